@@ -40,7 +40,9 @@ class NativeLibraries(BuildHookInterface):
             data["pure_python"] = False
             tags = list(platform_tags())
             # "linux" is any, and is for no index; "manylinux_2_36" has at least that C library.
-            data["tag"] = f"py3-none-{next((tag for tag in tags if 'nylinux_' in tag or 'musl' in tag), tags[0])}"
+            data["tag"] = (
+                f"py3-none-{next((tag for tag in tags if 'nylinux_' in tag or 'musl' in tag), tags[0])}"
+            )
 
     def finalize(self, version: str, data: dict[str, Any], artifact: str) -> None:
         if folder := getattr(self, "_folder", None):

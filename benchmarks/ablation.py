@@ -39,7 +39,11 @@ SEED, WARM_UP_TOKENS = 0, 8
 
 def ablation_stacks() -> tuple[str, ...]:
     """Return plain decoding, ``db`` and ``hd`` with every subset of the databases in every order, and the baselines."""
-    orders = [order for n in range(1, len(DATABASES) + 1) for order in itertools.permutations(DATABASES, n)]
+    orders = [
+        order
+        for n in range(1, len(DATABASES) + 1)
+        for order in itertools.permutations(DATABASES, n)
+    ]
     subsets = (f"{name}[{','.join(order)}] > target" for name in ("db", "hd") for order in orders)
     return ("target", *subsets, *(f"{name} > target" for name in BASELINES))
 
@@ -69,7 +73,9 @@ def run_ablation(
         for prompt, stack in interleave(suite.prompts, stacks):
             if stack == stacks[0]:
                 progress(f"temperature {temperature:g}: {prompt.id}")
-            traces[stack].append((prompt.category, run(stack, prompt.text, temperature, max_new_tokens)))
+            traces[stack].append(
+                (prompt.category, run(stack, prompt.text, temperature, max_new_tokens))
+            )
         rows += [row_of(stack, temperature, found) for stack, found in traces.items()]
     return rows
 
@@ -116,7 +122,14 @@ def build(
     used = {p.category for p in suite.prompts}
     categories = {c: s for c, s in suite.categories.items() if c in used}
     about = {"name": suite.name, "prompts": len(suite.prompts), "categories": categories}
-    return {"format": FORMAT, "schema": SCHEMA, "machine": machine, "suite": about, "settings": settings, "rows": rows}
+    return {
+        "format": FORMAT,
+        "schema": SCHEMA,
+        "machine": machine,
+        "suite": about,
+        "settings": settings,
+        "rows": rows,
+    }
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -142,7 +155,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"{row['temperature']:<4g}{row['stack']:<46}{length:>6.2f}{draft:>7.0f} µs  {by}")
         write(options.json, build(rows, machine, suite, settings))
 
-    return command(arguments("ablation", __doc__, suite="python", prompts=12, tokens=48), argv, work)
+    return command(
+        arguments("ablation", __doc__, suite="python", prompts=12, tokens=48), argv, work
+    )
 
 
 if __name__ == "__main__":

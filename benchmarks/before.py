@@ -125,7 +125,9 @@ def version(tree: Path) -> Iterator[Callable[[str, int, int], list[int]]]:
     """Start a version; the result measures a model behind a context: nanoseconds of forward passes of a width."""
     words = [sys.executable, "-c", _WORKER]
     env = {**os.environ, "PYTHONPATH": str(tree), "OMP_NUM_THREADS": "1"}
-    with subprocess.Popen(words, cwd=tree, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+    with subprocess.Popen(
+        words, cwd=tree, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as child:
 
         def ask(*what: str | int) -> list[int]:
             child.stdin.write(json.dumps(what) + "\n")
@@ -144,7 +146,10 @@ def rows(before: Path, repeats: int) -> list[dict[str, Any]]:
     """Return medians of both versions for every model, context and width."""
     found = []
     with ExitStack() as stack:
-        sides = {"before": stack.enter_context(version(before)), "now": stack.enter_context(version(Path.cwd()))}
+        sides = {
+            "before": stack.enter_context(version(before)),
+            "now": stack.enter_context(version(Path.cwd())),
+        }
         for name in reversed(NAMES):
             weights = load(model_path(name))
             model = NativeModel(weights)
@@ -174,13 +179,21 @@ def rows(before: Path, repeats: int) -> list[dict[str, Any]]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure, print the figures, and with ``--json`` write them."""
     parser = arguments("before", __doc__, repeats=40)
-    parser.add_argument("--tree", type=Path, required=True, metavar="DIR", help="checkout of the former version")
+    parser.add_argument(
+        "--tree", type=Path, required=True, metavar="DIR", help="checkout of the former version"
+    )
 
     def work(options: Any) -> None:
-        report = {"machine": describe(1), "peak": peak(9), "rows": rows(options.tree.absolute(), options.repeats)}
+        report = {
+            "machine": describe(1),
+            "peak": peak(9),
+            "rows": rows(options.tree.absolute(), options.repeats),
+        }
         print(*(f"{key} {value}" for key, value in report["peak"].items()))
         for row in report["rows"]:
-            print(*(f"{value:.3f}" if isinstance(value, float) else value for value in row.values()))
+            print(
+                *(f"{value:.3f}" if isinstance(value, float) else value for value in row.values())
+            )
         write(options.json, report)
 
     return command(parser, argv, work)

@@ -53,7 +53,9 @@ def write_texts(engine: Engine, suite: Suite, temperature: float, tokens: int) -
     texts = []
     for prompt in suite.prompts:
         ids = engine.tokenizer(prompt.text, add_special_tokens=False)["input_ids"]
-        trace = engine.run(ids, "target", max_new_tokens=tokens, temperature=temperature, seed=SEED, record=False)
+        trace = engine.run(
+            ids, "target", max_new_tokens=tokens, temperature=temperature, seed=SEED, record=False
+        )
         texts.append(Text(prompt.category, tuple(ids), tuple(trace.token_ids)))
     return texts
 
@@ -72,17 +74,32 @@ def run_budgets(
     rows = []
     for budget in budgets:
         for bottom in bottoms:
-            for state in ("cold", "warm") if remembers(parse(f"{bottom} > target").bottom) else ("cold",):
+            for state in (
+                ("cold", "warm") if remembers(parse(f"{bottom} > target").bottom) else ("cold",)
+            ):
                 progress(f"temperature {temperature:g}, {budget} draft tokens: {bottom} {state}")
-                found = _over_all(engine, texts, bottom, budget, state == "warm", temperature, tokens)
-                row = {"temperature": temperature, "drafter": bottom, "state": state, "budget": budget}
+                found = _over_all(
+                    engine, texts, bottom, budget, state == "warm", temperature, tokens
+                )
+                row = {
+                    "temperature": temperature,
+                    "drafter": bottom,
+                    "state": state,
+                    "budget": budget,
+                }
                 row |= _figures(texts, found)
                 rows.append(row | {"by_source": _by_source(found)} if bottom == "db" else row)
     return rows
 
 
 def _over_all(
-    engine: Engine, texts: Sequence[Text], bottom: str, budget: int, warm: bool, temperature: float, tokens: int
+    engine: Engine,
+    texts: Sequence[Text],
+    bottom: str,
+    budget: int,
+    warm: bool,
+    temperature: float,
+    tokens: int,
 ) -> list[Replayed]:
     memory, found = Memory(), []
     for text in texts:
@@ -92,7 +109,9 @@ def _over_all(
             found.append(replay(drafter, text, budget, eos, tokens))
             continue
         options = {"temperature": temperature, "seed": SEED, "budget": budget, "memory": memory}
-        trace = engine.run(list(text.prompt), f"{bottom} > target", max_new_tokens=tokens, record=False, **options)
+        trace = engine.run(
+            list(text.prompt), f"{bottom} > target", max_new_tokens=tokens, record=False, **options
+        )
         if tuple(trace.token_ids) != text.output:
             raise AssertionError(f"'{bottom}' did not write the text of the target alone")
         figures = trace.metrics()
@@ -114,7 +133,9 @@ def _figures(texts: Sequence[Text], found: Sequence[Replayed]) -> dict[str, Any]
     return {
         **_length(whole),
         "low_repetition": None if low is None else _length(low),
-        "by_category": {name.removeprefix("category "): _length(group) for name, group in groups.items()},
+        "by_category": {
+            name.removeprefix("category "): _length(group) for name, group in groups.items()
+        },
     }
 
 
@@ -124,7 +145,12 @@ def _by_source(found: Sequence[Replayed]) -> list[dict[str, Any]]:
     for one in found:
         whole.add(one)
     return [
-        {"source": source, "key_length": length, "examined": examined, "accepted": whole.accepted[source, length]}
+        {
+            "source": source,
+            "key_length": length,
+            "examined": examined,
+            "accepted": whole.accepted[source, length],
+        }
         for (source, length), examined in sorted(whole.examined.items())
     ]
 
@@ -147,7 +173,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             engine = cpu_engine(target)
             for temperature in TEMPERATURES:
                 texts = write_texts(engine, suite, temperature, options.tokens)
-                found = run_budgets(engine, texts, temperature=temperature, tokens=options.tokens, progress=say)
+                found = run_budgets(
+                    engine, texts, temperature=temperature, tokens=options.tokens, progress=say
+                )
                 for row in found:
                     low = (row["low_repetition"] or {}).get("mean_acceptance_length", float("nan"))
                     what = f"{target:<8}{temperature:<4g}{row['budget']:>3}  {row['drafter']:<38}{row['state']:<6}"
@@ -156,7 +184,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         about = {"name": suite.name, "prompts": len(suite.prompts)}
         settings = {"max_new_tokens": options.tokens, "seed": SEED}
         settings |= {"temperatures": list(TEMPERATURES), "budgets": list(BUDGETS)}
-        data = {"format": FORMAT, "schema": SCHEMA, "suite": about, "settings": settings, "rows": rows}
+        data = {
+            "format": FORMAT,
+            "schema": SCHEMA,
+            "suite": about,
+            "settings": settings,
+            "rows": rows,
+        }
         write(options.json, data, "rows")
 
     return command(arguments("budgets", __doc__, suite="python", prompts=48, tokens=96), argv, work)

@@ -27,7 +27,12 @@ class Part:
 
 
 def sweep(
-    work: Callable[[Any], Any], parts: Sequence[Any], address: str | None = None, *, cpus: float = 1, gpus: float = 0
+    work: Callable[[Any], Any],
+    parts: Sequence[Any],
+    address: str | None = None,
+    *,
+    cpus: float = 1,
+    gpus: float = 0,
 ) -> Iterator[Part]:
     """Run ``work(part)`` for each part on Ray and yield the parts as they finish; closing it cancels the others. Each
     part gets ``cpus`` and ``gpus``. One whose node or process is lost is run again elsewhere. Raises: ValueError: if
@@ -36,7 +41,9 @@ def sweep(
     ray = start(address, int(cpus))
     try:
         if gpus > ray.cluster_resources().get("GPU", 0):
-            raise ValueError(f"the cluster has no {gpus:g} GPUs for a part: use --device cpu, or add nodes with GPUs")
+            raise ValueError(
+                f"the cluster has no {gpus:g} GPUs for a part: use --device cpu, or add nodes with GPUs"
+            )
         task = ray.remote(num_cpus=cpus, num_gpus=gpus, max_retries=RETRIES)(_run)
         shared = ray.put(work)
         pending = {task.remote(shared, part): number for number, part in enumerate(parts)}
@@ -58,7 +65,9 @@ def _result(ray: Any, reference: Any) -> tuple[Any, str, str | None]:
     except ray.exceptions.RayTaskError as failed:
         raise failed.as_instanceof_cause() from None
     except ray.exceptions.RayError as lost:
-        raise ValueError(f"a part of the work was lost {RETRIES + 1} times: {str(lost).splitlines()[0]}") from None
+        raise ValueError(
+            f"a part of the work was lost {RETRIES + 1} times: {str(lost).splitlines()[0]}"
+        ) from None
 
 
 def _run(work: Callable[[Any], Any], part: Any) -> tuple[Any, str, str | None]:

@@ -33,8 +33,17 @@ def main(argv: list[str] | None = None) -> int:
         for name, row in models.items():
             first, *rest = draft_costs(engine.model(name))
             row[dtype] = [1.0, *(round(ms / first, 3) for ms in rest)]
-    table = {"format": FORMAT, "models": models, "others": {"cpu": CPU_MARGINAL, "cuda": GPU_MARGINAL}}
-    lines = json.dumps(table, indent=1).replace(",\n    ", ", ").replace("[\n    ", "[").replace("\n   ]", "]")
+    table = {
+        "format": FORMAT,
+        "models": models,
+        "others": {"cpu": CPU_MARGINAL, "cuda": GPU_MARGINAL},
+    }
+    lines = (
+        json.dumps(table, indent=1)
+        .replace(",\n    ", ", ")
+        .replace("[\n    ", "[")
+        .replace("\n   ]", "]")
+    )
     args.json.write_text(lines + "\n", encoding="utf-8")
     return 0
 

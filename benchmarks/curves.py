@@ -31,7 +31,11 @@ _WARM_RUNS, _RUNS = 2, 4
 
 
 def measure(
-    models: dict[str, Model], widths: Sequence[int] = WIDTHS, context: int = 300, prefill: int = 512, repeats: int = 10
+    models: dict[str, Model],
+    widths: Sequence[int] = WIDTHS,
+    context: int = 300,
+    prefill: int = 512,
+    repeats: int = 10,
 ) -> dict[str, dict[str, float]]:
     """Return medians in ms, ``{runtime: {"1": ms, ..., "step": ms, "prefill": ms}}``; the models share a vocabulary."""
     vocab = min(model.vocab_size for model in models.values())
@@ -55,11 +59,18 @@ def measure(
             for name, session in sessions.items():
                 take(name, str(width), lambda s=session, w=width: s.forward(ids[:w], w))
         for name, session in sessions.items():
-            take(name, "step", lambda s=session: s.sample(ids[:1], _DRAFT, Sampling(), None, frozenset()), _DRAFT)
+            take(
+                name,
+                "step",
+                lambda s=session: s.sample(ids[:1], _DRAFT, Sampling(), None, frozenset()),
+                _DRAFT,
+            )
         if prefill and repeat % 10 == 0:
             for name, model in models.items():
                 take(name, "prefill", lambda m=model: m.session().feed(ids[:prefill]))
-    return {name: {key: median(runs) for key, runs in by_key.items()} for name, by_key in times.items()}
+    return {
+        name: {key: median(runs) for key, runs in by_key.items()} for name, by_key in times.items()
+    }
 
 
 def _ms(run: Callable[[], Any]) -> float:
@@ -70,20 +81,36 @@ def _ms(run: Callable[[], Any]) -> float:
 
 def _table(measured: dict[str, dict[str, float]]) -> str:
     native, eager = measured["native"], measured["eager"]
-    lines = [f"{'tokens':>8} {'native ms':>10} {'of one':>7} {'eager ms':>10} {'of one':>7} {'eager/native':>13}"]
+    lines = [
+        f"{'tokens':>8} {'native ms':>10} {'of one':>7} {'eager ms':>10} {'of one':>7} {'eager/native':>13}"
+    ]
     for width, ms in native.items():
         other = eager[width]
-        of_one = [f"{a / b['1']:7.2f}" if width.isdigit() else " " * 7 for a, b in ((ms, native), (other, eager))]
-        lines.append(f"{width:>8} {ms:10.3f} {of_one[0]} {other:10.3f} {of_one[1]} {other / ms:13.1f}")
+        of_one = [
+            f"{a / b['1']:7.2f}" if width.isdigit() else " " * 7
+            for a, b in ((ms, native), (other, eager))
+        ]
+        lines.append(
+            f"{width:>8} {ms:10.3f} {of_one[0]} {other:10.3f} {of_one[1]} {other / ms:13.1f}"
+        )
     return "\n".join(lines)
 
 
 def main(argv: list[str] | None = None) -> int:
     """Measure, print the table, and with ``--json`` write the figures."""
     parser = arguments("curves", __doc__, threads=1, context=300, repeats=10)
-    parser.add_argument("--model", default="target", help="a ladder name or a checkpoint's folder (default target)")
-    parser.add_argument("--dtype", default="int8", choices=tuple(STORAGE), help="of the native runtime (default int8)")
-    parser.add_argument("--prefill", type=int, default=512, help="tokens of the prefill, 0 skips it (default 512)")
+    parser.add_argument(
+        "--model", default="target", help="a ladder name or a checkpoint's folder (default target)"
+    )
+    parser.add_argument(
+        "--dtype",
+        default="int8",
+        choices=tuple(STORAGE),
+        help="of the native runtime (default int8)",
+    )
+    parser.add_argument(
+        "--prefill", type=int, default=512, help="tokens of the prefill, 0 skips it (default 512)"
+    )
 
     def work(a) -> None:
         torch.set_num_threads(a.threads)
@@ -91,14 +118,28 @@ def main(argv: list[str] | None = None) -> int:
         eager = HFModel(a.model, load_model(a.model, dtype=wide))
         longest = max(a.context + max(*WIDTHS, _DRAFT), a.prefill)
         if eager.positions is not None and longest > eager.positions:
-            raise ValueError(f"{a.model} has a context of {eager.positions} tokens, but {longest} are needed")
+            raise ValueError(
+                f"{a.model} has a context of {eager.positions} tokens, but {longest} are needed"
+            )
         native = NativeModel(load(model_path(a.model) if a.model in NAMES else a.model, a.dtype))
-        measured = measure({"native": native, "eager": eager}, context=a.context, prefill=a.prefill, repeats=a.repeats)
+        measured = measure(
+            {"native": native, "eager": eager},
+            context=a.context,
+            prefill=a.prefill,
+            repeats=a.repeats,
+        )
         threads = f"{a.threads} thread{'s' * (a.threads > 1)}"
         size = f"{native.weight_bytes / 1e6:.1f} MB of weights"
-        print(f"{a.model}, {a.dtype}, {threads}, {a.context} tokens cached, {size}\n{_table(measured)}")
-        settings = {name: getattr(a, name) for name in ("model", "dtype", "threads", "context", "prefill")}
-        sizes = {"weight_bytes": native.weight_bytes, "cache_bytes_per_token": native.cache_bytes_per_token}
+        print(
+            f"{a.model}, {a.dtype}, {threads}, {a.context} tokens cached, {size}\n{_table(measured)}"
+        )
+        settings = {
+            name: getattr(a, name) for name in ("model", "dtype", "threads", "context", "prefill")
+        }
+        sizes = {
+            "weight_bytes": native.weight_bytes,
+            "cache_bytes_per_token": native.cache_bytes_per_token,
+        }
         write(a.json, {**settings, **sizes, "repeats": a.repeats, "milliseconds": measured})
 
     return command(parser, argv, work)

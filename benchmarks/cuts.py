@@ -56,7 +56,9 @@ class Cut:
     @property
     def order(self) -> str:
         """A sort key that is independent of the content."""
-        return hashlib.sha256(f"{self.file.package}/{self.file.path}/{self.line}".encode()).hexdigest()
+        return hashlib.sha256(
+            f"{self.file.package}/{self.file.path}/{self.line}".encode()
+        ).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,15 +115,23 @@ def collect(files: Sequence[SourceFile] | None) -> tuple[list[Source], bytes, li
     names = set(manifest["heldout"])
     found = [f for f in everything if f.heldout and f"{f.package}/{f.path}" in names]
     here = {f.package: f.version for f in found}
-    wanted = {name: row["version"] for name, row in manifest["packages"].items() if row["heldout_files"]}
-    notes = [f"{n} is {here.get(n, 'missing')}, recorded is {v}" for n, v in wanted.items() if here.get(n) != v]
+    wanted = {
+        name: row["version"] for name, row in manifest["packages"].items() if row["heldout_files"]
+    }
+    notes = [
+        f"{n} is {here.get(n, 'missing')}, recorded is {v}"
+        for n, v in wanted.items()
+        if here.get(n) != v
+    ]
     return parsed(found), trained, notes
 
 
 def save(suite: dict, argv: Sequence[str] | None) -> None:
     """Write a suite to the file named on the command line, by default the one of the package."""
     arguments = sys.argv[1:] if argv is None else list(argv)
-    out = Path(arguments[0]) if arguments else Path("hsd_viz/prompts/data") / f"{suite['name']}.json"
+    out = (
+        Path(arguments[0]) if arguments else Path("hsd_viz/prompts/data") / f"{suite['name']}.json"
+    )
     write_whole(out, json.dumps(suite, indent=1, ensure_ascii=True) + "\n")
 
 
@@ -139,11 +149,16 @@ def parsed(files: Iterable[SourceFile]) -> list[Source]:
 def find(finder: Finder, sources: Sequence[Source], size: Size) -> list[Cut]:
     """Return all cuts of one kind whose prompts have the right length and are ASCII."""
     return [
-        c for s in sources for c in finder(s, size) if size.least <= len(c.prompt) <= size.most and c.prompt.isascii()
+        c
+        for s in sources
+        for c in finder(s, size)
+        if size.least <= len(c.prompt) <= size.most and c.prompt.isascii()
     ]
 
 
-def pick(ranked: Iterable[Cut], trained: bytes, count: int, per_package: int, *, whole: bool = False) -> list[Cut]:
+def pick(
+    ranked: Iterable[Cut], trained: bytes, count: int, per_package: int, *, whole: bool = False
+) -> list[Cut]:
     """Return the first ``count`` of a ranking, at most one per file and ``per_package`` per package.
 
     Held-out files can share functions with training files: a prompt whose end occurs in ``trained`` is skipped, and
@@ -169,9 +184,21 @@ def pick(ranked: Iterable[Cut], trained: bytes, count: int, per_package: int, *,
 def as_prompt(cut: Cut, category: str, number: int) -> dict:
     """Return a cut as an entry of the suite's JSON."""
     f = cut.file
-    origin = {"package": f.package, "version": f.version, "file": f.path, "licence": f.licence, "line": cut.line}
+    origin = {
+        "package": f.package,
+        "version": f.version,
+        "file": f.path,
+        "licence": f.licence,
+        "line": cut.line,
+    }
     share = round(cut.locality, 3)
-    return {"id": f"{category}-{number}", "category": category, "text": cut.prompt, "locality": share, "origin": origin}
+    return {
+        "id": f"{category}-{number}",
+        "category": category,
+        "text": cut.prompt,
+        "locality": share,
+        "origin": origin,
+    }
 
 
 def cut_lines(source: Source, first: int, last: int, end: int, size: Size) -> Cut | None:
@@ -203,7 +230,11 @@ def tables(source: Source, size: Size) -> Iterator[Cut]:
         if end < len(lines) and shapes[end] == shapes[start]:
             continue
         length = sum(map(len, lines[start:end]))
-        if end - start >= 12 and length >= size.least + size.ahead / 2 and shapes[start] is not None:
+        if (
+            end - start >= 12
+            and length >= size.least + size.ahead / 2
+            and shapes[start] is not None
+        ):
             last, written = start, 0
             while written < min(size.least * 4 // 3, length - size.ahead / 2):
                 written += len(lines[last])
@@ -223,7 +254,9 @@ def _shape(line: str) -> tuple[int, str, str] | None:
 
 
 def siblings(
-    source: Source, size: Size, akin: Callable[[ast.FunctionDef, ast.FunctionDef], bool] | None = None
+    source: Source,
+    size: Size,
+    akin: Callable[[ast.FunctionDef, ast.FunctionDef], bool] | None = None,
 ) -> Iterator[Cut]:
     """Yield up to three adjacent functions and the head of the next, if it is ``akin`` to the previous one."""
     for node in ast.walk(source.tree):
@@ -234,7 +267,9 @@ def siblings(
                 continue
             if akin is None or akin(earlier, later):
                 first = node.body[max(0, k - 3)].lineno - 1
-                if found := cut_lines(source, first, later.body[0].lineno - 1, later.end_lineno or later.lineno, size):
+                if found := cut_lines(
+                    source, first, later.body[0].lineno - 1, later.end_lineno or later.lineno, size
+                ):
                     yield found
 
 
@@ -246,7 +281,11 @@ def code(source: Source, size: Size) -> Iterator[Cut]:
             if len(body) >= 4:
                 middle = body[len(body) // 2]
                 if found := cut_lines(
-                    source, node.lineno - 1, middle.lineno - 1, node.end_lineno or middle.lineno, size
+                    source,
+                    node.lineno - 1,
+                    middle.lineno - 1,
+                    node.end_lineno or middle.lineno,
+                    size,
                 ):
                     yield found
 
@@ -257,7 +296,9 @@ def docstrings(source: Source, size: Size) -> Iterator[Cut]:
         if isinstance(node, ast.FunctionDef) and node.body and is_text(node.body[0]):
             text = node.body[0]
             middle = (text.lineno + (text.end_lineno or text.lineno)) // 2
-            if found := cut_lines(source, node.lineno - 1, middle, (text.end_lineno or middle) - 1, size):
+            if found := cut_lines(
+                source, node.lineno - 1, middle, (text.end_lineno or middle) - 1, size
+            ):
                 yield found
 
 
@@ -265,7 +306,8 @@ def prose(source: Source, size: Size) -> Iterator[Cut]:
     """Yield prose in docstrings with three lines of it on either side of the cut."""
     # Columns of a listing are two blanks apart.
     wordy = [
-        re.match(r"\s*[A-Za-z(`'][\w ,.;:'`()*-]{40,}$", line) is not None and "  " not in line.strip()
+        re.match(r"\s*[A-Za-z(`'][\w ,.;:'`()*-]{40,}$", line) is not None
+        and "  " not in line.strip()
         for line in source.lines
     ]
     for node in ast.walk(source.tree):
@@ -287,4 +329,8 @@ def prose(source: Source, size: Size) -> Iterator[Cut]:
 
 def is_text(node: ast.stmt) -> bool:
     """Return whether a statement is a bare string, such as a docstring."""
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )

@@ -20,13 +20,18 @@ def write_gguf(model: str, out: Path, dtype: str = "float16") -> Path:
     import gguf
 
     folder = model_path(model)
-    config, tokenizer = (json.loads((folder / name).read_text()) for name in ("config.json", "tokenizer.json"))
+    config, tokenizer = (
+        json.loads((folder / name).read_text()) for name in ("config.json", "tokenizer.json")
+    )
     kind = getattr(
-        gguf.GGMLQuantizationType, {"float16": "F16", "bfloat16": "BF16", "float32": "F32", "q8_0": "Q8_0"}[dtype]
+        gguf.GGMLQuantizationType,
+        {"float16": "F16", "bfloat16": "BF16", "float32": "F32", "q8_0": "Q8_0"}[dtype],
     )
     file = gguf.GGUFWriter(out, "qwen3")
     file.add_name(f"hsd_viz {model}")
-    file.add_file_type(getattr(gguf.LlamaFileType, {"F32": "ALL_F32"}.get(kind.name, f"MOSTLY_{kind.name}")))
+    file.add_file_type(
+        getattr(gguf.LlamaFileType, {"F32": "ALL_F32"}.get(kind.name, f"MOSTLY_{kind.name}"))
+    )
     file.add_block_count(config["num_hidden_layers"])
     file.add_context_length(config["max_position_embeddings"])
     file.add_embedding_length(config["hidden_size"])
@@ -46,7 +51,9 @@ def write_gguf(model: str, out: Path, dtype: str = "float16") -> Path:
     file.add_tokenizer_pre("gpt-2")
     file.add_token_list([pieces[k] for k in range(config["vocab_size"])])
     file.add_token_types([control if k in special else normal for k in range(config["vocab_size"])])
-    file.add_token_merges([m if isinstance(m, str) else " ".join(m) for m in tokenizer["model"]["merges"]])
+    file.add_token_merges(
+        [m if isinstance(m, str) else " ".join(m) for m in tokenizer["model"]["merges"]]
+    )
     file.add_bos_token_id(config["bos_token_id"])
     file.add_eos_token_id(config["eos_token_id"])
     file.add_add_bos_token(False)

@@ -51,7 +51,9 @@ def points(layers: Sequence[int], noises: Sequence[float]) -> tuple[tuple[int, f
     >>> points((0, 4), (0, 1))
     ((0, 0.0), (4, 0.0), (4, 0.5))
     """
-    found = ((n, round(e / n**0.5, 6) if n else 0.0) for n in sorted(layers) for e in sorted(noises))
+    found = (
+        (n, round(e / n**0.5, 6) if n else 0.0) for n in sorted(layers) for e in sorted(noises)
+    )
     return tuple(dict.fromkeys(found))
 
 
@@ -93,15 +95,23 @@ def run(
     known = {(p["pad_layers"], p["pad_noise"]) for p in found}
     missing = [(settings, point, texts, others) for point in wanted if point not in known]
     address = None if ray == "local" else ray
-    results = sweep(_point, missing, address, cpus=settings["threads"]) if ray else _one_by_one(missing, progress)
+    results = (
+        sweep(_point, missing, address, cpus=settings["threads"])
+        if ray
+        else _one_by_one(missing, progress)
+    )
     with suppress(KeyboardInterrupt), closing(results):
         for part in results:
-            found.append(part.result | ({"node": part.node, "processor": part.processor} if ray else {}))
+            found.append(
+                part.result | ({"node": part.node, "processor": part.processor} if ray else {})
+            )
             save(state())
     return state()
 
 
-def _one_by_one(missing: Sequence[tuple], progress: Callable[[str, int, int], None]) -> Iterator[Part]:
+def _one_by_one(
+    missing: Sequence[tuple], progress: Callable[[str, int, int], None]
+) -> Iterator[Part]:
     """Yield the points measured here; ends at the first that is interrupted."""
     for number, work in enumerate(missing):
         label = f"point {number + 1} of {len(missing)}, {work[1][0]} layers, noise {work[1][1]}"
@@ -121,10 +131,17 @@ def _point(work: tuple, progress: Progress = lambda *_: None) -> dict[str, Any]:
     asked = {name: settings[name] for name in ("tokens", "calibration_tokens", "repeats")}
     with tempfile.TemporaryDirectory() as folder:
         engine = hsd_viz.load_engine(
-            save_padded(settings["target"], layers, noise, folder), device="cpu", dtype="int8", **options
+            save_padded(settings["target"], layers, noise, folder),
+            device="cpu",
+            dtype="int8",
+            **options,
         )
         point = measure_point(engine, drafts, texts, others, sampling, **asked, progress=progress)
-    about = {"target": padded_name(settings["target"], layers, noise), "pad_layers": layers, "pad_noise": noise}
+    about = {
+        "target": padded_name(settings["target"], layers, noise),
+        "pad_layers": layers,
+        "pad_noise": noise,
+    }
     return about | (_renamed(point) if settings["target"] == TARGET else point)
 
 
@@ -135,7 +152,10 @@ def _shortened(suite: Suite, characters: int) -> Suite:
         end if len(p.text) <= characters else end.partition("\n")[2] or end
         for end, p in zip(ends, suite.prompts, strict=True)
     ]
-    return replace(suite, prompts=tuple(replace(p, text=text) for p, text in zip(suite.prompts, whole, strict=True)))
+    return replace(
+        suite,
+        prompts=tuple(replace(p, text=text) for p, text in zip(suite.prompts, whole, strict=True)),
+    )
 
 
 def reached(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -156,7 +176,9 @@ def reached(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
             "slower": [t for t, r in rows if r["speedup_ci"] and r["speedup_ci"][1] < 1],
         }
     same = [row["same_as_plain"] for p in found for row in p["rows"] if row["same_as_plain"]]
-    out["outputs_same_as_plain"] = [sum(k for k, _ in same), sum(n for _, n in same)] if same else None
+    out["outputs_same_as_plain"] = (
+        [sum(k for k, _ in same), sum(n for _, n in same)] if same else None
+    )
     return out
 
 
@@ -173,14 +195,19 @@ _SIZES = {
 
 def settings_of(args: argparse.Namespace) -> dict[str, Any]:
     """Return the checked settings of a grid. Raises ValueError if one is out of range."""
-    layers, noise = numbers(args.pad_layers, int, "--pad-layers"), numbers(args.noise, float, "--noise")
+    layers, noise = (
+        numbers(args.pad_layers, int, "--pad-layers"),
+        numbers(args.noise, float, "--noise"),
+    )
     for n in layers:
         check_padding(n)
     for n, e in points(layers, noise):
         check_padding(n, e)
     drafts = tuple(name.strip() for name in args.drafts.split(",") if name.strip())
     if not drafts or len(set(drafts)) < len(drafts):
-        raise ValueError("--drafts lists one or more draft models, smallest first, each once: such as nano,small,base")
+        raise ValueError(
+            "--drafts lists one or more draft models, smallest first, each once: such as nano,small,base"
+        )
     Sampling(args.temperature, seed=args.seed)
     load_suite(args.suite)
     names = ("target", "temperature", "seed", "suite", *_SIZES, "threads", "runtime")
@@ -193,14 +220,18 @@ def _parser() -> argparse.ArgumentParser:
     text = "divide the work over the Ray cluster at ADDRESS (left out: Ray on this machine), one point a task"
     parser.add_argument("--ray", nargs="?", const="local", metavar="ADDRESS", help=text)
     parser.add_argument("--resume", action="store_true", help="reuse the points in the --json file")
-    parser.add_argument("--target", default="target", metavar="M", help="the model to pad (default target)")
+    parser.add_argument(
+        "--target", default="target", metavar="M", help="the model to pad (default target)"
+    )
     text = "draft models, smallest first (default nano,small,base)"
     parser.add_argument("--drafts", default="nano,small,base", metavar="A,B,C", help=text)
     text = "the costs of the grid (default 0,6,12,24,48)"
     parser.add_argument("--pad-layers", default="0,6,12,24,48", metavar="N,...", help=text)
     text = "the noise of all padding layers together (default 0,0.5,1.5)"
     parser.add_argument("--noise", default="0,0.5,1.5", metavar="E,...", help=text)
-    parser.add_argument("--temperature", type=float, default=0.0, metavar="T", help="0 is greedy (default 0)")
+    parser.add_argument(
+        "--temperature", type=float, default=0.0, metavar="T", help="0 is greedy (default 0)"
+    )
     parser.add_argument("--seed", type=int, default=0, metavar="N")
     parser.add_argument("--runtime", choices=("auto", "eager"), default="auto")
     return parser
@@ -213,10 +244,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         settings, done = settings_of(args), []
         if args.json is None:
             raise ValueError("--json is required: the report is written after every point")
-        if args.resume and (report := resumed(args.json, FORMAT, settings, free=("layers", "noise"))):
+        if args.resume and (
+            report := resumed(args.json, FORMAT, settings, free=("layers", "noise"))
+        ):
             wanted = set(points(settings["layers"], settings["noise"]))
             done = [p for p in report["points"] if (p["pad_layers"], p["pad_noise"]) in wanted]
-        report = run(settings, done, save=lambda report: write(args.json, report), progress=_show, ray=args.ray)
+        report = run(
+            settings,
+            done,
+            save=lambda report: write(args.json, report),
+            progress=_show,
+            ray=args.ray,
+        )
         write(args.json, report)
         print(table(report))
         if not report["complete"]:

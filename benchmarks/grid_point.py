@@ -56,18 +56,29 @@ class Picks:
         return (self.plain, *self.single, *self.models[:2], *alone, *self.databases[:1])
 
 
-def picks(calibration: Calibration, drafts: Sequence[str], *, bottom: str | None = DATABASE, most: int = MOST) -> Picks:
+def picks(
+    calibration: Calibration,
+    drafts: Sequence[str],
+    *,
+    bottom: str | None = DATABASE,
+    most: int = MOST,
+) -> Picks:
     """Return the best lookaheads by the law for every subset of ``drafts`` (smallest first), with and without
     ``bottom``.
     """
     law = Law(calibration)
 
     def best(below: str | None, chosen: tuple[str, ...]) -> Prediction:
-        return law.predict(join((below, chosen), best_lookaheads(law, (below, chosen), most), TARGET))
+        return law.predict(
+            join((below, chosen), best_lookaheads(law, (below, chosen), most), TARGET)
+        )
 
     def ranked(below: str | None, sizes: Sequence[int]) -> tuple[Prediction, ...]:
         return tuple(
-            sorted((best(below, c) for n in sizes for c in combinations(drafts, n)), key=lambda p: p.ms_per_token)
+            sorted(
+                (best(below, c) for n in sizes for c in combinations(drafts, n)),
+                key=lambda p: p.ms_per_token,
+            )
         )
 
     several = range(2, len(drafts) + 1)
@@ -93,9 +104,12 @@ def needed(calibration: Calibration, drafts: Sequence[str]) -> dict[str, Any] | 
     for cost in CHEAPER:
         row = []
         for by in CLOSER:
-            costs = {m: c.scaled(cost) if m in drafts[:-1] else c for m, c in calibration.costs.items()}
+            costs = {
+                m: c.scaled(cost) if m in drafts[:-1] else c for m, c in calibration.costs.items()
+            }
             edges = {
-                pair: e.shifted(by) if pair[1] != calibration.target else e for pair, e in calibration.edges.items()
+                pair: e.shifted(by) if pair[1] != calibration.target else e
+                for pair, e in calibration.edges.items()
             }
             found = picks(replace(calibration, costs=costs, edges=edges), drafts, bottom=None)
             row.append(found.single[0].ms_per_token / found.models[0].ms_per_token)
@@ -117,11 +131,21 @@ def measure_point(
 ) -> dict[str, Any]:
     """Calibrate on ``texts``, select, measure on ``others``; return the point as JSON data."""
     begun = time.time()
-    work = Workload(texts, drafts, (DATABASE,), sampling=sampling, max_new_tokens=calibration_tokens)
+    work = Workload(
+        texts, drafts, (DATABASE,), sampling=sampling, max_new_tokens=calibration_tokens
+    )
     stored = calibrate(engine, work, progress)
     found = picks(stored.calibration, drafts)
     predicted = {p.stack: p for p in found.measured}
-    outputs = measured(engine, tuple(predicted), others, sampling, tokens=tokens, repeats=repeats, progress=progress)
+    outputs = measured(
+        engine,
+        tuple(predicted),
+        others,
+        sampling,
+        tokens=tokens,
+        repeats=repeats,
+        progress=progress,
+    )
     if not all(any(o.timed_tokens for o in runs) for runs in outputs.values()):
         raise ValueError("nothing was decoded on the prompts: every text ended at once")
     rows = [_row(p, found.plain, outputs, sampling.greedy) for p in predicted.values()]
@@ -130,7 +154,10 @@ def measure_point(
     compared = {
         "models_over_single_draft": (found.models, single),
         "databases_over_single_draft": (found.databases, single),
-        "databases_over_database_alone": (found.databases, found.database_alone and found.database_alone.stack),
+        "databases_over_database_alone": (
+            found.databases,
+            found.database_alone and found.database_alone.stack,
+        ),
     }
     return {
         **_costs(stored, drafts),
@@ -139,7 +166,9 @@ def measure_point(
         "best_single_draft": single,
         "rows": rows,
         **{
-            name: _compared(hierarchies[0], predicted[over], outputs) if hierarchies and over else None
+            name: _compared(hierarchies[0], predicted[over], outputs)
+            if hierarchies and over
+            else None
             for name, (hierarchies, over) in compared.items()
         },
         "needed": needed(stored.calibration, drafts),
@@ -164,11 +193,15 @@ def measured(
     for stack in stacks:
         progress(0, total, f"{stack}  warming up")
         decode(engine, suite.prompts[0], stack, WARM_UP_TOKENS, sampling)
-    for done, ((k, prompt), stack) in enumerate(interleave(enumerate(suite.prompts), stacks, repeats)):
+    for done, ((k, prompt), stack) in enumerate(
+        interleave(enumerate(suite.prompts), stacks, repeats)
+    ):
         progress(done, total, f"{stack}  {prompt.id}")
         trace = decode(engine, prompt, stack, tokens, at(sampling, k))
         runs.setdefault((stack, k), []).append(from_trace(trace))
-    return {stack: [median_of(runs[stack, k]) for k in range(len(suite.prompts))] for stack in stacks}
+    return {
+        stack: [median_of(runs[stack, k]) for k in range(len(suite.prompts))] for stack in stacks
+    }
 
 
 def overlap(engine: LocalEngine, drafts: Sequence[str], suite: Suite) -> dict[str, float]:
@@ -186,15 +219,22 @@ def overlap(engine: LocalEngine, drafts: Sequence[str], suite: Suite) -> dict[st
 
     def rows(name: str) -> torch.Tensor:
         with torch.inference_mode():
-            return torch.cat([torch.softmax(engine.module(name)(one).logits[0].float(), -1) for one in ids])
+            return torch.cat(
+                [torch.softmax(engine.module(name)(one).logits[0].float(), -1) for one in ids]
+            )
 
     p = rows(TARGET)
     return {name: float(torch.minimum(p, rows(name)).sum(-1).mean()) for name in drafts}
 
 
 def _acceptance(stored: StoredCalibration) -> dict[str, Any]:
-    edges = {f"{draft} > {verifier}": edge for (draft, verifier), edge in stored.calibration.edges.items()}
-    return {pair: {"rate": rate(edge), "rounds": stored.rounds[pair]} for pair, edge in edges.items()}
+    edges = {
+        f"{draft} > {verifier}": edge
+        for (draft, verifier), edge in stored.calibration.edges.items()
+    }
+    return {
+        pair: {"rate": rate(edge), "rounds": stored.rounds[pair]} for pair, edge in edges.items()
+    }
 
 
 def _costs(stored: StoredCalibration, drafts: Sequence[str]) -> dict[str, Any]:
@@ -212,7 +252,9 @@ def _costs(stored: StoredCalibration, drafts: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _row(predicted: Prediction, plain: Prediction, by_stack: dict[str, list[Output]], greedy: bool) -> dict[str, Any]:
+def _row(
+    predicted: Prediction, plain: Prediction, by_stack: dict[str, list[Output]], greedy: bool
+) -> dict[str, Any]:
     outputs, plainly = by_stack[predicted.stack], by_stack[TARGET]
     found = figures(outputs, plainly)
     speed, interval = found["tokens_per_second"], found["tokens_per_second_ci"]
@@ -243,7 +285,9 @@ def _kind(text: str) -> str:
     return ("plain", "one draft", "models")[min(2, len(stack.drafts))]
 
 
-def _compared(hierarchy: Prediction, over: Prediction, by_stack: dict[str, list[Output]]) -> dict[str, Any]:
+def _compared(
+    hierarchy: Prediction, over: Prediction, by_stack: dict[str, list[Output]]
+) -> dict[str, Any]:
     """Return the speed-up of the one over the other on the same prompts."""
     found = figures(by_stack[hierarchy.stack], by_stack[over.stack])
     return {

@@ -28,7 +28,17 @@ def table(report: dict[str, Any]) -> str:
     if not report["points"]:
         return lines[0]
     compared = ("over single (law)", "best over db", "over single (law)", "over db alone")
-    rows = [["target", "cost per draft token", "overlap", "plain ms", "best single draft", "best of models", *compared]]
+    rows = [
+        [
+            "target",
+            "cost per draft token",
+            "overlap",
+            "plain ms",
+            "best single draft",
+            "best of models",
+            *compared,
+        ]
+    ]
     for p in report["points"]:
         ms = {row["stack"]: row["ms_per_token"] for row in p["rows"]}
         models, databases, alone = (p[name] for name in COMPARED)
@@ -78,7 +88,9 @@ def _reached(reached: dict[str, Any]) -> list[str]:
             f"{len(row['slower'])}"
         )
     if same := reached["outputs_same_as_plain"]:
-        lines.append(f"greedy outputs the same as that target's plain decoding: {same[0]} of {same[1]}")
+        lines.append(
+            f"greedy outputs the same as that target's plain decoding: {same[0]} of {same[1]}"
+        )
     return lines
 
 
@@ -91,9 +103,13 @@ def _needed(report: dict[str, Any]) -> list[str]:
             continue
         by_cost, by_acceptance = [row[0] for row in p["needed"]["gain"]], p["needed"]["gain"][0]
         gains = zip(p["needed"]["cheaper"], by_cost, strict=True)
-        ways = [next((f"lower drafts at {c:g} x their cost" for c, g in gains if g >= wanted), None)]
+        ways = [
+            next((f"lower drafts at {c:g} x their cost" for c, g in gains if g >= wanted), None)
+        ]
         gains = zip(p["needed"]["closer"], by_acceptance, strict=True)
-        ways.append(next((f"{a:g} more acceptance among drafts" for a, g in gains if g >= wanted), None))
+        ways.append(
+            next((f"{a:g} more acceptance among drafts" for a, g in gains if g >= wanted), None)
+        )
         most = max(max(row) for row in p["needed"]["gain"])
         if by_acceptance[0] >= wanted:
             found = f"{wanted:g} x as measured"
@@ -113,7 +129,12 @@ def _errors(points: list[dict[str, Any]]) -> list[str]:
     """Return the error of the law over all measured rows."""
     rows = [row for p in points for row in p["rows"] if row["kind"] != "plain"]
     lines = []
-    for field, what in (("prediction_error", "ms per token"), ("speedup_prediction_error", "speed-up over plain")):
+    for field, what in (
+        ("prediction_error", "ms per token"),
+        ("speedup_prediction_error", "speed-up over plain"),
+    ):
         off = sorted(abs(row[field]) for row in rows)
-        lines.append(f"the law's error in {what}: median {off[len(off) // 2]:.1%}, worst {off[-1]:.1%} of {len(off)}")
+        lines.append(
+            f"the law's error in {what}: median {off[len(off) // 2]:.1%}, worst {off[-1]:.1%} of {len(off)}"
+        )
     return lines

@@ -68,12 +68,16 @@ def numbers(text: str, kind: Callable[[str], Any], option: str) -> tuple:
     try:
         return tuple(sorted({kind(part) for part in text.split(",")}))
     except ValueError:
-        message = f"{option} '{text}' is not readable: expected comma-separated numbers, such as 0,12,48"
+        message = (
+            f"{option} '{text}' is not readable: expected comma-separated numbers, such as 0,12,48"
+        )
         raise ValueError(message) from None
 
 
 def command(
-    parser: argparse.ArgumentParser, argv: Sequence[str] | None, work: Callable[[argparse.Namespace], int | None]
+    parser: argparse.ArgumentParser,
+    argv: Sequence[str] | None,
+    work: Callable[[argparse.Namespace], int | None],
 ) -> int:
     """Parse ``argv``, run ``work`` and return the exit code: 0, 2 for bad input, 130 when interrupted."""
     try:
@@ -94,7 +98,9 @@ def prompts_of(name: str, limit: int | None = None) -> Suite:
     """Load a suite of plain texts, limited to ``limit`` prompts from all categories in turn."""
     suite = load_suite(name).limited(limit) if limit else load_suite(name)
     if any(p.turns for p in suite.prompts):
-        raise ValueError(f"the suite {suite.name} contains questions to chat models: use one with plain texts")
+        raise ValueError(
+            f"the suite {suite.name} contains questions to chat models: use one with plain texts"
+        )
     return suite
 
 
@@ -107,7 +113,9 @@ def cpu_engine(target: str = "target") -> LocalEngine:
     return engine
 
 
-def interleave(items: Iterable[Any], variants: Sequence[Any], repeats: int = 1) -> Iterator[tuple[Any, Any]]:
+def interleave(
+    items: Iterable[Any], variants: Sequence[Any], repeats: int = 1
+) -> Iterator[tuple[Any, Any]]:
     """Yield every item with every variant, variants innermost, so that background load affects all variants equally."""
     chosen = list(items)
     yield from ((item, variant) for _ in range(repeats) for item in chosen for variant in variants)
@@ -118,8 +126,13 @@ def write(path: Path | None, report: dict[str, Any], rows: str | None = None) ->
     if path is None:
         return
     # A path of this machine says nothing elsewhere.
-    words = ["PATH" if Path(word).is_absolute() else word for word in sys.argv[1:] if word != "--resume"]
-    report = {**report, "command": shlex.join(["python", "-m", f"benchmarks.{Path(sys.argv[0]).stem}", *words])}
+    words = [
+        "PATH" if Path(word).is_absolute() else word for word in sys.argv[1:] if word != "--resume"
+    ]
+    report = {
+        **report,
+        "command": shlex.join(["python", "-m", f"benchmarks.{Path(sys.argv[0]).stem}", *words]),
+    }
     text = json.dumps({**report, rows: []} if rows else report, indent=1)
     if rows:
         lines = ",\n".join(f"  {json.dumps(row)}" for row in report[rows])
@@ -127,7 +140,9 @@ def write(path: Path | None, report: dict[str, Any], rows: str | None = None) ->
     write_whole(path, text + "\n")
 
 
-def resumed(path: Path, kind: str, settings: dict[str, Any], free: Sequence[str] = ()) -> dict[str, Any] | None:
+def resumed(
+    path: Path, kind: str, settings: dict[str, Any], free: Sequence[str] = ()
+) -> dict[str, Any] | None:
     """Return the report at ``path`` of an interrupted run, or None if there is none.
 
     Raises:
@@ -137,11 +152,17 @@ def resumed(path: Path, kind: str, settings: dict[str, Any], free: Sequence[str]
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
         stored = {**data["settings"], **{name: settings[name] for name in free}}
-        same = data["format"] == kind and stored == settings and data["machine"]["cpu"] == describe()["cpu"]
+        same = (
+            data["format"] == kind
+            and stored == settings
+            and data["machine"]["cpu"] == describe()["cpu"]
+        )
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError):
-        raise ValueError(f"{path} is not a report of this benchmark: omit --resume to overwrite it") from None
+        raise ValueError(
+            f"{path} is not a report of this benchmark: omit --resume to overwrite it"
+        ) from None
     if not same:
         raise ValueError(
             f"{path} was measured with other settings or on another machine: omit --resume to overwrite it"

@@ -105,7 +105,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     save(suite, argv)
     for category in CATEGORIES:
         shares = [p["locality"] for p in suite["prompts"] if p["category"] == category]
-        print(f"{category:<11} {len(shares):>3} prompts, continuations repeat {min(shares):.2f} to {max(shares):.2f}")
+        print(
+            f"{category:<11} {len(shares):>3} prompts, continuations repeat {min(shares):.2f} to {max(shares):.2f}"
+        )
     return 0
 
 

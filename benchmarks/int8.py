@@ -48,7 +48,9 @@ def compare(
     overlap = lambda a, b: float(np.minimum(a, b).sum(-1, dtype=np.float64).mean())
     found = {}
     for name, (a, b) in rows.items():
-        losses = {f"loss_{kind}": loss / len(a) for kind, loss in zip(KINDS, nats[name], strict=True)}
+        losses = {
+            f"loss_{kind}": loss / len(a) for kind, loss in zip(KINDS, nats[name], strict=True)
+        }
         same = float((a.argmax(-1) == b.argmax(-1)).mean())
         found[name] = {"tokens": len(a), **losses, "same_likeliest": same, "overlap": overlap(a, b)}
     pairs = [
@@ -64,9 +66,15 @@ def main(argv: list[str] | None = None) -> int:
 
     def work(a) -> None:
         torch.set_num_threads(1)
-        suite, text = prompts_of(a.suite, a.prompts), Models("target", "cpu", None, False).text("target")
+        suite, text = (
+            prompts_of(a.suite, a.prompts),
+            Models("target", "cpu", None, False).text("target"),
+        )
         texts = [ids for prompt in suite.prompts if len(ids := text.encode(prompt.text)[-512:]) > 1]
-        models = {name: tuple(NativeModel(load(model_path(name), kind)) for kind in KINDS) for name in reversed(NAMES)}
+        models = {
+            name: tuple(NativeModel(load(model_path(name), kind)) for kind in KINDS)
+            for name in reversed(NAMES)
+        }
         losses, pairs = compare(models, texts)
         found = []
         for name, pair in models.items():
@@ -74,15 +82,23 @@ def main(argv: list[str] | None = None) -> int:
             row = {"model": name, **losses[name]}
             row["milliseconds"] = measure(native, context=a.context, repeats=a.repeats)
             row["weight_bytes"] = {kind: model.weight_bytes for kind, model in native.items()}
-            row["cache_bytes_per_token"] = {kind: model.cache_bytes_per_token for kind, model in native.items()}
+            row["cache_bytes_per_token"] = {
+                kind: model.cache_bytes_per_token for kind, model in native.items()
+            }
             after, before = row["milliseconds"].values()
             ratios = ", ".join(f"{n} {before[n] / after[n]:.2f}" for n in after)
             nats = f"loss {row['loss_int8']:.4f} in int8, {row['loss_float32']:.4f} in float32"
-            print(f"{name}: {nats}, overlap {row['overlap']:.4f}; times as fast over tokens: {ratios}")
+            print(
+                f"{name}: {nats}, overlap {row['overlap']:.4f}; times as fast over tokens: {ratios}"
+            )
             found.append(row)
         for row in pairs:
-            print(*row["pair"], f"overlap {row['int8']:.4f} in int8, {row['float32']:.4f} in float32")
-        write(a.json, {"machine": describe(1), "suite": suite.name, "models": found, "pairs": pairs})
+            print(
+                *row["pair"], f"overlap {row['int8']:.4f} in int8, {row['float32']:.4f} in float32"
+            )
+        write(
+            a.json, {"machine": describe(1), "suite": suite.name, "models": found, "pairs": pairs}
+        )
 
     return command(parser, argv, work)
 

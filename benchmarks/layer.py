@@ -25,7 +25,13 @@ if TYPE_CHECKING:
     from hsd_viz.engine.local import LocalEngine
 
 FORMAT, SCHEMA = "hsd_viz layer", 1
-STACKS = ("target", "db > target", "nano:4 > target", "db > nano:4 > target", "nano:4 > small:8 > target")
+STACKS = (
+    "target",
+    "db > target",
+    "nano:4 > target",
+    "db > nano:4 > target",
+    "nano:4 > small:8 > target",
+)
 TEMPERATURES = (0.0, 0.7)
 
 
@@ -71,10 +77,15 @@ class CallTimer:
 def timed_calls(library: ctypes.CDLL) -> Iterator[CallTimer]:
     """Time every C++ function of the library within the block."""
     timer, holders = CallTimer(), (library, library.quick)  # type: ignore[attr-defined]
-    originals = [{name: f for name, f in vars(holder).items() if name.startswith("hsd_")} for holder in holders]
+    originals = [
+        {name: f for name, f in vars(holder).items() if name.startswith("hsd_")}
+        for holder in holders
+    ]
     try:
         for holder, functions in zip(holders, originals, strict=True):
-            vars(holder).update({name: timer.timed(function) for name, function in functions.items()})
+            vars(holder).update(
+                {name: timer.timed(function) for name, function in functions.items()}
+            )
         run, spent = originals[0]["hsd_decode_run"], originals[1]["hsd_decode_inside"]
         vars(library).update(hsd_decode_run=timer.inside(run, spent))
         # Fetching rows is part of recording.
@@ -85,11 +96,17 @@ def timed_calls(library: ctypes.CDLL) -> Iterator[CallTimer]:
             vars(holder).update(functions)
 
 
-def decode(engine: LocalEngine, timer: CallTimer | None, prompt: str, stack: str, **options: Any) -> dict[str, Any]:
+def decode(
+    engine: LocalEngine, timer: CallTimer | None, prompt: str, stack: str, **options: Any
+) -> dict[str, Any]:
     """Return the ids, the rounds and the processor time in ns of a decode after prefill, and that inside C++ calls."""
     for event in engine.decode(prompt, stack, **options):
         if isinstance(event, Started):
-            begin, inside, calls = thread_time_ns(), timer.ns if timer else 0, timer.calls if timer else 0
+            begin, inside, calls = (
+                thread_time_ns(),
+                timer.ns if timer else 0,
+                timer.calls if timer else 0,
+            )
         elif isinstance(event, Finished):
             trace = event.trace
     found = {"ns": thread_time_ns() - begin, "trace": trace, "ids": trace.token_ids}
@@ -103,7 +120,9 @@ def bare(engine: LocalEngine, prompt: Sequence[int], ids: Sequence[int], tempera
 
     session, sampling, draws = engine.model().session(), Sampling(temperature), Draws(0)
     session.feed(prompt[:-1])
-    numbers = None if sampling.greedy else Numbers([draws.at(len(prompt) + k) for k in range(len(ids))])
+    numbers = (
+        None if sampling.greedy else Numbers([draws.at(len(prompt) + k) for k in range(len(ids))])
+    )
     begin = thread_time_ns()
     run = session.sample(prompt[-1:], len(ids), sampling, numbers, frozenset())
     spent = thread_time_ns() - begin
@@ -112,9 +131,13 @@ def bare(engine: LocalEngine, prompt: Sequence[int], ids: Sequence[int], tempera
     return spent
 
 
-def measure(engine: LocalEngine, prompts: Sequence[str], tokens: int, repeats: int) -> list[dict[str, Any]]:
+def measure(
+    engine: LocalEngine, prompts: Sequence[str], tokens: int, repeats: int
+) -> list[dict[str, Any]]:
     """Return a row of medians for each stack, temperature and recording."""
-    cases = [(stack, t, record) for t in TEMPERATURES for stack in STACKS for record in (True, False)]
+    cases = [
+        (stack, t, record) for t in TEMPERATURES for stack in STACKS for record in (True, False)
+    ]
     found: dict[tuple, list[dict[str, Any]]] = {case: [] for case in cases}
     with timed_calls(engine.model().library) as timer:  # type: ignore[attr-defined]
         cost = timer.cost()
@@ -122,16 +145,24 @@ def measure(engine: LocalEngine, prompts: Sequence[str], tokens: int, repeats: i
             decode(engine, timer, prompts[0], stack, temperature=t, record=record, max_new_tokens=8)
         for prompt, case in interleave(prompts, cases, repeats):
             stack, t, record = case
-            run = decode(engine, timer, prompt, stack, temperature=t, record=record, max_new_tokens=tokens)
+            run = decode(
+                engine, timer, prompt, stack, temperature=t, record=record, max_new_tokens=tokens
+            )
             outside = run["ns"] - run["inside"] - run["calls"] * cost
             row = {"over_calls": outside / run["inside"], "us": outside / 1e3 / len(run["ids"])}
             row |= {"rounds": run["trace"].metrics()["target_forwards"], "tokens": len(run["ids"])}
             found[case].append(row)
         say(f"a timed call costs {cost:.0f} ns")
-    for prompt, (t, record) in interleave(prompts, [(t, r) for t in TEMPERATURES for r in (True, False)], repeats):
-        run = decode(engine, None, prompt, "target", temperature=t, record=record, max_new_tokens=tokens)
+    for prompt, (t, record) in interleave(
+        prompts, [(t, r) for t in TEMPERATURES for r in (True, False)], repeats
+    ):
+        run = decode(
+            engine, None, prompt, "target", temperature=t, record=record, max_new_tokens=tokens
+        )
         alone = bare(engine, run["trace"].meta["prompt_ids"], run["ids"], t)
-        found["target", t, record].append({"over_bare": run["ns"] / alone - 1, "bare_us": alone / 1e3 / tokens})
+        found["target", t, record].append(
+            {"over_bare": run["ns"] / alone - 1, "bare_us": alone / 1e3 / tokens}
+        )
     return [_row(case, rows) for case, rows in found.items()]
 
 
@@ -139,7 +170,8 @@ def _row(case: tuple, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     stack, temperature, record = case
     known = {"stack": stack, "temperature": temperature, "record": record}
     return known | {
-        name: median(r[name] for r in rows if name in r) for name in dict.fromkeys(n for r in rows for n in r)
+        name: median(r[name] for r in rows if name in r)
+        for name in dict.fromkeys(n for r in rows for n in r)
     }
 
 
@@ -151,13 +183,26 @@ def main(argv: Sequence[str] | None = None) -> int:
         engine = cpu_engine()
         prompts = [prompt.text for prompt in prompts_of(args.suite, args.prompts).prompts]
         rows = measure(engine, prompts, args.tokens, args.repeats)
-        settings = {"suite": args.suite, "prompts": args.prompts, "tokens": args.tokens, "repeats": args.repeats}
-        report = {"format": FORMAT, "schema": SCHEMA, "machine": describe(), "settings": settings, "rows": rows}
+        settings = {
+            "suite": args.suite,
+            "prompts": args.prompts,
+            "tokens": args.tokens,
+            "repeats": args.repeats,
+        }
+        report = {
+            "format": FORMAT,
+            "schema": SCHEMA,
+            "machine": describe(),
+            "settings": settings,
+            "rows": rows,
+        }
         write(args.json, report, rows="rows")
         for row in rows:
             about = f"{row['stack']:22} T={row['temperature']:.1f} {'recorded' if row['record'] else 'bare':8}"
             extra = f", {row['over_bare']:+.1%} over a bare session" if "over_bare" in row else ""
-            print(f"{about} {row['over_calls']:6.1%} over its calls, {row['us']:6.1f} us per token{extra}")
+            print(
+                f"{about} {row['over_calls']:6.1%} over its calls, {row['us']:6.1f} us per token{extra}"
+            )
 
     return command(parser, argv, work)
 

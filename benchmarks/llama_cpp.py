@@ -74,7 +74,9 @@ def timed(work: Callable[[], Any]) -> Times:
 
 
 @contextmanager
-def worker(python: str, gguf: Path, ids: Sequence[int], context: int) -> Iterator[Callable[[int], Times]]:
+def worker(
+    python: str, gguf: Path, ids: Sequence[int], context: int
+) -> Iterator[Callable[[int], Times]]:
     """Start the binding on a file; the result measures one forward pass of a width."""
     words = [python, "-c", _WORKER, str(gguf), str(context), "1"]
     with subprocess.Popen(
@@ -99,8 +101,30 @@ def worker(python: str, gguf: Path, ids: Sequence[int], context: int) -> Iterato
 def server(folder: Path, gguf: Path, kind: str) -> Iterator[Callable[[Sequence[int], int], dict]]:
     """Start ``llama-server`` on a file with a kind of speculation; the result decodes at temperature 0."""
     port = free_port()
-    words = [str(folder / "llama-server"), "-m", str(gguf), "--host", "127.0.0.1", "--port", str(port)]
-    words += ["-t", "1", "-tb", "1", "-c", "1024", "-np", "1", "--spec-type", kind, "--no-webui", "-fa", "off"]
+    words = [
+        str(folder / "llama-server"),
+        "-m",
+        str(gguf),
+        "--host",
+        "127.0.0.1",
+        "--port",
+        str(port),
+    ]
+    words += [
+        "-t",
+        "1",
+        "-tb",
+        "1",
+        "-c",
+        "1024",
+        "-np",
+        "1",
+        "--spec-type",
+        kind,
+        "--no-webui",
+        "-fa",
+        "off",
+    ]
     libraries = {"LD_LIBRARY_PATH": str(folder)}
     address = f"http://127.0.0.1:{port}"
     with subprocess.Popen(
@@ -116,7 +140,9 @@ def server(folder: Path, gguf: Path, kind: str) -> Iterator[Callable[[Sequence[i
             body |= {"cache_prompt": False, "return_tokens": True}
             before = spent()
             request = urllib.request.Request(
-                f"{address}/completion", json.dumps(body).encode(), {"Content-Type": "application/json"}
+                f"{address}/completion",
+                json.dumps(body).encode(),
+                {"Content-Type": "application/json"},
             )
             with urllib.request.urlopen(request, timeout=600) as answer:
                 found = json.loads(answer.read())
@@ -164,7 +190,9 @@ def forward_passes(engine: Any, files: dict[str, Path], options: Any) -> list[di
             for width in WIDTHS:
                 for name, run in sides.items():
                     # The first runs find another model's data in the caches.
-                    runs.setdefault((name, width), []).extend([run(width) for _ in range(_RUNS)][2:])
+                    runs.setdefault((name, width), []).extend(
+                        [run(width) for _ in range(_RUNS)][2:]
+                    )
     return [
         {
             "side": name,
@@ -178,11 +206,16 @@ def forward_passes(engine: Any, files: dict[str, Path], options: Any) -> list[di
 
 def decodes(engine: Any, files: dict[str, Path], options: Any) -> list[dict]:
     """Return ms per token of greedy decodes by both sides, and how many texts are those of our plain decoding."""
-    texts = [[int(t) for t in engine.tokenizer.encode(p.text)] for p in prompts_of("heldout", options.prompts).prompts]
+    texts = [
+        [int(t) for t in engine.tokenizer.encode(p.text)]
+        for p in prompts_of("heldout", options.prompts).prompts
+    ]
     found: dict[str, list[dict]] = {}
     with ExitStack() as servers:
         theirs = {
-            f"llama.cpp {kind} {speculation}": servers.enter_context(server(options.bin, path, speculation))
+            f"llama.cpp {kind} {speculation}": servers.enter_context(
+                server(options.bin, path, speculation)
+            )
             for kind, path in files.items()
             for speculation in SPECULATION
         }
@@ -204,7 +237,10 @@ def decodes(engine: Any, files: dict[str, Path], options: Any) -> list[dict]:
         count = sum(len(run["tokens"]) for run in runs)
         row = {"side": name, "ms_per_token": 1e3 * sum(r["seconds"] for r in runs) / count}
         row["processor_ms_per_token"] = 1e3 * sum(r["processor"] for r in runs) / count
-        row["same_text"] = [sum(r["tokens"] == text for r, text in zip(runs, plain, strict=True)), len(runs)]
+        row["same_text"] = [
+            sum(r["tokens"] == text for r, text in zip(runs, plain, strict=True)),
+            len(runs),
+        ]
         rows.append(row)
     return rows
 
@@ -213,24 +249,39 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Measure, print the figures, and with ``--json`` write them."""
     parser = arguments("llama_cpp", __doc__, prompts=12, tokens=96, context=300, repeats=3)
     parser.add_argument(
-        "--bin", type=Path, required=True, metavar="DIR", help="folder of llama-server and its libraries"
+        "--bin",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="folder of llama-server and its libraries",
     )
     parser.add_argument(
-        "--types", nargs="+", choices=DTYPES, default=DTYPES, help="types of the matrices (default all)"
+        "--types",
+        nargs="+",
+        choices=DTYPES,
+        default=DTYPES,
+        help="types of the matrices (default all)",
     )
-    parser.add_argument("--binding", required=True, metavar="PYTHON", help="a Python with llama-cpp-python")
+    parser.add_argument(
+        "--binding", required=True, metavar="PYTHON", help="a Python with llama-cpp-python"
+    )
 
     def work(options: Any) -> None:
         engine = cpu_engine()
         with tempfile.TemporaryDirectory() as folder:
-            files = {kind: write_gguf("target", Path(folder) / f"{kind}.gguf", kind) for kind in options.types}
+            files = {
+                kind: write_gguf("target", Path(folder) / f"{kind}.gguf", kind)
+                for kind in options.types
+            }
             report: dict[str, Any] = {
                 "machine": describe(1),
                 "forward_passes": forward_passes(engine, files, options),
                 "decodes": decodes(engine, files, options),
             }
         for row in (*report["forward_passes"], *report["decodes"]):
-            print(*(f"{value:.3f}" if isinstance(value, float) else value for value in row.values()))
+            print(
+                *(f"{value:.3f}" if isinstance(value, float) else value for value in row.values())
+            )
         write(options.json, report)
 
     return command(parser, argv, work)

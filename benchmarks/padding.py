@@ -52,9 +52,12 @@ def pad(module: nn.Module, layers: int, noise: float = 0.0, seed: int = 0) -> nn
     body = getattr(module, "model", None)
     last = body.layers[-1] if hasattr(body, "layers") else None
     if not all(
-        hasattr(getattr(last, part, None), name) for part, name in (("self_attn", "o_proj"), ("mlp", "down_proj"))
+        hasattr(getattr(last, part, None), name)
+        for part, name in (("self_attn", "o_proj"), ("mlp", "down_proj"))
     ):
-        raise ValueError(f"{module.config.model_type} cannot be padded: its layers are not Llama layers")
+        raise ValueError(
+            f"{module.config.model_type} cannot be padded: its layers are not Llama layers"
+        )
     padded = copy.copy(module)
     padded.config = copy.deepcopy(module.config)
     padded.config.num_hidden_layers += layers
@@ -72,7 +75,10 @@ def pad(module: nn.Module, layers: int, noise: float = 0.0, seed: int = 0) -> nn
             for projection in (layer.self_attn.o_proj, layer.mlp.down_proj):
                 weight = projection.weight
                 if noise:
-                    weight.copy_(torch.randn(weight.shape, generator=generator) * (noise * float(weight.float().std())))
+                    weight.copy_(
+                        torch.randn(weight.shape, generator=generator)
+                        * (noise * float(weight.float().std()))
+                    )
                 else:
                     weight.zero_()
                 if projection.bias is not None:

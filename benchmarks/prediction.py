@@ -58,7 +58,12 @@ class Published:
         at = machine.step_ms(shape, context=self.context, **settings)
         if not self.per_token:
             return at
-        return (machine.step_ms(shape, context=2 * self.context, **settings) - at) / self.context / self.batch * 1e3
+        return (
+            (machine.step_ms(shape, context=2 * self.context, **settings) - at)
+            / self.context
+            / self.batch
+            * 1e3
+        )
 
     def error(self, efficiency: Efficiency = PUBLISHED) -> float:
         return self.predicted(efficiency) / self.ms - 1
@@ -66,7 +71,10 @@ class Published:
 
 def _speeds(model: str, weights: str, source: str, by_tp: dict[int, float]) -> list[Published]:
     """Rows of one sequence on A100s from tokens per second; the prompts have 5 tokens and the texts some 200."""
-    return [Published("A100 SXM", model, weights, tp, 1, 100, 1e3 / speed, source) for tp, speed in by_tp.items()]
+    return [
+        Published("A100 SXM", model, weights, tp, 1, 100, 1e3 / speed, source)
+        for tp, speed in by_tp.items()
+    ]
 
 
 DATA = Path(__file__).parents[1] / "docs" / "bench"
@@ -94,7 +102,11 @@ class SpeedUp:
         shape, at = MODELS[name], {"batch": self.batch, "context": BUNDLE_CONTEXT}
         machine = Machine(GPUS["H200"], tp, efficiency)
         drafting = self.tokens * machine.step_ms(shape.head(), **at)
-        rounds = machine.step_ms(shape, tokens=self.tokens + 1, **at) + drafting + efficiency.round_us * 1e-3
+        rounds = (
+            machine.step_ms(shape, tokens=self.tokens + 1, **at)
+            + drafting
+            + efficiency.round_us * 1e-3
+        )
         return self.length * machine.step_ms(shape, **at) / rounds
 
     def error(self, efficiency: Efficiency = PUBLISHED) -> float:
@@ -133,7 +145,16 @@ HELD_ASIDE = (
     *_speeds("mixtral-8x7b", "int8", MIXTRAL, {1: 97.92, 2: 155.03, 4: 216.87, 8: 279.35}),
     # 5.89 ms + 0.0210 ms per token + 3.93e-5 ms per cached token.
     *(
-        Published("H100 SXM", "llama-8b", "bf16", 1, b, c, 5.89 + 0.0210 * b + 3.93e-5 * b * c, SPEC_DECODE)
+        Published(
+            "H100 SXM",
+            "llama-8b",
+            "bf16",
+            1,
+            b,
+            c,
+            5.89 + 0.0210 * b + 3.93e-5 * b * c,
+            SPEC_DECODE,
+        )
         for b in (1, 8, 32, 64, 128)
         for c in (1000, 4000)
     ),
@@ -145,7 +166,16 @@ HELD_ASIDE = (
     ),
     Published("H100 SXM", "qwen3-1.7b", "bf16", 1, 64, 2000, 0.0356, KV_COST, per_token=True),
     *(
-        Published(gpu, model, weights, tp, batch, read + written // 2, batch / (speed * tp) * 1e3, TENSORRT)
+        Published(
+            gpu,
+            model,
+            weights,
+            tp,
+            batch,
+            read + written // 2,
+            batch / (speed * tp) * 1e3,
+            TENSORRT,
+        )
         for gpu, model, weights, tp, batch, read, written, speed in _OFFLINE
     ),
 )
@@ -167,7 +197,8 @@ def offline_large(row: Published) -> bool:
 def report() -> dict[str, Any]:
     """Return all rows and summaries as JSON data."""
     listed = lambda rows: [
-        {name: getattr(row, name) for name in row.__slots__} | {"predicted": row.predicted(), "error": row.error()}
+        {name: getattr(row, name) for name in row.__slots__}
+        | {"predicted": row.predicted(), "error": row.error()}
         for row in rows
     ]
     models = dict.fromkeys(row.model for row in SPEED_UPS)
@@ -178,13 +209,19 @@ def report() -> dict[str, Any]:
         "speed_ups_held_aside": listed(HELD_SPEED_UPS),
         "summary": {
             "speed-ups, held aside": summary(HELD_SPEED_UPS),
-            **{f"speed-ups, {name}": summary(tuple(row for row in SPEED_UPS if row.model == name)) for name in models},
+            **{
+                f"speed-ups, {name}": summary(tuple(row for row in SPEED_UPS if row.model == name))
+                for name in models
+            },
             "fitted": summary(FITTED),
             "held aside": summary(HELD_ASIDE),
             "held aside, without offline throughput of a large model": summary(
                 tuple(row for row in HELD_ASIDE if not offline_large(row))
             ),
-            **{NAMES[s]: summary(tuple(row for row in HELD_ASIDE if row.source == s)) for s in _sources()},
+            **{
+                NAMES[s]: summary(tuple(row for row in HELD_ASIDE if row.source == s))
+                for s in _sources()
+            },
         },
     }
 
@@ -204,7 +241,11 @@ def fit() -> None:
 
     errors = lambda x: [np.log(1 + row.error(efficiency(x))) for row in FITTED]
     bounds = ([0.3, 0.3, 0.3, 0, 0], [1, 1, 1, 200, 200])
-    print(least_squares(errors, [0.8, 0.65, 0.5, 40, 20], bounds=bounds, loss="soft_l1", f_scale=0.05).x)
+    print(
+        least_squares(
+            errors, [0.8, 0.65, 0.5, 40, 20], bounds=bounds, loss="soft_l1", f_scale=0.05
+        ).x
+    )
     by_model = [[row for row in SPEED_UPS if row.model == name] for name in ROUNDS_FITTED]
 
     def loss(us: float) -> float:
@@ -239,7 +280,11 @@ def figure(data: dict[str, Any]) -> Any:
 
     drawn = make_subplots(1, 2, subplot_titles=("ms per step", "speed-up of EAGLE-3 (SpecBundle)"))
     times = [row for row in data["held_aside"] if not row["per_token"]]
-    groups = [(1, NAMES[s], "ms", [row for row in times if row["source"] == s]) for s in _sources() if s != KV_COST]
+    groups = [
+        (1, NAMES[s], "ms", [row for row in times if row["source"] == s])
+        for s in _sources()
+        if s != KV_COST
+    ]
     for model in dict.fromkeys(row["model"] for row in data["speed_ups_held_aside"]):
         rows = [row for row in data["speed_ups_held_aside"] if row["model"] == model]
         groups.append((2, f"{model}, H200", "speedup", rows))
@@ -248,9 +293,14 @@ def figure(data: dict[str, Any]) -> Any:
     for (column, name, published, rows), shape in zip(groups, shapes, strict=False):
         text = [f"{row['model']}, batch {row['batch']}" for row in rows]
         x, y = [row[published] for row in rows], [row["predicted"] for row in rows]
-        drawn.add_scatter(x=x, y=y, mode="markers", text=text, name=name, marker_symbol=shape, row=1, col=column)
+        drawn.add_scatter(
+            x=x, y=y, mode="markers", text=text, name=name, marker_symbol=shape, row=1, col=column
+        )
     for column, published, rows in ((1, "ms", times), (2, "speedup", data["speed_ups_held_aside"])):
-        ends = [min(row[published] for row in rows) * 0.8, max(row[published] for row in rows) * 1.2]
+        ends = [
+            min(row[published] for row in rows) * 0.8,
+            max(row[published] for row in rows) * 1.2,
+        ]
         for factor, dash in ((1.0, "solid"), (1.35, "dot"), (0.65, "dot")):
             line = {"dash": dash, "width": 1, "color": "#57606a"}
             at = {"x": ends, "y": [factor * end for end in ends], "row": 1, "col": column}
@@ -264,13 +314,22 @@ def figure(data: dict[str, Any]) -> Any:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser("python -m benchmarks.prediction", description=(__doc__ or "").split("\n\n")[0])
+    parser = argparse.ArgumentParser(
+        "python -m benchmarks.prediction", description=(__doc__ or "").split("\n\n")[0]
+    )
     parser.add_argument("--json", type=Path)
     parser.add_argument("--html", type=Path)
     parser.add_argument("--image", type=Path, help="a PNG or SVG, with kaleido")
-    parser.add_argument("--answer", type=Path, help="a picture of Llama-70B with 8B and 1B on four H100")
+    parser.add_argument(
+        "--answer", type=Path, help="a picture of Llama-70B with 8B and 1B on four H100"
+    )
     parser.add_argument("--fit", action="store_true")
-    parser.add_argument("--own", type=Path, nargs="*", help="reports of `hsd-viz plan --measure` (default: docs/bench)")
+    parser.add_argument(
+        "--own",
+        type=Path,
+        nargs="*",
+        help="reports of `hsd-viz plan --measure` (default: docs/bench)",
+    )
     options = parser.parse_args()
     if options.own is not None:
         print(*own(options.own or sorted(DATA.glob("plan-*.json"))), sep="\n")
@@ -281,16 +340,27 @@ def main() -> int:
     data = report()
     for row in HELD_ASIDE:
         where = f"{row.tp} x {row.gpu:9} batch {row.batch:3} context {row.context:5}"
-        print(f"{row.model:12} {row.weights:4} {where} {row.ms:8.3f} {row.predicted():8.3f} {row.error():+.0%}")
+        print(
+            f"{row.model:12} {row.weights:4} {where} {row.ms:8.3f} {row.predicted():8.3f} {row.error():+.0%}"
+        )
     for name, found in data["summary"].items():
-        print(f"{name}: {found['figures']} figures, median {found['median']:.1%}, worst {found['worst']:.1%}")
+        print(
+            f"{name}: {found['figures']} figures, median {found['median']:.1%}, worst {found['worst']:.1%}"
+        )
     if options.json:
         options.json.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
     if options.html:
         options.html.write_text(figure(data).to_html(include_plotlyjs=True), encoding="utf-8")
     if options.answer:
         llamas = ("llama-70b", "llama-8b", "llama-1b")
-        plan = predict("H100 SXM", llamas, tp=4, weights="fp8", batch=(1, 4, 16, 64), context=(2048, 8192, 32768))
+        plan = predict(
+            "H100 SXM",
+            llamas,
+            tp=4,
+            weights="fp8",
+            batch=(1, 4, 16, 64),
+            context=(2048, 8192, 32768),
+        )
         prediction(plan).write_image(options.answer, width=1100, height=460)
     if options.image:
         figure(data).write_image(options.image, width=1100, height=520)

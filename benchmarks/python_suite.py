@@ -17,7 +17,20 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 from typing import TYPE_CHECKING
 
-from benchmarks.cuts import Cut, Size, Source, as_prompt, code, collect, cut_lines, find, is_text, pick, save, siblings
+from benchmarks.cuts import (
+    Cut,
+    Size,
+    Source,
+    as_prompt,
+    code,
+    collect,
+    cut_lines,
+    find,
+    is_text,
+    pick,
+    save,
+    siblings,
+)
 from training.quality import copied_share
 
 if TYPE_CHECKING:
@@ -52,7 +65,9 @@ def build_python(files: Sequence[SourceFile] | None = None) -> tuple[dict, list[
     prompts = []
     for category, (finder, size) in _FINDERS.items():
         ranked = sorted(find(finder, sources, size), key=lambda c: c.order)
-        for k, cut in enumerate(pick(ranked, trained, PER_CATEGORY, PER_PACKAGE, whole=True), start=1):
+        for k, cut in enumerate(
+            pick(ranked, trained, PER_CATEGORY, PER_PACKAGE, whole=True), start=1
+        ):
             share = {"in_prompt": round(copied_share(cut.prompt, cut.ahead), 3)}
             prompts.append(as_prompt(cut, category, k) | share | {"continuation": cut.ahead})
     return {"name": "python", "categories": CATEGORIES, "prompts": prompts}, notes
@@ -69,7 +84,9 @@ def _edits(source: Source, size: Size) -> Iterator[Cut]:
             "".join(source.lines[head_end : node.end_lineno]),
         )
         counted = [
-            (len(re.findall(rf"\b{a.arg}\b", body)), a.arg) for a in node.args.args if a.arg not in ("self", "cls")
+            (len(re.findall(rf"\b{a.arg}\b", body)), a.arg)
+            for a in node.args.args
+            if a.arg not in ("self", "cls")
         ]
         often, old = max(counted, default=(0, ""))
         new = f"{old}_"
@@ -86,7 +103,9 @@ def _indices(source: Source, size: Size) -> Iterator[Cut]:
     for node in ast.walk(source.tree):
         if not isinstance(node, ast.Module | ast.ClassDef):
             continue
-        documented = [s for s in node.body if isinstance(s, ast.FunctionDef) and ast.get_docstring(s)]
+        documented = [
+            s for s in node.body if isinstance(s, ast.FunctionDef) and ast.get_docstring(s)
+        ]
         for start in range(0, len(documented) - 3, 4):
             few: list[ast.FunctionDef] = []
             for s in documented[start:]:
@@ -97,11 +116,18 @@ def _indices(source: Source, size: Size) -> Iterator[Cut]:
                 continue
             shown = "\n".join(source.text(s) for s in few)
             first, *rest = [
-                f"# - {s.name}({ast.unparse(s.args)}): {ast.get_docstring(s).split(chr(10))[0]}\n" for s in few
+                f"# - {s.name}({ast.unparse(s.args)}): {ast.get_docstring(s).split(chr(10))[0]}\n"
+                for s in few
             ]
             ahead = "".join(rest)[: size.ahead]
             if len(ahead) >= 120:
-                yield Cut(source.file, few[0].lineno, f"{shown}\n\n# What is above:\n#\n{first}", shown, ahead)
+                yield Cut(
+                    source.file,
+                    few[0].lineno,
+                    f"{shown}\n\n# What is above:\n#\n{first}",
+                    shown,
+                    ahead,
+                )
 
 
 def _families(source: Source, size: Size) -> Iterator[Cut]:
@@ -136,7 +162,11 @@ def _prose(source: Source, size: Size) -> Iterator[Cut]:
 def _wordy(line: str) -> bool:
     """Return whether a line is prose; columns of a listing are two blanks apart."""
     text = line.strip().removeprefix("#").strip()
-    return len(text) >= 36 and "  " not in text and len(re.findall(r"[A-Za-z,.;:'()\- ]", text)) >= 0.94 * len(text)
+    return (
+        len(text) >= 36
+        and "  " not in text
+        and len(re.findall(r"[A-Za-z,.;:'()\- ]", text)) >= 0.94 * len(text)
+    )
 
 
 def _openings(source: Source, size: Size) -> Iterator[Cut]:

@@ -21,18 +21,32 @@ from hsd_viz.ladder.load import model_path, weights_dir
 from hsd_viz.prompts.suites import load_suite
 from hsd_viz.stack import parse
 
-STACKS = ("db > target", "db[context] > target", "db[model,statistics] > target", "hd > target", "lookup > target")
+STACKS = (
+    "db > target",
+    "db[context] > target",
+    "db[model,statistics] > target",
+    "hd > target",
+    "lookup > target",
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the mean acceptance length of drafters on the suite ``python``, by category."""
     parser = arguments("reference", __doc__)
-    parser.add_argument("stacks", nargs="*", metavar="STACK", default=list(STACKS), help="stacks with a draft source")
+    parser.add_argument(
+        "stacks",
+        nargs="*",
+        metavar="STACK",
+        default=list(STACKS),
+        help="stacks with a draft source",
+    )
 
     def work(options) -> None:
         suite = load_suite("python")
         tokenizer = Tokenizer.from_file(str(model_path("target") / "tokenizer.json"))
-        shared = SharedDatabases.open(weights_dir() / "databases", tokenizer.get_vocab(with_added_tokens=True))
+        shared = SharedDatabases.open(
+            weights_dir() / "databases", tokenizer.get_vocab(with_added_tokens=True)
+        )
         ids = lambda text: tuple(tokenizer.encode(text, add_special_tokens=False).ids)
         width, report = max(map(len, options.stacks)), {}
         print(f"{'':<{width}}  {'  '.join(f'{c:>8}' for c in suite.categories)}")
@@ -43,9 +57,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             found = {category: Replayed() for category in suite.categories}
             for p in suite.prompts:
                 made = make_drafter(drafter, databases=shared, eos=frozenset())
-                found[p.category].add(replay(made, Text(p.category, ids(p.text), ids(p.continuation)), made.nodes))
+                found[p.category].add(
+                    replay(made, Text(p.category, ids(p.text), ids(p.continuation)), made.nodes)
+                )
             report[name] = {category: one.tokens / one.rounds for category, one in found.items()}
-            print(f"{name:<{width}}  {'  '.join(f'{length:>8.2f}' for length in report[name].values())}")
+            print(
+                f"{name:<{width}}  {'  '.join(f'{length:>8.2f}' for length in report[name].values())}"
+            )
         write(options.json, {"mean_acceptance_length": report})
 
     return command(parser, argv, work)

@@ -52,9 +52,17 @@ def expected(trace: Trace) -> dict[str, dict[str, float]]:
     return found
 
 
-def measure(engine: Any, ids: list[int], stack: str, temperature: float, tokens: int, seed: int, rule: str) -> dict:
+def measure(
+    engine: Any, ids: list[int], stack: str, temperature: float, tokens: int, seed: int, rule: str
+) -> dict:
     """Decode one prompt and return its figures."""
-    options = {"max_new_tokens": tokens, "temperature": temperature, "seed": seed, "rule": rule, "record": False}
+    options = {
+        "max_new_tokens": tokens,
+        "temperature": temperature,
+        "seed": seed,
+        "rule": rule,
+        "record": False,
+    }
     trace = engine.run(ids, stack, **options)
     top = max(r.level for r in trace.round_rows)
     return {
@@ -71,11 +79,16 @@ def summary(runs: Sequence[dict]) -> list[dict]:
     for stack, temperature in dict.fromkeys((r["stack"], r["temperature"]) for r in runs):
         mine = [r for r in runs if (r["stack"], r["temperature"]) == (stack, temperature)]
         for level in sorted({level for r in mine for level in r["block"]["levels"]}, reverse=True):
-            rows = np.array([[r["block"]["levels"].get(level, {}).get(f, 0.0) for f in _FIELDS] for r in mine])
+            rows = np.array(
+                [[r["block"]["levels"].get(level, {}).get(f, 0.0) for f in _FIELDS] for r in mine]
+            )
             sums, n = dict(zip(_FIELDS, (resample(len(mine)) @ rows).T, strict=True)), len(mine)
             per_round = {name: 1 + sums[name] / sums["rounds"] for name in (*RULES, "accepted")}
             row = {"stack": stack, "temperature": temperature, "level": int(level), "prompts": n}
-            row |= {"rounds": int(sums["rounds"][0]), "seen_tokens_per_round": float(per_round.pop("accepted")[0])}
+            row |= {
+                "rounds": int(sums["rounds"][0]),
+                "seen_tokens_per_round": float(per_round.pop("accepted")[0]),
+            }
             for rule, values in per_round.items():
                 row |= _figure(f"{rule}_tokens_per_round", values, n)
                 row |= _figure(f"{rule}_gain", values / per_round["token"] - 1, n)
@@ -96,7 +109,8 @@ def _times(timed: Sequence[dict]) -> dict[str, Any]:
     n, found = len(timed), {"timed_prompts": len(timed)}
     weights = resample(n)
     time_of = {
-        rule: (weights @ [r[rule]["seconds"] for r in timed]) / (weights @ [r[rule]["tokens"] for r in timed])
+        rule: (weights @ [r[rule]["seconds"] for r in timed])
+        / (weights @ [r[rule]["tokens"] for r in timed])
         for rule in RULES
     }
     for rule in RULES:
@@ -112,7 +126,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         order = np.random.default_rng(0).permutation(len(every))[: options.prompts]
         prompts = [every[k] for k in order]
         settings = {"tokens": options.tokens, "context": options.context, "timed": options.timed}
-        stored = resumed(options.json, FORMAT, settings) if options.resume and options.json else None
+        stored = (
+            resumed(options.json, FORMAT, settings) if options.resume and options.json else None
+        )
         runs: list[dict] = stored["runs"] if stored else []
         done = {(r["stack"], r["temperature"], r["prompt"]) for r in runs}
         engine = cpu_engine()
@@ -128,7 +144,10 @@ def main(argv: Sequence[str] | None = None) -> int:
                     # Which rule goes first changes, so that none always follows another.
                     first = k // options.timed % len(rules)
                     turns = rules[first:] + rules[:first]
-                    found = {r: measure(engine, ids, stack, temperature, options.tokens, k, r) for r in turns}
+                    found = {
+                        r: measure(engine, ids, stack, temperature, options.tokens, k, r)
+                        for r in turns
+                    }
                     runs.append({"stack": stack, "temperature": temperature, "prompt": k, **found})
             write(options.json, report | {"rows": summary(runs), "runs": runs}, "runs")
         for row in summary(runs):

@@ -54,21 +54,30 @@ def measure_scale(sizes: list[int], progress=lambda text: None) -> dict[str, Any
     with tempfile.TemporaryDirectory(prefix="hsd-viz-scale-") as folder:
         begin = time.perf_counter()
         progress("tokenizing")
-        for name, chosen in (("train", corpus.train_files(files)), ("heldout", corpus.heldout_files(files))):
+        for name, chosen in (
+            ("train", corpus.train_files(files)),
+            ("heldout", corpus.heldout_files(files)),
+        ):
             np.save(Path(folder) / f"{name}.npy", corpus.tokenize(chosen, tokenizer, EOS_ID))
         seconds = time.perf_counter() - begin
         tokens = len(np.load(Path(folder) / "train.npy", mmap_mode="r"))
         if max(sizes) > tokens:
-            raise ValueError(f"the corpus of this environment has {tokens} tokens, not {max(sizes)}")
+            raise ValueError(
+                f"the corpus of this environment has {tokens} tokens, not {max(sizes)}"
+            )
         rows = []
         for size in sizes:
             progress(f"{size} tokens")
             task = {"folder": folder, "tokens": size, "vocabulary": vocabulary, "eos": EOS_ID}
             ran = subprocess.run(
-                [sys.executable, "-m", __spec__.name, "--one", json.dumps(task)], capture_output=True, text=True
+                [sys.executable, "-m", __spec__.name, "--one", json.dumps(task)],
+                capture_output=True,
+                text=True,
             )
             if ran.returncode:
-                raise ValueError(f"counting {size} tokens failed: {(ran.stderr.strip() or '-').splitlines()[-1]}")
+                raise ValueError(
+                    f"counting {size} tokens failed: {(ran.stderr.strip() or '-').splitlines()[-1]}"
+                )
             rows.append(json.loads(ran.stdout))
     notes = {
         "peak_memory_bytes": "growth of anonymous memory while building, without pages of mapped files, which can be "
@@ -96,7 +105,12 @@ def measure_one(folder: str, tokens: int, vocabulary: int, eos: int) -> dict[str
     with anonymous:
         pruning = Pruning(least=2, max_bytes=2**31)
         build_database(
-            documents, path, kind="statistics", vocabulary_size=vocabulary, vocabulary_hash="scale", pruning=pruning
+            documents,
+            path,
+            kind="statistics",
+            vocabulary_size=vocabulary,
+            vocabulary_hash="scale",
+            pruning=pruning,
         )
     seconds = time.perf_counter() - begin
     resident = _status("VmHWM")
@@ -175,7 +189,9 @@ class _Anonymous:
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure, print the rows, and with ``--json`` write the report."""
     parser = arguments("scale", __doc__)
-    parser.add_argument("--sizes", default="1,3,10,30", help="millions of tokens (default 1,3,10,30)")
+    parser.add_argument(
+        "--sizes", default="1,3,10,30", help="millions of tokens (default 1,3,10,30)"
+    )
     parser.add_argument("--one", help=argparse.SUPPRESS)
 
     def work(args) -> None:
@@ -183,7 +199,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(json.dumps(measure_one(**json.loads(args.one))))
             return
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-        report = measure_scale([round(1e6 * size) for size in numbers(args.sizes, float, "--sizes")], say)
+        report = measure_scale(
+            [round(1e6 * size) for size in numbers(args.sizes, float, "--sizes")], say
+        )
         for row in report["sizes"]:
             look, memory = row["lookup_us"]["again"], row["peak_memory_bytes"] / 1e6
             built = f"{row['tokens'] / 1e6:5.1f} M tokens: {row['build_seconds']:.0f} s, {memory:.0f} MB of memory"

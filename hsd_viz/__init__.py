@@ -61,7 +61,9 @@ VIEWERS |= {
 def __getattr__(name: str) -> Any:
     module = _SELF.get(name) or _HOMES.get(name)
     if module is None:
-        raise AttributeError(f"module 'hsd_viz' has no attribute {name!r}{guess('hsd', name, __all__)}")
+        raise AttributeError(
+            f"module 'hsd_viz' has no attribute {name!r}{guess('hsd', name, __all__)}"
+        )
     found = importlib.import_module(f"hsd_viz.{module}")
     return found if name in _SELF else getattr(found, name)
 

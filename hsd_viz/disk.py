@@ -34,7 +34,11 @@ def cache_folder(kind: str) -> Path:
     """
     if named := os.environ.get("HSD_VIZ_CACHE"):
         return Path(named).expanduser() / kind
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").expanduser() / "hsd_viz" / kind
+    return (
+        Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").expanduser()
+        / "hsd_viz"
+        / kind
+    )
 
 
 def is_regular(path: Path) -> bool:
@@ -96,13 +100,17 @@ def read_text(path: Path, what: str, most: int = MOST_TEXT) -> str:
         with path.open("rb") as file:
             content = file.read(most + 1)
         if len(content) > most:
-            raise ValueError(f"the {what} file {path} is too large: the limit is {most // 2**20} MiB")
+            raise ValueError(
+                f"the {what} file {path} is too large: the limit is {most // 2**20} MiB"
+            )
         text = content.decode("utf-8-sig")
     except OSError as error:
         raise ValueError(f"cannot read the {what} file {path}: {error.strerror or error}") from None
     except UnicodeDecodeError as error:
         byte = error.object[error.start]
-        raise ValueError(f"the {what} file {path} is not UTF-8 text (byte {error.start} is {byte:#04x})") from None
+        raise ValueError(
+            f"the {what} file {path} is not UTF-8 text (byte {error.start} is {byte:#04x})"
+        ) from None
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 

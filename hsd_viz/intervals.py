@@ -50,12 +50,21 @@ def resample(units: int, seed: int = 0, resamples: int = RESAMPLES) -> np.ndarra
     whole = np.ones((1, units), int)
     if not units:
         return whole
-    return np.vstack([whole, np.random.default_rng(seed).multinomial(units, np.full(units, 1 / units), size=resamples)])
+    return np.vstack(
+        [
+            whole,
+            np.random.default_rng(seed).multinomial(
+                units, np.full(units, 1 / units), size=resamples
+            ),
+        ]
+    )
 
 
 def ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
     """Divide element by element; NaN where the denominator is not positive."""
-    return np.divide(numerator, denominator, out=np.full(len(numerator), np.nan), where=denominator > 0)
+    return np.divide(
+        numerator, denominator, out=np.full(len(numerator), np.nan), where=denominator > 0
+    )
 
 
 def estimate(samples: np.ndarray, units: int) -> Estimate:

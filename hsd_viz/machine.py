@@ -98,7 +98,9 @@ def check_address(host: str, port: int, token: str | None) -> None:
         raise ValueError(f"port {port} is out of range: use 1 to 65535")
     if not token and not is_loopback(host):
         where = host or "all addresses"
-        raise ValueError(f"serving on {where} needs a token: add --token SECRET or use --host 127.0.0.1")
+        raise ValueError(
+            f"serving on {where} needs a token: add --token SECRET or use --host 127.0.0.1"
+        )
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -106,7 +108,9 @@ def check_address(host: str, port: int, token: str | None) -> None:
             probe.bind((host, port))
         except OSError as error:
             why = error.strerror or error
-            raise ValueError(f"{host}:{port} cannot be served: {why}; choose another --port") from None
+            raise ValueError(
+                f"{host}:{port} cannot be served: {why}; choose another --port"
+            ) from None
 
 
 def is_loopback(host: str) -> bool:

@@ -48,14 +48,18 @@ def compare(
     """
     asked = [stacks] if isinstance(stacks, str | Stack) else list(stacks)
     if not asked:
-        raise ValueError("there is nothing to compare: give a list of stacks, such as ['target', 'db > target']")
+        raise ValueError(
+            "there is nothing to compare: give a list of stacks, such as ['target', 'db > target']"
+        )
     traces = Comparison()
     with progress_bar() as update:
         for n, one in enumerate(asked):
             update(n, len(asked), "" if isinstance(one, Trace) else str(one))
             if not isinstance(one, Trace):
                 if prompt is None:
-                    raise ValueError(f"the stack '{one}' needs a prompt: compare([...], prompt='def main(')")
+                    raise ValueError(
+                        f"the stack '{one}' needs a prompt: compare([...], prompt='def main(')"
+                    )
                 one = run(prompt, one, engine=engine, **options)
             traces.append(one)
     return traces
@@ -72,8 +76,12 @@ class Comparison(list[Trace]):
         kept = ["tokens", "tokens_per_second", "mean_acceptance_length", "acceptance_rate"]
         table = pd.DataFrame([trace.metrics() for trace in self])[kept].astype(float)
         table.insert(0, "stack", [trace.stack for trace in self])
-        table.insert(3, "times_first", table["tokens_per_second"] / table["tokens_per_second"].iloc[0])
-        return table.assign(same_text_as_first=[trace.token_ids == self[0].token_ids for trace in self])
+        table.insert(
+            3, "times_first", table["tokens_per_second"] / table["tokens_per_second"].iloc[0]
+        )
+        return table.assign(
+            same_text_as_first=[trace.token_ids == self[0].token_ids for trace in self]
+        )
 
     def __repr__(self) -> str:
         return f"{self.table.to_string(index=False, na_rep='–')}\n{_CAUTION}"

@@ -55,8 +55,13 @@ def draft_sources() -> dict[str, tuple[str, ...]]:
         for point in entry_points(group="hsd_viz.drafters"):
             try:
                 point.load()
-            except Exception as error:  # of another package: its drafters are missing, the others work
-                warnings.warn(f"the drafter '{point.name}' of {point.value} cannot be loaded: {error}", stacklevel=2)
+            except (
+                Exception
+            ) as error:  # of another package: its drafters are missing, the others work
+                warnings.warn(
+                    f"the drafter '{point.name}' of {point.value} cannot be loaded: {error}",
+                    stacklevel=2,
+                )
     return SOURCES
 
 
@@ -116,7 +121,10 @@ class Stack:
 
     def resolved(self, lookahead: Lookahead = DEFAULT_LOOKAHEAD) -> Stack:
         """Return the same stack with ``lookahead`` where it was left out."""
-        drafts = (replace(m, lookahead=lookahead if m.lookahead is None else m.lookahead) for m in self.drafts)
+        drafts = (
+            replace(m, lookahead=lookahead if m.lookahead is None else m.lookahead)
+            for m in self.drafts
+        )
         return Stack(self.bottom, (*drafts, self.target))
 
     def __str__(self) -> str:
@@ -139,31 +147,45 @@ def parse(text: str | Stack) -> Stack:
     if isinstance(text, Stack):
         return text
     if not isinstance(text, str) or not text.strip():
-        raise StackError("the stack is empty: write for example 'target', 'nano:4 > target' or 'db > nano:4 > target'")
+        raise StackError(
+            "the stack is empty: write for example 'target', 'nano:4 > target' or 'db > nano:4 > target'"
+        )
     bottom: DraftSource | None = None
     models: list[Model] = []
     for place, piece in enumerate(_split(text, ">")):
         if not piece:
-            raise StackError(f"part {place + 1} of the stack {text.strip()!r} is empty: separate the parts with '>'")
+            raise StackError(
+                f"part {place + 1} of the stack {text.strip()!r} is empty: separate the parts with '>'"
+            )
         part = _parse_part(piece)
         if isinstance(part, Model):
             models.append(part)
         elif place:
-            raise StackError(f"'{part}' is part {place + 1} of the stack: it can only be the first part")
+            raise StackError(
+                f"'{part}' is part {place + 1} of the stack: it can only be the first part"
+            )
         else:
             bottom = part
     if not models:
-        raise StackError(f"'{bottom}' has no target: end the stack with a model, as in '{bottom} > target'")
+        raise StackError(
+            f"'{bottom}' has no target: end the stack with a model, as in '{bottom} > target'"
+        )
     if models[-1].lookahead is not None:
         plain = Model(models[-1].name)
-        raise StackError(f"the last part '{models[-1]}' is the target and takes no lookahead: write '{plain}'")
+        raise StackError(
+            f"the last part '{models[-1]}' is the target and takes no lookahead: write '{plain}'"
+        )
     stack, names = Stack(bottom, tuple(models)), [model.name for model in models]
     if bottom is not None and stack.automatic:
         if stack.drafts:
             named = f"{DraftSource('auto', ('db', *names[:-1]))} > {stack.target}"
-            raise StackError(f"'auto' chooses the draft models and must be followed by the target: write '{named}'")
+            raise StackError(
+                f"'auto' chooses the draft models and must be followed by the target: write '{named}'"
+            )
         if names[0] in bottom.items:
-            raise StackError(f"'{names[0]}' is the target and in '{bottom}': a model cannot draft for itself")
+            raise StackError(
+                f"'{names[0]}' is the target and in '{bottom}': a model cannot draft for itself"
+            )
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise StackError(f"'{twice}' appears twice in the stack: a model cannot draft for itself")
     return stack
@@ -171,7 +193,11 @@ def parse(text: str | Stack) -> Stack:
 
 def parse_bench(text: str) -> Stack | HFStack:
     """Parse a stack like :func:`parse`, or ``hf-generate``, ``hf-lookup`` and ``hf-assistant[MODEL]``."""
-    loop = re.match(r'(hf-[^\s>\[\],":]*)\s*(.*)', text.strip(), re.S) if isinstance(text, str) else None
+    loop = (
+        re.match(r'(hf-[^\s>\[\],":]*)\s*(.*)', text.strip(), re.S)
+        if isinstance(text, str)
+        else None
+    )
     if loop is None:
         return parse(text)
     name, rest = loop.groups()
@@ -180,7 +206,9 @@ def parse_bench(text: str) -> Stack | HFStack:
         raise StackError(f"unknown stack '{name}': the loops of transformers are {loops}")
     model = re.fullmatch(r"\[(.+)\]", rest, re.S)
     if (model is None) if name == "hf-assistant" else rest:
-        raise StackError(f"'{text.strip()}' is not valid: write hf-generate, hf-lookup or hf-assistant[nano]")
+        raise StackError(
+            f"'{text.strip()}' is not valid: write hf-generate, hf-lookup or hf-assistant[nano]"
+        )
     return HFStack(name, _parse_model(model[1].strip()).name if model else None)
 
 
@@ -202,7 +230,9 @@ def _parse_part(text: str) -> DraftSource | Model:
         expected = ", ".join(sources) + did_you_mean(name, sources)
         raise StackError(f"unknown name '{name}' in '{text}': expected {expected}")
     if part and part["lookahead"]:
-        raise StackError(f"'{name}' takes no lookahead: its drafts are as long as the match suggests")
+        raise StackError(
+            f"'{name}' takes no lookahead: its drafts are as long as the match suggests"
+        )
     allowed, named = sources[name], list[str]()
     if brackets and not allowed:
         raise StackError(f"'{name}' takes no brackets: write '{name}'")
@@ -216,7 +246,9 @@ def _parse_part(text: str) -> DraftSource | Model:
             model = _parse_model(item)
             read = model.name
             if model.lookahead is not None:
-                raise StackError(f"'{item}' in '{text}' has a lookahead, which auto chooses: write '{Model(read)}'")
+                raise StackError(
+                    f"'{item}' in '{text}' has a lookahead, which auto chooses: write '{Model(read)}'"
+                )
         if read in named:
             raise StackError(f"'{read}' appears twice in '{text}'")
         named.append(read)
@@ -230,7 +262,9 @@ def _parse_model(text: str) -> Model:
     if not part or not _is_model_name(name):
         wrong = re.fullmatch(r"[A-Za-z0-9_.-]+:(.*)", text, re.S)
         if wrong and not look:
-            raise StackError(f"the lookahead '{wrong[1].strip()}' in '{text}' is not valid: {_LOOKAHEADS}")
+            raise StackError(
+                f"the lookahead '{wrong[1].strip()}' in '{text}' is not valid: {_LOOKAHEADS}"
+            )
         raise StackError(
             f"unknown part '{text}': expected one of {', '.join(draft_sources())} (first only), a ladder name "
             "such as nano, a hub id with one '/', or a path starting with ./ ../ / or ~ (quote names with spaces)"

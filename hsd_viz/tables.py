@@ -40,14 +40,22 @@ class Table:
 
     def cells(self) -> list[list[str]]:
         """Return the head and the rows as text."""
-        forms = [self.forms.get(str(name), ("{}", 1.0)) for name in self.rows[0]] if self.rows else []
-        return [[show(value, *form) for value, form in zip(row, forms, strict=True)] for row in self.rows]
+        forms = (
+            [self.forms.get(str(name), ("{}", 1.0)) for name in self.rows[0]] if self.rows else []
+        )
+        return [
+            [show(value, *form) for value, form in zip(row, forms, strict=True)]
+            for row in self.rows
+        ]
 
     def widths(self) -> list[list[float]]:
         """Return the bar of each cell of each row as a share of the largest, 0 where there is none."""
         head, *rows = self.rows
         value = lambda cell: (cell.value if isinstance(cell, Estimate) else cell) or 0.0
-        drawn = [[float(value(c)) if name in self.bars else 0.0 for name, c in zip(head, r, strict=True)] for r in rows]
+        drawn = [
+            [float(value(c)) if name in self.bars else 0.0 for name, c in zip(head, r, strict=True)]
+            for r in rows
+        ]
         most = max((width for row in drawn for width in row), default=0.0) or 1.0
         return [[width / most for width in row] for row in drawn]
 
@@ -57,7 +65,12 @@ class Table:
         """
         keep, same = [], []
         for k, (head, *column) in enumerate(zip(*self.cells(), strict=True)):
-            if head in once and len(column) > 1 and len(set(column)) == 1 and column[0] not in ("-", ""):
+            if (
+                head in once
+                and len(column) > 1
+                and len(set(column)) == 1
+                and column[0] not in ("-", "")
+            ):
                 same.append(f"{head} {column[0]}")
             elif not column or set(column) - {"-", ""}:
                 keep.append(k)
@@ -74,7 +87,9 @@ def show(value: Value, form: str = "{}", scale: float = 1.0) -> str:
         value = Estimate(value)
     if value.value is None:
         return "-"
-    figure, *ends = (form.format(scale * x if scale != 1 else x) for x in (value.value, *(value.interval or ())))
+    figure, *ends = (
+        form.format(scale * x if scale != 1 else x) for x in (value.value, *(value.interval or ()))
+    )
     return f"{figure} [{', '.join(ends)}]" if ends else figure
 
 
@@ -89,10 +104,14 @@ def page(title: str, lines: Iterable[str], parts: Iterable[Table], **more: Any) 
     """Return a page: a title, ``lines`` and tables. ``more``: a ``headline`` of (text, emphasized), ``warnings``, named
     groups of ``facts``, a ``command`` line, ``definitions``, and ``kinds``: label and colours (light, dark) of rows.
     """
-    empty: dict[str, Any] = {name: {} for name in ("headline", "warnings", "facts", "kinds", "command", "definitions")}
+    empty: dict[str, Any] = {
+        name: {} for name in ("headline", "warnings", "facts", "kinds", "command", "definitions")
+    }
     css = TEMPLATES.joinpath("page.css").read_text(encoding="utf-8")
     shown = [part for part in parts if part.rows or part.note]
-    return template("page.html").render(empty | more, title=title, css=css, lines=lines, parts=shown)
+    return template("page.html").render(
+        empty | more, title=title, css=css, lines=lines, parts=shown
+    )
 
 
 def lines(name: str, /, **values: Any) -> list[str]:
@@ -106,11 +125,20 @@ def template(name: str) -> Template:
     """Return a template of the package; the values of a page are escaped."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
-    options: dict[str, Any] = {"autoescape": select_autoescape(["html"]), "undefined": StrictUndefined}
-    made = Environment(loader=FileSystemLoader(TEMPLATES), trim_blocks=True, lstrip_blocks=True, **options)
+    options: dict[str, Any] = {
+        "autoescape": select_autoescape(["html"]),
+        "undefined": StrictUndefined,
+    }
+    made = Environment(
+        loader=FileSystemLoader(TEMPLATES), trim_blocks=True, lstrip_blocks=True, **options
+    )
     # A column with a word is left-aligned, and wraps.
     left: Any = lambda cells, k: k and any(row[k][:1].isalpha() for row in cells[1:])
     made.globals |= {"left": left}
     made.policies["json.dumps_kwargs"] = {}  # keeps the order of keys
-    made.filters |= {"sentence": sentence, "counted": counted, "json": partial(json.dumps, default=str)}
+    made.filters |= {
+        "sentence": sentence,
+        "counted": counted,
+        "json": partial(json.dumps, default=str),
+    }
     return made.get_template(name)

@@ -22,9 +22,14 @@ def plain(parts: Iterable[str | Table]) -> str:
             continue
         lines += ["", ": ".join(filter(None, (part.title, part.note.rstrip(":"))))]
         rows = part.cells()
-        first, *widths = (max(map(len, column)) for column in zip(*rows, strict=True)) if rows else (0,)
+        first, *widths = (
+            (max(map(len, column)) for column in zip(*rows, strict=True)) if rows else (0,)
+        )
         for name, *cells in rows:
-            texts = [name.ljust(first), *(cell.rjust(width) for cell, width in zip(cells, widths, strict=True))]
+            texts = [
+                name.ljust(first),
+                *(cell.rjust(width) for cell, width in zip(cells, widths, strict=True)),
+            ]
             lines.append("  ".join(texts).rstrip())
     return "\n".join(lines)
 
@@ -37,9 +42,18 @@ def progress_bar() -> Iterator[Progress]:
 
     console = Console(stderr=True)
     text = progress.TextColumn("{task.description}", markup=False)
-    columns = (progress.BarColumn(24), progress.MofNCompleteColumn(), progress.TimeRemainingColumn(), text)
+    columns = (
+        progress.BarColumn(24),
+        progress.MofNCompleteColumn(),
+        progress.TimeRemainingColumn(),
+        text,
+    )
     hidden = not (console.is_terminal or console.is_jupyter)
     # No refresh thread: it would disturb what is being measured.
-    with progress.Progress(*columns, console=console, transient=True, auto_refresh=False, disable=hidden) as bar:
+    with progress.Progress(
+        *columns, console=console, transient=True, auto_refresh=False, disable=hidden
+    ) as bar:
         task = bar.add_task("", total=None)
-        yield lambda done, total, text: bar.update(task, completed=done, total=total, description=text, refresh=True)
+        yield lambda done, total, text: bar.update(
+            task, completed=done, total=total, description=text, refresh=True
+        )

@@ -93,7 +93,9 @@ def check_range(name: str, value: Any, low: float, high: float | None = None) ->
         return
     limits = f"of at least {low}" if high is None else f"from {low} to {high}"
     wrong = "out of range" if right_type and value == value else "not valid"
-    raise ValueError(f"{name} {value} is {wrong}: expected a {'whole ' if whole else ''}number {limits}")
+    raise ValueError(
+        f"{name} {value} is {wrong}: expected a {'whole ' if whole else ''}number {limits}"
+    )
 
 
 def check_budget(budget: int | None) -> None:

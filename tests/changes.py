@@ -17,7 +17,9 @@ def change_row(trace: Trace, table: str, k: int, **change: Any) -> None:
 
 def replace_rows(trace: Trace, table: str, rows: Iterable[tuple]) -> None:
     """Replace the rows of a table."""
-    trace.columns[table] = dict(zip(TABLES[table].columns, map(list, zip(*rows, strict=True)), strict=True))
+    trace.columns[table] = dict(
+        zip(TABLES[table].columns, map(list, zip(*rows, strict=True)), strict=True)
+    )
 
 
 def plain_trace(tokens: int, seconds: float) -> Trace:
@@ -38,6 +40,9 @@ def channels(colour: str) -> list[float]:
 
 def contrast(one: list[float], other: list[float]) -> float:
     """Return the contrast of two colours as WCAG has it."""
-    linear = ([c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb] for rgb in (one, other))
+    linear = (
+        [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb]
+        for rgb in (one, other)
+    )
     low, high = sorted(0.2126 * red + 0.7152 * green + 0.0722 * blue for red, green, blue in linear)
     return (high + 0.05) / (low + 0.05)

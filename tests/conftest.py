@@ -36,7 +36,9 @@ def cli(capsys):
         out, err = capsys.readouterr()
         if code == 0:
             return out
-        assert out == "" and err.count("\n") == 1 and err.endswith("\n") and "Traceback" not in err, err
+        assert (
+            out == "" and err.count("\n") == 1 and err.endswith("\n") and "Traceback" not in err
+        ), err
         return err
 
     return run
@@ -44,4 +46,9 @@ def cli(capsys):
 
 def pytest_collection_modifyitems(items):
     """Long files first, so that no worker is left with one at the end; Chromium last, because its event loop stays."""
-    items.sort(key=lambda item: (item.get_closest_marker("browser") is not None, item.path.stem not in LONG))
+    items.sort(
+        key=lambda item: (
+            item.get_closest_marker("browser") is not None,
+            item.path.stem not in LONG,
+        )
+    )

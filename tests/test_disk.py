@@ -34,7 +34,11 @@ def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
         write_whole(path, "new")
     assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
     write_whole(path, "new", mode=0o755)
-    assert path.read_text() == "new" and path.stat().st_mode & 0o777 == 0o755 and list(tmp_path.iterdir()) == [path]
+    assert (
+        path.read_text() == "new"
+        and path.stat().st_mode & 0o777 == 0o755
+        and list(tmp_path.iterdir()) == [path]
+    )
 
 
 def test_a_file_keeps_its_permissions_and_a_link_still_leads_to_it(tmp_path):
@@ -60,7 +64,9 @@ def test_a_folder_is_refused(tmp_path):
             check_writable(path)
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root makes devices")
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root makes devices"
+)
 @pytest.mark.parametrize("number", [3, 7])
 def test_a_device_is_written_to_and_stays_a_device(tmp_path, number):
     path = tmp_path / "device"
@@ -100,7 +106,12 @@ write_whole(Path({name!r}), "content\\n")
 print("after")
 """
     expected = "before\ncontent\nafter\n"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == expected
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout
+        == expected
+    )
     with (tmp_path / "out").open("w") as file:
         inode = os.fstat(file.fileno()).st_ino
         subprocess.run([sys.executable, "-c", code], stdout=file, check=True)

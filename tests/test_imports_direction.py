@@ -58,7 +58,9 @@ MODULES = {module_name(path): path for path in FILES}
 
 def import_names(path: Path) -> set[str]:
     """Return what a file imports anywhere, as absolute dotted names: ``a.b.name`` for ``from a.b import name``."""
-    return names_in(path.read_text(), module_name(path).split(".")[: None if path.name == "__init__.py" else -1])
+    return names_in(
+        path.read_text(), module_name(path).split(".")[: None if path.name == "__init__.py" else -1]
+    )
 
 
 def names_in(source: str, package: list[str]) -> set[str]:
@@ -66,7 +68,9 @@ def names_in(source: str, package: list[str]) -> set[str]:
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom):
             base = package[: len(package) - node.level + 1] if node.level else []
-            names |= {".".join([*base, *filter(None, [node.module]), alias.name]) for alias in node.names}
+            names |= {
+                ".".join([*base, *filter(None, [node.module]), alias.name]) for alias in node.names
+            }
         elif isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
     return names
@@ -86,7 +90,9 @@ def imported_modules(path: Path) -> set[str]:
 def test_imports_have_one_direction(path):
     part, names = path.relative_to(PACKAGE).parts[0].removesuffix(".py"), import_names(path)
     assert not {n for n in names if n.split(".")[0] in ("tools", "benchmarks", "tests")}
-    assert part not in PURE or not {"torch", "transformers"} & {name.split(".")[0] for name in names}
+    assert part not in PURE or not {"torch", "transformers"} & {
+        name.split(".")[0] for name in names
+    }
     if part in FREE:
         return
     allowed = ALLOWED.get(part, set()) | (set() if part in BASE else BASE) | {part}

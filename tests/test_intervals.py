@@ -7,7 +7,9 @@ from hsd_viz.intervals import LEAST, UNKNOWN, Estimate, estimate, ratio, resampl
 def test_the_first_row_is_the_sample_and_the_others_draw_as_many_units():
     weights = resample(7, seed=3, resamples=50)
     assert weights.shape == (51, 7) and (weights[0] == 1).all() and (weights.sum(axis=1) == 7).all()
-    assert (weights == resample(7, seed=3, resamples=50)).all() and (weights != resample(7, seed=4, resamples=50)).any()
+    assert (weights == resample(7, seed=3, resamples=50)).all() and (
+        weights != resample(7, seed=4, resamples=50)
+    ).any()
     assert resample(0).shape == (1, 0)
 
 

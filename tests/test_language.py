@@ -17,7 +17,9 @@ def pending(path: Path) -> bool:
     return any(Path(name) in (inside, *inside.parents) for name in PENDING)
 
 
-@pytest.mark.parametrize("path", [p for p in files() if not pending(p)], ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "path", [p for p in files() if not pending(p)], ids=lambda path: str(path.relative_to(ROOT))
+)
 def test_wording(path):
     found = findings(path)
     assert not found, "\n".join(str(finding) for finding in found)
@@ -42,7 +44,11 @@ def test_wording(path):
             "A level hands its tokens up, [somebody](http://nobody.org/a) said.",
             ["hands its tokens up", "somebody"],
         ),
-        (".js", "const told = 1; // it is told here\nlabel('nobody said') + `${told}`", ["told", "nobody"]),
+        (
+            ".js",
+            "const told = 1; // it is told here\nlabel('nobody said') + `${told}`",
+            ["told", "nobody"],
+        ),
         ("", "all: ## what somebody runs\n\techo nobody said", ["somebody"]),
     ],
 )

@@ -51,4 +51,7 @@ def test_old_reports_open():
         assert report.stacks[0]["tokens_per_second"] > 0
     assert set(ablation_of(folder / "ablation.json")[0]["temperature"]) == {0.0, 0.7, 1.0}
     plan = read_json(folder / "plan.json")
-    assert place(plan["machine"]).startswith("AMD EPYC") and plan_measured(plan)["target"].ms_per_token > 0
+    assert (
+        place(plan["machine"]).startswith("AMD EPYC")
+        and plan_measured(plan)["target"].ms_per_token > 0
+    )

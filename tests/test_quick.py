@@ -25,7 +25,9 @@ class Scripted(Engine):
 
 def race() -> dict[str, Trace]:
     folder = SIDE_BY_SIDE / "greedy"
-    return {t.meta["stack"]: t for t in (hsd.load_bundled(r.name, folder) for r in hsd.bundled(folder))}
+    return {
+        t.meta["stack"]: t for t in (hsd.load_bundled(r.name, folder) for r in hsd.bundled(folder))
+    }
 
 
 @pytest.fixture
@@ -37,7 +39,9 @@ def engine(monkeypatch):
 
 def test_run_uses_one_engine_for_the_process(engine):
     trace = hsd.run("def main(", hsd.parse("target"), seed=3, budget=8)
-    assert trace.stack == "target" and engine.calls == [("def main(", "target", {"seed": 3, "budget": 8})]
+    assert trace.stack == "target" and engine.calls == [
+        ("def main(", "target", {"seed": 3, "budget": 8})
+    ]
     other = Scripted()
     hsd.run("x", engine=other)
     assert other.calls and len(engine.calls) == 1
@@ -58,7 +62,10 @@ def test_compare_tables_runs_against_the_first(engine):
 
 def test_compare_takes_traces_without_an_engine(engine):
     plain, other = list(race().values())[:2]
-    assert [len(t) for t in hsd.compare([plain, other])] == [len(plain), len(other)] and not engine.calls
+    assert [len(t) for t in hsd.compare([plain, other])] == [
+        len(plain),
+        len(other),
+    ] and not engine.calls
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,9 @@ from tools import reference
 def test_the_file_is_up_to_date(path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
     text = path.read_text(encoding="utf-8")
-    assert text == reference.PAGES[path](), f"{path.name} is out of date: run `python -m tools.reference`"
+    assert text == reference.PAGES[path](), (
+        f"{path.name} is out of date: run `python -m tools.reference`"
+    )
 
 
 def test_every_command_and_option_is_documented():
@@ -24,8 +26,14 @@ def test_every_command_and_option_is_documented():
     def check(parser):
         assert f"`{parser.prog}`" in text
         for action in parser._actions:
-            assert all(f"`{option}" in text for option in action.option_strings if option not in ("-h", "--help"))
-            for child in action.choices.values() if isinstance(action, argparse._SubParsersAction) else ():
+            assert all(
+                f"`{option}" in text
+                for option in action.option_strings
+                if option not in ("-h", "--help")
+            )
+            for child in (
+                action.choices.values() if isinstance(action, argparse._SubParsersAction) else ()
+            ):
                 check(child)
 
     check(build_parser())
@@ -33,5 +41,9 @@ def test_every_command_and_option_is_documented():
 
 def test_every_public_name_is_documented():
     text = reference.python_reference()
-    assert all(f"`{name}`" in text or f"`hsd_viz.{name}`" in text for name in hsd_viz.__all__ if name != "__version__")
+    assert all(
+        f"`{name}`" in text or f"`hsd_viz.{name}`" in text
+        for name in hsd_viz.__all__
+        if name != "__version__"
+    )
     assert ":func:`" not in text and "``" not in text.replace("```", "")

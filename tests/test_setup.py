@@ -40,30 +40,51 @@ def test_conda_brings_what_the_project_asks_for():
     assert f">={bounds.pop('python')}" == PROJECT["requires-python"]
     assert bounds == lower_bounds([*PROJECT["dependencies"], *extras["models"], *extras["app"]])
     assert [d["pip"] for d in CONDA["dependencies"] if isinstance(d, dict)] == [["-e ."]]
-    [constraint] = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if line.startswith("torch")]
-    assert any(line.startswith("pytorch") and str(Requirement(constraint).specifier) in line for line in plain)
+    [constraint] = [
+        line
+        for line in (ROOT / "constraints.txt").read_text().splitlines()
+        if line.startswith("torch")
+    ]
+    assert any(
+        line.startswith("pytorch") and str(Requirement(constraint).specifier) in line
+        for line in plain
+    )
 
 
 def test_binder_has_a_compiler_and_installs_the_cpu_build_of_torch_with_the_project():
     assert {"python=3.12", "cxx-compiler", "pip"} == set(BINDER["dependencies"])
     lines = (ROOT / "binder/postBuild").read_text().splitlines()
     install = next(line.split() for line in lines if line.startswith("pip install"))
-    assert {"https://download.pytorch.org/whl/cpu", "constraints.txt", "'.[models,app]'"} <= set(install)
+    assert {"https://download.pytorch.org/whl/cpu", "constraints.txt", "'.[models,app]'"} <= set(
+        install
+    )
 
 
 def test_the_image_copies_what_a_build_reads():
     copies = re.findall(r"^COPY (.+) \S+$", (ROOT / "deploy/Dockerfile").read_text(), re.M)
     copied = {name for line in copies for name in line.split()}
     wheel = PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
-    read = {"pyproject.toml", "hatch_build.py", PROJECT["readme"], *PROJECT["license-files"], *wheel["packages"]}
+    read = {
+        "pyproject.toml",
+        "hatch_build.py",
+        PROJECT["readme"],
+        *PROJECT["license-files"],
+        *wheel["packages"],
+    }
     assert copied == {"constraints.txt", *read, *wheel["force-include"]}
 
 
 def test_start_addresses_open_notebooks_of_the_course():
     text = (ROOT / "README.md").read_text() + (ROOT / "docs/tutorial/course.md").read_text()
-    binder = re.findall(r"https://mybinder\.org/v2/gh/hsd-viz/hsd-viz/HEAD\?urlpath=lab/tree/([^)\s]+)", text)
-    colab = re.findall(r"https://colab\.research\.google\.com/github/hsd-viz/hsd-viz/blob/main/([^)\s]+)", text)
-    lessons = sorted(str(p.relative_to(ROOT)) for p in (ROOT / "notebooks/course/student").glob("*.ipynb"))
+    binder = re.findall(
+        r"https://mybinder\.org/v2/gh/hsd-viz/hsd-viz/HEAD\?urlpath=lab/tree/([^)\s]+)", text
+    )
+    colab = re.findall(
+        r"https://colab\.research\.google\.com/github/hsd-viz/hsd-viz/blob/main/([^)\s]+)", text
+    )
+    lessons = sorted(
+        str(p.relative_to(ROOT)) for p in (ROOT / "notebooks/course/student").glob("*.ipynb")
+    )
     assert set(binder) == {lessons[0]} and sorted(set(colab)) == lessons
 
 
@@ -82,7 +103,12 @@ def make(tmp_path):
 
     def run(*words: str, **environment: str) -> subprocess.CompletedProcess:
         return subprocess.run(
-            ["make", *words], cwd=tmp_path, env={**plain, **environment}, capture_output=True, text=True, timeout=60
+            ["make", *words],
+            cwd=tmp_path,
+            env={**plain, **environment},
+            capture_output=True,
+            text=True,
+            timeout=60,
         )
 
     return run
@@ -111,7 +137,10 @@ def ready(folder: Path) -> None:
 )
 def test_what_is_missing_is_one_line(make, tmp_path, target, python, said):
     # `old-python` fails every check, `bare-python` the second one: it has no venv module.
-    for name, body in (("old-python", "exit 1"), ("bare-python", 'case "$2" in *venv*) exit 1;; esac')):
+    for name, body in (
+        ("old-python", "exit 1"),
+        ("bare-python", 'case "$2" in *venv*) exit 1;; esac'),
+    ):
         (tmp_path / name).write_text(f"#!/bin/sh\n{body}\n")
         (tmp_path / name).chmod(0o755)
     done = make(target, f"PYTHON={python if python.startswith('no') else tmp_path / python}")
@@ -129,15 +158,25 @@ def test_what_is_missing_is_one_line(make, tmp_path, target, python, said):
 def test_torch_is_installed_where_it_is_needed(make, tmp_path, words, gpu, extras):
     tools = tmp_path / "tools"
     tools.mkdir()
-    (tools / "nvidia-smi").write_text(f"#!/bin/sh\n{'echo GPU 0: an accelerator' if gpu else 'exit 9'}\n")
+    (tools / "nvidia-smi").write_text(
+        f"#!/bin/sh\n{'echo GPU 0: an accelerator' if gpu else 'exit 9'}\n"
+    )
     (tools / "nvidia-smi").chmod(0o755)
     ready(tmp_path)
     (tmp_path / ".venv/.dashboard-ready").unlink()
     done = make("dashboard", *words, PATH=f"{tools}:{os.environ['PATH']}")
     assert done.returncode == 0, done.stderr
-    lines = [line.replace("python ", "", 1) for line in done.stdout.splitlines() if line.startswith("python")]
-    assert lines[0].endswith(f"install -qq --no-compile --root-user-action=ignore -c constraints.txt -e .{extras}")
-    assert lines[1] == "-m hsd_viz.native.build", "the native runtime is compiled before the page opens"
+    lines = [
+        line.replace("python ", "", 1)
+        for line in done.stdout.splitlines()
+        if line.startswith("python")
+    ]
+    assert lines[0].endswith(
+        f"install -qq --no-compile --root-user-action=ignore -c constraints.txt -e .{extras}"
+    )
+    assert lines[1] == "-m hsd_viz.native.build", (
+        "the native runtime is compiled before the page opens"
+    )
 
 
 @needs_make
@@ -150,7 +189,9 @@ def test_torch_is_installed_where_it_is_needed(make, tmp_path, words, gpu, extra
         ((), {"PORT": "9002"}, "--host 127.0.0.1 --port 9002"),
     ],
 )
-def test_a_second_run_installs_nothing_and_host_and_port_are_respected(make, tmp_path, words, environment, options):
+def test_a_second_run_installs_nothing_and_host_and_port_are_respected(
+    make, tmp_path, words, environment, options
+):
     ready(tmp_path)
     done = make("dashboard", *words, **environment)
     assert done.returncode == 0 and done.stdout == f"hsd-viz dashboard {options}\n"
@@ -172,5 +213,7 @@ def test_a_missing_chromium_is_reported_with_the_remedy(make, tmp_path):
 def test_the_lock_file_has_the_packages_of_all_platforms():
     """Where one is missing, npm ci refuses the whole file."""
     packages = json.loads((ROOT / "js/package-lock.json").read_text())["packages"]
-    wanted = {name for package in packages.values() for name in package.get("optionalDependencies", ())}
+    wanted = {
+        name for package in packages.values() for name in package.get("optionalDependencies", ())
+    }
     assert len(wanted) > 50 and all(f"node_modules/{name}" in packages for name in wanted)

@@ -6,18 +6,39 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hsd_viz.stack import DraftSource, HFStack, Model, Stack, StackError, draft_sources, parse, parse_bench
+from hsd_viz.stack import (
+    DraftSource,
+    HFStack,
+    Model,
+    Stack,
+    StackError,
+    draft_sources,
+    parse,
+    parse_bench,
+)
 
 READ = {
     "target": Stack(None, (Model("target"),)),
     " nano:4>target ": Stack(None, (Model("nano", 4), Model("target"))),
-    "db > nano:6 > small:8 > target": Stack(DraftSource("db"), (Model("nano", 6), Model("small", 8), Model("target"))),
-    "db[ context , statistics ] > target": Stack(DraftSource("db", ("context", "statistics")), (Model("target"),)),
-    "lookup > owner/name:3 > ./a/b": Stack(DraftSource("lookup"), (Model("owner/name", 3), Model("./a/b"))),
+    "db > nano:6 > small:8 > target": Stack(
+        DraftSource("db"), (Model("nano", 6), Model("small", 8), Model("target"))
+    ),
+    "db[ context , statistics ] > target": Stack(
+        DraftSource("db", ("context", "statistics")), (Model("target"),)
+    ),
+    "lookup > owner/name:3 > ./a/b": Stack(
+        DraftSource("lookup"), (Model("owner/name", 3), Model("./a/b"))
+    ),
     '"./a b > c":2 > "~/x:4"': Stack(None, (Model("./a b > c", 2), Model("~/x:4"))),
-    "hd[statistics,context] > target": Stack(DraftSource("hd", ("statistics", "context")), (Model("target"),)),
-    "ngram-cache > nano > target": Stack(DraftSource("ngram-cache"), (Model("nano"), Model("target"))),
-    "nano : auto>small:auto > target": Stack(None, (Model("nano", "auto"), Model("small", "auto"), Model("target"))),
+    "hd[statistics,context] > target": Stack(
+        DraftSource("hd", ("statistics", "context")), (Model("target"),)
+    ),
+    "ngram-cache > nano > target": Stack(
+        DraftSource("ngram-cache"), (Model("nano"), Model("target"))
+    ),
+    "nano : auto>small:auto > target": Stack(
+        None, (Model("nano", "auto"), Model("small", "auto"), Model("target"))
+    ),
     '"target" > "small"': Stack(None, (Model("target"), Model("small"))),
     "/abs/v1.5 > target": Stack(None, (Model("/abs/v1.5"), Model("target"))),
     "auto > target": Stack(DraftSource("auto"), (Model("target"),)),
@@ -95,19 +116,25 @@ def test_refuses_in_one_sentence(text, named):
     assert "\n" not in str(error.value)
 
 
-words = st.from_regex(r"[a-z][a-z0-9_.-]{0,6}", fullmatch=True).filter(lambda w: w not in draft_sources())
-paths = st.text(st.characters(codec="utf-8", exclude_characters='"', exclude_categories=("Cc",)), max_size=8).map(
-    lambda t: "./" + t
+words = st.from_regex(r"[a-z][a-z0-9_.-]{0,6}", fullmatch=True).filter(
+    lambda w: w not in draft_sources()
 )
+paths = st.text(
+    st.characters(codec="utf-8", exclude_characters='"', exclude_categories=("Cc",)), max_size=8
+).map(lambda t: "./" + t)
 names = words | st.tuples(words, words).map("/".join) | paths.filter(lambda p: p == p.strip())
 lookaheads = st.none() | st.just("auto") | st.integers(1, 64)
-options = st.lists(st.just("db") | names, max_size=3, unique=True).map(lambda items: DraftSource("auto", tuple(items)))
+options = st.lists(st.just("db") | names, max_size=3, unique=True).map(
+    lambda items: DraftSource("auto", tuple(items))
+)
 bottoms = (
     st.none()
     | options
     | st.sampled_from(sorted(draft_sources())).flatmap(
         lambda name: st.permutations(draft_sources()[name]).flatmap(
-            lambda order: st.integers(0, len(order)).map(lambda n: DraftSource(name, tuple(order[:n])))
+            lambda order: st.integers(0, len(order)).map(
+                lambda n: DraftSource(name, tuple(order[:n]))
+            )
         )
     )
 )

@@ -36,13 +36,22 @@ def blocked(tmp_path_factory) -> dict[str, str]:
     """Return an environment whose Pythons cannot import torch."""
     folder = tmp_path_factory.mktemp("blocked")
     (folder / "sitecustomize.py").write_text(BLOCK)
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)]), "OMP_NUM_THREADS": "1"}
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)]),
+        "OMP_NUM_THREADS": "1",
+    }
 
 
 def run(code: str, folder: Path, env: dict[str, str]) -> str:
     """Run Python; return what it prints."""
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)], cwd=folder, env=env, capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", textwrap.dedent(code)],
+        cwd=folder,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     return done.stdout
@@ -112,7 +121,9 @@ def test_commands(tmp_path, blocked):
     run(code, tmp_path, {**blocked, "HSD_VIZ_CACHE": str(cache)})
     machine = json.loads((tmp_path / "bench.json").read_text())["machine"]
     assert machine["threads"] == 1 and machine["cores"]
-    assert {"bench.html", "plan.json", "replay.json", "run.html", "csv"} <= {path.name for path in tmp_path.iterdir()}
+    assert {"bench.html", "plan.json", "replay.json", "run.html", "csv"} <= {
+        path.name for path in tmp_path.iterdir()
+    }
 
 
 def test_a_live_run_on_the_dashboard(tmp_path, blocked):
@@ -140,7 +151,9 @@ def test_lessons(lesson, blocked, monkeypatch):
     for name, value in blocked.items():
         monkeypatch.setenv(name, value)
     notebook = nbformat.read(COURSE / f"{lesson}.ipynb", as_version=4)
-    check = nbformat.v4.new_code_cell("try:\n    import torch\nexcept ImportError:\n    print('missing')")
+    check = nbformat.v4.new_code_cell(
+        "try:\n    import torch\nexcept ImportError:\n    print('missing')"
+    )
     notebook.cells.append(check)
     NotebookClient(
         notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(COURSE)}}

@@ -32,7 +32,9 @@ def test_an_attribute_of_an_engine(name):
 
 
 def test_arguments():
-    with pytest.raises(TypeError, match="no argument 'draft'; did you mean a stack names its drafts"):
+    with pytest.raises(
+        TypeError, match="no argument 'draft'; did you mean a stack names its drafts"
+    ):
         hsd.load_engine(draft="nano")
     with pytest.raises(TypeError, match="no argument 'thread'; did you mean 'threads'"):
         hsd.load_engine(thread=1)

@@ -36,10 +36,16 @@ def convert(folder: Path) -> Path:
     header, end = {"__metadata__": {"format": "pt"}}, 0
     for name, tensor in ordered:
         begin, end = end, end + tensor.nbytes
-        header[name] = {"dtype": _TYPES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [begin, end]}
+        header[name] = {
+            "dtype": _TYPES[tensor.dtype],
+            "shape": list(tensor.shape),
+            "data_offsets": [begin, end],
+        }
     text = json.dumps(header, separators=(",", ":"), sort_keys=True).encode()
     text += b" " * (-len(text) % 8)
-    content = len(text).to_bytes(8, "little") + text + b"".join(tensor.tobytes() for _, tensor in ordered)
+    content = (
+        len(text).to_bytes(8, "little") + text + b"".join(tensor.tobytes() for _, tensor in ordered)
+    )
     for old in (*folder.glob("*.safetensors"), *folder.glob("*.safetensors.index.json")):
         old.unlink()
     path = folder / "model.safetensors"

@@ -110,17 +110,29 @@ def _python(text: str) -> Iterator[tuple[int, str]]:
     if block:
         yield first, "\n".join(block)
     tree = ast.parse(text)
-    parts = {id(v) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for v in node.values}
+    parts = {
+        id(v) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for v in node.values
+    }
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
-            yield node.lineno, "".join(str(v.value) if isinstance(v, ast.Constant) else "…" for v in node.values)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts:
+            yield (
+                node.lineno,
+                "".join(str(v.value) if isinstance(v, ast.Constant) else "…" for v in node.values),
+            )
+        elif (
+            isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts
+        ):
             yield node.lineno, node.value
 
 
 def _markdown(text: str) -> Iterator[tuple[int, str]]:
     """Yield the prose of a Markdown page as one block; fenced code is blanked out, line by line."""
-    yield 1, re.sub(r"^( *)(```|~~~).*?^\1\2", lambda m: "\n" * m[0].count("\n"), text, flags=re.S | re.M)
+    yield (
+        1,
+        re.sub(
+            r"^( *)(```|~~~).*?^\1\2", lambda m: "\n" * m[0].count("\n"), text, flags=re.S | re.M
+        ),
+    )
 
 
 def _notebook(text: str) -> Iterator[tuple[int, str]]:
@@ -134,7 +146,8 @@ def _notebook(text: str) -> Iterator[tuple[int, str]]:
 
 
 _C_LIKE = re.compile(
-    r"(?://[^\n]*(?:\n\s*//[^\n]*)*)|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`", re.S
+    r"(?://[^\n]*(?:\n\s*//[^\n]*)*)|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`",
+    re.S,
 )
 
 
@@ -142,7 +155,10 @@ def _c_like(text: str) -> Iterator[tuple[int, str]]:
     """Yield comments and string or template literals of C++ or TypeScript."""
     for match in _C_LIKE.finditer(text):
         body = re.sub(r"^\s*(?://+|/\*+|\*+)", "", match[0], flags=re.M)
-        yield text.count("\n", 0, match.start()) + 1, body.strip("`") if match[0].startswith("`") else body
+        yield (
+            text.count("\n", 0, match.start()) + 1,
+            body.strip("`") if match[0].startswith("`") else body,
+        )
 
 
 def _make(text: str) -> Iterator[tuple[int, str]]:
@@ -174,7 +190,9 @@ def findings(path: Path) -> list[Finding]:
             continue
         for pattern, advice in _COMPILED:
             for match in pattern.finditer(prose):
-                found.append(Finding(path, line + prose.count("\n", 0, match.start()), match[0], advice))
+                found.append(
+                    Finding(path, line + prose.count("\n", 0, match.start()), match[0], advice)
+                )
     return sorted(found, key=lambda f: f.line)
 
 
@@ -183,11 +201,21 @@ def files(*names: str) -> list[Path]:
     found = []
     for name in names or CHECKED:
         base = (ROOT / name).resolve()
-        below = [base] if base.is_file() else sorted(p for p in base.rglob("*") if p.is_file() and p.suffix)
+        below = (
+            [base]
+            if base.is_file()
+            else sorted(p for p in base.rglob("*") if p.is_file() and p.suffix)
+        )
         # JSON with texts of the page; other JSON is data.
-        found += [p for p in below if p.suffix in _READERS and (p.suffix != ".json" or p.parent.parent.name == "js")]
+        found += [
+            p
+            for p in below
+            if p.suffix in _READERS and (p.suffix != ".json" or p.parent.parent.name == "js")
+        ]
     skipped = tuple(str(ROOT / name) for name in EXEMPT)
-    return [p for p in found if not str(p).startswith(skipped) and ".ipynb_checkpoints" not in p.parts]
+    return [
+        p for p in found if not str(p).startswith(skipped) and ".ipynb_checkpoints" not in p.parts
+    ]
 
 
 def main() -> int:

@@ -61,7 +61,13 @@ def memory(pid: int | None) -> dict[str, float]:
     for process in [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]:
         try:
             command = " ".join(process.cmdline())
-            kind = "kernels" if "ipykernel_launcher" in command else "ray" if "ray" in command else "servers"
+            kind = (
+                "kernels"
+                if "ipykernel_launcher" in command
+                else "ray"
+                if "ray" in command
+                else "servers"
+            )
             found[kind] += process.memory_full_info().pss / 1e6
             found[f"{kind}_count"] += 1
         except psutil.Error:
@@ -92,7 +98,9 @@ class Visitor:
         async def get(path: str = "", query: str = ""):
             headers = {"Cookie": "; ".join(f"{name}={value}" for name, value in cookies.items())}
             url = f"http://{self.parts.netloc}/{path}{'?' if query else ''}{query}"
-            answer = await client.fetch(url, request_timeout=600, connect_timeout=600, headers=headers)
+            answer = await client.fetch(
+                url, request_timeout=600, connect_timeout=600, headers=headers
+            )
             for value in answer.headers.get_list("Set-Cookie"):
                 name, _, content = value.partition(";")[0].partition("=")
                 cookies[name] = content
@@ -110,12 +118,18 @@ class Visitor:
             raise ValueError("the page has no content")
         kernel = re.search('"kernelId": "([^"]+)"', body.decode())[1]
         cookie = "; ".join(f"{name}={value}" for name, value in cookies.items())
-        path = f"ws://{self.parts.netloc}/api/kernels/{kernel}/channels?session_id={uuid.uuid4().hex}"
-        request = HTTPRequest(path, headers={"Cookie": cookie}, connect_timeout=600, request_timeout=600)
+        path = (
+            f"ws://{self.parts.netloc}/api/kernels/{kernel}/channels?session_id={uuid.uuid4().hex}"
+        )
+        request = HTTPRequest(
+            path, headers={"Cookie": cookie}, connect_timeout=600, request_timeout=600
+        )
         self.socket = await websocket_connect(request, max_message_size=2**30)
         self.reader = asyncio.create_task(self._read())
         comm = uuid.uuid4().hex
-        self._send("comm_open", {"comm_id": comm, "target_name": CONTROL, "data": {}}, {"version": "1.0.0"})
+        self._send(
+            "comm_open", {"comm_id": comm, "target_name": CONTROL, "data": {}}, {"version": "1.0.0"}
+        )
         self._send("comm_msg", {"comm_id": comm, "data": {"method": "request_states"}})
         await self._until(lambda: self.states)
         live = time.monotonic() - begun
@@ -127,15 +141,23 @@ class Visitor:
         button = self.find("description", "Run")
         before = self.enabled[button]
         field = self.find("label", "New tokens")
-        self._send("comm_msg", {"comm_id": field, "data": {"method": "update", "state": {"text": str(TOKENS)}}})
-        self._send("comm_msg", {"comm_id": button, "data": {"method": "custom", "content": {"event": "click"}}})
+        self._send(
+            "comm_msg",
+            {"comm_id": field, "data": {"method": "update", "state": {"text": str(TOKENS)}}},
+        )
+        self._send(
+            "comm_msg",
+            {"comm_id": button, "data": {"method": "custom", "content": {"event": "click"}}},
+        )
         await self._until(lambda: self.enabled[button] > before)
         return time.monotonic() - begun
 
     def problems(self) -> list[str]:
         """Return the errors that the page shows."""
         return [s["error"] for s in self.states.values() if s.get("error")] + [
-            str(s["value"]) for s in self.states.values() if "hsd-error" in str(s.get("_dom_classes"))
+            str(s["value"])
+            for s in self.states.values()
+            if "hsd-error" in str(s.get("_dom_classes"))
         ]
 
     def close(self) -> None:
@@ -155,9 +177,20 @@ class Visitor:
             self.changed.clear()
 
     def _send(self, kind: str, content: dict, metadata: dict | None = None) -> None:
-        header = {"msg_id": uuid.uuid4().hex, "username": "", "session": "load", "msg_type": kind, "version": "5.3"}
+        header = {
+            "msg_id": uuid.uuid4().hex,
+            "username": "",
+            "session": "load",
+            "msg_type": kind,
+            "version": "5.3",
+        }
         header["date"] = "2026-01-01T00:00:00Z"
-        message = {"header": header, "parent_header": {}, "metadata": metadata or {}, "content": content}
+        message = {
+            "header": header,
+            "parent_header": {},
+            "metadata": metadata or {},
+            "content": content,
+        }
         self.socket.write_message(json.dumps(message | {"channel": "shell", "buffers": []}))
 
     async def _read(self) -> None:
@@ -210,9 +243,18 @@ async def _class(args: argparse.Namespace) -> dict:
         if sum(now.values()) > sum(most.values()):
             most = now
         await asyncio.sleep(5)
-    found = {"visitors": args.visitors, "seconds": round(time.monotonic() - begun, 1), "first_paint": summary(paint)}
+    found = {
+        "visitors": args.visitors,
+        "seconds": round(time.monotonic() - begun, 1),
+        "first_paint": summary(paint),
+    }
     found |= {"live": summary(live), "chromium": browser.result()}
-    found |= {"first_run": summary(first), "runs": summary(all_runs), "memory_mb": most, "errors": errors}
+    found |= {
+        "first_run": summary(first),
+        "runs": summary(all_runs),
+        "memory_mb": most,
+        "errors": errors,
+    }
     for visitor in visitors:
         if hasattr(visitor, "socket"):
             visitor.close()
@@ -225,7 +267,9 @@ async def _browser(url: str, errors: list[str]) -> dict[str, float]:
 
     async with async_playwright() as play:
         # Without the sandbox, as root needs it; the page is our own.
-        chromium = await play.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        chromium = await play.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+        )
         page = await chromium.new_page()
         page.on("pageerror", lambda error: errors.append(f"Chromium: {error}"))
         begun = time.monotonic()
@@ -247,7 +291,16 @@ async def _browser(url: str, errors: list[str]) -> dict[str, float]:
 def _with_classroom(args: argparse.Namespace) -> dict:
     """Start ``hsd-viz classroom``, let a class visit it, and end it."""
     port = free_port()
-    command = [sys.executable, "-m", "hsd_viz", "classroom", "--port", str(port), "--pages", str(args.visitors + 11)]
+    command = [
+        sys.executable,
+        "-m",
+        "hsd_viz",
+        "classroom",
+        "--port",
+        str(port),
+        "--pages",
+        str(args.visitors + 11),
+    ]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
     try:
         while line := server.stdout.readline():
@@ -272,7 +325,11 @@ def _decode(url: str, token: str | None, outcomes: list, number: int) -> None:
     try:
         parts = urlsplit(url)
         connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=600)
-        body = {"prompt": f"# {number}\ndef main(", "stack": "db > target", "max_new_tokens": TOKENS}
+        body = {
+            "prompt": f"# {number}\ndef main(",
+            "stack": "db > target",
+            "max_new_tokens": TOKENS,
+        }
         headers = {"Content-Type": "application/json", "X-Visitor": str(number)}
         headers |= {"Authorization": f"Bearer {token}"} if token else {}
         connection.request("POST", "/decode", json.dumps(body), headers)
@@ -283,7 +340,9 @@ def _decode(url: str, token: str | None, outcomes: list, number: int) -> None:
                 first = time.monotonic() - begun
         outcomes.append(
             (
-                answer.status if "error" in last and "event" not in last else last.get("event", "nothing"),
+                answer.status
+                if "error" in last and "event" not in last
+                else last.get("event", "nothing"),
                 time.monotonic() - begun,
                 first,
             )
@@ -294,7 +353,10 @@ def _decode(url: str, token: str | None, outcomes: list, number: int) -> None:
 
 def _clients(args: argparse.Namespace) -> dict:
     outcomes: list = []
-    threads = [threading.Thread(target=_decode, args=(args.url, args.token, outcomes, k)) for k in range(args.number)]
+    threads = [
+        threading.Thread(target=_decode, args=(args.url, args.token, outcomes, k))
+        for k in range(args.number)
+    ]
     begun = time.monotonic()
     for thread in threads:
         thread.start()
@@ -320,7 +382,9 @@ def _soak(args: argparse.Namespace) -> dict:
     for number in range(args.number):
         if number % (args.number // 10) == 0:
             sizes.append(memory(args.pid))
-        events = engine.decode(f"# {number}\ndef main(", "db > target", max_new_tokens=TOKENS if number % 10 else 1024)
+        events = engine.decode(
+            f"# {number}\ndef main(", "db > target", max_new_tokens=TOKENS if number % 10 else 1024
+        )
         try:
             for event in events:
                 if isinstance(event, Finished):
@@ -346,10 +410,17 @@ def _soak(args: argparse.Namespace) -> dict:
 
 def main() -> int:
     """Run one kind of load and print what was found."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("kind", choices=("class", "clients", "soak"))
     parser.add_argument("url", nargs="?")
-    parser.add_argument("--settle", type=float, default=20, help="seconds for the warm kernels before the class comes")
+    parser.add_argument(
+        "--settle",
+        type=float,
+        default=20,
+        help="seconds for the warm kernels before the class comes",
+    )
     parser.add_argument("--visitors", type=int, default=29)
     parser.add_argument("--number", type=int, default=200)
     parser.add_argument("--token", default=os.environ.get("HSD_VIZ_TOKEN"))

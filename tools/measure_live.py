@@ -39,7 +39,11 @@ class Run:
         return f"{self.stack}, T = {self.temperature:g}"
 
 
-RUNS = (Run("target", 0.0, MOST), Run("nano:4 > target", 0.0, MOST), Run("nano:4 > small:8 > target", 0.0, MOST))
+RUNS = (
+    Run("target", 0.0, MOST),
+    Run("nano:4 > target", 0.0, MOST),
+    Run("nano:4 > small:8 > target", 0.0, MOST),
+)
 
 
 class Paired:
@@ -110,13 +114,26 @@ def long_trace(stack: str, tokens: int) -> Trace:
         seed += 1
         run = engine.run(PROMPT, stack, max_new_tokens=min(MOST, left), temperature=1.0, seed=seed)
         rounds, wall = 1 + max(whole.columns["rounds"]["id"]), whole.meta["wall_ns"]
-        shifts = {"index": len(whole), "position": len(whole), "start_ns": wall, "parent": rounds, "id": rounds}
+        shifts = {
+            "index": len(whole),
+            "position": len(whole),
+            "start_ns": wall,
+            "parent": rounds,
+            "id": rounds,
+        }
         for name, columns in run.columns.items():
             # The parent of a draft token is one of its round; calls before the first round have none.
-            own = shifts | {"round": rounds} if name != "drafts" else shifts | {"round": rounds, "parent": 0}
+            own = (
+                shifts | {"round": rounds}
+                if name != "drafts"
+                else shifts | {"round": rounds, "parent": 0}
+            )
             for column, values in columns.items():
                 shift = own.get(column, 0)
-                more = [value + shift if shift and value not in (None, -1) else value for value in values]
+                more = [
+                    value + shift if shift and value not in (None, -1) else value
+                    for value in values
+                ]
                 whole.columns[name][column] += more
         whole.pieces.update(run.pieces)
         whole.meta |= {"wall_ns": wall + run.meta["wall_ns"], "max_new_tokens": len(whole)}

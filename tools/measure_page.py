@@ -41,7 +41,16 @@ PATIENCE = 120_000
 TOKENS = MOST_TOKENS
 STACK = "db > nano:4 > target"
 #: Keys as people press them: events, tokens, rounds, there and back.
-KEYS = ("ArrowRight", "ArrowRight", ".", "ArrowRight", "Shift+ArrowRight", "ArrowLeft", ".", "Shift+ArrowRight")
+KEYS = (
+    "ArrowRight",
+    "ArrowRight",
+    ".",
+    "ArrowRight",
+    "Shift+ArrowRight",
+    "ArrowLeft",
+    ".",
+    "Shift+ArrowRight",
+)
 #: Tabs that keys are pressed on, and what then is to follow.
 OWN = ("token stream", "staircase")
 TABS = {"Watch": OWN, "Why": (*OWN, "scene"), "Databases": OWN, "Time": (*OWN, "timeline")}
@@ -51,10 +60,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--json", type=Path, help="write every single figure there")
     parser.add_argument(
-        "--repeats", type=int, default=5, help="visits of each kind, and runs with and without the page (default 5)"
+        "--repeats",
+        type=int,
+        default=5,
+        help="visits of each kind, and runs with and without the page (default 5)",
     )
     parser.add_argument(
-        "--only", default="load,keys,live", help="what to measure, of load, keys and live (default: all)"
+        "--only",
+        default="load,keys,live",
+        help="what to measure, of load, keys and live (default: all)",
     )
     args = parser.parse_args()
     parts: dict[str, Callable[[Browser, int], Any]] = {"load": load, "keys": keys, "live": live}
@@ -94,7 +108,9 @@ def load(browser: Browser, repeats: int) -> dict[str, Any]:
                 rest(*servers.values())
                 kernels = psutil.Process(heated.pid).children(recursive=True)
                 memory = (
-                    max(memory, *(k.memory_info().rss for k in kernels)) if kind == "preheated" and kernels else memory
+                    max(memory, *(k.memory_info().rss for k in kernels))
+                    if kind == "preheated" and kernels
+                    else memory
                 )
                 with opened(browser, server.url) as page:
                     visits[kind].append(arrival(page))
@@ -103,7 +119,9 @@ def load(browser: Browser, repeats: int) -> dict[str, Any]:
     for kind, all_ in visits.items():
         for what in all_[0]:
             values = [v[what] for v in all_]
-            print(f"  {kind + ': ' + what:<26}{median(values):8.0f}{min(values):8.0f}{max(values):8.0f}")
+            print(
+                f"  {kind + ': ' + what:<26}{median(values):8.0f}{min(values):8.0f}{max(values):8.0f}"
+            )
     print(f"{'bytes until the trace shows':<28}{'kB':>8}{'files':>8}")
     for what, (size, count) in sorted(sizes["cold"].items(), key=lambda row: -row[1][0]):
         print(f"  {what:<26}{size / 1000:8.0f}{count:8d}")
@@ -112,7 +130,10 @@ def load(browser: Browser, repeats: int) -> dict[str, Any]:
     for what, size in sums.items():
         print(f"  {what:<26}{size / 1000:8.0f}")
     print(f"a waiting kernel: {memory / 1e6:.0f} MB")
-    medians = {kind: {what: median(v[what] for v in all_) for what in all_[0]} for kind, all_ in visits.items()}
+    medians = {
+        kind: {what: median(v[what] for v in all_) for what in all_[0]}
+        for kind, all_ in visits.items()
+    }
     found = {"bytes_and_files": sizes, "bytes": sums, "waiting_kernel_bytes": memory}
     return {"milliseconds": visits, "medians": medians, **found}
 
@@ -153,7 +174,13 @@ def kind_of(path: str) -> str:
     if "/labextensions/" in path:
         *_, extension = path.partition("/labextensions/")
         return f"scripts of {extension.partition('/static')[0]}"
-    kinds = {"js": "scripts of Voilà", "css": "style sheets", "woff": "fonts", "woff2": "fonts", "ttf": "fonts"}
+    kinds = {
+        "js": "scripts of Voilà",
+        "css": "style sheets",
+        "woff": "fonts",
+        "woff2": "fonts",
+        "ttf": "fonts",
+    }
     return kinds.get(name.partition("?")[0].rpartition(".")[2], "other")
 
 
@@ -229,7 +256,9 @@ def walked(page: Page, tokens: int, presses: int) -> dict[str, list[float]]:
         page.wait_for_timeout(2000)
         page.mouse.move(2, 2)
         page.locator(".hsd-out").focus()
-        page.evaluate("async () => { for (const m of hsd_viz.values()) hsdMeasure.groups = (await m).groups; }")
+        page.evaluate(
+            "async () => { for (const m of hsd_viz.values()) hsdMeasure.groups = (await m).groups; }"
+        )
         page.evaluate("([tokens, views]) => hsdMeasure.listen(tokens, views)", [tokens, views])
         for number in range(presses):
             for view, ms in press(page, KEYS[number % len(KEYS)]).items():
@@ -244,7 +273,9 @@ def press(page: Page, key: str) -> dict[str, float]:
     try:
         page.wait_for_function("hsdMeasure.settled()", timeout=5000)
     except Exception as error:
-        raise RuntimeError(f"not every view followed {key}: {page.evaluate('hsdMeasure.key()')}") from error
+        raise RuntimeError(
+            f"not every view followed {key}: {page.evaluate('hsdMeasure.key()')}"
+        ) from error
     page.wait_for_timeout(80)
     return page.evaluate("hsdMeasure.key().ms")
 
@@ -260,7 +291,10 @@ def live(browser: Browser, repeats: int) -> dict[str, Any]:
         rates = Path(folder) / "rates.jsonl"
         rates.touch()
         os.environ[PLACE] = str(rates)
-        with serving(notebook=notebook(Path(folder))) as server, opened(browser, server.url, newcomer=False) as page:
+        with (
+            serving(notebook=notebook(Path(folder))) as server,
+            opened(browser, server.url, newcomer=False) as page,
+        ):
             arrival(page)
             page.get_by_role("button", name="New run", exact=True).click()
             page.get_by_label("Measure speed-up over plain decoding").uncheck()
@@ -275,11 +309,15 @@ def live(browser: Browser, repeats: int) -> dict[str, Any]:
     for run in RUNS:
         mine = [r for r in runs if r["stack"] == run.stack and r["temperature"] == run.temperature]
         medians[run.words] = {
-            name: median(r[name] for r in mine) for name in mine[0] if isinstance(mine[0][name], (int, float))
+            name: median(r[name] for r in mine)
+            for name in mine[0]
+            if isinstance(mine[0][name], (int, float))
         }
         m = medians[run.words]
         rates = f"{m['watched']:9.0f}{m['alone']:9.0f}{m['ratio']:7.3f}{m['ratio_processor']:8.3f}"
-        print(f"  {run.words:<30}{rates}{m['updates_per_second']:10.1f}{m['lag_ms']:8.0f}{m['worst_lag_ms']:7.0f}")
+        print(
+            f"  {run.words:<30}{rates}{m['updates_per_second']:10.1f}{m['lag_ms']:8.0f}{m['worst_lag_ms']:7.0f}"
+        )
     return {"runs": runs, "medians": medians}
 
 
@@ -300,7 +338,8 @@ def notebook(folder: Path) -> Path:
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     path = folder / "paired.ipynb"
     path.write_text(
-        json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": [cell]}), encoding="utf-8"
+        json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": [cell]}),
+        encoding="utf-8",
     )
     return path
 
@@ -324,13 +363,20 @@ def followed(page: Page, run: Run, rates: Path) -> dict[str, Any]:
     until = time.monotonic() + PATIENCE / 1000
     while len(lines := rates.read_text().splitlines()) == before:
         if time.monotonic() > until:
-            raise RuntimeError(f"{run.words} did not end: {page.get_by_role('alert').all_text_contents()}")
+            raise RuntimeError(
+                f"{run.words} did not end: {page.get_by_role('alert').all_text_contents()}"
+            )
         time.sleep(0.2)
     page.wait_for_function("!document.querySelector('.hsd-live')")
     page.wait_for_timeout(500)
     rate = json.loads(lines[-1])
     processor = rate["watched_processor"] / rate["alone_processor"]
-    return {**rate, "ratio": rate["watched"] / rate["alone"], "ratio_processor": processor, **flow(page)}
+    return {
+        **rate,
+        "ratio": rate["watched"] / rate["alone"],
+        "ratio_processor": processor,
+        **flow(page),
+    }
 
 
 def flow(page: Page) -> dict[str, float]:
@@ -366,7 +412,9 @@ def flow(page: Page) -> dict[str, float]:
 def opened(browser: Browser, url: str, *, newcomer: bool = True) -> Iterator[Page]:
     """A page in a browser of its own: nothing is in its cache. A newcomer sees the introduction."""
     context = browser.new_context(viewport={"width": 1400, "height": 1000}, color_scheme="light")
-    context.add_init_script(SCRIPT if newcomer else f"localStorage.setItem('hsd_viz.intro', 'yes');\n{SCRIPT}")
+    context.add_init_script(
+        SCRIPT if newcomer else f"localStorage.setItem('hsd_viz.intro', 'yes');\n{SCRIPT}"
+    )
     page = context.new_page()
     page.set_default_timeout(PATIENCE)
     try:

@@ -49,14 +49,23 @@ def measure() -> dict:
             found["milliseconds"][model] = {tokens: float(ms) for tokens, ms, *_ in cells}
             page.close()
         server.shutdown()
-    return {"what": "milliseconds of a forward pass in a browser tab", "date": f"{date.today()}", **found}
+    return {
+        "what": "milliseconds of a forward pass in a browser tab",
+        "date": f"{date.today()}",
+        **found,
+    }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--json", type=Path, metavar="OUT")
     path = parser.parse_args().json
-    data = measure() | {"machine": describe(1), "command": f"python -m tools.measure_tab --json {path}"}
+    data = measure() | {
+        "machine": describe(1),
+        "command": f"python -m tools.measure_tab --json {path}",
+    }
     if path:
         write_whole(path, json.dumps(data, indent=1) + "\n")
     json.dump(data["milliseconds"], sys.stdout, indent=1)

@@ -23,7 +23,9 @@ ROOT = Path(__file__).resolve().parents[1]
 LIST = ROOT / "tests" / "mutants.md"
 #: Seconds for one run of tests.
 PATIENCE = 600
-_LINE = re.compile(r"\| (?P<file>\S+) \| `(?P<text>.+?)` \| `(?P<fault>.+?)` \| (?P<test>\S.*\S) \|$")
+_LINE = re.compile(
+    r"\| (?P<file>\S+) \| `(?P<text>.+?)` \| `(?P<fault>.+?)` \| (?P<test>\S.*\S) \|$"
+)
 _LEFT_OUT = shutil.ignore_patterns(".*", "node_modules", "site", "__pycache__")
 
 
@@ -44,7 +46,9 @@ class Mutant:
     def applied(self, source: str) -> str:
         """Return the source with the fault. Raises: ValueError: if the text is not there exactly once."""
         if source.count(self.text) != 1:
-            raise ValueError(f"{self.file} has {source.count(self.text)} times {self.text!r}: update tests/mutants.md")
+            raise ValueError(
+                f"{self.file} has {source.count(self.text)} times {self.text!r}: update tests/mutants.md"
+            )
         return source.replace(self.text, self.fault)
 
 
@@ -59,14 +63,27 @@ def passes(tests: list[str], root: Path) -> bool:
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
     if scripts := tests[0].startswith("js/"):
         files, _, name = tests[0].removeprefix("js/").partition("::")
-        command = ["npx", "vitest", "run", "--silent=true", files, *(["-t", re.escape(name)] if name else [])]
+        command = [
+            "npx",
+            "vitest",
+            "run",
+            "--silent=true",
+            files,
+            *(["-t", re.escape(name)] if name else []),
+        ]
     environment = {**os.environ, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
     environment |= {"HSD_VIZ_CACHE": str(root.parent / "cache"), "HSD_VIZ_CXXFLAGS": "-O1"}
     folder = root / "js" if scripts else root
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=PATIENCE)
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=PATIENCE
+    )
     output = done.stdout + done.stderr
-    if done.returncode not in (0, 1) or (" skipped" in output and " passed" not in output and not done.returncode):
-        raise ValueError(f"{tests[0]} does not run: {(output.strip().splitlines() or ['no output'])[-1]}")
+    if done.returncode not in (0, 1) or (
+        " skipped" in output and " passed" not in output and not done.returncode
+    ):
+        raise ValueError(
+            f"{tests[0]} does not run: {(output.strip().splitlines() or ['no output'])[-1]}"
+        )
     return done.returncode == 0
 
 
@@ -74,7 +91,11 @@ def healthy(mutants: list[Mutant], root: Path) -> dict[str, bool]:
     """Return whether each test passes without a fault: those of Python together first, one by one if one fails."""
     tests = [*dict.fromkeys(mutant.test for mutant in mutants)]
     python = [test for test in tests if not test.startswith("js/")]
-    alone = tests if python and not passes(python, root) else [test for test in tests if test not in python]
+    alone = (
+        tests
+        if python and not passes(python, root)
+        else [test for test in tests if test not in python]
+    )
     return {**dict.fromkeys(python, True), **{test: passes([test], root) for test in alone}}
 
 
@@ -95,13 +116,23 @@ def main(arguments: list[str]) -> int:
     """Run the faults, print one line for each and a summary."""
     mutants, verdicts = listed(), Counter[str]()
     known = sorted({mutant.room for mutant in mutants})
-    parser = argparse.ArgumentParser("python -m tools.mutants", description=f"Rooms: {', '.join(known)}.")
+    parser = argparse.ArgumentParser(
+        "python -m tools.mutants", description=f"Rooms: {', '.join(known)}."
+    )
     parser.add_argument(
-        "--only", action="append", nargs="?", const="", metavar="ROOM", help="the room of the faults; may be repeated"
+        "--only",
+        action="append",
+        nargs="?",
+        const="",
+        metavar="ROOM",
+        help="the room of the faults; may be repeated",
     )
     rooms, unknown = parser.parse_known_args(arguments)
     if wrong := [*unknown, *(room for room in rooms.only or () if room not in known)]:
-        print(f"there are no faults of {wrong[0]!r}: use --only with {', '.join(known)}", file=sys.stderr)
+        print(
+            f"there are no faults of {wrong[0]!r}: use --only with {', '.join(known)}",
+            file=sys.stderr,
+        )
         return 2
     mutants = [mutant for mutant in mutants if not rooms.only or mutant.room in rooms.only]
     with tempfile.TemporaryDirectory() as folder:
@@ -110,7 +141,11 @@ def main(arguments: list[str]) -> int:
         (copy / "js" / "node_modules").symlink_to((ROOT / "js" / "node_modules").resolve())
         fit = healthy(mutants, copy)
         for mutant in mutants:
-            said = verdict(mutant, copy) if fit[mutant.test] else f"fails without the fault: {mutant.test}"
+            said = (
+                verdict(mutant, copy)
+                if fit[mutant.test]
+                else f"fails without the fault: {mutant.test}"
+            )
             verdicts[said] += 1
             print(f"{said}: {mutant.file}: {mutant.fault}", flush=True)
     killed, survived = verdicts["killed"], verdicts["survived"]

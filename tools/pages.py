@@ -54,11 +54,15 @@ def serving(*, preheat: bool = False, notebook: Path | None = None) -> Iterator[
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    arguments, environment, folder = command("127.0.0.1", port, None, preheat=preheat, notebook=notebook)
+    arguments, environment, folder = command(
+        "127.0.0.1", port, None, preheat=preheat, notebook=notebook
+    )
     with folder, tempfile.TemporaryDirectory() as logs:
         log = Path(logs) / "voila"
         with log.open("wb") as out:
-            server = subprocess.Popen(arguments, env=environment, stdout=out, stderr=subprocess.STDOUT)
+            server = subprocess.Popen(
+                arguments, env=environment, stdout=out, stderr=subprocess.STDOUT
+            )
         try:
             _wait(f"http://127.0.0.1:{port}/voila/static/x", server, log)
             yield Server(f"http://127.0.0.1:{port}/", server.pid)
@@ -86,7 +90,9 @@ def chromium() -> Iterator[Browser]:
     """A headless Chromium of this system; ``RuntimeError`` where there is none."""
     from playwright.sync_api import sync_playwright
 
-    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    path = next(
+        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+    )
     if path is None:
         raise RuntimeError(
             "Chromium is missing; to install it: apt-get install chromium (macOS: brew install chromium)"

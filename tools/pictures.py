@@ -74,7 +74,9 @@ def race(browser: Browser, url: str) -> Path:
     view = page.locator(".hsd-versus")
     view.wait_for()
     clock = view.locator("input[type=range]").first
-    clock.evaluate("e => { e.value = e.max * 0.2; e.dispatchEvent(new Event('input', { bubbles: true })); }")
+    clock.evaluate(
+        "e => { e.value = e.max * 0.2; e.dispatchEvent(new Event('input', { bubbles: true })); }"
+    )
     clock.scroll_into_view_if_needed()
     return _taken(page, "race", ".hsd-versus", height=1150)
 
@@ -89,7 +91,9 @@ def prediction(*_: object) -> Path:
     """Predicted and published figures of hardware that was not at hand."""
     path = HERE / "prediction.png"
     subprocess.run(
-        [sys.executable, "-m", "benchmarks.prediction", "--image", path], check=True, stdout=subprocess.DEVNULL
+        [sys.executable, "-m", "benchmarks.prediction", "--image", path],
+        check=True,
+        stdout=subprocess.DEVNULL,
     )
     return path
 
@@ -120,7 +124,12 @@ def _taken(page: Page, name: str, selector: str | None = None, height: float | N
     if selector:
         box = page.locator(selector).first.bounding_box()
         box["height"] = min(box["height"], height or box["height"])
-        clip = {"x": box["x"] - 20, "y": box["y"] - 16, "width": box["width"] + 40, "height": box["height"] + 32}
+        clip = {
+            "x": box["x"] - 20,
+            "y": box["y"] - 16,
+            "width": box["width"] + 40,
+            "height": box["height"] + 32,
+        }
     path = HERE / f"{name}.png"
     write_whole(path, page.screenshot(clip=clip))
     page.close()
@@ -136,9 +145,18 @@ def _image(data: bytes) -> Image:
 
 def _animated(frames: list[tuple[Image, float]], path: Path) -> Path:
     out = io.BytesIO()
-    images, times = zip(*((image, max(20, round(seconds * 1000))) for image, seconds in frames), strict=True)
+    images, times = zip(
+        *((image, max(20, round(seconds * 1000))) for image, seconds in frames), strict=True
+    )
     images[0].save(
-        out, "WEBP", save_all=True, append_images=images[1:], duration=list(times), loop=0, quality=50, method=6
+        out,
+        "WEBP",
+        save_all=True,
+        append_images=images[1:],
+        duration=list(times),
+        loop=0,
+        quality=50,
+        method=6,
     )
     write_whole(path, out.getvalue())
     return path

@@ -59,12 +59,21 @@ class Job:
 
 
 def _words(*words: str, **options: str) -> list[str]:
-    return [*words, *(word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", value))]
+    return [
+        *words,
+        *(
+            word
+            for name, value in options.items()
+            for word in (f"--{name.replace('_', '-')}", value)
+        ),
+    ]
 
 
 def _bench(suite: str, stacks: tuple[str, ...], temperature: str, *more: str) -> list[str]:
     named = [word for stack in stacks for word in ("--stack", stack)]
-    sizes = _words(suite=suite, limit="24", max_new_tokens="96", repeats="3", temperature=temperature)
+    sizes = _words(
+        suite=suite, limit="24", max_new_tokens="96", repeats="3", temperature=temperature
+    )
     return ["hsd_viz", "bench", *named, *sizes, *more]
 
 
@@ -77,12 +86,20 @@ def commands() -> dict[str, list[str]]:
     found = {f"plan-{part}-cpu": [*plan, "--temperature", t] for part, t in _TEMPERATURES.items()}
     for part, t in _TEMPERATURES.items():
         more = ("--profile",) if part == "t07" else ()
-        found[f"heldout-{part}-cpu"] = _bench("heldout", (*_OWN, "hd > target", "lookup > target", *_RIVALS), t, *more)
+        found[f"heldout-{part}-cpu"] = _bench(
+            "heldout", (*_OWN, "hd > target", "lookup > target", *_RIVALS), t, *more
+        )
     for part, t in _TEMPERATURES.items():
-        found[f"python-{part}-cpu"] = _bench("python", ("db > target", *_BASELINES), t, "--state", "both")
+        found[f"python-{part}-cpu"] = _bench(
+            "python", ("db > target", *_BASELINES), t, "--state", "both"
+        )
     for part, more in _GRIDS.items():
-        found[f"grid-{part}-cpu"] = _words("benchmarks.grid", temperature=_TEMPERATURES[part], **more)
-    found |= {f"curves-{m}-cpu": _words("benchmarks.curves", model=m) for m in ("target", "small", "nano")}
+        found[f"grid-{part}-cpu"] = _words(
+            "benchmarks.grid", temperature=_TEMPERATURES[part], **more
+        )
+    found |= {
+        f"curves-{m}-cpu": _words("benchmarks.curves", model=m) for m in ("target", "small", "nano")
+    }
     return found | {
         name: [f"benchmarks.{name.removesuffix('-cpu')}"]
         for name in ("int8-cpu", "rules-cpu", "budgets", "reference", "ablation")
@@ -102,7 +119,9 @@ def install_models(trained: Path) -> list[Path]:
     found = []
     for name in NAMES:
         old, new = weights_dir() / name, source / name
-        if not (new / "config.json").is_file() or (old.is_dir() and _hash(old) == weights_hash(new)):
+        if not (new / "config.json").is_file() or (
+            old.is_dir() and _hash(old) == weights_hash(new)
+        ):
             continue
         shutil.rmtree(old, ignore_errors=True)
         shutil.copytree(new, old)
@@ -119,12 +138,16 @@ def _evaluation(job: Job) -> list[Path]:
     if job.trained is not None:
         evaluate_ladder(job.trained, weights_dir(), prompts=suite_prompts())
     elif stale_models(info()):
-        raise ValueError(f"{path} is of other weights, and only a training folder has held-out text: give --trained")
+        raise ValueError(
+            f"{path} is of other weights, and only a training folder has held-out text: give --trained"
+        )
     return [path]
 
 
 def _databases(job: Job) -> list[Path]:
-    return rebuild_databases(data=job.data, progress=lambda what, share: job.progress(f"{what} {share:.0%}"))
+    return rebuild_databases(
+        data=job.data, progress=lambda what, share: job.progress(f"{what} {share:.0%}")
+    )
 
 
 def _reports(job: Job) -> list[Path]:
@@ -152,7 +175,17 @@ def _pictures(job: Job) -> list[Path]:
 
 
 def _lessons(job: Job) -> list[Path]:
-    _run(["hsd_viz", "course", "build", str(ROOT / "notebooks" / "course"), "--edition", "student", "--figures"])
+    _run(
+        [
+            "hsd_viz",
+            "course",
+            "build",
+            str(ROOT / "notebooks" / "course"),
+            "--edition",
+            "student",
+            "--figures",
+        ]
+    )
     return sorted((ROOT / "notebooks" / "course" / "student").glob("*.ipynb"))
 
 
@@ -164,7 +197,9 @@ def _run(module: Sequence[str]) -> None:
     """
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     command = [sys.executable, "-m", *module]
-    code = subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, stdout=sys.stderr).returncode
+    code = subprocess.run(
+        command, cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, stdout=sys.stderr
+    ).returncode
     if code == 130:
         raise KeyboardInterrupt
     if code:

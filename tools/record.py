@@ -227,13 +227,17 @@ def record_traces(
         for recipe in (*chosen, *RECIPES):
             stacks = list(dict.fromkeys([recipe.stack, "target"]))
             with _engine(recipe.layers) if recipe.layers else nullcontext(engine) as own:
-                trace, *plain = _fastest(own, stacks, repeats, recipe.prompt, max_new_tokens=tokens, **recipe.options)
+                trace, *plain = _fastest(
+                    own, stacks, repeats, recipe.prompt, max_new_tokens=tokens, **recipe.options
+                )
             trace.meta["models"][-1]["model"] = padded_name("target", recipe.layers)
             for other in plain:
                 note_plain(trace, other)
             paths.append(_save(trace, recipe, folder, index))
             shown[recipe.name] = facts(trace)
-            progress(f"{recipe.name}: {_figures(trace)}; lacks: {', '.join(shown[recipe.name].missing) or 'nothing'}")
+            progress(
+                f"{recipe.name}: {_figures(trace)}; lacks: {', '.join(shown[recipe.name].missing) or 'nothing'}"
+            )
     first = opening(shown.items())
     progress(f"the dashboard opens on {first}")
     index.sort(key=lambda row: row["name"] != first)
@@ -249,12 +253,16 @@ def _selected(
 
     def run(stacks: Sequence[str], prompt: str, seed: int, repeats: int) -> None:
         sampling = {**SAMPLED, "seed": seed}
-        plain, *traces = _fastest(engine, ["target", *stacks], repeats, PRESETS[prompt], **options, **sampling)
+        plain, *traces = _fastest(
+            engine, ["target", *stacks], repeats, PRESETS[prompt], **options, **sampling
+        )
         for stack, trace in zip(stacks, traces, strict=True):
             note_plain(trace, plain)
             runs[stack, prompt, seed] = facts(trace)
 
-    wanted = {(stack, prompt) for one in (MIXED, *PARTS) for stack in one.stacks for prompt in one.prompts}
+    wanted = {
+        (stack, prompt) for one in (MIXED, *PARTS) for stack in one.stacks for prompt in one.prompts
+    }
     for prompt in sorted({prompt for _, prompt in wanted}):
         progress(f"candidates: prompt {prompt}")
         for seed in seeds:
@@ -268,7 +276,16 @@ def _selected(
             run([stack], prompt, seed, 3)
         stack, prompt, seed = max(best, key=score)
         blurb = f"{one.blurb} Selected by measurement from {len(own)} runs."
-        recipes.append(Recipe(one.name, one.stacks[stack], blurb, stack, PRESETS[prompt], {**SAMPLED, "seed": seed}))
+        recipes.append(
+            Recipe(
+                one.name,
+                one.stacks[stack],
+                blurb,
+                stack,
+                PRESETS[prompt],
+                {**SAMPLED, "seed": seed},
+            )
+        )
     return recipes
 
 
@@ -279,7 +296,11 @@ def _figures(trace: Trace) -> str:
 
 
 def record_side_by_side(
-    out: Path | None = None, *, tokens: int = 128, repeats: int = 9, progress: Callable[[str], None] = lambda line: None
+    out: Path | None = None,
+    *,
+    tokens: int = 128,
+    repeats: int = 9,
+    progress: Callable[[str], None] = lambda line: None,
 ) -> list[Path]:
     """Record each group of :data:`GROUPS` into its own folder with an ``index.json``, and return the paths.
 
@@ -290,18 +311,32 @@ def record_side_by_side(
     with _engine() as engine:
         for group, (prompt, options) in GROUPS.items():
             folder = (Path(out) if out is not None else SIDE_BY_SIDE) / group
-            recipes = [Recipe(name, title, blurb, stack, prompt, options) for name, title, blurb, stack in SIDES]
-            traces = _fastest(engine, [r.stack for r in recipes], repeats, prompt, max_new_tokens=tokens, **options)
+            recipes = [
+                Recipe(name, title, blurb, stack, prompt, options)
+                for name, title, blurb, stack in SIDES
+            ]
+            traces = _fastest(
+                engine,
+                [r.stack for r in recipes],
+                repeats,
+                prompt,
+                max_new_tokens=tokens,
+                **options,
+            )
             index: list[dict] = []
             for recipe, trace in zip(recipes, traces, strict=True):
                 note_plain(trace, traces[0])
                 paths.append(_save(trace, recipe, folder, index))
-                progress(f"{group}, {recipe.name}: {trace.metrics()['tokens_per_second']:.0f} tokens/s")
+                progress(
+                    f"{group}, {recipe.name}: {trace.metrics()['tokens_per_second']:.0f} tokens/s"
+                )
             paths.append(_write_index(folder, index))
     return paths
 
 
-def _fastest(engine: LocalEngine, stacks: Sequence[str], repeats: int, prompt: str, **options: Any) -> list[Trace]:
+def _fastest(
+    engine: LocalEngine, stacks: Sequence[str], repeats: int, prompt: str, **options: Any
+) -> list[Trace]:
     """Return each stack's fastest of ``repeats`` interleaved runs after a warm-up; its meta records their number.
 
     While a speed-up exceeds the acceptance length, which only other load can cause, the turns are continued.
@@ -314,7 +349,11 @@ def _fastest(engine: LocalEngine, stacks: Sequence[str], repeats: int, prompt: s
     fastest = turn()  # a warm-up, which the first measured turn replaces
     for done in range(1, MOST_TURNS * repeats + 1):
         runs = turn()
-        fastest = runs if done == 1 else [min(pair, key=_seconds) for pair in zip(fastest, runs, strict=True)]
+        fastest = (
+            runs
+            if done == 1
+            else [min(pair, key=_seconds) for pair in zip(fastest, runs, strict=True)]
+        )
         if done >= repeats and not _disturbed(stacks, fastest):
             break
     for trace in fastest:
@@ -333,7 +372,9 @@ def _disturbed(stacks: Sequence[str], traces: Sequence[Trace]) -> bool:
         return False
     figures = [trace.metrics() for trace in traces]
     speed = plain.metrics()["tokens_per_second"]
-    return any(impossible(f["tokens_per_second"] / speed, f["mean_acceptance_length"]) for f in figures)
+    return any(
+        impossible(f["tokens_per_second"] / speed, f["mean_acceptance_length"]) for f in figures
+    )
 
 
 @contextmanager
@@ -342,7 +383,9 @@ def _engine(layers: int = 0) -> Iterator[LocalEngine]:
     threads = torch.get_num_threads()
     with TemporaryDirectory() as folder:
         try:
-            with load_engine(save_padded("target", layers, 0, folder), device="cpu", dtype="int8", threads=1) as engine:
+            with load_engine(
+                save_padded("target", layers, 0, folder), device="cpu", dtype="int8", threads=1
+            ) as engine:
                 engine.wait_ready()
                 yield engine
         finally:
@@ -355,7 +398,13 @@ def _save(trace: Trace, recipe: Recipe, folder: Path, index: list[dict]) -> Path
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{recipe.name}.json.gz"
     times = None if recipe.stack == "target" else speedup(trace)
-    row = {"name": recipe.name, "file": path.name, "title": recipe.title, "blurb": recipe.blurb, "stack": recipe.stack}
+    row = {
+        "name": recipe.name,
+        "file": path.name,
+        "title": recipe.title,
+        "blurb": recipe.blurb,
+        "stack": recipe.stack,
+    }
     index.append({**row, "speedup": times and round(times, 3)})
     return trace.save(path)
 

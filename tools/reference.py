@@ -50,7 +50,9 @@ def _command(parser: argparse.ArgumentParser, level: int, shared: dict[str, str]
     commands: dict[str, argparse.ArgumentParser] = {}
     groups: list[tuple[str, list[argparse.Action]]] = []
     for group in parser._action_groups:
-        actions = [a for a in group._group_actions if a.help != argparse.SUPPRESS and not _is_help(a)]
+        actions = [
+            a for a in group._group_actions if a.help != argparse.SUPPRESS and not _is_help(a)
+        ]
         for action in [a for a in actions if isinstance(a, argparse._SubParsersAction)]:
             actions.remove(action)
             commands |= action.choices
@@ -59,14 +61,20 @@ def _command(parser: argparse.ArgumentParser, level: int, shared: dict[str, str]
     if parser.description:
         yield parser.description
     required = [_name(a) for _, actions in groups for a in actions if a.required]
-    optional = ["[options]"] if any(not a.required for _, actions in groups for a in actions) else []
+    optional = (
+        ["[options]"] if any(not a.required for _, actions in groups for a in actions) else []
+    )
     usage = " ".join([parser.prog, *(["COMMAND"] if commands else []), *required, *optional])
     yield f"```text\n{usage}\n```"
     for title, actions in groups:
         if title not in ("options", "positional arguments"):
             yield f"**{title.capitalize()}**"
         rows = [f"- {_names(a)}: {_help(a)}" for a in actions]
-        first = shared.setdefault(title, parser.prog) if title in ("sampling", "models and machine") else parser.prog
+        first = (
+            shared.setdefault(title, parser.prog)
+            if title in ("sampling", "models and machine")
+            else parser.prog
+        )
         if first == parser.prog:
             yield "\n".join(rows)
         else:
@@ -87,11 +95,17 @@ def _value(action: argparse.Action) -> str:
     choices = "{" + ",".join(map(str, action.choices)) + "}" if action.choices else None
     name = action.metavar or choices or action.dest.upper().replace("-", "_")
     name = " ".join(name) if isinstance(name, tuple) else name
-    return f"{name} ..." if action.nargs == "+" else f"[{name}]" if action.nargs == "?" else str(name)
+    return (
+        f"{name} ..." if action.nargs == "+" else f"[{name}]" if action.nargs == "?" else str(name)
+    )
 
 
 def _name(action: argparse.Action) -> str:
-    return f"{action.option_strings[0]} {_value(action)}".strip() if action.option_strings else _value(action)
+    return (
+        f"{action.option_strings[0]} {_value(action)}".strip()
+        if action.option_strings
+        else _value(action)
+    )
 
 
 def _names(action: argparse.Action) -> str:
@@ -146,7 +160,11 @@ def python_reference() -> str:
 def _public(module: ModuleType) -> list[str]:
     """Return the public classes and functions that a module defines, in order."""
     tree = ast.parse(inspect.getsource(module))
-    return [n.name for n in tree.body if isinstance(n, ast.ClassDef | ast.FunctionDef) and n.name[0] != "_"]
+    return [
+        n.name
+        for n in tree.body
+        if isinstance(n, ast.ClassDef | ast.FunctionDef) and n.name[0] != "_"
+    ]
 
 
 def _entry(thing: object, name: str, seen: set[str]) -> Iterator[str]:
@@ -175,12 +193,16 @@ def _entry(thing: object, name: str, seen: set[str]) -> Iterator[str]:
 def _class(node: ast.ClassDef) -> Iterator[str]:
     """Yield a class with its first paragraph, and a line for each method."""
     methods = {n.name: n for n in node.body if isinstance(n, ast.FunctionDef)}
-    fields = [n for n in node.body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)]
+    fields = [
+        n for n in node.body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)
+    ]
     yield f"### `{node.name}`"
     if "__init__" in methods:
         yield _code(_call(node.name, methods["__init__"]))
     elif any("dataclass" in ast.unparse(d) for d in node.decorator_list):
-        yield _code("\n".join([f"class {node.name}:", *(f"    {ast.unparse(field)}" for field in fields)]))
+        yield _code(
+            "\n".join([f"class {node.name}:", *(f"    {ast.unparse(field)}" for field in fields)])
+        )
     yield _first(ast.get_docstring(node) or "")
     lines = []
     for method in methods.values():
@@ -193,7 +215,11 @@ def _class(node: ast.ClassDef) -> Iterator[str]:
 
 def _arguments(node: ast.FunctionDef) -> str:
     """Return the names of a method's arguments."""
-    names = [one.arg for one in [*node.args.args, *node.args.kwonlyargs] if one.arg not in ("self", "cls")]
+    names = [
+        one.arg
+        for one in [*node.args.args, *node.args.kwonlyargs]
+        if one.arg not in ("self", "cls")
+    ]
     return ", ".join([*names, *([f"**{node.args.kwarg.arg}"] if node.args.kwarg else [])])
 
 
@@ -227,9 +253,13 @@ def _code(text: str) -> str:
 
 def _prose(text: str) -> str:
     """Convert the reStructuredText of a docstring to Markdown: roles and literals to code, examples to code blocks."""
-    text = re.sub(r":\w+:`~(?:[\w.]*\.)?(\w+)`|:\w+:`([\w.]+)`", lambda m: f"`{m[1] or m[2]}`", text)
+    text = re.sub(
+        r":\w+:`~(?:[\w.]*\.)?(\w+)`|:\w+:`([\w.]+)`", lambda m: f"`{m[1] or m[2]}`", text
+    )
     text = text.replace("``", "`")
-    text = re.sub(r"((?:^>>>.*\n?(?:^(?!>>>)\S.*\n?)*)+)", r"```python\n\1\n```\n", text, flags=re.M)
+    text = re.sub(
+        r"((?:^>>>.*\n?(?:^(?!>>>)\S.*\n?)*)+)", r"```python\n\1\n```\n", text, flags=re.M
+    )
     return text.replace("\n\n```\n", "\n```\n").strip()
 
 
@@ -241,7 +271,11 @@ _TYPESCRIPT["top"] = "[number, number][]"
 
 def trace_reference() -> str:
     """Return the reference of the tables of a trace as Markdown."""
-    parts = ["# The record of a decode", _GENERATED, _prose(inspect.getdoc(sys.modules[TableColumns.__module__]) or "")]
+    parts = [
+        "# The record of a decode",
+        _GENERATED,
+        _prose(inspect.getdoc(sys.modules[TableColumns.__module__]) or ""),
+    ]
     for table in TABLES.values():
         parts += [f"## `{table.name}`", table.meaning]
         rows = [f"| `{c.name}` | {_type(c)} | {_cell(_about(c))} |" for c in table.columns.values()]
@@ -255,24 +289,34 @@ def _type(column: Column) -> str:
 
 def _about(column: Column) -> str:
     meaning = column.meaning[:1].upper() + column.meaning[1:]
-    return f"{meaning}: {', '.join(f'`{name}`' for name in column.names)}" if column.names else meaning
+    return (
+        f"{meaning}: {', '.join(f'`{name}`' for name in column.names)}" if column.names else meaning
+    )
 
 
 def typescript() -> str:
     """Return the TypeScript types of the tables of a trace. What columns mean is in the reference alone."""
-    blocks = ["// Written by `python -m tools.reference` from hsd_viz/trace/tables.toml, which has the meanings."]
+    blocks = [
+        "// Written by `python -m tools.reference` from hsd_viz/trace/tables.toml, which has the meanings."
+    ]
     for table in TABLES.values():
         first = table.meaning.split("\n\n")[0]
-        blocks.append(f"/** {first} */\nexport interface {table.row.__name__.removesuffix('Row')} {{")
+        blocks.append(
+            f"/** {first} */\nexport interface {table.row.__name__.removesuffix('Row')} {{"
+        )
         for column in table.columns.values():
             kind = " | ".join(f'"{name}"' for name in column.names) or _TYPESCRIPT[column.kind]
             null = " | null" * (column.null and not column.observed)
             blocks[-1] += f"\n  {column.name}: {kind}{null};"
         blocks[-1] += "\n}"
-    tables = "\n".join(f"  {t.name}: Columns<{t.row.__name__.removesuffix('Row')}>;" for t in TABLES.values())
+    tables = "\n".join(
+        f"  {t.name}: Columns<{t.row.__name__.removesuffix('Row')}>;" for t in TABLES.values()
+    )
     blocks.append("/** A table as it travels: a list of values for each column. */")
     blocks[-1] += "\nexport type Columns<Row> = { [Name in keyof Row]: Row[Name][] };"
-    blocks.append(f"/** The tables of a step or of a run. */\nexport interface Tables {{\n{tables}\n}}")
+    blocks.append(
+        f"/** The tables of a step or of a run. */\nexport interface Tables {{\n{tables}\n}}"
+    )
     return "\n\n".join(blocks) + "\n"
 
 

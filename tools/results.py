@@ -36,7 +36,10 @@ def source(*names: str) -> str:
     lines = []
     for name in names:
         load = read(name).get("machine", {}).get("load_average")
-        lines.append(f"[{name}.json](bench/{name}.json)" + ("" if load is None else f" (load average {load:.1f})"))
+        lines.append(
+            f"[{name}.json](bench/{name}.json)"
+            + ("" if load is None else f" (load average {load:.1f})")
+        )
     return f"Source: {', '.join(lines)}."
 
 
@@ -52,7 +55,11 @@ def figure(row: dict | None, key: str, form: str = "{:.2f}", scale: float = 1.0)
     if value is None:
         return "–"
     text = form.format(value * scale)
-    return text if ends is None or None in ends else f"{text} [{', '.join(form.format(x * scale) for x in ends)}]"
+    return (
+        text
+        if ends is None or None in ends
+        else f"{text} [{', '.join(form.format(x * scale) for x in ends)}]"
+    )
 
 
 def by_stack(report: dict) -> dict[str, dict]:
@@ -115,7 +122,9 @@ def lengths() -> str:
             cells = rows.setdefault(label, {})
             cells[row["temperature"], row["budget"]] = f"{figures['mean_acceptance_length']:.2f}"
     head = ["drafter", *(f"{titles[t]}: {budget}" for t, budget in columns)]
-    body = [[label, *(cells.get(column, "–") for column in columns)] for label, cells in rows.items()]
+    body = [
+        [label, *(cells.get(column, "–") for column in columns)] for label, cells in rows.items()
+    ]
     return f"{markdown([head, *body], '---:')}\n\n{source('budgets')}"
 
 
@@ -125,10 +134,19 @@ def rules() -> str:
             "time per token: block over token", "branch over token"]  # fmt: skip
 
     def figure(row: dict, name: str, form: str) -> str:
-        return f"{row[name]:{form}} [{', '.join(f'{end:{form}}' for end in row[f'{name}_ci'])}]" if name in row else ""
+        return (
+            f"{row[name]:{form}} [{', '.join(f'{end:{form}}' for end in row[f'{name}_ci'])}]"
+            if name in row
+            else ""
+        )
 
     body = [
-        [f"`{row['stack']}`", f"{row['temperature']:g}", str(row["level"]), f"{row['token_tokens_per_round']:.2f}"]
+        [
+            f"`{row['stack']}`",
+            f"{row['temperature']:g}",
+            str(row["level"]),
+            f"{row['token_tokens_per_round']:.2f}",
+        ]
         + [figure(row, f"{rule}_gain", "+.1%") for rule in ("block", "branch")]
         + [figure(row, f"{rule}_time", ".2f") for rule in ("block", "branch")]
         for row in read("rules-cpu")["rows"]
@@ -143,10 +161,20 @@ def law() -> str:
     body, names = [], [f"plan-{part}-cpu" for _, part in TEMPERATURES]
     for (title, _), data in zip(TEMPERATURES, map(read, names), strict=True):
         errors = data["errors"]
-        pairs = [errors[k] for k in ("ms_per_token", "ms_per_token_without_drift", "forwards_per_token")]
+        pairs = [
+            errors[k] for k in ("ms_per_token", "ms_per_token_without_drift", "forwards_per_token")
+        ]
         measured = sum(row["measured_ms_per_token"] is not None for row in data["hierarchies"])
         cells = [f"{e[k]:.1%}" for e in pairs for k in ("median", "worst")]
-        body.append([title, str(measured), *cells, f"`{data['picked']}`", f"{data['picked_over_best_measured']:.1%}"])
+        body.append(
+            [
+                title,
+                str(measured),
+                *cells,
+                f"`{data['picked']}`",
+                f"{data['picked_over_best_measured']:.1%}",
+            ]
+        )
     return f"{markdown([head, *body], '---:')}\n\n{source(*names)}"
 
 
@@ -175,7 +203,9 @@ def integers() -> str:
             "float32 over int8, 1"]  # fmt: skip
     body = []
     for row in data["models"]:
-        times = {r["tokens"]: r for r in passes if r["model"] == row["model"] and r["context"] == 300}
+        times = {
+            r["tokens"]: r for r in passes if r["model"] == row["model"] and r["context"] == 300
+        }
         after, before, sizes = *row["milliseconds"].values(), row["weight_bytes"]
         body.append([f"`{row['model']}`", f"{row['loss_float32']:.4f}", f"{row['loss_int8']:.4f}",
                      f"{row['overlap']:.4f}", f"{sizes['int8'] / 1e6:.1f} of {sizes['float32'] / 1e6:.1f}",
@@ -199,10 +229,12 @@ def llama_cpp() -> str:
     head += ["greedy decode", "with `ngram-mod`"]
     for line in body:
         side = line[0].strip("`")
-        line += [f"{rows[f'llama.cpp {side} {kind}'] / rows['hsd_viz target']:.2f}" for kind in ("none", "ngram-mod")]
-    ours_with_databases = (
-        f"`db > target` takes {rows['hsd_viz db > target'] / rows['hsd_viz target']:.2f} of our plain time."
-    )
+        line += [
+            f"{rows[f'llama.cpp {side} {kind}'] / rows['hsd_viz target']:.2f}"
+            for kind in ("none", "ngram-mod")
+        ]
+    ratio = rows["hsd_viz db > target"] / rows["hsd_viz target"]
+    ours_with_databases = f"`db > target` takes {ratio:.2f} of our plain time."
     return "\n\n".join([markdown([head, *body], "---:"), ours_with_databases, source("llama-cpp")])
 
 
@@ -212,10 +244,13 @@ def tab() -> str:
     for model, tab in here["milliseconds"].items():
         native = read(f"curves-{model}-cpu")["milliseconds"]["native"]
         body += [
-            [f"{model}, {place}", *(f"{ms[w]:.2f}" for w in tab)] for place, ms in (("tab", tab), ("native", native))
+            [f"{model}, {place}", *(f"{ms[w]:.2f}" for w in tab)]
+            for place, ms in (("tab", tab), ("native", native))
         ]
     head = ["tokens in one pass", *here["milliseconds"][PLAIN]]
-    words = f"{here['browser']}, measured on {here['date']}" + (f" ({here['page']})" if "page" in here else "")
+    words = f"{here['browser']}, measured on {here['date']}" + (
+        f" ({here['page']})" if "page" in here else ""
+    )
     return f"{markdown([head, *body], '---:')}\n\nSource: [tab-cpu.json](../bench/tab-cpu.json): {words}."
 
 
@@ -233,7 +268,9 @@ def former() -> str:
             name = f"heldout-{part}-cpu"
             for key in ("tokens_per_second", "speedup_over_plain", "mean_acceptance_length"):
                 form = "{:,.0f}" if key == "tokens_per_second" else "{:.2f}"
-                line.append("→".join(form.format(rows[stack][key]) for rows in (then[name], now[name])))
+                line.append(
+                    "→".join(form.format(rows[stack][key]) for rows in (then[name], now[name]))
+                )
         body.append(line)
     return f"{markdown([head, *body], '---:')}\n\n{source('former')}"
 
@@ -247,17 +284,33 @@ def gpu() -> str:
          f"{found['bound_ms']:.2f}"]
         for name, found in passes.items() if name.startswith("steps/")
     ]  # fmt: skip
-    head = ["random Llama", "runtime", *(f"ms, {w} token{'s' * (w != '1')}" for w in widths), "weights / bandwidth, ms"]
+    head = [
+        "random Llama",
+        "runtime",
+        *(f"ms, {w} token{'s' * (w != '1')}" for w in widths),
+        "weights / bandwidth, ms",
+    ]
     plan = [
         [f"`{row['stack']}`", f"{row['predicted_ms_per_token']:.2f}", f"{row['measured_ms_per_token']:.2f}",
          f"{row['acceptance_length']['measured']:.2f}"]
         for row in data["plan"]["hierarchies"] if row["measured_ms_per_token"]
     ]  # fmt: skip
-    columns = ["shipped models, T = 0.7", "predicted ms/token", "measured ms/token", "tokens per forward pass"]
+    columns = [
+        "shipped models, T = 0.7",
+        "predicted ms/token",
+        "measured ms/token",
+        "tokens per forward pass",
+    ]
     machine, errors = data["plan"]["machine"], data["plan"]["errors"]
-    error, settled = (errors[key]["median"] for key in ("ms_per_token", "ms_per_token_without_drift"))
-    same = {row["stack"]: row["token_identical_to_plain"] for row in data["a"]["parts"]["greedy/strict"]}
-    equal = ", ".join(f"{n} of {m} (`{stack}`)" for stack, (n, m) in same.items() if stack != "target")
+    error, settled = (
+        errors[key]["median"] for key in ("ms_per_token", "ms_per_token_without_drift")
+    )
+    same = {
+        row["stack"]: row["token_identical_to_plain"] for row in data["a"]["parts"]["greedy/strict"]
+    }
+    equal = ", ".join(
+        f"{n} of {m} (`{stack}`)" for stack, (n, m) in same.items() if stack != "target"
+    )
     words = (
         f"Median error of the law: {error:.1%}, without the machine's drift {settled:.1%}. "
         f"Greedy texts of `--runtime strict` that equal plain decoding: {equal}."

@@ -69,7 +69,9 @@ def facts(trace: Trace) -> Facts:
     figures = trace.metrics()
     accepted, lines = parsed_lines(trace.meta["prompt"] + trace.text)
     target = trace.meta["models"][-1]["name"]
-    shares = {s: n / figures["tokens"] for s, n in figures["emitted_by_source"].items() if s != target}
+    shares = {
+        s: n / figures["tokens"] for s, n in figures["emitted_by_source"].items() if s != target
+    }
     temperature = float(trace.meta["sampling"]["temperature"])
     shipped = all(model["model"] in names() for model in trace.meta["models"])
     parsed = accepted / max(1, lines)

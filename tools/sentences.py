@@ -50,9 +50,13 @@ def state(page: str, sentence: str, values: Iterable[Any]) -> str:
     return page[: found.start()] + "".join(groups) + page[found.end() :]
 
 
-def _over(part: str, target: str, kind: str = "models_over_single_draft", interval: bool = True) -> list[float]:
+def _over(
+    part: str, target: str, kind: str = "models_over_single_draft", interval: bool = True
+) -> list[float]:
     """Return the speed-up of the best hierarchy over the best single draft model, with its interval."""
-    best = next(point for point in read(f"grid-{part}-cpu")["points"] if point["target"] == target)[kind]
+    best = next(point for point in read(f"grid-{part}-cpu")["points"] if point["target"] == target)[
+        kind
+    ]
     return [best["speedup"], *(best["speedup_ci"] if interval else ())]
 
 
@@ -61,9 +65,15 @@ def _gains(column: str) -> list[float]:
     ``law`` as calibrated there, or by the picture's ``field`` with measured passes.
     """
     grids = [read(f"grid-{part}-cpu") for _, part in TEMPERATURES]
-    widths = [[point["verifying_over_one"][str(w)] for w in WIDTHS[1:]] for grid in grids for point in grid["points"]]
+    widths = [
+        [point["verifying_over_one"][str(w)] for w in WIDTHS[1:]]
+        for grid in grids
+        for point in grid["points"]
+    ]
     points = measured_points(grids)
-    points["field"] = gain(points["cost"], points["agreement"], (1.0, *map(median, zip(*widths, strict=True))))
+    points["field"] = gain(
+        points["cost"], points["agreement"], (1.0, *map(median, zip(*widths, strict=True)))
+    )
     return points.loc[points["kind"] == "this ladder", column].tolist()
 
 
@@ -85,7 +95,8 @@ def _cached() -> list[float]:
 
 def _missed() -> list[float]:
     return [
-        read(f"plan-{part}-cpu")["errors"]["ms_per_token"][key] for part, key in (("t1", "median"), ("greedy", "worst"))
+        read(f"plan-{part}-cpu")["errors"]["ms_per_token"][key]
+        for part, key in (("t1", "median"), ("greedy", "worst"))
     ]
 
 
@@ -103,7 +114,10 @@ def _law() -> list[float]:
 def _after(draft: str, sign: int) -> list[float]:
     """Return by how much verifications of the target cost more, or with sign -1 less, after a draft source."""
     shares = [
-        sign * (x - 1) for plan in _plans() for a, b, x in plan["calibration"]["after"] if (a, b) == (draft, PLAIN)
+        sign * (x - 1)
+        for plan in _plans()
+        for a, b, x in plan["calibration"]["after"]
+        if (a, b) == (draft, PLAIN)
     ]
     return [min(shares), max(shares)]
 
@@ -122,7 +136,11 @@ def _faster(*stacks: str) -> list[float]:
 
 def _prediction(*names: str) -> list[float]:
     """Return the number of figures, the median and the worst error of groups of predictions."""
-    return [read("prediction")["summary"][name][key] for name in names for key in ("figures", "median", "worst")]
+    return [
+        read("prediction")["summary"][name][key]
+        for name in names
+        for key in ("figures", "median", "worst")
+    ]
 
 
 def _aside(source: str, large: bool | None = None) -> list[float]:
@@ -144,7 +162,11 @@ def llamas() -> HardwarePlan:
 
 
 def _llama_draft() -> list[float]:
-    rows = [r.speedup_over_plain for r in llamas().rows if r.stack.startswith("llama-1b") and r.stack.count(">") == 1]
+    rows = [
+        r.speedup_over_plain
+        for r in llamas().rows
+        if r.stack.startswith("llama-1b") and r.stack.count(">") == 1
+    ]
     return [min(rows), max(rows)]
 
 
@@ -194,7 +216,9 @@ def _block() -> list[float]:
 
 
 def _taken() -> list[float]:
-    over = {lower: rates for lower, _, rates in read("plan-greedy-cpu")["calibration"]["over"]}["db > small"]
+    over = {lower: rates for lower, _, rates in read("plan-greedy-cpu")["calibration"]["over"]}[
+        "db > small"
+    ]
     return [over["taken"], over["own"]]
 
 

@@ -20,7 +20,11 @@ from training.evaluation import markdown, table
 
 ROOT = Path(__file__).resolve().parents[1]
 #: The columns of the README's table: heading and report.
-REPORTS = (("T = 0.7", "heldout-t07-cpu"), ("T = 1", "heldout-t1-cpu"), ("greedy", "heldout-greedy-cpu"))
+REPORTS = (
+    ("T = 0.7", "heldout-t07-cpu"),
+    ("T = 1", "heldout-t1-cpu"),
+    ("greedy", "heldout-greedy-cpu"),
+)
 
 
 def _figure(row: dict | None, key: str) -> str:
@@ -32,7 +36,9 @@ def measurements() -> str:
     """Return speed-ups and acceptance lengths by stack and temperature, and what looping does to the greedy ones."""
     reports = [(title, _read(name)) for title, name in REPORTS]
     rows = [{row["stack"]: row for row in report["stacks"]} for _, report in reports]
-    stacks = [s for s in dict.fromkeys(s for found in rows for s in found) if not s.endswith("(warm)")]
+    stacks = [
+        s for s in dict.fromkeys(s for found in rows for s in found) if not s.endswith("(warm)")
+    ]
     stacks.sort(key=lambda s: (s != PLAIN, s.startswith("hf-")))
     head = ["stack"]
     for title, _ in reports:
@@ -41,8 +47,16 @@ def measurements() -> str:
     for stack in stacks:
         line = [f"`{stack}`"]
         for found in rows:
-            line += [_figure(found.get(stack), key) for key in ("speedup_over_plain", "mean_acceptance_length")]
-        lines.append([*line, _figure((rows[-1].get(stack) or {}).get("low_repetition"), "speedup_over_plain")])
+            line += [
+                _figure(found.get(stack), key)
+                for key in ("speedup_over_plain", "mean_acceptance_length")
+            ]
+        lines.append(
+            [
+                *line,
+                _figure((rows[-1].get(stack) or {}).get("low_repetition"), "speedup_over_plain"),
+            ]
+        )
     plain = rows[-1][PLAIN]
     identical = all(row["token_identical_to_plain"] in (None, [plain["outputs"]] * 2) for row in greedy["stacks"]
                     if not row["stack"].startswith("hf-"))  # fmt: skip
@@ -76,7 +90,10 @@ def reference() -> str:
     """Return the mean acceptance length of drafters on the authors' continuations, by category."""
     found = _read("reference")["mean_acceptance_length"]
     categories = list(next(iter(found.values())))
-    rows = [[f"`{stack.split(' > ')[0]}`", *(f"{row[c]:.2f}" for c in categories)] for stack, row in found.items()]
+    rows = [
+        [f"`{stack.split(' > ')[0]}`", *(f"{row[c]:.2f}" for c in categories)]
+        for stack, row in found.items()
+    ]
     return markdown([["drafter", *(f"`{c}`" for c in categories)], *rows], "---:")
 
 
@@ -97,7 +114,9 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "quality": ("docs/how-to/ladder.md", quality),
     "reference": ("docs/reference/suites.md", reference),
     "copying": ("docs/reference/suites.md", copying),
-    **{name: (f"docs/{_ELSEWHERE.get(name, 'results')}.md", text) for name, text in RESULTS.items()},
+    **{
+        name: (f"docs/{_ELSEWHERE.get(name, 'results')}.md", text) for name, text in RESULTS.items()
+    },
 }
 
 

@@ -43,14 +43,21 @@ class Event:
     def judged(self, verdict: str, source: str | None = None, **least: float) -> bool:
         """Return whether it is this verdict on a draft token of the source with at least these values."""
         row = self.draft
-        if self.kind != "verdict" or row is None or row.verdict != verdict or source not in (None, row.source):
+        if (
+            self.kind != "verdict"
+            or row is None
+            or row.verdict != verdict
+            or source not in (None, row.source)
+        ):
             return False
         return all((getattr(row, name) or 0) >= value for name, value in least.items())
 
 
 #: What each stop shows: the first event, or the last, that passes.
 SHOWN: dict[str, Callable[[Event], bool]] = {
-    "verification": lambda event: event.kind == "draft" and "accepted" in event.verdicts and len(event.verdicts) > 1,
+    "verification": lambda event: (
+        event.kind == "draft" and "accepted" in event.verdicts and len(event.verdicts) > 1
+    ),
     "rejected": lambda event: event.judged("rejected") and "unreached" in event.verdicts,
     "chance": lambda event: event.judged("rejected", q=LIKELY),
     "databases": lambda event: event.judged("accepted", "context", key_length=2),
@@ -67,14 +74,19 @@ def events(trace: Trace) -> list[Event]:
     found: list[Event] = []
     for round in (row for row in trace.round_rows if row.parent is None):
         drafts = [row for row in trace.draft_rows if row.round == round.id]
-        rejected = sorted((row for row in drafts if row.verdict == "rejected"), key=lambda row: (row.depth, row.node))
+        rejected = sorted(
+            (row for row in drafts if row.verdict == "rejected"),
+            key=lambda row: (row.depth, row.node),
+        )
         own: list[tuple[str, DraftRow | None]] = [("draft", None)] if drafts else []
         for token in (row for row in trace.token_rows if row.round == round.id):
             accepted = token.kind == "accepted"
             while rejected and (not accepted or rejected[0].depth <= token.depth):
                 own.append(("verdict", rejected.pop(0)))
             same = ("accepted", token.depth, token.token_id)
-            drafted = (row for row in drafts if accepted and (row.verdict, row.depth, row.token_id) == same)
+            drafted = (
+                row for row in drafts if accepted and (row.verdict, row.depth, row.token_id) == same
+            )
             own.append(("verdict" if accepted else "token", next(drafted, None)))
         own += [("verdict", row) for row in rejected]
         found += [Event(kind, round.id, row, drafts) for kind, row in own]
@@ -83,7 +95,12 @@ def events(trace: Trace) -> list[Event]:
 
 def values(trace: Trace, event: Event) -> dict[str, str]:
     """Return the values of a run, of its event and of the event's round as text."""
-    figures, plain, row, drafts = trace.metrics(), trace.meta.get("plain"), event.draft, event.drafts
+    figures, plain, row, drafts = (
+        trace.metrics(),
+        trace.meta.get("plain"),
+        event.draft,
+        event.drafts,
+    )
     calls = [call for call in trace.call_rows if call.round == event.round]
     total = lambda kind, of: sum(getattr(call, of) for call in calls if call.kind == kind)
     spent = lambda kind: _duration(total(kind, "duration_ns"))
@@ -110,7 +127,9 @@ def values(trace: Trace, event: Event) -> dict[str, str]:
         "speed": f"{speed:.0f}",
         "against": against,
         "sources": ", ".join(f"{n} {name}" for name, n in figures["emitted_by_source"].items()),
-        "shares": ", ".join(f"{name} {ns / trace.meta['wall_ns']:.0%}" for name, ns in shares.items()),
+        "shares": ", ".join(
+            f"{name} {ns / trace.meta['wall_ns']:.0%}" for name, ns in shares.items()
+        ),
         "passes": ", ".join(f"{n} of {name}" for name, n in [*passes.items()][::-1]),
         "drafted": tokens(len(drafts)),
         "tokens": ", ".join(_quoted(draft.text) for draft in drafts),
@@ -121,14 +140,25 @@ def values(trace: Trace, event: Event) -> dict[str, str]:
         "verifying": spent("verify"),
         "lookup": spent("lookup"),
     }
-    for token in (token for token in trace.token_rows if token.round == event.round and token.depth == 0):
+    for token in (
+        token for token in trace.token_rows if token.round == event.round and token.depth == 0
+    ):
         found |= {"token": _quoted(token.text), "p_token": f"{token.p:.0%}"}
     if drafts:
         found["source"] = (row or drafts[0]).source
     if row is not None:
-        found |= {"draft": _quoted(row.text), "key": tokens(row.key_length or 0), "position": str(row.position)}
+        found |= {
+            "draft": _quoted(row.text),
+            "key": tokens(row.key_length or 0),
+            "position": str(row.position),
+        }
         if row.u is not None:
-            found |= {"p": f"{row.p:.3f}", "q": f"{row.q:.3f}", "u": f"{row.u:.3f}", "uq": f"{row.u * row.q:.3f}"}
+            found |= {
+                "p": f"{row.p:.3f}",
+                "q": f"{row.q:.3f}",
+                "u": f"{row.u:.3f}",
+                "uq": f"{row.u * row.q:.3f}",
+            }
     return found
 
 
@@ -148,10 +178,14 @@ def stops() -> list[dict[str, Any]]:
         key, trace = stop["key"], load_bundled(stop["recording"])
         passing = [(step, event) for step, event in enumerate(events(trace)) if SHOWN[key](event)]
         if not passing:
-            raise ValueError(f"the recording '{stop['recording']}' has no event for the stop '{key}' of the tour")
+            raise ValueError(
+                f"the recording '{stop['recording']}' has no event for the stop '{key}' of the tour"
+            )
         stop["step"], event = passing[-1 if key in LAST else 0]
         all_values = values(trace, event)
-        stop["values"] = {name: all_values[name] for name in re.findall(r"{(\w+)}", " ".join(stop["text"]))}
+        stop["values"] = {
+            name: all_values[name] for name in re.findall(r"{(\w+)}", " ".join(stop["text"]))
+        }
     return found
 
 

@@ -18,8 +18,21 @@ from hsd_viz.native.build import SOURCES
 COMPILER = "clang version 14"
 #: As on other machines, without threads and exceptions; `dot_i16x8` keeps integer sums exact.
 _FLAGS = (
-    *("--target=wasm32-wasi", "-mexec-model=reactor", "-msimd128", "-std=c++17", "-O3", "-ffp-contract=off"),
-    *("-fno-math-errno", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti", "-fno-c++-static-destructors"),
+    *(
+        "--target=wasm32-wasi",
+        "-mexec-model=reactor",
+        "-msimd128",
+        "-std=c++17",
+        "-O3",
+        "-ffp-contract=off",
+    ),
+    *(
+        "-fno-math-errno",
+        "-fvisibility=hidden",
+        "-fno-exceptions",
+        "-fno-rtti",
+        "-fno-c++-static-destructors",
+    ),
 )
 MAX_BYTES = 150 * 2**20
 _STACK_BYTES = 2**20
@@ -39,10 +52,14 @@ def compiler_version() -> str | None:
 def build(out: Path) -> None:
     """Compile the runtime into ``out``. Raises: CalledProcessError: if the compiler fails."""
     source = SOURCES / "runtime.cpp"
-    names = re.findall(r"^API [^(]*?\b(hsd_\w+)\(", source.read_text(encoding="utf-8"), re.MULTILINE)
+    names = re.findall(
+        r"^API [^(]*?\b(hsd_\w+)\(", source.read_text(encoding="utf-8"), re.MULTILINE
+    )
     exported = ",".join(f"--export={name}" for name in (*names, "malloc", "free"))
     linked = f"-Wl,{exported},--strip-all,-z,stack-size={_STACK_BYTES},--max-memory={MAX_BYTES}"
-    subprocess.run(["clang++", *_FLAGS, linked, source.name, "-o", str(out.resolve())], check=True, cwd=SOURCES)
+    subprocess.run(
+        ["clang++", *_FLAGS, linked, source.name, "-o", str(out.resolve())], check=True, cwd=SOURCES
+    )
 
 
 if __name__ == "__main__":

@@ -24,36 +24,89 @@ def _parser() -> argparse.ArgumentParser:
     parser = Parser(prog="python -m training", description=__doc__.partition(":")[0])
     commands = parser.add_subparsers(dest="command", required=True)
     add = commands.add_parser("train", help="train the target, then both drafts").add_argument
-    text = "cpu: two hours on two cores; long: ten hours; gpu: minutes on a large GPU; tiny: seconds"
+    text = (
+        "cpu: two hours on two cores; long: ten hours; gpu: minutes on a large GPU; tiny: seconds"
+    )
     add("--profile", choices=PROFILES, default="cpu", help=text)
-    add("--out", type=Path, required=True, metavar="DIR", help="the folder for checkpoints, data and weights")
+    add(
+        "--out",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="the folder for checkpoints, data and weights",
+    )
     add("--stages", default=",".join(STAGES), metavar="A,B", help="which of target and drafts")
     text = "steps of a stage instead of the profile's"
     add("--steps", type=_stage_steps, action="append", default=[], metavar="STAGE=N", help=text)
     add("--tokenizer", type=Path, metavar="DIR", help="use this tokenizer instead of training one")
-    add("--seed", type=int, default=0, metavar="N", help="seed of the initial weights and the text order")
+    add(
+        "--seed",
+        type=int,
+        default=0,
+        metavar="N",
+        help="seed of the initial weights and the text order",
+    )
     add("--device", choices=("cpu", "cuda"), default="cpu")
     add("--threads", type=int, metavar="N", help="CPU threads")
     add("--minutes", type=float, metavar="N", help="time limit; the training is shortened to fit")
     add("--fresh", action="store_true", help="start again instead of resuming")
-    add("--corpus", type=Path, metavar="FILE", help="use this packed corpus instead of this environment's")
-    add("--parts", type=Path, metavar="DIR", help="also write the weights as files of at most 15 MiB")
+    add(
+        "--corpus",
+        type=Path,
+        metavar="FILE",
+        help="use this packed corpus instead of this environment's",
+    )
+    add(
+        "--parts",
+        type=Path,
+        metavar="DIR",
+        help="also write the weights as files of at most 15 MiB",
+    )
     add = commands.add_parser("evaluate", help="measure a ladder and print its goals").add_argument
     add("--trained", type=Path, required=True, metavar="DIR", help="the folder of the training run")
-    add("--weights", type=Path, metavar="DIR", help="the models to measure (default: those trained in DIR)")
+    add(
+        "--weights",
+        type=Path,
+        metavar="DIR",
+        help="the models to measure (default: those trained in DIR)",
+    )
     add("--windows", type=int, default=48, metavar="N", help="windows of held-out text")
     add("--before", type=Path, metavar="FILE", help="an evaluation.json to print beside the result")
     add("--out", type=Path, metavar="FILE", help="write the result here, not beside the models")
     add("--threads", type=int, metavar="N", help="CPU threads")
     add = commands.add_parser("databases", help="build the databases of the ladder").add_argument
-    add("--out", type=Path, metavar="DIR", help="folder for the files (default: that of the shipped ones)")
-    add("--weights", type=Path, metavar="DIR", help="folder of the ladder's models (default: the shipped ones)")
-    add("--data", type=Path, metavar="DIR", help="folder with train.npy (default: tokenize this environment's corpus)")
+    add(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="folder for the files (default: that of the shipped ones)",
+    )
+    add(
+        "--weights",
+        type=Path,
+        metavar="DIR",
+        help="folder of the ladder's models (default: the shipped ones)",
+    )
+    add(
+        "--data",
+        type=Path,
+        metavar="DIR",
+        help="folder with train.npy (default: tokenize this environment's corpus)",
+    )
     add("--only", choices=("model", "statistics"), help="build one kind only")
-    add = commands.add_parser("rebuild", help="rebuild what depends on the shipped weights").add_argument
+    add = commands.add_parser(
+        "rebuild", help="rebuild what depends on the shipped weights"
+    ).add_argument
     add("parts", nargs="*", metavar="PART", help="only these parts (see --list)")
-    add("--trained", type=Path, metavar="DIR", help="first install the models trained in DIR; evaluate on its text")
-    add("--list", action="store_true", help="list the parts and whether they were rebuilt, and exit")
+    add(
+        "--trained",
+        type=Path,
+        metavar="DIR",
+        help="first install the models trained in DIR; evaluate on its text",
+    )
+    add(
+        "--list", action="store_true", help="list the parts and whether they were rebuilt, and exit"
+    )
     return parser
 
 
@@ -91,7 +144,9 @@ def _evaluate(args: argparse.Namespace) -> list[Any]:
     if args.threads:
         torch.set_num_threads(args.threads)
     before = json.loads(args.before.read_text()) if args.before else None
-    result = evaluate_ladder(args.trained, args.weights, out=args.out, prompts=suite_prompts(), windows=args.windows)
+    result = evaluate_ladder(
+        args.trained, args.weights, out=args.out, prompts=suite_prompts(), windows=args.windows
+    )
     return [table(result, before)]
 
 
@@ -99,7 +154,9 @@ def _databases(args: argparse.Namespace) -> list[Any]:
     from .databases import rebuild_databases
 
     show = lambda activity, share: status(f"{activity} {share:.0%}")
-    return rebuild_databases(args.out, weights=args.weights, data=args.data, only=args.only, progress=show)
+    return rebuild_databases(
+        args.out, weights=args.weights, data=args.data, only=args.only, progress=show
+    )
 
 
 def _rebuild(args: argparse.Namespace) -> list[Any]:
@@ -116,7 +173,12 @@ def _rebuild(args: argparse.Namespace) -> list[Any]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command, print what it returns line by line, and return the exit code."""
     args = _parser().parse_args(argv)
-    commands = {"train": _train, "evaluate": _evaluate, "databases": _databases, "rebuild": _rebuild}
+    commands = {
+        "train": _train,
+        "evaluate": _evaluate,
+        "databases": _databases,
+        "rebuild": _rebuild,
+    }
     try:
         lines = commands[args.command](args)
     except KeyboardInterrupt:

@@ -14,10 +14,25 @@ _TEMPLATE = Path(__file__).with_name("model_card.md")
 
 
 def _models(found: dict) -> str:
-    rows = [["model", "parameters", "layers × width", "training tokens", "steps", "time", "on disk", "hash"]]
+    rows = [
+        [
+            "model",
+            "parameters",
+            "layers × width",
+            "training tokens",
+            "steps",
+            "time",
+            "on disk",
+            "hash",
+        ]
+    ]
     for name, m in found["models"].items():
         t = m.get("training", {})
-        spent = [f"{t['tokens'] / 1e6:.1f} M", f"{t['step']}", f"{t['seconds'] / 3600:.1f} h"] if t else ["", "", ""]
+        spent = (
+            [f"{t['tokens'] / 1e6:.1f} M", f"{t['step']}", f"{t['seconds'] / 3600:.1f} h"]
+            if t
+            else ["", "", ""]
+        )
         shape = f"{m['layers']} × {m['width']}, {m['heads']} heads"
         size = f"{m['bytes'] / 1e6:.1f} MB"
         rows.append([name, f"{m['parameters'] / 1e6:.2f} M", shape, *spent, size, f"`{m['hash']}`"])
@@ -28,14 +43,25 @@ def _losses(models: dict) -> str:
     buckets = list(next(iter(models.values()))["loss_by_position"])
     rows = [["model", "held-out loss", *(f"at {b}" for b in buckets), "accuracy"]]
     for name, m in models.items():
-        rows.append([name, *(f"{v:.3f}" for v in (m["loss"], *m["loss_by_position"].values())), f"{m['accuracy']:.1%}"])
+        rows.append(
+            [
+                name,
+                *(f"{v:.3f}" for v in (m["loss"], *m["loss_by_position"].values())),
+                f"{m['accuracy']:.1%}",
+            ]
+        )
     return markdown(rows)
 
 
 def _pairs(pairs: dict) -> str:
     rows = [["draft → target", "Σ min(p, q)", "greedy agreement", "KL(p ‖ q)"]]
     for key, v in pairs.items():
-        rows.append([key.replace("/", " → "), *(f"{v[k]:.3f}" for k in ("overlap", "greedy_agreement", "kl"))])
+        rows.append(
+            [
+                key.replace("/", " → "),
+                *(f"{v[k]:.3f}" for k in ("overlap", "greedy_agreement", "kl")),
+            ]
+        )
     return markdown(rows)
 
 
@@ -46,7 +72,13 @@ def _licences(corpus: dict) -> str:
     size = lambda group: sum(row["bytes"] for _, row in group)
     rows = [["licence", "training text", "packages"]]
     for licence, group in sorted(groups.items(), key=lambda g: -size(g[1])):
-        rows.append([licence, f"{size(group) / 1e6:.1f} MB", ", ".join(f"{p} {row['version']}" for p, row in group)])
+        rows.append(
+            [
+                licence,
+                f"{size(group) / 1e6:.1f} MB",
+                ", ".join(f"{p} {row['version']}" for p, row in group),
+            ]
+        )
     return markdown(rows)
 
 
@@ -77,11 +109,15 @@ def _writing(writing: dict) -> str:
         "copied": "of the 4-grams after `edit` prompts are copied from the prompt (median)",
         "parsed": "of the lines below belong to a block that `ast.parse` accepts",
     }
-    shares = "; ".join(f"{writing[key]:.0%} {label}" for key, label in labels.items() if key in writing)
+    shares = "; ".join(
+        f"{writing[key]:.0%} {label}" for key, label in labels.items() if key in writing
+    )
     parts = [f"The target's first samples, with fixed seeds; none was selected. {shares}."]
     for sample in writing.get("samples", []):
         opening = sample["prompt"].splitlines()[0]
-        parts.append(f"Temperature {sample['temperature']}, from `{opening}`:\n\n```python\n{sample['text']}\n```")
+        parts.append(
+            f"Temperature {sample['temperature']}, from `{opening}`:\n\n```python\n{sample['text']}\n```"
+        )
     return "\n\n".join(parts)
 
 
@@ -100,9 +136,13 @@ def render(found: dict) -> str:
     """
     missing = [key for key in ("corpus", "evaluation") if key not in found]
     if missing or not found["models"]:
-        raise ValueError(f"no record of {', '.join(missing) or 'any model'}: train and evaluate the ladder first")
+        raise ValueError(
+            f"no record of {', '.join(missing) or 'any model'}: train and evaluate the ladder first"
+        )
     if names := stale_models(found):
-        raise ValueError(f"the evaluation is of other weights of {', '.join(names)}: evaluate the ladder first")
+        raise ValueError(
+            f"the evaluation is of other weights of {', '.join(names)}: evaluate the ladder first"
+        )
     corpus, evaluation = found["corpus"], found["evaluation"]
     total, first = corpus["total"], next(iter(found["models"].values()))
     return _TEMPLATE.read_text(encoding="utf-8").format(

@@ -45,7 +45,9 @@ def save_tokenizer(tokenizer: Tokenizer, directory: Path, context: int = 2048) -
     directory.mkdir(parents=True, exist_ok=True)
     special = dict.fromkeys(("bos_token", "eos_token", "pad_token"), EOS)
     settings = {"model_max_length": context, "clean_up_tokenization_spaces": False}
-    PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special, **settings).save_pretrained(str(directory))
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special, **settings).save_pretrained(
+        str(directory)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +75,14 @@ def prepare(profile: Profile, out: Path, tokenizer_dir: Path | None = None) -> D
         if tokenizer_dir is None:
             texts = [f.text for f in corpus.train_files(files)]
             before = np.cumsum([0, *(len(text.encode()) for text in texts)])[:-1]
-            sample = [text for text, size in zip(texts, before, strict=True) if size <= profile.tokenizer_bytes]
-            save_tokenizer(train_tokenizer(sample, profile.vocabulary), out / "tokenizer", profile.context)
+            sample = [
+                text
+                for text, size in zip(texts, before, strict=True)
+                if size <= profile.tokenizer_bytes
+            ]
+            save_tokenizer(
+                train_tokenizer(sample, profile.vocabulary), out / "tokenizer", profile.context
+            )
         else:
             (out / "tokenizer").mkdir(parents=True, exist_ok=True)
             for name in ("tokenizer.json", "tokenizer_config.json"):
@@ -82,7 +90,9 @@ def prepare(profile: Profile, out: Path, tokenizer_dir: Path | None = None) -> D
     tokenizer = Tokenizer.from_file(str(out / "tokenizer" / "tokenizer.json"))
     if not (folder / "manifest.json").exists():
         _tokenize(files, tokenizer, folder)
-    train, heldout = (np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("train", "heldout"))
+    train, heldout = (
+        np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("train", "heldout")
+    )
     return Data(train, heldout, line_breaks(tokenizer))
 
 
@@ -90,7 +100,10 @@ def _tokenize(files: list[corpus.SourceFile], tokenizer: Tokenizer, folder: Path
     """Write the token arrays and the manifest of ``files`` into ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
     manifest = corpus.manifest(files)
-    for name, part in (("train", corpus.train_files(files)), ("heldout", corpus.heldout_files(files))):
+    for name, part in (
+        ("train", corpus.train_files(files)),
+        ("heldout", corpus.heldout_files(files)),
+    ):
         ids = corpus.tokenize(part, tokenizer, EOS_ID)
         np.save(folder / f"{name}.npy", ids)
         manifest["total"][f"{name}_tokens"] = len(ids)
@@ -119,7 +132,9 @@ def step_chunks(tokens: np.ndarray, step: int, count: int, length: int, seed: in
     """
     available = (len(tokens) - 1) // length
     if available < count:
-        raise ValueError(f"the corpus has {available} chunks of {length} tokens; one step needs {count}")
+        raise ValueError(
+            f"the corpus has {available} chunks of {length} tokens; one step needs {count}"
+        )
     epoch, first = divmod(step * count, available // count * count)
     order = np.random.default_rng([seed, epoch]).permutation(available)[first : first + count]
     return np.stack([tokens[k * length : (k + 1) * length + 1] for k in order]).astype(np.int64)
@@ -149,7 +164,9 @@ def add_repeats(windows: np.ndarray, share: float, step: int, seed: int) -> np.n
     return windows
 
 
-def split_breaks(windows: np.ndarray, breaks: np.ndarray, share: float, step: int, seed: int) -> np.ndarray:
+def split_breaks(
+    windows: np.ndarray, breaks: np.ndarray, share: float, step: int, seed: int
+) -> np.ndarray:
     """Split a ``share`` of the tokens that join a line break and indentation; the windows keep their length. A prompt
     that ends in a line break ends in a token which the tokenizer never puts before indentation. Without these splits
     the models would be certain that the next line is not indented.

@@ -92,8 +92,15 @@ def rebuild_databases(
     tokenizer = _tokenizer(weights / "target")
     vocabulary = tokenizer.get_vocab(with_added_tokens=True)
     # A model may have more token ids than its tokenizer and may generate them.
-    size = max(json.loads((weights / "target" / "config.json").read_text())["vocab_size"], max(vocabulary.values()) + 1)
-    facts = {"vocabulary_size": size, "vocabulary_hash": vocabulary_hash(vocabulary), "progress": progress}
+    size = max(
+        json.loads((weights / "target" / "config.json").read_text())["vocab_size"],
+        max(vocabulary.values()) + 1,
+    )
+    facts = {
+        "vocabulary_size": size,
+        "vocabulary_hash": vocabulary_hash(vocabulary),
+        "progress": progress,
+    }
     documents = split_documents(_tokens(tokenizer, data, progress), EOS_ID)
     paths = []
     if only != "model":
@@ -101,19 +108,27 @@ def rebuild_databases(
         build_database(([d] for d in documents), paths[-1], kind="statistics", **facts)
     if only != "statistics":
         paths.append(out / f"model{SUFFIX}")
-        identity = {"weights": weights_hash(weights / "target"), "documents": len(documents), "prompts": prompts}
+        identity = {
+            "weights": weights_hash(weights / "target"),
+            "documents": len(documents),
+            "prompts": prompts,
+        }
         identity |= {"new_tokens": new_tokens, "batch": batch, "dtype": dtype}
         batches = choose_prompts(documents, prompts, batch=batch)
         generate = _greedy(weights / "target", new_tokens, dtype)
         sequences = []
         for number, some in enumerate(batches, start=1):
             for prompt, output in zip(some, generate(some), strict=True):
-                end = next((i + 1 for i, token in enumerate(output) if token == EOS_ID), len(output))
+                end = next(
+                    (i + 1 for i, token in enumerate(output) if token == EOS_ID), len(output)
+                )
                 sequences.append([prompt[-1], *output[:end]])
             if progress:
                 progress("writing", number / len(batches))
         outputs = ([sequence] for sequence in sequences)
-        build_database(outputs, paths[-1], kind="model", **facts, meta={"decoding": "greedy", **identity})
+        build_database(
+            outputs, paths[-1], kind="model", **facts, meta={"decoding": "greedy", **identity}
+        )
         paths.append(out / f"{FIVEGRAMS}{SUFFIX}")
         facts.pop("progress")
         build_fivegrams(sequences, paths[-1], **facts, meta={"decoding": "greedy", **identity})
@@ -133,8 +148,12 @@ def _tokens(tokenizer, data: str | Path | None, progress: Progress | None) -> np
     """Return the training part of the corpus as one array, each file preceded by the end-of-text token."""
     if data is not None:
         beside = Path(data).parent / "tokenizer"
-        if (beside / "tokenizer.json").exists() and _tokenizer(beside).get_vocab() != tokenizer.get_vocab():
-            raise ValueError(f"the tokens in '{data}' were made with another tokenizer than the target's")
+        if (beside / "tokenizer.json").exists() and _tokenizer(
+            beside
+        ).get_vocab() != tokenizer.get_vocab():
+            raise ValueError(
+                f"the tokens in '{data}' were made with another tokenizer than the target's"
+            )
         return np.load(Path(data) / "train.npy", mmap_mode="r")
     from . import corpus
 
@@ -143,7 +162,9 @@ def _tokens(tokenizer, data: str | Path | None, progress: Progress | None) -> np
     return corpus.tokenize(corpus.train_files(), tokenizer, EOS_ID)
 
 
-def _greedy(folder: Path, new_tokens: int, dtype: str) -> Callable[[list[list[int]]], list[list[int]]]:
+def _greedy(
+    folder: Path, new_tokens: int, dtype: str
+) -> Callable[[list[list[int]]], list[list[int]]]:
     """Return a function that continues a batch of prompts of equal length with greedy decoding."""
     import torch
 

@@ -98,12 +98,16 @@ def measure(
         by_position = torch.stack(losses[n])
         found["models"][n] = {
             "loss": by_position.mean().item(),
-            "loss_by_position": {f"{a}-{min(b, window)}": by_position[:, a:b].mean().item() for a, b in buckets},
+            "loss_by_position": {
+                f"{a}-{min(b, window)}": by_position[:, a:b].mean().item() for a, b in buckets
+            },
             "accuracy": hits[n],
             "hash": weights_hash(root / n),
         }
     if "target" in present and prompts is not None:
-        found["writing"] = measure_writing(models["target"], load_tokenizer(root / "target"), prompts)
+        found["writing"] = measure_writing(
+            models["target"], load_tokenizer(root / "target"), prompts
+        )
     return found
 
 

@@ -25,7 +25,9 @@ def rate_at(step: int, steps: int, run: Run) -> float:
 
 
 @torch.no_grad()
-def heldout_loss(network: Qwen3ForCausalLM, windows: np.ndarray, device: str, batch: int = 4) -> float:
+def heldout_loss(
+    network: Qwen3ForCausalLM, windows: np.ndarray, device: str, batch: int = 4
+) -> float:
     """Return the mean loss in nats over ``windows`` [count, length + 1]."""
     total = 0.0
     for start in range(0, len(windows), batch):
@@ -36,7 +38,9 @@ def heldout_loss(network: Qwen3ForCausalLM, windows: np.ndarray, device: str, ba
     return total / len(windows)
 
 
-def optimisers(network: Qwen3ForCausalLM, run: Run, matrix_rate: float) -> list[torch.optim.Optimizer]:
+def optimisers(
+    network: Qwen3ForCausalLM, run: Run, matrix_rate: float
+) -> list[torch.optim.Optimizer]:
     """Return Muon for the matrices inside the layers and AdamW for the embedding and the norms.
 
     Muon (Jordan et al. 2024) replaces the momentum of a matrix by the nearest orthogonal matrix; scaled to the magnitude
@@ -48,7 +52,9 @@ def optimisers(network: Qwen3ForCausalLM, run: Run, matrix_rate: float) -> list[
     muon = {"weight_decay": run.weight_decay, "momentum": 0.95, "adjust_lr_fn": "match_rms_adamw"}
     found = [
         torch.optim.Muon(matrices, lr=matrix_rate, **muon),
-        torch.optim.AdamW(others, lr=run.vector_rate, betas=(0.9, 0.95), weight_decay=0.0, fused=True),
+        torch.optim.AdamW(
+            others, lr=run.vector_rate, betas=(0.9, 0.95), weight_decay=0.0, fused=True
+        ),
     ]
     for group in (g for optimiser in found for g in optimiser.param_groups):
         group["peak"] = group["lr"]
@@ -90,7 +96,9 @@ class Learner:
         self.profile = profile
         self.network = build(name, profile, generator).to(device)
         self.optimisers = optimisers(self.network, run, run.rates[name])
-        self.average = [p.detach().clone() for p in self.network.parameters()] if run.average else []
+        self.average = (
+            [p.detach().clone() for p in self.network.parameters()] if run.average else []
+        )
         self.loss_sum = torch.zeros((), dtype=torch.float64, device=device)
         self.heldout: dict[str, float] = {}
         self._loss = compiled(self._forward, profile)
@@ -120,7 +128,9 @@ class Learner:
         if self.average:
             # A short memory at the start: the average of the first steps would otherwise contain the random weights.
             keep = min(self.run.average, (step + 1) / (step + 10))
-            torch._foreach_lerp_(self.average, [p.detach() for p in self.network.parameters()], 1 - keep)
+            torch._foreach_lerp_(
+                self.average, [p.detach() for p in self.network.parameters()], 1 - keep
+            )
 
     def averaged(self) -> Qwen3ForCausalLM:
         """Return a network with the averaged weights."""
@@ -132,7 +142,9 @@ class Learner:
 
     def best(self) -> Qwen3ForCausalLM:
         """Return the averaged network if its held-out loss is lower, else the network."""
-        if self.average and self.heldout.get("average", float("inf")) < self.heldout.get("last", float("inf")):
+        if self.average and self.heldout.get("average", float("inf")) < self.heldout.get(
+            "last", float("inf")
+        ):
             return self.averaged()
         return self.network
 

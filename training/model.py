@@ -33,7 +33,9 @@ def causal_attention(q: Tensor, k: Tensor, v: Tensor, block: int = 256) -> Tenso
     return torch.cat(parts, dim=2)
 
 
-def _attend(module: nn.Module, q: Tensor, k: Tensor, v: Tensor, mask: Any, **options: Any) -> tuple[Tensor, None]:
+def _attend(
+    module: nn.Module, q: Tensor, k: Tensor, v: Tensor, mask: Any, **options: Any
+) -> tuple[Tensor, None]:
     # Rotated queries and keys are float32 under autocast; the products are cheaper in the values' type.
     return causal_attention(q.to(v.dtype), k.to(v.dtype), v).transpose(1, 2).contiguous(), None
 
@@ -41,7 +43,9 @@ def _attend(module: nn.Module, q: Tensor, k: Tensor, v: Tensor, mask: Any, **opt
 AttentionInterface.register(ATTENTION, _attend)
 
 
-def build(name: str, profile: Profile, generator: torch.Generator | None = None) -> Qwen3ForCausalLM:
+def build(
+    name: str, profile: Profile, generator: torch.Generator | None = None
+) -> Qwen3ForCausalLM:
     """Return a model of the profile in float32 with initial weights drawn from ``generator``."""
     size = profile.sizes[name]
     config = Qwen3Config(

@@ -54,9 +54,17 @@ def continuations(
     size = 1 if temperature else batch
     for start in range(0, len(prompts), size):
         torch.manual_seed(start)
-        given = tokenizer(list(prompts[start : start + size]), return_tensors="pt", padding=True, padding_side="left")
+        given = tokenizer(
+            list(prompts[start : start + size]),
+            return_tensors="pt",
+            padding=True,
+            padding_side="left",
+        )
         written = model.generate(
-            input_ids=given.input_ids, attention_mask=given.attention_mask, max_new_tokens=tokens, **sampling
+            input_ids=given.input_ids,
+            attention_mask=given.attention_mask,
+            max_new_tokens=tokens,
+            **sampling,
         )
         for ids in written[:, given.input_ids.shape[1] :].tolist():
             end = ids.index(tokenizer.eos_token_id) if tokenizer.eos_token_id in ids else len(ids)
@@ -93,7 +101,9 @@ def parsed_lines(text: str) -> tuple[int, int]:
     lines = text.split("\n")
     blank = [not line.strip() for line in lines]
     starts = [
-        k for k, line in enumerate(lines) if not blank[k] and not line[0].isspace() and not _CONTINUES.match(line)
+        k
+        for k, line in enumerate(lines)
+        if not blank[k] and not line[0].isspace() and not _CONTINUES.match(line)
     ]
     starts = [k for k in starts if not (k and lines[k - 1].startswith("@"))] or [0]
     edges = [*starts, len(lines)]
@@ -128,17 +138,24 @@ def measure_writing(
     found: dict = {}
     if prompts.get("heldout"):
         found["repetition"] = mean(
-            repetition_share(ids) for ids in continuations(model, tokenizer, prompts["heldout"], tokens)
+            repetition_share(ids)
+            for ids in continuations(model, tokenizer, prompts["heldout"], tokens)
         )
     if prompts.get("edit"):
         written = continuations(model, tokenizer, prompts["edit"], tokens)
-        shares = [copied_share(p, tokenizer.decode(ids)) for p, ids in zip(prompts["edit"], written, strict=True)]
+        shares = [
+            copied_share(p, tokenizer.decode(ids))
+            for p, ids in zip(prompts["edit"], written, strict=True)
+        ]
         found["copied"] = median(shares)
     samples = continuations(model, tokenizer, OPENINGS, sample_tokens, TEMPERATURE)
-    texts = [opening + tokenizer.decode(ids) for opening, ids in zip(OPENINGS, samples, strict=True)]
+    texts = [
+        opening + tokenizer.decode(ids) for opening, ids in zip(OPENINGS, samples, strict=True)
+    ]
     accepted, lines = map(sum, zip(*map(parsed_lines, texts), strict=True))
     found["parsed"] = accepted / lines
     found["samples"] = [
-        {"prompt": o, "temperature": TEMPERATURE, "text": t} for o, t in zip(OPENINGS, texts, strict=True)
+        {"prompt": o, "temperature": TEMPERATURE, "text": t}
+        for o, t in zip(OPENINGS, texts, strict=True)
     ]
     return found

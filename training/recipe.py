@@ -105,7 +105,14 @@ _TEXT = {"repeats": 0.05, "splits": 0.04}
 
 def _long() -> Profile:
     windows = ((0.0, 256), (0.06, 512), (0.35, 1024))
-    shared = {"batch": 8192, "warmup": 100, "decay": 0.25, "windows": windows, "average": 0.998, **_TEXT}
+    shared = {
+        "batch": 8192,
+        "warmup": 100,
+        "decay": 0.25,
+        "windows": windows,
+        "average": 0.998,
+        **_TEXT,
+    }
     target = Run(steps=7400, rates={"target": 5e-3}, **shared)
     drafts = Run(steps=4900, rates={"small": 6e-3, "nano": 8e-3}, distillation=0.9, **shared)
     return Profile("long", {"target": target, "drafts": drafts}, SIZES)
@@ -115,9 +122,13 @@ def _gpu() -> Profile:
     windows = ((0.0, 512), (0.3, 1024), (0.9, 2048))
     shared = {"vector_rate": 4e-3, "warmup": 100, "windows": windows, "average": 0.99, **_TEXT}
     target = Run(steps=6000, rates={"target": 1.4e-2}, batch=32_768, **shared)
-    drafts = Run(steps=4000, rates={"small": 1.6e-2, "nano": 2e-2}, batch=65_536, distillation=0.9, **shared)
+    drafts = Run(
+        steps=4000, rates={"small": 1.6e-2, "nano": 2e-2}, batch=65_536, distillation=0.9, **shared
+    )
     runs = {"target": target, "drafts": drafts}
-    return Profile("gpu", runs, SIZES, chunk=2048, log_every=50, evaluate_every=500, checkpoint_seconds=60.0)
+    return Profile(
+        "gpu", runs, SIZES, chunk=2048, log_every=50, evaluate_every=500, checkpoint_seconds=60.0
+    )
 
 
 def _tiny() -> Profile:
@@ -128,7 +139,9 @@ def _tiny() -> Profile:
     drafts = Run(rates={"small": 6e-3, "nano": 6e-3}, distillation=0.8, **shared)
     files = {"tokenizer_bytes": 200_000, "corpus_files": 60}
     often = {"log_every": 1, "evaluate_every": 4, "checkpoint_seconds": 0.0, "compile": False}
-    return Profile("tiny", {"target": target, "drafts": drafts}, sizes, 512, 256, 64, **files, **often)
+    return Profile(
+        "tiny", {"target": target, "drafts": drafts}, sizes, 512, 256, 64, **files, **often
+    )
 
 
 _PROFILES = {"cpu": _cpu, "long": _long, "gpu": _gpu, "tiny": _tiny}

@@ -33,7 +33,9 @@ from .storage import RunLog, exclusive, load_checkpoint, save_checkpoint
 class Stage:
     """The models that are trained together on the same batches, and the position they have reached."""
 
-    def __init__(self, name: str, profile: Profile, data: text.Data, out: Path, seed: int, device: str) -> None:
+    def __init__(
+        self, name: str, profile: Profile, data: text.Data, out: Path, seed: int, device: str
+    ) -> None:
         self.name, self.profile, self.run = name, profile, profile.runs[name]
         self.data, self.seed, self.device = data, seed, device
         self.path, self.log = out / f"{name}.pt", RunLog(out)
@@ -51,7 +53,9 @@ class Stage:
         """Return inputs and targets of a step, [windows, length] each."""
         run, chunk = self.run, self.profile.chunk
         chunks = text.step_chunks(self.data.train, step, run.batch // chunk, chunk, self.seed)
-        rows = text.add_repeats(text.cut(chunks, run.window_at(step, self.steps)), run.repeats, step, self.seed)
+        rows = text.add_repeats(
+            text.cut(chunks, run.window_at(step, self.steps)), run.repeats, step, self.seed
+        )
         rows = text.split_breaks(rows, self.data.breaks, run.splits, step, self.seed)
         ids = torch.from_numpy(rows).to(self.device)
         return ids[:, :-1].contiguous(), ids[:, 1:].contiguous()
@@ -62,7 +66,9 @@ class Stage:
         edges = [*(share for share, _ in self.run.windows), 1.0]
         seconds = 0.0
         for length, share in zip(lengths, np.diff(edges), strict=True):
-            ids = torch.zeros(self.run.batch // length, length, dtype=torch.long, device=self.device)
+            ids = torch.zeros(
+                self.run.batch // length, length, dtype=torch.long, device=self.device
+            )
             self._timed_step(ids)
             seconds += float(share) * min(self._timed_step(ids) for _ in range(2))
         for learner in self.learners:
@@ -93,7 +99,9 @@ class Stage:
         """Return the checkpoint."""
         kept = ("step", "steps", "seconds", "processor_seconds", "summed", "seed")
         models = {learner.name: learner.state() for learner in self.learners}
-        return {"profile": self.profile.name, "models": models} | {key: getattr(self, key) for key in kept}
+        return {"profile": self.profile.name, "models": models} | {
+            key: getattr(self, key) for key in kept
+        }
 
     def restore(self) -> None:
         """Continue from the checkpoint. Raises: ValueError: if the checkpoint is of another seed or profile."""
@@ -106,22 +114,36 @@ class Stage:
         for key in ("step", "steps", "seconds", "processor_seconds", "summed"):
             setattr(self, key, state[key])
 
-    def fit(self, limit: float | None, progress: Callable[[str], None], stop_at: int | None = None) -> None:
+    def fit(
+        self, limit: float | None, progress: Callable[[str], None], stop_at: int | None = None
+    ) -> None:
         """Train to the end, with checkpoints. ``limit``: seconds of the whole stage; the decay is brought forward so
         that it ends in time.
         """
         windows = text.heldout_windows(self.data.heldout, 16, min(self.profile.chunk, 1024))
-        begun, before = time.perf_counter() - self.seconds, time.process_time() - self.processor_seconds
+        begun, before = (
+            time.perf_counter() - self.seconds,
+            time.process_time() - self.processor_seconds,
+        )
         first, earlier, saved, stays = self.step, self.seconds, self.seconds, 1 - self.run.decay
         while self.step < self.steps:
             self.one_step()
-            self.seconds, self.processor_seconds = time.perf_counter() - begun, time.process_time() - before
-            if limit is not None and self.step < stays * self.steps and self.seconds > stays * limit:
+            self.seconds, self.processor_seconds = (
+                time.perf_counter() - begun,
+                time.process_time() - before,
+            )
+            if (
+                limit is not None
+                and self.step < stays * self.steps
+                and self.seconds > stays * limit
+            ):
                 self.steps = min(self.steps, math.ceil(self.step / stays))
             done = self.step == self.steps
             if done or self.step % self.profile.evaluate_every == 0:
                 held = {learner.name: learner.measure(windows) for learner in self.learners}
-                self.log.write("heldout", stage=self.name, step=self.step, tokens=self.tokens, heldout=held)
+                self.log.write(
+                    "heldout", stage=self.name, step=self.step, tokens=self.tokens, heldout=held
+                )
             if done or self.step % self.profile.log_every == 0:
                 progress(self._report((self.step - first) / (self.seconds - earlier)))
             if done or self.seconds - saved >= self.profile.checkpoint_seconds:
@@ -137,8 +159,14 @@ class Stage:
             learner.loss_sum.zero_()
         self.summed = 0
         place = {"stage": self.name, "step": self.step, "tokens": self.tokens, "loss": losses}
-        rate, window = rate_at(self.step - 1, self.steps, self.run), self.run.window_at(self.step - 1, self.steps)
-        spent = {"seconds": round(self.seconds, 1), "processor_seconds": round(self.processor_seconds, 1)}
+        rate, window = (
+            rate_at(self.step - 1, self.steps, self.run),
+            self.run.window_at(self.step - 1, self.steps),
+        )
+        spent = {
+            "seconds": round(self.seconds, 1),
+            "processor_seconds": round(self.processor_seconds, 1),
+        }
         self.log.write("step", **place, rate=round(rate, 4), window=window, **spent)
         shown = "  ".join(
             f"{learner.name} {losses[learner.name]:.3f} (held-out "
@@ -152,7 +180,10 @@ class Stage:
 
     def record(self) -> dict[str, Any]:
         """Return the part of the run that is shipped beside the weights."""
-        kept = {key: getattr(self, key) for key in ("step", "steps", "seconds", "processor_seconds", "seed", "tokens")}
+        kept = {
+            key: getattr(self, key)
+            for key in ("step", "steps", "seconds", "processor_seconds", "seed", "tokens")
+        }
         return {"profile": self.profile.name, **kept, "run": asdict(self.run)}
 
     def export(self, out: Path) -> None:
@@ -176,7 +207,9 @@ def trained_target(out: Path, profile: Profile) -> Qwen3ForCausalLM:
     path = out / "target.pt"
     state = load_checkpoint(path) if path.exists() else {"step": 0, "steps": 1}
     if state["step"] < state["steps"]:
-        raise ValueError(f"the drafts are distilled from the final target: finish the target in {out} first")
+        raise ValueError(
+            f"the drafts are distilled from the final target: finish the target in {out} first"
+        )
     learner = Learner("target", profile, profile.runs["target"], 0, "cpu")
     learner.restore(state["models"]["target"])
     return learner.best()
@@ -249,16 +282,26 @@ def _limits(stages: list[Stage], deadline: float) -> dict[str, float]:
 
 
 def _run_stage(
-    stage: Stage, out: Path, limit: float | None, progress: Callable[[str], None], stop_at: int | None
+    stage: Stage,
+    out: Path,
+    limit: float | None,
+    progress: Callable[[str], None],
+    stop_at: int | None,
 ) -> None:
     """Train one stage to its end and export its models."""
-    settings = {"device": stage.device, "threads": torch.get_num_threads(), "torch": torch.__version__}
+    settings = {
+        "device": stage.device,
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+    }
     place = {"step": stage.step, "steps": stage.steps, "seed": stage.seed, "pid": os.getpid()}
     stage.log.write("start", profile=stage.profile.name, stage=stage.name, **place, **settings)
     if stage.step < stage.steps:
         if stage.run.distillation:
             network = trained_target(out, stage.profile)
-            stage.teacher = stage.teacher or Teacher(build("target", stage.profile), stage.profile, stage.device)
+            stage.teacher = stage.teacher or Teacher(
+                build("target", stage.profile), stage.profile, stage.device
+            )
             stage.teacher.network.load_state_dict(network.state_dict())
         if stage.profile.compile and limit is None:
             stage.compile()

@@ -15,9 +15,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a script, print a summary; exit codes: 0 done, 1 some part failed, 2 bad usage or no GPU."""
     parser = arguments("gpu", __doc__)
     parser.add_argument("script", choices=tuple(SECONDS), help="what to run")
-    parser.add_argument("--tiny", action="store_true", help="tiny models and few repeats, on the CPU too")
     parser.add_argument(
-        "--out", type=Path, default=Path("out"), metavar="DIR", help="where the results go (default out)"
+        "--tiny", action="store_true", help="tiny models and few repeats, on the CPU too"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("out"),
+        metavar="DIR",
+        help="where the results go (default out)",
     )
     parser.add_argument("--seconds", type=float, help="time limit (default: the script's)")
     parser.add_argument("--worker", action="store_true", help="run the parts in this process")
@@ -27,7 +33,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         device = "cuda" if torch.cuda.is_available() else "cpu"
         if device == "cpu" and not args.tiny:
-            raise ValueError("no CUDA device: these figures need a GPU (--tiny runs the same code on the CPU)")
+            raise ValueError(
+                "no CUDA device: these figures need a GPU (--tiny runs the same code on the CPU)"
+            )
         args.out.mkdir(parents=True, exist_ok=True)
         settings = {"script": args.script, "tiny": args.tiny, "device": device}
         report = Report(args.out / f"{args.script}.json", settings)
@@ -36,7 +44,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             work_off(parts, report)
             return 0
         # The child sees no --seconds: this process ends it.
-        again = [sys.executable, "-m", "benchmarks.gpu", args.script, "--worker", "--out", str(args.out)]
+        again = [
+            sys.executable,
+            "-m",
+            "benchmarks.gpu",
+            args.script,
+            "--worker",
+            "--out",
+            str(args.out),
+        ]
         data = supervise(
             parts,
             report,

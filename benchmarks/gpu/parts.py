@@ -48,7 +48,10 @@ class Report:
         for path in (self.path, Path("out") / self.path.name):
             with suppress(OSError, ValueError, KeyError):
                 found = json.loads(path.read_text())
-                here = [found["machine"][key] == fresh["machine"][key] for key in ("gpu", "cpu", "torch")]
+                here = [
+                    found["machine"][key] == fresh["machine"][key]
+                    for key in ("gpu", "cpu", "torch")
+                ]
                 if found["settings"] == self.settings and all(here):
                     return found
         return fresh
@@ -81,13 +84,17 @@ def work_off(parts: Sequence[Part], report: Report) -> None:
         data["seconds"][part.name] = round(perf_counter() - started, 1)
         data["running"] = None
         report.write(data)
-        say(f"{part.name}: {data['failed'].get(part.name, 'done')} ({data['seconds'][part.name]} s)")
+        say(
+            f"{part.name}: {data['failed'].get(part.name, 'done')} ({data['seconds'][part.name]} s)"
+        )
         if part.name in data["failed"]:
             # An error of the device may outlive the part.
             sys.exit(3)
 
 
-def supervise(parts: Sequence[Part], report: Report, command: Sequence[str], seconds: float) -> dict[str, Any]:
+def supervise(
+    parts: Sequence[Part], report: Report, command: Sequence[str], seconds: float
+) -> dict[str, Any]:
     """Run ``command``, which works the parts off, again after every failure, for at most ``seconds``."""
     end, names = time() + seconds, [part.name for part in parts]
     data = report.read()
@@ -97,7 +104,9 @@ def supervise(parts: Sequence[Part], report: Report, command: Sequence[str], sec
         left := [name for name in names if name not in data["parts"] and name not in data["failed"]]
     ) and end > time():
         with open(report.path.with_suffix(".log"), "a") as log:
-            process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
+            process = subprocess.Popen(
+                command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+            )
             try:
                 code: int | None = process.wait(timeout=max(1.0, end - time()))
             except subprocess.TimeoutExpired:
@@ -108,7 +117,13 @@ def supervise(parts: Sequence[Part], report: Report, command: Sequence[str], sec
                 process.wait()
         data = report.read()
         if data["running"] is not None:
-            why = "out of time" if code is None else "took too long" if code == -signal.SIGALRM else f"exit code {code}"
+            why = (
+                "out of time"
+                if code is None
+                else "took too long"
+                if code == -signal.SIGALRM
+                else f"exit code {code}"
+            )
             data["failed"][data["running"]], data["running"] = why, None
             report.write(data)
         elif code not in (0, 3) and code is not None:
@@ -124,5 +139,13 @@ def supervise(parts: Sequence[Part], report: Report, command: Sequence[str], sec
 def check_files(out: Path) -> list[str]:
     """Return what is wrong with the files in ``out``: too many, or too large."""
     files = [path for path in out.rglob("*") if path.is_file()]
-    wrong = [f"{path.name} has {path.stat().st_size >> 20} MiB" for path in files if path.stat().st_size > MOST_BYTES]
-    return wrong + ([f"{len(files)} files in {out}, at most {MOST_FILES} come back"] if len(files) > MOST_FILES else [])
+    wrong = [
+        f"{path.name} has {path.stat().st_size >> 20} MiB"
+        for path in files
+        if path.stat().st_size > MOST_BYTES
+    ]
+    return wrong + (
+        [f"{len(files)} files in {out}, at most {MOST_FILES} come back"]
+        if len(files) > MOST_FILES
+        else []
+    )

@@ -36,7 +36,10 @@ def parts_of(script: str, tiny: bool, device: str, out: Path) -> list[Part]:
     made: dict[str, Callable[[], list[Part]]] = {
         "a": lambda: _checks(bench, run),
         "b": lambda: _measurements(bench, run),
-        "c": lambda: [Part("train", lambda data: run.train(), 565), Part("info", lambda data: run.trained(), 60)],
+        "c": lambda: [
+            Part("train", lambda data: run.train(), 565),
+            Part("info", lambda data: run.trained(), 60),
+        ],
     }
     return made[script]()
 
@@ -47,7 +50,11 @@ def _checks(bench: Steps, run: Shell) -> list[Part]:
         Part("versions", lambda data: versions(bench)),
         Part("tests", lambda data: run.tests(), slow),
         *(Part(f"strict/{name}", partial(_strict, bench, name), 60) for name in bench.scale.shapes),
-        Part("greedy/strict", lambda data: run.bench("a-strict", 0.0, ["--runtime", "strict"], baselines=()), slow),
+        Part(
+            "greedy/strict",
+            lambda data: run.bench("a-strict", 0.0, ["--runtime", "strict"], baselines=()),
+            slow,
+        ),
         Part("greedy/usual", lambda data: run.bench("a-usual", 0.0, [], baselines=()), slow),
         *_steps(bench),
     ]
@@ -73,7 +80,9 @@ def _measurements(bench: Steps, run: Shell) -> list[Part]:
         *benches[:2],
         *steps[first:],
         *benches[2:],
-        Part("products", lambda data: bench.products(data["parts"]["bandwidth"]["bytes_per_second"])),
+        Part(
+            "products", lambda data: bench.products(data["parts"]["bandwidth"]["bytes_per_second"])
+        ),
         Part(f"kernels/{large}", lambda data: bench.kernels(large)),
         Part("memory", lambda data: bench.memory()),
     ]
@@ -84,10 +93,19 @@ def _steps(bench: Steps) -> list[Part]:
     names = list(bench.scale.shapes)
     kinds = sorted(RUNTIMES, key=lambda kind: (kind != bench.fastest, kind != "eager"))
     pairs = [(names[0], names[2]), (names[1], names[2]), (names[0], names[1])]
-    steps = [Part(f"steps/{name}/{kind}", partial(_step, bench, name, kind)) for kind in kinds for name in names[::-1]]
+    steps = [
+        Part(f"steps/{name}/{kind}", partial(_step, bench, name, kind))
+        for kind in kinds
+        for name in names[::-1]
+    ]
     rounds = [Part(f"rounds/{a}:{LOOKAHEAD} > {b}", partial(_round, bench, a, b)) for a, b in pairs]
     first = 2 * len(names)
-    return [Part("bandwidth", lambda data: bench.bandwidth()), *steps[:first], *rounds, *steps[first:]]
+    return [
+        Part("bandwidth", lambda data: bench.bandwidth()),
+        *steps[:first],
+        *rounds,
+        *steps[first:],
+    ]
 
 
 # Named functions: a lambda in a loop would see the last value of its variables.
@@ -95,8 +113,14 @@ def _strict(bench: Steps, name: str, data: dict[str, Any]) -> Any:
     return bench.strict_rows(name)
 
 
-def _bench(run: Shell, name: str, temperature: float, options: list[str] | None, data: dict[str, Any]) -> Any:
-    return run.bench(f"b-{name}", temperature, options) if options is not None else run.padded(f"b-{name}", temperature)
+def _bench(
+    run: Shell, name: str, temperature: float, options: list[str] | None, data: dict[str, Any]
+) -> Any:
+    return (
+        run.bench(f"b-{name}", temperature, options)
+        if options is not None
+        else run.padded(f"b-{name}", temperature)
+    )
 
 
 def _step(bench: Steps, name: str, kind: str, data: dict[str, Any]) -> Any:
@@ -113,7 +137,11 @@ def versions(bench: Steps) -> dict[str, Any]:
     cuda = bench.device.type == "cuda"
     kinds = ("flash", "mem_efficient", "cudnn", "math")
     attention = [kind for kind in kinds if getattr(torch.backends.cuda, f"{kind}_sdp_enabled")()]
-    found = {"torch": torch.__version__, "cuda": torch.version.cuda, "attention": ", ".join(attention)}
+    found = {
+        "torch": torch.__version__,
+        "cuda": torch.version.cuda,
+        "attention": ", ".join(attention),
+    }
     found["capability"] = torch.cuda.get_device_capability() if cuda else None
     return found
 
@@ -144,7 +172,11 @@ class Shell:
                 name = waiting.pop(0)
                 command = [sys.executable, "-m", "pytest", *options, name]
                 running[name] = subprocess.Popen(
-                    command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
+                    command,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    text=True,
+                    env=environment,
                 )
             name, process = next(iter(running.items()))
             output, _ = process.communicate()
@@ -152,13 +184,21 @@ class Shell:
             found[name] = f"exit code {process.returncode}: {output.strip().splitlines()[-1]}"
             del running[name]
         # 5: all tests of a file were left out of a tiny run.
-        failed = [line for line in found.values() if not line.startswith(("exit code 0", "exit code 5"))]
+        failed = [
+            line for line in found.values() if not line.startswith(("exit code 0", "exit code 5"))
+        ]
         if failed:
-            raise RuntimeError("; ".join(f"{name} {line}" for name, line in found.items() if line in failed))
+            raise RuntimeError(
+                "; ".join(f"{name} {line}" for name, line in found.items() if line in failed)
+            )
         return found
 
     def bench(
-        self, name: str, temperature: float, options: list[str], baselines: tuple[str, ...] = BASELINES
+        self,
+        name: str,
+        temperature: float,
+        options: list[str],
+        baselines: tuple[str, ...] = BASELINES,
     ) -> list[dict[str, Any]]:
         """Run ``hsd-viz bench`` on the shipped ladder; return a short row for each stack."""
         path = self.out / f"{name}.json"
@@ -166,14 +206,36 @@ class Shell:
         # transformers' loops take tens of milliseconds for a token of a padded model.
         limit, tokens = (1, 8) if self.tiny else (6, 64) if "--target" in options else (12, 128)
         sizes = {"--limit": str(limit), "--max-new-tokens": str(tokens)}
-        sizes |= {"--repeats": "1", "--temperature": str(temperature), "--device": self.device, "--json": str(path)}
+        sizes |= {
+            "--repeats": "1",
+            "--temperature": str(temperature),
+            "--device": self.device,
+            "--json": str(path),
+        }
         options = [*self.as_on_gpu(), *options]
-        few = ["--limit", "1", "--max-new-tokens", "8"] if self.tiny else ["--limit", "8", "--max-new-tokens", "64"]
+        few = (
+            ["--limit", "1", "--max-new-tokens", "8"]
+            if self.tiny
+            else ["--limit", "8", "--max-new-tokens", "64"]
+        )
         where = ["--temperature", str(temperature), "--device", self.device]
         self.run("-m", "hsd_viz", "plan", *few, *where, *options)  # for `auto`
-        self.run("-m", "hsd_viz", "bench", *stacks, *options, *(word for pair in sizes.items() for word in pair))
+        self.run(
+            "-m",
+            "hsd_viz",
+            "bench",
+            *stacks,
+            *options,
+            *(word for pair in sizes.items() for word in pair),
+        )
         rows = json.loads(path.read_text())["stacks"]
-        kept = ("stack", "runtime", "tokens_per_second", "mean_acceptance_length", "speedup_over_plain")
+        kept = (
+            "stack",
+            "runtime",
+            "tokens_per_second",
+            "mean_acceptance_length",
+            "speedup_over_plain",
+        )
         if name.startswith("a-"):  # only whether the texts are the same is of interest
             path.unlink()
         return [{key: row.get(key) for key in (*kept, "token_identical_to_plain")} for row in rows]
@@ -186,8 +248,19 @@ class Shell:
         """Run ``hsd-viz plan`` on the shipped ladder: hierarchies, predicted and measured on this device."""
         path, few = self.out / "b-plan.json", ("1", "8", "2") if self.tiny else ("8", "128", "8")
         sizes = dict(zip(("--limit", "--max-new-tokens", "--measure"), few, strict=True))
-        sizes |= {"--repeats": "1", "--temperature": "0.7", "--device": self.device, "--json": str(path)}
-        self.run("-m", "hsd_viz", "plan", *self.as_on_gpu(), *(word for pair in sizes.items() for word in pair))
+        sizes |= {
+            "--repeats": "1",
+            "--temperature": "0.7",
+            "--device": self.device,
+            "--json": str(path),
+        }
+        self.run(
+            "-m",
+            "hsd_viz",
+            "plan",
+            *self.as_on_gpu(),
+            *(word for pair in sizes.items() for word in pair),
+        )
         plan = json.loads(path.read_text())
         return {key: plan[key] for key in ("picked", "best_single_draft", "hierarchies")}
 

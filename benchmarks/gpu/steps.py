@@ -33,7 +33,10 @@ def _loop(
     tokens: int,
 ) -> Loop:
     """Return a loop behind its prefill, with lookaheads of one, two, ... times :data:`LOOKAHEAD`."""
-    levels = [Level(d.name, d.session(len(prompt) + tokens), LOOKAHEAD * (k + 1)) for k, d in enumerate(drafts)]
+    levels = [
+        Level(d.name, d.session(len(prompt) + tokens), LOOKAHEAD * (k + 1))
+        for k, d in enumerate(drafts)
+    ]
     levels.append(Level("target", target.session(len(prompt) + tokens)))
     loop = Loop(levels, None, sampling, prompt, max_new_tokens=tokens)
     deque(loop.prefill(), maxlen=0)
@@ -51,7 +54,11 @@ class Steps(Tools):
         source = torch.rand(self.scale.copied // 4, device=self.device)
         to = torch.empty_like(source)
         ms = self.time(lambda: to.copy_(source))
-        return {"copied_bytes": source.nbytes, "ms": ms, "bytes_per_second": 2 * source.nbytes / ms * 1e3}
+        return {
+            "copied_bytes": source.nbytes,
+            "ms": ms,
+            "bytes_per_second": 2 * source.nbytes / ms * 1e3,
+        }
 
     def steps(self, name: str, kind: str, bandwidth: float) -> dict[str, Any]:
         """Measure a forward pass of each width behind a context, and a draft; medians in ms."""
@@ -63,7 +70,9 @@ class Steps(Tools):
             session.forward([7] * width, width)
             session.truncate(context)
 
-        found: dict[str, Any] = {"width_ms": {str(width): self.time(partial(step, width)) for width in WIDTHS}}
+        found: dict[str, Any] = {
+            "width_ms": {str(width): self.time(partial(step, width)) for width in WIDTHS}
+        }
 
         def draft(sampling: Sampling) -> None:
             numbers = None if sampling.greedy else Numbers([0.5] * LOOKAHEAD)
@@ -141,10 +150,14 @@ class Steps(Tools):
         found: dict[str, dict[str, float | str]] = {}
         for name, (to, come) in maps.items():
             # As many matrices as a model has, so that none is still cached when it is used again.
-            matrices = [torch.randn(to, come, device=self.device, dtype=self.dtype) for _ in range(MANY)]
+            matrices = [
+                torch.randn(to, come, device=self.device, dtype=self.dtype) for _ in range(MANY)
+            ]
             for rows in (1, 4, 6, 16):
                 x = torch.randn(rows, come, device=self.device, dtype=self.dtype)
-                us = self.many(lambda x=x, matrices=matrices: tuple(F.linear(x, m) for m in matrices))
+                us = self.many(
+                    lambda x=x, matrices=matrices: tuple(F.linear(x, m) for m in matrices)
+                )
                 share = us if isinstance(us, str) else matrices[0].nbytes / (us / 1e6) / bandwidth
                 found.setdefault(name, {})[str(rows)] = share
         return found
@@ -156,7 +169,9 @@ class Steps(Tools):
             model, text = self.model(name, kind), [(7 * k) % 1000 for k in range(48)]
             alone, chain = (model.session(64) for _ in range(2))
             rows = np.concatenate([alone.forward([token], 1) for token in text])
-            parts = np.concatenate([chain.forward(text[a:b], b - a) for a, b in ((0, 1), (1, 6), (6, 23), (23, 48))])
+            parts = np.concatenate(
+                [chain.forward(text[a:b], b - a) for a, b in ((0, 1), (1, 6), (6, 23), (23, 48))]
+            )
             same = bool(np.array_equal(parts, rows))
             if kind == "strict" and not same:
                 raise RuntimeError(f"rows of {name} differ in strict mode")
@@ -179,6 +194,10 @@ class Steps(Tools):
             torch.cuda.synchronize()
         rows = sorted(watched.key_averages(), key=lambda row: -row.self_device_time_total)[:20]
         return [
-            {"kernel": r.key[:120], "per_step": r.count / 10, "us_per_step": r.self_device_time_total / 10}
+            {
+                "kernel": r.key[:120],
+                "per_step": r.count / 10,
+                "us_per_step": r.self_device_time_total / 10,
+            }
             for r in rows
         ]

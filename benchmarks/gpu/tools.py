@@ -17,12 +17,20 @@ from hsd_viz.torch_models.compiled import WIDTHS, CompiledModel
 from hsd_viz.torch_models.eager import HFModel, settle_arithmetic
 
 #: Hidden size, layers, heads, key heads, feed-forward width.
-SHAPES = {"68M": (768, 2, 12, 12, 3072), "1B": (2048, 22, 32, 4, 5632), "7B": (4096, 32, 32, 32, 11008)}
+SHAPES = {
+    "68M": (768, 2, 12, 12, 3072),
+    "1B": (2048, 22, 32, 4, 5632),
+    "7B": (4096, 32, 32, 32, 11008),
+}
 TINY = {"68M": (32, 1, 2, 2, 48), "1B": (32, 2, 2, 1, 48), "7B": (48, 2, 4, 4, 64)}
 #: Operations per graph where a single one is too short to be timed.
 MANY = 16
 #: Runtimes of a shape: the options of a compiled model; ``None``: transformers' own forward passes.
-RUNTIMES: dict[str, dict[str, Any] | None] = {"eager": None, "compiled": {}, "strict": {"strict": True}}
+RUNTIMES: dict[str, dict[str, Any] | None] = {
+    "eager": None,
+    "compiled": {},
+    "strict": {"strict": True},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +100,17 @@ class Tools:
     def model(self, name: str, kind: str) -> HFModel | CompiledModel:
         """Return a random model of a shape on a runtime."""
         if name not in self._built:
-            made = random_llama(self.scale.shapes[name], self.scale.vocabulary, self.device, self.dtype)
+            made = random_llama(
+                self.scale.shapes[name], self.scale.vocabulary, self.device, self.dtype
+            )
             self._built[name] = HFModel(name, made)
         options = RUNTIMES[kind]
         if options is None:
             return self._built[name]
         if (name, kind) not in self._compiled:
-            self._compiled[name, kind] = CompiledModel(self._built[name], widths=self.scale.widths, **options)
+            self._compiled[name, kind] = CompiledModel(
+                self._built[name], widths=self.scale.widths, **options
+            )
         return self._compiled[name, kind]
 
     def weights(self, name: str) -> int:
@@ -110,7 +122,10 @@ class Tools:
         self.clean()
         if self.device.type != "cuda":
             return {"allocated": None, "reserved": None}
-        return {"allocated": torch.cuda.memory_allocated(), "reserved": torch.cuda.memory_reserved()}
+        return {
+            "allocated": torch.cuda.memory_allocated(),
+            "reserved": torch.cuda.memory_reserved(),
+        }
 
     def clean(self) -> None:
         """Collect garbage and wait for the device."""
@@ -119,12 +134,23 @@ class Tools:
             torch.cuda.synchronize()
 
 
-def random_llama(shape: tuple[int, ...], vocabulary: int, device: torch.device, dtype: torch.dtype) -> LlamaForCausalLM:
+def random_llama(
+    shape: tuple[int, ...], vocabulary: int, device: torch.device, dtype: torch.dtype
+) -> LlamaForCausalLM:
     """Return a Llama of a shape with random weights, created on the device."""
     width, layers, heads, kv_heads, inner = shape
     sizes = {"hidden_size": width, "num_hidden_layers": layers, "intermediate_size": inner}
-    sizes |= {"num_attention_heads": heads, "num_key_value_heads": kv_heads, "max_position_embeddings": 4096}
-    tokens = {"vocab_size": vocabulary, "bos_token_id": None, "eos_token_id": None, "tie_word_embeddings": False}
+    sizes |= {
+        "num_attention_heads": heads,
+        "num_key_value_heads": kv_heads,
+        "max_position_embeddings": 4096,
+    }
+    tokens = {
+        "vocab_size": vocabulary,
+        "bos_token_id": None,
+        "eos_token_id": None,
+        "tie_word_embeddings": False,
+    }
     config = LlamaConfig(**sizes, **tokens, dtype=dtype)
     before = torch.get_default_dtype()
     torch.set_default_dtype(dtype)

@@ -15,12 +15,20 @@ from hsd_viz.words import did_you_mean
 
 #: Engine -> ``version``, ``metrics`` (name -> quantity), ``settings`` by drafter, ``schedule`` by batch size,
 #: ``methods`` (its drafters -> ours).
-ENGINES: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("engines.json").read_text(encoding="utf-8"))
+ENGINES: dict[str, dict[str, Any]] = json.loads(
+    Path(__file__).with_name("engines.json").read_text(encoding="utf-8")
+)
 #: Drafters of serving engines, and further names of them.
 METHODS = ("draft", "eagle", "eagle3", "mtp", "dflash", "medusa", "lookup", "suffix")
 #: Largest batch of a schedule.
 LARGEST = 512
-_SAME = {"ngram": "lookup", "draft_model": "draft", "draft-model": "draft", "nextn": "mtp", "prompt-lookup": "lookup"}
+_SAME = {
+    "ngram": "lookup",
+    "draft_model": "draft",
+    "draft-model": "draft",
+    "nextn": "mtp",
+    "prompt-lookup": "lookup",
+}
 
 
 def method_of(name: str) -> str:
@@ -28,7 +36,9 @@ def method_of(name: str) -> str:
     plain = name.lower().replace("eagle-3", "eagle3").replace("n-gram", "ngram")
     found = _SAME.get(plain, plain)
     if found not in METHODS:
-        raise ValueError(f"the drafter '{name}' is unknown: use {', '.join(METHODS)}{did_you_mean(plain, METHODS)}")
+        raise ValueError(
+            f"the drafter '{name}' is unknown: use {', '.join(METHODS)}{did_you_mean(plain, METHODS)}"
+        )
     return found
 
 
@@ -49,7 +59,9 @@ def settings(
         elif len(cells) > 1 and name == "sglang" and method in ("eagle", "eagle3"):
             steps = {str(batch): {"candidate_steps": [k]} for batch, _, k in cells}
             text += engine["schedule"].replace("SCHEDULE", json.dumps(steps))
-        text = text.replace("TOKENS", str(tokens)).replace("VERIFIED", str(tokens + 1))  # with the last token
+        text = text.replace("TOKENS", str(tokens)).replace(
+            "VERIFIED", str(tokens + 1)
+        )  # with the last token
         escaped = json.dumps(model, ensure_ascii=False)[1:-1] if '{"' in text else model
         found[f"{name} {engine['settings_version']}"] = text.replace("MODEL", escaped)
     return found

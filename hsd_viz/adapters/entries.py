@@ -38,8 +38,12 @@ class EntryReader:
             packed = self._raw.read(2) == b"\x1f\x8b"
             self._raw.seek(0)
         except OSError as error:
-            raise ValueError(f"cannot read the log {self.path}: {error.strerror or error}") from None
-        self._file: BinaryIO = io.BufferedReader(Unpacked(fileobj=self._raw)) if packed else self._raw
+            raise ValueError(
+                f"cannot read the log {self.path}: {error.strerror or error}"
+            ) from None
+        self._file: BinaryIO = (
+            io.BufferedReader(Unpacked(fileobj=self._raw)) if packed else self._raw
+        )
 
     @property
     def done(self) -> int:
@@ -71,7 +75,12 @@ class EntryReader:
 def enumerate_array(file: BinaryIO) -> Iterator[tuple[int, Any]]:
     """Yield the numbered elements of a JSON array whose bracket was read; damage ends it with a broken entry."""
     decode, number = json.JSONDecoder().raw_decode, 0
-    text, at, reader, ended = "", 0, io.TextIOWrapper(file, encoding="utf-8", errors="surrogateescape"), False
+    text, at, reader, ended = (
+        "",
+        0,
+        io.TextIOWrapper(file, encoding="utf-8", errors="surrogateescape"),
+        False,
+    )
     try:
         while True:
             while text[at : at + 1] in _BETWEEN:
@@ -101,5 +110,7 @@ def _parse(number: int, line: bytes) -> Any:
     except UnicodeDecodeError as error:
         return BrokenEntry(number, f"not UTF-8 text (byte {error.start} of the line)")
     except (ValueError, RecursionError) as error:
-        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error).splitlines()[0]
+        reason = (
+            "nested too deeply" if isinstance(error, RecursionError) else str(error).splitlines()[0]
+        )
         return BrokenEntry(number, f"not JSON ({reason})")

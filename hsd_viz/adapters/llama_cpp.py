@@ -40,10 +40,15 @@ def read_text(text: str) -> Iterator[Trace]:
             known["position_rate"] = [float(rate) for rate in rates.split(",")]
         times = [(float(ms), int(n)) for ms, n in _TIME.findall(block)]
         # The prompt's line comes first; both match.
-        prompt, decode = times[0][0] if len(times) > 1 else None, times[-1] if times else (None, None)
+        prompt, decode = (
+            times[0][0] if len(times) > 1 else None,
+            times[-1] if times else (None, None),
+        )
         known["tokens"] = decode[1]
         names = [name for name in ("verifications", "position_rate") if name in known]
         used = _STATISTICS.search(block)
         other = "lookup" if used and "ngram" in used[1] else "draft"
         method = None if used is None else ENGINES[NAME]["methods"].get(used[1], other)
-        yield imported(NAME, known, derived=names, prefill_ms=prompt, decode_ms=decode[0], method=method)
+        yield imported(
+            NAME, known, derived=names, prefill_ms=prompt, decode_ms=decode[0], method=method
+        )

@@ -65,7 +65,9 @@ class Observation:
 
     def __post_init__(self) -> None:
         if not self.rates and not any(depth for depth, _ in self.rounds):
-            raise ValueError(f"{self.source} has no round with a draft: there is nothing to explain")
+            raise ValueError(
+                f"{self.source} has no round with a draft: there is nothing to explain"
+            )
         check_range("the longest draft", self.deepest, 1, MOST_DRAFT)
         check_range("the number of rounds", self.total, 0, MOST_ROUNDS)
         for name in TIMES:
@@ -98,7 +100,9 @@ class Observation:
         relative = lambda ms: None if ms is None or step is None else max(0.0, ms) / step
         extra = None if self.verify is None or step is None else self.verify - step
         times = (self.draft, extra, self.overhead)
-        return dict(zip(("drafting", "verification", "overhead"), map(relative, times), strict=True))
+        return dict(
+            zip(("drafting", "verification", "overhead"), map(relative, times), strict=True)
+        )
 
     def whole(self) -> float | None:
         """Return the time of a round in plain steps, ``None`` where a part of it was not observed."""
@@ -120,13 +124,18 @@ class Observation:
         if not self.rounds:
             return [1.0] * len(self.rates), [*self.rates]
         places = self.by_position()
-        return [drafted / self.total for _, drafted in places], [taken / self.total for taken, _ in places]
+        return [drafted / self.total for _, drafted in places], [
+            taken / self.total for taken, _ in places
+        ]
 
     def rates_by_position(self) -> list[float]:
         """Return the share of the rounds that drafted k tokens that accepted k; [] where only its mean is known."""
         if self.by_mean:
             return []
-        return [taken / reached if reached else 0.0 for reached, taken in zip(*self.survival(), strict=True)]
+        return [
+            taken / reached if reached else 0.0
+            for reached, taken in zip(*self.survival(), strict=True)
+        ]
 
 
 def even_rates(accepted: float, depth: int) -> tuple[float, ...]:

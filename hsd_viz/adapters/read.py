@@ -18,7 +18,11 @@ from hsd_viz.trace import Trace
 from hsd_viz.words import counted, did_you_mean
 
 #: The engines that have records, and the modules that read them: responses with ``read``, texts with ``read_text``.
-KNOWN = {name: import_module(f"hsd_viz.adapters.{own['module']}") for name, own in ENGINES.items() if "module" in own}
+KNOWN = {
+    name: import_module(f"hsd_viz.adapters.{own['module']}")
+    for name, own in ENGINES.items()
+    if "module" in own
+}
 #: Counts of several requests that add up.
 SUMMED = (*COUNTS, "histogram")
 #: Characters of a category, and the largest number that is taken of a request.
@@ -26,7 +30,11 @@ MOST_NAME, MOST = 40, 1e12
 #: Fact of a request -> where records have it.
 REQUEST = {
     "context": ("usage.prompt_tokens", "meta_info.prompt_tokens", "timings.prompt_n"),
-    "cached": ("usage.prompt_tokens_details.cached_tokens", "meta_info.cached_tokens", "timings.cache_n"),
+    "cached": (
+        "usage.prompt_tokens_details.cached_tokens",
+        "meta_info.cached_tokens",
+        "timings.cache_n",
+    ),
     "temperature": ("temperature", "metadata.temperature", "request.temperature"),
     "category": ("category", "metadata.category"),
 }
@@ -40,7 +48,9 @@ def import_records(path: str | Path, engine: str | None = None) -> list[Trace]:
     form, or a damaged one.
     """
     if engine is not None and engine not in KNOWN:
-        raise ValueError(f"unknown engine '{engine}': use {', '.join(KNOWN)}{did_you_mean(engine, KNOWN)}")
+        raise ValueError(
+            f"unknown engine '{engine}': use {', '.join(KNOWN)}{did_you_mean(engine, KNOWN)}"
+        )
     path = Path(path)
     found = [*_responses(path)]
     if not found:
@@ -66,7 +76,9 @@ def _responses(path: Path) -> Iterator[Trace]:
         for _, entry in reader.entries():
             if isinstance(entry, BrokenEntry) or not isinstance(entry, Mapping):
                 continue
-            response = entry.get("response") if isinstance(entry.get("response"), Mapping) else entry
+            response = (
+                entry.get("response") if isinstance(entry.get("response"), Mapping) else entry
+            )
             if "specDecodingStats" in response:
                 iterations.append(response)
             elif (trace := read_response(response)) is not None:
@@ -88,7 +100,11 @@ def _request(entry: Mapping) -> dict[str, Any]:
             value: Any = entry
             for key in place.split("."):
                 value = value.get(key) if isinstance(value, Mapping) else None
-            if isinstance(value, str) if name == "category" else isinstance(value, int | float) and 0 <= value < MOST:
+            if (
+                isinstance(value, str)
+                if name == "category"
+                else isinstance(value, int | float) and 0 <= value < MOST
+            ):
                 found.setdefault(name, value[:MOST_NAME] if isinstance(value, str) else value)
     if "timings" in entry and "context" in found:  # llama.cpp counts what it computed
         found["context"] += found.get("cached", 0)
@@ -111,7 +127,9 @@ def pooled(traces: Sequence[Trace]) -> Trace:
     abouts = [trace.meta["imported"] for trace in traces]
     engines = sorted({about["engine"] for about in abouts})
     if len(engines) > 1:
-        raise ValueError(f"the records are of several engines ({', '.join(engines)}): choose one of them")
+        raise ValueError(
+            f"the records are of several engines ({', '.join(engines)}): choose one of them"
+        )
     if len(traces) == 1:
         return traces[0]
     counts = [trace.meta["counts"] for trace in traces]
@@ -123,11 +141,17 @@ def pooled(traces: Sequence[Trace]) -> Trace:
             known[name] = sum(values) if rows is None else [sum(row) for row in rows]
     exact = set.intersection(*(set(about["exact"]) for about in abouts))
     rounds = [trace.round_rows for trace in traces]
-    steps = [(row.drafted, row.accepted, row.duration_ns) for rows in rounds for row in rows] if all(rounds) else []
+    steps = (
+        [(row.drafted, row.accepted, row.duration_ns) for rows in rounds for row in rows]
+        if all(rounds)
+        else []
+    )
     spent = [[trace.meta[name] for trace in traces] for name in ("prefill_ns", "decode_ns")]
     prefill, decode = (None if None in each else sum(each) / 1e6 for each in spent)
     derived = [name for name in known if name not in exact]
-    return imported(engines[0], known, steps=steps, derived=derived, prefill_ms=prefill, decode_ms=decode)
+    return imported(
+        engines[0], known, steps=steps, derived=derived, prefill_ms=prefill, decode_ms=decode
+    )
 
 
 def summary(traces: Sequence[Trace]) -> str:

@@ -31,14 +31,20 @@ def imported(
     given = [*exact.items(), ("prefill_ms", prefill_ms), ("decode_ms", decode_ms)]
     for name, value in [*given, *(("a verification", [*step]) for step in steps)]:
         for number in value if isinstance(value, list) and not name.endswith("_ms") else [value]:
-            if number is not None and not (isinstance(number, int | float) and isfinite(number) and number >= 0):
+            if number is not None and not (
+                isinstance(number, int | float) and isfinite(number) and number >= 0
+            ):
                 raise ValueError(f"the record of {engine} is damaged: {name} is {number!r}")
     if any(accepted > drafted for drafted, accepted, _ in steps):
-        raise ValueError(f"the record of {engine} is damaged: a verification accepted more tokens than were drafted")
+        raise ValueError(
+            f"the record of {engine} is damaged: a verification accepted more tokens than were drafted"
+        )
     counts = complete(exact)
     ns = [None if ms is None else round(ms * 1e6) for ms in (prefill_ms, decode_ms)]
     observed = {**counts, "prefill": ns[0], "time": ns[1], "rounds": steps or None}
-    missing = [name for name in (*COUNTS, "prefill", "time", "rounds") if observed.get(name) is None]
+    missing = [
+        name for name in (*COUNTS, "prefill", "time", "rounds") if observed.get(name) is None
+    ]
     notes: dict[str, Any] = {
         "engine": engine,
         "version": ENGINES[engine]["version"],
@@ -48,18 +54,30 @@ def imported(
     }
     if method is not None:
         notes["method"] = method
-    meta = {"stack": engine, "prompt": None, "prompt_ids": None, "counts": counts, "imported": notes}
+    meta = {
+        "stack": engine,
+        "prompt": None,
+        "prompt_ids": None,
+        "counts": counts,
+        "imported": notes,
+    }
     meta |= {"prefill_ns": ns[0], "decode_ns": ns[1], "wall_ns": None if None in ns else sum(ns)}
     rounds = []
     for number, (drafted, accepted, duration) in enumerate(steps):
         outcome = "plain" if not drafted else "bonus" if accepted == drafted else "correction"
         examined = accepted + (accepted < drafted)
         why = None if drafted else "no match"
-        rounds.append(RoundRow(number, None, 1, drafted, examined, accepted, outcome, why, None, duration))
+        rounds.append(
+            RoundRow(number, None, 1, drafted, examined, accepted, outcome, why, None, duration)
+        )
     return Trace(meta).add_rows(rounds=rounds)
 
 
 def counts_of(engine: str, found: Mapping[str, Any]) -> dict[str, Any]:
     """Return the counts that a record has under the names of its engine."""
     counts = (*COUNTS, "histogram")
-    return {quantity: found.get(name) for name, quantity in ENGINES[engine]["metrics"].items() if quantity in counts}
+    return {
+        quantity: found.get(name)
+        for name, quantity in ENGINES[engine]["metrics"].items()
+        if quantity in counts
+    }

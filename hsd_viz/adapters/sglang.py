@@ -7,7 +7,10 @@ from hsd_viz.trace import Trace
 
 NAME = "sglang"
 #: Newer versions renamed two counts.
-RENAMED = {"spec_draft_token_num": "spec_proposed_drafts", "spec_accept_token_num": "spec_accepted_drafts"}
+RENAMED = {
+    "spec_draft_token_num": "spec_proposed_drafts",
+    "spec_accept_token_num": "spec_accepted_drafts",
+}
 
 
 def read(response: Mapping) -> Trace | None:

@@ -19,7 +19,9 @@ ROUNDS, REQUESTS = 50, 10
 #: Standard errors by which two groups of requests must differ, and the most of the acceptance that is left.
 CERTAIN, FALLEN = 3.0, 0.7
 #: Rule -> the public ``thread`` that describes the case, and what to ``check``.
-TEXTS: dict[str, dict[str, str]] = json.loads(Path(__file__).with_name("signatures.json").read_text(encoding="utf-8"))
+TEXTS: dict[str, dict[str, str]] = json.loads(
+    Path(__file__).with_name("signatures.json").read_text(encoding="utf-8")
+)
 
 
 def signatures(seen: Observation, speedup: float | None = None) -> Iterator[dict[str, str]]:
@@ -29,7 +31,12 @@ def signatures(seen: Observation, speedup: float | None = None) -> Iterator[dict
     """
     if seen.method in NGRAMS or 0 < seen.total < ROUNDS:
         return
-    found = lambda rule, evidence, sure="high": {"rule": rule, "evidence": evidence, "confidence": sure, **TEXTS[rule]}
+    found = lambda rule, evidence, sure="high": {
+        "rule": rule,
+        "evidence": evidence,
+        "confidence": sure,
+        **TEXTS[rule],
+    }
     rates, length, tokens, parts = seen.rates_by_position(), seen.length, seen.deepest, seen.parts()
     first = rates[0] if rates else length - 1
     if first <= 0.1 and length <= 1.12:  # a trained drafter is accepted as rarely as a random one
@@ -37,7 +44,9 @@ def signatures(seen: Observation, speedup: float | None = None) -> Iterator[dict
         evidence = f"the first draft token is accepted in {first:.1%} of {rounds}"
         yield found("nothing accepted", evidence, "high" if first < 0.05 else "medium")
     if len(rates) > 1 and first >= 0.4 and rates[1] <= 0.1 * first:
-        evidence = f"position 1 is accepted in {first:.0%} of the rounds, position 2 in {rates[1]:.1%}"
+        evidence = (
+            f"position 1 is accepted in {first:.0%} of the rounds, position 2 in {rates[1]:.1%}"
+        )
         yield found("only the first", evidence)
     known = sorted((one for one in seen.requests if one.context), key=lambda one: one.context or 0)
     short, long = known[: len(known) // 3], known[len(known) - len(known) // 3 :]
@@ -50,7 +59,8 @@ def signatures(seen: Observation, speedup: float | None = None) -> Iterator[dict
     cached = [one for one in known if one.cached and one.cached > 0.5 * (one.context or 0)]
     if left := _left(fresh, cached):
         evidence = (
-            f"{len(cached)} requests with a cached prefix have {left:.0%} of the acceptance of {len(fresh)} without"
+            f"{len(cached)} requests with a cached prefix have {left:.0%} of the acceptance of "
+            f"{len(fresh)} without"
         )
         yield found("falls with cached prefixes", evidence)
     if length - 1 < 0.5 * tokens or speedup is None or speedup >= 0.97:
@@ -58,10 +68,15 @@ def signatures(seen: Observation, speedup: float | None = None) -> Iterator[dict
     # Accepted well, and slower all the same.
     if (overhead := parts["overhead"] or 0.0) >= 0.5:
         spent = f"{overhead:.1f} steps of a round are spent outside the models"
-        yield found("host overhead", f"{length:.1f} tokens per forward pass, yet slower than plain decoding: {spent}")
+        yield found(
+            "host overhead",
+            f"{length:.1f} tokens per forward pass, yet slower than plain decoding: {spent}",
+        )
     extra = parts["verification"] or 0.0
     if seen.batch == 1 and tokens <= 8 and extra >= max(0.75, 0.15 * tokens):
-        evidence = f"verifying {tokens} draft tokens at batch size 1 takes {1 + extra:.1f} plain steps"
+        evidence = (
+            f"verifying {tokens} draft tokens at batch size 1 takes {1 + extra:.1f} plain steps"
+        )
         yield found("verification not memory-bound", evidence, "medium")
 
 
@@ -72,5 +87,8 @@ def _left(before: Sequence[Served], after: Sequence[Served]) -> float | None:
     if min(len(before), len(after)) < REQUESTS:
         return None
     rates = [[one.accepted / one.rounds for one in group] for group in (before, after)]
-    (high, low), error = map(fmean, rates), sum(variance(group) / len(group) for group in rates) ** 0.5
+    (high, low), error = (
+        map(fmean, rates),
+        sum(variance(group) / len(group) for group in rates) ** 0.5,
+    )
     return low / high if high - low > CERTAIN * error and low <= FALLEN * high else None

@@ -18,7 +18,9 @@ def read_iterations(iterations: Sequence[Mapping]) -> Trace:
         if quantity != "length_drafts"
     }
     steps: list[Verification] = []
-    drafting = [(row, s) for row, s in zip(iterations, spec, strict=True) if s.get("numDraftTokens")]
+    drafting = [
+        (row, s) for row, s in zip(iterations, spec, strict=True) if s.get("numDraftTokens")
+    ]
     if all(s.get("numRequestsWithDraftTokens") == 1 for _, s in drafting):
         for row, s in drafting:
             latency = row.get("iterLatencyMS")

@@ -27,12 +27,20 @@ def read(response: Mapping) -> Trace | None:
     """Return the trace of a response, or of a line of AIPerf's ``profile_export.jsonl``; ``None``: of another form."""
     timing, usage = response.get("metrics") or {}, response.get("usage") or {}
     if isinstance(found := response.get("spec_decode_acceptance"), Mapping):
-        first, latency = ((timing.get(name) or {}).get("value") for name in ("time_to_first_token", "request_latency"))
+        first, latency = (
+            (timing.get(name) or {}).get("value")
+            for name in ("time_to_first_token", "request_latency")
+        )
         decode = None if None in (first, latency) else latency - first
-        tokens = found.get("completion_tokens") or (timing.get("output_sequence_length") or {}).get("value")
+        tokens = found.get("completion_tokens") or (timing.get("output_sequence_length") or {}).get(
+            "value"
+        )
         return _acceptance("aiperf", found, tokens, prefill_ms=first, decode_ms=decode)
     if isinstance(found := timing.get("speculative_decoding"), Mapping):
-        times = {"prefill_ms": timing.get("time_to_first_token_ms"), "decode_ms": timing.get("generation_time_ms")}
+        times = {
+            "prefill_ms": timing.get("time_to_first_token_ms"),
+            "decode_ms": timing.get("generation_time_ms"),
+        }
         return _acceptance(NAME, found, usage.get("completion_tokens"), **times)
     return None
 
@@ -40,7 +48,11 @@ def read(response: Mapping) -> Trace | None:
 def _acceptance(engine: str, found: Mapping, tokens: int | None, **more: Any) -> Trace:
     """Return the trace of a record with a dense or a sparse histogram."""
     accepted, drafted = found.get("per_step_accepted"), found.get("per_step_drafted")
-    steps = [(d, a, None) for a, d in zip(accepted, drafted, strict=True)] if accepted and drafted else []
+    steps = (
+        [(d, a, None) for a, d in zip(accepted, drafted, strict=True)]
+        if accepted and drafted
+        else []
+    )
     histogram = found.get("acceptance_histogram")
     if isinstance(histogram, Mapping):
         counted = {int(j): n for j, n in histogram.items()}
@@ -60,7 +72,11 @@ def read_text(text: str) -> Iterator[Trace]:
         else:
             sums[name] += round(float(value))
     if "num_drafts" in sums:
-        names = {"verifications": "num_drafts", "drafted": "num_draft_tokens", "accepted": "num_accepted_tokens"}
+        names = {
+            "verifications": "num_drafts",
+            "drafted": "num_draft_tokens",
+            "accepted": "num_accepted_tokens",
+        }
         known: dict[str, Any] = {quantity: sums.get(name) for quantity, name in names.items()}
         by_position = [positions[k] for k in range(max(positions) + 1)] if positions else None
         yield imported(NAME, known | {"by_position": by_position})
@@ -76,7 +92,11 @@ def _log(lines: Sequence[tuple[str, str, str, str]], config: re.Match[str] | Non
     verifications, places = 0, Counter[int]()
     for length, taken, proposed, rates in lines:
         each = [float(rate) for rate in rates.split(",")]
-        drafts = round(int(taken) / (float(length) - 1)) if float(length) > 1 else round(int(proposed) / len(each))
+        drafts = (
+            round(int(taken) / (float(length) - 1))
+            if float(length) > 1
+            else round(int(proposed) / len(each))
+        )
         verifications += drafts
         for k, rate in enumerate(each):
             places[k] += round(rate * drafts)

@@ -33,7 +33,9 @@ QUANTITIES = {
     "length_tokens": "tokens / verifications",
 }
 #: Engine -> its metrics, and the quantity that each is.
-VOCABULARIES: dict[str, dict[str, str]] = {name: own["metrics"] for name, own in ENGINES.items() if "metrics" in own}
+VOCABULARIES: dict[str, dict[str, str]] = {
+    name: own["metrics"] for name, own in ENGINES.items() if "metrics" in own
+}
 #: Quantity, what it needs, and how it follows.
 _RULES: tuple[tuple[str, tuple[str, ...], Callable[..., Any]], ...] = (
     ("emitted", ("emitted_less_one",), lambda matches: [n + 1 for n in matches]),
@@ -44,14 +46,26 @@ _RULES: tuple[tuple[str, tuple[str, ...], Callable[..., Any]], ...] = (
     ("accepted", ("histogram",), lambda h: sum(j * n for j, n in enumerate(h))),
     ("by_position", ("histogram",), lambda h: [sum(h[k:]) for k in range(1, len(h))]),
     ("accepted", ("by_position",), sum),
-    ("histogram", ("by_position", "verifications"), lambda p, v: [a - b for a, b in pairwise([v, *p, 0])]),
-    ("by_position", ("position_rate", "verifications"), lambda rates, v: [rate * v for rate in rates]),
+    (
+        "histogram",
+        ("by_position", "verifications"),
+        lambda p, v: [a - b for a, b in pairwise([v, *p, 0])],
+    ),
+    (
+        "by_position",
+        ("position_rate", "verifications"),
+        lambda rates, v: [rate * v for rate in rates],
+    ),
     ("position_rate", ("by_position", "verifications"), lambda p, v: [n / v for n in p]),
     ("accepted", ("rate", "drafted"), lambda rate, drafted: rate * drafted),
     ("accepted", ("length_drafts", "verifications"), lambda length, v: (length - 1) * v),
     ("accepted", ("tokens", "forwards"), lambda tokens, forwards: tokens - forwards),
     ("drafted", ("accepted", "rate"), lambda accepted, rate: accepted / rate),
-    ("verifications", ("accepted", "length_drafts"), lambda accepted, length: accepted / (length - 1)),
+    (
+        "verifications",
+        ("accepted", "length_drafts"),
+        lambda accepted, length: accepted / (length - 1),
+    ),
     ("verifications", ("tokens", "length_tokens"), lambda tokens, length: tokens / length),
     ("tokens", ("verifications", "length_tokens"), lambda v, length: v * length),
     ("forwards", ("tokens", "length_forwards"), lambda tokens, length: tokens / length),
@@ -91,6 +105,8 @@ def convert(values: Mapping[str, Any], source: str, target: str = "hsd_viz") -> 
     names = VOCABULARIES[source]
     if unknown := [name for name in values if name not in names]:
         hint = did_you_mean(unknown[0], names)
-        raise ValueError(f"'{unknown[0]}' is not a metric of {source}: use {', '.join(names)}{hint}")
+        raise ValueError(
+            f"'{unknown[0]}' is not a metric of {source}: use {', '.join(names)}{hint}"
+        )
     found = complete({names[name]: value for name, value in values.items()})
     return {name: found.get(quantity) for name, quantity in VOCABULARIES[target].items()}

@@ -36,8 +36,12 @@ class Choices:
             total = sum(found)
             if not total > 0 or min(found) < 0:
                 shown = ", ".join(map(str, found))
-                raise ValueError(f"cannot choose with the weights [{shown}]: none may be negative, and the sum not 0")
-            self._path.append((next(k for k, w in enumerate(found) if w > 0), [w / total for w in found]))
+                raise ValueError(
+                    f"cannot choose with the weights [{shown}]: none may be negative, and the sum not 0"
+                )
+            self._path.append(
+                (next(k for k, w in enumerate(found) if w > 0), [w / total for w in found])
+            )
         place, shares = self._path[self._next]
         self._next += 1
         self.weight *= shares[place]
@@ -73,7 +77,9 @@ def outcomes(program: Callable[[Choices], T], max_runs: int = MAX_RUNS) -> Itera
                 break
         else:
             return
-    raise TooManyOutcomes(f"the program has more than {max_runs} outcomes: use fewer tokens, models or draft tokens")
+    raise TooManyOutcomes(
+        f"the program has more than {max_runs} outcomes: use fewer tokens, models or draft tokens"
+    )
 
 
 def law(program: Callable[[Choices], T], max_runs: int = MAX_RUNS) -> dict[T, Any]:
@@ -91,11 +97,15 @@ class Chance:
 
     __slots__ = ("_choices", "_interval", "_scale", "_shift")
 
-    def __init__(self, choices: Choices, interval: list[float], scale: float = 1.0, shift: float = 0.0) -> None:
+    def __init__(
+        self, choices: Choices, interval: list[float], scale: float = 1.0, shift: float = 0.0
+    ) -> None:
         self._choices, self._interval, self._scale, self._shift = choices, interval, scale, shift
 
     def __lt__(self, value: Any) -> bool:
-        if isinstance(value, Chance) and value._interval is self._interval:  # as numpy's searches do
+        if (
+            isinstance(value, Chance) and value._interval is self._interval
+        ):  # as numpy's searches do
             scale, border = self._scale - value._scale, value._shift - self._shift
         else:
             scale, border = self._scale, float(value) - self._shift
@@ -119,7 +129,9 @@ class Chance:
     __le__, __ge__ = __lt__, __gt__
 
     def __mul__(self, by: Any) -> Chance:
-        return Chance(self._choices, self._interval, self._scale * float(by), self._shift * float(by))
+        return Chance(
+            self._choices, self._interval, self._scale * float(by), self._shift * float(by)
+        )
 
     def __add__(self, value: Any) -> Chance:
         return Chance(self._choices, self._interval, self._scale, self._shift + float(value))

@@ -60,7 +60,11 @@ class Task:
     def row(self, model: int, text: Sequence[int], temperature: float | None = None) -> Row:
         """Return the probabilities ``[V]`` after ``text`` by ``model`` (-1: the target)."""
         place = text[-2], text[-1]
-        return self.rows[model][place] if temperature is None else softmax(self.logits[model][place] / temperature)
+        return (
+            self.rows[model][place]
+            if temperature is None
+            else softmax(self.logits[model][place] / temperature)
+        )
 
     def ended(self, text: Sequence[int]) -> bool:
         """Return whether ``text`` (prompt included) is complete: an end token, or the limit of new tokens."""
@@ -112,10 +116,18 @@ class ExactAudit:
         """Return the verdict in one line."""
         counts = f"{self.outputs} outputs, {self.instances} toy instances"
         if self.wrong is None:
-            return f"{self.verdict}: {self.malformed or f'largest error {self.error:.1e}'} ({counts})"
-        found, true = (f"[{', '.join(f'{p:.4f}' for p in row)}]" for row in (self.wrong.found, self.wrong.expected))
+            return (
+                f"{self.verdict}: {self.malformed or f'largest error {self.error:.1e}'} ({counts})"
+            )
+        found, true = (
+            f"[{', '.join(f'{p:.4f}' for p in row)}]"
+            for row in (self.wrong.found, self.wrong.expected)
+        )
         where = f"after {list(self.wrong.prefix)}" if self.wrong.prefix else "of the first token"
-        cause = ", or ".join(f"fault {n}: {FAULTS[n]}" for n in self.faults) or "none of the six known faults"
+        cause = (
+            ", or ".join(f"fault {n}: {FAULTS[n]}" for n in self.faults)
+            or "none of the six known faults"
+        )
         return f"{self.verdict}: the law {where} is {found}, not {true}; {cause} ({counts})"
 
 
@@ -152,7 +164,9 @@ def exact(
         true = dict(_true_law(toy, ()))
         if malformed := [list(text) for text in found.keys() - true.keys()]:
             form = f"{new_tokens} tokens below {vocabulary}, or fewer and an end token last"
-            return ExactAudit(False, 1.0, k + 1, outputs, malformed=f"the output {min(malformed)} is not {form}")
+            return ExactAudit(
+                False, 1.0, k + 1, outputs, malformed=f"the output {min(malformed)} is not {form}"
+            )
         # Outputs that never occur count, too.
         error = max(error, *(abs(found.get(text, 0.0) - weight) for text, weight in true.items()))
         wrong += _first_wrong(toy, found, tolerance)
@@ -167,17 +181,24 @@ def softmax(scores: np.ndarray) -> np.ndarray:
     return weights / weights.sum(-1, keepdims=True)
 
 
-def make_toy(models: int, vocabulary: int, new_tokens: int, temperature: float, seed: int, eos: bool) -> Task:
+def make_toy(
+    models: int, vocabulary: int, new_tokens: int, temperature: float, seed: int, eos: bool
+) -> Task:
     """Return random tables; neighbours resemble each other, so that drafts are accepted often but not always."""
     random = np.random.default_rng(seed)
     tables = [random.normal(size=(vocabulary,) * 3)]
     for _ in range(models - 1):
         tables.append(tables[-1] + 0.7 * random.normal(size=tables[0].shape))
-    rows, end = tuple(softmax(table / temperature) for table in tables), frozenset({vocabulary - 1} if eos else ())
+    rows, end = (
+        tuple(softmax(table / temperature) for table in tables),
+        frozenset({vocabulary - 1} if eos else ()),
+    )
     return Task(tuple(tables), rows, (0, 1, 0, 0, 1), new_tokens, temperature, end, Choices([]))
 
 
-def _true_law(toy: Task, text: tuple[int, ...], weight: float = 1.0) -> Iterator[tuple[tuple[int, ...], float]]:
+def _true_law(
+    toy: Task, text: tuple[int, ...], weight: float = 1.0
+) -> Iterator[tuple[tuple[int, ...], float]]:
     whole = (*toy.prompt, *text)
     if text and toy.ended(whole):
         yield text, weight
@@ -186,7 +207,9 @@ def _true_law(toy: Task, text: tuple[int, ...], weight: float = 1.0) -> Iterator
         yield from _true_law(toy, (*text, token), weight * float(p))
 
 
-def _first_wrong(toy: Task, found: dict[tuple[int, ...], float], tolerance: float) -> list[WrongConditional]:
+def _first_wrong(
+    toy: Task, found: dict[tuple[int, ...], float], tolerance: float
+) -> list[WrongConditional]:
     """Return the wrong conditionals after the shortest prefixes that have one."""
     counts: defaultdict[tuple[int, ...], Row] = defaultdict(lambda: np.zeros(toy.vocabulary))
     for text, weight in found.items():
@@ -213,8 +236,12 @@ def recognise(places: list[WrongConditional]) -> tuple[int, ...]:
     """
     every = range(1, len(places[0].sampled))
     # Faults 5 and 6 are of the draft model.
-    levels = {fault: [*({level} for level in every), {*every}] if fault < 5 else [{1}] for fault in FAULTS}
-    explained = lambda fault: any(all(_explains(place, fault, at) for place in places) for at in levels[fault])
+    levels = {
+        fault: [*({level} for level in every), {*every}] if fault < 5 else [{1}] for fault in FAULTS
+    }
+    explained = lambda fault: any(
+        all(_explains(place, fault, at) for place in places) for at in levels[fault]
+    )
     return tuple(filter(explained, FAULTS))
 
 
@@ -225,7 +252,11 @@ def _explains(place: WrongConditional, fault: int, levels: set[int]) -> bool:
         expected = _law(place, fault, levels, np.array(kept)) - place.expected
         found, most = float(np.linalg.norm(seen)), float(np.linalg.norm(expected))
         along = float(seen @ expected) / (found * most) if found * most >= 1e-18 else 0.0
-        if along > 0 and 1 - along**2 < _SAME_DIRECTION**2 and found <= most * (1 + _SAME_DIRECTION):
+        if (
+            along > 0
+            and 1 - along**2 < _SAME_DIRECTION**2
+            and found <= most * (1 + _SAME_DIRECTION)
+        ):
             return True
     return False
 
@@ -244,7 +275,12 @@ def _law(place: WrongConditional, fault: int, levels: set[int], kept: Row) -> Ro
             accepted = left * np.minimum(1.0, np.divide(p, q, out=np.ones_like(p), where=q > 0))
             residual = np.maximum(p - q, 0)
             residual = residual / residual.sum() if residual.sum() > 0 else p
-            corrected = (p if wrong == 1 else residual) * (left - accepted).sum() + p * (tokens - left).sum()
-            climbed += [(accepted, q if wrong == 3 else p), (corrected, residual if wrong == 2 else p)]
+            corrected = (p if wrong == 1 else residual) * (left - accepted).sum() + p * (
+                tokens - left
+            ).sum()
+            climbed += [
+                (accepted, q if wrong == 3 else p),
+                (corrected, residual if wrong == 2 else p),
+            ]
         parts = climbed
     return np.sum([tokens for tokens, _ in parts], axis=0)

@@ -24,12 +24,16 @@ class ToySession(Session):
     def length(self) -> int:
         return len(self._cached)
 
-    def forward(self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None) -> np.ndarray:
+    def forward(
+        self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None
+    ) -> np.ndarray:
         """Return the logits after each of the last ``rows`` tokens; ``parents`` places the tokens in a tree."""
         base, first = len(self._cached), len(tokens) - rows
         self._cached += tokens
         before = range(-1, len(tokens) - 1) if parents is None else parents
-        return self._logits[[self._cached[max(0, base + k)] for k in before[first:]], list(tokens[first:])]
+        return self._logits[
+            [self._cached[max(0, base + k)] for k in before[first:]], list(tokens[first:])
+        ]
 
     def truncate(self, length: int) -> None:
         del self._cached[length:]
@@ -53,7 +57,10 @@ class EnumeratedDraws:
 
 
 def loop_decoder(
-    stack: Stack | str, rule: str = DEFAULT_RULE, cls: type[Loop] = Loop, lowest: Callable[[], Session] | None = None
+    stack: Stack | str,
+    rule: str = DEFAULT_RULE,
+    cls: type[Loop] = Loop,
+    lowest: Callable[[], Session] | None = None,
 ) -> Decoder:
     """Return the loop of ``stack`` over a task's toy models, which replace the stack's models in order; ``lowest``
     makes another model in place of the first. Databases and baselines are the real ones; they begin with an empty
@@ -61,17 +68,25 @@ def loop_decoder(
     """
     parsed = (parse(stack) if isinstance(stack, str) else stack).resolved()
     if parsed.automatic or any(model.lookahead == "auto" for model in parsed.drafts):
-        raise ValueError(f"'{stack}' is chosen by costs, which toy models do not have: write it without auto")
+        raise ValueError(
+            f"'{stack}' is chosen by costs, which toy models do not have: write it without auto"
+        )
 
     def decode(task: Task) -> list[int]:
         names = [m.name for m in parsed.models]
         sessions: list[Session] = [ToySession(table) for table in task.logits[-len(names) :]]
         if lowest is not None:
             sessions[0] = lowest()
-        levels = [Level(n, s, m.lookahead) for n, s, m in zip(names, sessions, parsed.models, strict=True)]
-        drafter = None if parsed.bottom is None else make_drafter(parsed.bottom, eos=task.eos, costs=None)
+        levels = [
+            Level(n, s, m.lookahead) for n, s, m in zip(names, sessions, parsed.models, strict=True)
+        ]
+        drafter = (
+            None if parsed.bottom is None else make_drafter(parsed.bottom, eos=task.eos, costs=None)
+        )
         sampling = Sampling(task.temperature, rule=rule)
-        loop = cls(levels, drafter, sampling, task.prompt, max_new_tokens=task.new_tokens, eos=task.eos)
+        loop = cls(
+            levels, drafter, sampling, task.prompt, max_new_tokens=task.new_tokens, eos=task.eos
+        )
         loop.draws = EnumeratedDraws(task.random)
         for _ in loop.prefill():
             pass

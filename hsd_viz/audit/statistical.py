@@ -48,11 +48,20 @@ class Endpoint:
     url: str
     model: str
     key: str | None = None
-    _client: httpx.Client = field(default_factory=lambda: httpx.Client(timeout=TIMEOUT), repr=False, compare=False)
+    _client: httpx.Client = field(
+        default_factory=lambda: httpx.Client(timeout=TIMEOUT), repr=False, compare=False
+    )
 
-    def complete(self, prompt: str, max_tokens: int, temperature: float, seed: int | None = None) -> Completion:
+    def complete(
+        self, prompt: str, max_tokens: int, temperature: float, seed: int | None = None
+    ) -> Completion:
         """Request one completion. Raises: ValueError: if the endpoint does not answer, or not with tokens."""
-        body = {"model": self.model, "prompt": prompt, "max_tokens": max_tokens, "temperature": temperature}
+        body = {
+            "model": self.model,
+            "prompt": prompt,
+            "max_tokens": max_tokens,
+            "temperature": temperature,
+        }
         body |= {"logprobs": LOGPROBS} | ({} if seed is None else {"seed": seed})
         headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
         address = f"{self.url.rstrip('/')}/completions"
@@ -125,7 +134,9 @@ def statistical(
     with suppress(KeyboardInterrupt):
         for k, prompt in enumerate(prompts):
             progress(f"greedy {k}/{len(prompts)}")
-            ours, theirs = (end.complete(prompt, greedy_tokens, 0.0) for end in (speculative, plain))
+            ours, theirs = (
+                end.complete(prompt, greedy_tokens, 0.0) for end in (speculative, plain)
+            )
             kind, place = compare(ours, theirs, near_tie)
             found.greedy[kind] += 1
             if kind == "bug" and not found.bug:
@@ -161,7 +172,9 @@ class PairTest:
 
     _log_wealth: list[float] = field(default_factory=lambda: [0.0] * (len(SHRINKAGE) + len(SLOPES)))
     #: For each decoder, the tokens that followed a prompt and the tokens after it.
-    _seen: tuple[defaultdict, defaultdict] = field(default_factory=lambda: (defaultdict(Counter), defaultdict(Counter)))
+    _seen: tuple[defaultdict, defaultdict] = field(
+        default_factory=lambda: (defaultdict(Counter), defaultdict(Counter))
+    )
 
     def add(self, prompt: Hashable, first: Text, second: Text) -> float:
         """Bet on a pair of texts after ``prompt``, and return the wealth: above 1 / alpha the distributions differ."""

@@ -32,7 +32,11 @@ class HFDecoder:
     """
 
     def __init__(self, engine: LocalEngine, stack: HFStack) -> None:
-        self._name, self._tokenizer, self._target = stack.name, engine.tokenizer, engine.module("target")
+        self._name, self._tokenizer, self._target = (
+            stack.name,
+            engine.tokenizer,
+            engine.module("target"),
+        )
         self._assistant = None
         if stack.assistant is not None:
             if stack.assistant == "target":
@@ -40,12 +44,24 @@ class HFDecoder:
             engine.models.check_tokenizer(engine.target, stack.assistant)
             self._assistant = engine.module(stack.assistant)
 
-    def __call__(self, prompt: str | Sequence[int], new_tokens: int, sampling: Sampling) -> tuple[dict, list]:
+    def __call__(
+        self, prompt: str | Sequence[int], new_tokens: int, sampling: Sampling
+    ) -> tuple[dict, list]:
         target, assistant = self._target, self._assistant
-        encoded = self._tokenizer.encode(prompt, verbose=False) if isinstance(prompt, str) else list(prompt)
+        encoded = (
+            self._tokenizer.encode(prompt, verbose=False)
+            if isinstance(prompt, str)
+            else list(prompt)
+        )
         ids = torch.tensor([encoded], device=target.device)
-        limits = [getattr(m.config, "max_position_embeddings", None) for m in (target, assistant) if m is not None]
-        if (positions := min(filter(None, limits), default=None)) is not None and ids.shape[1] >= positions:
+        limits = [
+            getattr(m.config, "max_position_embeddings", None)
+            for m in (target, assistant)
+            if m is not None
+        ]
+        if (positions := min(filter(None, limits), default=None)) is not None and ids.shape[
+            1
+        ] >= positions:
             raise PromptTooLong(ids.shape[1], positions)
         seen, config = _Times(), self._config(new_tokens, sampling)
         options: dict[str, Any] = {"generation_config": config, "streamer": seen}
@@ -54,7 +70,9 @@ class HFDecoder:
             own, options["assistant_model"] = assistant.generation_config, assistant
             assistant.generation_config = deepcopy(own)
         widths: list[int] = []
-        fed = lambda module, args, kwargs: widths.append((args[0] if args else kwargs["input_ids"]).shape[1])
+        fed = lambda module, args, kwargs: widths.append(
+            (args[0] if args else kwargs["input_ids"]).shape[1]
+        )
         hook = target.register_forward_pre_hook(fed, with_kwargs=True)
         # generate() draws from torch's global random state, which is restored afterwards. Its warnings about its own
         # inner calls cannot be avoided here.
@@ -71,7 +89,10 @@ class HFDecoder:
             if assistant is not None:
                 assistant.generation_config = own
             hook.remove()
-        tokens, arrivals = made[0, ids.shape[1] :].tolist(), [(at - started, count) for at, count in seen[1:]]
+        tokens, arrivals = (
+            made[0, ids.shape[1] :].tolist(),
+            [(at - started, count) for at, count in seen[1:]],
+        )
         prefill, first = arrivals[0]
         fields = {
             "token_ids": tuple(tokens),
@@ -90,10 +111,18 @@ class HFDecoder:
     def _config(self, max_new_tokens: int, sampling: Sampling) -> GenerationConfig:
         eos = self._target.generation_config.eos_token_id
         eos = eos if eos is not None else self._tokenizer.eos_token_id
-        options = {"max_new_tokens": max_new_tokens, "do_sample": not sampling.greedy, "eos_token_id": eos}
+        options = {
+            "max_new_tokens": max_new_tokens,
+            "do_sample": not sampling.greedy,
+            "eos_token_id": eos,
+        }
         options["pad_token_id"] = eos[0] if isinstance(eos, list) else eos
         if not sampling.greedy:
-            options |= {"temperature": sampling.temperature, "top_k": sampling.top_k, "top_p": sampling.top_p}
+            options |= {
+                "temperature": sampling.temperature,
+                "top_k": sampling.top_k,
+                "top_p": sampling.top_p,
+            }
         if self._name == "hf-lookup":
             options["prompt_lookup_num_tokens"] = LOOKUP_TOKENS
         return GenerationConfig(**options)

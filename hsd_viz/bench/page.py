@@ -36,7 +36,11 @@ COLUMNS: Columns = {
     "accepted": (itemgetter("acceptance_rate"), "{:.0%}", 1.0),
     "drafting µs/round": (itemgetter("draft_seconds_per_round"), "{:.0f}", 1e6),
     "repetition": (lambda block: block["repetition_share"] or 0.0, "{:.0%}", 1.0),
-    "same as plain": (lambda block: "/".join(map(str, block.get("token_identical_to_plain") or ())), "{}", 1.0),
+    "same as plain": (
+        lambda block: "/".join(map(str, block.get("token_identical_to_plain") or ())),
+        "{}",
+        1.0,
+    ),
     "runtime": (lambda block: block.get("runtime"), "{}", 1.0),
 }
 LATENCY: Columns = {
@@ -59,20 +63,33 @@ def text_parts(report: Report) -> Iterator[str | Table]:
 
 def introduction(report: Report) -> list[str]:
     """Return suite, settings and machine, and what a reader has to know before any figure."""
-    states, template = {s.get("state") for s in report.stacks}, TEMPLATES.get(report.settings.template or "")
+    states, template = (
+        {s.get("state") for s in report.stacks},
+        TEMPLATES.get(report.settings.template or ""),
+    )
     automatic = any(s["stack"].startswith("auto") for s in report.stacks)
-    return lines("bench.jinja", report=report, states=states, automatic=automatic, template=template)
+    return lines(
+        "bench.jinja", report=report, states=states, automatic=automatic, template=template
+    )
 
 
 def answer(report: Report) -> list[tuple[str, bool]]:
     """Return the answer as parts (text, whether it is emphasized); [] if only plain decoding was measured."""
-    measured = [s for s in report.ranked if s["speedup_over_plain"] is not None and kind(s["stack"]) != "plain"]
+    measured = [
+        s
+        for s in report.ranked
+        if s["speedup_over_plain"] is not None and kind(s["stack"]) != "plain"
+    ]
     best, *others = [s for s in measured if possible(s)] or [None]
     values: dict[str, Any] = {"best": best}
     if best is not None:
         whole, low = speedup(best), _low(best)
         least, _ = whole.interval or (whole.value, None)
-        within = ["{stack} ({speedup_over_plain:.2f}×)".format_map(s) for s in others if speedup(s).value >= least]
+        within = [
+            "{stack} ({speedup_over_plain:.2f}×)".format_map(s)
+            for s in others
+            if speedup(s).value >= least
+        ]
         within += ["plain decoding"] * (least <= 1 <= whole.value)
         values |= {"whole": whole, "low": low, "few": low and speedup(low), "within": _and(within)}
     text = "".join(lines("answer.jinja", **values))
@@ -95,8 +112,12 @@ def tables(report: Report) -> Iterator[Table]:
     suite, stacks = report.suite, report.ranked
     kinds = tuple(kind(s["stack"]) for s in stacks)
 
-    def table(title: str, first: str, columns: Columns, note: str = "", part: str = "", bars: Any = ()) -> Table:
-        shown = lambda stack: [value(stack[part] if part else stack) for value, _, _ in columns.values()]
+    def table(
+        title: str, first: str, columns: Columns, note: str = "", part: str = "", bars: Any = ()
+    ) -> Table:
+        shown = lambda stack: [
+            value(stack[part] if part else stack) for value, _, _ in columns.values()
+        ]
         forms = {head: (form, factor) for head, (_, form, factor) in columns.items()}
         rows = [[first, *columns], *([stack["stack"], *shown(stack)] for stack in stacks)]
         return Table(title, rows, note, kinds=kinds, forms=forms, bars=bars)
@@ -107,12 +128,17 @@ def tables(report: Report) -> Iterator[Table]:
     title, share = "Outputs with little repetition", f"{report.settings.low_repetition_below:.0%}"
     low = stacks[0]["low_repetition"]
     if low is None:
-        yield Table(title, [], f"every plain output repeats itself in {share} of its tokens or more")
+        yield Table(
+            title, [], f"every plain output repeats itself in {share} of its tokens or more"
+        )
     elif low["outputs"] < suite.prompts:
         note = f"the {counted(low['outputs'], 'output')} with less than {share} repetition"
         yield table(title, "stack", COLUMNS, note, part="low_repetition", bars=SPEEDS).dense(ONCE)
     if len(suite.categories) > 1:
-        columns = {c: (lambda s, c=c: speedup(s["by_category"][c]), "{:.2f}", 1.0) for c in suite.categories}
+        columns = {
+            c: (lambda s, c=c: speedup(s["by_category"][c]), "{:.2f}", 1.0)
+            for c in suite.categories
+        }
         yield table("Speed-up by category", "speed-up by category", columns, bars=columns)
     if profiled := [_profile(s) for s in stacks if s.get("profile")]:
         head = ["stack", "round", "forward passes", DRAFTING, REST]
@@ -127,7 +153,9 @@ def _profile(stack: Block) -> list[Value]:
     sums = {part: [0.0, 0.0] for part in (FORWARD, DRAFTING, REST)}
     for part, time in stack["profile"]["parts"].items():
         # Older reports have other parts.
-        group = sums[FORWARD if part.startswith(FORWARD) else DRAFTING if part == DRAFTING else REST]
+        group = sums[
+            FORWARD if part.startswith(FORWARD) else DRAFTING if part == DRAFTING else REST
+        ]
         group[0] += time["median_us"]
         group[1] += time["share"]
     cells = [f"{us:.0f} ({share:.0%})" for us, share in sums.values()]
@@ -137,7 +165,9 @@ def _profile(stack: Block) -> list[Value]:
 def page(report: Report) -> str:
     """Return the page of a report."""
     shown = lambda value: f"{value:.4g}" if isinstance(value, float) else str(value)
-    facts = lambda of: {k.replace("_", " "): shown(v) for k, v in asdict(of).items() if v not in (None, ())}
+    facts = lambda of: {
+        k.replace("_", " "): shown(v) for k, v in asdict(of).items() if v not in (None, ())
+    }
     first_line, *more = introduction(report)
     used = {kind(s["stack"]) for s in report.stacks}
     return shared.page(
@@ -149,5 +179,7 @@ def page(report: Report) -> str:
         facts={"Settings": facts(report.settings), "Machine": facts(report.machine)},
         kinds={name: about for name, about in KINDS.items() if name in used},
         command=report.command or "",
-        definitions=json.loads(Path(__file__).with_name("definitions.json").read_text(encoding="utf-8")),
+        definitions=json.loads(
+            Path(__file__).with_name("definitions.json").read_text(encoding="utf-8")
+        ),
     )

@@ -60,12 +60,18 @@ def plan(
         check_range("the number of levels", max_levels, 1)
     check_range("the number of stacks to measure", measured, 0)
     if models is not None and (not all(models) or len(set(models)) < len(models)):
-        raise ValueError(f"the models '{','.join(models)}' are not readable: name each once, separated by commas")
+        raise ValueError(
+            f"the models '{','.join(models)}' are not readable: name each once, separated by commas"
+        )
     texts, others = split(suite, limit)
     if measured and not others.prompts:
-        raise ValueError(f"the suite {suite.name} has one prompt: calibration and measurement need one each")
+        raise ValueError(
+            f"the suite {suite.name} has one prompt: calibration and measurement need one each"
+        )
     drafts = _drafts(engine, texts, models, settings.sampling)
-    work = Workload(texts, drafts, (DATABASE,), settings.sampling, min(TOKENS, settings.max_new_tokens))
+    work = Workload(
+        texts, drafts, (DATABASE,), settings.sampling, min(TOKENS, settings.max_new_tokens)
+    )
     stored, was_stored = calibrated(engine, work, progress, fresh=fresh)
     choice = select(stored.calibration, max_levels=max_levels)
     picked, single, shortest = choice.picked.stack, choice.best_single_draft, choice.shortest
@@ -74,13 +80,22 @@ def plan(
     complete = True
     if measured:
         # The best single draft, the best database alone and plain decoding are always measured.
-        alone = [p for p in choice.ranked if (s := parse(p.stack)).bottom is not None and not s.drafts]
+        alone = [
+            p for p in choice.ranked if (s := parse(p.stack)).bottom is not None and not s.drafts
+        ]
         wanted = [*choice.ranked[:measured], single, *alone[:1], choice.plain]
         chosen = tuple(dict.fromkeys(p.stack for p in wanted if p is not None))
         measurement = run_bench(engine, chosen, others, settings, progress=progress)
         complete, outputs = measurement.complete, measurement.outputs
-    rows = [_row(p, outputs.get(p.stack, ())) for p in sorted(ranked.values(), key=lambda p: p.ms_per_token)]
-    done = {row["stack"]: row["measured_ms_per_token"] for row in rows if row["measured_ms_per_token"] is not None}
+    rows = [
+        _row(p, outputs.get(p.stack, ()))
+        for p in sorted(ranked.values(), key=lambda p: p.ms_per_token)
+    ]
+    done = {
+        row["stack"]: row["measured_ms_per_token"]
+        for row in rows
+        if row["measured_ms_per_token"] is not None
+    }
     best = min(done, key=lambda stack: done[stack], default=None)
     return {
         "models": [*drafts, TARGET],
@@ -90,7 +105,9 @@ def plan(
         "kind": choice.kind,
         "shortest_path": {"stack": shortest.stack, "predicted_ms_per_token": shortest.ms_per_token},
         "best_measured": best,
-        "picked_over_best_measured": done[picked] / done[best] - 1 if best is not None and picked in done else None,
+        "picked_over_best_measured": done[picked] / done[best] - 1
+        if best is not None and picked in done
+        else None,
         "measured_on": counted(len(others.prompts), "other prompt") if done else None,
         "errors": _errors(rows),
         "calibration": _calibration(stored, was_stored),
@@ -98,7 +115,9 @@ def plan(
     }
 
 
-def _drafts(engine: Engine, suite: Suite, wanted: Sequence[str] | None, sampling: Sampling) -> tuple[str, ...]:
+def _drafts(
+    engine: Engine, suite: Suite, wanted: Sequence[str] | None, sampling: Sampling
+) -> tuple[str, ...]:
     """Return the draft models, smallest first."""
     if wanted is None:
         ladder = names()
@@ -115,19 +134,33 @@ def _row(prediction: Prediction, outputs: Sequence[Output]) -> Data:
     """Return a stack as predicted and as measured: ms per token, prefill excluded, and calls per token by level."""
     ms, ends, calls, tokens = None, None, {}, sum(o.timed_tokens for o in outputs)
     if tokens:
-        block, counts = figures(outputs, outputs), sum((Counter(o.calls) for o in outputs), Counter())
-        speed, calls = block["tokens_per_second"], {name: counts[name] / tokens for name in outputs[0].calls}
-        ms, ends = 1e3 / speed, [1e3 / end for end in reversed(block["tokens_per_second_ci"] or [speed, speed])]
+        block, counts = (
+            figures(outputs, outputs),
+            sum((Counter(o.calls) for o in outputs), Counter()),
+        )
+        speed, calls = (
+            block["tokens_per_second"],
+            {name: counts[name] / tokens for name in outputs[0].calls},
+        )
+        ms, ends = (
+            1e3 / speed,
+            [1e3 / end for end in reversed(block["tokens_per_second_ci"] or [speed, speed])],
+        )
     database = str(parse(prediction.stack).bottom)
     levels = zip(prediction.names, prediction.forwards_per_token, strict=True)
-    length = {"predicted": prediction.acceptance_length, "measured": None if ms is None else 1 / calls[TARGET]}
+    length = {
+        "predicted": prediction.acceptance_length,
+        "measured": None if ms is None else 1 / calls[TARGET],
+    }
     return {
         "stack": prediction.stack,
         "predicted_ms_per_token": prediction.ms_per_token,
         "measured_ms_per_token": ms,
         "measured_ms_per_token_ci": ends,
         "error": None if ms is None else prediction.ms_per_token / ms - 1,
-        "forwards_per_token": {m: {"predicted": n, "measured": calls.get(m)} for m, n in levels if m != database},
+        "forwards_per_token": {
+            m: {"predicted": n, "measured": calls.get(m)} for m, n in levels if m != database
+        },
         "acceptance_length": length,
     }
 
@@ -139,13 +172,19 @@ def _errors(rows: Sequence[Data]) -> Data | None:
         return None
     base = done.pop(TARGET, None)
     drift = None if base is None else base["measured_ms_per_token"] / base["predicted_ms_per_token"]
-    passes = [n for row in done.values() for n in row["forwards_per_token"].values() if n["measured"]]
-    spread = lambda values: {"median": median(map(abs, values)), "worst": max(map(abs, values))} if values else None
+    passes = [
+        n for row in done.values() for n in row["forwards_per_token"].values() if n["measured"]
+    ]
+    spread = lambda values: (
+        {"median": median(map(abs, values)), "worst": max(map(abs, values))} if values else None
+    )
     errors = [row["error"] for row in done.values()]
     return {
         "drift": drift,
         "ms_per_token": spread(errors if base is None else [base["error"], *errors]),
-        "ms_per_token_without_drift": spread([(1 + error) * drift - 1 for error in errors] if drift else []),
+        "ms_per_token_without_drift": spread(
+            [(1 + error) * drift - 1 for error in errors] if drift else []
+        ),
         "forwards_per_token": spread([n["predicted"] / n["measured"] - 1 for n in passes]),
     }
 
@@ -159,7 +198,8 @@ def _calibration(stored: StoredCalibration, was_stored: bool) -> Data:
         "identity": dict(stored.identity),
         "texts": dict(stored.texts),
         "acceptance": [
-            {"draft": d, "verifier": v, "rate": rate(e), "rounds": rounds[f"{d} > {v}"]} for (d, v), e in edges
+            {"draft": d, "verifier": v, "rate": rate(e), "rounds": rounds[f"{d} > {v}"]}
+            for (d, v), e in edges
         ],
         **stored.calibration.to_dict(),
     }
@@ -171,7 +211,11 @@ def text_parts(data: Mapping[str, Any]) -> list[str | Table]:
     sure = on is not None and int(on.split(" ")[0]) >= LEAST
 
     def pair(of: Mapping[str, Any], form: str, name: str = "") -> str:
-        return " / ".join(form.format(of[k + name]) for k in ("predicted", "measured") if of.get(k + name) is not None)
+        return " / ".join(
+            form.format(of[k + name])
+            for k in ("predicted", "measured")
+            if of.get(k + name) is not None
+        )
 
     table: list[list[Any]] = [["stack", "ms/token", "error", "acceptance length"]]
     table[0] += [f"{name} forwards/token" for name in models]
@@ -185,4 +229,9 @@ def text_parts(data: Mapping[str, Any]) -> list[str | Table]:
             table.append([row["stack"], ms, "" if error is None else error, length, *passes])
     note = f"predicted / measured on {on}" if on else "predicted"
     stacks = Table("Stacks", table, note, forms={"error": ("{:+.1%}", 1.0)})
-    return [*lines("calibration.jinja", about=data["calibration"]), stacks, "", *lines("plan.jinja", data=data)]
+    return [
+        *lines("calibration.jinja", about=data["calibration"]),
+        stacks,
+        "",
+        *lines("plan.jinja", data=data),
+    ]

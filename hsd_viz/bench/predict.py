@@ -83,7 +83,12 @@ class HardwarePlan:
 
     def answers(self) -> list[str]:
         """Return where draft models pay as lines: single ones, and two over one."""
-        return lines("predict.jinja", plan=self, most=max(row.batch for row in self.rows), largest=BATCHES[-1])
+        return lines(
+            "predict.jinja",
+            plan=self,
+            most=max(row.batch for row in self.rows),
+            largest=BATCHES[-1],
+        )
 
 
 def predict(
@@ -124,11 +129,17 @@ def predict(
     check_range("the temperature", temperature, 0.0, 2.0)
     formats = {"weights": weights, "cache": cache}
     if calibrate is not None:
-        machine = hardware.fitted(machine, shapes[0], *calibrate, batch=batch[0], context=context[0], **formats)
-    order = tuple(shape.name for shape in (*sorted(shapes[1:], key=lambda shape: shape.touched(1)), shapes[0]))
+        machine = hardware.fitted(
+            machine, shapes[0], *calibrate, batch=batch[0], context=context[0], **formats
+        )
+    order = tuple(
+        shape.name for shape in (*sorted(shapes[1:], key=lambda shape: shape.touched(1)), shapes[0])
+    )
     by_name = {shape.name: shape for shape in shapes}
     edges, assumptions = _acceptance(by_name, order, acceptance, temperature)
-    return _Setting(machine, by_name, order, edges, databases, formats).plan(batch, context, assumptions)
+    return _Setting(machine, by_name, order, edges, databases, formats).plan(
+        batch, context, assumptions
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,33 +155,58 @@ class _Setting:
 
     def calibration(self, b: int, c: int, shift: float = 0.0) -> Calibration:
         """Return the inputs of the law at a batch and a context, acceptances moved by ``shift`` uncertainties."""
-        costs = {name: self.machine.cost(s, batch=b, context=c, **self.formats) for name, s in self.models.items()}
+        costs = {
+            name: self.machine.cost(s, batch=b, context=c, **self.formats)
+            for name, s in self.models.items()
+        }
         moved = {pair: edge.shifted(shift * band) for pair, (edge, band) in self.edges.items()}
         if not self.databases:
             return Calibration(self.order, costs, moved)
         stops = Edge(tail=DATABASE_ACCEPTANCE + shift * ASSUMED_BAND).stops(LENGTH)
         tier = Tier(((0, 0, 1 - HIT), *((LENGTH, k, HIT * p) for k, p in enumerate(stops))))
-        tiers, lookups = {(DATABASE, name): tier for name in self.order}, {DATABASE: LookupCost(LOOKUP_MS * b)}
+        tiers, lookups = (
+            {(DATABASE, name): tier for name in self.order},
+            {DATABASE: LookupCost(LOOKUP_MS * b)},
+        )
         return Calibration(self.order, costs, moved, tiers, lookups)
 
     def row(self, at: Prediction, plain: Prediction, laws: Sequence[Law], b: int, c: int) -> Row:
         held = tuple(self.models[name] for name in at.names if name in self.models)
         fits = self.machine.memory_share(held, batch=b, context=c, **self.formats) <= 1
-        ratio, rate, error = plain.ms_per_token / at.ms_per_token, b * 1e3 / at.ms_per_token, 1 + STEP_ERROR
-        low, high = sorted(law.predict(plain.stack).ms_per_token / law.predict(at.stack).ms_per_token for law in laws)
-        rates, ms = (rate * low / ratio / error, rate * high / ratio * error), at.ms_per_token * at.acceptance_length
+        ratio, rate, error = (
+            plain.ms_per_token / at.ms_per_token,
+            b * 1e3 / at.ms_per_token,
+            1 + STEP_ERROR,
+        )
+        low, high = sorted(
+            law.predict(plain.stack).ms_per_token / law.predict(at.stack).ms_per_token
+            for law in laws
+        )
+        rates, ms = (
+            (rate * low / ratio / error, rate * high / ratio * error),
+            at.ms_per_token * at.acceptance_length,
+        )
         return Row(at.stack, b, c, ms, rate, rates, ratio, (low, high), at.acceptance_length, fits)
 
     def single_draft(self, choice: Choice, b: int, c: int) -> dict[str, Any]:
         """Return the fastest stack of at most one draft model, as serving engines run them; lookahead 0: no draft."""
-        pick = min((choice.plain, choice.best_single_draft or choice.plain), key=lambda p: p.ms_per_token)
+        pick = min(
+            (choice.plain, choice.best_single_draft or choice.plain), key=lambda p: p.ms_per_token
+        )
         tokens = next((draft.lookahead for draft in parse(pick.stack).drafts), 0)
         cell = {"batch": b, "context": c, "stack": pick.stack, "lookahead": tokens}
         # A profile has as many positions as the present setting has draft tokens.
-        profiles = [len(edge.survival) for edge, _ in self.edges.values()] if len(self.order) == 2 else []
+        profiles = (
+            [len(edge.survival) for edge, _ in self.edges.values()] if len(self.order) == 2 else []
+        )
         for present in filter(lambda tokens: 0 < tokens < 64, profiles):
-            now = Law(self.calibration(b, c)).predict(f"{self.order[0]}:{present} > {self.order[1]}")
-            cell |= {"present": present, "loses": max(0.0, 1 - pick.ms_per_token / now.ms_per_token)}
+            now = Law(self.calibration(b, c)).predict(
+                f"{self.order[0]}:{present} > {self.order[1]}"
+            )
+            cell |= {
+                "present": present,
+                "loses": max(0.0, 1 - pick.ms_per_token / now.ms_per_token),
+            }
         return cell
 
     def pays(self, name: str, b: int, c: int) -> bool:
@@ -178,10 +214,15 @@ class _Setting:
         known, target = self.calibration(b, c).restricted([name], []), self.order[-1]
         return (name, target) in self.edges and select(known).picked.stack != target
 
-    def plan(self, batch: Sequence[int], context: Sequence[int], assumptions: Sequence[Assumption]) -> HardwarePlan:
+    def plan(
+        self, batch: Sequence[int], context: Sequence[int], assumptions: Sequence[Assumption]
+    ) -> HardwarePlan:
         rows, best, gains, lookaheads = [], [], [], []
         for b, c in product(batch, context):
-            choice, laws = select(self.calibration(b, c)), [Law(self.calibration(b, c, shift)) for shift in (-1.0, 1.0)]
+            choice, laws = (
+                select(self.calibration(b, c)),
+                [Law(self.calibration(b, c, shift)) for shift in (-1.0, 1.0)],
+            )
             here = [self.row(p, choice.plain, laws, b, c) for p in choice.ranked]
             rows += here
             best.append(next((one for one in here if one.fits), here[0]))
@@ -195,18 +236,26 @@ class _Setting:
             models=tuple(self.models),
             rows=tuple(rows),
             best=tuple(best),
-            break_even_batch={m: first((b, not self.pays(m, b, context[0])) for b in BATCHES) for m in drafts},
-            break_even_context={m: first((c, self.pays(m, max(batch), c)) for c in CONTEXTS) for m in drafts},
+            break_even_batch={
+                m: first((b, not self.pays(m, b, context[0])) for b in BATCHES) for m in drafts
+            },
+            break_even_context={
+                m: first((c, self.pays(m, max(batch), c)) for c in CONTEXTS) for m in drafts
+            },
             second_draft_gain=tuple(gains),
             lookaheads=tuple(lookaheads),
-            settings=settings(next((str(c["stack"]) for c in lookaheads if c["lookahead"]), target), lookaheads),
+            settings=settings(
+                next((str(c["stack"]) for c in lookaheads if c["lookahead"]), target), lookaheads
+            ),
             assumptions=(*_assumptions(self.machine, self.databases, max(batch)), *assumptions),
         )
 
 
 def settings(stack: str, lookaheads: Sequence[Mapping[str, Any]] = ()) -> dict[str, str]:
     """Return the settings of serving engines for a stack with one draft model, by batch size with ``lookaheads``."""
-    by_batch = [(c["batch"], c["lookahead"]) for c in lookaheads if c["context"] == lookaheads[0]["context"]]
+    by_batch = [
+        (c["batch"], c["lookahead"]) for c in lookaheads if c["context"] == lookaheads[0]["context"]
+    ]
     if not (drafts := parse(stack).drafts):
         return engine_settings("plain", 0)
     name, tokens = drafts[-1].name, drafts[-1].lookahead
@@ -216,26 +265,41 @@ def settings(stack: str, lookaheads: Sequence[Mapping[str, Any]] = ()) -> dict[s
 
 def _shapes(models: Sequence[str]) -> tuple[Shape, ...]:
     if not models:
-        raise ValueError("no models: name the target first, then its draft models, as in llama-70b,llama-8b,llama-1b")
+        raise ValueError(
+            "no models: name the target first, then its draft models, as in llama-70b,llama-8b,llama-1b"
+        )
     target = hardware.shape_of(models[0])
-    drafts = [target.head(name) if name in HEADS else hardware.shape_of(name) for name in models[1:]]
+    drafts = [
+        target.head(name) if name in HEADS else hardware.shape_of(name) for name in models[1:]
+    ]
     names = [shape.name for shape in (target, *drafts)]
     if len(set(names)) < len(names):
         raise ValueError(f"a model is named twice in {', '.join(names)}")
     for draft in drafts:
         if draft.touched(1) >= target.touched(1):
-            raise ValueError(f"{draft.name} is not smaller than the target {target.name}: name the target first")
+            raise ValueError(
+                f"{draft.name} is not smaller than the target {target.name}: name the target first"
+            )
     return (target, *drafts)
 
 
-def check_setting(target: Shape, tp: int, weights: str, cache: str = "bf16", context: Sequence[int] = (1,)) -> None:
+def check_setting(
+    target: Shape, tp: int, weights: str, cache: str = "bf16", context: Sequence[int] = (1,)
+) -> None:
     """Raise ``ValueError`` for a setting that no machine has."""
     check_range("the number of GPUs", tp, 1, 64)
     if target.heads % tp:
-        raise ValueError(f"{tp} GPUs do not divide the {target.heads} attention heads of {target.name}")
-    for value, known, what in ((weights, hardware.WEIGHTS, "weights"), (cache, hardware.CACHES, "KV cache")):
+        raise ValueError(
+            f"{tp} GPUs do not divide the {target.heads} attention heads of {target.name}"
+        )
+    for value, known, what in (
+        (weights, hardware.WEIGHTS, "weights"),
+        (cache, hardware.CACHES, "KV cache"),
+    ):
         if value not in known:
-            raise ValueError(f"the format '{value}' of the {what} is unknown: use {', '.join(known)}")
+            raise ValueError(
+                f"the format '{value}' of the {what} is unknown: use {', '.join(known)}"
+            )
     for tokens in context:
         check_range("the context", tokens, 1, 10_000_000)
 
@@ -248,7 +312,9 @@ def _acceptance(
     pairs = {f"{d} > {v}": (d, v) for d, v in possible if d not in HEADS or v == order[-1]}
     given = given if isinstance(given, Mapping) else dict.fromkeys(pairs, given)
     for key in given.keys() - pairs:
-        raise ValueError(f"'{key}' is not a pair of these models: use {', '.join(pairs) or 'a draft model'}")
+        raise ValueError(
+            f"'{key}' is not a pair of these models: use {', '.join(pairs) or 'a draft model'}"
+        )
     edges, assumptions = {}, []
     for key, (draft, verifier) in pairs.items():
         value, band, kind = given.get(key), GIVEN_BAND, "measured"
@@ -256,13 +322,21 @@ def _acceptance(
         if value is None:
             larger = log2(shapes[verifier].touched(1) / shapes[draft].touched(1))
             models = min(0.95, max(0.2, 0.9 - 0.035 * larger)) - 0.05 * temperature
-            value, band, kind = 0.7 - 0.1 * temperature if draft in HEADS else models, ASSUMED_BAND, "assumed"
+            value, band, kind = (
+                0.7 - 0.1 * temperature if draft in HEADS else models,
+                ASSUMED_BAND,
+                "assumed",
+            )
             source = f"± {ASSUMED_BAND:g}; measure your own pair: --acceptance '{key}=…'"
         elif not isinstance(value, Edge) and not 0 <= value < 1:
-            raise ValueError(f"the acceptance {value:g} of '{key}' is not usable: use a number from 0 to below 1")
+            raise ValueError(
+                f"the acceptance {value:g} of '{key}' is not usable: use a number from 0 to below 1"
+            )
         edge = value if isinstance(value, Edge) else Edge(tail=float(value))
         edges[draft, verifier] = edge, band
-        assumptions.append(Assumption(f"acceptance {key}", round(edge.curve(1)[1], 4), kind, source))
+        assumptions.append(
+            Assumption(f"acceptance {key}", round(edge.curve(1)[1], 4), kind, source)
+        )
     return edges, assumptions
 
 
@@ -276,12 +350,24 @@ def _assumptions(machine: Machine, databases: bool, batch: int) -> list[Assumpti
     waits = "sequences of a batch do not wait for each other within a round; hierarchies lose some of this"
     return [
         Assumption(gpu.name, sheet, "published", "data sheet"),
-        Assumption("share of the bandwidth", round(used.bandwidth["bf16"], 3), used.kind, used.source),
+        Assumption(
+            "share of the bandwidth", round(used.bandwidth["bf16"], 3), used.kind, used.source
+        ),
         Assumption("share of the FLOP/s", round(used.compute, 3), *compute),
         Assumption("fixed time", fixed, used.kind, used.source),
-        Assumption("further time of a round", f"{used.round_us:.0f} µs", "published", hardware.ROUND_SOURCE),
-        *([Assumption("database", drafts, "assumed", "replay your own traffic: hsd-viz replay")] if databases else []),
-        *([Assumption("batch", waits, "assumed", "the latency law is one of single sequences")] if batch > 1 else []),
+        Assumption(
+            "further time of a round", f"{used.round_us:.0f} µs", "published", hardware.ROUND_SOURCE
+        ),
+        *(
+            [Assumption("database", drafts, "assumed", "replay your own traffic: hsd-viz replay")]
+            if databases
+            else []
+        ),
+        *(
+            [Assumption("batch", waits, "assumed", "the latency law is one of single sequences")]
+            if batch > 1
+            else []
+        ),
     ]
 
 
@@ -298,25 +384,44 @@ def _second_draft(choice: Choice) -> dict[str, Any] | None:
 def report_parts(plan: HardwarePlan) -> list[str | Table]:
     """Return the plan as lines and tables for a terminal."""
     cards = f"{plan.tp} × {plan.gpu}" if plan.tp > 1 else plan.gpu
-    parts: list[str | Table] = [f"{plan.models[0]} on {cards}, drafts: {', '.join(plan.models[1:]) or 'none'}"]
+    parts: list[str | Table] = [
+        f"{plan.models[0]} on {cards}, drafts: {', '.join(plan.models[1:]) or 'none'}"
+    ]
     if not any(row.fits for row in plan.rows):
-        parts.append(f"the models do not fit into the memory of {cards}: more GPUs (--tp) or smaller --weights do")
+        parts.append(
+            f"the models do not fit into the memory of {cards}: more GPUs (--tp) or smaller --weights do"
+        )
     other = ("speed-up", "tokens per round", "ms per round")
     forms = {"tokens/s": ("{:,.0f}", 1.0), **dict.fromkeys(other, ("{:.2f}", 1.0))}
     for best in plan.best:
         here = [r for r in plan.rows if (r.batch, r.context) == (best.batch, best.context)]
         table = [["stack", *forms, "memory"]]
         for r in [*here[:SHOWN], *(r for r in here[SHOWN:] if r.stack == plan.models[0])]:
-            speeds = (r.tokens_per_second, *r.tokens_per_second_ci), (r.speedup_over_plain, *r.speedup_over_plain_ci)
+            speeds = (
+                (r.tokens_per_second, *r.tokens_per_second_ci),
+                (r.speedup_over_plain, *r.speedup_over_plain_ci),
+            )
             fits = "fits" if r.fits else "does not fit"
-            table.append([r.stack, *(Estimate(*one) for one in speeds), r.acceptance_length, r.ms_per_step, fits])
+            table.append(
+                [
+                    r.stack,
+                    *(Estimate(*one) for one in speeds),
+                    r.acceptance_length,
+                    r.ms_per_step,
+                    fits,
+                ]
+            )
         parts.append(Table(f"batch {best.batch}, context {best.context:,}", table, forms=forms))
     first, singles = plan.lookaheads[0], {}
     for cell in plan.lookaheads:
         best_draft = cell["stack"].rpartition(" > ")[0] or "off"
         lost = f" ({cell['present']} loses {cell['loses']:.0%})" if "present" in cell else ""
         singles.setdefault(cell["batch"], [cell["batch"]]).append(best_draft + lost)
-    contexts = [f"context {cell['context']:,}" for cell in plan.lookaheads if cell["batch"] == first["batch"]]
+    contexts = [
+        f"context {cell['context']:,}"
+        for cell in plan.lookaheads
+        if cell["batch"] == first["batch"]
+    ]
     drafts = Table("best single draft", [["batch", *contexts], *singles.values()])
     title = f"settings of serving engines at batch {first['batch']}, context {first['context']:,}:"
     flags = [f"  {engine}: {text}" for engine, text in plan.settings.items()]

@@ -48,7 +48,11 @@ def can_replay(drafter: Drafter) -> bool:
 
 
 def replay(
-    drafter: Drafter, text: Text, budget: int, eos: frozenset[int] = frozenset(), limit: int | None = None
+    drafter: Drafter,
+    text: Text,
+    budget: int,
+    eos: frozenset[int] = frozenset(),
+    limit: int | None = None,
 ) -> Replayed:
     """Draft as a decode that wrote ``text`` would have; ``limit``: its max new tokens (default: all written)."""
     if not can_replay(drafter):
@@ -59,8 +63,12 @@ def replay(
     written = list(text.prompt)
     drafter.start(text.prompt)
     while at < len(output):
-        tree = drafter.draft(written, budget).within(last - at - 1) if last - at > 1 else DraftTree()
-        nodes = {place: node for node, place in enumerate(zip(tree.parents, tree.tokens, strict=True))}
+        tree = (
+            drafter.draft(written, budget).within(last - at - 1) if last - at > 1 else DraftTree()
+        )
+        nodes = {
+            place: node for node, place in enumerate(zip(tree.parents, tree.tokens, strict=True))
+        }
         path: list[int] = []
         for token in output[at : at + len(tree)]:
             if (node := nodes.get((path[-1] if path else -1, token))) is None:
@@ -77,7 +85,12 @@ def replay(
         done.shapes[len(new), len(tree), max(tree.depths(), default=0), len(path)] += 1
         done.rounds += 1
         done.drafted += len(tree)
-        about = [(source, length or 0) for source, length in zip(tree.sources, tree.key_lengths, strict=True)]
-        done.examined.update(about[node] for node, parent in enumerate(tree.parents) if parent in (-1, *path))
+        about = [
+            (source, length or 0)
+            for source, length in zip(tree.sources, tree.key_lengths, strict=True)
+        ]
+        done.examined.update(
+            about[node] for node, parent in enumerate(tree.parents) if parent in (-1, *path)
+        )
         done.accepted.update(about[node] for node in path)
     return done

@@ -43,7 +43,12 @@ KINDS = {
 #: Speeds are tokens per second, times seconds, shares 0-1. The tokens of a round appear together: for the time between
 #: tokens, they share the time of the round evenly. Old reports do not have the last three.
 FIGURES = (
-    *("tokens_per_second", "tokens_per_second_with_prefill", "mean_acceptance_length", "draft_seconds_per_round"),
+    *(
+        "tokens_per_second",
+        "tokens_per_second_with_prefill",
+        "mean_acceptance_length",
+        "draft_seconds_per_round",
+    ),
     *("draft_seconds_p99", "speedup_over_plain", "acceptance_rate", "repetition_share"),
     *("first_token_seconds", "inter_token_seconds_median", "inter_token_seconds_p99"),
 )
@@ -134,10 +139,15 @@ class Report:
     stacks: tuple[dict[str, Any], ...]
 
     def __post_init__(self) -> None:
-        figures = [(outputs, one.value, *(one.ends or ())) for _, _, _, _, outputs, _, _, one in self.rows()]
+        figures = [
+            (outputs, one.value, *(one.ends or ()))
+            for _, _, _, _, outputs, _, _, one in self.rows()
+        ]
         profiles = [stack["profile"] for stack in self.stacks if stack.get("profile")]
         parts = [part.values() for profile in profiles for part in profile["parts"].values()]
-        if not all(x is None or isinstance(x, int | float) for xs in (*figures, *parts) for x in xs):
+        if not all(
+            x is None or isinstance(x, int | float) for xs in (*figures, *parts) for x in xs
+        ):
             raise TypeError("a figure is not a number")
 
     def rows(self) -> Iterator[tuple[str, str, str, bool, int, bool, str, Estimate]]:
@@ -172,34 +182,58 @@ class Report:
         import pandas as pd
 
         rows = [(*about, one.value, *(one.interval or (None, None))) for *about, one in self.rows()]
-        names = ["stack", "kind", "category", "looping", "outputs", "possible", "metric", "value", "low", "high"]
-        return pd.DataFrame(rows, columns=names).astype({"value": float, "low": float, "high": float})
+        names = [
+            "stack",
+            "kind",
+            "category",
+            "looping",
+            "outputs",
+            "possible",
+            "metric",
+            "value",
+            "low",
+            "high",
+        ]
+        return pd.DataFrame(rows, columns=names).astype(
+            {"value": float, "low": float, "high": float}
+        )
 
 
 def read_report(content: str | bytes, name: str) -> Report:
     """Read a report from JSON. Raises: ValueError: if the file ``name`` does not hold a report."""
     try:
-        return msgspec.convert(json.loads(content if isinstance(content, str) else content.decode()), Report)
+        return msgspec.convert(
+            json.loads(content if isinstance(content, str) else content.decode()), Report
+        )
     except (ValueError, RecursionError):
         raise ValueError(f"{name} is not a report of hsd-viz bench --json") from None
 
 
 def build_report(
-    measurement: Measurement, machine: Mapping[str, Any], engine: Mapping[str, Any], command: str | None = None
+    measurement: Measurement,
+    machine: Mapping[str, Any],
+    engine: Mapping[str, Any],
+    command: str | None = None,
 ) -> Report:
     """Return the report of a measurement by a command; ``engine`` has fields of :class:`ReportSettings`."""
     settings, suite, plain = measurement.settings, measurement.suite, measurement.outputs[PLAIN]
     low = {k for k, o in enumerate(plain) if repetition_share(o.token_ids) < LOW_REPETITION}
     used = [p.category for p in measurement.prompts]
-    groups = {c: [k for k, own in enumerate(used) if own == c] for c in suite.categories if c in used}
-    shared = {name: getattr(settings, name) for name in ("max_new_tokens", "repeats", "state", "budget")}
+    groups = {
+        c: [k for k, own in enumerate(used) if own == c] for c in suite.categories if c in used
+    }
+    shared = {
+        name: getattr(settings, name) for name in ("max_new_tokens", "repeats", "state", "budget")
+    }
     if measurement.template is not None:
         shared |= {"template": measurement.template, "left_out": measurement.left_out}
 
     def row(name: str, outputs: Sequence[Output]) -> dict[str, Any]:
         def block(chosen: Sequence[int]) -> dict[str, Any]:
             few = [k for k in chosen if k in low]
-            whole, part = (figures([outputs[k] for k in ks], [plain[k] for k in ks]) for ks in (chosen, few))
+            whole, part = (
+                figures([outputs[k] for k in ks], [plain[k] for k in ks]) for ks in (chosen, few)
+            )
             return whole | {"low_repetition": part if few else None}
 
         same = [o.token_ids == p.token_ids for o, p in zip(outputs, plain, strict=True)]
@@ -208,7 +242,9 @@ def build_report(
             "stack": name,
             **block(range(len(plain))),
             "by_category": {c: block(ks) for c, ks in groups.items()},
-            "token_identical_to_plain": [sum(same), len(same)] if settings.sampling.greedy else None,
+            "token_identical_to_plain": [sum(same), len(same)]
+            if settings.sampling.greedy
+            else None,
             "state": measurement.states.get(name),
             "runtime": next((o.runtime for o in outputs), None),
             "profile": _profile(parts) if parts else None,
@@ -216,8 +252,12 @@ def build_report(
 
     return Report(
         machine=MachineFacts(**machine),
-        suite=SuiteInfo(name=suite.name, prompts=len(used), categories={c: suite.categories[c] for c in groups}),
-        settings=ReportSettings(**shared, **asdict(settings.sampling), **engine, bootstrap_resamples=RESAMPLES),
+        suite=SuiteInfo(
+            name=suite.name, prompts=len(used), categories={c: suite.categories[c] for c in groups}
+        ),
+        settings=ReportSettings(
+            **shared, **asdict(settings.sampling), **engine, bootstrap_resamples=RESAMPLES
+        ),
         command=command,
         complete=measurement.complete,
         stacks=tuple(row(name, outputs) for name, outputs in measurement.outputs.items()),
@@ -226,11 +266,19 @@ def build_report(
 
 def _profile(rounds: Sequence[Mapping[str, int]]) -> dict[str, Any]:
     """Return the median microseconds of each part of a target round, forward passes first, and its share of all."""
-    names = sorted({part for r in rounds for part in r}, key=lambda part: (not part.startswith(FORWARD), part))
+    names = sorted(
+        {part for r in rounds for part in r}, key=lambda part: (not part.startswith(FORWARD), part)
+    )
     spent = {part: [r.get(part, 0) / 1e3 for r in rounds] for part in names}
     total = sum(map(sum, spent.values()))
-    parts = {part: {"median_us": median(us), "share": sum(us) / total} for part, us in spent.items()}
-    return {"rounds": len(rounds), "round_us": median(sum(r.values()) / 1e3 for r in rounds), "parts": parts}
+    parts = {
+        part: {"median_us": median(us), "share": sum(us) / total} for part, us in spent.items()
+    }
+    return {
+        "rounds": len(rounds),
+        "round_us": median(sum(r.values()) / 1e3 for r in rounds),
+        "parts": parts,
+    }
 
 
 def figures(outputs: Sequence[Output], plain: Sequence[Output], seed: int = 0) -> dict[str, Any]:
@@ -240,8 +288,15 @@ def figures(outputs: Sequence[Output], plain: Sequence[Output], seed: int = 0) -
     n, weights = len(outputs), resample(len(outputs), seed)
     total = lambda values: weights @ np.fromiter(values, float, n)
     sums = lambda name, of=outputs: total(getattr(output, name) for output in of)
-    tokens, timed, seconds = total(len(o.token_ids) for o in outputs), sums("timed_tokens"), sums("seconds")
-    speed, plain_speed = ratio(timed, seconds), ratio(sums("timed_tokens", plain), sums("seconds", plain))
+    tokens, timed, seconds = (
+        total(len(o.token_ids) for o in outputs),
+        sums("timed_tokens"),
+        sums("seconds"),
+    )
+    speed, plain_speed = (
+        ratio(timed, seconds),
+        ratio(sums("timed_tokens", plain), sums("seconds", plain)),
+    )
     repeated = total(repetition_share(o.token_ids) * len(o.token_ids) for o in outputs)
     samples = {
         "tokens_per_second": speed,
@@ -254,8 +309,12 @@ def figures(outputs: Sequence[Output], plain: Sequence[Output], seed: int = 0) -
     # Figures that every output must report.
     if all(o.draft_seconds is not None for o in outputs):
         drafting = [o.draft_seconds for o in outputs]
-        samples["draft_seconds_per_round"] = ratio(total(map(sum, drafting)), total(map(len, drafting)))
-        samples["draft_seconds_p99"] = _percentile([[(s, 1) for s in rounds] for rounds in drafting], weights, 0.99)
+        samples["draft_seconds_per_round"] = ratio(
+            total(map(sum, drafting)), total(map(len, drafting))
+        )
+        samples["draft_seconds_p99"] = _percentile(
+            [[(s, 1) for s in rounds] for rounds in drafting], weights, 0.99
+        )
     if all(o.first_token_seconds is not None for o in outputs):
         samples["first_token_seconds"] = ratio(sums("first_token_seconds"), weights.sum(1))
         pace = [[(wait / count, count) for wait, count in o.waits] for o in outputs]
@@ -267,11 +326,18 @@ def figures(outputs: Sequence[Output], plain: Sequence[Output], seed: int = 0) -
     return block
 
 
-def _percentile(samples: Sequence[Sequence[tuple[float, int]]], weights: np.ndarray, share: float) -> np.ndarray:
+def _percentile(
+    samples: Sequence[Sequence[tuple[float, int]]], weights: np.ndarray, share: float
+) -> np.ndarray:
     """Return the percentile of all samples by row of ``weights`` (``[rows, prompts]``): (value, count) by prompt."""
     owned = sorted((value, count, k) for k, prompt in enumerate(samples) for value, count in prompt)
     if not owned:
         return np.full(len(weights), np.nan)
     values, counts, owner = map(np.array, zip(*owned, strict=True))
     reached = (np.cumsum(row[owner] * counts) for row in weights)
-    return np.array([values[np.searchsorted(sums, share * sums[-1])] if sums[-1] else np.nan for sums in reached])
+    return np.array(
+        [
+            values[np.searchsorted(sums, share * sums[-1])] if sums[-1] else np.nan
+            for sums in reached
+        ]
+    )

@@ -67,7 +67,9 @@ class Output:
     calls: dict[str, int] = field(default_factory=dict)
 
 
-def ask(decode: Callable[[str | list[int]], Output], prompt: Prompt, template: Template | None) -> Output:
+def ask(
+    decode: Callable[[str | list[int]], Output], prompt: Prompt, template: Template | None
+) -> Output:
     """Decode a prompt; of a question every turn, with the answers before it in its prompt."""
     if not prompt.turns or template is None:
         return decode(prompt.text)
@@ -81,14 +83,20 @@ def ask(decode: Callable[[str | list[int]], Output], prompt: Prompt, template: T
     sums: dict[str, Any] = {name: sum(getattr(o, name) for o in outputs) for name in counts}
     calls = sum((Counter(o.calls) for o in outputs), Counter())
     tokens = tuple(chain.from_iterable(o.token_ids for o in outputs))
-    return replace(outputs[0], token_ids=tokens, calls=dict(calls), **sums, **_pooled(outputs, sum, mean))
+    return replace(
+        outputs[0], token_ids=tokens, calls=dict(calls), **sums, **_pooled(outputs, sum, mean)
+    )
 
 
 def from_trace(trace: Trace) -> Output:
     """Return the measures of a decode in our own loop."""
     figures, parts = trace.metrics(), round_parts(trace)
     emitted = Counter(t.round for t in trace.token_rows)
-    ends = [(r.start_ns + r.duration_ns, emitted[r.id]) for r in trace.round_rows if r.parent is None and emitted[r.id]]
+    ends = [
+        (r.start_ns + r.duration_ns, emitted[r.id])
+        for r in trace.round_rows
+        if r.parent is None and emitted[r.id]
+    ]
     calls = dict.fromkeys((c.name for c in trace.call_rows), 0)
     for call in trace.call_rows:
         if call.kind in ("draft", "verify", "lookup"):
@@ -96,7 +104,10 @@ def from_trace(trace: Trace) -> Output:
     return Output(
         token_ids=tuple(trace.token_ids),
         timed_tokens=figures["tokens"],
-        **{name: figures[name] for name in ("seconds", "prefill_seconds", "target_forwards", "drafted", "accepted")},
+        **{
+            name: figures[name]
+            for name in ("seconds", "prefill_seconds", "target_forwards", "drafted", "accepted")
+        },
         draft_seconds=tuple(part.get(DRAFTING, 0) / 1e9 for part in parts),
         runtime=trace.meta.get("runtime"),
         parts=parts,
@@ -133,10 +144,17 @@ def median_of(outputs: Sequence[Output]) -> Output:
 
 
 def _pooled(outputs: Sequence[Output], times: Callable, first: Callable) -> dict[str, Any]:
-    sums = {name: times([getattr(o, name) for o in outputs]) for name in ("seconds", "prefill_seconds")}
+    sums = {
+        name: times([getattr(o, name) for o in outputs]) for name in ("seconds", "prefill_seconds")
+    }
     firsts = [o.first_token_seconds for o in outputs if o.first_token_seconds is not None]
-    every = {name: [getattr(o, name) for o in outputs] for name in ("draft_seconds", "waits", "parts")}
-    joint = {name: None if None in some else tuple(chain.from_iterable(some)) for name, some in every.items()}
+    every = {
+        name: [getattr(o, name) for o in outputs] for name in ("draft_seconds", "waits", "parts")
+    }
+    joint = {
+        name: None if None in some else tuple(chain.from_iterable(some))
+        for name, some in every.items()
+    }
     return sums | joint | {"first_token_seconds": first(firsts) if firsts else None}
 
 
@@ -158,7 +176,9 @@ class BenchSettings:
         check_range("max new tokens", self.max_new_tokens, 1)
         check_range("the number of repeats", self.repeats, 1, 1_000_000)
         if self.state not in STATES:
-            raise ValueError(f"the state '{self.state}' is unknown: it is {', '.join(STATES[:-1])} or {STATES[-1]}")
+            raise ValueError(
+                f"the state '{self.state}' is unknown: it is {', '.join(STATES[:-1])} or {STATES[-1]}"
+            )
         check_budget(self.budget)
 
 
@@ -187,12 +207,16 @@ def read_stacks(texts: Sequence[str]) -> dict[str, Stack | HFStack]:
         if str(stack) in stacks:
             raise ValueError(f"the stack '{stack}' is given twice")
         if isinstance(stack, Stack) and stack.target.name != PLAIN:
-            raise ValueError(f"the stack '{stack}' does not end in 'target': a bench has one target, set by --target")
+            raise ValueError(
+                f"the stack '{stack}' does not end in 'target': a bench has one target, set by --target"
+            )
         stacks[str(stack)] = stack
     return stacks if PLAIN in stacks else {PLAIN: parse_bench(PLAIN), **stacks}
 
 
-def rows_of(stacks: dict[str, Stack | HFStack], states: str) -> dict[str, tuple[Stack | HFStack, str | None]]:
+def rows_of(
+    stacks: dict[str, Stack | HFStack], states: str
+) -> dict[str, tuple[Stack | HFStack, str | None]]:
     """Return (stack, state) of each row by name: what learns from run to run is ``cold``, ``warm`` or both."""
     rows: dict[str, tuple[Stack | HFStack, str | None]] = {}
     for name, stack in stacks.items():
@@ -220,21 +244,29 @@ def run_bench(
     """
     settings = settings or BenchSettings()
     rows, complete = rows_of(read_stacks(stacks), settings.state), False
-    writer = choose_template(engine.tokenizer, engine.target, template) if any(p.turns for p in suite.prompts) else None
+    writer = (
+        choose_template(engine.tokenizer, engine.target, template)
+        if any(p.turns for p in suite.prompts)
+        else None
+    )
     decoders = {name: _decoder(engine, stack, settings) for name, (stack, _) in rows.items()}
     total = settings.repeats * len(suite.prompts) * len(rows)
     memories: defaultdict[tuple[str, int], Memory] = defaultdict(Memory)
     runs: defaultdict[tuple[str, str], list[Output]] = defaultdict(list)
     left_out: dict[str, str] = {}
 
-    def decode(name: str, prompt: Prompt, tokens: int, memory: Memory | None = None) -> Output | None:
+    def decode(
+        name: str, prompt: Prompt, tokens: int, memory: Memory | None = None
+    ) -> Output | None:
         """Decode a prompt; ``None`` if it is a question that does not fit the context, which is then left out."""
         try:
             return ask(lambda text: decoders[name](text, tokens, memory), prompt, writer)
         except ValueError as error:
             if not (prompt.turns and isinstance(error, PromptTooLong)):
                 # Models load in the first decode: errors about them do not concern the prompt.
-                raise ValueError(f"prompt {prompt.id}: {error}") if "prompt" in str(error) else error from None
+                raise (
+                    ValueError(f"prompt {prompt.id}: {error}") if "prompt" in str(error) else error
+                ) from None
             left_out[prompt.id] = str(error)
             return None
 
@@ -244,13 +276,18 @@ def run_bench(
             wait()
             for name in rows:
                 progress(0, total, f"{name}  warming up")
-                any(decode(name, prompt, min(WARM_UP_TOKENS, settings.max_new_tokens)) for prompt in suite.prompts)
+                any(
+                    decode(name, prompt, min(WARM_UP_TOKENS, settings.max_new_tokens))
+                    for prompt in suite.prompts
+                )
             # The warm-up may have started a compilation, and has loaded models whose widths are compiled now.
             wait()
             # Garbage collection of everything allocated so far would pause one stack for the time of a hundred rounds.
             gc.collect()
             gc.freeze()
-            for done, (repeat, prompt, name) in enumerate(product(range(settings.repeats), suite.prompts, rows)):
+            for done, (repeat, prompt, name) in enumerate(
+                product(range(settings.repeats), suite.prompts, rows)
+            ):
                 if prompt.id not in left_out:
                     progress(done, total, f"{name}  {prompt.id}")
                     memory = memories[name, repeat] if rows[name][1] == "warm" else None
@@ -259,13 +296,17 @@ def run_bench(
             complete = True
     finally:
         gc.unfreeze()
-    prompts = tuple(p for p in suite.prompts if p.id not in left_out and all(runs[name, p.id] for name in rows))
+    prompts = tuple(
+        p for p in suite.prompts if p.id not in left_out and all(runs[name, p.id] for name in rows)
+    )
     outputs = {name: tuple(median_of(runs[name, p.id]) for p in prompts) for name in rows}
     named, states = writer and writer.name, {name: state for name, (_, state) in rows.items()}
     return Measurement(suite, settings, prompts, outputs, complete, named, left_out, states)
 
 
-def _decoder(engine: Engine, stack: Stack | HFStack, settings: BenchSettings) -> Callable[..., Output]:
+def _decoder(
+    engine: Engine, stack: Stack | HFStack, settings: BenchSettings
+) -> Callable[..., Output]:
     """Return what decodes a prompt to a number of tokens, with a memory or ``None``."""
     if isinstance(stack, HFStack):
         from hsd_viz.bench.hf import HFDecoder
@@ -274,13 +315,17 @@ def _decoder(engine: Engine, stack: Stack | HFStack, settings: BenchSettings) ->
         if not isinstance(engine, LocalEngine):
             raise ValueError(f"'{stack}' needs an engine of this process: use load_engine()")
         generate = HFDecoder(engine, stack)
-    options = asdict(settings.sampling) | ({} if settings.budget is None else {"budget": settings.budget})
+    options = asdict(settings.sampling) | (
+        {} if settings.budget is None else {"budget": settings.budget}
+    )
 
     def decode(prompt: str | list[int], tokens: int, memory: Memory | None) -> Output:
         if isinstance(stack, HFStack):
             fields, arrivals = generate(prompt, tokens, settings.sampling)
             return Output(**fields, **arrival_times(arrivals))
         given = options if memory is None else options | {"memory": memory}
-        return from_trace(engine.run(prompt, str(stack), max_new_tokens=tokens, record=False, **given))
+        return from_trace(
+            engine.run(prompt, str(stack), max_new_tokens=tokens, record=False, **given)
+        )
 
     return decode

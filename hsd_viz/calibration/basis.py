@@ -67,7 +67,9 @@ class Basis:
 
 def own_plan(temperature: float) -> Any:
     """Return the project's own plan of the shipped models, of the nearest of the temperatures 0, 0.7 and 1."""
-    part = min((abs(temperature - of), name) for of, name in ((0.0, "greedy"), (0.7, "t07"), (1.0, "t1")))[1]
+    part = min(
+        (abs(temperature - of), name) for of, name in ((0.0, "greedy"), (0.7, "t07"), (1.0, "t1"))
+    )[1]
     return read_json(data_folder("bench/measured", "docs/bench") / f"plan-{part}-cpu.json")
 
 
@@ -81,7 +83,9 @@ def temperature_words(temperature: float) -> str:
     return f"temperature {temperature:g}" if temperature else "greedy"
 
 
-def basis_of(given: Basis | Calibration | Mapping[str, Any] | str | Path, source: str = "") -> Basis:
+def basis_of(
+    given: Basis | Calibration | Mapping[str, Any] | str | Path, source: str = ""
+) -> Basis:
     """Return the basis of a calibration, or of what ``hsd-viz plan`` wrote: its report, its stored calibration, or the
     path of one of them. ``source`` is the provenance, else what was given says it. Raises: ValueError: for anything
     else.
@@ -93,12 +97,16 @@ def basis_of(given: Basis | Calibration | Mapping[str, Any] | str | Path, source
     if isinstance(given, str | Path):
         given = read_json(given)
     if not isinstance(given, Mapping):
-        raise ValueError(f"expected a calibration, a plan or the path of its file, not {type(given).__name__}")
+        raise ValueError(
+            f"expected a calibration, a plan or the path of its file, not {type(given).__name__}"
+        )
     data = given.get("calibration")
     if not isinstance(data, Mapping) or not {"models", "edges"} <= set(data):
         raise ValueError("this is not a plan with its calibration: use a file of 'hsd-viz plan'")
     who = given.get("identity") or data.get("identity") or given.get("machine") or {}
-    temperature = (who.get("sampling") or {}).get("temperature") if isinstance(who, Mapping) else None
+    temperature = (
+        (who.get("sampling") or {}).get("temperature") if isinstance(who, Mapping) else None
+    )
     created = given.get("created")
     day = None if created is None else datetime.fromtimestamp(created, UTC).date().isoformat()
     drawn = None if temperature is None else temperature_words(temperature)
@@ -121,8 +129,12 @@ def plan_measured(plan: Mapping[str, Any]) -> dict[str, Measured]:
     prompts = str(plan.get("measured_on") or "").split(" ")[0]
     few = prompts.isdecimal() and int(prompts) < LEAST
     ends = lambda row: (None if few else row.get("measured_ms_per_token_ci")) or (None, None)
-    rows = [row for row in plan.get("hierarchies", ()) if row.get("measured_ms_per_token") is not None]
-    return {str(row["stack"]): Measured(float(row["measured_ms_per_token"]), *ends(row)) for row in rows}
+    rows = [
+        row for row in plan.get("hierarchies", ()) if row.get("measured_ms_per_token") is not None
+    ]
+    return {
+        str(row["stack"]): Measured(float(row["measured_ms_per_token"]), *ends(row)) for row in rows
+    }
 
 
 def place(about: Mapping[str, Any] | str, *more: str | None) -> str:
@@ -130,7 +142,13 @@ def place(about: Mapping[str, Any] | str, *more: str | None) -> str:
     if isinstance(about, str):
         return about
     gpu = about.get("gpu")
-    name = gpu or about.get("cpu") or about.get("device_name") or about.get("device") or "an unknown machine"
+    name = (
+        gpu
+        or about.get("cpu")
+        or about.get("device_name")
+        or about.get("device")
+        or "an unknown machine"
+    )
     on_cpu = not gpu and about.get("device", "cpu") == "cpu"
     threads = counted(about["threads"], "thread") if on_cpu and about.get("threads") else None
     return ", ".join(str(p) for p in (name, about.get("dtype"), threads, *more) if p)
@@ -173,7 +191,9 @@ def level_use(trace: Trace) -> tuple[LevelUse, ...]:
     rounds = sum(r.duration_ns for r in trace.round_rows if r.parent is None)
     spent[max(names)] += trace.meta["wall_ns"] - trace.meta["prefill_ns"] - rounds
     per = lambda ns: ns * MS / tokens
-    return tuple(LevelUse(names[k], count[k] / tokens, per(spent[k]), per(called[k])) for k in sorted(names))
+    return tuple(
+        LevelUse(names[k], count[k] / tokens, per(spent[k]), per(called[k])) for k in sorted(names)
+    )
 
 
 def rate(edge: Edge, lookahead: int = USUAL) -> float:
@@ -221,16 +241,21 @@ def identity(meta: Mapping[str, Any]) -> dict[str, Any]:
     sampling.pop("seed", None)
     return {
         "target": meta["models"][-1]["model"],
-        "models": {m["model"]: [m.get("weights"), m.get("runtime"), *bridge(m)] for m in meta["models"]},
+        "models": {
+            m["model"]: [m.get("weights"), m.get("runtime"), *bridge(m)] for m in meta["models"]
+        },
         **{key: meta.get(key) for key in ("device", "device_name", "dtype", "threads")},
-        "sampling": sampling | {"rule": sampling.get("rule", "token") if sampling.get("temperature") else "token"},
+        "sampling": sampling
+        | {"rule": sampling.get("rule", "token") if sampling.get("temperature") else "token"},
         "hsd_viz": meta.get("versions", {}).get("hsd_viz"),
     }
 
 
 def save(stored: StoredCalibration) -> None:
     """Write a calibration. Raises: OSError: if its file cannot be written."""
-    named = hashlib.sha256(json.dumps([stored.identity, stored.texts], sort_keys=True).encode()).hexdigest()[:24]
+    named = hashlib.sha256(
+        json.dumps([stored.identity, stored.texts], sort_keys=True).encode()
+    ).hexdigest()[:24]
     data = {"format": FORMAT, "schema": SCHEMA, **stored.to_dict()}
     write_whole(cache_folder("calibration") / f"{named}.json", json.dumps(data) + "\n")
 
@@ -245,7 +270,9 @@ def load(path: Path) -> StoredCalibration | None:
     return None
 
 
-def newest(wanted: Mapping[str, Any], texts: Mapping[str, Any] | None = None) -> StoredCalibration | None:
+def newest(
+    wanted: Mapping[str, Any], texts: Mapping[str, Any] | None = None
+) -> StoredCalibration | None:
     """Return the newest recent calibration of ``texts`` (default: of any) that includes the engine and models of the
     identity ``wanted``; ``None`` without one. One from the future is not recent.
     """
@@ -288,7 +315,11 @@ def decide(stack: Stack, choosing: bool, meta: Mapping[str, Any]) -> Stack:
             filled = fill(Stack(stack.bottom, (*stack.drafts, Model(TARGET))), known)
             return Stack(filled.bottom, (*filled.drafts, stack.target))
     what, models = "auto" if choosing else stack, ",".join(m.name for m in stack.drafts)
-    instead = "name a stack: 'db > target'" if choosing else f"write a lookahead: {Model(stack.drafts[0].name, 4)}"
+    instead = (
+        "name a stack: 'db > target'"
+        if choosing
+        else f"write a lookahead: {Model(stack.drafts[0].name, 4)}"
+    )
     raise ValueError(
         f"'{what}' needs a calibration of this machine: run `hsd-viz plan{' --models ' * bool(models)}{models} "
         f"--temperature {temperature:g}` with the same target, device, dtype and threads, or {instead}"
@@ -301,5 +332,7 @@ def fastest(levels: Stack, calibration: Calibration) -> Stack:
     """
     databases = () if levels.bottom is None else (str(levels.bottom),)
     choice = select(calibration.restricted([m.name for m in levels.drafts], databases))
-    picked = parse((choice.picked if choice.picked.gain_over(choice.plain) >= MIN_GAIN else choice.plain).stack)
+    picked = parse(
+        (choice.picked if choice.picked.gain_over(choice.plain) >= MIN_GAIN else choice.plain).stack
+    )
     return Stack(picked.bottom, (*picked.drafts, levels.target))

@@ -49,9 +49,20 @@ class Workload:
     def stacks(self) -> tuple[str, ...]:
         """Return the stacks to decode each prompt with."""
         alone = [f"{Model(i, g)}" for i in self.drafts for g in ALONE]
-        pairs = [f"{Model(i, g)} > {Model(j, h)}" for i, j in combinations(self.drafts, 2) for g, h in PAIRS]
-        over = [f"{name} > {Model(j, h)}" for name in self.databases for j in self.drafts for h in OVER_DATABASE]
-        return TARGET, *(f"{below} > {TARGET}" for below in (*alone, *pairs, *self.databases, *over))
+        pairs = [
+            f"{Model(i, g)} > {Model(j, h)}"
+            for i, j in combinations(self.drafts, 2)
+            for g, h in PAIRS
+        ]
+        over = [
+            f"{name} > {Model(j, h)}"
+            for name in self.databases
+            for j in self.drafts
+            for h in OVER_DATABASE
+        ]
+        return TARGET, *(
+            f"{below} > {TARGET}" for below in (*alone, *pairs, *self.databases, *over)
+        )
 
     def texts(self) -> dict[str, Any]:
         """Return the description of what is decoded."""
@@ -71,7 +82,9 @@ class Workload:
         return decode(engine, self.suite.prompts[0], stack, 1, self.sampling).meta
 
 
-def calibrate(engine: Engine, work: Workload, progress: Progress = lambda *_: None) -> StoredCalibration:
+def calibrate(
+    engine: Engine, work: Workload, progress: Progress = lambda *_: None
+) -> StoredCalibration:
     """Return a calibration; ``progress`` is called before each decode. Raises: ValueError: for bad input, or if all
     texts ended at once.
     """
@@ -83,7 +96,9 @@ def calibrate(engine: Engine, work: Workload, progress: Progress = lambda *_: No
     progress(0, total, "timing forward passes")
     engine.wait_ready()
     who = identity(work.probe(engine))
-    models = {name: model for name in (*work.drafts, TARGET) if (model := engine.model(name)) is not None}
+    models = {
+        name: model for name in (*work.drafts, TARGET) if (model := engine.model(name)) is not None
+    }
     shapes = time_forwards(models) if models else {}
     traces: list[Trace] = []
     for k, prompt in enumerate(prompts):
@@ -91,13 +106,17 @@ def calibrate(engine: Engine, work: Workload, progress: Progress = lambda *_: No
             progress(len(traces), total, f"{stack}  {prompt.id}")
             traces.append(decode(engine, prompt, stack, work.max_new_tokens, at(sampling, k)))
     if not any(map(len, traces)):
-        raise ValueError("no token was decoded on the calibration prompts: every text ended at once")
+        raise ValueError(
+            "no token was decoded on the calibration prompts: every text ended at once"
+        )
     found, verified = estimate(traces, (*work.drafts, TARGET)), verifications(traces)
     costs = dict(found.costs)
     for name in shapes.keys() & costs.keys() & verified.keys():
         costs[name] = replace(costs[name], forward=fit_curve(shapes[name], verified[name]))
     rounds, looked_up = rounds_of(traces)
-    counts = {pair: len(rows) for pair, rows in rounds.items()} | {pair: n.total() for pair, n in looked_up.items()}
+    counts = {pair: len(rows) for pair, rows in rounds.items()} | {
+        pair: n.total() for pair, n in looked_up.items()
+    }
     known, behind = replace(found, costs=costs), {" > ".join(pair): n for pair, n in counts.items()}
     return StoredCalibration(who, work.texts(), created, time.time() - created, known, behind)
 
@@ -120,10 +139,14 @@ def calibrated(
     return measured, False
 
 
-def decode(engine: Engine, prompt: Prompt, stack: str | Stack, max_new_tokens: int, sampling: Sampling) -> Trace:
+def decode(
+    engine: Engine, prompt: Prompt, stack: str | Stack, max_new_tokens: int, sampling: Sampling
+) -> Trace:
     """Run one unrecorded decode and drop its draft rows, which are not needed here and are most of a trace."""
     try:
-        trace = engine.run(prompt.text, stack, max_new_tokens=max_new_tokens, record=False, **asdict(sampling))
+        trace = engine.run(
+            prompt.text, stack, max_new_tokens=max_new_tokens, record=False, **asdict(sampling)
+        )
     except PromptTooLong as error:
         raise ValueError(f"prompt {prompt.id}: {error}") from None
     for values in trace.columns["drafts"].values():

@@ -32,7 +32,9 @@ def estimate(traces: Iterable[Trace], models: Iterable[str] | None = None) -> Ca
     traces = list(traces)
     rounds, looked_up = rounds_of(traces)
     costs, lookups, after = times_of(traces)
-    shares = lambda counts: tuple((m, a, n / counts.total()) for (m, a), n in sorted(counts.items()))
+    shares = lambda counts: tuple(
+        (m, a, n / counts.total()) for (m, a), n in sorted(counts.items())
+    )
     edges = {pair: estimate_edge(rows) for pair, rows in rounds.items()}
     tiers = {pair: Tier(shares(counts)) for pair, counts in looked_up.items()}
     names = tuple(models) if models is not None else _by_size(traces)
@@ -83,7 +85,9 @@ def rounds_of(traces: Iterable[Trace]) -> tuple[dict[Pair, list[Row]], dict[Pair
     for pair, rows in rounds.items():
         rule, _ = Counter(row.rule for row in rows).most_common(1)[0]
         rounds[pair] = [row for row in rows if row.rule == rule]
-    return {pair: rows for pair, rows in rounds.items() if any(row.examined for row in rows)}, looked_up
+    return {
+        pair: rows for pair, rows in rounds.items() if any(row.examined for row in rows)
+    }, looked_up
 
 
 def estimate_edge(rows: Sequence[Row]) -> Edge:
@@ -95,7 +99,9 @@ def estimate_edge(rows: Sequence[Row]) -> Edge:
     rates = np.divide(accepted_at[:known], examined_at[:known])
     # The tail pools the last two places of the curve and all later ones.
     tail = max(0, known - 2)
-    return Edge(tuple(np.cumprod(rates).tolist()), sum(accepted_at[tail:]) / sum(examined_at[tail:]))
+    return Edge(
+        tuple(np.cumprod(rates).tolist()), sum(accepted_at[tail:]) / sum(examined_at[tail:])
+    )
 
 
 def over_databases(traces: Iterable[Trace]) -> dict[Pair, OverDatabase]:
@@ -146,7 +152,9 @@ def verifications(traces: Iterable[Trace]) -> dict[str, dict[int, list[float]]]:
     return found
 
 
-def times_of(traces: Sequence[Trace]) -> tuple[dict[str, LevelCost], dict[str, LookupCost], dict[Pair, float]]:
+def times_of(
+    traces: Sequence[Trace],
+) -> tuple[dict[str, LevelCost], dict[str, LookupCost], dict[Pair, float]]:
     """Return the costs of models and of databases by name, and the cost of a verification right above a model or
     database, relative to the verifier's curve, by (below, verifier). The overhead of a verification is the time of its
     round without the calls and rounds inside it, at the target plus the pause before the next round; medians. The time
@@ -179,10 +187,17 @@ def times_of(traces: Sequence[Trace]) -> tuple[dict[str, LevelCost], dict[str, L
         each, launch = _drafting(drafts[name]) if name in drafts else (0.0, 0.0)
         draft = (each,) if name in drafts else None
         forward = _curve(verified[name]) if name in verified else (each,)
-        models[name] = LevelCost(forward, draft, typical("overhead", name) + typical("pause", name), launch)
+        models[name] = LevelCost(
+            forward, draft, typical("overhead", name) + typical("pause", name), launch
+        )
     looked_up = [name for kind, name in times if kind == "lookup"]
-    lookups = {name: LookupCost(typical("lookup", name), typical("update", name)) for name in looked_up}
-    after = {pair: median(ms / models[pair[1]].verifying(fed) for fed, ms in rows) for pair, rows in above.items()}
+    lookups = {
+        name: LookupCost(typical("lookup", name), typical("update", name)) for name in looked_up
+    }
+    after = {
+        pair: median(ms / models[pair[1]].verifying(fed) for fed, ms in rows)
+        for pair, rows in above.items()
+    }
     return models, lookups, after
 
 
@@ -193,7 +208,11 @@ def monotone(values: list[float], weights: list[float]) -> list[float]:
         pools.append([value, weight, 1])
         while len(pools) > 1 and pools[-2][0] > pools[-1][0]:
             v, w, n = pools.pop()
-            pools[-1] = [(pools[-1][0] * pools[-1][1] + v * w) / (pools[-1][1] + w), pools[-1][1] + w, pools[-1][2] + n]
+            pools[-1] = [
+                (pools[-1][0] * pools[-1][1] + v * w) / (pools[-1][1] + w),
+                pools[-1][1] + w,
+                pools[-1][2] + n,
+            ]
     return [value for value, _, n in pools for _ in range(int(n))]
 
 
@@ -212,5 +231,7 @@ def _drafting(times: Mapping[int, list[float]]) -> tuple[float, float]:
     medians = np.array([median(times[int(n)]) for n in steps])
     weights = np.array([len(times[int(n)]) for n in steps], float)
     through_zero = float((weights * steps * medians).sum() / (weights * steps * steps).sum())
-    slope, launch = np.polyfit(steps, medians, 1, w=np.sqrt(weights)) if len(steps) > 1 else (through_zero, 0.0)
+    slope, launch = (
+        np.polyfit(steps, medians, 1, w=np.sqrt(weights)) if len(steps) > 1 else (through_zero, 0.0)
+    )
     return (float(slope), float(launch)) if slope > 0 and launch >= 0 else (through_zero, 0.0)

@@ -57,7 +57,9 @@ def time_forwards(
     positions) with a row for each token fed. The models take turns, as they do in a stack. A forward pass ends when the
     most likely token of each row is known here, which is what a round waits for. ``figure`` summarises the repeats.
     """
-    longest = min([context + max(widths), *(m.positions for m in models.values() if m.positions is not None)])
+    longest = min(
+        [context + max(widths), *(m.positions for m in models.values() if m.positions is not None)]
+    )
     context = max(1, longest - max(widths))
     vocabulary = min(m.vocab_size for m in models.values())
     ids = np.random.default_rng(0).integers(0, vocabulary, context + max(widths)).tolist()
@@ -76,7 +78,10 @@ def time_forwards(
                 session.truncate(context)
                 if repeat:  # the first of each grows buffers
                     times[name][width].append(spent / 1e6)
-    return {name: {width: figure(ms) for width, ms in by_width.items()} for name, by_width in times.items()}
+    return {
+        name: {width: figure(ms) for width, ms in by_width.items()}
+        for name, by_width in times.items()
+    }
 
 
 def fit_curve(shape: Mapping[int, float], real: Mapping[int, Sequence[float]]) -> tuple[float, ...]:
@@ -87,10 +92,17 @@ def fit_curve(shape: Mapping[int, float], real: Mapping[int, Sequence[float]]) -
     widths = np.array(sorted(shape))
     every = np.arange(1, int(max(widths[-1], *real)) + 1)
     step = max(0.0, (shape[widths[-1]] - shape[widths[-2]]) / (widths[-1] - widths[-2]))
-    base = np.interp(every, widths, [shape[int(w)] for w in widths]) + np.maximum(0, every - widths[-1]) * step
-    often = sorted(m for m in real if len(real[m]) >= ENOUGH) or [max(real, key=lambda m: len(real[m]))]
+    base = (
+        np.interp(every, widths, [shape[int(w)] for w in widths])
+        + np.maximum(0, every - widths[-1]) * step
+    )
+    often = sorted(m for m in real if len(real[m]) >= ENOUGH) or [
+        max(real, key=lambda m: len(real[m]))
+    ]
     ratio = np.interp(every, often, [median(real[m]) / base[m - 1] for m in often])
-    return tuple(monotone((base * ratio).tolist(), [float(len(real.get(m, (0,)))) for m in every.tolist()]))
+    return tuple(
+        monotone((base * ratio).tolist(), [float(len(real.get(m, (0,)))) for m in every.tolist()])
+    )
 
 
 def draft_costs(model: Model) -> tuple[float, ...]:
@@ -121,7 +133,9 @@ class Costs:
         self._timed: dict[tuple[str, str], CostCurve] = {}
         self._timing = Lock()  # two at once would slow each other
         if self.source != MEASURED:
-            self._table = _read(weights_dir() / "costs.json" if self.source == SHIPPED else Path(source))
+            self._table = _read(
+                weights_dir() / "costs.json" if self.source == SHIPPED else Path(source)
+            )
 
     def of(self, model: Model, device: str = "cpu") -> CostCurve:
         """Return the costs for a verifier on a device (``cpu`` or ``cuda``)."""
@@ -131,7 +145,9 @@ class Costs:
                     self._timed[key] = cost_curve(draft_costs(model))
                 return self._timed[key]
         by_dtype = self._table["models"].get(model.name, {}) if device == "cpu" else {}
-        return by_dtype.get(model.dtype) or next(iter(by_dtype.values()), self._table["others"][device])
+        return by_dtype.get(model.dtype) or next(
+            iter(by_dtype.values()), self._table["others"][device]
+        )
 
 
 def _read(path: Path) -> dict[str, dict[str, Any]]:
@@ -142,6 +158,11 @@ def _read(path: Path) -> dict[str, dict[str, Any]]:
             raise ValueError(f"its format is not '{FORMAT}'")
         curves = lambda rows: {key: cost_curve(row) for key, row in rows.items()}
         models = {name: curves(rows) for name, rows in data["models"].items()}
-        return {"models": models, "others": curves({device: data["others"][device] for device in ("cpu", "cuda")})}
+        return {
+            "models": models,
+            "others": curves({device: data["others"][device] for device in ("cpu", "cuda")}),
+        }
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path} is not a table of costs: {type(error).__name__}: {error}") from None
+        raise ValueError(
+            f"{path} is not a table of costs: {type(error).__name__}: {error}"
+        ) from None

@@ -29,9 +29,15 @@ COMMANDS: dict[str, Any] = {
     "dashboard": decode.dashboard,
     "serve": decode.serve,
     "classroom": decode.classroom,
-    "site": ("Build a static site of recorded runs, races, lessons and reports.", {"build": files.build_site}),
+    "site": (
+        "Build a static site of recorded runs, races, lessons and reports.",
+        {"build": files.build_site},
+    ),
     "export": files.export,
-    "databases": ("Inspect and build draft databases.", {"inspect": files.inspect, "build": files.build}),
+    "databases": (
+        "Inspect and build draft databases.",
+        {"inspect": files.inspect, "build": files.build},
+    ),
     "ladder": ("The shipped models: info, train.", {"info": files.info, "train": files.train}),
     "course": (
         "Copy the lessons as notebooks.",
@@ -48,9 +54,15 @@ _EXTRAS = {
 
 def build_parser() -> Parser:
     """Return the parser of ``hsd-viz``; parsed arguments carry the command as ``run(args)``."""
-    parser = Parser("hsd-viz", description="See, measure and learn speculative decoding.", epilog=notes("hsd-viz"))
+    parser = Parser(
+        "hsd-viz",
+        description="See, measure and learn speculative decoding.",
+        epilog=notes("hsd-viz"),
+    )
     version = f"hsd-viz {__version__}"
-    parser.add_argument("--version", action="version", version=version, help="print the version and exit")
+    parser.add_argument(
+        "--version", action="version", version=version, help="print the version and exit"
+    )
     add_commands(parser, "commands", COMMANDS)
     return parser
 
@@ -85,10 +97,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         module = (error.name or "").partition(".")[0]
         if module not in _EXTRAS:
             raise
-        say(f"this command needs {module}, which is not installed: pip install 'hsd-viz[{_EXTRAS[module]}]'")
+        say(
+            f"this command needs {module}, which is not installed: pip install 'hsd-viz[{_EXTRAS[module]}]'"
+        )
     except OSError as error:
         where = f" {error.filename}" if error.filename else ""
-        why = "it is a file; give a folder" if isinstance(error, FileExistsError) else error.strerror or error
+        why = (
+            "it is a file; give a folder"
+            if isinstance(error, FileExistsError)
+            else error.strerror or error
+        )
         say(f"cannot read or write{where}: {why}")
     except ValueError as error:
         say(str(error))

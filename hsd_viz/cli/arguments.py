@@ -22,7 +22,16 @@ from dataclasses import asdict, dataclass, is_dataclass
 from functools import partial
 from inspect import Parameter, getdoc, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NewType, NoReturn, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    NewType,
+    NoReturn,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 from typing import Annotated as A
 
 from hsd_viz.disk import check_writable, write_whole, writing
@@ -41,7 +50,10 @@ class Parser(argparse.ArgumentParser):
     """An argument parser with one-line errors, and suggestions for misspelled words."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        options: dict[str, Any] = {"formatter_class": argparse.RawDescriptionHelpFormatter, "allow_abbrev": False}
+        options: dict[str, Any] = {
+            "formatter_class": argparse.RawDescriptionHelpFormatter,
+            "allow_abbrev": False,
+        }
         super().__init__(*args, **options | kwargs)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
@@ -53,7 +65,9 @@ class Parser(argparse.ArgumentParser):
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if (known := action.choices) is not None and value not in known:
-            message = f"invalid choice: {value!r} (use {', '.join(known)}){did_you_mean(value, known)}"
+            message = (
+                f"invalid choice: {value!r} (use {', '.join(known)}){did_you_mean(value, known)}"
+            )
             raise argparse.ArgumentError(action, message)
 
     def _get_value(self, action: argparse.Action, text: str) -> Any:
@@ -69,7 +83,9 @@ class Parser(argparse.ArgumentParser):
 
 def add_commands(parser: Parser, title: str, commands: Mapping[str, Any]) -> None:
     """Add functions, or groups of them (summary, functions), as commands; parsed arguments carry one as ``run``."""
-    added = parser.add_subparsers(title=title, metavar=title[:-1].upper(), dest=title[:-1], required=True)
+    added = parser.add_subparsers(
+        title=title, metavar=title[:-1].upper(), dest=title[:-1], required=True
+    )
     for name, command in commands.items():
         text, actions = (getdoc(command) or "", {}) if callable(command) else command
         summary = text.partition("\n\n")[0].replace("\n", " ")
@@ -114,13 +130,19 @@ def _add_options(where: Any, owner: Any) -> None:
 
 
 def _add(where: Any, parameter: Parameter, kind: Any, *marks: Any) -> None:
-    name, default, is_option = parameter.name, parameter.default, parameter.kind is Parameter.KEYWORD_ONLY
+    name, default, is_option = (
+        parameter.name,
+        parameter.default,
+        parameter.kind is Parameter.KEYWORD_ONLY,
+    )
     if type(None) in get_args(kind):  # T | None
         kind = get_args(kind)[0]
     many = get_origin(kind) is tuple
     base = get_args(kind)[0] if many else kind
     *metavar, text = [mark for mark in marks if isinstance(mark, str)]
-    options: dict[str, Any] = {"type": READERS.get(base, base)} | ({"metavar": metavar[0]} if metavar else {})
+    options: dict[str, Any] = {"type": READERS.get(base, base)} | (
+        {"metavar": metavar[0]} if metavar else {}
+    )
     if base is bool:
         options = {"action": "store_true"}
     elif get_origin(base) is Literal:
@@ -137,7 +159,9 @@ def _add(where: Any, parameter: Parameter, kind: Any, *marks: Any) -> None:
     if default is not Parameter.empty:
         options["default"] = list(default) if isinstance(default, tuple) else default
         if default is not False and default not in (None, "", ()):
-            facts.append(f"default {default:g}" if isinstance(default, float) else f"default {default}")
+            facts.append(
+                f"default {default:g}" if isinstance(default, float) else f"default {default}"
+            )
     if is_option:
         options |= {"dest": name, "required": default is Parameter.empty}
         name = "--" + name.rstrip("_").replace("_", "-")
@@ -160,7 +184,10 @@ def _numbers(text: str) -> tuple[float, ...]:
     try:
         parts = [part.lower() for part in text.split(",")]
         numbers = [int(part[:-1]) * 1024 if part.endswith("k") else float(part) for part in parts]
-        return tuple(int(n) if part.strip("+- ").isdecimal() else n for n, part in zip(numbers, parts, strict=True))
+        return tuple(
+            int(n) if part.strip("+- ").isdecimal() else n
+            for n, part in zip(numbers, parts, strict=True)
+        )
     except ValueError:
         raise ValueError(f"{text!r} is not readable: use numbers, as in 1,8,32 or 2k,32k") from None
 
@@ -180,11 +207,20 @@ def _save(text: str) -> Path:
 
 
 #: What reads a value, where it is not the type itself.
-READERS = {Path: _path, Out: lambda text: _path(text, check_writable), Save: _save, Numbers: _numbers}
+READERS = {
+    Path: _path,
+    Out: lambda text: _path(text, check_writable),
+    Save: _save,
+    Numbers: _numbers,
+}
 
 DType = Literal["int8", "float32", "bfloat16", "float64"]
 #: Options of several commands.
-Rule = A[str, "RULE", "verification of drafts that a model sampled: token, block or branch; all are lossless"]
+Rule = A[
+    str,
+    "RULE",
+    "verification of drafts that a model sampled: token, block or branch; all are lossless",
+]
 Json = A[Out | None, "OUT", "write the report as JSON"]
 Html = A[Out | None, "OUT", "write the report as a page that opens offline"]
 
@@ -194,9 +230,13 @@ class SamplingOptions:
     """Sampling."""
 
     max_new_tokens: A[int, (1, 100_000), "N", "token limit"] = 128
-    temperature: A[float, "T", "0-100; 0 is greedy decoding, with which small models repeat themselves"] = 0.0
+    temperature: A[
+        float, "T", "0-100; 0 is greedy decoding, with which small models repeat themselves"
+    ] = 0.0
     top_k: A[int, "K", "sample among the K likeliest tokens; 0: all"] = 0
-    top_p: A[float, "P", "sample among the likeliest tokens with total probability P, 0 < P <= 1"] = 1.0
+    top_p: A[
+        float, "P", "sample among the likeliest tokens with total probability P, 0 < P <= 1"
+    ] = 1.0
     seed: A[int, "N", "0 to 2^63-1; the same seed gives the same text"] = 0
     rule: Rule = "block"
 
@@ -211,14 +251,29 @@ class SamplingOptions:
 class MachineOptions:
     """Models and machine."""
 
-    target: A[str, "M", "the model 'target': a ladder name, a hub id (owner/name) or a path"] = "target"
-    databases: A[Path | None, "DIR", "use the databases in this folder (default: the shipped ones)"] = None
+    target: A[str, "M", "the model 'target': a ladder name, a hub id (owner/name) or a path"] = (
+        "target"
+    )
+    databases: A[
+        Path | None, "DIR", "use the databases in this folder (default: the shipped ones)"
+    ] = None
     device: A[Literal["cpu", "cuda"] | None, "default: cuda, else cpu"] = None
-    dtype: A[DType | None, "default: int8 for the ladder on the CPU, else float32, bfloat16 on a GPU"] = None
-    runtime: A[Literal["auto", "eager", "compiled", "strict"], "what runs forward passes; auto: the fastest"] = "auto"
-    bridge: A[Literal["slem", "tli"] | None, "how a draft model with another tokenizer drafts"] = None
-    costs: A[str, "SOURCE", "what db sizes its drafts by: shipped, measured or a JSON file"] = "shipped"
-    threads: A[int | None, "N", "CPU threads (default: one for each core; 1 in what measures and in serve)"] = None
+    dtype: A[
+        DType | None, "default: int8 for the ladder on the CPU, else float32, bfloat16 on a GPU"
+    ] = None
+    runtime: A[
+        Literal["auto", "eager", "compiled", "strict"],
+        "what runs forward passes; auto: the fastest",
+    ] = "auto"
+    bridge: A[Literal["slem", "tli"] | None, "how a draft model with another tokenizer drafts"] = (
+        None
+    )
+    costs: A[str, "SOURCE", "what db sizes its drafts by: shipped, measured or a JSON file"] = (
+        "shipped"
+    )
+    threads: A[
+        int | None, "N", "CPU threads (default: one for each core; 1 in what measures and in serve)"
+    ] = None
 
     def as_json(self, threads: int | None = None) -> dict[str, Any]:
         """Return the arguments of :func:`hsd_viz.engine.local.load_engine` as JSON data; the default ``threads``."""

@@ -9,7 +9,15 @@ from typing import Annotated as A
 
 from hsd_viz import terminal
 from hsd_viz.cli import arguments
-from hsd_viz.cli.arguments import CommandLine, Html, Json, MachineOptions, Numbers, Out, SamplingOptions
+from hsd_viz.cli.arguments import (
+    CommandLine,
+    Html,
+    Json,
+    MachineOptions,
+    Numbers,
+    Out,
+    SamplingOptions,
+)
 
 if TYPE_CHECKING:
     from hsd_viz.bench import Report
@@ -18,11 +26,22 @@ if TYPE_CHECKING:
 def bench(
     *,
     stack: A[tuple[str, ...], "S", "a stack (lookahead 1-64); may be given several times"] = (),
-    suite: A[str, "NAME|PATH", "prompts: a suite, a .jsonl file of questions or a text file"] = "heldout",
-    template: A[Literal["auto", "chat", "vicuna", "plain"], "how questions become prompts"] = "auto",
+    suite: A[
+        str, "NAME|PATH", "prompts: a suite, a .jsonl file of questions or a text file"
+    ] = "heldout",
+    template: A[
+        Literal["auto", "chat", "vicuna", "plain"], "how questions become prompts"
+    ] = "auto",
     limit: A[int | None, "N", "use N prompts, from all categories in turn"] = None,
-    state: A[Literal["cold", "warm", "both"], "drafters that learn start empty, keep their memory, or both"] = "cold",
-    budget: A[int | None, "N", "the most draft tokens of a drafter at a time, 1-256, regardless of their cost"] = None,
+    state: A[
+        Literal["cold", "warm", "both"],
+        "drafters that learn start empty, keep their memory, or both",
+    ] = "cold",
+    budget: A[
+        int | None,
+        "N",
+        "the most draft tokens of a drafter at a time, 1-256, regardless of their cost",
+    ] = None,
     repeats: A[int, "N", "runs of each prompt and stack; times are medians"] = 3,
     profile: A[bool, "show where the time of a round goes (our own loop)"] = False,
     json_: Json = None,
@@ -43,12 +62,17 @@ def bench(
 
     if not stack:
         raise ValueError("give the stacks to measure with --stack, or a saved report with --from")
-    settings = BenchSettings(sampling.max_new_tokens, sampling.sampling(), repeats, profile, state, budget)
+    settings = BenchSettings(
+        sampling.max_new_tokens, sampling.sampling(), repeats, profile, state, budget
+    )
     prompts = load_suite(suite).limited(limit)
     engine = machine.engine(threads=1)
     with terminal.progress_bar() as bar:
         measurement = run_bench(engine, stack, prompts, settings, template=template, progress=bar)
-    computer, facts = describe(), {name: getattr(engine, name) for name in ("target", "databases", "device", "dtype")}
+    computer, facts = (
+        describe(),
+        {name: getattr(engine, name) for name in ("target", "databases", "device", "dtype")},
+    )
     facts["threads"] = computer["threads"]
     return _show(build_report(measurement, computer, facts, command_line), json_, html)
 
@@ -65,7 +89,9 @@ def _show(report: Report, json: Path | None, html: Path | None) -> int:
 
 def plan(
     *,
-    models: A[str | None, "A,B,C", "draft models that may take part (default: those below the target)"] = None,
+    models: A[
+        str | None, "A,B,C", "draft models that may take part (default: those below the target)"
+    ] = None,
     max_levels: A[int | None, "K", "most parts of a stack, target and database included"] = None,
     measure: A[int, 8, "N", "measure the best N stacks (8 when N is left out)"] = 0,
     suite: A[str, "NAME|PATH", "prompts: a suite's name or a file"] = "heldout",
@@ -84,7 +110,12 @@ def plan(
 
     settings = BenchSettings(sampling.max_new_tokens, sampling.sampling(), repeats)
     prompts = load_suite(suite)
-    options: dict[str, Any] = {"max_levels": max_levels, "measured": measure, "fresh": fresh, "limit": limit}
+    options: dict[str, Any] = {
+        "max_levels": max_levels,
+        "measured": measure,
+        "fresh": fresh,
+        "limit": limit,
+    }
     options["models"] = None if models is None else [name.strip() for name in models.split(",")]
     show = lambda done, total, text: arguments.status(f"{done}/{total}  {text}" if total else text)
     plan = planning.plan(machine.engine(threads=1), prompts, settings, progress=show, **options)
@@ -103,14 +134,28 @@ def _done(complete: bool, what: str, json: Path | None) -> int:
 
 def predict(
     *,
-    gpu: A[str, "NAME", "a GPU, as in H100; or any name with --bandwidth, --flops and --gpu-memory"],
-    models: A[str, "A,B,C", "target first: names, paths of a config.json, or eagle3 for a draft head"],
+    gpu: A[
+        str, "NAME", "a GPU, as in H100; or any name with --bandwidth, --flops and --gpu-memory"
+    ],
+    models: A[
+        str, "A,B,C", "target first: names, paths of a config.json, or eagle3 for a draft head"
+    ],
     batch: A[Numbers, "N,N", "sequences decoded together"] = "1",
     context: A[Numbers, "N,N", "tokens cached per sequence, as in 2k,32k"] = "2k",
-    acceptance: A[tuple[str, ...], "A", "of all pairs, or of one as in 'llama-1b > llama-70b=0.7'; repeatable"] = (),
-    profile: A[Path | None, "F", "acceptance of the draft model from a speculation_profile.json"] = None,
-    records: A[Path | None, "F", "the same from a record of another engine or a trace (see `hsd-viz doctor`)"] = None,
-    calibrate: A[Numbers | None, "T1,T8", "measured ms of a step of the target with 1 and with 8 tokens"] = None,
+    acceptance: A[
+        tuple[str, ...], "A", "of all pairs, or of one as in 'llama-1b > llama-70b=0.7'; repeatable"
+    ] = (),
+    profile: A[
+        Path | None, "F", "acceptance of the draft model from a speculation_profile.json"
+    ] = None,
+    records: A[
+        Path | None,
+        "F",
+        "the same from a record of another engine or a trace (see `hsd-viz doctor`)",
+    ] = None,
+    calibrate: A[
+        Numbers | None, "T1,T8", "measured ms of a step of the target with 1 and with 8 tokens"
+    ] = None,
     tp: A[int, "N", "GPUs that share each model"] = 1,
     weights: A[str, "FORMAT", "bf16, fp8, int8 or int4"] = "bf16",
     cache: A[str, "FORMAT", "format of the KV cache: bf16 or fp8"] = "bf16",
@@ -127,9 +172,23 @@ def predict(
     if calibrate is not None and len(calibrate) != 2:
         raise ValueError("--calibrate needs two times in ms, as in 18.2,19.5")
     names = [name.strip() for name in models.split(",") if name.strip()]
-    options: dict[str, Any] = {"batch": batch, "context": context, "calibrate": calibrate, "tp": tp, "cache": cache}
-    options |= {"weights": weights, "temperature": temperature, "bandwidth": bandwidth, "flops": flops}
-    options |= {"memory": gpu_memory, "acceptance": _acceptance(names, acceptance, profile, records)}
+    options: dict[str, Any] = {
+        "batch": batch,
+        "context": context,
+        "calibrate": calibrate,
+        "tp": tp,
+        "cache": cache,
+    }
+    options |= {
+        "weights": weights,
+        "temperature": temperature,
+        "bandwidth": bandwidth,
+        "flops": flops,
+    }
+    options |= {
+        "memory": gpu_memory,
+        "acceptance": _acceptance(names, acceptance, profile, records),
+    }
     found = predict(gpu, names, **options)
     arguments.write_json(json_, asdict(found))
     if html is not None:
@@ -139,23 +198,33 @@ def predict(
     print(terminal.plain(report_parts(found)))
 
 
-def _acceptance(models: list[str], given: tuple[str, ...], profile: Path | None, records: Path | None) -> Any:
+def _acceptance(
+    models: list[str], given: tuple[str, ...], profile: Path | None, records: Path | None
+) -> Any:
     """Return the acceptance that the options give: one number, one per pair, or a profile; ``None``: none."""
     if profile is None and records is None:
         try:
             if len(given) == 1 and "=" not in given[0]:
                 return float(given[0])
             pairs = dict(one.rsplit("=", 1) for one in given)
-            return {" > ".join(p.strip() for p in key.split(">")): float(v) for key, v in pairs.items()} or None
+            return {
+                " > ".join(p.strip() for p in key.split(">")): float(v) for key, v in pairs.items()
+            } or None
         except ValueError:
             form = "use one number, or 'draft > verifier=0.7'"
             raise ValueError(f"--acceptance {' '.join(given)!r} is not readable: {form}") from None
     if given or None not in (profile, records):
         raise ValueError("--profile, --records and --acceptance exclude each other")
     if len(models) != 2:
-        raise ValueError("a profile is of one draft model: name the target and that model in --models")
+        raise ValueError(
+            "a profile is of one draft model: name the target and that model in --models"
+        )
     from hsd_viz.logs.observe import observe
     from hsd_viz.logs.profile import acceptance_of, edge_of, read_profile
 
     with arguments.reading(str(records or profile)):
-        return edge_of(read_profile(profile)["marginal_accept_rates"] if profile else acceptance_of(observe(records)))
+        return edge_of(
+            read_profile(profile)["marginal_accept_rates"]
+            if profile
+            else acceptance_of(observe(records))
+        )

@@ -34,8 +34,12 @@ def decode(
     *,
     stack: A[str, "S", "the stack, such as 'db > nano:4 > target' (lookahead 1-64)"],
     prompt: A[str | None, "TEXT", "the text to continue; this or --prompt-file is required"] = None,
-    prompt_file: A[Path | None, "F", "a UTF-8 file with the text to continue; - is standard input"] = None,
-    chat: A[bool, "format the prompt as a user turn by the chat template of the target's tokenizer"] = False,
+    prompt_file: A[
+        Path | None, "F", "a UTF-8 file with the text to continue; - is standard input"
+    ] = None,
+    chat: A[
+        bool, "format the prompt as a user turn by the chat template of the target's tokenizer"
+    ] = False,
     save: A[Save | None, "F.json.gz", "write the trace, for the explorer and for export"] = None,
     json_: A[bool, "print one JSON object and nothing else"] = False,
     sampling: SamplingOptions,
@@ -43,18 +47,26 @@ def decode(
 ) -> int:
     """Continue a prompt with a stack and report the source of each token."""
     if isinstance(parse_bench(stack), HFStack):
-        raise ValueError(f"'{stack.strip()}' is one of transformers' own loops, which only `hsd-viz bench` runs")
+        raise ValueError(
+            f"'{stack.strip()}' is one of transformers' own loops, which only `hsd-viz bench` runs"
+        )
     if (prompt is None) == (prompt_file is None):
         raise ValueError("give the text to continue by one of --prompt and --prompt-file")
     from hsd_viz.engine.live import PLAIN_TOKENS, decode_beside_plain
     from hsd_viz.tables import lines
 
-    options = {"max_new_tokens": sampling.max_new_tokens, **asdict(sampling.sampling()), "chat": chat}
+    options = {
+        "max_new_tokens": sampling.max_new_tokens,
+        **asdict(sampling.sampling()),
+        "chat": chat,
+    }
     file = Path("/dev/stdin") if str(prompt_file) == "-" else prompt_file
     text = prompt if file is None else read_text(file, "prompt")
     engine = machine.engine()
     # A saved trace explains its own speed-up (`hsd-viz doctor`).
-    run = engine.decode if save is None else partial(decode_beside_plain, engine, least=PLAIN_TOKENS)
+    run = (
+        engine.decode if save is None else partial(decode_beside_plain, engine, least=PLAIN_TOKENS)
+    )
     trace, stopped = _follow(run(text, stack, **options), show=not json_)
     if trace is None:
         raise KeyboardInterrupt
@@ -64,7 +76,10 @@ def decode(
     if json_:
         print(json.dumps(summary(trace)))
     else:
-        print("\n".join(lines("decode.jinja", meta=trace.meta, figures=trace.metrics())), file=sys.stderr)
+        print(
+            "\n".join(lines("decode.jinja", meta=trace.meta, figures=trace.metrics())),
+            file=sys.stderr,
+        )
     if stopped is None:
         return 0
     tokens = counted(len(trace), "token")
@@ -113,18 +128,35 @@ def summary(trace: Trace) -> dict[str, Any]:
     calls = figures.pop("calls_by_level")
     facts = {name: trace.meta[name] for name in ("stop_reason", "stack", "stack_resolved")}
     facts["target"] = trace.meta["models"][-1]["model"]
-    return {"text": trace.text, "token_ids": trace.token_ids, **facts, "metrics": figures, "calls_by_level": calls}
+    return {
+        "text": trace.text,
+        "token_ids": trace.token_ids,
+        **facts,
+        "metrics": figures,
+        "calls_by_level": calls,
+    }
 
 
 def dashboard(
     *,
     host: A[str, "HOST", _HOST] = "127.0.0.1",
     port: A[int, "PORT", "the port to serve on"] = 8866,
-    token: A[str | None, "TOKEN", "access token for visitors; required for a host other than loopback"] = None,
+    token: A[
+        str | None, "TOKEN", "access token for visitors; required for a host other than loopback"
+    ] = None,
     allow_models: A[bool, "allow models by hub id or path"] = False,
     open_browser: A[bool, "open the page in a browser"] = False,
-    engine: A[str | None, "URL", "a running `hsd-viz serve` that decodes for all; HSD_VIZ_TOKEN has its token"] = None,
-    pages: A[int | None, (1, 10_000), "N", "the most pages that may be open, one kernel each (default: any)"] = None,
+    engine: A[
+        str | None,
+        "URL",
+        "a running `hsd-viz serve` that decodes for all; HSD_VIZ_TOKEN has its token",
+    ] = None,
+    pages: A[
+        int | None,
+        (1, 10_000),
+        "N",
+        "the most pages that may be open, one kernel each (default: any)",
+    ] = None,
 ) -> int:
     """Serve the explorer to a browser until Ctrl-C."""
     from hsd_viz.engine.remote import connect
@@ -133,7 +165,11 @@ def dashboard(
     remote = None if engine is None else (engine, os.environ.get("HSD_VIZ_TOKEN"))
     if remote is not None:
         connect(*remote)
-    options: dict[str, Any] = {"open_browser": open_browser, "pages": pages, "allow_models": allow_models}
+    options: dict[str, Any] = {
+        "open_browser": open_browser,
+        "pages": pages,
+        "allow_models": allow_models,
+    }
     return server.serve(host, port, token=token, engine=remote, **options) or 0
 
 
@@ -142,10 +178,14 @@ def serve(
     host: A[str, "HOST", _HOST] = "127.0.0.1",
     port: A[int, (1, 65535), "PORT", "the port to serve on"] = 8800,
     token: A[str | None, "TOKEN", "access token for clients (also read from HSD_VIZ_TOKEN)"] = None,
-    address: A[str | None, "RAY", "the address of a running Ray cluster, or auto (default: this machine)"] = None,
+    address: A[
+        str | None, "RAY", "the address of a running Ray cluster, or auto (default: this machine)"
+    ] = None,
     replicas: A[int, (1, 4096), "N", "processes that decode"] = 1,
     gpus_per_replica: A[float, (0, 64), "N", "GPUs of each replica, fractions allowed"] = 0.0,
-    cpus_per_replica: A[float, (0, 1024), "N", "CPUs reserved for each replica, fractions allowed"] = 1.0,
+    cpus_per_replica: A[
+        float, (0, 1024), "N", "CPUs reserved for each replica, fractions allowed"
+    ] = 1.0,
     queue: A[int, (0, 100_000), "N", "requests that may wait"] = 64,
     new_tokens: A[int, (1, 100_000), "N", "the most tokens of one request"] = 1024,
     prompt_characters: A[int, (1, 1_000_000), "N", "the longest prompt in characters"] = 20_000,
@@ -158,7 +198,11 @@ def serve(
 
     token = token or os.environ.get("HSD_VIZ_TOKEN")
     check_address(host, port, token)
-    settings: dict[str, Any] = {"queue": queue, "new_tokens": new_tokens, "prompt_characters": prompt_characters}
+    settings: dict[str, Any] = {
+        "queue": queue,
+        "new_tokens": new_tokens,
+        "prompt_characters": prompt_characters,
+    }
     settings |= {"seconds": seconds, "models": [*names()], "token": token}
     settings["hosts"] = ["127.0.0.1", "localhost"] if is_loopback(host) else ["*"]
     options = {"settings": settings, "engine": machine.as_json(threads=1), "replicas": replicas}
@@ -171,7 +215,12 @@ def serve(
     prepare(address)
     from hsd_viz.serve.cluster import run
 
-    return run(host, port, options | {"cpus": cpus_per_replica, "gpus": gpus_per_replica, "page": _served}, address)
+    return run(
+        host,
+        port,
+        options | {"cpus": cpus_per_replica, "gpus": gpus_per_replica, "page": _served},
+        address,
+    )
 
 
 def _served(settings: Any) -> str:
@@ -181,8 +230,15 @@ def _served(settings: Any) -> str:
     from hsd_viz.views.page_data import about, recorded_runs
 
     limits = {"prompt": settings.prompt_characters, "tokens": settings.new_tokens}
-    runs = {name: run_data.snapshot(load(), f"recordings/{name}") for name, load in recorded_runs().items()}
-    content = {"about": about(limits=limits, models=[*settings.models]), "runs": runs, "server": True}
+    runs = {
+        name: run_data.snapshot(load(), f"recordings/{name}")
+        for name, load in recorded_runs().items()
+    }
+    content = {
+        "about": about(limits=limits, models=[*settings.models]),
+        "runs": runs,
+        "server": True,
+    }
     return document(content, '<main class="hsd-page"></main>', "Runs on a server")
 
 
@@ -190,7 +246,9 @@ def classroom(
     *,
     host: A[str, "HOST", "the address to serve on; 0.0.0.0: to the network"] = "127.0.0.1",
     port: A[int, (1, 65535), "PORT", "the port to serve on"] = 8866,
-    token: A[str | None, "TOKEN", "access token for the class (default: a random one where it is needed)"] = None,
+    token: A[
+        str | None, "TOKEN", "access token for the class (default: a random one where it is needed)"
+    ] = None,
     pages: A[int, (1, 10_000), "N", "the most pages that may be open"] = 40,
     new_tokens: A[int, (1, 100_000), "N", "the most tokens of one run"] = 256,
     replicas: A[int, (1, 64), "N", "processes that decode, each with its own models"] = 1,
@@ -205,9 +263,18 @@ def classroom(
     check_address(host, port, token)
     engine_token, engine_port = secrets.token_urlsafe(16), free_port()
     command = [sys.executable, "-m", "hsd_viz", "serve", "--port", str(engine_port)]
-    command += ["--queue", str(pages * 2), "--new-tokens", str(new_tokens), "--replicas", str(replicas)]
+    command += [
+        "--queue",
+        str(pages * 2),
+        "--new-tokens",
+        str(new_tokens),
+        "--replicas",
+        str(replicas),
+    ]
     environment = os.environ | {"HSD_VIZ_TOKEN": engine_token}
-    engine = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True)
+    engine = subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True
+    )
     try:
         arguments.say("starting the engine (about a minute at the first start)")
         # Its first line is its address; without one it has explained why on stderr.

@@ -14,35 +14,53 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def export(
-    traces: A[tuple[Path, ...], "TRACE", "a trace of decode --save; several with --html, to compare, or with --aiperf"],
+    traces: A[
+        tuple[Path, ...],
+        "TRACE",
+        "a trace of decode --save; several with --html, to compare, or with --aiperf",
+    ],
     *,
     html: A[Out | None, "FILE", "write a self-contained page"] = None,
-    perfetto: A[Out | None, "FILE", "write the timeline as Chrome trace events, for ui.perfetto.dev"] = None,
+    perfetto: A[
+        Out | None, "FILE", "write the timeline as Chrome trace events, for ui.perfetto.dev"
+    ] = None,
     csv: A[Path | None, "DIR", "write the tables to this folder; it is created if missing"] = None,
-    aiperf: A[Out | None, "FILE", "write AIPerf's records of speculative decoding, one line per trace"] = None,
+    aiperf: A[
+        Out | None, "FILE", "write AIPerf's records of speculative decoding, one line per trace"
+    ] = None,
 ) -> None:
     """Write a saved trace as a page, a timeline or tables."""
     from hsd_viz.trace import Trace
     from hsd_viz.trace.export import aiperf_record, chrome_trace, write_csv
 
     if not (html or perfetto or csv or aiperf):
-        raise ValueError("no output given: use --html FILE, --perfetto FILE, --csv DIR or --aiperf FILE")
+        raise ValueError(
+            "no output given: use --html FILE, --perfetto FILE, --csv DIR or --aiperf FILE"
+        )
     if len(traces) > 1 and (perfetto or csv):
-        raise ValueError("--perfetto and --csv write one trace: give one TRACE, or only --html to compare several")
+        raise ValueError(
+            "--perfetto and --csv write one trace: give one TRACE, or only --html to compare several"
+        )
     runs = [Trace.load(path) for path in traces]
     for path, run in zip(traces, runs, strict=True):
         if (source := run.meta.get("imported")) and (html or perfetto):
-            raise ValueError(f"{path} was imported from {source['engine']}: nothing to show; use --csv or --aiperf")
+            raise ValueError(
+                f"{path} was imported from {source['engine']}: nothing to show; use --csv or --aiperf"
+            )
     tables: list[Path] = []
     with arguments.reading(traces[0]):
         if html:
             from hsd_viz.views.export import MOST_RUNS, run_page
 
             if len({run.prompt for run in runs}) > 1 and len(runs) <= MOST_RUNS:
-                raise ValueError("these runs have different prompts: compare runs of the same prompt")
+                raise ValueError(
+                    "these runs have different prompts: compare runs of the same prompt"
+                )
             arguments.write_text(html, run_page(*runs))
         if perfetto:
-            arguments.write_text(perfetto, json.dumps(chrome_trace(runs[0]), separators=(",", ":")) + "\n")
+            arguments.write_text(
+                perfetto, json.dumps(chrome_trace(runs[0]), separators=(",", ":")) + "\n"
+            )
         if csv:
             with arguments.writing(csv):
                 tables = write_csv(runs[0], csv)
@@ -79,17 +97,27 @@ def copy_course(
 
 
 def build_course(
-    folder: A[Path, "DIR", "each edition is written to a folder of its name in DIR; files are replaced"],
+    folder: A[
+        Path, "DIR", "each edition is written to a folder of its name in DIR; files are replaced"
+    ],
     *,
-    edition: A[tuple[Literal["student", "solution", "otter", "nbgrader"], ...], "may be repeated (default: all)"] = (),
-    figures: A[bool, "store the figures in the student edition, which web pages then show without running it"] = False,
+    edition: A[
+        tuple[Literal["student", "solution", "otter", "nbgrader"], ...],
+        "may be repeated (default: all)",
+    ] = (),
+    figures: A[
+        bool,
+        "store the figures in the student edition, which web pages then show without running it",
+    ] = False,
 ) -> None:
     """Build the editions of the course, for teachers."""
     from hsd_viz.exercises import editions
 
     for name in edition or editions.EDITIONS:
         for path in editions.write(folder / name, name, overwrite=True):
-            master = next((master for master in editions.masters() if master.stem == path.stem), None)
+            master = next(
+                (master for master in editions.masters() if master.stem == path.stem), None
+            )
             if figures and master and name == "student":
                 from hsd_viz.views.lessons import add_figures
 
@@ -101,7 +129,9 @@ def build_course(
 def slides(
     file: A[Out, "FILE.html", "the file; it is replaced"],
     *,
-    lesson: A[tuple[int, ...], (1, 8), "N", "only this lesson; repeat for several (default: all)"] = (),
+    lesson: A[
+        tuple[int, ...], (1, 8), "N", "only this lesson; repeat for several (default: all)"
+    ] = (),
 ) -> None:
     """Write slides of the lessons to an HTML file: figures, recorded runs and questions, offline in any browser."""
     from hsd_viz.exercises import editions
@@ -114,9 +144,13 @@ def slides(
 
 
 def inspect(
-    path: A[Path | None, "PATH", "a file, or a folder of them (default: all that are shipped)"] = None,
+    path: A[
+        Path | None, "PATH", "a file, or a folder of them (default: all that are shipped)"
+    ] = None,
     *,
-    tokenizer: A[str | None, "T", "its tokenizer: a model, a folder or a file (default: the ladder's)"] = None,
+    tokenizer: A[
+        str | None, "T", "its tokenizer: a model, a folder or a file (default: the ladder's)"
+    ] = None,
     top: A[int, (0, 1000), "N", "show the N most used entries"] = 10,
     json_: A[bool, "print JSON: one object for a file, else a list of them"] = False,
 ) -> None:
@@ -145,7 +179,9 @@ def inspect(
             for entry in facts["most_used"]:
                 entry["text"] = [encoder.decode(entry["key"]), encoder.decode(entry["tokens"])]
         elif tokenizer is not None:
-            raise ValueError(f"'{Path(facts['path']).name}' was built with another tokenizer than '{tokenizer}'")
+            raise ValueError(
+                f"'{Path(facts['path']).name}' was built with another tokenizer than '{tokenizer}'"
+            )
     if json_:
         print(json.dumps(databases[0] if single else databases, default=str))
     else:
@@ -157,24 +193,43 @@ def build(
     out: A[Path, "DIR", "folder for the files"],
     kind: A[Literal["model", "statistics"], "the database to build"],
     model: A[str, "M", "the model, or the model of the tokenizer"] = "target",
-    prompts: A[tuple[str, ...] | None, ..., "FILE", "prompts for the model: files or suite names"] = None,
-    max_new_tokens: A[int | None, (1, 100_000), "N", "token limit for each prompt (default 128)"] = None,
-    stack: A[str | None, "S", "decode with this stack: the same text, faster (default target)"] = None,
-    text: A[tuple[Path, ...] | None, ..., "PATH", "text to count: files, or folders with their subfolders"] = None,
-    tokenizer: A[str | None, "T", "tokenizer instead of --model's: a model, a folder or a tokenizer.json"] = None,
+    prompts: A[
+        tuple[str, ...] | None, ..., "FILE", "prompts for the model: files or suite names"
+    ] = None,
+    max_new_tokens: A[
+        int | None, (1, 100_000), "N", "token limit for each prompt (default 128)"
+    ] = None,
+    stack: A[
+        str | None, "S", "decode with this stack: the same text, faster (default target)"
+    ] = None,
+    text: A[
+        tuple[Path, ...] | None,
+        ...,
+        "PATH",
+        "text to count: files, or folders with their subfolders",
+    ] = None,
+    tokenizer: A[
+        str | None, "T", "tokenizer instead of --model's: a model, a folder or a tokenizer.json"
+    ] = None,
     max_key_length: A[int, (1, 32), "N", "longest keys in tokens"] = 6,
     min_count: A[int, (1, 10**9), "N", "keep keys that occur at least N times"] = 2,
     max_mb: A[float, (0.001, 2000), "MB", "file size: the most useful keys are kept"] = 64.0,
 ) -> None:
     """Build a model database from the output of a model, or a statistics database from text."""
     decoding = {"prompts": prompts, "max-new-tokens": max_new_tokens, "stack": stack}
-    other, given = ("statistics", {"text": text, "tokenizer": tokenizer}) if kind == "model" else ("model", decoding)
+    other, given = (
+        ("statistics", {"text": text, "tokenizer": tokenizer})
+        if kind == "model"
+        else ("model", decoding)
+    )
     for name, value in given.items():
         if value is not None:
             raise ValueError(f"--{name} is allowed only with --kind {other}")
     if not (prompts or text):
         needed = "--prompts: files or suites that the model continues"
-        raise ValueError(f"--kind {kind} needs {needed if kind == 'model' else '--text: files or folders to count'}")
+        raise ValueError(
+            f"--kind {kind} needs {needed if kind == 'model' else '--text: files or folders to count'}"
+        )
     out.mkdir(parents=True, exist_ok=True)
     from dataclasses import replace
 
@@ -186,7 +241,9 @@ def build(
     options: dict[str, Any] = {"pruning": pruning, "longest": max_key_length, "progress": progress}
     try:
         if text:
-            paths = databases.build_text(text, databases.find_tokenizer(tokenizer or model), out, **options)
+            paths = databases.build_text(
+                text, databases.find_tokenizer(tokenizer or model), out, **options
+            )
         else:
             options |= {"max_new_tokens": max_new_tokens or 128, "stack": stack or "target"}
             paths = databases.build_model(load_engine(model), prompts or (), out, **options)
@@ -205,14 +262,18 @@ def info(*, json_: A[bool, "print everything known as one JSON object"] = False)
         print(json.dumps(facts))
         return
     if not facts["models"]:
-        raise ValueError("this installation contains no models: train them with `hsd-viz ladder train`")
+        raise ValueError(
+            "this installation contains no models: train them with `hsd-viz ladder train`"
+        )
     print("\n".join(lines("ladder.jinja", facts=facts, evaluation=facts.get("evaluation", {}))))
 
 
 def train(rest: A[tuple[str, ...], "OPTION", "as of python -m training train"] = ()) -> int:
     """Train a ladder: the target, then both drafts."""
     if not (ROOT / "training").is_dir():
-        raise ValueError(f"this needs a checkout of the project: {ROOT / 'training'} does not exist")
+        raise ValueError(
+            f"this needs a checkout of the project: {ROOT / 'training'} does not exist"
+        )
     if str(ROOT) not in sys.path:
         sys.path.insert(0, str(ROOT))
     return importlib.import_module("training.__main__").main(["train", *rest])

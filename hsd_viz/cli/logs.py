@@ -19,11 +19,21 @@ from hsd_viz.words import check_range, first_line
 def replay(
     log: A[Path, "LOG", "a file of requests with their outputs"],
     *,
-    drafter: A[tuple[str, ...], "NAME", "a draft source, as in a stack; may be repeated (default: seven)"] = (),
-    tokenizer: A[str | None, "T", "the log's tokenizer: a ladder name, a hub id, a folder or a tokenizer.json"] = None,
-    budget: A[int | None, (1, 256), "N", "the most draft tokens per round, cost stopping off"] = None,
+    drafter: A[
+        tuple[str, ...], "NAME", "a draft source, as in a stack; may be repeated (default: seven)"
+    ] = (),
+    tokenizer: A[
+        str | None,
+        "T",
+        "the log's tokenizer: a ladder name, a hub id, a folder or a tokenizer.json",
+    ] = None,
+    budget: A[
+        int | None, (1, 256), "N", "the most draft tokens per round, cost stopping off"
+    ] = None,
     verify_cost: A[str, "C", "cost of drafts: cpu, free16, a number, or c(0),c(1),..."] = "cpu",
-    databases: A[Path | None, "DIR", "use these databases (default: the shipped ones, for their tokenizer)"] = None,
+    databases: A[
+        Path | None, "DIR", "use these databases (default: the shipped ones, for their tokenizer)"
+    ] = None,
     limit: A[int | None, (1, 10**9), "N", "replay at most N requests"] = None,
     json_: Json = None,
     html: Html = None,
@@ -36,7 +46,14 @@ def replay(
     with progress_bar() as update:
         report = logs.replay(log, progress=update, **options)
     print(report)
-    _write(json_, html, report.to_dict(), f"Replay of {log.name}", report.introduction(), report.tables())
+    _write(
+        json_,
+        html,
+        report.to_dict(),
+        f"Replay of {log.name}",
+        report.introduction(),
+        report.tables(),
+    )
     if not report.complete:
         raise KeyboardInterrupt
 
@@ -61,24 +78,40 @@ def import_(
 def doctor(
     record: A[Path | None, "FILE", "a trace or a record of another engine"] = None,
     *,
-    measure: A[str | None, "STACK", "instead of a file: measure a few short decodes on this machine"] = None,
-    acceptance: A[Numbers | None, "A", "instead of both: accepted / drafted, a length, or rates: 0.8,0.6"] = None,
+    measure: A[
+        str | None, "STACK", "instead of a file: measure a few short decodes on this machine"
+    ] = None,
+    acceptance: A[
+        Numbers | None, "A", "instead of both: accepted / drafted, a length, or rates: 0.8,0.6"
+    ] = None,
     lookahead: A[int | None, (1, 64), "K", "draft tokens per round, with --acceptance"] = None,
     batch: A[int, (1, 4096), "N", "requests per batch of the run"] = 1,
-    method: A[str | None, "M", "draft, eagle, eagle3, mtp, dflash, medusa, lookup (ngram) or suffix"] = None,
+    method: A[
+        str | None, "M", "draft, eagle, eagle3, mtp, dflash, medusa, lookup (ngram) or suffix"
+    ] = None,
     draft_model: A[str | None, "NAME", "the draft model in the settings to paste"] = None,
-    speed: A[float | None, (1e-6, 1e9), "R", "tokens per second of a request with speculation"] = None,
-    plain_speed: A[float | None, (1e-6, 1e9), "R", "tokens per second of a request without speculation"] = None,
+    speed: A[
+        float | None, (1e-6, 1e9), "R", "tokens per second of a request with speculation"
+    ] = None,
+    plain_speed: A[
+        float | None, (1e-6, 1e9), "R", "tokens per second of a request without speculation"
+    ] = None,
     step_ms: A[float | None, (0, 1e6), "MS", "time of a plain step of the target"] = None,
-    verify_ms: A[float | None, (0, 1e6), "MS", "time of the target's forward pass over a draft"] = None,
+    verify_ms: A[
+        float | None, (0, 1e6), "MS", "time of the target's forward pass over a draft"
+    ] = None,
     draft_ms: A[float | None, (0, 1e6), "MS", "time of drafting per round"] = None,
     overhead_ms: A[float | None, (0, 1e6), "MS", "other time per round"] = None,
     gpu: A[str | None, "NAME", "the GPU, as in H100: fill in unknown times"] = None,
-    models: A[str | None, "T,D", "with --gpu: the target and its draft model: names or config.json paths"] = None,
+    models: A[
+        str | None, "T,D", "with --gpu: the target and its draft model: names or config.json paths"
+    ] = None,
     tp: A[int, (1, 64), "N", "GPUs that share each model"] = 1,
     context: A[Numbers, "N", "tokens cached per request, as in 8k"] = "2k",
     weights: A[Literal["bf16", "fp8", "int8", "int4"], "format of the weights"] = "bf16",
-    profile: A[Out | None, "OUT", "write acceptance by position as speculation_profile.json"] = None,
+    profile: A[
+        Out | None, "OUT", "write acceptance by position as speculation_profile.json"
+    ] = None,
     json_: Json = None,
     html: Html = None,
 ) -> None:
@@ -92,10 +125,26 @@ def doctor(
     if (gpu is None) != (models is None):
         raise ValueError("--gpu and --models belong together: name the GPU and the models on it")
     check_range("--context", context[0] if len(context) == 1 else context, 1, 10_000_000)
-    given = {"speed": speed, "plain_speed": plain_speed, "step": step_ms, "verify": verify_ms, "draft": draft_ms}
+    given = {
+        "speed": speed,
+        "plain_speed": plain_speed,
+        "step": step_ms,
+        "verify": verify_ms,
+        "draft": draft_ms,
+    }
     given |= {"overhead": overhead_ms, "batch": batch, "method": method, "draft_model": draft_model}
-    given |= {"measure": measure or "", "acceptance": acceptance or (), "lookahead": lookahead, "weights": weights}
-    given |= {"gpu": gpu or "", "models": (models or "").split(","), "tp": tp, "context": context[0]}
+    given |= {
+        "measure": measure or "",
+        "acceptance": acceptance or (),
+        "lookahead": lookahead,
+        "weights": weights,
+    }
+    given |= {
+        "gpu": gpu or "",
+        "models": (models or "").split(","),
+        "tp": tp,
+        "context": context[0],
+    }
     with arguments.reading(record or ("--measure" if measure else "--acceptance")):
         diagnosis = diagnose(record, **given)
     arguments.write_json(profile, profile_of(diagnosis.observation) if profile else None)
@@ -103,8 +152,17 @@ def doctor(
     flags, lines, tables = diagnosis.flags.items(), diagnosis.lines(), diagnosis.tables()
     settings = [f"  {engine}: {text}" for engine, text in flags]
     print(plain([*lines, *tables, *(["", "Settings to paste:", *settings] if settings else [])]))
-    tables.append(Table("Settings to paste", [["engine", "settings"], *map(list, flags)] if flags else []))
-    _write(json_, html, diagnosis.to_dict(), f"Diagnosis of {diagnosis.observation.source}", lines, tables)
+    tables.append(
+        Table("Settings to paste", [["engine", "settings"], *map(list, flags)] if flags else [])
+    )
+    _write(
+        json_,
+        html,
+        diagnosis.to_dict(),
+        f"Diagnosis of {diagnosis.observation.source}",
+        lines,
+        tables,
+    )
 
 
 def _write(json: Path | None, html: Path | None, data: Any, *parts: Any) -> None:
@@ -118,29 +176,41 @@ def _write(json: Path | None, html: Path | None, data: Any, *parts: Any) -> None
 def audit(
     *,
     stack: A[
-        tuple[str, ...], "S", "audit the loop of this stack over toy models, in place of its own; may be repeated"
+        tuple[str, ...],
+        "S",
+        "audit the loop of this stack over toy models, in place of its own; may be repeated",
     ] = (),
     rule: Rule = "block",
-    exact: A[str | None, "MODULE:FUNCTION", "audit this function: a module or a file, and the name in it"] = None,
+    exact: A[
+        str | None, "MODULE:FUNCTION", "audit this function: a module or a file, and the name in it"
+    ] = None,
     models: A[int, (1, 4), "N", "toy models of --exact"] = 2,
-    speculative: A[str | None, "URL", "the endpoint with speculation, up to and including /v1"] = None,
+    speculative: A[
+        str | None, "URL", "the endpoint with speculation, up to and including /v1"
+    ] = None,
     plain: A[str | None, "URL", "the endpoint without speculation"] = None,
     model: A[str, "M", "the model to request from both"] = "",
     api_key_env: A[str | None, "NAME", "environment variable with the API key"] = None,
     suite: A[str, "NAME|PATH", "prompts: a suite or a file"] = "heldout",
     limit: A[int, (1, 10_000), "N", "prompts"] = 8,
-    tolerance: A[float, (0, 0.1), "E", "probabilities that differ by less are equal; 1e-5 for float32"] = 1e-9,
+    tolerance: A[
+        float, (0, 0.1), "E", "probabilities that differ by less are equal; 1e-5 for float32"
+    ] = 1e-9,
     samples: A[int, (0, 1_000_000), "N", "most pairs"] = 400,
     temperature: A[float, (0.01, 10), "T", "temperature of the samples"] = 1.0,
     alpha: A[float, (1e-9, 0.5), "A", "the largest rate of false alarms"] = 0.001,
-    near_tie: A[float, (0, 10), "D", "difference of log probabilities that rounding may explain, in nats"] = 0.05,
+    near_tie: A[
+        float, (0, 10), "D", "difference of log probabilities that rounding may explain, in nats"
+    ] = 0.05,
     html: Html = None,
 ) -> int:
     """Test whether a decoder is lossless."""
     if not (stack or exact or speculative or plain):
         raise ValueError("nothing to audit: give --stack, --exact, or --speculative and --plain")
     if bool(speculative) != bool(plain):
-        raise ValueError("a statistical audit compares two endpoints: give both --speculative and --plain")
+        raise ValueError(
+            "a statistical audit compares two endpoints: give both --speculative and --plain"
+        )
     from hsd_viz import audit as audits
     from hsd_viz.audit.stacks import loop_decoder
     from hsd_viz.ladder.load import names
@@ -151,16 +221,27 @@ def audit(
     check = partial(audits.exact, tolerance=tolerance)
     for name in (model.name for one in stack for model in parse(one).models):
         if "/" not in name and name not in names():
-            raise ValueError(f"unknown model '{name}': toy models replace {', '.join(names())}, hub ids and paths")
-    audited = {one: partial(check, loop_decoder(one, rule), models=len(parse(one).models)) for one in stack}
+            raise ValueError(
+                f"unknown model '{name}': toy models replace {', '.join(names())}, hub ids and paths"
+            )
+    audited = {
+        one: partial(check, loop_decoder(one, rule), models=len(parse(one).models)) for one in stack
+    }
     if exact is not None:
         audited[exact] = partial(check, _function(exact), models=models)
     if speculative and plain:
         key = os.environ.get(api_key_env or "")
         prompts = [prompt.text for prompt in load_suite(suite).limited(limit).prompts]
         ends = audits.Endpoint(speculative, model, key), audits.Endpoint(plain, model, key)
-        given = {"samples": samples, "temperature": temperature, "alpha": alpha, "near_tie": near_tie}
-        audited[speculative] = partial(audits.statistical, *ends, prompts, progress=arguments.status, **given)
+        given = {
+            "samples": samples,
+            "temperature": temperature,
+            "alpha": alpha,
+            "near_tie": near_tie,
+        }
+        audited[speculative] = partial(
+            audits.statistical, *ends, prompts, progress=arguments.status, **given
+        )
     done: dict[str, Any] = {}
     for name, run in audited.items():
         arguments.status(f"auditing {name}")
@@ -177,8 +258,14 @@ def _function(text: str) -> Any:
     """Return the function that ``MODULE:FUNCTION`` or ``FILE.py:FUNCTION`` names."""
     where, _, name = text.rpartition(":")
     if not where or not name.isidentifier():
-        raise ValueError(f"'{text}' does not name a function: write MODULE:FUNCTION or FILE.py:FUNCTION")
-    folder, module = (Path(where).resolve().parent, Path(where).stem) if where.endswith(".py") else (Path.cwd(), where)
+        raise ValueError(
+            f"'{text}' does not name a function: write MODULE:FUNCTION or FILE.py:FUNCTION"
+        )
+    folder, module = (
+        (Path(where).resolve().parent, Path(where).stem)
+        if where.endswith(".py")
+        else (Path.cwd(), where)
+    )
     sys.path.insert(0, str(folder))
     try:
         function = getattr(importlib.import_module(module), name, None)
@@ -193,6 +280,8 @@ def _function(text: str) -> Any:
         try:
             return function(task)
         except Exception as error:
-            raise ValueError(f"{text} failed: {type(error).__name__}: {first_line(error)}") from error
+            raise ValueError(
+                f"{text} failed: {type(error).__name__}: {first_line(error)}"
+            ) from error
 
     return called

@@ -38,9 +38,15 @@ class Lexicon:
         self.size, self.tokenizer = size, text.tokenizer
         self.pieces: list[bytes | None] = [text.content(token) for token in range(size)]
         #: Special tokens by name, and by role.
-        self.special = {self.tokenizer.convert_ids_to_tokens(t): t for t in self.tokenizer.all_special_ids if t < size}
+        self.special = {
+            self.tokenizer.convert_ids_to_tokens(t): t
+            for t in self.tokenizer.all_special_ids
+            if t < size
+        }
         roles = {"bos": self.tokenizer.bos_token_id, "eos": self.tokenizer.eos_token_id}
-        self.roles = {role: token for role, token in roles.items() if token is not None and token < size}
+        self.roles = {
+            role: token for role, token in roles.items() if token is not None and token < size
+        }
         #: The tokens that the tokenizer itself puts before a text.
         self.start = [t for t in text.encode("") if t < size and t != self.roles.get("eos")]
         #: The token of each sequence of bytes; of several, the first.
@@ -78,11 +84,17 @@ class Bridge:
     def __init__(self, draft: Lexicon, target: Lexicon) -> None:
         self.draft, self.target = draft, target
         #: Special tokens of the target that the draft model has, too: of the same name, else of the same role.
-        self.special = {t: draft.special[name] for name, t in target.special.items() if name in draft.special}
+        self.special = {
+            t: draft.special[name] for name, t in target.special.items() if name in draft.special
+        }
         for role, mine in draft.roles.items():
             if role in target.roles and mine not in self.special.values():
                 self.special.setdefault(target.roles[role], mine)
-        same = {t: draft.by_bytes[piece] for piece, t in target.by_bytes.items() if piece in draft.by_bytes}
+        same = {
+            t: draft.by_bytes[piece]
+            for piece, t in target.by_bytes.items()
+            if piece in draft.by_bytes
+        }
         #: Shared tokens, the target's id to the draft's.
         self.shared: dict[int, int] = {**same, **self.special}
 
@@ -106,7 +118,9 @@ class Bridge:
     def cut(self, text: Sequence[int], data: bytes) -> list[int]:
         """Return the target's tokens that spell ``data``, whole characters of it, after ``text``."""
         pieces = [self.target.pieces[token] for token in text[-_CONTEXT:]]
-        tail = b"".join([p for p in takewhile(lambda p: p is not None, reversed(pieces)) if p is not None][::-1])
+        tail = b"".join(
+            [p for p in takewhile(lambda p: p is not None, reversed(pieces)) if p is not None][::-1]
+        )
         decoder = getincrementaldecoder("utf-8")("replace")
         decoder.decode(tail + data)
         data = data[: len(data) - len(decoder.getstate()[0])]
@@ -130,7 +144,12 @@ class BridgedModel:
         if kind == "tli" and not bridge.shared:
             raise ValueError(f"{model.name} and the target share no token: use the bridge slem")
         self.model, self.bridge, self.kind, self.vocab_size = model, bridge, kind, vocab_size
-        self.name, self.dtype, self.runtime, self.parameters = model.name, model.dtype, model.runtime, model.parameters
+        self.name, self.dtype, self.runtime, self.parameters = (
+            model.name,
+            model.dtype,
+            model.runtime,
+            model.parameters,
+        )
         #: The shared tokens, the target's ids and the draft's ``[2, n]``.
         self.shared = np.array([*bridge.shared.items()], dtype=np.intp).reshape(-1, 2).T
 
@@ -177,12 +196,19 @@ class TranslatingSession(Session):
         if (most := self._model.model.positions) is not None and len(ids) + room > most:
             half = max(1, most // 2)
             ids = ids[-(-(len(ids) + room - most) // half) * half :] or ids[-1:]
-        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(ids[:-1], self._ids, strict=False)))
+        same = sum(
+            1
+            for _ in takewhile(
+                lambda pair: pair[0] == pair[1], zip(ids[:-1], self._ids, strict=False)
+            )
+        )
         self._inner.truncate(same)
         self._ids = ids
         return self._inner.forward(ids[same:], 1)[0]
 
-    def forward(self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None) -> np.ndarray:
+    def forward(
+        self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None
+    ) -> np.ndarray:
         """Return the draft's row, restricted to the shared tokens."""
         assert rows == 1 and parents is None and self._model.kind == "tli"
         self._text += tokens
@@ -192,7 +218,12 @@ class TranslatingSession(Session):
         return out
 
     def sample(
-        self, pending: Sequence[int], n: int, sampling: Sampling, numbers: Numbers | None, eos: frozenset[int]
+        self,
+        pending: Sequence[int],
+        n: int,
+        sampling: Sampling,
+        numbers: Numbers | None,
+        eos: frozenset[int],
     ) -> SampledChain:
         if self._model.kind == "tli":
             return super().sample(pending, n, sampling, numbers, eos)

@@ -56,7 +56,9 @@ class Engine(Protocol):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            raise AttributeError(f"an engine has no attribute '{name}'{guess('engine', name, dir(type(self)))}")
+            raise AttributeError(
+                f"an engine has no attribute '{name}'{guess('engine', name, dir(type(self)))}"
+            )
 
     def decode(
         self, prompt: str | Sequence[int], stack: str | Stack = "target", **options: Unpack[Options]
@@ -67,7 +69,9 @@ class Engine(Protocol):
         possible before the first event is requested.
         """
 
-    def run(self, prompt: str | Sequence[int], stack: str | Stack = "target", **options: Unpack[Options]) -> Trace:
+    def run(
+        self, prompt: str | Sequence[int], stack: str | Stack = "target", **options: Unpack[Options]
+    ) -> Trace:
         """Decode to the end and return the trace."""
         for event in self.decode(prompt, stack, **options):
             if isinstance(event, Finished):
@@ -75,7 +79,10 @@ class Engine(Protocol):
         raise AssertionError("a decode that is not closed ends with Finished")
 
     def run_many(
-        self, prompts: Sequence[str | Sequence[int]], stack: str | Stack = "target", **options: Unpack[Options]
+        self,
+        prompts: Sequence[str | Sequence[int]],
+        stack: str | Stack = "target",
+        **options: Unpack[Options],
     ) -> list[Trace]:
         """Decode prompts one after the other with a progress bar, and return their traces."""
         traces: list[Trace] = []

@@ -92,13 +92,23 @@ class Log:
         """End the innermost open round; that of the target emits its tokens."""
         this, level, start = self._open.pop()
         spent, parent = self.now() - start, self._open[-1][0] if self._open else None
-        tree, verdict, accepted, outcome = verified.draft.tree, verified.verdict, verified.accepted, verified.outcome
+        tree, verdict, accepted, outcome = (
+            verified.draft.tree,
+            verified.verdict,
+            verified.accepted,
+            verified.outcome,
+        )
         n, count = len(tree), len(accepted)
         verdicts = ["unreached" if p is None else "rejected" for p in verdict.p]
         for fate, nodes in (("cut", verdict.accepted), ("accepted", accepted)):
             for node in nodes:
                 verdicts[node] = fate
-        drafts: dict[str, Any] = {"round": [this] * n, "level": [level] * n, "node": range(n), "token_id": tree.tokens}
+        drafts: dict[str, Any] = {
+            "round": [this] * n,
+            "level": [level] * n,
+            "node": range(n),
+            "token_id": tree.tokens,
+        }
         drafts |= {"depth": tree.depths(), "verdict": verdicts}
         # Others are fields of the draft tree, in the plural, or of the verdict.
         for name, column in self._tables["drafts"].items() if n else ():
@@ -118,14 +128,30 @@ class Log:
         for k, token in enumerate(verified.tokens):
             if k < len(verified.accepted):
                 node = verified.accepted[k]
-                origin = ["accepted", tree.sources[node], [*verified.draft.paths[node], level], tree.depths()[node]]
+                origin = [
+                    "accepted",
+                    tree.sources[node],
+                    [*verified.draft.paths[node], level],
+                    tree.depths()[node],
+                ]
             else:
                 origin, drawn = [verified.outcome, "target", [level], 0], verdict.correction or ()
             details = verdict.details[k] if verdict.details else (None, None, None)
-            self._add("tokens", TokenRow(self._tokens, token, None, None, this, *origin, *details, *drawn))
+            self._add(
+                "tokens", TokenRow(self._tokens, token, None, None, this, *origin, *details, *drawn)
+            )
             self._tokens += 1
 
-    def call(self, level: int, name: str, kind: str, start: int, fed: int, cached: int = 0, steps: int = 1) -> None:
+    def call(
+        self,
+        level: int,
+        name: str,
+        kind: str,
+        start: int,
+        fed: int,
+        cached: int = 0,
+        steps: int = 1,
+    ) -> None:
         """Record a call from ``start`` to now. It belongs to the innermost open round, -1 before the first."""
         this, spent = self._open[-1][0] if self._open else -1, self.now() - start
         self._add("calls", CallRow(this, level, name, kind, steps, fed, cached, start, spent))
@@ -163,7 +189,13 @@ class Loop:
         details: int = 0,
     ) -> None:
         assert prompt and levels and max_new_tokens > 0
-        self.drafter, self.sampling, self.text, self.eos, self.details = drafter, sampling, list(prompt), eos, details
+        self.drafter, self.sampling, self.text, self.eos, self.details = (
+            drafter,
+            sampling,
+            list(prompt),
+            eos,
+            details,
+        )
         self.limit = min(len(prompt) + max_new_tokens, positions or len(prompt) + max_new_tokens)
         self.budget = budget if budget is not None or drafter is None else drafter.nodes
         self._zero = perf_counter_ns()
@@ -172,7 +204,11 @@ class Loop:
         self.top = len(self.levels) - 1
         self.draws, self.log = Draws(sampling.seed), Log(self.now)
         # What a verification by the target reports; those below only decide.
-        warm = max(sampling.temperature, MIN_TEMPERATURE) if isinstance(drafter, LogitsObserver) else None
+        warm = (
+            max(sampling.temperature, MIN_TEMPERATURE)
+            if isinstance(drafter, LogitsObserver)
+            else None
+        )
         learns = warm is not None or isinstance(drafter, Observer)
         self.record = RecordOptions(details, observe=TOP if learns else 0, temperature=warm)
 
@@ -253,7 +289,9 @@ class Loop:
 
         start = self.now()
         verdict = session.verify(pending, draft, self.sampling, self._numbers(i, draft), record)
-        end = next((k for k, node in enumerate(verdict.accepted, 1) if tree.tokens[node] in self.eos), None)
+        end = next(
+            (k for k, node in enumerate(verdict.accepted, 1) if tree.tokens[node] in self.eos), None
+        )
         accepted = verdict.accepted[:end]
         session.keep(base, accepted)
         for below in self.levels[:i]:
@@ -265,7 +303,13 @@ class Loop:
         if end is None:
             tokens.append(verdict.token)
             # A place that was examined and led no further had draft tokens, all of them wrong.
-            outcome = "correction" if verdict.examined > len(accepted) else "bonus" if len(tree) else "plain"
+            outcome = (
+                "correction"
+                if verdict.examined > len(accepted)
+                else "bonus"
+                if len(tree)
+                else "plain"
+            )
         return Verification(i, level.name, draft, verdict, accepted, outcome, tokens)
 
     # --- inside ----------------------------------------------------------------------------------------------------
@@ -280,7 +324,11 @@ class Loop:
         u = self.draws.fresh(len(draft)) if chain else []
         places = 1 + (len(draft) if chain else max(draft.tree.depths(), default=0))
         base = len(self.text)
-        r = [self.draws.at(base + k) for k in range(places)] if i == self.top else self.draws.fresh(places)
+        r = (
+            [self.draws.at(base + k) for k in range(places)]
+            if i == self.top
+            else self.draws.fresh(places)
+        )
         return Numbers(r, u)
 
     def _sample(self, i: int, n: int) -> Draft:
@@ -290,7 +338,9 @@ class Loop:
         numbers = None if self.sampling.greedy else Numbers(self.draws.fresh(n))
         start = self.now()
         chain = level.session.sample(pending, n, self.sampling, numbers, self.eos)
-        self.log.call(i, level.name, "draft", start, len(pending) + chain.forwards - 1, cached, chain.forwards)
+        self.log.call(
+            i, level.name, "draft", start, len(pending) + chain.forwards - 1, cached, chain.forwards
+        )
         tree = DraftTree.chain(chain.tokens, level.name)
         return Draft(tree, [[i]] * len(tree), chain.rows)
 
@@ -364,5 +414,8 @@ def decode(loop: Loop, text: TokenText, meta: dict[str, Any]) -> Iterator[Event]
         if emitted and loop.text[-1] in loop.eos:
             meta |= {"stop_reason": "eos", "cancelled": False}
         elif len(loop.text) >= loop.limit:
-            meta |= {"stop_reason": "length" if emitted >= meta["max_new_tokens"] else "context", "cancelled": False}
+            meta |= {
+                "stop_reason": "length" if emitted >= meta["max_new_tokens"] else "context",
+                "cancelled": False,
+            }
     yield Finished(trace)

@@ -38,7 +38,9 @@ class Sampling:
         check_range("top-k", self.top_k, 0)
         if not 0 < self.top_p <= 1:
             wrong = "out of range" if self.top_p == self.top_p else "not valid"
-            raise ValueError(f"top-p {self.top_p:g} is {wrong}: expected a number above 0 and up to 1 (1: off)")
+            raise ValueError(
+                f"top-p {self.top_p:g} is {wrong}: expected a number above 0 and up to 1 (1: off)"
+            )
         check_range("the seed", self.seed, 0, 2**63 - 1)
         if self.rule not in RULES:
             raise ValueError(f"unknown verification rule '{self.rule}' (use {', '.join(RULES)})")
@@ -52,7 +54,9 @@ class PromptTooLong(ValueError):
     """A prompt of ``tokens`` tokens that fills a context of ``positions``: no token could be emitted."""
 
     def __init__(self, tokens: int, positions: int) -> None:
-        super().__init__(f"the prompt has {tokens} tokens and the context holds {positions}: use a shorter prompt")
+        super().__init__(
+            f"the prompt has {tokens} tokens and the context holds {positions}: use a shorter prompt"
+        )
 
 
 #: Of splitmix64 (Steele, Lea and Flood 2014), a generator by key and counter.
@@ -96,7 +100,14 @@ class Draws:
 #: Lanes of a sum in the type of the row, and tokens in a block of a float64 sum.
 LANES, BLOCK = 64, 64
 #: Coefficients of exp from the highest power down to the square: of Cephes' ``expf``, and of the Taylor series.
-_CEPHES = (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1)
+_CEPHES = (
+    1.9875691500e-4,
+    1.3981999507e-3,
+    8.3334519073e-3,
+    4.1665795894e-2,
+    1.6666665459e-1,
+    5.0000001201e-1,
+)
 _TAYLOR = tuple(1 / math.factorial(k) for k in range(13, 1, -1))
 _PER_LN2 = 1.44269504088896341
 #: Of each type: the bound below which the result is 0 and that above which it grows no more, a number that makes a sum
@@ -104,7 +115,14 @@ _PER_LN2 = 1.44269504088896341
 #: two.
 _LN2 = (6.93147180369123816490e-01, 1.90821492927058770002e-10)
 _EXPONENTIAL: dict[Any, tuple] = {
-    np.float32: (-87.3, 88.0, 12582912.0, (0.693359375, -2.12194440e-4), _CEPHES, (np.int32, 127, 23)),
+    np.float32: (
+        -87.3,
+        88.0,
+        12582912.0,
+        (0.693359375, -2.12194440e-4),
+        _CEPHES,
+        (np.int32, 127, 23),
+    ),
     np.float64: (-708.0, 709.0, 6755399441055744.0, _LN2, _TAYLOR, (np.int64, 1023, 52)),
 }
 
@@ -164,7 +182,9 @@ def distribution(scores: np.ndarray, sampling: Sampling) -> np.ndarray:
     if sampling.top_p < 1:
         ordered = np.sort(p)[..., ::-1]
         # The nucleus: the likeliest tokens up to and including the one that reaches top_p.
-        kept = (ordered[..., :-1].cumsum(-1, dtype=np.float64) < sampling.top_p).sum(-1, keepdims=True)
+        kept = (ordered[..., :-1].cumsum(-1, dtype=np.float64) < sampling.top_p).sum(
+            -1, keepdims=True
+        )
         p[p < np.take_along_axis(ordered, kept, -1)] = 0
         p *= 1 / lane_sums(p)
     return p
@@ -189,7 +209,9 @@ def draw(weights: np.ndarray, r: float) -> int:
     mark = r * ends[-1]
     block = int(ends.searchsorted(mark, "right"))
     place = int(inside[block].searchsorted(mark - ends[block - 1] if block else mark, "right"))
-    if place == BLOCK:  # the difference was rounded up to the block's end: the last token that can be drawn is meant
+    if (
+        place == BLOCK
+    ):  # the difference was rounded up to the block's end: the last token that can be drawn is meant
         place = int(weights[block * BLOCK :][:BLOCK].nonzero()[0][-1])
     return block * BLOCK + place
 

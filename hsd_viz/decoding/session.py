@@ -22,7 +22,9 @@ class Session(ABC):
     length: int
 
     @abstractmethod
-    def forward(self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None) -> np.ndarray:
+    def forward(
+        self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None
+    ) -> np.ndarray:
         """Feed ``tokens`` and return the logits ``[rows, V]`` after the last ``rows`` of them, in float32 or float64.
 
         ``parents`` gives for each fed token the index (among the fed) of the token before it, -1 for the last cached
@@ -44,7 +46,12 @@ class Session(ABC):
         self.forward(tokens, 1)
 
     def sample(
-        self, pending: Sequence[int], n: int, sampling: Sampling, numbers: Numbers | None, eos: frozenset[int]
+        self,
+        pending: Sequence[int],
+        n: int,
+        sampling: Sampling,
+        numbers: Numbers | None,
+        eos: frozenset[int],
     ) -> SampledChain:
         """Feed ``pending`` and decode up to ``n`` tokens, fewer after one of ``eos``; each is fed but the last.
 
@@ -62,13 +69,20 @@ class Session(ABC):
         return SampledChain(tokens, np.stack(rows) if rows else None, len(tokens))
 
     def verify(
-        self, pending: Sequence[int], draft: Draft, sampling: Sampling, numbers: Numbers | None, record: RecordOptions
+        self,
+        pending: Sequence[int],
+        draft: Draft,
+        sampling: Sampling,
+        numbers: Numbers | None,
+        record: RecordOptions,
     ) -> Verdict:
         """Feed ``pending`` and the draft in one forward pass and verify it: :func:`~hsd_viz.decoding.verify.judge`. The
         caller then keeps or truncates what was fed.
         """
         tree, n = draft.tree, len(pending)
-        parents = None if tree.is_chain else [*range(-1, n - 1), *(n + parent for parent in tree.parents)]
+        parents = (
+            None if tree.is_chain else [*range(-1, n - 1), *(n + parent for parent in tree.parents)]
+        )
         scores = self.forward([*pending, *tree.tokens], len(tree) + 1, parents)
         return judge(scores, draft, sampling, numbers, record)
 

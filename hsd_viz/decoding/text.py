@@ -25,7 +25,9 @@ class Tokenizer(Protocol):
     eos_token_id: int | None
     all_special_ids: list[int]
 
-    def encode(self, text: str, add_special_tokens: bool = True, verbose: bool = False) -> list[int]: ...
+    def encode(
+        self, text: str, add_special_tokens: bool = True, verbose: bool = False
+    ) -> list[int]: ...
 
     def decode(self, token_ids: Sequence[int], skip_special_tokens: bool = False) -> str: ...
 
@@ -41,7 +43,9 @@ class TokenText:
         self.tokenizer = tokenizer
         self._special = set(tokenizer.all_special_ids)
         backend = getattr(tokenizer, "backend_tokenizer", None)
-        self._token = backend.id_to_token if backend is not None else tokenizer.convert_ids_to_tokens
+        self._token = (
+            backend.id_to_token if backend is not None else tokenizer.convert_ids_to_tokens
+        )
         self._byte_level = "ByteLevel" in str(getattr(backend, "decoder", ""))
         self._pieces: dict[int, tuple[str, str | None]] = {}
 
@@ -55,7 +59,9 @@ class TokenText:
         special tokens as text: they are read as the tokens they name, and none is added.
         """
         if not getattr(self.tokenizer, "chat_template", None):
-            raise ValueError("this model's tokenizer has no chat template: give the prompt as it should be read")
+            raise ValueError(
+                "this model's tokenizer has no chat template: give the prompt as it should be read"
+            )
         turn, tokenizer = [{"role": "user", "content": prompt}], cast("Any", self.tokenizer)
         try:
             text = tokenizer.apply_chat_template(turn, tokenize=False, add_generation_prompt=True)
@@ -71,18 +77,26 @@ class TokenText:
         if isinstance(prompt, list | tuple) and prompt and not chat:
             if all(type(token) is int and 0 <= token < self.size for token in prompt):
                 return list(prompt)
-            raise ValueError(f"the prompt is not a list of token ids: they are whole numbers from 0 to {self.size - 1}")
+            raise ValueError(
+                f"the prompt is not a list of token ids: they are whole numbers from 0 to {self.size - 1}"
+            )
         if not isinstance(prompt, str):
-            raise ValueError(f"the prompt is text or, without chat, a list of token ids, not {prompt!r:.40}")
+            raise ValueError(
+                f"the prompt is text or, without chat, a list of token ids, not {prompt!r:.40}"
+            )
         try:
             prompt.encode()
         except UnicodeEncodeError:
-            raise ValueError("the prompt contains a lone surrogate and is not valid Unicode") from None
+            raise ValueError(
+                "the prompt contains a lone surrogate and is not valid Unicode"
+            ) from None
         starts = (self.tokenizer.bos_token_id, self.tokenizer.eos_token_id)
         ids = self._encode_chat(prompt) if chat else self.encode(prompt)
         if found := ids or [start for start in starts if start is not None][:1]:
             return found
-        raise ValueError("the prompt is empty and the tokenizer has no token to start a text with: write a prompt")
+        raise ValueError(
+            "the prompt is empty and the tokenizer has no token to start a text with: write a prompt"
+        )
 
     @functools.cached_property
     def size(self) -> int:
@@ -99,7 +113,11 @@ class TokenText:
 
     def content(self, token_id: int) -> bytes | None:
         """Return the bytes of a token; ``None`` for a special token and an id without a token."""
-        return None if token_id in self._special or self._token(token_id) is None else self._bytes(token_id)
+        return (
+            None
+            if token_id in self._special or self._token(token_id) is None
+            else self._bytes(token_id)
+        )
 
     def pieces(self, token_ids: Sequence[int]) -> dict[int, str]:
         """Return the text of each of these tokens."""
@@ -127,5 +145,7 @@ def differing_tokens(one: Tokenizer, other: Tokenizer) -> str | None:
         return f"their vocabularies have {len(a)} and {len(b)} tokens"
     for token, i in sorted(a.items(), key=lambda item: item[1]):
         if b.get(token) != i:
-            return f"token {token!r} is number {i} in one and {b.get(token, 'missing')} in the other"
+            return (
+                f"token {token!r} is number {i} in one and {b.get(token, 'missing')} in the other"
+            )
     return None

@@ -110,7 +110,9 @@ class VerifiedDraft(NamedTuple):
     h: list[float] | None = None
 
 
-def token_rule(tokens: Sequence[int], q: np.ndarray, p: np.ndarray, u: Sequence[float]) -> VerifiedDraft:
+def token_rule(
+    tokens: Sequence[int], q: np.ndarray, p: np.ndarray, u: Sequence[float]
+) -> VerifiedDraft:
     """Accept the longest prefix of a sampled chain with u * q(d) < p(d); a correction is drawn from the residual
     (p - q)+ (Leviathan et al. 2023, Chen et al. 2023).
 
@@ -123,7 +125,9 @@ def token_rule(tokens: Sequence[int], q: np.ndarray, p: np.ndarray, u: Sequence[
     return VerifiedDraft(k, None if k == n else np.maximum(p[k] - q[k], 0), range(min(k + 1, n)))
 
 
-def block_rule(tokens: Sequence[int], q: np.ndarray, p: np.ndarray, u: Sequence[float]) -> VerifiedDraft:
+def block_rule(
+    tokens: Sequence[int], q: np.ndarray, p: np.ndarray, u: Sequence[float]
+) -> VerifiedDraft:
     """Accept a prefix of a sampled chain, judged as a whole; never less in expectation than by :func:`token_rule`,
     whose arguments it has (Sun et al. 2024, arXiv 2403.10444, Algorithm 2).
 
@@ -138,7 +142,9 @@ def block_rule(tokens: Sequence[int], q: np.ndarray, p: np.ndarray, u: Sequence[
     return _judge_whole(w, q, p, u)
 
 
-def branch_rule(tokens: Sequence[int], q: np.ndarray, p: np.ndarray, u: Sequence[float]) -> VerifiedDraft:
+def branch_rule(
+    tokens: Sequence[int], q: np.ndarray, p: np.ndarray, u: Sequence[float]
+) -> VerifiedDraft:
     """Accept a prefix of a sampled chain by its capped joint ratio: the lossless rule of *Overcoming Joint
     Intractability with Lossless Hierarchical Speculative Decoding* (Zhou et al. 2026, arXiv 2601.05724, Algorithm 2).
 
@@ -157,7 +163,9 @@ def branch_rule(tokens: Sequence[int], q: np.ndarray, p: np.ndarray, u: Sequence
     return _judge_whole(w, q, p, u)
 
 
-def _judge_whole(w: Sequence[float], q: np.ndarray, p: np.ndarray, u: Sequence[float]) -> VerifiedDraft:
+def _judge_whole(
+    w: Sequence[float], q: np.ndarray, p: np.ndarray, u: Sequence[float]
+) -> VerifiedDraft:
     """Accept up to the last place k with u_k < h_k, by the weights ``w`` ``[n + 1]`` of :func:`block_rule`."""
     n, residual = len(w) - 1, None
     h = [0.0] * n
@@ -201,7 +209,11 @@ def walk(tree: DraftTree, token_after: Callable[[int], int]) -> tuple[list[int],
 
 
 def judge(
-    scores: np.ndarray, draft: Draft, sampling: Sampling, numbers: Numbers | None, record: RecordOptions
+    scores: np.ndarray,
+    draft: Draft,
+    sampling: Sampling,
+    numbers: Numbers | None,
+    record: RecordOptions,
 ) -> Verdict:
     """Verify ``draft`` by logits ``[n + 1, V]`` (row 0 after the text, row 1 + i after node i) and the rule that fits.
     ``numbers`` is ``None`` for greedy decoding.
@@ -213,15 +225,24 @@ def judge(
     if most := record.details:
         tokens = [*(draft.tree.tokens[node] for node in verdict.accepted), verdict.token]
         places = [0, *(node + 1 for node in verdict.accepted)]
-        verdict.details = [describe(scores[k], token, most) for k, token in zip(places, tokens, strict=True)]
+        verdict.details = [
+            describe(scores[k], token, most) for k, token in zip(places, tokens, strict=True)
+        ]
         if residual is not None:
             q_top = None if draft.rows is None else _top(np.asarray(draft.rows[verdict.row]), most)
             mass = total(residual)
             verdict.correction = _top(residual / residual.dtype.type(mass), most), q_top, mass
     if record.observe:
-        seen = scores if record.temperature is None else distribution(scores, Sampling(record.temperature))
+        seen = (
+            scores
+            if record.temperature is None
+            else distribution(scores, Sampling(record.temperature))
+        )
         tops = [likeliest(row, record.observe) for row in seen]
-        verdict.observed = [[token for token, _ in top] for top in tops], [[value for _, value in top] for top in tops]
+        verdict.observed = (
+            [[token for token, _ in top] for top in tops],
+            [[value for _, value in top] for top in tops],
+        )
     return verdict
 
 
@@ -242,9 +263,13 @@ def _judge_points(
     chances: list[float | None] = [None] * n
     for node in compared:
         greedy = float(node in accepted)
-        chances[node] = greedy if numbers is None else float(p[tree.parents[node] + 1][tree.tokens[node]])
+        chances[node] = (
+            greedy if numbers is None else float(p[tree.parents[node] + 1][tree.tokens[node]])
+        )
     missed = [tree.tokens[node] for node in compared if tree.parents[node] == row - 1]
-    verdict = Verdict(accepted, token, row, len(accepted) + bool(missed), chances, [1.0] * n, [None] * n)
+    verdict = Verdict(
+        accepted, token, row, len(accepted) + bool(missed), chances, [1.0] * n, [None] * n
+    )
     if numbers is None:
         return verdict, None
     verdict.rows = np.stack([*p.values()])
@@ -262,7 +287,9 @@ def _judge_chain(
     """Return the verdict on a sampled chain, and what a correction was drawn from."""
     tokens, n, u = draft.tree.tokens, len(draft), numbers.u
     p, q = distribution(scores, sampling), np.asarray(draft.rows)
-    k, residual, compared, h = (RULES.get(sampling.rule) or _other_rule(sampling.rule))(tokens, q, p, u)
+    k, residual, compared, h = (RULES.get(sampling.rule) or _other_rule(sampling.rule))(
+        tokens, q, p, u
+    )
     # p and q can agree to the last bit at a place that was rejected by rounding alone: then p itself is the limit.
     if residual is not None and not total(residual) > 0:
         residual = p[k].copy()
@@ -272,7 +299,9 @@ def _judge_chain(
     q_of: list[float | None] = [float(q[i, t]) for i, t in enumerate(tokens)]
     u_of = [u[i] if i in compared else None for i in range(n)]
     h_of = None if h is None else [h[i] if i in compared else None for i in range(n)]
-    verdict = Verdict(list(range(k)), token, k, examined, p_of, q_of, u_of, h_of, sampling.rule, p[: k + 1])
+    verdict = Verdict(
+        list(range(k)), token, k, examined, p_of, q_of, u_of, h_of, sampling.rule, p[: k + 1]
+    )
     return verdict, residual
 
 

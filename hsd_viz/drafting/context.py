@@ -51,7 +51,11 @@ class ContextDatabase:
         # A match at the end of the text has nothing after it.
         end = len(text) - 1
         find = text.rfind
-        length, place, middle = 0, -1, most  # half of all keys match as a whole, so that is tried first
+        length, place, middle = (
+            0,
+            -1,
+            most,
+        )  # half of all keys match as a whole, so that is tried first
         while length < most:
             at = find(tail[size - middle :], 0, end)
             if at < 0:

@@ -78,7 +78,9 @@ def _make(run: Run) -> Drafter:
     sources, found = run.sources(), run.databases.found
     options: dict[str, Any] = {"eos": run.eos, "costs": run.costs, "temperature": run.temperature}
     if LOGITS in run.source.items or (not run.source.items and sources == ("context",)):
-        return LogitsDatabaseDrafter(run.source.items or (*sources, LOGITS), {**found, LOGITS: run.state}, **options)
+        return LogitsDatabaseDrafter(
+            run.source.items or (*sources, LOGITS), {**found, LOGITS: run.state}, **options
+        )
     return DatabaseDrafter(sources, found, **options)
 
 
@@ -131,7 +133,9 @@ class DatabaseDrafter(Drafter):
         self._learn(tokens)
         self._context.extend(tokens)
 
-    def _ask(self, tail: str, reach: float, least: float, bound: int) -> tuple[dict[int, tuple], list[tuple], int]:
+    def _ask(
+        self, tail: str, reach: float, least: float, bound: int
+    ) -> tuple[dict[int, tuple], list[tuple], int]:
         """Return scores for the token after ``tail``, a node that the verifier reaches with probability ``reach``.
 
         Each database in turn is asked for its longest known suffix and takes a part of the probability that the more
@@ -157,7 +161,9 @@ class DatabaseDrafter(Drafter):
                 seen += count - discount
             rate = rates[bucket]
             # An answer takes at most the probability that is left, and never all of it.
-            scale = left * rate / total if rate * seen < MAX_SHARE * total else left * MAX_SHARE / seen
+            scale = (
+                left * rate / total if rate * seen < MAX_SHARE * total else left * MAX_SHARE / seen
+            )
             for token, count, position in continuations:
                 before = candidates.get(token)
                 if before is None:
@@ -174,7 +180,12 @@ class DatabaseDrafter(Drafter):
         """
         if budget < 1:
             return DraftTree(why_empty="no room")
-        eos, longest, least_slope, floor = self.eos, self.longest, self.costs.least_slope, self.min_score
+        eos, longest, least_slope, floor = (
+            self.eos,
+            self.longest,
+            self.costs.least_slope,
+            self.min_score,
+        )
         at, slopes = self._tables(budget)
         answers: dict[int, list[tuple]] = {}
         queue: list[tuple] = []
@@ -195,7 +206,11 @@ class DatabaseDrafter(Drafter):
                     if entry[0] > least:
                         # The token breaks ties: equal scores must not depend on dictionary order.
                         heappush(queue, (-entry[0], token, node, tail, found, entry))
-            if not queue or len(picked) >= budget or -queue[0][0] <= best_ratio * slopes[len(picked)]:
+            if (
+                not queue
+                or len(picked) >= budget
+                or -queue[0][0] <= best_ratio * slopes[len(picked)]
+            ):
                 break
             negative, token, parent, tail, bound, entry = heappop(queue)
             reach, node = -negative, len(picked)
@@ -229,7 +244,10 @@ class DatabaseDrafter(Drafter):
                     observe(which, bucket, expected, hit)
                     if hit:
                         break
-                child = next((k for k in range(node + 1, len(picked)) if picked[k][:2] == (token, node)), None)
+                child = next(
+                    (k for k in range(node + 1, len(picked)) if picked[k][:2] == (token, node)),
+                    None,
+                )
                 if child is None:
                     break
                 node, place = child, place + 1
@@ -250,11 +268,15 @@ class LogitsDatabaseDrafter(DatabaseDrafter, LogitsObserver):
         for token, parent in zip(tree.tokens, tree.parents, strict=True):
             tails.append((tails[parent + 1] + chr(token))[-longest:])
         # The row after the text comes last, so that it has precedence over rows of draft tokens.
-        for tail, ids, row in zip(reversed(tails), reversed(top), reversed(probabilities), strict=True):
+        for tail, ids, row in zip(
+            reversed(tails), reversed(top), reversed(probabilities), strict=True
+        ):
             logits.put(tail, ids, row)
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
         tree = super().draft(text, budget)
         pairs = zip(tree.sources, tree.counts, strict=True)
-        tree.counts = [None if source == LOGITS else count for source, count in pairs]  # its counts are probabilities
+        tree.counts = [
+            None if source == LOGITS else count for source, count in pairs
+        ]  # its counts are probabilities
         return tree

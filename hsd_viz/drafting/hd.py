@@ -95,7 +95,10 @@ class HierarchyDrafting(Baseline):
         first = max(0, len(self._text) - LENGTH)
         self._text += spell(tokens)
         for place in range(first, len(self._text) - LENGTH):
-            gram, bucket = self._text[place + 1 : place + 1 + LENGTH], self._buckets.setdefault(self._text[place], {})
+            gram, bucket = (
+                self._text[place + 1 : place + 1 + LENGTH],
+                self._buckets.setdefault(self._text[place], {}),
+            )
             # The newest comes last; a full bucket drops its oldest.
             if bucket.pop(gram, None) is None and len(bucket) == BUCKET:
                 del bucket[next(iter(bucket))]
@@ -119,7 +122,9 @@ class HierarchyDrafting(Baseline):
                         if len(tree) == budget:
                             return
                         place = None if position is None else position + depth
-                        children[node, token] = tree.add(token, node, source, length, count, None, place)
+                        children[node, token] = tree.add(
+                            token, node, source, length, count, None, place
+                        )
                         new = True
                     node = children[node, token]
                     if token in self.eos:
@@ -132,8 +137,16 @@ class HierarchyDrafting(Baseline):
         """Return the drafts of one database, in its order."""
         last = tail[-1:]
         if source == "context":
-            return [(1, None, gram, position) for gram, position in reversed(self._buckets.get(last, {}).items())]
+            return [
+                (1, None, gram, position)
+                for gram, position in reversed(self._buckets.get(last, {}).items())
+            ]
         if source == "model":
             return self.stored.model(last)
         # A text of one token has no key of two.
-        return [row for n in STATISTICS_KEYS if n <= len(tail) for row in self.stored.statistics(tail[-n:])]
+        return [
+            row
+            for n in STATISTICS_KEYS
+            if n <= len(tail)
+            for row in self.stored.statistics(tail[-n:])
+        ]

@@ -36,7 +36,9 @@ def check_folder(folder: str | Path) -> None:
     """Check that ``folder`` contains a database file. Raises: DatabaseError: if it does not."""
     files = [f"{source}{SUFFIX}" for source in (*STORED, FIVEGRAMS)]
     if not any((Path(folder) / file).exists() for file in files):
-        raise DatabaseError(f"there are no databases in '{folder}': expected one of {', '.join(files)}")
+        raise DatabaseError(
+            f"there are no databases in '{folder}': expected one of {', '.join(files)}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,12 @@ class SharedDatabases:
 
     @classmethod
     def open(
-        cls, folder: str | Path, vocabulary: Mapping[str, int], size: int | None = None, *, strict: bool = False
+        cls,
+        folder: str | Path,
+        vocabulary: Mapping[str, int],
+        size: int | None = None,
+        *,
+        strict: bool = False,
     ) -> SharedDatabases:
         """Open the databases ``NAME.hsdb`` of ``folder`` for models with this token → id mapping and of a vocabulary
         ``size``: larger ids are never returned. A file that cannot be used is omitted. Raises: DatabaseError: if
@@ -63,12 +70,16 @@ class SharedDatabases:
         for source in (*STORED, FIVEGRAMS):
             path = Path(folder) / f"{source}{SUFFIX}"
             if not path.exists():
-                shared.absent[source] = f"no {source} database for these models: '{path}' does not exist"
+                shared.absent[source] = (
+                    f"no {source} database for these models: '{path}' does not exist"
+                )
                 continue
             try:
                 index = Index(path, ours, vocabulary_size=size)
                 if (kind := index.header["kind"]) != source:
-                    raise DatabaseError(f"'{path.name}' contains a {kind} database, not a {source} database")
+                    raise DatabaseError(
+                        f"'{path.name}' contains a {kind} database, not a {source} database"
+                    )
                 shared.found[source] = index
             except DatabaseError as error:
                 if strict:
@@ -93,11 +104,19 @@ class CostCurve:
 
     def __post_init__(self) -> None:
         curve = self.relative
-        if len(curve) < 2 or curve[0] <= 0 or any(later < earlier for earlier, later in pairwise(curve)):
-            raise ValueError("a cost curve needs at least two entries, the first above 0, none below the one before it")
+        if (
+            len(curve) < 2
+            or curve[0] <= 0
+            or any(later < earlier for earlier, later in pairwise(curve))
+        ):
+            raise ValueError(
+                "a cost curve needs at least two entries, the first above 0, none below the one before it"
+            )
         scaled = tuple(c / curve[0] for c in curve)
         last = scaled[-1] - scaled[-2]
-        slope = lambda m: min(last, *((scaled[k] - scaled[m]) / (k - m) for k in range(m + 1, len(scaled))))
+        slope = lambda m: min(
+            last, *((scaled[k] - scaled[m]) / (k - m) for k in range(m + 1, len(scaled)))
+        )
         slopes = tuple(map(slope, range(len(scaled) - 1)))
         object.__setattr__(self, "relative", scaled)
         object.__setattr__(self, "slopes", (*slopes, last))
@@ -107,7 +126,10 @@ class CostCurve:
         """Return the relative costs and the slopes of 0 to ``nodes`` draft tokens."""
         last = len(self.relative) - 1
         beyond = range(1, nodes + 1 - last)
-        costs = [*self.relative[: nodes + 1], *(self.relative[last] + k * self.slopes[last] for k in beyond)]
+        costs = [
+            *self.relative[: nodes + 1],
+            *(self.relative[last] + k * self.slopes[last] for k in beyond),
+        ]
         return costs, [*self.slopes[: nodes + 1], *(self.slopes[last] for _ in beyond)]
 
 
@@ -155,7 +177,9 @@ class Run:
             if name != "context":
                 self.database(files.get(name, name))
         found = self.databases.found
-        return named or tuple(name for name in DATABASES if name == "context" or files.get(name, name) in found)
+        return named or tuple(
+            name for name in DATABASES if name == "context" or files.get(name, name) in found
+        )
 
     def database(self, name: str) -> Database:
         """Return the shared database of that name. Raises: ValueError: if it is missing."""
@@ -194,8 +218,12 @@ def drafter(
 
     def register(cls: Any) -> Any:
         known = _REGISTERED.get(name)
-        if not re.fullmatch(r"[a-z][a-z0-9-]*", name) or (known and known.__module__ != cls.__module__):
-            raise ValueError(f"invalid name of a drafter: '{name}', use a new word of a-z, 0-9 and -")
+        if not re.fullmatch(r"[a-z][a-z0-9-]*", name) or (
+            known and known.__module__ != cls.__module__
+        ):
+            raise ValueError(
+                f"invalid name of a drafter: '{name}', use a new word of a-z, 0-9 and -"
+            )
         cls.name, cls.colour, cls.remembers, cls.make = name, colour, remembers, make or cls
         _REGISTERED[name], SOURCES[name] = cls, tuple(items)
         return cls

@@ -52,7 +52,15 @@ class DraftTree:
         """Return a chain of tokens of one source, those of the text from ``start`` on, without counts and scores."""
         n, none = len(tokens), [None] * len(tokens)
         positions = none if start is None else range(start, start + n)
-        return cls(tokens, list(range(-1, n - 1)), [source] * n, [key_length] * n, [*none], [*none], [*positions])
+        return cls(
+            tokens,
+            list(range(-1, n - 1)),
+            [source] * n,
+            [key_length] * n,
+            [*none],
+            [*none],
+            [*positions],
+        )
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -80,7 +88,9 @@ class DraftTree:
 
     def _take(self, nodes: Sequence[int], parents: list[int]) -> DraftTree:
         """Return a tree of these nodes, with other parents."""
-        columns: dict[str, Any] = {name: [getattr(self, name)[k] for k in nodes] for name in _COLUMNS}
+        columns: dict[str, Any] = {
+            name: [getattr(self, name)[k] for k in nodes] for name in _COLUMNS
+        }
         return DraftTree(parents=parents, **columns)
 
     def path(self, nodes: Sequence[int]) -> DraftTree:

@@ -3,7 +3,9 @@
 from hsd_viz.decoding.engine import DEFAULTS, Engine, Options
 from hsd_viz.words import lazily
 
-__getattr__, _, _LAZY = lazily(__name__, {".local": ("load_engine", "LocalEngine"), ".remote": ("RemoteEngine",)})
+__getattr__, _, _LAZY = lazily(
+    __name__, {".local": ("load_engine", "LocalEngine"), ".remote": ("RemoteEngine",)}
+)
 __all__ = ["DEFAULTS", "Engine", "Options", "prepare", *_LAZY]
 
 

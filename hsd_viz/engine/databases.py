@@ -36,10 +36,14 @@ def build_model(
     """
     out, target = Path(out), engine.target
     text = engine.models.text(target)
-    prompts = {(p.text, p.turns): p for suite in suites for p in load_suite(str(suite)).prompts}.values()
+    prompts = {
+        (p.text, p.turns): p for suite in suites for p in load_suite(str(suite)).prompts
+    }.values()
     template = choose_template(engine.tokenizer, target) if any(p.turns for p in prompts) else None
     inputs = [opening(prompt, template) for prompt in prompts]
-    prompted = [ids for one in inputs if (ids := text.encode(one) if isinstance(one, str) else list(one))]
+    prompted = [
+        ids for one in inputs if (ids := text.encode(one) if isinstance(one, str) else list(one))
+    ]
     sequences = []
     for done, ids in enumerate(prompted, start=1):
         output: list[int] = []
@@ -48,20 +52,35 @@ def build_model(
         sequences.append([ids[-1], *output])
         progress("writing", done / len(prompted))
     if all(len(sequence) == 1 for sequence in sequences):  # the prompts' last tokens alone
-        raise ValueError("the model wrote nothing: every prompt is empty, fills its context, or ends its text at once")
-    identity: dict[str, Any] = {"weights": engine.models.hash(target) or target, "decoding": "greedy"}
+        raise ValueError(
+            "the model wrote nothing: every prompt is empty, fills its context, or ends its text at once"
+        )
+    identity: dict[str, Any] = {
+        "weights": engine.models.hash(target) or target,
+        "decoding": "greedy",
+    }
     identity |= {"max_new_tokens": max_new_tokens, "dtype": engine.dtype}
     vocabulary = vocabulary_hash(text.tokenizer.get_vocab())
-    facts: dict[str, Any] = {"vocabulary_size": engine.models.fast(target).vocab_size, "vocabulary_hash": vocabulary}
+    facts: dict[str, Any] = {
+        "vocabulary_size": engine.models.fast(target).vocab_size,
+        "vocabulary_hash": vocabulary,
+    }
     facts["meta"] = {"model": target, **identity, "prompts": len(prompted)}
     path, fivegrams = out / f"model{SUFFIX}", out / f"{FIVEGRAMS}{SUFFIX}"
-    build_database(([one] for one in sequences), path, kind="model", **facts, **counting, progress=progress)
+    build_database(
+        ([one] for one in sequences), path, kind="model", **facts, **counting, progress=progress
+    )
     build_fivegrams(sequences, fivegrams, **facts)
     return [path, fivegrams]
 
 
 def build_text(
-    paths: Sequence[str | Path], tokenizer: Any, out: str | Path, *, progress: Progress, **counting: Any
+    paths: Sequence[str | Path],
+    tokenizer: Any,
+    out: str | Path,
+    *,
+    progress: Progress,
+    **counting: Any,
 ) -> list[Path]:
     """Count the text of files and folders into ``statistics.hsdb`` in ``out``. ``tokenizer`` is any tokenizer of
     transformers, ``counting`` as in :func:`build_model`. Files are read in pieces and counted on disk, in constant
@@ -72,10 +91,16 @@ def build_text(
     facts: dict[str, Any] = {
         "vocabulary_size": max(vocabulary.values(), default=-1) + 1,
         "vocabulary_hash": vocabulary_hash(vocabulary),
-        "meta": {"from": [str(p) for p in paths][:20], "files": len(files), "passed_over": passed_over},
+        "meta": {
+            "from": [str(p) for p in paths][:20],
+            "files": len(files),
+            "passed_over": passed_over,
+        },
     }
     path = Path(out) / f"statistics{SUFFIX}"
-    documents = read_documents(files, _encoder(tokenizer), eos=tokenizer.eos_token_id, progress=progress)
+    documents = read_documents(
+        files, _encoder(tokenizer), eos=tokenizer.eos_token_id, progress=progress
+    )
     build_database(documents, path, kind="statistics", **facts, **counting, progress=progress)
     return [path]
 
@@ -85,7 +110,9 @@ def find_tokenizer(name: str) -> Any:
     Raises ValueError if there is none.
     """
     path = Path(name).expanduser()
-    local = path.is_file() or (path.is_dir() and not (path / "config.json").exists() and any(path.glob("tokenizer*")))
+    local = path.is_file() or (
+        path.is_dir() and not (path / "config.json").exists() and any(path.glob("tokenizer*"))
+    )
     if not local:
         return Models(name, "cpu", None, allow_models=True).text(name).tokenizer
     from transformers import AutoTokenizer, PreTrainedTokenizerFast
@@ -93,7 +120,9 @@ def find_tokenizer(name: str) -> Any:
     try:
         if path.is_file():
             return PreTrainedTokenizerFast(tokenizer_file=str(path))
-        return AutoTokenizer.from_pretrained(str(path), trust_remote_code=False, local_files_only=True)
+        return AutoTokenizer.from_pretrained(
+            str(path), trust_remote_code=False, local_files_only=True
+        )
     except Exception as error:  # the file and format libraries raise many types
         raise ValueError(f"the tokenizer '{name}' cannot be loaded: {first_line(error)}") from None
 

@@ -124,7 +124,9 @@ def note_plain(trace: Trace, plain: Trace, again: Trace | None = None) -> None:
     speed-up of the pair to ``speedups``, of which that of the first pair is the first.
     """
     speed = lambda run: run.metrics()["tokens_per_second"]
-    noted = trace.meta.setdefault("plain", {"tokens": len(plain), "tokens_per_second": speed(plain)})
+    noted = trace.meta.setdefault(
+        "plain", {"tokens": len(plain), "tokens_per_second": speed(plain)}
+    )
     noted.update(load_average=psutil.getloadavg()[0], cores=cores())
     first = noted["tokens_per_second"]
     if again is not None and speed(trace) and first and speed(again) and speed(plain):

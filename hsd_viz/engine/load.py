@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 
 #: The types of weights, and of the module that has them: int8 is the native runtime's and numpy's, see
 #: ``docs/reference/arithmetic.md``; the module has the same weights widened.
-DTYPES = {"int8": "float32"} | {name: name for name in ("float32", "bfloat16", "float16", "float64")}
+DTYPES = {"int8": "float32"} | {
+    name: name for name in ("float32", "bfloat16", "float16", "float64")
+}
 RUNTIMES = ("auto", "eager", "compiled", "strict")
 T = TypeVar("T")
 
@@ -72,11 +74,17 @@ class Models:
         runtime: str = "auto",
         build: Build | None = None,
     ) -> None:
-        given = ("bridge", bridge, BRIDGES), ("runtime", runtime, RUNTIMES), ("dtype", dtype, DTYPES)
+        given = (
+            ("bridge", bridge, BRIDGES),
+            ("runtime", runtime, RUNTIMES),
+            ("dtype", dtype, DTYPES),
+        )
         for option, value, allowed in given:
             if value not in (None, *allowed):
                 hint = did_you_mean(value, allowed)
-                raise ValueError(f"unknown {option} {value!r}: it is one of {', '.join(allowed)}{hint}")
+                raise ValueError(
+                    f"unknown {option} {value!r}: it is one of {', '.join(allowed)}{hint}"
+                )
         self.device = _device(device)
         on_gpu = self.device.startswith("cuda")
         if dtype == "int8" and on_gpu:
@@ -103,18 +111,26 @@ class Models:
             others = "others are hub ids with one '/' or paths"
             raise ValueError(f"unknown model '{name}': the ladder has {ladder}; {others}")
         if not self._allow:
-            raise ValueError(f"'{name}' is not allowed here: only the models of the ladder ({ladder}) are")
+            raise ValueError(
+                f"'{name}' is not allowed here: only the models of the ladder ({ladder}) are"
+            )
         if not named:
             return name
         path = Path(name).expanduser()
         if not (path / "config.json").is_file():
-            raise ValueError(f"{name} is not a model: a model is a folder with a config.json and weights")
+            raise ValueError(
+                f"{name} is not a model: a model is a folder with a config.json and weights"
+            )
         return str(path.absolute())
 
     @once
     def text(self, name: str) -> TokenText:
         """Return the tokenizer of a model."""
-        return TokenText(LadderTokenizer(self.where(name)) if name in names() else self._checkpoint(name).tokenizer())
+        return TokenText(
+            LadderTokenizer(self.where(name))
+            if name in names()
+            else self._checkpoint(name).tokenizer()
+        )
 
     @once
     def module(self, name: str) -> HFModel:
@@ -145,7 +161,9 @@ class Models:
         """
         target = chain[-1]
         for name in chain[alone:-1]:
-            self.check_tokenizer(target, name, ": such a model can only be the lowest level of a stack")
+            self.check_tokenizer(
+                target, name, ": such a model can only be the lowest level of a stack"
+            )
         if not all(map(self.loaded, chain)):
             while self.build is not None and self.build.compiling:
                 yield Stage("compiling the native runtime")
@@ -156,8 +174,15 @@ class Models:
         models, reasons = map(list, zip(*map(self.pick, chain), strict=True))
         text, size = self.text(target), models[-1].vocab_size
         # A model with another tokenizer reads the end of a text that is too long for it.
-        same = {name: model for name, model in zip(chain, models, strict=True) if not self._difference(target, name)}
-        most = min((model.positions for model in same.values() if model.positions is not None), default=None)
+        same = {
+            name: model
+            for name, model in zip(chain, models, strict=True)
+            if not self._difference(target, name)
+        }
+        most = min(
+            (model.positions for model in same.values() if model.positions is not None),
+            default=None,
+        )
         if most is not None and len(ids) >= most:
             raise PromptTooLong(len(ids), most)
         if name := next((name for name, model in same.items() if model.vocab_size != size), None):
@@ -167,7 +192,11 @@ class Models:
             token = f"the token {text.piece(max(ids))[0]!r} ({max(ids)})"
             raise ValueError(f"the prompt holds {token} and {target} knows {size} tokens only")
         if note := ", ".join(sorted(filter(None, {*reasons}))) or None:
-            slow = "in numpy" if any(model.runtime == "numpy" for model in models) else "on the eager runtime"
+            slow = (
+                "in numpy"
+                if any(model.runtime == "numpy" for model in models)
+                else "on the eager runtime"
+            )
             yield Stage(f"{note}: decoding {slow}")
         if chain[0] in same:
             return models, note, None
@@ -193,7 +222,9 @@ class Models:
     def check_tokenizer(self, target: str, draft: str, hint: str = "") -> None:
         """Raise ``ValueError`` when a draft model's token ids do not mean what the target's do."""
         if why := self._difference(target, draft):
-            raise ValueError(f"{draft} cannot draft for {target}: they have different tokenizers ({why}){hint}")
+            raise ValueError(
+                f"{draft} cannot draft for {target}: they have different tokenizers ({why}){hint}"
+            )
 
     def close(self) -> None:
         """Forget all models; their memory is free once no decode uses them."""
@@ -213,7 +244,9 @@ class Models:
     def _bridge_of(self, draft: str, target: str) -> Bridge:
         from hsd_viz.decoding.bridge import Bridge, Lexicon
 
-        return Bridge(*(Lexicon(self.text(name), self.fast(name).vocab_size) for name in (draft, target)))
+        return Bridge(
+            *(Lexicon(self.text(name), self.fast(name).vocab_size) for name in (draft, target))
+        )
 
     @once
     def _checkpoint(self, name: str) -> Checkpoint:
@@ -221,7 +254,9 @@ class Models:
         try:
             from hsd_viz.torch_models.load import Checkpoint
         except ModuleNotFoundError as error:
-            needs = f"{name} needs {error.name} here: install it with `pip install 'hsd-viz[models]'`"
+            needs = (
+                f"{name} needs {error.name} here: install it with `pip install 'hsd-viz[models]'`"
+            )
             raise ValueError(needs) from None
         return Checkpoint(name, self.where(name), self.device, DTYPES[self.dtype])
 
@@ -232,7 +267,12 @@ class Models:
         fits = self.dtype in STORAGE and read_config(where) is not None
         if self.dtype == "int8" and not fits and name == self.target:
             raise ValueError(f"int8 is for the models of the ladder: use float32 for {name}")
-        if fits and self.device == "cpu" and self.build is not None and self._runtime in ("auto", "strict"):
+        if (
+            fits
+            and self.device == "cpu"
+            and self.build is not None
+            and self._runtime in ("auto", "strict")
+        ):
             if self.build.wait() or self.dtype == "int8":
                 weights = load(where, self.dtype, self.text(name).size, name)
                 if self.build.wait():
@@ -242,7 +282,9 @@ class Models:
                 return ReferenceModel(weights), self.build.reason
             why = self.build.reason
         model = self.module(name)
-        if self._runtime in ("compiled", "strict") or (self._runtime == "auto" and model.device.type == "cuda"):
+        if self._runtime in ("compiled", "strict") or (
+            self._runtime == "auto" and model.device.type == "cuda"
+        ):
             from hsd_viz.torch_models.compiled import CompiledModel
 
             try:
@@ -261,13 +303,18 @@ def _device(device: str | None) -> str:
     """
     has_torch = importlib.util.find_spec("torch") is not None
     # The devices of the drivers of NVIDIA, AMD and of Windows.
-    driver = any(Path(f"/dev/{name}").exists() for name in ("nvidiactl", "kfd", "dxg")) or os.name == "nt"
+    driver = (
+        any(Path(f"/dev/{name}").exists() for name in ("nvidiactl", "kfd", "dxg"))
+        or os.name == "nt"
+    )
     if device == "cpu" or (device is None and not (has_torch and driver)):
         return "cpu"
     if device is not None and not re.fullmatch(r"cuda(:\d+)?", str(device)):
         raise ValueError(f"unknown device {device!r}: it is cpu or cuda")
     if not has_torch:
-        raise ValueError(f"the device {device} needs torch: install it with `pip install 'hsd-viz[models]'`")
+        raise ValueError(
+            f"the device {device} needs torch: install it with `pip install 'hsd-viz[models]'`"
+        )
     import torch
 
     available = torch.cuda.is_available()

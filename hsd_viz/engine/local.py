@@ -137,13 +137,24 @@ class LocalEngine(Engine):
             raise ValueError(f"'{stack}' has no drafter at its bottom")
         target = self._own(parsed.target.name)
         if (shared := self._opened.get(target)) is None:
-            folder, tokens = self.databases or weights_dir() / "databases", models.text(target).tokenizer.get_vocab()
+            folder, tokens = (
+                self.databases or weights_dir() / "databases",
+                models.text(target).tokenizer.get_vocab(),
+            )
             size, named = models.fast(target).vocab_size, self.databases is not None
             shared = self._opened[target] = SharedDatabases.open(folder, tokens, size, strict=named)
         eos = models.eos(target)
-        given = {"databases": shared, "memory": memory, "eos": eos, "costs": costs, "temperature": temperature}
+        given = {
+            "databases": shared,
+            "memory": memory,
+            "eos": eos,
+            "costs": costs,
+            "temperature": temperature,
+        }
         made = make_drafter(parsed.bottom, **given)
-        return native_drafter(made, models.build.library) if models.build and models.build.wait() else made, eos
+        return native_drafter(
+            made, models.build.library
+        ) if models.build and models.build.wait() else made, eos
 
     # --- inside ----------------------------------------------------------------------------------------------------
 
@@ -174,7 +185,9 @@ class LocalEngine(Engine):
             sized = source.name == "db" and options["budget"] is None
             costs = self._costs.of(loaded[0], self.device.partition(":")[0]) if sized else None
             memory, temperature = options["memory"], asked.sampling.temperature
-            drafter, _ = self.drafter(asked.stack, memory=memory, temperature=temperature, costs=costs)
+            drafter, _ = self.drafter(
+                asked.stack, memory=memory, temperature=temperature, costs=costs
+            )
         positions = min((m.positions for m in loaded if m.positions is not None), default=None)
         room = min(filter(None, (len(ids) + options["max_new_tokens"], positions)))
         lookaheads: list[Any] = [part.lookahead for part in asked.stack.models]
@@ -182,10 +195,19 @@ class LocalEngine(Engine):
         levels = [*map(Level, asked.levels, sessions, lookaheads)]
         # The compiled loop, where all runs in the native runtime by the rules of hsd_viz.
         compiled = asked.sampling.rule in RULES and can_compile(loaded, drafter)
-        limits: dict[str, Any] = {"max_new_tokens": options["max_new_tokens"], "positions": positions, "eos": eos}
+        limits: dict[str, Any] = {
+            "max_new_tokens": options["max_new_tokens"],
+            "positions": positions,
+            "eos": eos,
+        }
         limits |= {"budget": options["budget"], "details": LIKELIEST if options["record"] else 0}
-        loop: Loop = (NativeDecode if compiled else Loop)(levels, drafter, asked.sampling, ids, **limits)
-        meta = self._meta(asked, loaded, bridge) | {"costs": self._costs.source, "runtime_note": note}
+        loop: Loop = (NativeDecode if compiled else Loop)(
+            levels, drafter, asked.sampling, ids, **limits
+        )
+        meta = self._meta(asked, loaded, bridge) | {
+            "costs": self._costs.source,
+            "runtime_note": note,
+        }
         meta["prompt"] = prompt if isinstance(prompt, str) else text.tokenizer.decode(ids)
         try:
             yield from decode(loop, text, meta)
@@ -195,13 +217,24 @@ class LocalEngine(Engine):
             less = "use smaller models, a shorter prompt or fewer tokens"
             raise ValueError(f"{self.device} ran out of memory: {less}") from None
 
-    def _meta(self, asked: Resolved, loaded: Sequence[Model], bridge: dict | None) -> dict[str, Any]:
+    def _meta(
+        self, asked: Resolved, loaded: Sequence[Model], bridge: dict | None
+    ) -> dict[str, Any]:
         """Return the facts about a decode that its trace keeps; ``bridge`` are those of the lowest model's."""
         stack, first = asked.stack, len(asked.stack.parts) - len(loaded)
         models: list[dict[str, Any]] = []
         for name, model, part in zip(asked.levels, loaded, stack.models, strict=True):
-            about = {"level": first + len(models), "name": name, "model": model.name, "lookahead": part.lookahead}
-            about |= {"parameters": model.parameters, "weights": self.models.hash(model.name), "runtime": model.runtime}
+            about = {
+                "level": first + len(models),
+                "name": name,
+                "model": model.name,
+                "lookahead": part.lookahead,
+            }
+            about |= {
+                "parameters": model.parameters,
+                "weights": self.models.hash(model.name),
+                "runtime": model.runtime,
+            }
             models.append(about)
         models[0] |= {"bridge": bridge} if bridge else {}
         imported = {name: sys.modules.get(name) for name in ("torch", "transformers")}
@@ -213,7 +246,9 @@ class LocalEngine(Engine):
             "bottom": str(stack.bottom) if stack.bottom else None,
             "models": models,
             "device": self.device,
-            "device_name": cpu_model() if self.device == "cpu" else imported["torch"].cuda.get_device_name(self.device),
+            "device_name": cpu_model()
+            if self.device == "cpu"
+            else imported["torch"].cuda.get_device_name(self.device),
             "dtype": self.dtype,
             "threads": threads_now(),
             "runtime": " + ".join(dict.fromkeys(model.runtime for model in reversed(loaded))),

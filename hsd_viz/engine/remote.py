@@ -35,7 +35,9 @@ class RemoteEngine(Engine):
     def __init__(self, url: str, token: str | None = None) -> None:
         self.url = str(url).rstrip("/")
         if not re.match(r"https?://[^/?#\s]+", self.url):
-            raise ValueError(f"{url!r} is not the address of a server: use one such as http://127.0.0.1:8800")
+            raise ValueError(
+                f"{url!r} is not the address of a server: use one such as http://127.0.0.1:8800"
+            )
         self._headers: dict[str, Any] = {}
         if token is not None:
             self._headers["Authorization"] = f"Bearer {token}".encode()
@@ -60,12 +62,23 @@ class RemoteEngine(Engine):
         asked: dict[str, Any] = {**with_defaults(options)}
         for name in ("memory", "budget"):
             if asked.pop(name) is not None:
-                raise ValueError(f"a server takes no {name}: decode in this process, with load_engine()")
+                raise ValueError(
+                    f"a server takes no {name}: decode in this process, with load_engine()"
+                )
         asked |= {name: float(asked[name]) for name in ("temperature", "top_p")}
-        return self._events({"prompt": prompt if isinstance(prompt, str) else [*prompt], "stack": str(stack), **asked})
+        return self._events(
+            {
+                "prompt": prompt if isinstance(prompt, str) else [*prompt],
+                "stack": str(stack),
+                **asked,
+            }
+        )
 
     def _events(self, body: dict[str, Any]) -> Iterator[Event]:
-        event, lines = None, self._lines("POST", "/decode", f"the connection to {self.url} broke", body)
+        event, lines = (
+            None,
+            self._lines("POST", "/decode", f"the connection to {self.url} broke", body),
+        )
         with lines as given, suppress(json.JSONDecodeError):  # half a line
             for event in read_events(map(json.loads, given)):
                 yield event
@@ -73,14 +86,18 @@ class RemoteEngine(Engine):
             raise ServerError("the server closed the connection before the end", retry=True)
 
     @contextmanager
-    def _lines(self, method: str, path: str, broken: str, body: Any = None) -> Iterator[Iterator[str]]:
+    def _lines(
+        self, method: str, path: str, broken: str, body: Any = None
+    ) -> Iterator[Iterator[str]]:
         """Send a request and give the lines of its answer; the error of a lost connection begins with ``broken``."""
         # Servers are addressed as they are given: no proxy of the environment is asked.
         with httpx.Client(timeout=TIMEOUT, headers=self._headers, trust_env=False) as client:
             try:
                 with client.stream(method, self.url + path, json=body) as response:
                     if response.status_code != 200:
-                        raise ServerError(_message(response, self.url), retry=response.status_code == 503)
+                        raise ServerError(
+                            _message(response, self.url), retry=response.status_code == 503
+                        )
                     yield response.iter_lines()
             except (httpx.HTTPError, httpx.InvalidURL) as error:
                 reason = re.sub(r"^\[Errno -?[0-9]+\] ", "", str(error)) or type(error).__name__

@@ -47,12 +47,16 @@ def bundled(folder: Path = TRACES) -> list[Recording]:
     try:
         return [Recording(**row) for row in json.loads(index.read_text(encoding="utf-8"))]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise TraceError(f"the list of recorded traces {index} is invalid: {type(error).__name__} at {error}") from None
+        raise TraceError(
+            f"the list of recorded traces {index} is invalid: {type(error).__name__} at {error}"
+        ) from None
 
 
 def side_by_side(folder: Path = SIDE_BY_SIDE) -> dict[str, list[Recording]]:
     """Return the recordings of each subfolder of ``folder`` by its name. Raises as :func:`bundled`."""
-    return {index.parent.name: bundled(index.parent) for index in sorted(folder.glob("*/index.json"))}
+    return {
+        index.parent.name: bundled(index.parent) for index in sorted(folder.glob("*/index.json"))
+    }
 
 
 def load_bundled(name: str, folder: Path = TRACES) -> Trace:
@@ -63,4 +67,6 @@ def load_bundled(name: str, folder: Path = TRACES) -> Trace:
     if name in recordings:
         return Trace.load(folder / Path(recordings[name].file).name)
     known = f"use one of {', '.join(recordings)}" if recordings else "none are installed"
-    raise TraceError(f"no recorded trace is named {name!r}: {known}{did_you_mean(name, recordings)}")
+    raise TraceError(
+        f"no recorded trace is named {name!r}: {known}{did_you_mean(name, recordings)}"
+    )

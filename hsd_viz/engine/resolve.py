@@ -36,22 +36,30 @@ class Resolved:
     @property
     def levels(self) -> list[str]:
         """The models' names as levels: the last one is ``target``, and no draft model has its name."""
-        return ["ladder-target" if m.name == "target" else m.name for m in self.stack.drafts] + ["target"]
+        return ["ladder-target" if m.name == "target" else m.name for m in self.stack.drafts] + [
+            "target"
+        ]
 
     def with_stack(self, stack: Stack) -> Resolved:
         """Return the same decode with a selected ``stack``."""
         own = dict(zip((m.name for m in self.stack.models), self.names, strict=True))
-        return replace(self, stack=stack, names=tuple(own[m.name] for m in stack.models), choosing=False)
+        return replace(
+            self, stack=stack, names=tuple(own[m.name] for m in stack.models), choosing=False
+        )
 
 
 def with_defaults(options: Mapping[str, Any]) -> Options:
     """Return ``options`` and the defaults of the others. Raises: TypeError: for an unknown one."""
     if unknown := next((name for name in options if name not in DEFAULTS), None):
-        raise TypeError(f"unknown option '{unknown}' (use {', '.join(DEFAULTS)}){did_you_mean(unknown, DEFAULTS)}")
+        raise TypeError(
+            f"unknown option '{unknown}' (use {', '.join(DEFAULTS)}){did_you_mean(unknown, DEFAULTS)}"
+        )
     return DEFAULTS | options  # type: ignore[operator, return-value]
 
 
-def resolve(stack: str | Stack, target: str, where: Callable[[str], str], given: Mapping[str, Any]) -> Resolved:
+def resolve(
+    stack: str | Stack, target: str, where: Callable[[str], str], given: Mapping[str, Any]
+) -> Resolved:
     """Resolve a stack and the options ``given`` with it: ``target`` is what it means, ``where`` refuses names that are
     not allowed or not models. Raises: TypeError: if an option is unknown. ValueError: if a value or the stack is
     invalid.
@@ -67,7 +75,9 @@ def resolve(stack: str | Stack, target: str, where: Callable[[str], str], given:
     for name in own:
         where(name)
         if own.count(name) > 1:
-            raise ValueError(f"in '{written}' {name} would draft for itself: 'target' means {name} here")
+            raise ValueError(
+                f"in '{written}' {name} would draft for itself: 'target' means {name} here"
+            )
     return Resolved(written, decided, own, parsed.automatic, sampling, options)
 
 

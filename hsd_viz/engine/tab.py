@@ -25,7 +25,13 @@ from hsd_viz.version import __version__
 
 FORMAT = "hsd_viz tab 1"
 WASM = Path(library.__file__).parent / "hsd-viz.wasm"
-_STRUCTURES = library.Shape, library.LevelSettings, library.DecodeSettings, library.IndexFile, library.Drafting
+_STRUCTURES = (
+    library.Shape,
+    library.LevelSettings,
+    library.DecodeSettings,
+    library.IndexFile,
+    library.Drafting,
+)
 _KINDS: Mapping[Any, str] = {
     ctypes.c_int32: "i32",
     ctypes.c_int64: "i64",
@@ -39,7 +45,12 @@ def files() -> dict[str, Path]:
     """Return the files of the runtime by their names on the site."""
     models = {f"{name}.safetensors": model_path(name) / "model.safetensors" for name in names()}
     databases = {f"{name}.hsdb": weights_dir() / "databases" / f"{name}.hsdb" for name in STORED}
-    return {"hsd-viz.wasm": WASM, "tokenizer.json": model_path("target") / "tokenizer.json", **models, **databases}
+    return {
+        "hsd-viz.wasm": WASM,
+        "tokenizer.json": model_path("target") / "tokenizer.json",
+        **models,
+        **databases,
+    }
 
 
 def manifest() -> dict[str, Any]:

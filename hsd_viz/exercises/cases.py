@@ -22,7 +22,11 @@ LAWS = [[Fraction(n, 4) for n in row] for row in product(range(5), repeat=3) if 
 THREE = [[Fraction(n, 4) for n in row] for row in ((2, 1, 1), (1, 3, 0), (0, 2, 2), (1, 1, 2))]
 PAIRS = list(product(LAWS, repeat=2))
 #: Ratios p / q of the tokens of drafts.
-RATIOS = [(list(map(Fraction, row)),) for n in range(4) for row in product(("1/4", "2/3", "1", "3"), repeat=n)]
+RATIOS = [
+    (list(map(Fraction, row)),)
+    for n in range(4)
+    for row in product(("1/4", "2/3", "1", "3"), repeat=n)
+]
 CURVES = [{k: 2.0 + slope * k for k in range(1, 17)} for slope in (0.0, 0.15, 2.0)]
 
 
@@ -35,7 +39,9 @@ def _fit() -> Iterator[Case]:
         yield Case(f"a, b of {model}, {runtime}", call(data.cost_curve(model, runtime)))
 
 
-exercise("1.2")(lambda: product((ONE, Fraction(5, 2)), (Fraction(0), Fraction(1, 8), Fraction(2)), range(1, 9)))
+exercise("1.2")(
+    lambda: product((ONE, Fraction(5, 2)), (Fraction(0), Fraction(1, 8), Fraction(2)), range(1, 9))
+)
 
 # Lesson 2: draft, verify, accept.
 
@@ -46,16 +52,24 @@ def _greedy_verify() -> Iterator[Case | Sequence[Any]]:
         # After the first difference the target's tokens are unknown and must not matter: they agree with the draft.
         own = (r.own + r.draft[len(r.own) :] + r.draft[-1:])[: len(r.draft) + 1]
         asked = f"round {r.id} of '{r.trace.stack}', draft {r.words(r.draft)}, the target's own tokens {r.words(own)}"
-        yield Case(asked, call(r.draft, own), lambda v, r=r: f"{show(v[0])} accepted and {r.words(v[1])} emitted")
+        yield Case(
+            asked,
+            call(r.draft, own),
+            lambda v, r=r: f"{show(v[0])} accepted and {r.words(v[1])} emitted",
+        )
     for n in range(4):
-        yield from product(map(list, product((0, 1), repeat=n)), map(list, product((0, 1), repeat=n + 1)))
+        yield from product(
+            map(list, product((0, 1), repeat=n)), map(list, product((0, 1), repeat=n + 1))
+        )
 
 
 @exercise("2.2")
 def _speculative() -> Iterator[Case]:
     for seed, lookahead, length in product(range(6), (1, 2, 4), (1, 5, 12)):
         asked = f"decode(target, drafter, prompt=[{seed}], length={length}, lookahead={lookahead})"
-        yield Case(f"(text, calls of target) of {asked}", partial(_decoded, seed, length, lookahead))
+        yield Case(
+            f"(text, calls of target) of {asked}", partial(_decoded, seed, length, lookahead)
+        )
 
 
 def _decoded(seed: int, length: int, lookahead: int, answer: Answer) -> tuple[Any, int]:
@@ -80,7 +94,9 @@ def _decoded(seed: int, length: int, lookahead: int, answer: Answer) -> tuple[An
 @exercise("3.1")
 def _accept() -> Iterator[Case | Sequence[Any]]:
     for name, d in data.acceptance_tests():
-        asked = f"{d.text!r} in round {d.round} of {name!r}, accept(u={d.u!r}, p={d.p!r}, q={d.q!r})"
+        asked = (
+            f"{d.text!r} in round {d.round} of {name!r}, accept(u={d.u!r}, p={d.p!r}, q={d.q!r})"
+        )
         yield Case(asked, call(d.u, d.p, d.q), expected=d.verdict == "accepted")
     # On this grid u * q = p occurs: the test is strict.
     yield from product(EIGHTHS[:-1], EIGHTHS, EIGHTHS[1:])
@@ -97,13 +113,17 @@ exercise("3.4")(lambda: RATIOS)
 def _hunt() -> Iterator[Case]:
     for name, decode in hunt.RIGHT.items():
         said = lambda why: f"rejected ({why})" if why else "accepted"
-        yield Case(f"the right decoder '{name}'", lambda test, d=decode: hunt.rejected(test, d), said, "")
+        yield Case(
+            f"the right decoder '{name}'", lambda test, d=decode: hunt.rejected(test, d), said, ""
+        )
     for n, decode in enumerate(hunt.mutants, 1):
         said = lambda wrong: "rejected" if wrong else "accepted"
         yield Case(f"mutant {n}", lambda test, d=decode: bool(hunt.rejected(test, d)), said, True)
 
 
-exercise("4.2")(lambda: product(([*row] for row in product((0, 3, 8), repeat=3) if any(row)), filter(all, LAWS)))
+exercise("4.2")(
+    lambda: product(([*row] for row in product((0, 3, 8), repeat=3) if any(row)), filter(all, LAWS))
+)
 
 # Lesson 5: databases.
 
@@ -114,8 +134,12 @@ def _lookup() -> Iterator[Case | Sequence[Any]]:
     for trace, ids, prompt in data.texts():
         for end in range(prompt, len(ids) + 1):
             text = [trace.pieces[i] for i in ids[:end]]
-            where = f"the first {end} tokens of '{trace.stack}', which end with {''.join(text[-12:])!r}"
-            say = lambda v, text=text: f"{show(v)}, after which {''.join(text[v[1] : v[1] + 4])!r} follows"
+            where = (
+                f"the first {end} tokens of '{trace.stack}', which end with {''.join(text[-12:])!r}"
+            )
+            say = lambda v, text=text: (
+                f"{show(v)}, after which {''.join(text[v[1] : v[1] + 4])!r} follows"
+            )
             yield Case(f"lookup(ids, longest=8), ids: {where}", call(ids[:end], 8), say)
 
 
@@ -147,7 +171,13 @@ def small_trees() -> Iterator[tuple[list[int], list[Fraction]]]:
     for size in (1, 2, 4, 6, 8) * 6:
         parents = [numbers.randrange(-1, node) for node in range(size)]
         # Products of primes differ. Siblings exclude each other: their probabilities sum to less than 1.
-        yield parents, [Fraction(prime, 128) for prime in numbers.sample((3, 7, 11, 13, 17, 19, 23, 29), size)]
+        yield (
+            parents,
+            [
+                Fraction(prime, 128)
+                for prime in numbers.sample((3, 7, 11, 13, 17, 19, 23, 29), size)
+            ],
+        )
 
 
 exercise("6.1")(small_trees)
@@ -166,7 +196,9 @@ def _best_tree() -> Iterator[Case]:
 
 exercise("7.1")(lambda: product(ALPHAS, range(9)))
 exercise("7.2")(lambda: product((0.0, 0.35, 0.7, 0.95), (1, 2, 4, 9), (0.0, 0.2, 3.0), (2.0,)))
-exercise("7.3")(lambda: [*product((0.1, 0.3, 0.5, 0.7, 0.9), (0.02, 0.12, 0.25, 0.6)), (0.99, 0.001)])
+exercise("7.3")(
+    lambda: [*product((0.1, 0.3, 0.5, 0.7, 0.9), (0.02, 0.12, 0.25, 0.6)), (0.99, 0.001)]
+)
 exercise("7.4")(lambda: product((0.0, 0.4, 0.8), (1, 3, 8), (0.3,), CURVES))
 
 # Lesson 8: measure honestly.
@@ -174,7 +206,9 @@ exercise("7.4")(lambda: product((0.0, 0.4, 0.8), (1, 3, 8), (0.3,), CURVES))
 
 @exercise("8.1")
 def _repetition() -> Iterator[Case | Sequence[Any]]:
-    outputs = ((trace, ids[at : at + n]) for trace, ids, at in data.texts() for n in (0, 7, 40, len(ids)))
+    outputs = (
+        (trace, ids[at : at + n]) for trace, ids, at in data.texts() for n in (0, 7, 40, len(ids))
+    )
     for trace, output in outputs:
         yield Case(f"repetition_share of {len(output)} tokens of '{trace.stack}'", call(output))
     yield ([1] * 16,)
@@ -199,7 +233,11 @@ exercise("P5")(lambda: PAIRS)
 exercise("P6")(lambda: product(THREE, range(3)))
 exercise("P7")(lambda: product(THREE, (1, 2, 3), range(3)))
 ROUNDS = [row for n in range(1, 5) for row in product((1, 2, 4), repeat=n)]
-exercise("P8")(lambda: [(rounds, least) for rounds, least in product(ROUNDS, (1, 3, 5)) if sum(rounds) >= least])
+exercise("P8")(
+    lambda: [
+        (rounds, least) for rounds, least in product(ROUNDS, (1, 3, 5)) if sum(rounds) >= least
+    ]
+)
 exercise("P9")(lambda: product(ALPHAS, range(6)))
 exercise("P10")(lambda: RATIOS[1:])
 exercise("P11")(lambda: product(EIGHTHS, EIGHTHS))
@@ -214,4 +252,6 @@ def _three_levels() -> Iterator[Case]:
             emitted = enumeration.law(lambda choices: answer(*map(list, rows), choices.branch))
             return [emitted.get(token, Fraction(0)) for token in range(3)]
 
-        yield Case(f"law of three_levels({', '.join(map(show, rows))}, choose)", law, expected=rows[-1])
+        yield Case(
+            f"law of three_levels({', '.join(map(show, rows))}, choose)", law, expected=rows[-1]
+        )

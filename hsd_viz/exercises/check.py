@@ -21,7 +21,9 @@ from hsd_viz.audit.exact import FAULTS
 from hsd_viz.exercises.editions import Program, solutions
 
 #: Titles, hints and mistakes by exercise; the edits of the decoder of the bug hunt.
-TEXTS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("exercises.toml").read_text(encoding="utf-8"))
+TEXTS: dict[str, dict[str, Any]] = tomllib.loads(
+    Path(__file__).with_name("exercises.toml").read_text(encoding="utf-8")
+)
 Answer = Callable[..., Any]
 #: The limit of a check.
 SECONDS = 10.0
@@ -72,7 +74,10 @@ class Exercise:
         right = solution(self.number)
         for given in self.inputs():
             if not isinstance(given, Case):
-                listed = ", ".join(f"{k}={show(v)}" for k, v in zip(signature(right).parameters, given, strict=True))
+                listed = ", ".join(
+                    f"{k}={show(v)}"
+                    for k, v in zip(signature(right).parameters, given, strict=True)
+                )
                 given = Case(f"{right.__name__}({listed})", call(*given))
             yield given if given.expected is not None else given._replace(expected=given.got(right))
 
@@ -92,11 +97,15 @@ class Result:
         """Return hint ``n``, from 1. Raises: ValueError: if there are fewer hints."""
         hints = dict(enumerate(self.exercise.hints, 1))
         if n not in hints:
-            raise ValueError(f"exercise {self.exercise.number} has hints 1 to {len(hints)}, not {n!r}")
+            raise ValueError(
+                f"exercise {self.exercise.number} has hints 1 to {len(hints)}, not {n!r}"
+            )
         return hints[n]
 
     def __repr__(self) -> str:
-        mark, more = ("✓ passed", "") if self else ("✗ not yet", " Append .hint() to the check for a hint.")
+        mark, more = (
+            ("✓ passed", "") if self else ("✗ not yet", " Append .hint() to the check for a hint.")
+        )
         return f"{mark} · {self.exercise.number} {self.exercise.title}: {self.message}.{more}"
 
 
@@ -106,7 +115,9 @@ EXERCISES: dict[str, Exercise] = {}
 def exercise(number: str) -> Callable:
     """Register the function that yields the cases of an exercise, or the arguments of a call in each."""
     title, hints = TEXTS[number]["title"], TEXTS[number]["hints"]
-    return lambda inputs: EXERCISES.setdefault(number, Exercise(number, title, hints, inputs)).inputs
+    return lambda inputs: (
+        EXERCISES.setdefault(number, Exercise(number, title, hints, inputs)).inputs
+    )
 
 
 def call(*given: Any) -> Callable[[Answer], Any]:
@@ -127,7 +138,9 @@ def mistakes(number: str) -> dict[str, Answer]:
 
 def edited(program: Program, edits: Iterable[Sequence[str]]) -> dict[str, Answer]:
     """Return the functions of a program with one edit each, by the name of the edit; ``fault N`` is that of a fault."""
-    named = {FAULTS[int(name[6:])] if name.startswith("fault ") else name: edit for *edit, name in edits}
+    named = {
+        FAULTS[int(name[6:])] if name.startswith("fault ") else name: edit for *edit, name in edits
+    }
     return {name: _defined(program, *edit) for name, edit in named.items()}
 
 

@@ -55,12 +55,16 @@ def greedy_rounds() -> tuple[Round, ...]:
     found = []
     for trace in (t for t in recordings() if not t.meta["sampling"]["temperature"]):
         level = max(r.level for r in trace.round_rows)
-        for row in (r for r in trace.round_rows if r.level == level and r.outcome in ("correction", "bonus")):
+        for row in (
+            r for r in trace.round_rows if r.level == level and r.outcome in ("correction", "bonus")
+        ):
             nodes = [d for d in trace.draft_rows if d.round == row.id]
             emitted = [t.token_id for t in trace.token_rows if t.round == row.id]
             chain = [d.parent for d in nodes] == list(range(-1, len(nodes) - 1))
             if nodes and chain and len(emitted) == row.accepted + 1:
-                found.append(Round(trace, row.id, [d.token_id for d in nodes], emitted, row.accepted))
+                found.append(
+                    Round(trace, row.id, [d.token_id for d in nodes], emitted, row.accepted)
+                )
     return tuple(found)
 
 
@@ -95,8 +99,12 @@ class Quiz(list[dict[str, Any]]):
         """Return each question with its answers folded; of a number only the right one."""
         parts = []
         for question in self:
-            answers = "".join(_folded(answer) for answer in question["answers"] if answer.get("type") != "default")
-            parts.append(f'<p class="question">{escape(question["question"])}</p><ol type="A">{answers}</ol>')
+            answers = "".join(
+                _folded(answer) for answer in question["answers"] if answer.get("type") != "default"
+            )
+            parts.append(
+                f'<p class="question">{escape(question["question"])}</p><ol type="A">{answers}</ol>'
+            )
         return "".join(parts)
 
 

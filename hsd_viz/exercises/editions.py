@@ -50,7 +50,9 @@ def notebooks() -> list[Path]:
 def cells_of(master: str) -> list[tuple[str, str]]:
     """Return a master's cells as (``markdown`` or ``code``, text)."""
     parts = _CELL.split(master)
-    return [(("markdown", "code")[n % 2], text.strip()) for n, text in enumerate(parts) if text.strip()]
+    return [
+        (("markdown", "code")[n % 2], text.strip()) for n, text in enumerate(parts) if text.strip()
+    ]
 
 
 def solved(source: str) -> str:
@@ -72,7 +74,9 @@ def solutions() -> dict[str, Program]:
     """Return the solution of each exercise, after the imports of its notebook and the solutions before it."""
     found = {}
     for path in notebooks():
-        code: list[str] = [text for kind, text in cells_of(path.read_text(encoding="utf-8")) if kind == "code"]
+        code: list[str] = [
+            text for kind, text in cells_of(path.read_text(encoding="utf-8")) if kind == "code"
+        ]
         cells = ["\n".join(re.findall(r"^(?:import|from) .*", code[0], re.M))]
         for text in code:
             if checked := _CHECK.match(text):
@@ -90,7 +94,9 @@ def notebook(master: Path, edition: str) -> dict[str, Any]:
     if edition == "student":
         cells.insert(1, _cell("code", COLAB))
     if edition == "otter":
-        cells.insert(0, _cell("raw", f"# ASSIGNMENT CONFIG\nname: {master.stem}\nsolutions_pdf: false"))
+        cells.insert(
+            0, _cell("raw", f"# ASSIGNMENT CONFIG\nname: {master.stem}\nsolutions_pdf: false")
+        )
     for n, cell in enumerate(cells):
         cell["id"] = f"cell-{n:02d}"
     return {"cells": cells, "metadata": _METADATA, "nbformat": 4, "nbformat_minor": 5}
@@ -98,7 +104,12 @@ def notebook(master: Path, edition: str) -> dict[str, Any]:
 
 def _cell(kind: str, text: str, **metadata: Any) -> Cell:
     code: Cell = {"execution_count": None, "outputs": []} if kind == "code" else {}
-    return {"cell_type": kind, "metadata": metadata, "source": text.splitlines(keepends=True), **code}
+    return {
+        "cell_type": kind,
+        "metadata": metadata,
+        "source": text.splitlines(keepends=True),
+        **code,
+    }
 
 
 def _code(text: str, edition: str) -> list[Cell]:
@@ -108,7 +119,12 @@ def _code(text: str, edition: str) -> list[Cell]:
     if edition == "solution":
         return [_cell("code", solved(text))]
     if edition == "student":
-        return [_cell("code", _SOLUTION.sub(r"\1raise NotImplementedError  # replace this line\n", text).rstrip())]
+        return [
+            _cell(
+                "code",
+                _SOLUTION.sub(r"\1raise NotImplementedError  # replace this line\n", text).rstrip(),
+            )
+        ]
     checked = _CHECK.match(text)
     if not (checked or _SOLUTION.search(text)):
         return [_cell("code", text)]
@@ -118,9 +134,17 @@ def _code(text: str, edition: str) -> list[Cell]:
         graded = {"grade": True, "locked": True, "points": 1} if checked else {"solution": True}
         return [_cell("code", text, nbgrader=_NBGRADER | graded | {"grade_id": f"cell-{name}"})]
     # A question of Otter-Grader begins at its solution and ends at its check.
-    before = ["# BEGIN TESTS"] if checked else [f"# BEGIN QUESTION\nname: {name}\npoints: 1", "# BEGIN SOLUTION"]
+    before = (
+        ["# BEGIN TESTS"]
+        if checked
+        else [f"# BEGIN QUESTION\nname: {name}\npoints: 1", "# BEGIN SOLUTION"]
+    )
     after = ["# END TESTS", "# END QUESTION"] if checked else ["# END SOLUTION"]
-    return [*(_cell("raw", raw) for raw in before), _cell("code", text), *(_cell("raw", raw) for raw in after)]
+    return [
+        *(_cell("raw", raw) for raw in before),
+        _cell("code", text),
+        *(_cell("raw", raw) for raw in after),
+    ]
 
 
 def write(into: Path, edition: str, *, overwrite: bool = False) -> list[Path]:
@@ -131,7 +155,9 @@ def write(into: Path, edition: str, *, overwrite: bool = False) -> list[Path]:
     if not overwrite and (existing := [path for path in files if path.exists()]):
         raise ValueError(f"{existing[0]} exists and may contain answers: name another folder")
     for path, master in files.items():
-        write_whole(path, json.dumps(notebook(master, edition), indent=1, ensure_ascii=False) + "\n")
+        write_whole(
+            path, json.dumps(notebook(master, edition), indent=1, ensure_ascii=False) + "\n"
+        )
     return list(files)
 
 
@@ -144,7 +170,9 @@ class CellOutput(NamedTuple):
     value: Any = None
 
 
-def run(path: Path, edition: str = "student", names: dict[str, Any] | None = None) -> Iterator[CellOutput]:
+def run(
+    path: Path, edition: str = "student", names: dict[str, Any] | None = None
+) -> Iterator[CellOutput]:
     """Run an edition of a master in this process, cell by cell, in the namespace ``names``. Figures are values."""
     names = {} if names is None else names
     for cell in notebook(path, edition)["cells"]:
@@ -154,5 +182,9 @@ def run(path: Path, edition: str = "student", names: dict[str, Any] | None = Non
             last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
             with contextlib.redirect_stdout(printed):
                 exec(compile(tree, "cell", "exec"), names)
-                value = eval(compile(ast.Expression(last.value), "cell", "eval"), names) if last else None
+                value = (
+                    eval(compile(ast.Expression(last.value), "cell", "eval"), names)
+                    if last
+                    else None
+                )
         yield CellOutput(cell["cell_type"], text, printed.getvalue(), value)

@@ -62,11 +62,15 @@ WRONG: dict[str, Decoder] = edited(_PROGRAM, TEXTS["decoder"]["wrong"])
 mutants: list[Decoder] = list(WRONG.values())
 
 
-def law(decode: Decoder, target: Model, draft: Model, length: int, lookahead: int) -> dict[Text, Fraction]:
+def law(
+    decode: Decoder, target: Model, draft: Model, length: int, lookahead: int
+) -> dict[Text, Fraction]:
     """Return the exact distribution of a decoder's output: every sequence of random choices, with its probability.
     Raises: ValueError: if there are too many sequences.
     """
-    return enumeration.law(lambda choices: decode(target, draft, length, lookahead, choices.branch), MOST_SEQUENCES)
+    return enumeration.law(
+        lambda choices: decode(target, draft, length, lookahead, choices.branch), MOST_SEQUENCES
+    )
 
 
 def plain_law(target: Model, length: int) -> dict[Text, Fraction]:
@@ -82,7 +86,10 @@ def toy_models(greedy: bool = False) -> tuple[Model, Model]:
     give all probability to the most probable token, as at temperature 0; the draft model is then right about half of
     the time.
     """
-    return (_toy((4, 3, 1), greedy, 0), _toy((4, 3, 1) if greedy else (1, 2, 5), greedy, int(greedy)))
+    return (
+        _toy((4, 3, 1), greedy, 0),
+        _toy((4, 3, 1) if greedy else (1, 2, 5), greedy, int(greedy)),
+    )
 
 
 def _toy(weights: tuple[int, ...], greedy: bool, sway: int) -> Model:

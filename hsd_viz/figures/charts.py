@@ -59,7 +59,12 @@ def finish(
     # Titles of panels are above the plot.
     above = 22 if figure.layout.annotations else 0
     margin = {"t": head + above, "b": below, "r": figure.layout.margin.r}
-    layout = {"template": template(), "title": heading, "margin": margin, "height": height + head + above + below - 56}
+    layout = {
+        "template": template(),
+        "title": heading,
+        "margin": margin,
+        "height": height + head + above + below - 56,
+    }
     made = Figure(figure).update_layout(**layout, legend={"title": {"text": ""}}, meta=meta)
     return dark_of(made) if dark else made
 
@@ -98,13 +103,22 @@ def bars(
     groups = rows["group"].tolist() if "group" in rows else [""] * len(rows)
     after = [" · ".join(filter(None, map(str, row))) for row in rows[texts].itertuples(index=False)]
     place, ticks = _places(labels, groups)
-    figure = px.bar(parts.assign(place=[place[k] for k in parts["row"]]), x="value", y="place", color="part")
+    figure = px.bar(
+        parts.assign(place=[place[k] for k in parts["row"]]), x="value", y="place", color="part"
+    )
     _draw_parts(figure, parts, labels, unit, faint)
     ends = parts.groupby("row")["value"].sum().reindex(range(len(rows)), fill_value=0.0)
     if "dot" in rows and rows["dot"].notna().any():
-        ends = pd.concat([ends, *(rows[name] for name in ("dot", "high") if name in rows)], axis=1).max(axis=1)
+        ends = pd.concat(
+            [ends, *(rows[name] for name in ("dot", "high") if name in rows)], axis=1
+        ).max(axis=1)
         figure.add_trace(_dots(rows, place, labels, dots, unit))
-    tail = {"mode": "text", "textposition": "middle right", "textfont_color": INK.muted, "cliponaxis": False}
+    tail = {
+        "mode": "text",
+        "textposition": "middle right",
+        "textfont_color": INK.muted,
+        "cliponaxis": False,
+    }
     words = [f"  {plain(text)}" for text in after]
     figure.add_scatter(x=ends, y=place, text=words, hoverinfo="skip", showlegend=False, **tail)
     if reference is not None:
@@ -115,16 +129,32 @@ def bars(
     figure.update_xaxes(title_text=plain(unit), range=[0, 1.02 * most])
     at, names = zip(*ticks, strict=True)
     span = [at[-1] + 0.6, at[0] - 0.6]
-    figure.update_yaxes(title_text="", tickvals=at, ticktext=names, range=span, showgrid=False, ticks="")
+    figure.update_yaxes(
+        title_text="", tickvals=at, ticktext=names, range=span, showgrid=False, ticks=""
+    )
     figure.update_layout(barmode="stack", margin={"r": 16 + 7 * max(map(len, after), default=0)})
-    named = [f"{group}: {label}" if group else label for group, label in zip(groups, labels, strict=True)]
-    cells = [[name, *row] for name, row in zip(named, rows[texts].itertuples(index=False), strict=True)]
+    named = [
+        f"{group}: {label}" if group else label for group, label in zip(groups, labels, strict=True)
+    ]
+    cells = [
+        [name, *row] for name, row in zip(named, rows[texts].itertuples(index=False), strict=True)
+    ]
     listed = f"After each bar: {' · '.join(filter(None, texts))}. " if any(texts) else ""
     table, height = [[rows.columns[0], *texts], *cells], STEP * max(2, at[-1] + 1) + 56
-    return finish(figure, title, text=text, note=f"{listed}{note}".strip(), table=table, dark=dark, height=height)
+    return finish(
+        figure,
+        title,
+        text=text,
+        note=f"{listed}{note}".strip(),
+        table=table,
+        dark=dark,
+        height=height,
+    )
 
 
-def _places(labels: Sequence[str], groups: Sequence[str]) -> tuple[list[int], list[tuple[int, str]]]:
+def _places(
+    labels: Sequence[str], groups: Sequence[str]
+) -> tuple[list[int], list[tuple[int, str]]]:
     """Return the position of each bar, and (position, label) of all ticks: a heading has a position of its own."""
     places, ticks, before = [], [], ""
     for name, group in zip(labels, groups, strict=True):
@@ -136,33 +166,59 @@ def _places(labels: Sequence[str], groups: Sequence[str]) -> tuple[list[int], li
     return places, ticks
 
 
-def _draw_parts(figure: Figure, parts: pd.DataFrame, labels: Sequence[str], unit: str, faint: str) -> None:
+def _draw_parts(
+    figure: Figure, parts: pd.DataFrame, labels: Sequence[str], unit: str, faint: str
+) -> None:
     """Draw the parts of bars in their colours; ``faint`` ones pale, with one name for all."""
     for trace in figure.data:
         mine = parts[parts["part"] == trace.name]
         name, colour = style(trace.name)
         points = zip(mine["row"], mine["value"], strict=True)
-        said = [f"{plain(labels[row])}:<br>{plain(name)} {value:.3g} {plain(unit)}" for row, value in points]
-        marker = {"color": pale(colour) if faint else colour, "line": {"color": colour, "width": 1.5 if faint else 0}}
+        said = [
+            f"{plain(labels[row])}:<br>{plain(name)} {value:.3g} {plain(unit)}"
+            for row, value in points
+        ]
+        marker = {
+            "color": pale(colour) if faint else colour,
+            "line": {"color": colour, "width": 1.5 if faint else 0},
+        }
         trace.showlegend = not faint
-        trace.update(name=name, marker=marker, width=0.62, orientation="h", customdata=said, hovertemplate=HOVER)
+        trace.update(
+            name=name,
+            marker=marker,
+            width=0.62,
+            orientation="h",
+            customdata=said,
+            hovertemplate=HOVER,
+        )
     if faint:
         quiet = {"orientation": "h", "hoverinfo": "skip", "showlegend": True}
         figure.add_bar(x=[None], y=[None], name=faint, marker_color=pale(INK.muted), **quiet)
 
 
-def _dots(rows: pd.DataFrame, place: Sequence[int], labels: Sequence[str], name: str, unit: str) -> go.Scatter:
+def _dots(
+    rows: pd.DataFrame, place: Sequence[int], labels: Sequence[str], name: str, unit: str
+) -> go.Scatter:
     """Return the values of ``dot`` with their intervals."""
     low, high = (rows[n] if n in rows else rows["dot"] for n in ("low", "high"))
-    between = [f" ({lo:.3g} to {hi:.3g})" if pd.notna(lo) and lo < hi else "" for lo, hi in zip(low, high, strict=True)]
+    between = [
+        f" ({lo:.3g} to {hi:.3g})" if pd.notna(lo) and lo < hi else ""
+        for lo, hi in zip(low, high, strict=True)
+    ]
     said = [
         f"{plain(label_)}:<br>{name or 'value'} {dot:.3g} {plain(unit)}{ends}"
         for label_, dot, ends in zip(labels, rows["dot"], between, strict=True)
     ]
     error = {"array": (high - rows["dot"]).fillna(0), "arrayminus": (rows["dot"] - low).fillna(0)}
-    error = {key: value.tolist() for key, value in error.items()} | {"color": INK.text, "thickness": 1.5, "width": 4}
+    error = {key: value.tolist() for key, value in error.items()} | {
+        "color": INK.text,
+        "thickness": 1.5,
+        "width": 4,
+    }
     marker = {"color": INK.text, "size": 8, "line": {"color": INK.page, "width": 1.5}}
-    dots = go.Scatter(x=rows["dot"], y=list(place), mode="markers", marker=marker, error_x=error, customdata=said)
+    dots = go.Scatter(
+        x=rows["dot"], y=list(place), mode="markers", marker=marker, error_x=error, customdata=said
+    )
     return dots.update(name=name, showlegend=bool(name), hovertemplate=HOVER)
 
 

@@ -53,9 +53,15 @@ def ranking(plan: Any, dark: bool = False) -> Figure:
         frame = basis_frame(basis)
         note = basis.predicted
     # Sort by measured, else predicted.
-    frame = frame.assign(ms=frame["dot"].fillna(frame["predicted"])).sort_values("ms", ignore_index=True)
+    frame = frame.assign(ms=frame["dot"].fillna(frame["predicted"])).sort_values(
+        "ms", ignore_index=True
+    )
     shown = frame[(frame.index < ROWS) | frame["dot"].notna() | (frame["remark"] != "")]
-    left = f" {counted(len(frame) - len(shown), 'slower stack')} not shown." if len(shown) < len(frame) else ""
+    left = (
+        f" {counted(len(frame) - len(shown), 'slower stack')} not shown."
+        if len(shown) < len(frame)
+        else ""
+    )
     text = f"Milliseconds per emitted token, without prefill, fastest first.{left}"
     return compared(shown, "Stacks, fastest first", text=text, note=note, dark=dark)
 
@@ -65,7 +71,9 @@ def plan_frame(plan: Mapping[str, Any]) -> pd.DataFrame:
     is not a plan.
     """
     try:
-        found = {str(row["stack"]): row.get("predicted_ms_per_token") for row in plan["hierarchies"]}
+        found = {
+            str(row["stack"]): row.get("predicted_ms_per_token") for row in plan["hierarchies"]
+        }
         named = {name: plan.get(name) for name in ("picked", "best_measured", "best_single_draft")}
         plain = next((stack for stack in found if " > " not in stack), None)
     except (KeyError, TypeError, AttributeError):
@@ -76,12 +84,18 @@ def plan_frame(plan: Mapping[str, Any]) -> pd.DataFrame:
 def basis_frame(basis: Basis) -> pd.DataFrame:
     """Return the stacks ranked by the law on a calibration: ``stack, predicted, dot, low, high, remark``."""
     law, choice = Law(basis.calibration), select(basis.calibration)
-    found: dict[str, float | None] = {p.stack: p.ms_per_token for p in (*choice.ranked, choice.plain)}
+    found: dict[str, float | None] = {
+        p.stack: p.ms_per_token for p in (*choice.ranked, choice.plain)
+    }
     for stack in basis.measured:
         with suppress(ValueError):  # never calibrated
             found.setdefault(stack, law.predict(stack).ms_per_token)
     single = choice.best_single_draft
-    named = {"picked": choice.picked.stack, "best_single_draft": single and single.stack, "plain": choice.plain.stack}
+    named = {
+        "picked": choice.picked.stack,
+        "best_single_draft": single and single.stack,
+        "plain": choice.plain.stack,
+    }
     return _frame(found, basis.measured, named)
 
 
@@ -94,13 +108,17 @@ def _frame(
         ms, low, high = (None, None, None) if run is None else (run.ms_per_token, run.low, run.high)
         own = [name for name, of in named.items() if of == stack]
         # One remark is enough where the fastest measured stack is the selected one.
-        remark = ", ".join(TAGS[name] for name in own if name != "best_measured" or "picked" not in own)
+        remark = ", ".join(
+            TAGS[name] for name in own if name != "best_measured" or "picked" not in own
+        )
         rows.append([stack, predicted.get(stack), ms, low, high, remark])
     frame = pd.DataFrame(rows, columns=["stack", "predicted", "dot", "low", "high", "remark"])
     return frame.astype(dict.fromkeys(("predicted", "dot", "low", "high"), float))
 
 
-def compared(frame: pd.DataFrame, title: str, *, text: str, note: str, dark: bool, sources: Any = "plain") -> Figure:
+def compared(
+    frame: pd.DataFrame, title: str, *, text: str, note: str, dark: bool, sources: Any = "plain"
+) -> Figure:
     """Return predicted ms per token as bars and measurements as dots with their intervals. The first column of the
     frame has the labels; ``predicted``, ``dot``, ``low`` and ``high`` follow; other columns are text.
     """
@@ -112,8 +130,14 @@ def compared(frame: pd.DataFrame, title: str, *, text: str, note: str, dark: boo
         **{"law error": ["" if pd.isna(v) else f"{v:+.0%}".replace("-", "−") for v in off]},
     )
     if frame["low"].notna().any():
-        rows["95 % interval"] = [between(lo, hi) for lo, hi in zip(frame["low"], frame["high"], strict=True)]
-    rest = frame.iloc[:, 1:].drop(columns=["predicted", "ms"], errors="ignore").rename(columns={"remark": ""})
+        rows["95 % interval"] = [
+            between(lo, hi) for lo, hi in zip(frame["low"], frame["high"], strict=True)
+        ]
+    rest = (
+        frame.iloc[:, 1:]
+        .drop(columns=["predicted", "ms"], errors="ignore")
+        .rename(columns={"remark": ""})
+    )
     rows = rows.join(rest).reset_index(drop=True)
     value = frame["predicted"].fillna(0.0).to_numpy()
     parts = pd.DataFrame({"row": range(len(rows)), "part": sources, "value": value})
@@ -134,13 +158,25 @@ def levels(trace: Given, basis: Any = None, dark: bool = False) -> Figure:
     models = {c.name for c in trace.call_rows if c.kind in ("verify", "draft")}
     uses, sources = calibrated.level_use(trace), ["target"]
     rows = [["all levels", prediction.ms_per_token, sum(use.ms for use in uses), "", ""]]
-    for use, forwards, share in [*zip(uses, prediction.forwards_per_token, prediction.share, strict=True)][::-1]:
+    for use, forwards, share in [
+        *zip(uses, prediction.forwards_per_token, prediction.share, strict=True)
+    ][::-1]:
         what = "forward passes" if use.name in models else "look-ups"
         counts = f"{forwards:.3g} / {use.forwards:.3g} {what} per token"
-        rows.append([use.name, share * prediction.ms_per_token, use.ms, counts, f"calls only {use.calls:.3g} ms"])
+        rows.append(
+            [
+                use.name,
+                share * prediction.ms_per_token,
+                use.ms,
+                counts,
+                f"calls only {use.calls:.3g} ms",
+            ]
+        )
         # Look-ups have the neutral colour, as in the other charts.
         sources.append(use.name if use.name in models else "lookup")
-    frame = pd.DataFrame(rows, columns=["level", "predicted", "dot", "predicted / measured", "calls"])
+    frame = pd.DataFrame(
+        rows, columns=["level", "predicted", "dot", "predicted / measured", "calls"]
+    )
     frame = frame.assign(low=np.nan, high=np.nan)
     text = "A level's time: its calls (forward passes, look-ups), sampling, verification and bookkeeping in its rounds."
     where = f"{counted(len(trace), 'token')} on {calibrated.machine_words(trace)}"
@@ -151,7 +187,9 @@ def levels(trace: Given, basis: Any = None, dark: bool = False) -> Figure:
 
 # --- hardware that is not at hand -------------------------------------------------------------------------------------
 
-_SOURCES = "predicted from step times and acceptances; every assumption is listed with the prediction"
+_SOURCES = (
+    "predicted from step times and acceptances; every assumption is listed with the prediction"
+)
 #: Of each kind of stack: its label, the kind of reports whose colour it has, and the dash of its line.
 KINDS = {
     "plain": ("plain decoding", "plain", "dot"),
@@ -179,10 +217,18 @@ def prediction(plan: Any, dark: bool = False) -> Figure:
     figure.update_xaxes(tickvals=ticks, ticktext=[str(t) for t in ticks], title_text="batch")
     figure.update_yaxes(rangemode="tozero", title_text="")
     figure.update_yaxes(title_text="speed, plain decoding = 1", col=1)
-    figure.for_each_annotation(lambda a: a.update(text=f"context {int(a.text.partition('=')[2]):,}"))
+    figure.for_each_annotation(
+        lambda a: a.update(text=f"context {int(a.text.partition('=')[2]):,}")
+    )
     cards = f"{plan.tp} × {plan.gpu}" if plan.tp > 1 else plan.gpu
     rows = [
-        [r.stack, r.batch, r.context, f"{r.speedup:.2f}", between(r.speedup - r.down, r.speedup + r.up, ".2f")]
+        [
+            r.stack,
+            r.batch,
+            r.context,
+            f"{r.speedup:.2f}",
+            between(r.speedup - r.down, r.speedup + r.up, ".2f"),
+        ]
         for r in frame.itertuples()
     ]
     return finish(

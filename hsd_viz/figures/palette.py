@@ -12,7 +12,9 @@ from hsd_viz.drafting import drafters
 from hsd_viz.stack import DATABASES
 
 #: Draft sources of one colour: those that are not databases and registered none.
-BASELINES = tuple(name for name, known in drafters().items() if name != "db" and known.colour is None)
+BASELINES = tuple(
+    name for name, known in drafters().items() if name != "db" and known.colour is None
+)
 #: Strength of a token's background tint in each theme.
 TINT = 0.10
 
@@ -49,7 +51,11 @@ HUES: dict[str, Hue] = {
     "baseline": Hue("baseline", "#4a4f5e", "#959595"),
     "target": Hue("target model", "#1f2328", "#e8eaed"),
 }
-HUES |= {name: Hue(f"{name}, drafter", *known.colour) for name, known in drafters().items() if known.colour}
+HUES |= {
+    name: Hue(f"{name}, drafter", *known.colour)
+    for name, known in drafters().items()
+    if known.colour
+}
 #: Kinds of stacks in reports.
 KINDS: dict[str, Hue] = {name: Hue(*about) for name, about in REPORT_KINDS.items()}
 INKS: dict[bool, Inks] = {

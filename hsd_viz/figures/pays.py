@@ -64,7 +64,11 @@ def gain(cost: ArrayLike, agreement: ArrayLike, widths: Sequence[float]) -> np.n
         verifying = chances @ [upper.verifying(n + 1) for n in range(most)]
         return ((cost * (drafting + full * catch_up) + verifying) / tokens).min(axis=-1)
 
-    calls = [repeat(verify(draft(low, bottom), accepted, upper), high) for low in _LOWER for high in _UPPER]
+    calls = [
+        repeat(verify(draft(low, bottom), accepted, upper), high)
+        for low in _LOWER
+        for high in _UPPER
+    ]
     lowest, one = ([draft(n, model) for n in _SINGLE] for model in (bottom, upper))
     best = np.minimum(fastest(lowest, [BOTTOM_TARGET]), fastest(one, agreement))
     return np.minimum(best, 1.0) / fastest(calls, agreement)
@@ -79,7 +83,11 @@ def measured_points(grids: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
             found = point["models_over_single_draft"]
             bottom, *_, upper = (draft.name for draft in parse(found["hierarchy"]).drafts)
             law = {row["stack"]: row["predicted_ms_per_token"] for row in point["rows"]}
-            gains = found["speedup"], *found["speedup_ci"], law[found["over"]] / law[found["hierarchy"]]
+            gains = (
+                found["speedup"],
+                *found["speedup_ci"],
+                law[found["over"]] / law[found["hierarchy"]],
+            )
             kind = "padded target" if point["pad_layers"] else "this ladder"
             said = f"{found['hierarchy']} over {found['over']}<br>{point['target']}, {how}: {found['speedup']:.2f} ×"
             rates = [point["acceptance"][f"{name} > target"]["rate"] for name in (upper, bottom)]
@@ -98,35 +106,67 @@ def predicted_point(gpu: str, tp: int, models: Sequence[str]) -> pd.DataFrame:
     rates = [float(known[f"acceptance {name} > {target}"]) for name in (upper, bottom)]
     value = 1 + found["gain"]
     said = f"{found['stack']} over {found['over']}<br>{tp} × {gpu}, predicted: {value:.2f} ×"
-    row = [step(upper) / step(target), *rates, value, np.nan, np.nan, value, said, f"predicted, {tp} × {gpu}"]
+    row = [
+        step(upper) / step(target),
+        *rates,
+        value,
+        np.nan,
+        np.nan,
+        value,
+        said,
+        f"predicted, {tp} × {gpu}",
+    ]
     return pd.DataFrame([row], columns=_POINT)
 
 
 def _label_places(points: pd.DataFrame) -> list[str]:
     """Return the side of each point on which its label is farthest from other points and from earlier labels."""
-    places = np.column_stack([np.log10(points["cost"]) / 1.5, points["agreement"] * 1.3])  # about as they are drawn
+    places = np.column_stack(
+        [np.log10(points["cost"]) / 1.5, points["agreement"] * 1.3]
+    )  # about as they are drawn
     sides = {"top center": (0.0, 0.03), "bottom center": (0.0, -0.03)}
     sides |= {"middle right": (0.033, 0.0), "middle left": (-0.033, 0.0)}
     taken, chosen = [tuple(p) for p in places], []
     for place in places:
         others = np.array([other for other in taken if other != tuple(place)])
-        chosen.append(max(sides, key=lambda side: np.hypot(*(others - place - sides[side]).T).min()))
+        chosen.append(
+            max(sides, key=lambda side: np.hypot(*(others - place - sides[side]).T).min())
+        )
         taken.append(tuple(place + sides[chosen[-1]]))
     return chosen
 
 
-def when_it_pays(grids: Sequence[Mapping[str, Any] | str | Path] | None = None, dark: bool = False) -> Figure:
+def when_it_pays(
+    grids: Sequence[Mapping[str, Any] | str | Path] | None = None, dark: bool = False
+) -> Figure:
     """Plot where a second draft model pays: the law's field and frontier, measured and predicted points. ``grids`` are
     reports of ``benchmarks.grid`` (default: the project's own).
     """
     if grids is None:
         grids = sorted(data_folder("bench/measured", "docs/bench").glob("grid-*.json"))
-    data = [json.loads(read_text(Path(g), "grid", MOST_JSON)) if isinstance(g, str | Path) else g for g in grids]
+    data = [
+        json.loads(read_text(Path(g), "grid", MOST_JSON)) if isinstance(g, str | Path) else g
+        for g in grids
+    ]
     points = pd.concat([measured_points(data), predicted_point(*PREDICTED)], ignore_index=True)
-    here = [[point["verifying_over_one"][str(w)] for w in WIDTHS[1:]] for grid in data for point in grid["points"]]
-    colours = {"surely above 1": INK.accent, "surely below 1": INK.loss, "not settled": KINDS["hf"].light}
-    sure = np.where(points["low"] > 1, "surely above 1", np.where(points["high"] < 1, "surely below 1", "not settled"))
-    labelled = points.assign(sure=sure, side=_label_places(points), text=points["gain"].map("{:.2f}".format))
+    here = [
+        [point["verifying_over_one"][str(w)] for w in WIDTHS[1:]]
+        for grid in data
+        for point in grid["points"]
+    ]
+    colours = {
+        "surely above 1": INK.accent,
+        "surely below 1": INK.loss,
+        "not settled": KINDS["hf"].light,
+    }
+    sure = np.where(
+        points["low"] > 1,
+        "surely above 1",
+        np.where(points["high"] < 1, "surely below 1", "not settled"),
+    )
+    labelled = points.assign(
+        sure=sure, side=_label_places(points), text=points["gain"].map("{:.2f}".format)
+    )
     figure = px.scatter(
         labelled, x="cost", y="agreement", color="sure", symbol="kind", text="text", custom_data=["said", "side"],
         color_discrete_map=colours, log_x=True,
@@ -143,18 +183,33 @@ def when_it_pays(grids: Sequence[Mapping[str, Any] | str | Path] | None = None, 
         contour = {"x": COSTS, "y": AGREEMENTS, "z": field, "showscale": False, "hoverinfo": "skip"}
         if name == "GPU":
             scale = [[0, pale(INK.loss)], [0.5, INK.page], [1, pale(INK.accent)]]
-            figure.add_heatmap(**contour, zmin=0.8, zmax=PUBLISHED, opacity=0.7, colorscale=scale, zsmooth="best")
-            lines = {"start": 1.05, "end": PUBLISHED, "size": 0.05, "showlabels": True, "labelformat": ".2f"}
+            figure.add_heatmap(
+                **contour, zmin=0.8, zmax=PUBLISHED, opacity=0.7, colorscale=scale, zsmooth="best"
+            )
+            lines = {
+                "start": 1.05,
+                "end": PUBLISHED,
+                "size": 0.05,
+                "showlabels": True,
+                "labelformat": ".2f",
+            }
             thin = {"color": INK.muted, "width": 1}
-            figure.add_contour(**contour, contours=lines | {"coloring": "none"}, line=thin, showlegend=False)
+            figure.add_contour(
+                **contour, contours=lines | {"coloring": "none"}, line=thin, showlegend=False
+            )
         words = f"frontier by the law, 8 tokens verified for {curve[3]:.2f} passes ({name})"
         frontier = {"start": 1, "end": 1, "size": 1, "coloring": "none"}
         line = {"color": INK.text, "width": 2.5, "dash": dash}
         figure.add_contour(**contour, contours=frontier, line=line, name=words, showlegend=True)
-    figure.data = [*(t for t in figure.data if t.type != "scatter"), *(t for t in figure.data if t.type == "scatter")]
+    figure.data = [
+        *(t for t in figure.data if t.type != "scatter"),
+        *(t for t in figure.data if t.type == "scatter"),
+    ]
     ends = [float(np.log10(COSTS[0])), float(np.log10(COSTS[-1]))]
     title = "cost of the upper draft model, in forward passes of the target"
-    figure.update_xaxes(tickvals=_TICKS, ticktext=list(map("{:g}".format, _TICKS)), title_text=title, range=ends)
+    figure.update_xaxes(
+        tickvals=_TICKS, ticktext=list(map("{:g}".format, _TICKS)), title_text=title, range=ends
+    )
     title, span = "acceptance of its tokens by the target", [float(AGREEMENTS[0]), 1.04]
     figure.update_yaxes(title_text=title, tickformat=".0%", range=span)
     numbers = ("cost", "agreement", "bottom_agreement", "gain", "law", "field")

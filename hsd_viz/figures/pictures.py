@@ -21,11 +21,28 @@ if TYPE_CHECKING:
 CARTESIAN, WHOLE = "cartesian", "whole"
 _FILE = Path(__file__).with_name("plotly.js.gz")
 #: Charts of the cartesian build.
-_TYPES = {"bar", "box", "contour", "heatmap", "histogram", "histogram2d", "image", "pie", "scatter", "violin"}
+_TYPES = {
+    "bar",
+    "box",
+    "contour",
+    "heatmap",
+    "histogram",
+    "histogram2d",
+    "image",
+    "pie",
+    "scatter",
+    "violin",
+}
 SECONDS = 60
 #: Views that are drawn as SVG; the others are HTML.
 DRAWN = {"locality_map", "panels", "staircase", "timeline", "versus"}
-_FLAGS = ("--headless=new", "--disable-gpu", "--hide-scrollbars", "--no-first-run", "--disable-background-networking")
+_FLAGS = (
+    "--headless=new",
+    "--disable-gpu",
+    "--hide-scrollbars",
+    "--no-first-run",
+    "--disable-background-networking",
+)
 
 
 def library_of(figure: go.Figure) -> str:
@@ -51,7 +68,9 @@ def script(name: str) -> str:
 def check_drawn(title: str, views: list[str]) -> None:
     """Raises: ValueError: if none of the views, by name, is drawn as SVG."""
     if not DRAWN & {*views}:
-        raise ValueError(f"{title} is drawn with HTML and has no vectors: save it as .png, .pdf or .html")
+        raise ValueError(
+            f"{title} is drawn with HTML and has no vectors: save it as .png, .pdf or .html"
+        )
 
 
 def picture(page: str, ending: str, width: int, scale: float = 2.0) -> bytes:
@@ -81,10 +100,15 @@ def picture(page: str, ending: str, width: int, scale: float = 2.0) -> bytes:
 def _run(folder: str, *flags: str) -> str:
     # The sandbox of Chromium does not work for root, as in a container; the page is our own.
     root = ("--no-sandbox",) if getattr(os, "geteuid", lambda: 1)() == 0 else ()
-    profile, page = f"--user-data-dir={folder}/{uuid.uuid4().hex}", (Path(folder) / "page.html").as_uri()
+    profile, page = (
+        f"--user-data-dir={folder}/{uuid.uuid4().hex}",
+        (Path(folder) / "page.html").as_uri(),
+    )
     command = [chromium(), *_FLAGS, *root, profile, "--virtual-time-budget=8000", *flags, page]
     try:
         done = subprocess.run(command, capture_output=True, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired:
-        raise RuntimeError(f"Chromium did not answer within {SECONDS} s: save as .html instead") from None
+        raise RuntimeError(
+            f"Chromium did not answer within {SECONDS} s: save as .html instead"
+        ) from None
     return done.stdout.decode("utf-8", "replace")

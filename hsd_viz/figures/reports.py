@@ -22,7 +22,10 @@ from hsd_viz.stack import DATABASES, Stack, StackError, parse_bench
 from hsd_viz.words import counted
 
 PLAIN = "target"
-DRAFTERS = {"db": "db: longest matching suffix, one scored tree", "hd": "hd: Hierarchy Drafting (HD) as published"}
+DRAFTERS = {
+    "db": "db: longest matching suffix, one scored tree",
+    "hd": "hd: Hierarchy Drafting (HD) as published",
+}
 #: Subsets in the order of the HD paper: all, pairs, single databases.
 SUBSETS = [names for n in (3, 2, 1) for names in combinations(DATABASES, n)]
 SYMBOLS = ["circle", "square", "diamond", "triangle-up", "x", "cross", "star", "triangle-down"]
@@ -48,9 +51,13 @@ def speedup(report: Report | Mapping[str, Any] | str | Path, dark: bool = False)
     report.
     """
     report = report_of(report)
-    frame = report.frame().query("metric == 'speedup_over_plain' and possible and category == '' and looping")
+    frame = report.frame().query(
+        "metric == 'speedup_over_plain' and possible and category == '' and looping"
+    )
     frame = frame.dropna(subset=["value"]).sort_values("value", ascending=False, ignore_index=True)
-    rows = frame[["stack"]].assign(**{"": frame["value"].map("{:.2f} ×".format)}, dot=frame["value"])
+    rows = frame[["stack"]].assign(
+        **{"": frame["value"].map("{:.2f} ×".format)}, dot=frame["value"]
+    )
     rows = rows.assign(low=frame["low"], high=frame["high"])
     parts = pd.DataFrame({"row": frame.index, "part": frame["kind"], "value": frame["value"]})
     few = f"No interval is shown for fewer than {LEAST} prompts. The"
@@ -58,23 +65,45 @@ def speedup(report: Report | Mapping[str, Any] | str | Path, dark: bool = False)
     doubts = " ".join(f"{line}." for line in warnings(report))
     note = f"{report.suite.name}, {report.processor or 'an unknown machine'}. {doubts}".strip()
     text = f"{sure} dashed line is plain decoding."
-    return bars(rows, parts, "Speed-up over plain decoding", SPEED, reference=1.0, text=text, note=note, dark=dark)
+    return bars(
+        rows,
+        parts,
+        "Speed-up over plain decoding",
+        SPEED,
+        reference=1.0,
+        text=text,
+        note=note,
+        dark=dark,
+    )
 
 
 def by_category(
-    report: Report | Mapping[str, Any] | str | Path, dark: bool = False, *, stacks: Sequence[str] | None = None
+    report: Report | Mapping[str, Any] | str | Path,
+    dark: bool = False,
+    *,
+    stacks: Sequence[str] | None = None,
 ) -> Figure:
     """Plot mean acceptance length by kind of text, from a bench report: of ``stacks``, by default of the six fastest
     for each kind of text. Raises: ValueError: if the report has no categories, or not these stacks.
     """
     report = report_of(report)
     frame = report.frame().query("looping and category != ''")
-    frame = frame.pivot(index=["category", "stack"], columns="metric", values=["value", "low", "high"])
-    frame = frame["value"].join(frame[["low", "high"]].xs("mean_acceptance_length", axis=1, level=1)).reset_index()
-    frame = frame[frame["mean_acceptance_length"] > 1].assign(method=lambda rows: rows["stack"].map(method))
+    frame = frame.pivot(
+        index=["category", "stack"], columns="metric", values=["value", "low", "high"]
+    )
+    frame = (
+        frame["value"]
+        .join(frame[["low", "high"]].xs("mean_acceptance_length", axis=1, level=1))
+        .reset_index()
+    )
+    frame = frame[frame["mean_acceptance_length"] > 1].assign(
+        method=lambda rows: rows["stack"].map(method)
+    )
     for stack in stacks or ():
         if stack not in {*frame["stack"], *frame["method"]}:
-            raise ValueError(f"'{stack}' was not measured: use one of {', '.join(frame['method'].unique())}")
+            raise ValueError(
+                f"'{stack}' was not measured: use one of {', '.join(frame['method'].unique())}"
+            )
     if frame.empty:
         raise ValueError("no results by category: use a report of several kinds of text")
     frame["category"] = pd.Categorical(frame["category"], list(report.suite.categories))
@@ -89,8 +118,12 @@ def by_category(
             "stack": frame["method"],
             "group": frame["category"].astype(str),
             "tokens per forward pass": frame["mean_acceptance_length"].map("{:.2f}".format),
-            "95 % interval": [between(a, b, ".1f") for a, b in zip(frame["low"], frame["high"], strict=True)],
-            "speed-up": frame["speedup_over_plain"].map(lambda v: "–" if pd.isna(v) else f"{v:.2f} ×"),
+            "95 % interval": [
+                between(a, b, ".1f") for a, b in zip(frame["low"], frame["high"], strict=True)
+            ],
+            "speed-up": frame["speedup_over_plain"].map(
+                lambda v: "–" if pd.isna(v) else f"{v:.2f} ×"
+            ),
         }
     )
     value = frame["mean_acceptance_length"]
@@ -113,7 +146,11 @@ def ablation_of(given: Mapping[str, Any] | str | Path) -> tuple[pd.DataFrame, st
     """
     data = read_json(given) if isinstance(given, str | Path) else given
     try:
-        plain = {row["temperature"]: row["tokens_per_second"] for row in data["rows"] if row["stack"] == PLAIN}
+        plain = {
+            row["temperature"]: row["tokens_per_second"]
+            for row in data["rows"]
+            if row["stack"] == PLAIN
+        }
         rows = [
             {
                 "stack": row["stack"],
@@ -123,22 +160,31 @@ def ablation_of(given: Mapping[str, Any] | str | Path) -> tuple[pd.DataFrame, st
                 "speedup": row["tokens_per_second"] / plain[row["temperature"]],
                 "ratio": row["tokens_in_rounds_of_several"] / row["tokens"],
                 "draft": row["draft_seconds_median"],
-                "accepted": {s: n / row["target_forwards"] for s, n in row["accepted_by_source"].items()},
+                "accepted": {
+                    s: n / row["target_forwards"] for s, n in row["accepted_by_source"].items()
+                },
             }
             for row in data["rows"]
         ]
         return pd.DataFrame(rows), _source(data)
     except (KeyError, TypeError, AttributeError, ZeroDivisionError):
-        raise ValueError("not an ablation: use the JSON output of 'python -m benchmarks.ablation'") from None
+        raise ValueError(
+            "not an ablation: use the JSON output of 'python -m benchmarks.ablation'"
+        ) from None
 
 
 def _source(data: Mapping[str, Any]) -> str:
     machine, suite, settings = data["machine"], data["suite"], data["settings"]
     on_gpu = str(settings.get("device")).startswith("cuda")
-    place = machine["gpu"] if on_gpu else f"{machine['cpu']}, {counted(settings['threads'], 'thread')}"
+    place = (
+        machine["gpu"] if on_gpu else f"{machine['cpu']}, {counted(settings['threads'], 'thread')}"
+    )
     loads = [machine.get(name) for name in ("load_average", "load_average_at_end")]
     busy = " to ".join(f"{load:.1f}" for load in loads if load is not None)
-    prompts, each = counted(suite["prompts"], "prompt"), counted(settings["max_new_tokens"], "new token")
+    prompts, each = (
+        counted(suite["prompts"], "prompt"),
+        counted(settings["max_new_tokens"], "new token"),
+    )
     return f"{prompts} of the suite {suite['name']}, {each} each, {place}{f', load average {busy}' if busy else ''}"
 
 
@@ -161,10 +207,18 @@ def database_ablation(data: Any, dark: bool = False, *, temperature: float | Non
     there = sorted(frame["temperature"].unique())
     wanted = there[0] if temperature is None else temperature
     if wanted not in there:
-        raise ValueError(f"no results at temperature {wanted:g}: use {', '.join(f'{t:g}' for t in there)}")
-    subsets = {f"{name}[{','.join(d)}] > {PLAIN}": (DRAFTERS[name], ", ".join(d)) for name in DRAFTERS for d in SUBSETS}
+        raise ValueError(
+            f"no results at temperature {wanted:g}: use {', '.join(f'{t:g}' for t in there)}"
+        )
+    subsets = {
+        f"{name}[{','.join(d)}] > {PLAIN}": (DRAFTERS[name], ", ".join(d))
+        for name in DRAFTERS
+        for d in SUBSETS
+    }
     frame = frame[(frame["temperature"] == wanted) & frame["stack"].isin(subsets)]
-    frame = frame.sort_values("stack", key=lambda names: names.map(list(subsets).index), ignore_index=True)
+    frame = frame.sort_values(
+        "stack", key=lambda names: names.map(list(subsets).index), ignore_index=True
+    )
     rows = pd.DataFrame(
         {
             "databases": [subsets[s][1] for s in frame["stack"]],
@@ -176,14 +230,19 @@ def database_ablation(data: Any, dark: bool = False, *, temperature: float | Non
     )
     sources = pd.DataFrame(frame["accepted"].tolist())
     sources.insert(0, "own", frame["length"] - sources.sum(axis=1))
-    parts = sources[["own", *in_order(sources.columns[1:])]].melt(var_name="part", ignore_index=False)
+    parts = sources[["own", *in_order(sources.columns[1:])]].melt(
+        var_name="part", ignore_index=False
+    )
     parts = parts.rename_axis("row").reset_index().query("value > 0")
     text = (
         "Bar length: tokens per target forward pass, split into the target's own token and accepted draft tokens by "
         "first source. Plain decoding has the first part only. A multi-token round emitted more than one token; their "
         "share of all tokens is the paper's acceptance ratio."
     )
-    title, note = f"Contribution of each database, {temperature_words(wanted)}", f"Measured: {source}."
+    title, note = (
+        f"Contribution of each database, {temperature_words(wanted)}",
+        f"Measured: {source}.",
+    )
     return bars(rows, parts, title, f"{PER_PASS}, by source", text=text, note=note, dark=dark)
 
 
@@ -201,12 +260,29 @@ def temperature_curves(
     names = usual if stacks is None else stacks
     for name in names:
         if name not in set(frame["method"]):
-            raise ValueError(f"'{name}' was not measured: use one of {', '.join(frame['method'].unique())}")
+            raise ValueError(
+                f"'{name}' was not measured: use one of {', '.join(frame['method'].unique())}"
+            )
     frame = frame[frame["method"].isin(names)].sort_values("temperature")
-    said = [f"{r.method} at temperature {r.temperature:g}: {getattr(r, metric):.2f}" for r in frame.itertuples()]
+    said = [
+        f"{r.method} at temperature {r.temperature:g}: {getattr(r, metric):.2f}"
+        for r in frame.itertuples()
+    ]
     colours = {name: INK.accent if name in DRAFTERS else INK.muted for name in names}
-    look = {"color": "method", "symbol": "method", "symbol_sequence": SYMBOLS, "color_discrete_map": colours}
-    figure = px.line(frame.assign(said=said), x="temperature", y=metric, custom_data=["said"], markers=True, **look)
+    look = {
+        "color": "method",
+        "symbol": "method",
+        "symbol_sequence": SYMBOLS,
+        "color_discrete_map": colours,
+    }
+    figure = px.line(
+        frame.assign(said=said),
+        x="temperature",
+        y=metric,
+        custom_data=["said"],
+        markers=True,
+        **look,
+    )
     figure.update_traces(hovertemplate=SAID, marker_size=9)
     figure.update_yaxes(title_text=PER_PASS if metric == "length" else SPEED)
     ticks = sorted(frame["temperature"].unique().tolist())
@@ -218,7 +294,10 @@ def temperature_curves(
         text="A higher temperature rejects likely drafts more often, regardless of the method. The loss depends on the "
         "entropy of the model.",
         note=f"Measured: {source}.",
-        table=[["method", *(f"T = {t:g}" for t in ticks)], *([name, *row] for name, *row in table.itertuples())],
+        table=[
+            ["method", *(f"T = {t:g}" for t in ticks)],
+            *([name, *row] for name, *row in table.itertuples()),
+        ],
         dark=dark,
         height=400,
     )

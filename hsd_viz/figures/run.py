@@ -18,7 +18,11 @@ def acceptance(trace: Given, dark: bool = False) -> Figure:
     rounds = trace.rounds[trace.rounds["parent"].isna()].reset_index(drop=True)
     emitted = rounds["id"].map(trace.tokens.groupby("round").size()).fillna(0).astype(int)
     number = np.arange(1, len(rounds) + 1)
-    line = {"mode": "lines", "line": {"color": INK.text}, "hovertemplate": "%{y:.2f} tokens per round so far"}
+    line = {
+        "mode": "lines",
+        "line": {"color": INK.text},
+        "hovertemplate": "%{y:.2f} tokens per round so far",
+    }
     dots = {"mode": "lines", "line": {"color": INK.muted, "dash": "dot"}, "hoverinfo": "skip"}
     bar = {"x": number, "hovertemplate": "%{y} tokens"}
     figure = go.Figure(layout={"barmode": "overlay", "hovermode": "x unified"})
@@ -26,16 +30,27 @@ def acceptance(trace: Given, dark: bool = False) -> Figure:
     figure.add_bar(y=rounds["accepted"], name="accepted", marker_color=INK.accent, width=0.5, **bar)
     figure.add_scatter(x=number, y=emitted.cumsum() / number, name="mean acceptance length", **line)
     figure.add_scatter(x=number, y=np.ones(len(rounds)), name="plain decoding", **dots)
-    figure.update_xaxes(title_text="round", rangemode="tozero").update_yaxes(title_text="tokens", rangemode="tozero")
-    table = [["whole run", "number"], *([name, rounds[name].sum()] for name in ("drafted", "accepted"))]
+    figure.update_xaxes(title_text="round", rangemode="tozero").update_yaxes(
+        title_text="tokens", rangemode="tozero"
+    )
+    table = [
+        ["whole run", "number"],
+        *([name, rounds[name].sum()] for name in ("drafted", "accepted")),
+    ]
     title = "Drafted and accepted tokens per round"
-    return finish(figure, title, text=rates(trace), table=[*table, ["rounds", len(rounds)]], dark=dark)
+    return finish(
+        figure, title, text=rates(trace), table=[*table, ["rounds", len(rounds)]], dark=dark
+    )
 
 
 def rates(trace: Trace) -> str:
     """Return a sentence with the rates of the run at the target; "" without drafts."""
     m = trace.metrics()
-    rate, conditional, length = m["acceptance_rate"], m["conditional_acceptance"], m["mean_acceptance_length"]
+    rate, conditional, length = (
+        m["acceptance_rate"],
+        m["conditional_acceptance"],
+        m["mean_acceptance_length"],
+    )
     if rate is None or conditional is None:
         return ""
     return (
@@ -51,6 +66,10 @@ def by_source(trace: Given, dark: bool = False) -> Figure:
     counts = trace.tokens.groupby("source").size().sort_values(ascending=False)
     share = [f"{n} ({n / len(trace):.0%})" for n in counts]
     rows = pd.DataFrame({"source": [label(s) for s in counts.index], "tokens": share})
-    parts = pd.DataFrame({"row": range(len(counts)), "part": counts.index, "value": counts.to_numpy()})
+    parts = pd.DataFrame(
+        {"row": range(len(counts)), "part": counts.index, "value": counts.to_numpy()}
+    )
     text = "A token counts for the source that proposed it first; the target's own are corrections and bonus tokens."
-    return bars(rows, parts, "Tokens by source", "emitted tokens", legend=False, text=text, dark=dark)
+    return bars(
+        rows, parts, "Tokens by source", "emitted tokens", legend=False, text=text, dark=dark
+    )

@@ -24,7 +24,14 @@ CONFIG: dict[str, Any] = {
     "responsive": True,
     "modeBarButtonsToRemove": ["sendChartToCloud", "select2d", "lasso2d", "autoScale2d"],
 }
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
+BROWSERS = (
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "chrome",
+    "msedge",
+)
 ENDINGS = (".html", ".svg", ".png", ".pdf")
 #: A trace or the path of its file.
 Given = Trace | str | Path
@@ -50,9 +57,22 @@ def template(dark: bool = False) -> go.layout.Template:
     line = {name: inks.grid for name in ("gridcolor", "linecolor", "zerolinecolor", "tickcolor")}
     axis = {**line, "automargin": True, "tickfont": {"color": inks.muted}}
     axis["title"] = {"font": {"size": 12, "color": inks.muted}, "standoff": 8}
-    title = {"font": {"size": 16, "weight": 650}, "x": 0, "xref": "container", "xanchor": "left", "y": 1}
+    title = {
+        "font": {"size": 16, "weight": 650},
+        "x": 0,
+        "xref": "container",
+        "xanchor": "left",
+        "y": 1,
+    }
     title |= {"subtitle": {"font": {"color": inks.muted, "size": 12}}, "pad": {"t": 12, "l": 8}}
-    legend = {"orientation": "h", "x": 0, "xref": "container", "yref": "container", "y": 0, "yanchor": "bottom"}
+    legend = {
+        "orientation": "h",
+        "x": 0,
+        "xref": "container",
+        "yref": "container",
+        "y": 0,
+        "yanchor": "bottom",
+    }
     font = {"family": FONT, "size": 12, "color": inks.text}
     modebar = {"bgcolor": inks.page, "color": inks.muted, "activecolor": inks.text}
     pio.templates[name] = go.layout.Template(
@@ -79,7 +99,10 @@ def data_of(figure: go.Figure) -> dict[str, Any]:
     """Return a figure as JSON data; arrays are lists, which a page can read without decoding."""
     from plotly.utils import PlotlyJSONEncoder
 
-    parts = {"data": [trace.to_plotly_json() for trace in figure.data], "layout": figure.layout.to_plotly_json()}
+    parts = {
+        "data": [trace.to_plotly_json() for trace in figure.data],
+        "layout": figure.layout.to_plotly_json(),
+    }
     return json.loads(json.dumps(parts, cls=PlotlyJSONEncoder))
 
 
@@ -106,7 +129,9 @@ def save(figure: go.Figure, path: str | Path, *, width: int = 900, scale: float 
     try:
         figure.write_image(path, width=width, scale=scale)
     except ValueError as error:  # plotly's message where kaleido is missing
-        raise RuntimeError(f"{first_line(error)}: pip install 'hsd-viz[pictures]', or save as .html") from None
+        raise RuntimeError(
+            f"{first_line(error)}: pip install 'hsd-viz[pictures]', or save as .html"
+        ) from None
     return path
 
 
@@ -123,6 +148,10 @@ def chromium() -> str:
     named = os.environ.get("BROWSER_PATH")
     found = shutil.which(named) if named else next(filter(None, map(shutil.which, BROWSERS)), None)
     if found is None:
-        where = f"BROWSER_PATH={named} is not a program" if named else "no Chromium or Chrome was found"
-        raise RuntimeError(f"{where}: SVG, PNG and PDF files need one (apt-get install chromium); .html files do not")
+        where = (
+            f"BROWSER_PATH={named} is not a program" if named else "no Chromium or Chrome was found"
+        )
+        raise RuntimeError(
+            f"{where}: SVG, PNG and PDF files need one (apt-get install chromium); .html files do not"
+        )
     return found

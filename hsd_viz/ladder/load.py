@@ -36,7 +36,9 @@ def model_path(name: str) -> Path:
         raise ValueError(f"unknown model {name!r}: choose from {', '.join(NAMES)}")
     path = weights_dir() / name
     if not (path / "config.json").exists():
-        raise ValueError(f"the weights of {name} are not in {path}: train them with `hsd-viz ladder train`")
+        raise ValueError(
+            f"the weights of {name} are not in {path}: train them with `hsd-viz ladder train`"
+        )
     return path
 
 
@@ -57,7 +59,9 @@ def weights_hash(path: str | Path) -> str:
 def is_rounded(directory: str | Path) -> bool:
     """Return whether a checkpoint's matrices are 8-bit numbers with scales, as those of the shipped models."""
     try:
-        return (Path(directory) / "config.json").exists() and any(n.endswith(".scale") for n in read_tensors(directory))
+        return (Path(directory) / "config.json").exists() and any(
+            n.endswith(".scale") for n in read_tensors(directory)
+        )
     except ValueError:
         return False
 
@@ -74,7 +78,9 @@ def load_tokenizer(directory: str | Path | None = None) -> PreTrainedTokenizerFa
     return PreTrainedTokenizerFast.from_pretrained(str(path))
 
 
-def load_model(name: str, device: str = "cpu", dtype: str | torch.dtype = "float32") -> PreTrainedModel:
+def load_model(
+    name: str, device: str = "cpu", dtype: str | torch.dtype = "float32"
+) -> PreTrainedModel:
     """Load a shipped model by name, or any Hugging Face checkpoint directory, as a causal language model in eval mode.
     Matrices of 8-bit numbers are widened: the same weights in floats. Raises: ValueError: if the model or the data type
     is unknown.
@@ -84,13 +90,19 @@ def load_model(name: str, device: str = "cpu", dtype: str | torch.dtype = "float
 
     path = model_path(name) if name in NAMES else Path(name)
     if not (path / "config.json").exists():
-        raise ValueError(f"{name!r} is neither a shipped model ({', '.join(NAMES)}) nor a checkpoint directory")
+        raise ValueError(
+            f"{name!r} is neither a shipped model ({', '.join(NAMES)}) nor a checkpoint directory"
+        )
     if isinstance(dtype, str):
         if dtype not in _DTYPES:
             raise ValueError(f"unknown dtype {dtype!r}: choose from {', '.join(_DTYPES)}")
         dtype = getattr(torch, dtype)
     if not is_rounded(path):
-        return AutoModelForCausalLM.from_pretrained(str(path), dtype=dtype, local_files_only=True).to(device).eval()
+        return (
+            AutoModelForCausalLM.from_pretrained(str(path), dtype=dtype, local_files_only=True)
+            .to(device)
+            .eval()
+        )
     config = AutoConfig.from_pretrained(str(path), local_files_only=True)
     model = AutoModelForCausalLM.from_config(config, dtype=dtype)
     tensors = {key: torch.tensor(tensor) for key, tensor in widened(read_tensors(path)).items()}
@@ -124,7 +136,11 @@ def info(directory: str | Path | None = None) -> dict:
         }
         if training := read(path / "training.json"):
             models[name]["training"] = training
-    parts = {"models": models, "corpus": read(root / "manifest.json"), "evaluation": read(root / "evaluation.json")}
+    parts = {
+        "models": models,
+        "corpus": read(root / "manifest.json"),
+        "evaluation": read(root / "evaluation.json"),
+    }
     return {name: part for name, part in parts.items() if part is not None}
 
 
@@ -153,11 +169,15 @@ class LadderTokenizer:
         """Return ``{"input_ids": token ids}``."""
         return {"input_ids": self.encode(text, add_special_tokens)}
 
-    def encode(self, text: str, add_special_tokens: bool = True, verbose: bool = False) -> list[int]:
+    def encode(
+        self, text: str, add_special_tokens: bool = True, verbose: bool = False
+    ) -> list[int]:
         """Return the token ids of a text; ``verbose`` is there for tokenizers of transformers."""
         return self.backend_tokenizer.encode(text, add_special_tokens=add_special_tokens).ids
 
-    def decode(self, token_ids: Sequence[int] | int, skip_special_tokens: bool = False, **_: Any) -> str:
+    def decode(
+        self, token_ids: Sequence[int] | int, skip_special_tokens: bool = False, **_: Any
+    ) -> str:
         """Return the text of tokens, by default with special ones."""
         ids = [token_ids] if isinstance(token_ids, int) else list(token_ids)
         return self.backend_tokenizer.decode(ids, skip_special_tokens=skip_special_tokens)

@@ -76,11 +76,17 @@ class Shape:
     def parameters(self) -> int:
         """All parameters."""
         mlp = 3 * self.hidden * (self.intermediate * max(1, self.experts) + self.shared)
-        return self.layers * (self.attention + mlp) + self.vocabulary * self.hidden * (1 if self.tied else 2)
+        return self.layers * (self.attention + mlp) + self.vocabulary * self.hidden * (
+            1 if self.tied else 2
+        )
 
     def touched(self, tokens: float) -> float:
         """Return the parameters that a forward pass over ``tokens`` tokens uses, without the embedding."""
-        read = 1.0 if not self.experts else self.experts * (1 - (1 - self.used / self.experts) ** tokens)
+        read = (
+            1.0
+            if not self.experts
+            else self.experts * (1 - (1 - self.used / self.experts) ** tokens)
+        )
         mlp = 3 * self.hidden * (self.intermediate * read + self.shared)
         return self.layers * (self.attention + mlp) + self.vocabulary * self.hidden
 
@@ -147,9 +153,15 @@ class Machine:
         read = shape.touched(fed) * WEIGHTS[weights] / used.bandwidth[weights]
         read += batch * (context + tokens) * shape.cache * CACHES[cache] / used.bandwidth["bf16"]
         peak = self.gpu.flops8 if weights == "fp8" else self.gpu.flops
-        work = 2 * shape.touched(1) * fed + 4 * shape.layers * shape.heads * shape.width * fed * (context + tokens)
-        moving = max(read / (self.gpu.bandwidth * 1e9), work / (peak * 1e12 * used.compute)) / self.tp
-        fixed = shape.layers * (used.layer_us + (used.reduce_us if self.tp > 1 else 0.0)) + used.step_us
+        work = 2 * shape.touched(1) * fed + 4 * shape.layers * shape.heads * shape.width * fed * (
+            context + tokens
+        )
+        moving = (
+            max(read / (self.gpu.bandwidth * 1e9), work / (peak * 1e12 * used.compute)) / self.tp
+        )
+        fixed = (
+            shape.layers * (used.layer_us + (used.reduce_us if self.tp > 1 else 0.0)) + used.step_us
+        )
         each = used.token_us * shape.touched(1) / 1e9 * fed / self.tp
         return moving * 1e3 + (fixed + each) * 1e-3
 
@@ -158,19 +170,33 @@ class Machine:
         are those of :meth:`step_ms`.
         """
         extra = self.efficiency.round_us * 1e-3
-        curve = (self.step_ms(shape, tokens=m, **settings) + (extra if m > 1 else 0.0) for m in range(1, most + 1))
+        curve = (
+            self.step_ms(shape, tokens=m, **settings) + (extra if m > 1 else 0.0)
+            for m in range(1, most + 1)
+        )
         draft = tuple(self.step_ms(shape, tokens=m, **settings) for m in (1, 2))
         return LevelCost(tuple(curve), draft)
 
     def memory_share(
-        self, shapes: tuple[Shape, ...], *, batch: int, context: int, weights: str = "bf16", cache: str = "bf16"
+        self,
+        shapes: tuple[Shape, ...],
+        *,
+        batch: int,
+        context: int,
+        weights: str = "bf16",
+        cache: str = "bf16",
     ) -> float:
         """Return the share of the usable memory that weights and KV caches take; they fit up to 1."""
-        need = sum(s.parameters * WEIGHTS[weights] + batch * context * s.cache * CACHES[cache] for s in shapes)
+        need = sum(
+            s.parameters * WEIGHTS[weights] + batch * context * s.cache * CACHES[cache]
+            for s in shapes
+        )
         return need / (self.tp * self.gpu.memory * 1e9 * USABLE)
 
 
-def fitted(machine: Machine, shape: Shape, one_ms: float, many_ms: float, many: int = 8, **settings: Any) -> Machine:
+def fitted(
+    machine: Machine, shape: Shape, one_ms: float, many_ms: float, many: int = 8, **settings: Any
+) -> Machine:
     """Return the machine with the share of its bandwidth, and the time of each further token, that two measured step
     times of ``shape`` imply: of 1 and of ``many`` tokens per sequence.
 
@@ -178,11 +204,15 @@ def fitted(machine: Machine, shape: Shape, one_ms: float, many_ms: float, many: 
     finite, the second is below the first, or the first is shorter than the data sheet allows.
     """
     if not 0 < one_ms <= many_ms < inf:
-        raise ValueError(f"the step times {one_ms:g} and {many_ms:g} ms are not usable: the second must not be shorter")
+        raise ValueError(
+            f"the step times {one_ms:g} and {many_ms:g} ms are not usable: the second must not be shorter"
+        )
     published, fed = machine.efficiency, settings.get("batch", 1)
 
     def step(tokens: int = 1, **changed: Any) -> float:
-        return replace(machine, efficiency=replace(published, **changed)).step_ms(shape, tokens=tokens, **settings)
+        return replace(machine, efficiency=replace(published, **changed)).step_ms(
+            shape, tokens=tokens, **settings
+        )
 
     bare: dict[str, Any] = dict.fromkeys(("layer_us", "reduce_us", "step_us"), 0.0)
     least = step(bandwidth=dict.fromkeys(WEIGHTS, 1.0), compute=1.0, **bare)
@@ -209,7 +239,11 @@ def fitted(machine: Machine, shape: Shape, one_ms: float, many_ms: float, many: 
 
 
 def gpu_of(
-    name: str, bandwidth: float | None = None, flops: float | None = None, memory: float | None = None, hint: str = ""
+    name: str,
+    bandwidth: float | None = None,
+    flops: float | None = None,
+    memory: float | None = None,
+    hint: str = "",
 ) -> Gpu:
     """Return a card by name (spelling and case do not matter), or of GB/s, TFLOP/s and GB. Raises: ValueError: if it
     is unknown and not all three are given; ``hint`` ends the message.
@@ -237,11 +271,22 @@ def shape_of(name: str) -> Shape:
         raise ValueError(f"{path} is not a readable config.json: {error}") from None
     name = path.stem if path.name != "config.json" else path.parent.name or "model"
     config = config.get("text_config", config) if isinstance(config, dict) else {}
-    if "kv_lora_rank" in config or ("layer_types" in config and "linear_attention" in config["layer_types"]):
-        raise ValueError(f"{name} has latent or linear attention, whose cache and cost are not modelled")
+    if "kv_lora_rank" in config or (
+        "layer_types" in config and "linear_attention" in config["layer_types"]
+    ):
+        raise ValueError(
+            f"{name} has latent or linear attention, whose cache and cost are not modelled"
+        )
     try:
-        layers, hidden, heads = (config[key] for key in ("num_hidden_layers", "hidden_size", "num_attention_heads"))
-        experts = config.get("num_experts") or config.get("num_local_experts") or config.get("n_routed_experts") or 0
+        layers, hidden, heads = (
+            config[key] for key in ("num_hidden_layers", "hidden_size", "num_attention_heads")
+        )
+        experts = (
+            config.get("num_experts")
+            or config.get("num_local_experts")
+            or config.get("n_routed_experts")
+            or 0
+        )
         width = (experts and config.get("moe_intermediate_size")) or config["intermediate_size"]
         shape = Shape(
             name, layers, hidden, heads, config.get("num_key_value_heads") or heads, width, config["vocab_size"],
@@ -254,14 +299,20 @@ def shape_of(name: str) -> Shape:
         if experts and not 0 < shape.used <= experts:
             raise ValueError(f"{name} has {experts} experts of which each token uses {shape.used}")
     except (KeyError, TypeError) as error:
-        raise ValueError(f"the config of {name} lacks {error}: it is not a decoder of a known shape") from None
+        raise ValueError(
+            f"the config of {name} lacks {error}: it is not a decoder of a known shape"
+        ) from None
     return shape
 
 
 def _named(known: dict[str, Any], name: str, what: str, otherwise: str) -> Any:
     """Return the value of a name in any spelling, or of its first word: "H100" is "H100 SXM"."""
     plain = {"".join(c for c in key.lower() if c.isalnum()): key for key in known}
-    first = {word.lower(): key for key in reversed(known) if any(map(str.isdigit, word := key.split()[0]))}
+    first = {
+        word.lower(): key
+        for key in reversed(known)
+        if any(map(str.isdigit, word := key.split()[0]))
+    }
     wanted = "".join(c for c in name.lower() if c.isalnum())
     if key := plain.get(wanted) or first.get(name.strip().lower()):
         return known[key]

@@ -33,7 +33,9 @@ class LevelCost:
     def __post_init__(self) -> None:
         values = (*self.forward, *(self.draft or ()), self.overhead, self.draft_overhead)
         if not self.forward or self.draft == () or not all(0 <= v < inf for v in values):
-            raise ValueError("a cost curve needs an entry for one token, and costs must be finite and not negative")
+            raise ValueError(
+                "a cost curve needs an entry for one token, and costs must be finite and not negative"
+            )
 
     def verifying(self, fed: int) -> float:
         """Return c(``fed``), without the overhead."""
@@ -50,7 +52,9 @@ class LevelCost:
     def scaled(self, by: float) -> LevelCost:
         """Return all costs multiplied by ``by``."""
         draft = None if self.draft is None else tuple(by * c for c in self.draft)
-        return LevelCost(tuple(by * c for c in self.forward), draft, by * self.overhead, by * self.draft_overhead)
+        return LevelCost(
+            tuple(by * c for c in self.forward), draft, by * self.overhead, by * self.draft_overhead
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +77,12 @@ class Edge:
 
     def __post_init__(self) -> None:
         chain = (1.0, *self.survival, 0.0)
-        if not 0 <= self.tail <= 1 or any(later > earlier or later < 0 for earlier, later in pairwise(chain)):
-            raise ValueError("an acceptance curve must not rise and must stay from 1 to 0, its tail from 0 to 1")
+        if not 0 <= self.tail <= 1 or any(
+            later > earlier or later < 0 for earlier, later in pairwise(chain)
+        ):
+            raise ValueError(
+                "an acceptance curve must not rise and must stay from 1 to 0, its tail from 0 to 1"
+            )
 
     def curve(self, n: int) -> tuple[float, ...]:
         """Return S(0), ..., S(n)."""
@@ -105,7 +113,9 @@ class Tier:
     def __post_init__(self) -> None:
         total = sum(chance for _, _, chance in self.outcomes)
         if abs(total - 1) > 1e-9 or any(not 0 <= a <= m or c < 0 for m, a, c in self.outcomes):
-            raise ValueError("outcomes need probabilities that sum to 1, and no more accepted tokens than drafted ones")
+            raise ValueError(
+                "outcomes need probabilities that sum to 1, and no more accepted tokens than drafted ones"
+            )
 
     @property
     def tokens(self) -> float:
@@ -122,7 +132,9 @@ class Tier:
     def reached(self) -> tuple[float, ...]:
         """Return P(at least k tokens are accepted), k = 0, 1, ..."""
         most = max(a for _, a, _ in self.outcomes)
-        return tuple(sum(chance for _, a, chance in self.outcomes if a >= k) for k in range(most + 1))
+        return tuple(
+            sum(chance for _, a, chance in self.outcomes if a >= k) for k in range(most + 1)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +174,9 @@ class Calibration:
     def __post_init__(self) -> None:
         missing = [m for m in self.models if m not in self.costs]
         if not self.models or missing:
-            raise ValueError(f"the cost of {', '.join(missing) or 'every model'} is unknown: calibrate it first")
+            raise ValueError(
+                f"the cost of {', '.join(missing) or 'every model'} is unknown: calibrate it first"
+            )
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON data, in which values by pairs are lists of [lower, upper, value]."""
@@ -175,8 +189,14 @@ class Calibration:
     def from_dict(cls, data: Any) -> Calibration:
         """Return the calibration of :meth:`to_dict`. Raises: ValueError: if the data have another form."""
         try:
-            tables = {name: {(d, v): value for d, v, value in data[name]} for name in _BY_PAIRS if name in data}
-            tables["tiers"] = {pair: {"outcomes": value} for pair, value in tables.get("tiers", {}).items()}
+            tables = {
+                name: {(d, v): value for d, v, value in data[name]}
+                for name in _BY_PAIRS
+                if name in data
+            }
+            tables["tiers"] = {
+                pair: {"outcomes": value} for pair, value in tables.get("tiers", {}).items()
+            }
             return msgspec.convert({**data, **tables}, cls)
         except (ValueError, TypeError) as error:
             raise ValueError(f"not a calibration: {error}") from None
@@ -193,7 +213,9 @@ class Calibration:
     def cost(self, model: str, below: str | None = None) -> LevelCost:
         """Return the costs of a model, of its verifications those right above ``below``."""
         if model not in self.costs:
-            raise ValueError(f"the cost of '{model}' is unknown: calibrated are {', '.join(self.models)}")
+            raise ValueError(
+                f"the cost of '{model}' is unknown: calibrated are {', '.join(self.models)}"
+            )
         return self.costs[model].scaled(self.after.get((below or "", model), 1.0))
 
     def edge(self, draft: str, verifier: str) -> Edge:
@@ -215,14 +237,18 @@ class Calibration:
             self,
             models=kept,
             edges={pair: edge for pair, edge in self.edges.items() if set(pair) <= set(kept)},
-            tiers={(d, v): tier for (d, v), tier in self.tiers.items() if d in allowed and v in kept},
+            tiers={
+                (d, v): tier for (d, v), tier in self.tiers.items() if d in allowed and v in kept
+            },
         )
 
 
 def _known(pairs: Mapping[tuple[str, str], Any], draft: str, verifier: str) -> Any:
     if (draft, verifier) in pairs:
         return pairs[draft, verifier]
-    raise ValueError(f"the acceptance of '{draft}' by '{verifier}' is unknown: measure '{draft} > {verifier}'")
+    raise ValueError(
+        f"the acceptance of '{draft}' by '{verifier}' is unknown: measure '{draft} > {verifier}'"
+    )
 
 
 def _at(curve: tuple[float, ...], fed: int) -> float:

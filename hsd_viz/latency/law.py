@@ -64,7 +64,9 @@ NOTHING = LevelRound((1.0,), reached=(1.0,))
 def draft(lookahead: int, cost: LevelCost) -> LevelRound:
     """Return a call of the lowest model, which drafts ``lookahead`` tokens, one forward pass each."""
     more = cost.drafting(2) - cost.drafting(1)
-    return LevelRound((*(0.0,) * lookahead, 1.0), (cost.alone(lookahead),), (float(lookahead),), more)
+    return LevelRound(
+        (*(0.0,) * lookahead, 1.0), (cost.alone(lookahead),), (float(lookahead),), more
+    )
 
 
 def look_up(tier: Tier, cost: LookupCost) -> LevelRound:
@@ -87,7 +89,9 @@ def verify(call: LevelRound, edge: Edge | None, cost: LevelCost) -> LevelRound:
     if full:
         times[-2] += full * call.catch_up
     gained = (0.0, *(a - b for a, b in pairwise((*reached, 0.0))))
-    return LevelRound(gained, tuple(times), (*call.forwards, 1.0), sum(map(mul, call.tokens, curve[1:])) - own)
+    return LevelRound(
+        gained, tuple(times), (*call.forwards, 1.0), sum(map(mul, call.tokens, curve[1:])) - own
+    )
 
 
 def repeat(this: LevelRound, lookahead: int, over: OverDatabase | None = None) -> LevelRound:
@@ -159,7 +163,9 @@ class Law:
         drafts: list[tuple[str, int]] = []
         for model in stack.drafts:
             if not isinstance(model.lookahead, int):
-                raise ValueError(f"'{model}' in '{stack}' has no lookahead: write one, as in '{model.name}:4'")
+                raise ValueError(
+                    f"'{model}' in '{stack}' has no lookahead: write one, as in '{model.name}:4'"
+                )
             drafts.append((model.name, model.lookahead))
         database = None if stack.bottom is None else str(stack.bottom)
         top = self._round(database, tuple(drafts), stack.target.name)
@@ -179,11 +185,15 @@ class Law:
     def ms(self, hierarchy: Hierarchy, lookaheads: Sequence[int]) -> float:
         """Return the expected milliseconds per token of a hierarchy under the calibrated target."""
         database, names = hierarchy
-        top = self._round(database, tuple(zip(names, lookaheads, strict=True)), self.calibration.target)
+        top = self._round(
+            database, tuple(zip(names, lookaheads, strict=True)), self.calibration.target
+        )
         update = 0.0 if database is None else self.calibration.lookup(database).update
         return (sum(top.times) + update) / mean(top.tokens)
 
-    def _round(self, database: str | None, drafts: tuple[tuple[str, int], ...], verifier: str) -> LevelRound:
+    def _round(
+        self, database: str | None, drafts: tuple[tuple[str, int], ...], verifier: str
+    ) -> LevelRound:
         """Return one round of ``verifier`` above ``drafts``, (name, lookahead) each."""
         known, call, edge, below = self.calibration, NOTHING, None, database
         if drafts:
@@ -193,7 +203,9 @@ class Law:
             call = look_up(known.tier(database, verifier), known.lookup(database))
         return verify(call, edge, known.cost(verifier, below))
 
-    def _call(self, database: str | None, drafts: tuple[tuple[str, int], ...], verifier: str) -> LevelRound:
+    def _call(
+        self, database: str | None, drafts: tuple[tuple[str, int], ...], verifier: str
+    ) -> LevelRound:
         """Return one call of the last of ``drafts`` by ``verifier``."""
         *below, (name, lookahead) = drafts
         if database is None and not below:

@@ -48,7 +48,9 @@ def select(calibration: Calibration, *, most: int = MOST, max_levels: int | None
     if max_levels is not None:
         check_range("the number of levels", max_levels, 1)
     law, target = Law(calibration), calibration.target
-    best = (join(h, best_lookaheads(law, h, most), target) for h in hierarchies(calibration, max_levels))
+    best = (
+        join(h, best_lookaheads(law, h, most), target) for h in hierarchies(calibration, max_levels)
+    )
     ranked = tuple(sorted(map(law.predict, best), key=lambda p: p.ms_per_token))
     single = [p for p in ranked if (s := parse(p.stack)).bottom is None and len(s.drafts) == 1]
     shortest = law.predict(shortest_path(calibration, most=most, max_levels=max_levels))
@@ -76,14 +78,18 @@ def plan(
     'small:4 > large'
     """
     levels = {
-        name: one if isinstance(one, LevelCost) else LevelCost(tuple(one) if isinstance(one, Sequence) else (one,))
+        name: one
+        if isinstance(one, LevelCost)
+        else LevelCost(tuple(one) if isinstance(one, Sequence) else (one,))
         for name, one in costs.items()
     }
     edges = {}
     for pair, rate in acceptance.items():
         draft, _, verifier = (part.strip() for part in pair.partition(">"))
         if draft not in levels or verifier not in levels:
-            raise ValueError(f"'{pair}' is not a pair of the models {', '.join(levels)}: write 'draft > verifier'")
+            raise ValueError(
+                f"'{pair}' is not a pair of the models {', '.join(levels)}: write 'draft > verifier'"
+            )
         edges[draft, verifier] = rate if isinstance(rate, Edge) else Edge(tail=rate)
     return select(Calibration(tuple(levels), levels, edges), most=most, max_levels=max_levels)
 
@@ -104,7 +110,9 @@ def best_lookaheads(law: Law, hierarchy: Hierarchy, most: int = MOST) -> tuple[i
     """Return the fastest lookaheads of a hierarchy under the calibrated target, each up to ``most``."""
     names = hierarchy[1]
     if len(names) <= 2:
-        return min(product(range(1, most + 1), repeat=len(names)), key=lambda g: law.ms(hierarchy, g))
+        return min(
+            product(range(1, most + 1), repeat=len(names)), key=lambda g: law.ms(hierarchy, g)
+        )
     start = shortest_path(law.calibration, most=most, along=hierarchy)
     return refine(law, hierarchy, split(start)[1], range(len(names)), most)
 
@@ -135,7 +143,11 @@ def fill(stack: Stack, calibration: Calibration) -> Stack:
 
 
 def shortest_path(
-    calibration: Calibration, *, most: int = MOST, max_levels: int | None = None, along: Hierarchy | None = None
+    calibration: Calibration,
+    *,
+    most: int = MOST,
+    max_levels: int | None = None,
+    along: Hierarchy | None = None,
 ) -> Stack:
     """Return the pick of the polynomial selection: a generalized shortest path (Globerson et al. 2025).
 
@@ -151,17 +163,27 @@ def shortest_path(
     found: list[tuple[float, Stack]] = []
     for database in (along[0],) if along else (None, *calibration.databases):
         lookup = calibration.lookup(database) if database else None
-        own = {m: costs[m].overhead + (lookup.update if lookup and m == target else 0.0) for m in models}
+        own = {
+            m: costs[m].overhead + (lookup.update if lookup and m == target else 0.0)
+            for m in models
+        }
         # By (model, number of draft models below): ms per token, and the draft models with their lookaheads.
         best: dict[tuple[str, int], tuple[float, tuple[tuple[str, int], ...]]] = {}
         if database is None:
             best[target, 0] = costs[target].verifying(1) + own[target], ()
         for (source, m), tier in calibration.tiers.items():
-            if source == database and m in models and lookup and (along is None or m == (*along[1], target)[0]):
+            if (
+                source == database
+                and m in models
+                and lookup
+                and (along is None or m == (*along[1], target)[0])
+            ):
                 forward = sum(p * costs[m].verifying(n + 1) for n, p in enumerate(tier.drafted()))
                 best[m, 0] = (forward + lookup.lookup + own[m]) / tier.tokens, ()
         limit = min(len(models) - 1, (max_levels or len(models) + 1) - 1 - (database is not None))
-        for j, i in ((j, i) for place, j in enumerate(models) for i in models[:place] if (i, j) in pairs):
+        for j, i in (
+            (j, i) for place, j in enumerate(models) for i in models[:place] if (i, j) in pairs
+        ):
             gained = calibration.edges[i, j].curve(most)
             starts: list[tuple[int, float | None, tuple[tuple[str, int], ...]]]
             starts = [(n, *best[i, n]) for n in range(limit) if (i, n) in best]
@@ -173,9 +195,15 @@ def shortest_path(
                     total = (drafting + costs[j].verifying(1 + g) + own[j]) / sum(gained[: g + 1])
                     if total < best.get((j, below + 1), (np.inf, ()))[0]:
                         best[j, below + 1] = total, (*drafts, (i, g))
-        wanted = [best[target, n] for n in ([len(along[1])] if along else range(limit + 1)) if (target, n) in best]
+        wanted = [
+            best[target, n]
+            for n in ([len(along[1])] if along else range(limit + 1))
+            if (target, n) in best
+        ]
         for ms, drafts in wanted:
-            found.append((ms, join((database, tuple(m for m, _ in drafts)), [g for _, g in drafts], target)))
+            found.append(
+                (ms, join((database, tuple(m for m, _ in drafts)), [g for _, g in drafts], target))
+            )
     return min(found, key=lambda pair: pair[0])[1]
 
 
@@ -188,5 +216,7 @@ def split(stack: Stack) -> tuple[Hierarchy, tuple[int, ...]]:
 
 def join(hierarchy: Hierarchy, lookaheads: Sequence[int], target: str) -> Stack:
     """Return the stack of a hierarchy with these lookaheads: the inverse of :func:`split`."""
-    source: DraftSource | None = None if hierarchy[0] is None else parse(f"{hierarchy[0]} > target").bottom
+    source: DraftSource | None = (
+        None if hierarchy[0] is None else parse(f"{hierarchy[0]} > target").bottom
+    )
     return Stack(source, (*map(Model, hierarchy[1], lookaheads), Model(target)))

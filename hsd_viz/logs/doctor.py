@@ -27,7 +27,14 @@ from hsd_viz.adapters.observation import NGRAMS, PARALLEL, TIMES, Observation
 from hsd_viz.adapters.signatures import signatures
 from hsd_viz.intervals import RESAMPLES, UNKNOWN, Estimate, estimate, ratio
 from hsd_viz.latency.law import MOST
-from hsd_viz.logs.observe import from_figures, from_trace, measured, observe, with_hardware, with_times
+from hsd_viz.logs.observe import (
+    from_figures,
+    from_trace,
+    measured,
+    observe,
+    with_hardware,
+    with_times,
+)
 from hsd_viz.logs.profile import Z, cells_of
 from hsd_viz.stack import parse
 from hsd_viz.tables import Table, lines, show
@@ -79,9 +86,16 @@ class Diagnosis:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the diagnosis as JSON data."""
-        seen, data = self.observation, asdict(self) | self.length.named("length") | self.speedup.named("speedup")
+        seen, data = (
+            self.observation,
+            asdict(self) | self.length.named("length") | self.speedup.named("speedup"),
+        )
         del data["observation"]
-        data |= {"source": seen.source, "ms": {name: getattr(seen, name) for name in TIMES}, "batch": seen.batch}
+        data |= {
+            "source": seen.source,
+            "ms": {name: getattr(seen, name) for name in TIMES},
+            "batch": seen.batch,
+        }
         data |= {"busy": seen.busy, "by_position": seen.by_position() if seen.rounds else None}
         return data | {"not_observed": self.unknown()}
 
@@ -94,7 +108,11 @@ class Diagnosis:
     def unknown(self) -> list[str]:
         """Return the times that were not observed."""
         seen = self.observation
-        parts = [name for name, value in seen.parts().items() if value is None] if seen.round is None else []
+        parts = (
+            [name for name, value in seen.parts().items() if value is None]
+            if seen.round is None
+            else []
+        )
         return [*(["a plain step"] if seen.step is None else []), *parts]
 
     def lines(self) -> list[str]:
@@ -111,13 +129,38 @@ class Diagnosis:
         note = f"tokens per forward pass {length}, drafted {sum(seen.survival()[0]):.1f}, speed-up {speedup}"
         tables = [Table("Where the speed-up goes", rows if self.shares else [], note)]
         if rates := seen.rates_by_position()[:8]:
-            rows = [["position", *map(str, range(1, len(rates) + 1))], ["accepted", *(f"{rate:.2f}" for rate in rates)]]
-            tables.append(Table("Acceptance by position", rows, "of the rounds that drafted k, those that accepted k"))
+            rows = [
+                ["position", *map(str, range(1, len(rates) + 1))],
+                ["accepted", *(f"{rate:.2f}" for rate in rates)],
+            ]
+            tables.append(
+                Table(
+                    "Acceptance by position",
+                    rows,
+                    "of the rounds that drafted k, those that accepted k",
+                )
+            )
         if cells := cells_of(seen.requests):
-            rows = [["category", "context", "temperature", "rounds", "tokens per pass", "position 1", "2", "3", "4"]]
+            rows = [
+                [
+                    "category",
+                    "context",
+                    "temperature",
+                    "rounds",
+                    "tokens per pass",
+                    "position 1",
+                    "2",
+                    "3",
+                    "4",
+                ]
+            ]
             for cell in cells:
                 rates, most = cell["marginal_accept_rates"], cell["context"]
-                about = [cell["category"] or "-", f"up to {most:,}" if most else "-", show(cell["temperature"], "{:g}")]
+                about = [
+                    cell["category"] or "-",
+                    f"up to {most:,}" if most else "-",
+                    show(cell["temperature"], "{:g}"),
+                ]
                 shown = [f"{rate:.2f}" for rate in (1 + sum(rates), *rates[:4])]
                 rows.append([*about, str(cell["rounds"]), *[*shown, *["-"] * 4][:5]])
             tables.append(Table("Acceptance by category, context and temperature", rows))
@@ -135,18 +178,29 @@ class Diagnosis:
 def diagnose(given: Observation, filled: Observation | None = None) -> Diagnosis:
     """Return the diagnosis of an observation; ``filled`` is the same with predicted times where it has none."""
     seen = given if filled is None else filled
-    predicted = tuple(name for name in TIMES if getattr(given, name) is None and getattr(seen, name) is not None)
+    predicted = tuple(
+        name for name in TIMES if getattr(given, name) is None and getattr(seen, name) is not None
+    )
     curves, whole, modelled = _curves(seen), seen.whole(), given.whole() is None
     lengths = curves[1][:, seen.deepest]
     # What was observed is checked, nothing predicted.
-    found = Diagnosis(seen, estimate(lengths, seen.total), tuple(signatures(given)), predicted=predicted)
+    found = Diagnosis(
+        seen, estimate(lengths, seen.total), tuple(signatures(given)), predicted=predicted
+    )
     if whole is None:
         most = (found.length.value or 0.0) / seen.least()
         bound = f"at most {most:.2f} times as fast as plain decoding (not observed: {', '.join(found.unknown())})"
         if most < 1:
-            return replace(found, at_most=most, verdict=f"speculation loses: {bound}", advice="turn speculation off")
+            return replace(
+                found,
+                at_most=most,
+                verdict=f"speculation loses: {bound}",
+                advice="turn speculation off",
+            )
         give = "give tokens per second with and without speculation (--speed, --plain-speed), or the times of a round"
-        return replace(found, at_most=most, verdict=f"undecided whether speculation pays: {bound}", advice=give)
+        return replace(
+            found, at_most=most, verdict=f"undecided whether speculation pays: {bound}", advice=give
+        )
     shares = _shares(seen, whole)
     cause = max(shares, key=shares.__getitem__)
     speedup, more = _speedup(seen, lengths, whole, modelled)
@@ -155,11 +209,19 @@ def diagnose(given: Observation, filled: Observation | None = None) -> Diagnosis
     observed = Option(_name(seen, seen.deepest), seen.method, seen.deepest, speedup.value or 0.0)
     off = Option(_name(seen, 0), "plain", 0, 1.0)
     others = dict(_lengths(seen, curves, observed))
-    better = max((one for one in others if others[one]), key=lambda one: one.speedup, default=observed)
+    better = max(
+        (one for one in others if others[one]), key=lambda one: one.speedup, default=observed
+    )
     advised = observed
     if found.decided and not seen.busy:  # noise must not change a setting
         advised = better if low > 1 or better.speedup > 1 + LEAST_GAIN else off
-    pays = "speculation pays" if low > 1 else "speculation loses" if high < 1 else "undecided whether speculation pays"
+    pays = (
+        "speculation pays"
+        if low > 1
+        else "speculation loses"
+        if high < 1
+        else "undecided whether speculation pays"
+    )
     tokens = advised.tokens
     if advised.method in NGRAMS:  # the longest draft that is usual: of one round in 20
         tokens = min(tokens, max(1, sum(reached >= 0.05 for reached in seen.survival()[0])))
@@ -171,7 +233,9 @@ def diagnose(given: Observation, filled: Observation | None = None) -> Diagnosis
         findings=tuple(signatures(given, None if modelled or seen.busy else high)),
         verdict=f"{'predicted: ' if modelled else ''}{pays}: {show(speedup, '{:.2f}')} times as fast as plain "
         f"decoding; what limits it most: {CAUSES[cause]['is']} ({shares[cause]:.0%} of what is lost)",
-        advice="measure again on a quiet machine before changing it" if seen.busy else CAUSES[cause]["advice"],
+        advice="measure again on a quiet machine before changing it"
+        if seen.busy
+        else CAUSES[cause]["advice"],
         cause=cause,
         shares=shares,
         observed=observed,
@@ -189,17 +253,25 @@ def _name(seen: Observation, tokens: int) -> str:
     stack = parse(seen.stack)
     if not tokens:
         return str(stack.target)
-    return str(stack) if tokens == seen.deepest else f"{stack.drafts[0].name}:{tokens} > {stack.target}"
+    return (
+        str(stack)
+        if tokens == seen.deepest
+        else f"{stack.drafts[0].name}:{tokens} > {stack.target}"
+    )
 
 
 def _is_hierarchy(seen: Observation) -> bool:
     return bool(seen.stack) and len(parse(seen.stack).parts) > 2
 
 
-def _speedup(seen: Observation, lengths: np.ndarray, whole: float, modelled: bool) -> tuple[Estimate, str]:
+def _speedup(
+    seen: Observation, lengths: np.ndarray, whole: float, modelled: bool
+) -> tuple[Estimate, str]:
     """Return the speed-up with its interval, from rounds and times, and what more decides its side of 1."""
     value, spread = float(lengths[0]) / whole, [log(s) for s in seen.speedups]
-    timing = stdev(spread) / sqrt(len(spread)) if len(spread) > 1 else MODELLED if modelled else TIMING
+    timing = (
+        stdev(spread) / sqrt(len(spread)) if len(spread) > 1 else MODELLED if modelled else TIMING
+    )
     rounds = float(np.std(np.log(lengths[1:]))) if len(lengths) > 1 else 0.0
     error = Z * hypot(timing, rounds)
     # Twice the measurements halve the square of the error; a difference of 2 % is resolved at the least.
@@ -220,7 +292,10 @@ def _shares(seen: Observation, whole: float) -> dict[str, float]:
         extra = {"round": max(0.0, whole - 1)}
     spent = sum(time or 0.0 for time in extra.values())
     lost = {"acceptance": max(0.0, log((1 + depth) / seen.length))}
-    lost |= {name: log(max(1.0, whole)) * (time or 0.0) / spent if spent else 0.0 for name, time in extra.items()}
+    lost |= {
+        name: log(max(1.0, whole)) * (time or 0.0) / spent if spent else 0.0
+        for name, time in extra.items()
+    }
     total = sum(lost.values())
     return {name: part / total if total else 0.0 for name, part in lost.items()}
 
@@ -234,7 +309,9 @@ def _curves(seen: Observation) -> tuple[np.ndarray, np.ndarray]:
     if seen.rounds:
         kinds, counts = np.array(list(seen.rounds)), np.array(list(seen.rounds.values()))
         # Rounds of a kind are equal: how often each kind is drawn is multinomial.
-        drawn = np.random.default_rng(0).multinomial(seen.total, counts / seen.total, size=RESAMPLES)
+        drawn = np.random.default_rng(0).multinomial(
+            seen.total, counts / seen.total, size=RESAMPLES
+        )
         shares = np.vstack([counts, drawn]) / seen.total
         reached, taken = (shares @ (kinds[:, [k]] >= np.arange(1, deepest + 1)) for k in (0, 1))
     else:
@@ -270,7 +347,10 @@ def _lengths(
     certain = (gains[0] >= 1 + LEAST_GAIN) & (np.quantile(gains, 0.05, axis=0) > 1)
     for k in range(1, gains.shape[1]):
         if k != seen.deepest:
-            yield Option(_name(seen, k), seen.method, k, observed.speedup * float(gains[0, k])), bool(certain[k])
+            yield (
+                Option(_name(seen, k), seen.method, k, observed.speedup * float(gains[0, k])),
+                bool(certain[k]),
+            )
 
 
 def doctor(
@@ -304,4 +384,7 @@ def doctor(
     else:
         seen = from_figures(acceptance, lookahead) if record is None else observe(Path(record))
     seen = with_times(seen, **known)
-    return diagnose(seen, with_hardware(seen, gpu, models, tp, context=context, weights=weights) if gpu else None)
+    return diagnose(
+        seen,
+        with_hardware(seen, gpu, models, tp, context=context, weights=weights) if gpu else None,
+    )

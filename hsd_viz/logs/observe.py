@@ -37,7 +37,9 @@ def observe(path: Path) -> Observation:
     except ValueError as error:
         if "no record" not in str(error):
             raise
-        raise ValueError(f"{path} is not a trace or a record of another engine: {not_a_trace}") from None
+        raise ValueError(
+            f"{path} is not a trace or a record of another engine: {not_a_trace}"
+        ) from None
 
 
 def from_trace(trace: Trace, source: str) -> Observation:
@@ -47,7 +49,9 @@ def from_trace(trace: Trace, source: str) -> Observation:
     target = max((row.level for row in trace.round_rows), default=0)
     depths = {row.round: row.depth for row in sorted(trace.draft_rows, key=lambda row: row.depth)}
     # Unrecorded runs have no draft rows: their drafts are chains.
-    rounds = Counter((depths.get(r.id, r.drafted), r.accepted) for r in trace.round_rows if r.level == target)
+    rounds = Counter(
+        (depths.get(r.id, r.drafted), r.accepted) for r in trace.round_rows if r.level == target
+    )
     stack = parse(str(trace.meta.get("stack_resolved") or trace.stack))
     method = "suffix" if stack.bottom and stack.bottom.name == "suffix" else "lookup"
     method = method if stack.bottom and not stack.drafts else "draft"
@@ -57,7 +61,9 @@ def from_trace(trace: Trace, source: str) -> Observation:
     verify = ms(call for call in trace.call_rows if verifying(call))
     below = ms(call for call in trace.call_rows if call.round >= 0 and not verifying(call))
     # Per token, times the tokens of a round: the last round may have been cut.
-    whole = (trace.meta["wall_ns"] - trace.meta["prefill_ns"]) / 1e6 / max(1, len(trace)) * seen.length
+    whole = (
+        (trace.meta["wall_ns"] - trace.meta["prefill_ns"]) / 1e6 / max(1, len(trace)) * seen.length
+    )
     note = trace.meta.get("plain") or {}
     speedups = tuple(note.get("speedups") or ())
     if speedups:
@@ -67,8 +73,15 @@ def from_trace(trace: Trace, source: str) -> Observation:
     else:
         name = {call.level: call.name for call in trace.call_rows}[target]
         step = median(verifications([trace])[name].get(1) or [0.0]) or None
-    verify, below = (min(part, whole) for part in (max(verify, min(step or 0.0, whole - below)), below))
-    times = {"step": step, "verify": verify, "draft": below, "overhead": max(0.0, whole - verify - below)}
+    verify, below = (
+        min(part, whole) for part in (max(verify, min(step or 0.0, whole - below)), below)
+    )
+    times = {
+        "step": step,
+        "verify": verify,
+        "draft": below,
+        "overhead": max(0.0, whole - verify - below),
+    }
     # How other work disturbed the measurement: a load beyond the cores, the decode's own left out.
     load, cores = note.get("load_average") or 0.0, note.get("cores") or 1
     busy = f"load average {load:.1f} on {cores} cores" if load > max(1.0, cores) else ""
@@ -97,7 +110,9 @@ def from_records(traces: Sequence[Trace], source: str) -> Observation:
     """Return the observation of records of another engine. Raises: ValueError: if they do not belong together."""
     methods = {trace.meta["imported"].get("method") or "draft" for trace in traces}
     if len(methods) > 1:
-        raise ValueError(f"{source} mixes drafters ({', '.join(sorted(methods))}): give the records of one")
+        raise ValueError(
+            f"{source} mixes drafters ({', '.join(sorted(methods))}): give the records of one"
+        )
     whole = pooled(traces)
     known, rows = whole.meta["counts"], whole.round_rows
     acceptance: dict[str, Any] = {"method": methods.pop()}
@@ -108,12 +123,20 @@ def from_records(traces: Sequence[Trace], source: str) -> Observation:
         acceptance["rounds"] = Counter((row.drafted, row.accepted) for row in rows)
     elif drafted is not None and (histogram := known.get("histogram")):
         depth = round(drafted / n)
-        acceptance["rounds"] = {(max(depth, j), j): round(m) for j, m in enumerate(histogram) if m >= 0.5}
+        acceptance["rounds"] = {
+            (max(depth, j), j): round(m) for j, m in enumerate(histogram) if m >= 0.5
+        }
     elif None in (drafted, accepted) or known.keys().isdisjoint(("verifications", "forwards")):
-        raise ValueError(f"{source} does not report the number of verifications: there is no tokens per forward pass")
+        raise ValueError(
+            f"{source} does not report the number of verifications: there is no tokens per forward pass"
+        )
     elif drafted:
         rates = known.get("position_rate") or even_rates(accepted / n, max(1, ceil(drafted / n)))
-        acceptance |= {"rates": tuple(rates), "verifications": n, "by_mean": "position_rate" not in known}
+        acceptance |= {
+            "rates": tuple(rates),
+            "verifications": n,
+            "by_mean": "position_rate" not in known,
+        }
     seen = Observation(source, **acceptance)
     # The clock of a request covers all of a round; the iterations of a server only its forward passes.
     timed = [row.duration_ns / 1e6 for row in rows if row.duration_ns is not None]
@@ -125,7 +148,9 @@ def from_records(traces: Sequence[Trace], source: str) -> Observation:
         histogram = tuple(counts.get("histogram") or ())
         if verified := counts.get("verifications"):
             requests.append(Served(verified, counts.get("accepted") or 0, histogram, **about))
-    return replace(seen, verify=mean(timed) if timed else None, round=spent, requests=tuple(requests))
+    return replace(
+        seen, verify=mean(timed) if timed else None, round=spent, requests=tuple(requests)
+    )
 
 
 def from_figures(acceptance: Sequence[float], lookahead: int | None = None) -> Observation:
@@ -135,16 +160,22 @@ def from_figures(acceptance: Sequence[float], lookahead: int | None = None) -> O
     source = "the acceptance given"
     if len(acceptance) > 1:
         if any(not 0 <= b <= a for a, b in zip((1.0, *acceptance), acceptance, strict=False)):
-            raise ValueError(f"{source} must be from 0 to 1 and must not rise from position to position")
+            raise ValueError(
+                f"{source} must be from 0 to 1 and must not rise from position to position"
+            )
         return Observation(source, rates=tuple(acceptance))
     if not acceptance:
-        raise ValueError("nothing to examine: give a trace, a record of an engine, or the acceptance of drafts")
+        raise ValueError(
+            "nothing to examine: give a trace, a record of an engine, or the acceptance of drafts"
+        )
     if lookahead is None:
         raise ValueError(f"{source} needs the number of draft tokens: --lookahead")
     check_range("the lookahead", lookahead, 1, 64)
     total = acceptance[0] - 1 if acceptance[0] > 1 else acceptance[0] * lookahead
     if not 0 <= total <= lookahead:
-        raise ValueError(f"{source}, {acceptance[0]:g}, is not possible with {lookahead} draft tokens")
+        raise ValueError(
+            f"{source}, {acceptance[0]:g}, is not possible with {lookahead} draft tokens"
+        )
     return Observation(source, rates=even_rates(total, lookahead), by_mean=True)
 
 
@@ -174,13 +205,23 @@ def with_times(
         if left < -0.02 * seen.round and "overhead" not in given:
             spent = f"{seen.verify + seen.draft:.4g} ms, exceed the round of {seen.round:.4g} ms"
             raise ValueError(f"verification and drafting, {spent}")
-        seen = replace(seen, round=None) if "overhead" in given else replace(seen, overhead=max(0.0, left))
+        seen = (
+            replace(seen, round=None)
+            if "overhead" in given
+            else replace(seen, overhead=max(0.0, left))
+        )
     kind = seen.method if method is None else method_of(method)
     return replace(seen, batch=batch, method=kind, draft_model=draft_model or seen.draft_model)
 
 
 def with_hardware(
-    seen: Observation, gpu: str, models: Sequence[str], tp: int = 1, *, context: int = 2048, weights: str = "bf16"
+    seen: Observation,
+    gpu: str,
+    models: Sequence[str],
+    tp: int = 1,
+    *,
+    context: int = 2048,
+    weights: str = "bf16",
 ) -> Observation:
     """Return the observation with the times that ``tp`` cards take for a target and its draft model (``models``: names,
     a ``config.json``, or a draft head such as ``eagle3``), where they were not observed. An observed step scales the
@@ -188,13 +229,17 @@ def with_hardware(
     """
     names = [name.strip() for name in models]
     if not names or names[0] in ("", *METHODS):
-        raise ValueError(f"the models '{','.join(names)}' have no target: name it first, as in llama-8b,eagle3")
+        raise ValueError(
+            f"the models '{','.join(names)}' have no target: name it first, as in llama-8b,eagle3"
+        )
     target, *drafts = [shape_of(name) for name in names if name not in METHODS]
     check_setting(target, tp, weights, context=(context,))
     machine, head = Machine(gpu_of(gpu), tp), drafts[0] if drafts else target.head()
     if machine.memory_share((target, head), batch=1, context=1, weights=weights) > 1:
         where = f"{tp} x {machine.gpu.name}"
-        raise ValueError(f"{target.name} does not fit into the memory of {where}: see --tp and --weights")
+        raise ValueError(
+            f"{target.name} does not fit into the memory of {where}: see --tp and --weights"
+        )
     depth, batch = sum(seen.survival()[0]), seen.batch
     step_ms = partial(machine.step_ms, batch=batch, context=context, weights=weights)
     plain, verify, draft = step_ms(target), step_ms(target, tokens=depth + 1), step_ms(head)
@@ -207,4 +252,6 @@ def with_hardware(
         # The time of a round is known: what is left of it is overhead.
         spent = sum(getattr(seen, name) or times[name] for name in ("verify", "draft"))
         times["overhead"] = max(0.0, seen.round - spent)
-    return replace(seen, curve=curve, **{name: ms for name, ms in times.items() if getattr(seen, name) is None})
+    return replace(
+        seen, curve=curve, **{name: ms for name, ms in times.items() if getattr(seen, name) is None}
+    )

@@ -54,7 +54,8 @@ def profile_of(seen: Observation) -> dict[str, Any]:
         "mean_accept_length": round(1 + sum(marginal), 6),
         "acceptance_length_histogram": {str(k): n for k, n in sorted(histogram.items())} or None,
         "cells": cells_of(seen.requests) or None,
-        "measurement_conditions": {"source": seen.source} | ({"rounds": seen.total} if seen.rounds else {}),
+        "measurement_conditions": {"source": seen.source}
+        | ({"rounds": seen.total} if seen.rounds else {}),
     }
 
 
@@ -64,14 +65,20 @@ def cells_of(requests: Iterable[Served]) -> list[dict[str, Any]]:
     """
     sums: dict[tuple[str, float, float], list[float]] = {}
     for one in requests:
-        context = next((most for most in CONTEXTS if one.context is not None and one.context <= most), inf)
+        context = next(
+            (most for most in CONTEXTS if one.context is not None and one.context <= most), inf
+        )
         key = one.category, context, -1.0 if one.temperature is None else one.temperature
         if one.histogram:
-            sums[key] = [a + b for a, b in zip_longest(sums.get(key, []), one.histogram, fillvalue=0)]
+            sums[key] = [
+                a + b for a, b in zip_longest(sums.get(key, []), one.histogram, fillvalue=0)
+            ]
     cells = []
     for (category, context, temperature), counts in sorted(sums.items()):
         rounds = sum(counts)
-        rates = [round(sum(counts[k:]) / rounds, 6) for k in range(1, len(counts))] if rounds else []
+        rates = (
+            [round(sum(counts[k:]) / rounds, 6) for k in range(1, len(counts))] if rounds else []
+        )
         about = {"category": category, "context": None if context == inf else context}
         about |= {"temperature": None if temperature < 0 else temperature, "rounds": round(rounds)}
         cells.append({**about, "marginal_accept_rates": rates})
@@ -88,36 +95,56 @@ def read_profile(path: Path) -> dict[str, Any]:
         data = json.loads(read_text(path, "profile", MOST_JSON))
     except (json.JSONDecodeError, RecursionError) as error:
         raise ValueError(f"{path} is not a readable profile: {error}") from None
-    if not isinstance(data, dict) or not ("marginal_accept_rates" in data or "conditional_accept_rates" in data):
+    if not isinstance(data, dict) or not (
+        "marginal_accept_rates" in data or "conditional_accept_rates" in data
+    ):
         raise ValueError(f"{path} is not an acceptance profile: it has no acceptance rates")
     if data.get("measured") is False:
         raise ValueError(f"{path} is a placeholder: it says that nothing was measured")
     if (rule := data.get("verification_method")) not in (None, "longest_prefix"):
-        raise ValueError(f"{path} is of {rule} verification, whose rates do not form a survival curve")
+        raise ValueError(
+            f"{path} is of {rule} verification, whose rates do not form a survival curve"
+        )
     try:
-        rates = data.get("marginal_accept_rates") or accumulate(data["conditional_accept_rates"], mul)
+        rates = data.get("marginal_accept_rates") or accumulate(
+            data["conditional_accept_rates"], mul
+        )
         marginal = [float(rate) for rate in rates]
         if not marginal or any(not 0 <= b <= a + 1e-9 for a, b in pairwise((1.0, *marginal))):
             raise ValueError("marginal acceptance rates must not rise and must stay from 1 to 0")
-        histogram = {str(int(k)): int(n) for k, n in (data.get("acceptance_length_histogram") or {}).items()}
+        histogram = {
+            str(int(k)): int(n) for k, n in (data.get("acceptance_length_histogram") or {}).items()
+        }
     except (TypeError, AttributeError, KeyError, ValueError, OverflowError) as error:
         raise ValueError(f"{path} is not a usable profile: {error}") from None
     mean, implied = data.get("mean_accept_length"), 1 + sum(marginal)
     if isinstance(mean, int | float) and abs(mean - implied) > TOLERANCE * implied:
-        raise ValueError(f"{path} contradicts itself: a mean length of {mean:.2f}, but its rates imply {implied:.2f}")
+        raise ValueError(
+            f"{path} contradicts itself: a mean length of {mean:.2f}, but its rates imply {implied:.2f}"
+        )
     # Rounding in the file may let a rate rise in its last digit.
     rates = [*accumulate(marginal, min)]
-    return {**data, "marginal_accept_rates": rates, "acceptance_length_histogram": histogram or None}
+    return {
+        **data,
+        "marginal_accept_rates": rates,
+        "acceptance_length_histogram": histogram or None,
+    }
 
 
 def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[float, float, float]:
     """Return the change of the mean length between two profiles, with the ends of its 95 % interval."""
     means, errors = [], []
     for profile in (before, after):
-        histogram = {int(k): n for k, n in (profile.get("acceptance_length_histogram") or {}).items()}
+        histogram = {
+            int(k): n for k, n in (profile.get("acceptance_length_histogram") or {}).items()
+        }
         if (rounds := sum(histogram.values())) < 2:
-            raise ValueError("a profile without acceptance_length_histogram has no interval: measure it again")
+            raise ValueError(
+                "a profile without acceptance_length_histogram has no interval: measure it again"
+            )
         means.append(mean := sum(k * n for k, n in histogram.items()) / rounds)
-        errors.append(sum(n * (k - mean) ** 2 for k, n in histogram.items()) / (rounds - 1) / rounds)
+        errors.append(
+            sum(n * (k - mean) ** 2 for k, n in histogram.items()) / (rounds - 1) / rounds
+        )
     half, change = Z * sqrt(sum(errors)), means[1] - means[0]
     return change, change - half, change + half

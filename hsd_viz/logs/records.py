@@ -39,7 +39,9 @@ class LogTokenizer:
     def __init__(self, name: str | Path | None = None) -> None:
         self.name = None if name is None else str(name)
         self._encoder, end = (None, "") if self.name is None else _load(self.name)
-        self.vocabulary: dict[str, int] = self._encoder.get_vocab(with_added_tokens=True) if self._encoder else {}
+        self.vocabulary: dict[str, int] = (
+            self._encoder.get_vocab(with_added_tokens=True) if self._encoder else {}
+        )
         self.eos = frozenset({self.vocabulary[end]} if end in self.vocabulary else ())
         self.size = max(self.vocabulary.values(), default=MOST_IDS - 1) + 1
 
@@ -47,7 +49,9 @@ class LogTokenizer:
         """Return the token ids of a text (without special tokens around it) or of ids. Raises: ValueError."""
         if not isinstance(value, str):
             if wrong := [token for token in value if not 0 <= token < self.size]:
-                raise ValueError(f"{what}: token id {wrong[0]} is outside the vocabulary of {self.size}")
+                raise ValueError(
+                    f"{what}: token id {wrong[0]} is outside the vocabulary of {self.size}"
+                )
             return value
         if self._encoder is None:
             raise ValueError(f"the {what} is text: give the tokenizer of its model")
@@ -56,7 +60,9 @@ class LogTokenizer:
         except (UnicodeEncodeError, TypeError):
             raise ValueError(f"the {what} is not valid Unicode") from None
 
-    def request(self, prompt: str | Sequence[int], output: str | Sequence[int], limit: Any = None) -> LoggedRequest:
+    def request(
+        self, prompt: str | Sequence[int], output: str | Sequence[int], limit: Any = None
+    ) -> LoggedRequest:
         """Return a request as token ids. Raises: ValueError: as :meth:`ids`, and if the output is empty."""
         before, written = self.ids(prompt, "prompt"), self.ids(output, "output")
         if not written:
@@ -65,7 +71,9 @@ class LogTokenizer:
         before = before[max(0, len(before) + len(written) - MOST_TOKENS) :]
         least = _NO_LIMIT if written[-1] in self.eos else 0
         most = limit if type(limit) is int and limit > 0 else least
-        return LoggedRequest(Text("", tuple(before), tuple(written)), max(most, len(written)), excess > 0)
+        return LoggedRequest(
+            Text("", tuple(before), tuple(written)), max(most, len(written)), excess > 0
+        )
 
 
 def _load(name: str) -> tuple[Any, str]:
@@ -85,7 +93,9 @@ def _load(name: str) -> tuple[Any, str]:
         raise ValueError(f"the tokenizer '{name}' cannot be loaded: {first_line(error)}") from None
     end: Any = ""
     with suppress(OSError, ValueError, AttributeError):
-        end = json.loads(file.with_name("tokenizer_config.json").read_text(encoding="utf-8")).get("eos_token")
+        end = json.loads(file.with_name("tokenizer_config.json").read_text(encoding="utf-8")).get(
+            "eos_token"
+        )
     return encoder, str(end.get("content") if isinstance(end, dict) else end)
 
 
@@ -101,7 +111,11 @@ def requests(reader: EntryReader, tokenizer: LogTokenizer) -> Iterator[LoggedReq
                 for prompt, output in _exchanges(entry):
                     yield tokenizer.request(prompt, output, entry.get("max_new_tokens"))
             except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
-                why = str(error) if type(error) is ValueError else f"unexpected form ({type(error).__name__})"
+                why = (
+                    str(error)
+                    if type(error) is ValueError
+                    else f"unexpected form ({type(error).__name__})"
+                )
                 yield BrokenEntry(number, why)
     except (OSError, EOFError) as error:
         yield BrokenEntry(number + 1, f"the file cannot be read further: {error}")
@@ -115,15 +129,23 @@ def _exchanges(entry: Any) -> Iterator[tuple[Any, Any]]:
         raise ValueError("a failed request")
     if isinstance(body := entry.get("response"), Mapping):
         asked = entry.get("request", entry)
-        prompt = _paragraphs(_messages(asked["messages"])) if "messages" in asked else _given(asked, "prompt")
+        prompt = (
+            _paragraphs(_messages(asked["messages"]))
+            if "messages" in asked
+            else _given(asked, "prompt")
+        )
         choice = body.get("body", body)["choices"][0]
-        text = choice.get("text") if "text" in choice else (choice.get("message") or {}).get("content")
+        text = (
+            choice.get("text") if "text" in choice else (choice.get("message") or {}).get("content")
+        )
         if not isinstance(text, str) or not text:
             raise ValueError("the response has no text")
         yield prompt, text
     elif "messages" in entry or "conversations" in entry:
         messages = _messages(entry.get("messages") or entry["conversations"])
-        answers = [k for k, (role, text) in enumerate(messages) if role in _ASSISTANT and k and text]
+        answers = [
+            k for k, (role, text) in enumerate(messages) if role in _ASSISTANT and k and text
+        ]
         if not answers:
             raise ValueError("no answer of the assistant after a message")
         for k in answers:

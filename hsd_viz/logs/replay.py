@@ -49,7 +49,10 @@ COUNTS = ("requests", "prompt_tokens", "output_tokens", "broken", "cut")
 FIELDS = ("tokens", "rounds", "drafted", "accepted", "cost")
 RATIOS = {"mean_acceptance_length": (0, 1), "acceptance_rate": (3, 2), "speedup": (0, 4)}
 #: Cost curves by name: cost of verifying 0, 1, 2, ... draft tokens, relative to a step without a draft.
-PRESETS = {"cpu": cost_curve(CPU_MARGINAL).relative, "free16": (*(1.0 for _ in range(17)), 1 + 1 / 16)}
+PRESETS = {
+    "cpu": cost_curve(CPU_MARGINAL).relative,
+    "free16": (*(1.0 for _ in range(17)), 1 + 1 / 16),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +91,13 @@ class ReplayReport:
         for row in self.drafters:
             if method := SERVED.get(row["name"].split(",")[0]):
                 # The longest draft that is usual: of one round in 20.
-                tokens = sum(20 * drafted >= row["rounds"] for drafted in row["drafted_by_position"])
+                tokens = sum(
+                    20 * drafted >= row["rounds"] for drafted in row["drafted_by_position"]
+                )
                 pays = row["pays"] == "yes"
-                return engine_settings(method, max(1, tokens)) if pays else engine_settings("plain", 0)
+                return (
+                    engine_settings(method, max(1, tokens)) if pays else engine_settings("plain", 0)
+                )
         return {}
 
     def introduction(self) -> list[str]:
@@ -102,12 +109,19 @@ class ReplayReport:
         if not self.drafters:
             return
         forms = dict.fromkeys(("tokens/forward", "speed-up", "accepted"), ("{:.2f}", 1.0))
-        shown = lambda row, name: Estimate(row[name], *(row[f"{name}_ci"] or (None, None)), self.log["requests"])
+        shown = lambda row, name: Estimate(
+            row[name], *(row[f"{name}_ci"] or (None, None)), self.log["requests"]
+        )
         rows: list[list[Any]] = [["drafter", *forms, "pays", "drafted/forward"]]
         rates: list[list[str]] = []
         for row in self.drafters:
-            figures = [shown(row, name) for name in ("mean_acceptance_length", "speedup", "acceptance_rate")]
-            rows.append([row["name"], *figures, row["pays"], f"{row['drafted'] / row['rounds']:.1f}"])
+            figures = [
+                shown(row, name)
+                for name in ("mean_acceptance_length", "speedup", "acceptance_rate")
+            ]
+            rows.append(
+                [row["name"], *figures, row["pays"], f"{row['drafted'] / row['rounds']:.1f}"]
+            )
             pairs = zip(row["accepted_by_position"], row["drafted_by_position"], strict=True)
             rates.append([f"{accepted / drafted:.2f}" for accepted, drafted in pairs])
         note = f"predicted speed-up at verification cost '{self.settings['verify_cost']}', drafting not counted:"
@@ -116,7 +130,11 @@ class ReplayReport:
             rows = [["accepted at position", *map(str, range(1, depth + 1))]]
             for row, rate in zip(self.drafters, rates, strict=True):
                 rows.append([row["name"], *[*rate, *["-"] * depth][:depth]])
-            yield Table("Acceptance by position", rows, "rounds that accepted k or more, of the rounds that drafted k:")
+            yield Table(
+                "Acceptance by position",
+                rows,
+                "rounds that accepted k or more, of the rounds that drafted k:",
+            )
 
 
 def parse_cost(text: str) -> CostCurve:
@@ -139,12 +157,16 @@ def open_databases(tokenizer: LogTokenizer, folder: str | Path | None = None) ->
     if not tokenizer.vocabulary:
         if folder is not None:
             raise ValueError("databases need a tokenizer: give that of their model")
-        return SharedDatabases({}, dict.fromkeys((*STORED, FIVEGRAMS), "without a tokenizer there are no databases"))
+        return SharedDatabases(
+            {}, dict.fromkeys((*STORED, FIVEGRAMS), "without a tokenizer there are no databases")
+        )
     shipped = weights_dir() / "databases"
     return SharedDatabases.open(folder or shipped, tokenizer.vocabulary, strict=folder is not None)
 
 
-def replayable(drafters: Sequence[str], databases: SharedDatabases) -> tuple[dict[str, DraftSource], dict[str, str]]:
+def replayable(
+    drafters: Sequence[str], databases: SharedDatabases
+) -> tuple[dict[str, DraftSource], dict[str, str]]:
     """Return the drafters that can be replayed, and the others with the reason. Raises: ValueError: if none can."""
     sources: dict[str, DraftSource] = {}
     refused = {}
@@ -152,7 +174,9 @@ def replayable(drafters: Sequence[str], databases: SharedDatabases) -> tuple[dic
         try:
             stack = parse(f"{name} > target")
             if stack.bottom is None or stack.drafts:
-                raise ValueError(f"a draft model's drafts are not in a log: use {', '.join(DRAFTERS)}")
+                raise ValueError(
+                    f"a draft model's drafts are not in a log: use {', '.join(DRAFTERS)}"
+                )
             source = stack.bottom
             if source.name == "db" and not source.items:
                 # Named, so that `db` does not take the logits database, which a log does not have.
@@ -213,7 +237,10 @@ def replay(
             if tally.counts["requests"] == limit:
                 break
             made = {name: make_drafter(source, **options) for name, source in sources.items()}
-            tally.add(request, {name: _replayed(one, request, budget, tokens.eos) for name, one in made.items()})
+            tally.add(
+                request,
+                {name: _replayed(one, request, budget, tokens.eos) for name, one in made.items()},
+            )
             if progress and time.monotonic() - shown > SHOW:
                 shown, counts = time.monotonic(), tally.counts
                 read = f"{counts['output_tokens']:,} tokens of {counts['requests']:,} outputs"
@@ -222,7 +249,12 @@ def replay(
     if complete and not tally.counts["requests"]:
         why = "; record {}: {}".format(*tally.examples[0]) if tally.examples else ""
         raise ValueError(f"the log {log} has no usable request{why}")
-    settings = {"drafters": list(drafters), "budget": budget, "verify_cost": verify_cost, "limit": limit}
+    settings = {
+        "drafters": list(drafters),
+        "budget": budget,
+        "verify_cost": verify_cost,
+        "limit": limit,
+    }
     settings |= {"tokenizer": tokens.name, "databases": str(databases or "")}
     cost = np.array(costs.tables(MAX_BUDGET)[0])
     rows = [_row(name, shapes, cost) for name, shapes in tally.shapes.items() if shapes]
@@ -248,7 +280,9 @@ class _Tally:
         self.counts = {name: self.counts[name] + n for name, n in zip(COUNTS, read, strict=True)}
 
 
-def _replayed(drafter: Drafter, request: LoggedRequest, budget: int | None, eos: frozenset[int]) -> Replayed:
+def _replayed(
+    drafter: Drafter, request: LoggedRequest, budget: int | None, eos: frozenset[int]
+) -> Replayed:
     """Replay a request, with the native drafter where there is one."""
     build = default_build()
     drafter = native_drafter(drafter, build.library) if build.wait() else drafter
@@ -259,10 +293,18 @@ def _row(name: str, shapes: Counter, cost: np.ndarray) -> dict[str, Any]:
     """Return the figures of a drafter, from the shapes of its rounds by group of requests."""
     group, tokens, drafted, depth, accepted = np.array(list(shapes)).T
     rounds, units = np.array(list(shapes.values())), int(group.max()) + 1
-    counted = [np.bincount(group, rounds * value) for value in (tokens, 1, drafted, accepted, cost[drafted])]
+    counted = [
+        np.bincount(group, rounds * value)
+        for value in (tokens, 1, drafted, accepted, cost[drafted])
+    ]
     sums = resample(units) @ np.column_stack(counted)
-    row: dict[str, Any] = {"name": name, **dict(zip(FIELDS[:-1], map(int, sums[0, :-1]), strict=True))}
-    figures = {field: estimate(ratio(sums[:, a], sums[:, b]), units) for field, (a, b) in RATIOS.items()}
+    row: dict[str, Any] = {
+        "name": name,
+        **dict(zip(FIELDS[:-1], map(int, sums[0, :-1]), strict=True)),
+    }
+    figures = {
+        field: estimate(ratio(sums[:, a], sums[:, b]), units) for field, (a, b) in RATIOS.items()
+    }
     for field, figure in figures.items():
         row |= figure.named(field)
     low, high = figures["speedup"].interval or (row["speedup"],) * 2

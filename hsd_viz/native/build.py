@@ -34,13 +34,25 @@ SOURCES = Path(__file__).parent / "src"
 PACKAGED = Path(__file__).parent / "lib"
 COMPILERS = ("c++", "g++", "clang++")
 #: No -ffast-math and no contraction: sums keep their order and are rounded as written.
-FLAGS = ("-std=c++17", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fvisibility=hidden", "-fPIC", "-pthread")
+FLAGS = (
+    "-std=c++17",
+    "-O3",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-fvisibility=hidden",
+    "-fPIC",
+    "-pthread",
+)
 _AVX2 = ("-mavx2", "-mfma", "-mf16c")
 _AVX512 = ("-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq", "-mavx512vnni")
 #: By machine the kernels, the fastest first: a name, the features that the system must report, and the flags.
 KERNELS: dict[str, tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]] = {
     "x86_64": (
-        ("avx512vnni", ("avx512_vnni", "avx512bw", "avx512vl", "avx512dq", "avx2", "fma"), (*_AVX512, *_AVX2)),
+        (
+            "avx512vnni",
+            ("avx512_vnni", "avx512bw", "avx512vl", "avx512dq", "avx2", "fma"),
+            (*_AVX512, *_AVX2),
+        ),
         ("avxvnni", ("avx_vnni", "avx2", "fma"), ("-mavxvnni", *_AVX2)),
         ("avx2", ("avx2", "fma", "f16c"), _AVX2),
         ("plain", (), ()),
@@ -51,14 +63,21 @@ KERNELS: dict[str, tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]] = {
 _SECONDS = 300
 
 
-_C_TYPES: dict[str, Any] = {"int": ctypes.c_int, "int64_t": ctypes.c_int64, "double": ctypes.c_double, "void": None}
+_C_TYPES: dict[str, Any] = {
+    "int": ctypes.c_int,
+    "int64_t": ctypes.c_int64,
+    "double": ctypes.c_double,
+    "void": None,
+}
 #: Functions of some microseconds keep Python's lock: another thread that took it meanwhile would hold it for
 #: milliseconds.
 _QUICK = re.compile("hsd_(session_keep|drafter_|decode_rows|decode_inside)")
 
 
 #: A function in ``runtime.cpp``: its result, name and arguments, and what it returns when it fails, if it may.
-_FUNCTION = re.compile(r"^API (.+?) (\w+)\((.*?)\) {(?:\s+return guarded\S*?\((\S+),)?", re.M | re.S)
+_FUNCTION = re.compile(
+    r"^API (.+?) (\w+)\((.*?)\) {(?:\s+return guarded\S*?\((\S+),)?", re.M | re.S
+)
 
 
 def declare(library: ctypes.CDLL) -> ctypes.CDLL:
@@ -77,12 +96,16 @@ def declare(library: ctypes.CDLL) -> ctypes.CDLL:
         raise ValueError(what)
 
     library.quick = ctypes.PyDLL(library._name, handle=library._handle)
-    for result, name, arguments, failure in _FUNCTION.findall((SOURCES / "runtime.cpp").read_text()):
+    for result, name, arguments, failure in _FUNCTION.findall(
+        (SOURCES / "runtime.cpp").read_text()
+    ):
         function = getattr(library.quick if _QUICK.match(name) else library, name)
         function.restype = ctypes.c_char_p if result == "const char*" else kind(result)
         function.argtypes = [kind(argument) for argument in arguments.split(",") if argument]
         if failure:
-            function.errcheck = functools.partial(check, None if failure == "nullptr" else int(failure))
+            function.errcheck = functools.partial(
+                check, None if failure == "nullptr" else int(failure)
+            )
     return library
 
 
@@ -133,14 +156,27 @@ class Build:
     def _find(self) -> None:
         able, named = kernels(), self._wanted or os.environ.get("HSD_VIZ_KERNEL")
         if named and named not in able:
-            raise ValueError(f"the kernel {named!r} is not one of this processor's: {', '.join(able)}")
-        choices, more = ([named] if named else list(able)), shlex.split(os.environ.get("HSD_VIZ_CXXFLAGS", ""))
-        if not more and any(self._use(kernel, PACKAGED / library_name(kernel)) for kernel in choices):
+            raise ValueError(
+                f"the kernel {named!r} is not one of this processor's: {', '.join(able)}"
+            )
+        choices, more = (
+            ([named] if named else list(able)),
+            shlex.split(os.environ.get("HSD_VIZ_CXXFLAGS", "")),
+        )
+        if not more and any(
+            self._use(kernel, PACKAGED / library_name(kernel)) for kernel in choices
+        ):
             return
-        compiler, folder, commands = find_compiler(), self._folder or disk.cache_folder("native"), {}
+        compiler, folder, commands = (
+            find_compiler(),
+            self._folder or disk.cache_folder("native"),
+            {},
+        )
         for kernel in choices:
             command = [*compiler, *FLAGS, *able[kernel], *more]
-            facts = "\0".join([platform.system(), platform.machine(), *command, library_name(kernel)])
+            facts = "\0".join(
+                [platform.system(), platform.machine(), *command, library_name(kernel)]
+            )
             commands[kernel] = command, folder / _digest(facts.encode(), 24)
         if not self._use(choices[0], cached(commands[choices[0]][1])):
             self._thread = threading.Thread(target=self._compile, args=(commands,), daemon=True)
@@ -213,7 +249,9 @@ def processor_features() -> set[str]:
 
 def library_name(kernel: str) -> str:
     """Return the file name of a kernel's library in a wheel, with a hash of the names and contents of the sources."""
-    sources = b"".join(path.name.encode() + b"\0" + path.read_bytes() for path in sorted(SOURCES.iterdir()))
+    sources = b"".join(
+        path.name.encode() + b"\0" + path.read_bytes() for path in sorted(SOURCES.iterdir())
+    )
     return f"{kernel}-{_digest(sources)}.so"
 
 
@@ -227,7 +265,9 @@ def trusted(path: Path) -> bool:
     """
     try:
         for found in (path.stat(), path.parent.stat()):
-            if hasattr(os, "getuid") and (found.st_uid not in (os.getuid(), 0) or found.st_mode & 0o002):
+            if hasattr(os, "getuid") and (
+                found.st_uid not in (os.getuid(), 0) or found.st_mode & 0o002
+            ):
                 return False
         return path.stem.rpartition("-")[2] == _digest(path.read_bytes())
     except OSError:
@@ -261,20 +301,28 @@ def into_cache(command: Sequence[str], name: Path) -> Path:
             locked.unlink(missing_ok=True)
 
 
-def compile_library(command: Sequence[str], sources: Path, out: Path, link: Sequence[str] = ()) -> None:
+def compile_library(
+    command: Sequence[str], sources: Path, out: Path, link: Sequence[str] = ()
+) -> None:
     """Compile the source files side by side and link them to ``out``. ``command`` is the compiler with its flags.
     Raises: ValueError: if the compiler fails; the message is the first line of its complaint.
     """
     from multiprocessing.pool import ThreadPool  # not needed where the library is there
 
     with tempfile.TemporaryDirectory() as folder, ThreadPool() as pool:
-        objects = {str(source): f"{folder}/{source.stem}.o" for source in sorted(sources.glob("*.cpp"))}
+        objects = {
+            str(source): f"{folder}/{source.stem}.o" for source in sorted(sources.glob("*.cpp"))
+        }
         pool.map(_run, [[*command, "-c", source, "-o", made] for source, made in objects.items()])
         _run([*command, "-shared", *objects.values(), *link, "-o", str(out)])
 
 
 def _run(command: Sequence[str]) -> None:
-    pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    pipes: dict[str, Any] = {
+        "stdin": subprocess.DEVNULL,
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.STDOUT,
+    }
     try:
         done = subprocess.run(command, text=True, errors="replace", timeout=_SECONDS, **pipes)
     except subprocess.TimeoutExpired:
@@ -290,4 +338,7 @@ if __name__ == "__main__":  # have the library before it is needed
         print("compiling the native runtime", file=sys.stderr)
     if not default_build().wait():
         why = default_build().reason
-        print(f"the native runtime cannot be compiled, and decoding in numpy is slow: {why}", file=sys.stderr)
+        print(
+            f"the native runtime cannot be compiled, and decoding in numpy is slow: {why}",
+            file=sys.stderr,
+        )

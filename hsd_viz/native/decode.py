@@ -20,7 +20,15 @@ import numpy as np
 
 from hsd_viz.decoding.loop import LIKELIEST, PREFILL_CHUNK, Loop
 from hsd_viz.drafting.context import ContextDatabase
-from hsd_viz.drafting.db import DISCOUNTS, LONGEST_BUCKET, MAX_SHARE, MOST_RATE, PRIOR_WEIGHT, DatabaseDrafter, priors
+from hsd_viz.drafting.db import (
+    DISCOUNTS,
+    LONGEST_BUCKET,
+    MAX_SHARE,
+    MOST_RATE,
+    PRIOR_WEIGHT,
+    DatabaseDrafter,
+    priors,
+)
 from hsd_viz.drafting.index.format import MOST_IN_BUCKET, Index
 from hsd_viz.drafting.tree import Drafter, DraftTree
 from hsd_viz.native.model import (
@@ -41,7 +49,9 @@ from hsd_viz.words import MAX_BUDGET
 CALL_NS = 40_000_000
 #: The library's rows: a number for each column, and :data:`LIKELIEST` pairs for a list of the likeliest tokens.
 _ROWS = {
-    name: np.dtype([(c.name, "f8", (LIKELIEST, 2) if c.kind == "top" else ()) for c in table.columns.values()])
+    name: np.dtype(
+        [(c.name, "f8", (LIKELIEST, 2) if c.kind == "top" else ()) for c in table.columns.values()]
+    )
     for name, table in TABLES.items()
 }
 #: The longest keys it can have: ``MOST_KEY`` of ``src/database.hpp``.
@@ -62,7 +72,11 @@ def native_drafter(drafter: Drafter | None, library: ctypes.CDLL) -> Drafter | N
         return drafter
     for index in (drafter.databases[source] for source in drafter.sources if source != "context"):
         # The library reads files with the usual element sizes.
-        usual = type(index) is Index and {index.starts.itemsize, index.marks.itemsize, index.places.itemsize} == {4}
+        usual = type(index) is Index and {
+            index.starts.itemsize,
+            index.marks.itemsize,
+            index.places.itemsize,
+        } == {4}
         if not usual or not 0 <= index.bits < 32:
             return drafter
     return NativeDatabaseDrafter(library, drafter)
@@ -111,11 +125,15 @@ class NativeDatabaseDrafter:
             return DraftTree(why_empty="no room")
         length = len(text)
         tail = text[-max(self._reference.longest, length - self._emitted) :]
-        n = self._native.hsd_drafter_draft(self.handle, integers(tail), len(tail), length, budget, self._out)
+        n = self._native.hsd_drafter_draft(
+            self.handle, integers(tail), len(tail), length, budget, self._out
+        )
         if n < 1:
             return DraftTree(why_empty="not worth it" if n else "no match")
         *columns, scores = [self._out[k : n * _COLUMNS : _COLUMNS] for k in range(_COLUMNS)]
-        tokens, parents, sources, lengths, counts, positions, depths = ([int(v) for v in column] for column in columns)
+        tokens, parents, sources, lengths, counts, positions, depths = (
+            [int(v) for v in column] for column in columns
+        )
         places = [None if place < 0 else place for place in positions]
         names = [self.sources[k] for k in sources]
         return DraftTree(tokens, parents, names, lengths, counts, scores, places, _depths=depths)  # type: ignore[arg-type]
@@ -125,7 +143,14 @@ def _file(index: Index) -> ctypes.Structure:
     """Return where the arrays of an index are. They stay there for the index's lifetime."""
     views = (index.starts, index.marks, index.places, index.values)
     places = (np.frombuffer(view, np.uint8).ctypes.data if len(view) else None for view in views)
-    shape = (index.limit, index.values.itemsize, index.wide, index.bits, index.longest, MOST_IN_BUCKET)
+    shape = (
+        index.limit,
+        index.values.itemsize,
+        index.wide,
+        index.bits,
+        index.longest,
+        MOST_IN_BUCKET,
+    )
     return IndexFile(*places, *map(len, views), *shape)
 
 
@@ -152,22 +177,34 @@ class NativeDecode(Loop):
         """Decode to the end; yields the tokens that each call of about ``ns`` (default: :data:`CALL_NS`) brought."""
         while self._more:
             self._more = self._call(CALL_NS if ns is None else ns, *TABLES)
-            tokens = np.frombuffer(self._happened["tokens"][-1], _ROWS["tokens"])["token_id"].astype(int).tolist()
+            tokens = (
+                np.frombuffer(self._happened["tokens"][-1], _ROWS["tokens"])["token_id"]
+                .astype(int)
+                .tolist()
+            )
             self.text += tokens
             yield tokens
 
     def take(self) -> Callable[[], dict[str, Columns]]:
         happened, names = self._happened, self._names
         self._happened = {name: [] for name in TABLES}
-        return lambda: {table: _columns(table, b"".join(parts), names) for table, parts in happened.items()}
+        return lambda: {
+            table: _columns(table, b"".join(parts), names) for table, parts in happened.items()
+        }
 
     # --- inside ----------------------------------------------------------------------------------------------------
 
     def _open(self) -> None:
-        drafter, sampling, levels = self.drafter, self.sampling, [level for level in self.levels if level is not None]
+        drafter, sampling, levels = (
+            self.drafter,
+            self.sampling,
+            [level for level in self.levels if level is not None],
+        )
         sessions: list[NativeSession] = [level.session for level in levels]  # type: ignore[misc]
         target, library = sessions[-1].model, sessions[-1].model.library
-        assert self.details <= LIKELIEST and can_compile([session.model for session in sessions], drafter)
+        assert self.details <= LIKELIEST and can_compile(
+            [session.model for session in sessions], drafter
+        )
         names = [*([drafter.name] if drafter else []), *(level.name for level in levels)]
         #: The values of columns that the library has as numbers; a source is a level or, after these, a database.
         self._names = {
@@ -180,12 +217,25 @@ class NativeDecode(Loop):
             drafter.start(())
         specs = (LevelSettings * len(levels))()
         for k, (session, level) in enumerate(zip(sessions, levels, strict=True)):
-            specs[k] = session.settings(self.limit, level.lookahead or 0, RULES.index(sampling.rule))
+            specs[k] = session.settings(
+                self.limit, level.lookahead or 0, RULES.index(sampling.rule)
+            )
         drawing = Rule(sampling.temperature, sampling.top_p, min(sampling.top_k, target.vocab_size))
-        settings = DecodeSettings(drawing, sampling.seed, target.vocab_size, self.limit, self.budget or 0, self.details)
+        settings = DecodeSettings(
+            drawing, sampling.seed, target.vocab_size, self.limit, self.budget or 0, self.details
+        )
         tokens, ends = integers(self.text), integers(tuple(self.eos))
         below = drafter.handle if drafter else None
-        given = target.compute.itemsize == 8, specs, len(specs), below, tokens, len(tokens), ends, len(ends)
+        given = (
+            target.compute.itemsize == 8,
+            specs,
+            len(specs),
+            below,
+            tokens,
+            len(tokens),
+            ends,
+            len(ends),
+        )
         self._library, self._handle = library, library.hsd_decode_new(byref(settings), *given)
         owned(self, library.hsd_decode_free, self._handle, sessions, drafter)
 
@@ -217,5 +267,12 @@ def _values(column: Column, numbers: np.ndarray, names: Sequence) -> list:
 
 def can_compile(models: Sequence[object], drafter: object) -> bool:
     """Return whether the compiled loop can decode with these models and this drafter (``None``: no drafter)."""
-    shapes = {(model.compute, model.vocab_size) if isinstance(model, NativeModel) else None for model in models}
-    return len(shapes) == 1 and None not in shapes and isinstance(drafter, NativeDatabaseDrafter | None)
+    shapes = {
+        (model.compute, model.vocab_size) if isinstance(model, NativeModel) else None
+        for model in models
+    }
+    return (
+        len(shapes) == 1
+        and None not in shapes
+        and isinstance(drafter, NativeDatabaseDrafter | None)
+    )

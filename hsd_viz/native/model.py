@@ -25,24 +25,36 @@ _TOKENS_A_READ = 4
 
 def _structure(name: str, *kinds: tuple[type, str]) -> type[Structure]:
     """Return a structure from the names of the fields of each type."""
-    return type(name, (Structure,), {"_fields_": [(field, kind) for kind, names in kinds for field in names.split()]})
+    return type(
+        name,
+        (Structure,),
+        {"_fields_": [(field, kind) for kind, names in kinds for field in names.split()]},
+    )
 
 
 #: A model's measures: ``type`` is a number of :data:`~hsd_viz.native.weights.STORAGE`, ``scale`` multiplies the
 #: attention scores.
 Shape = _structure(
-    "Shape", (c_int32, "type layers width heads kv_heads head_dim inner vocab"), (c_double, "epsilon scale")
+    "Shape",
+    (c_int32, "type layers width heads kv_heads head_dim inner vocab"),
+    (c_double, "epsilon scale"),
 )
 #: How tokens are drawn; temperature 0 is greedy.
 Rule = _structure("Rule", (c_double, "temperature top_p"), (c_int32, "top_k"))
 #: A level of a decode: its session, the angles of all places, the bytes of its weights, the tokens that it proposes at
 #: least, the number of its rule, and the most threads.
 LevelSettings = _structure(
-    "LevelSettings", (c_void_p, "session cos sin"), (c_int64, "bytes"), (c_int32, "lookahead rule threads")
+    "LevelSettings",
+    (c_void_p, "session cos sin"),
+    (c_int64, "bytes"),
+    (c_int32, "lookahead rule threads"),
 )
 #: The settings of a decode.
 DecodeSettings = _structure(
-    "DecodeSettings", (Rule, "sampling"), (c_uint64, "seed"), (c_int32, "vocab limit budget details")
+    "DecodeSettings",
+    (Rule, "sampling"),
+    (c_uint64, "seed"),
+    (c_int32, "vocab limit budget details"),
 )
 #: The arrays of an open index file and how it is read.
 IndexFile = _structure(
@@ -53,7 +65,9 @@ IndexFile = _structure(
 )
 #: The numbers of :mod:`hsd_viz.drafting`.
 Drafting = _structure(
-    "Drafting", (c_double, "surest prior_weight most_rate"), (c_int32, "longest recent most longest_bucket")
+    "Drafting",
+    (c_double, "surest prior_weight most_rate"),
+    (c_int32, "longest recent most longest_bucket"),
 )
 
 
@@ -62,7 +76,9 @@ def integers(values: Sequence[int]) -> ctypes.Array:
     return (c_int32 * len(values))(*values)
 
 
-def owned(owner: object, free: Callable[[int], None], handle: int, *used: object) -> weakref.finalize:
+def owned(
+    owner: object, free: Callable[[int], None], handle: int, *used: object
+) -> weakref.finalize:
     """Call ``free(handle)`` once the owner is gone, and keep what it uses alive until then. Nothing is freed at exit: a
     thread may still be in the middle of a call.
     """
@@ -87,7 +103,11 @@ class NativeModel:
 
     def __init__(self, weights: Weights, build: Build | None = None) -> None:
         library = self.library = (build or default_build()).library
-        self.name, self.vocab_size, self.positions = weights.name, weights.vocab_size, weights.positions
+        self.name, self.vocab_size, self.positions = (
+            weights.name,
+            weights.vocab_size,
+            weights.positions,
+        )
         self.layers, self.parameters, self.dtype = weights.layers, weights.parameters, weights.dtype
         self.compute, self.rotary = weights.compute, weights.rotary
         self.handle = library.hsd_model_new(byref(Shape(**weights.shape)))
@@ -125,7 +145,9 @@ class NativeSession(Session):
         owned(self, self._library.hsd_session_free, self._handle, model)
         self._places, self._turns = model.turns(1)
 
-    def forward(self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None) -> np.ndarray:
+    def forward(
+        self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None
+    ) -> np.ndarray:
         model, n, cached = self.model, len(tokens), self.length
         assert 1 <= rows <= n and (parents is None or len(parents) == n)
         if cached + n > self._places:
@@ -134,7 +156,9 @@ class NativeSession(Session):
         fed, lineage = integers(tokens), None if parents is None else integers(parents)
         worth = int(model.weight_bytes * max(1, n / _TOKENS_A_READ) / BYTES_A_THREAD)
         sequence = *self._turns, cached, 1 if worth < 2 else min(machine.threads(), worth)
-        self._library.hsd_session_forward(self._handle, fed, n, lineage, rows, logits.ctypes.data, *sequence)
+        self._library.hsd_session_forward(
+            self._handle, fed, n, lineage, rows, logits.ctypes.data, *sequence
+        )
         self.length = cached + n
         return logits
 
@@ -142,7 +166,9 @@ class NativeSession(Session):
         """Return this session as a level of a compiled decode of up to ``places`` tokens."""
         # The session keeps them: a thread may still decode when the interpreter ends and has no cache any more.
         self._places, self._turns = self.model.turns(places)
-        return LevelSettings(self._handle, *self._turns, self.model.weight_bytes, lookahead, rule, machine.threads())
+        return LevelSettings(
+            self._handle, *self._turns, self.model.weight_bytes, lookahead, rule, machine.threads()
+        )
 
     def keep(self, base: int, nodes: Sequence[int]) -> None:
         n = len(nodes)

@@ -34,7 +34,9 @@ def products(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     products are integers of 24 bits.
     """
     exact = np.float32 if a.shape[-1] <= 1040 else np.float64
-    return (a.astype(exact, copy=False) @ b.astype(exact, copy=False)).astype(np.float32, copy=False)
+    return (a.astype(exact, copy=False) @ b.astype(exact, copy=False)).astype(
+        np.float32, copy=False
+    )
 
 
 def normalised(x: np.ndarray, weight: np.ndarray, epsilon: float) -> np.ndarray:
@@ -58,7 +60,10 @@ def attention(q: np.ndarray, keys: Bytes, values: Bytes) -> np.ndarray:
     weights = exponential(scores - scores.max(-1, keepdims=True))
     numbers, scale = quantised(weights * values.scales, 16383)
     high = np.floor(numbers / np.float32(128))
-    upper, lower = (products(part[:, None], values.numbers)[:, 0] for part in (high, numbers - high * np.float32(128)))
+    upper, lower = (
+        products(part[:, None], values.numbers)[:, 0]
+        for part in (high, numbers - high * np.float32(128))
+    )
     return (upper * (scale * np.float32(128)) + lower * scale) * (ONE / lane_sums(weights))
 
 
@@ -71,7 +76,11 @@ class ReferenceModel:
         if weights.dtype != "int8":
             raise ValueError(f"the forward pass in numpy is for int8, not {weights.dtype}")
         self.weights, self.name, self.dtype = weights, weights.name, weights.dtype
-        self.vocab_size, self.positions, self.parameters = weights.vocab_size, weights.positions, weights.parameters
+        self.vocab_size, self.positions, self.parameters = (
+            weights.vocab_size,
+            weights.positions,
+            weights.parameters,
+        )
         self.layers: list[dict] = [{} for _ in range(weights.layers)]
         self.rest: dict = {}
         for layer, slot, tensor in weights.items():
@@ -80,7 +89,9 @@ class ReferenceModel:
                 tensor = Bytes(tensor.numbers.astype(exact).T, tensor.scales)
             (self.rest if layer < 0 else self.layers[layer])[slot] = tensor
         head = self.rest["head"]
-        self.rest["head"] = Bytes(head.numbers[:, : self.vocab_size], head.scales[: self.vocab_size])
+        self.rest["head"] = Bytes(
+            head.numbers[:, : self.vocab_size], head.scales[: self.vocab_size]
+        )
 
     def session(self, room: int | None = None) -> ReferenceSession:
         """Open an empty sequence."""
@@ -95,30 +106,49 @@ class ReferenceSession(Session):
         self._numbers = np.empty((2, w.layers, w.kv_heads, 0, w.head_dim), np.float32)
         self._scales = np.empty((2, w.layers, w.kv_heads, 0), np.float32)
 
-    def forward(self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None) -> np.ndarray:
+    def forward(
+        self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None
+    ) -> np.ndarray:
         model, w, n, cached = self._model, self._model.weights, len(tokens), self.length
         if any(not 0 <= token < model.vocab_size for token in tokens):
             raise ValueError("a token outside of the vocabulary was fed")
-        seen: list[list[int]] = []  # of each token the places of the cache that it sees, in the order of the text
+        seen: list[
+            list[int]
+        ] = []  # of each token the places of the cache that it sees, in the order of the text
         for i, parent in enumerate(range(-1, n - 1) if parents is None else parents):
             seen.append([*(range(cached) if parent < 0 else seen[parent]), cached + i])
-        cos, sin = (part[[len(s) - 1 for s in seen], None] for part in angles(*w.rotary, cached + n, w.compute))
+        cos, sin = (
+            part[[len(s) - 1 for s in seen], None]
+            for part in angles(*w.rotary, cached + n, w.compute)
+        )
         self._reserve(cached + n)
         embedding = model.rest["embedding"]
-        x = embedding.numbers.T[list(tokens)].astype(np.float32) * embedding.scales[list(tokens), None]
+        x = (
+            embedding.numbers.T[list(tokens)].astype(np.float32)
+            * embedding.scales[list(tokens), None]
+        )
         for at, layer in enumerate(model.layers):
-            q, k, v = self._apply(normalised(x, layer["input_norm"], w.epsilon), layer, "q", "k", "v")
+            q, k, v = self._apply(
+                normalised(x, layer["input_norm"], w.epsilon), layer, "q", "k", "v"
+            )
             q, k, v = (part.reshape(n, -1, w.head_dim) for part in (q, k, v))
-            q, k = normalised(q, layer["q_norm"], w.epsilon), normalised(k, layer["k_norm"], w.epsilon)
+            q, k = (
+                normalised(q, layer["q_norm"], w.epsilon),
+                normalised(k, layer["k_norm"], w.epsilon),
+            )
             q, k = turned(q, cos, sin) * np.float32(w.scale), turned(k, cos, sin)
             numbers, scales = quantised(np.stack([k, v]).swapaxes(1, 2))
             self._numbers[:, at, :, cached : cached + n] = numbers
             self._scales[:, at, :, cached : cached + n] = scales[..., 0]
             x = x + self._apply(self._attend(at, q, seen), layer, "o")[0]
-            gate, up = self._apply(normalised(x, layer["post_norm"], w.epsilon), layer, "gate", "up")
+            gate, up = self._apply(
+                normalised(x, layer["post_norm"], w.epsilon), layer, "gate", "up"
+            )
             x = x + self._apply(gate / (exponential(-gate) + ONE) * up, layer, "down")[0]
         self.length = cached + n
-        return self._apply(normalised(x[-rows:], model.rest["final_norm"], w.epsilon), model.rest, "head")[0]
+        return self._apply(
+            normalised(x[-rows:], model.rest["final_norm"], w.epsilon), model.rest, "head"
+        )[0]
 
     def keep(self, base: int, nodes: Sequence[int]) -> None:
         places, end = [base + node for node in nodes], base + len(nodes)
@@ -129,7 +159,9 @@ class ReferenceSession(Session):
     def _apply(self, x: np.ndarray, layer: dict, *slots: str) -> list[np.ndarray]:
         """Multiply rows with matrices: y = float32(integer sum) * (scale of the weights * scale of the row)."""
         numbers, scales = quantised(x)
-        return [products(numbers, layer[slot].numbers) * (layer[slot].scales * scales) for slot in slots]
+        return [
+            products(numbers, layer[slot].numbers) * (layer[slot].scales * scales) for slot in slots
+        ]
 
     def _attend(self, at: int, q: np.ndarray, seen: list[list[int]]) -> np.ndarray:
         group = q.shape[1] // self._scales.shape[2]
@@ -137,8 +169,13 @@ class ReferenceSession(Session):
         for i, places in enumerate(seen):
             chain = places[-1] - places[0] == len(places) - 1
             where = slice(places[0], places[-1] + 1) if chain else places
-            cache = zip(self._numbers[:, at][:, :, where], self._scales[:, at][:, :, where], strict=True)
-            keys, values = (Bytes(numbers.repeat(group, 0), scales.repeat(group, 0)) for numbers, scales in cache)
+            cache = zip(
+                self._numbers[:, at][:, :, where], self._scales[:, at][:, :, where], strict=True
+            )
+            keys, values = (
+                Bytes(numbers.repeat(group, 0), scales.repeat(group, 0))
+                for numbers, scales in cache
+            )
             out[i] = attention(q[i], keys, values).ravel()
         return out
 

@@ -29,7 +29,13 @@ _FORM = {
     "quantization_config": None,
 }
 _SIZES = (
-    *("vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "max_position_embeddings"),
+    *(
+        "vocab_size",
+        "hidden_size",
+        "intermediate_size",
+        "num_hidden_layers",
+        "max_position_embeddings",
+    ),
     *("num_attention_heads", "num_key_value_heads", "head_dim"),
 )
 _FILE_TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I8": "<i1"}
@@ -80,7 +86,9 @@ def read_config(folder: str | Path) -> dict[str, Any] | None:
         fits = (
             all(config.get(key) == value for key, value in _FORM.items())
             and all(type(config[key]) is int and 0 < config[key] < 10**7 for key in _SIZES)
-            and config["num_attention_heads"] % config["num_key_value_heads"] == 0 == config["head_dim"] % 2
+            and config["num_attention_heads"] % config["num_key_value_heads"]
+            == 0
+            == config["head_dim"] % 2
             and 0 < config["rms_norm_eps"] < 1
             and rope["rope_type"] == "default"
             and 1 <= rope["rope_theta"] < 10**9
@@ -108,7 +116,9 @@ def read_tensors(folder: str | Path) -> dict[str, np.ndarray]:
                     tensor = (tensor.astype(np.uint32) << 16).view(np.float32)
                 tensors[name] = tensor.reshape(entry["shape"])
         except KeyError as error:
-            raise ValueError(f"{path} holds a type of numbers that cannot be read: {error}") from None
+            raise ValueError(
+                f"{path} holds a type of numbers that cannot be read: {error}"
+            ) from None
         except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
             raise ValueError(f"{path} is not a valid safetensors file: {error}") from None
     if not tensors:
@@ -118,7 +128,9 @@ def read_tensors(folder: str | Path) -> dict[str, np.ndarray]:
 
 def parameter_count(tensors: Mapping[str, np.ndarray]) -> int:
     """Return the number of parameters; the head is the embedding."""
-    return sum(t.size for name, t in tensors.items() if not name.endswith(("scale", "lm_head.weight")))
+    return sum(
+        t.size for name, t in tensors.items() if not name.endswith(("scale", "lm_head.weight"))
+    )
 
 
 def widened(tensors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -130,13 +142,17 @@ def widened(tensors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     return found
 
 
-def load(folder: str | Path, dtype: str = "int8", vocab_size: int | None = None, name: str | None = None) -> Weights:
+def load(
+    folder: str | Path, dtype: str = "int8", vocab_size: int | None = None, name: str | None = None
+) -> Weights:
     """Read a model's folder, by default the model's ``name``. ``vocab_size`` is the number of its tokenizer's tokens,
     if lower than that of its head. Raises: ValueError: if it is not a model in the form of the ladder's, or a tensor is
     missing.
     """
     if (config := read_config(folder)) is None:
-        raise ValueError(f"{folder} is not a model for the native runtime: a Qwen3 with tied embeddings")
+        raise ValueError(
+            f"{folder} is not a model for the native runtime: a Qwen3 with tied embeddings"
+        )
     return Weights(name or Path(folder).name, config, read_tensors(folder), dtype, vocab_size)
 
 
@@ -155,7 +171,12 @@ class Weights:
         dtype: str = "int8",
         vocab_size: int | None = None,
     ) -> None:
-        self.name, self.dtype, self._tensors, self.parameters = name, dtype, tensors, parameter_count(tensors)
+        self.name, self.dtype, self._tensors, self.parameters = (
+            name,
+            dtype,
+            tensors,
+            parameter_count(tensors),
+        )
         self.width, self.inner = config["hidden_size"], config["intermediate_size"]
         self.layers, self.heads = config["num_hidden_layers"], config["num_attention_heads"]
         self.kv_heads, self.head_dim = config["num_key_value_heads"], config["head_dim"]
@@ -169,7 +190,11 @@ class Weights:
     def shape(self) -> dict[str, Any]:
         """The measures of the library's ``Shape``."""
         names = ("layers", "width", "heads", "kv_heads", "head_dim", "inner", "epsilon", "scale")
-        return {"type": STORAGE[self.dtype], "vocab": self.vocab_size, **{name: getattr(self, name) for name in names}}
+        return {
+            "type": STORAGE[self.dtype],
+            "vocab": self.vocab_size,
+            **{name: getattr(self, name) for name in names},
+        }
 
     def items(self) -> Iterator[tuple[int, str, np.ndarray | Bytes]]:
         """Iterate over (layer, slot of the library, tensor); the layer is -1 for what belongs to none. Vectors are
@@ -179,7 +204,11 @@ class Weights:
         sizes |= {"queries": self.heads * self.head_dim, "keys": self.kv_heads * self.head_dim}
         for i in range(self.layers):
             for slot, (part, *axes) in _LAYER.items():
-                yield i, slot, self._tensor(f"model.layers.{i}.{part}", *map(sizes.__getitem__, axes))
+                yield (
+                    i,
+                    slot,
+                    self._tensor(f"model.layers.{i}.{part}", *map(sizes.__getitem__, axes)),
+                )
         yield -1, "final_norm", self._tensor("model.norm", self.width)
         embedding = self._tensor("model.embed_tokens", self.rows, self.width)
         yield from ((-1, slot, embedding) for slot in ("embedding", "head"))
@@ -190,7 +219,9 @@ class Weights:
         stored: np.ndarray | Bytes = found
         if found.dtype == np.int8:
             # A stranger's file may have them in another type, or at any address.
-            stored = Bytes(found, np.require(self._get(f"{name}.scale", shape[0]), np.float32, "CA"))
+            stored = Bytes(
+                found, np.require(self._get(f"{name}.scale", shape[0]), np.float32, "CA")
+            )
         if self.dtype == "int8" and len(shape) == 2:
             return stored if isinstance(stored, Bytes) else rounded(stored)
         values = stored.widened() if isinstance(stored, Bytes) else stored
@@ -203,7 +234,9 @@ class Weights:
 
     def _get(self, name: str, *shape: int) -> np.ndarray:
         if name not in self._tensors or self._tensors[name].shape != shape:
-            raise ValueError(f"{self.name}: its files have no tensor {name} of the shape {list(shape)}")
+            raise ValueError(
+                f"{self.name}: its files have no tensor {name} of the shape {list(shape)}"
+            )
         return self._tensors[name]
 
 
@@ -212,7 +245,9 @@ def turn(theta: float, head_dim: int) -> tuple[np.ndarray, np.ndarray]:
     to the power of 23.
     """
     # Rounding to float32 leaves no trace of how a C library rounds powers.
-    turns = np.array([theta ** (-2 * i / head_dim) for i in range(head_dim // 2)], np.float32).astype(np.float64)
+    turns = np.array(
+        [theta ** (-2 * i / head_dim) for i in range(head_dim // 2)], np.float32
+    ).astype(np.float64)
     square, cos, sin = turns * turns, np.zeros_like(turns), np.zeros_like(turns)
     for k in range(11, -1, -1):
         cos = (-1) ** k / factorial(2 * k) + cos * square
@@ -220,17 +255,24 @@ def turn(theta: float, head_dim: int) -> tuple[np.ndarray, np.ndarray]:
     return cos, sin * turns
 
 
-def angles(theta: float, head_dim: int, places: int, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+def angles(
+    theta: float, head_dim: int, places: int, dtype: np.dtype
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the cosines and sines of rotary angles ``[n, head_dim / 2]`` of at least so many places."""
     return _doubled(theta, head_dim, max(8, (places - 1).bit_length()), dtype)
 
 
 @cache
-def _doubled(theta: float, head_dim: int, times: int, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+def _doubled(
+    theta: float, head_dim: int, times: int, dtype: np.dtype
+) -> tuple[np.ndarray, np.ndarray]:
     """Return those of ``2 ** times`` places: all are turned by as many places as there are, and the turn is doubled."""
     c, s = turn(theta, head_dim)
     cos, sin = np.ones((1, len(c))), np.zeros((1, len(c)))
     for _ in range(times):
-        cos, sin = np.concatenate([cos, cos * c - sin * s]), np.concatenate([sin, sin * c + cos * s])
+        cos, sin = (
+            np.concatenate([cos, cos * c - sin * s]),
+            np.concatenate([sin, sin * c + cos * s]),
+        )
         c, s = c * c - s * s, 2.0 * (s * c)
     return cos.astype(dtype), sin.astype(dtype)

@@ -22,7 +22,9 @@ TASKS = {
     "math_reasoning": "Grade-school word problems.",
     "rag": "Questions with retrieved passages to answer them from.",
 }
-MT_BENCH = frozenset(["writing", "roleplay", "reasoning", "math", "coding", "extraction", "stem", "humanities"])
+MT_BENCH = frozenset(
+    ["writing", "roleplay", "reasoning", "math", "coding", "extraction", "stem", "humanities"]
+)
 
 
 def read_questions(path: Path) -> Suite:
@@ -44,7 +46,9 @@ def read_questions(path: Path) -> Suite:
         except ValueError as error:
             raise ValueError(f"{path}, line {number}: {error}") from None
     if not prompts:
-        raise ValueError(f"the question file {path} contains no question: write a JSON object per line")
+        raise ValueError(
+            f"the question file {path} contains no question: write a JSON object per line"
+        )
     found = dict.fromkeys(p.category for p in prompts.values())
     tasks = {task: words for task, words in TASKS.items() if task in found}
     categories = tasks | {c: f"The category {c} of {path.name}." for c in found if c not in tasks}
@@ -53,7 +57,9 @@ def read_questions(path: Path) -> Suite:
 
 def _question(row: Any) -> Prompt:
     """Return the prompt of a row. Raises: ValueError: if it is not a question."""
-    is_text = lambda value: isinstance(value, str) and value.strip() and not re.search("[\ud800-\udfff]", value)
+    is_text = lambda value: (
+        isinstance(value, str) and value.strip() and not re.search("[\ud800-\udfff]", value)
+    )
     if not isinstance(row, dict):
         raise ValueError("a question must be a JSON object with question_id, category and turns")
     number, category, turns = (row.get(key) for key in ("question_id", "category", "turns"))
@@ -62,6 +68,10 @@ def _question(row: Any) -> Prompt:
     if not is_text(category):
         raise ValueError(f"category must be a non-empty text, not {category!r}")
     if not isinstance(turns, list) or not turns or not all(map(is_text, turns)):
-        raise ValueError(f"turns must be a list of non-empty texts of valid Unicode, not {str(turns)[:80]!r}")
+        raise ValueError(
+            f"turns must be a list of non-empty texts of valid Unicode, not {str(turns)[:80]!r}"
+        )
     task = "mt_bench" if category in MT_BENCH else category
-    return Prompt(str(number), task, turns[0], {"question_id": number, "category": category}, tuple(turns))
+    return Prompt(
+        str(number), task, turns[0], {"question_id": number, "category": category}, tuple(turns)
+    )

@@ -30,7 +30,9 @@ def load_suite(name_or_path: str) -> Suite:
         return msgspec.json.decode((_FOLDER / f"{name_or_path}.json").read_bytes(), type=Suite)
     path = Path(name_or_path).expanduser()
     if not name_or_path or not path.exists():
-        expected = f"use {', '.join(SHIPPED)} or the path of a file{did_you_mean(name_or_path, SHIPPED)}"
+        expected = (
+            f"use {', '.join(SHIPPED)} or the path of a file{did_you_mean(name_or_path, SHIPPED)}"
+        )
         raise ValueError(f"unknown suite '{name_or_path}': {expected}")
     if path.suffix.lower() == ".jsonl":
         return read_questions(path)
@@ -42,6 +44,8 @@ def _from_text(name: str, text: str) -> Suite:
     blocks = [block.lstrip("\n").removesuffix("\n") for block in _SEPARATOR.split("\n" + text)]
     blocks = [block for block in blocks if block.strip()]
     if not blocks:
-        raise ValueError(f"the suite {name} contains no prompt: write prompts separated by three or more blank lines")
+        raise ValueError(
+            f"the suite {name} contains no prompt: write prompts separated by three or more blank lines"
+        )
     prompts = tuple(Prompt(str(k), "all", block) for k, block in enumerate(blocks, start=1))
     return Suite(name, {"all": "Every prompt of the file."}, prompts)

@@ -40,22 +40,33 @@ class Template:
         """
         if self.name == "chat":
             return self._chat(turns, answers)
-        text = self._vicuna(turns, answers) if self.name == "vicuna" else self._plain(turns, answers)
+        text = (
+            self._vicuna(turns, answers) if self.name == "vicuna" else self._plain(turns, answers)
+        )
         return self.tokenizer.encode(text, verbose=False)
 
     def read(self, token_ids: Sequence[int]) -> str:
         """Return the text of an answer without special tokens and surrounding blanks, as Spec-Bench does."""
         ids = list(token_ids)
-        return self.tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False).strip()
+        return self.tokenizer.decode(
+            ids, skip_special_tokens=True, clean_up_tokenization_spaces=False
+        ).strip()
 
     def _chat(self, turns: Sequence[str], answers: Sequence[str]) -> list[int]:
         messages = [{"role": "user", "content": turns[0]}]
         for answer, turn in zip(answers, turns[1:], strict=True):
-            messages += [{"role": "assistant", "content": answer}, {"role": "user", "content": turn}]
+            messages += [
+                {"role": "assistant", "content": answer},
+                {"role": "user", "content": turn},
+            ]
         try:
-            text = self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+            text = self.tokenizer.apply_chat_template(
+                messages, tokenize=False, add_generation_prompt=True
+            )
         except ImportError:
-            raise ValueError("chat templates need the package jinja2: install it with `pip install jinja2`") from None
+            raise ValueError(
+                "chat templates need the package jinja2: install it with `pip install jinja2`"
+            ) from None
         except Exception as error:  # a template is a program and may raise anything
             what = f"the chat template of the target's tokenizer rejects {len(turns)} turns"
             raise ValueError(f"{what}: {first_line(error)}") from None
@@ -66,10 +77,14 @@ class Template:
         end = self.tokenizer.eos_token or "</s>"
         # An empty answer leaves only its role, as in FastChat.
         pairs = zip(turns, [*answers, ""], strict=True)
-        return f"{_SYSTEM} " + "".join(f"USER: {t} ASSISTANT:" + (f" {a}{end}" if a else "") for t, a in pairs)
+        return f"{_SYSTEM} " + "".join(
+            f"USER: {t} ASSISTANT:" + (f" {a}{end}" if a else "") for t, a in pairs
+        )
 
     def _plain(self, turns: Sequence[str], answers: Sequence[str]) -> str:
-        paragraphs = [part for t, a in zip(turns, [*answers, ""], strict=True) for part in (t, a) if part]
+        paragraphs = [
+            part for t, a in zip(turns, [*answers, ""], strict=True) for part in (t, a) if part
+        ]
         return "\n\n".join(paragraphs) + "\n\n"
 
 
@@ -82,12 +97,20 @@ def choose_template(tokenizer: Any, target: str, name: str = "auto") -> Template
         name = "chat" if own else "vicuna" if "vicuna" in target.lower() else "plain"
     if name not in TEMPLATES:
         allowed = ("auto", *TEMPLATES)
-        raise ValueError(f"unknown template '{name}': use one of {', '.join(allowed)}{did_you_mean(name, allowed)}")
+        raise ValueError(
+            f"unknown template '{name}': use one of {', '.join(allowed)}{did_you_mean(name, allowed)}"
+        )
     if name == "chat" and not own:
-        raise ValueError(f"the tokenizer of {target} has no chat template: use the template vicuna or plain")
+        raise ValueError(
+            f"the tokenizer of {target} has no chat template: use the template vicuna or plain"
+        )
     return Template(name, tokenizer)
 
 
 def opening(prompt: Prompt, template: Template | None) -> str | list[int]:
     """Return the input of a decode: the text of a prompt, or the first turn of a question by ``template``."""
-    return template.write(prompt.turns[:1], []) if prompt.turns and template is not None else prompt.text
+    return (
+        template.write(prompt.turns[:1], [])
+        if prompt.turns and template is not None
+        else prompt.text
+    )

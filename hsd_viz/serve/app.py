@@ -42,7 +42,11 @@ Decode = Callable[[Record], AsyncGenerator[list[Record]]]
 #: Headers of the page besides the hash of its script: nothing else runs, and it connects only to its server.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; connect-src 'self'; "
 _POLICY += "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; script-src "
-_HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"}
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+}
 _SCRIPT = re.compile(r'<script type="module">(.*?)</script>', re.S)
 
 
@@ -114,17 +118,25 @@ class DecodeRequest(BaseModel):
     def checked(self, settings: Settings) -> Record:
         """Return the arguments of a decode. Raises: ValueError: if the request exceeds a limit."""
         if len(self.prompt) > settings.prompt_characters:
-            raise ValueError(f"prompt: {len(self.prompt)} is too long, the limit is {settings.prompt_characters}")
+            raise ValueError(
+                f"prompt: {len(self.prompt)} is too long, the limit is {settings.prompt_characters}"
+            )
         if self.max_new_tokens > settings.new_tokens:
-            raise ValueError(f"max_new_tokens: {self.max_new_tokens} is above the limit of {settings.new_tokens}")
+            raise ValueError(
+                f"max_new_tokens: {self.max_new_tokens} is above the limit of {settings.new_tokens}"
+            )
         try:
             names = [model.name for model in parse(self.stack).models]
         except StackError as invalid:
             raise ValueError(f"stack: {invalid}") from None
         if other := next((name for name in names if name not in settings.models), None):
-            raise ValueError(f"stack: the model {other!r} is not offered here: use {', '.join(settings.models)}")
+            raise ValueError(
+                f"stack: the model {other!r} is not offered here: use {', '.join(settings.models)}"
+            )
         if self.rule not in RULES:
-            raise ValueError(f"rule: unknown verification rule '{self.rule}' (use {', '.join(RULES)})")
+            raise ValueError(
+                f"rule: unknown verification rule '{self.rule}' (use {', '.join(RULES)})"
+            )
         return self.model_dump()
 
 
@@ -139,10 +151,14 @@ class Service:
         self.requests = Counter("requests", "decode requests by outcome", ["outcome"], **own)
         self.tokens = Counter("tokens", "emitted tokens", **own)
         self.waited = Histogram("queue_seconds", "seconds in the queue", **own)
-        self.seconds = Histogram("decode_seconds", "seconds from the turn to the end of a decode", **own)
+        self.seconds = Histogram(
+            "decode_seconds", "seconds from the turn to the end of a decode", **own
+        )
         waiting = lambda: max(0, len(self.places) - settings.slots)
         Gauge("queue_length", "waiting requests", **own).set_function(waiting)
-        Gauge("running", "running decodes", **own).set_function(lambda: len(self.places) - waiting())
+        Gauge("running", "running decodes", **own).set_function(
+            lambda: len(self.places) - waiting()
+        )
 
     async def lines(self, request: Record, place: asyncio.Event) -> AsyncGenerator[bytes]:
         """Yield the lines of the answer: places in the queue, then the events."""
@@ -157,8 +173,16 @@ class Service:
             async with aclosing(self.decode(request)) as running:
                 async for records in running:
                     if time.monotonic() - turn > seconds and records[-1]["event"] != "finished":
-                        records.append(error(f"the decode was stopped after {seconds:g} s: request fewer tokens"))
-                    steps = (record["tokens"]["token_id"] for record in records if record["event"] == "step")
+                        records.append(
+                            error(
+                                f"the decode was stopped after {seconds:g} s: request fewer tokens"
+                            )
+                        )
+                    steps = (
+                        record["tokens"]["token_id"]
+                        for record in records
+                        if record["event"] == "step"
+                    )
                     self.tokens.inc(sum(map(len, steps)))
                     yield b"".join(map(_line, records))
                     if (last := records[-1]["event"]) in ("finished", "error"):
@@ -209,16 +233,22 @@ def create_app(decode: Decode, settings: Settings, page: Page | None = None) -> 
             return
         if request.url.path == "/" and not given:  # a browser opens an address
             given = request.query_params.get("token", "")
-        if settings.token is not None and not hmac.compare_digest(given.encode(), settings.token.encode()):
+        if settings.token is not None and not hmac.compare_digest(
+            given.encode(), settings.token.encode()
+        ):
             where = ": open /?token=TOKEN" if request.url.path == "/" else ""
-            raise HTTPException(401, f"a valid token is required{where}", {"WWW-Authenticate": "Bearer"})
+            raise HTTPException(
+                401, f"a valid token is required{where}", {"WWW-Authenticate": "Bearer"}
+            )
         # Browsers add it, our clients do not. The Host header was checked.
         own = f"{request.url.scheme}://{request.headers.get('host')}"
         if request.headers.get("origin", own) != own:
             raise HTTPException(403, "requests of other web pages are not accepted")
 
     app = FastAPI(title="hsd_viz", docs_url=None, redoc_url=None, dependencies=[Depends(authorize)])
-    app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(settings.hosts), www_redirect=False)
+    app.add_middleware(
+        TrustedHostMiddleware, allowed_hosts=list(settings.hosts), www_redirect=False
+    )
 
     @app.exception_handler(HTTPException)
     async def one_line(_: Request, failed: HTTPException) -> JSONResponse:
@@ -243,7 +273,9 @@ def create_app(decode: Decode, settings: Settings, page: Page | None = None) -> 
 
     @app.get("/models")
     async def models() -> dict[str, Any]:
-        limits = {name: getattr(settings, name) for name in ("prompt_characters", "new_tokens", "seconds")}
+        limits = {
+            name: getattr(settings, name) for name in ("prompt_characters", "new_tokens", "seconds")
+        }
         return {"models": settings.models, "limits": limits}
 
     @app.get("/metrics")
@@ -264,7 +296,9 @@ def create_app(decode: Decode, settings: Settings, page: Page | None = None) -> 
             return Stream(service, DecodeRequest.model_validate_json(bytes(body)).checked(settings))
         except ValidationError as invalid:
             first = invalid.errors(include_url=False, include_context=False, include_input=False)[0]
-            raise HTTPException(422, f"{'.'.join(map(str, first['loc'])) or 'the body'}: {first['msg']}") from None
+            raise HTTPException(
+                422, f"{'.'.join(map(str, first['loc'])) or 'the body'}: {first['msg']}"
+            ) from None
         except ValueError as invalid:
             raise HTTPException(422, str(invalid)) from None
 

@@ -67,8 +67,12 @@ def build(arguments: Record) -> serve.Application:
     replicas = int(arguments.get("replicas", 1))
     settings = Settings(**{**arguments.get("settings", {}), "slots": replicas})
     resources = {"num_cpus": arguments.get("cpus", 1), "num_gpus": arguments.get("gpus", 0)}
-    decoder = Replica.options(num_replicas=replicas, ray_actor_options=resources).bind(arguments.get("engine", {}))
-    return Ingress.options(ray_actor_options={"num_cpus": 0}).bind(asdict(settings), decoder, arguments.get("page"))
+    decoder = Replica.options(num_replicas=replicas, ray_actor_options=resources).bind(
+        arguments.get("engine", {})
+    )
+    return Ingress.options(ray_actor_options={"num_cpus": 0}).bind(
+        asdict(settings), decoder, arguments.get("page")
+    )
 
 
 def run(host: str, port: int, arguments: Record, address: str | None = None) -> int:
@@ -83,7 +87,10 @@ def run(host: str, port: int, arguments: Record, address: str | None = None) -> 
     # Ray's processes inherit the mask: Ctrl-C in the terminal reaches only this process, which then ends them.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     if address is not None:
-        print(f"Ray at {address}: who reaches its ports can run code there; its operator protects it", file=sys.stderr)
+        print(
+            f"Ray at {address}: who reaches its ports can run code there; its operator protects it",
+            file=sys.stderr,
+        )
     ray = start(address, math.ceil(arguments["replicas"] * arguments["cpus"]))
     try:
         print("loading the models", file=sys.stderr, flush=True)

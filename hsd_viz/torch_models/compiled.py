@@ -41,9 +41,14 @@ class _StaticLayer(StaticLayer):
         super().__init__(places)
         self._start = start
 
-    def update(self, key_states: Tensor, value_states: Tensor, *args, **kwargs) -> tuple[Tensor, Tensor]:
+    def update(
+        self, key_states: Tensor, value_states: Tensor, *args, **kwargs
+    ) -> tuple[Tensor, Tensor]:
         if not self.is_initialized:
-            shapes = [(*states.shape[:2], self.max_cache_len, states.shape[3]) for states in (key_states, value_states)]
+            shapes = [
+                (*states.shape[:2], self.max_cache_len, states.shape[3])
+                for states in (key_states, value_states)
+            ]
             self.keys, self.values = map(key_states.new_zeros, shapes)
             for buffer in (self.keys, self.values):
                 torch._dynamo.mark_static_address(buffer, guard=False)
@@ -73,12 +78,21 @@ class CompiledModel:
     compiled rows are not its own.
     """
 
-    def __init__(self, model: HFModel, strict: bool = False, widths: Sequence[int] = WIDTHS) -> None:
+    def __init__(
+        self, model: HFModel, strict: bool = False, widths: Sequence[int] = WIDTHS
+    ) -> None:
         self.runtime = "strict" if strict else "compiled"
         self.widths = tuple(widths[-1:]) if strict else tuple(widths)
         self.name, self.vocab_size, self.positions = model.name, model.vocab_size, model.positions
-        self.parameters, self.dtype, self.device, self.eager = model.parameters, model.dtype, model.device, model
-        torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, _MOST_COMPILED)
+        self.parameters, self.dtype, self.device, self.eager = (
+            model.parameters,
+            model.dtype,
+            model.device,
+            model,
+        )
+        torch._dynamo.config.recompile_limit = max(
+            torch._dynamo.config.recompile_limit, _MOST_COMPILED
+        )
         options = {"mode": "reduce-overhead"} if model.device.type == "cuda" else {}
         self._compiled = torch.compile(self._forward, fullgraph=True, dynamic=False, **options)
         #: Caches that no session uses, by their places: the graphs of a cache are kept with it.
@@ -90,7 +104,9 @@ class CompiledModel:
         except (torch.OutOfMemoryError, ValueError):
             raise
         except Exception as error:
-            raise ValueError(f"{model.name} has no compiled forward pass: {first_line(error)}") from None
+            raise ValueError(
+                f"{model.name} has no compiled forward pass: {first_line(error)}"
+            ) from None
 
     def session(self, room: int | None = None) -> CompiledSession:
         """Open an empty sequence; its cache moves only when the text grows beyond ``room`` tokens."""
@@ -103,7 +119,9 @@ class CompiledModel:
             if free := self._free.setdefault(places, []):
                 return free.pop()
         made = StaticCache(self.eager.layers, places, self.device)
-        self.step(made, [0], [0], 0, {}, eager=True)  # its buffers are made by the first pass, which is not compiled
+        self.step(
+            made, [0], [0], 0, {}, eager=True
+        )  # its buffers are made by the first pass, which is not compiled
         return made
 
     def give_back(self, cache: StaticCache) -> None:
@@ -114,7 +132,9 @@ class CompiledModel:
     def warm_up(self) -> None:
         """Compile every width for the caches that are free; a GPU records a width's graph when it is used again."""
         with self._lock:
-            for cache in (cache for free in self._free.values() for cache in free if not cache.warm):
+            for cache in (
+                cache for free in self._free.values() for cache in free if not cache.warm
+            ):
                 cache.warm = True
                 for width in self.widths:
                     for _ in range(2 if self.device.type == "cuda" else 1):
@@ -136,7 +156,9 @@ class CompiledModel:
         """
         n = len(tokens)
         width = n if eager else next(w for w in self.widths if w >= n)
-        ids, where = (torch.zeros((1, width), dtype=torch.long, device=self.device) for _ in range(2))
+        ids, where = (
+            torch.zeros((1, width), dtype=torch.long, device=self.device) for _ in range(2)
+        )
         ids[0, :n], where[0, :n] = torch.as_tensor(tokens), torch.as_tensor(places)
         # A padded token attends to itself alone; its key and value are overwritten by the next step.
         alone = torch.eye(width, cache.places, dtype=torch.bool).roll(start, 1)
@@ -152,7 +174,12 @@ class CompiledModel:
         return self._compiled(ids, where, given, cache)[:n]
 
     def _forward(self, ids: Tensor, places: Tensor, mask: Any, cache: StaticCache) -> Tensor:
-        options = {"position_ids": places, "attention_mask": mask, "past_key_values": cache, "use_cache": True}
+        options = {
+            "position_ids": places,
+            "attention_mask": mask,
+            "past_key_values": cache,
+            "use_cache": True,
+        }
         return self.eager.module(input_ids=ids, **options).logits[0, :, : self.vocab_size]
 
 
@@ -163,7 +190,9 @@ class CompiledSession(Session):
         self._model, self.length = model, 0
         self._use(cache)
 
-    def forward(self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None) -> np.ndarray:
+    def forward(
+        self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None
+    ) -> np.ndarray:
         n, cached, widest = len(tokens), self.length, self._model.widths[-1]
         self._make_room(cached + n)
         lines = lineage(n, cached, parents)
@@ -189,7 +218,12 @@ class CompiledSession(Session):
         self.length = cached + n
 
     def sample(
-        self, pending: Sequence[int], n: int, sampling: Sampling, numbers: Numbers | None, eos: frozenset[int]
+        self,
+        pending: Sequence[int],
+        n: int,
+        sampling: Sampling,
+        numbers: Numbers | None,
+        eos: frozenset[int],
     ) -> SampledChain:
         if numbers is not None or len(pending) > self._model.widths[-1]:
             return super().sample(pending, n, sampling, numbers, eos)

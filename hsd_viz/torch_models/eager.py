@@ -32,11 +32,16 @@ def capacity(length: int, places: int = FIRST_CAPACITY) -> int:
 class _RollingLayer(DynamicLayer):
     """transformers' growing layer in buffers with room for more: a forward pass copies only what it adds."""
 
-    def update(self, key_states: Tensor, value_states: Tensor, *args, **kwargs) -> tuple[Tensor, Tensor]:
+    def update(
+        self, key_states: Tensor, value_states: Tensor, *args, **kwargs
+    ) -> tuple[Tensor, Tensor]:
         start, given = self.get_seq_length(), (key_states, value_states)
         end = start + key_states.shape[2]
         if not start or end > self._buffers[0].shape[2]:
-            grown = [states.new_empty((*states.shape[:2], capacity(end), states.shape[3])) for states in given]
+            grown = [
+                states.new_empty((*states.shape[:2], capacity(end), states.shape[3]))
+                for states in given
+            ]
             for buffer, old in zip(grown, [self.keys, self.values] if start else [], strict=False):
                 buffer[:, :, :start] = old
             self._buffers, self.is_initialized = grown, True
@@ -78,7 +83,9 @@ def layer_kinds(config: PreTrainedConfig) -> frozenset[str]:
     """
     if types := getattr(config, "layer_types", None):
         return frozenset(types)
-    if getattr(config, "sliding_window", None) is not None and getattr(config, "use_sliding_window", True):
+    if getattr(config, "sliding_window", None) is not None and getattr(
+        config, "use_sliding_window", True
+    ):
         return frozenset({SLIDING})
     return frozenset({FULL if getattr(config, "attention_chunk_size", None) is None else CHUNKED})
 
@@ -94,7 +101,11 @@ def context(config: PreTrainedConfig) -> int | None:
         original = rope.get("original_max_position_embeddings") or getattr(
             config, "original_max_position_embeddings", None
         )
-        return min(p for p in (positions, original) if p is not None) if positions or original else None
+        return (
+            min(p for p in (positions, original) if p is not None)
+            if positions or original
+            else None
+        )
     return positions
 
 
@@ -107,19 +118,30 @@ class Masks:
         #: The kinds of its layers.
         self.kinds, self._device = layer_kinds(config), device
         self._additive = dtype if getattr(config, "_attn_implementation", None) == "eager" else None
-        window, chunk = getattr(config, "sliding_window", None), getattr(config, "attention_chunk_size", None)
+        window, chunk = (
+            getattr(config, "sliding_window", None),
+            getattr(config, "attention_chunk_size", None),
+        )
         reaches: dict[str, tuple[int | None, Callable[[Tensor, Tensor], Tensor]]] = {
             SLIDING: (window, lambda query, key: query - key < window),
             CHUNKED: (chunk, lambda query, key: query // chunk == key // chunk),
         }
         #: By kind of layer how far it reaches and which positions (query, key) it may attend to, where not all.
-        self._limits = {kind: limit for kind, limit in reaches.items() if kind in self.kinds and limit[0] is not None}
+        self._limits = {
+            kind: limit
+            for kind, limit in reaches.items()
+            if kind in self.kinds and limit[0] is not None
+        }
 
     def make(self, lines: Tensor) -> Tensor | dict[str, Tensor] | None:
         """Return what tokens with this :func:`lineage` may attend to as the model takes it, ``None`` where a single
         token sees all.
         """
-        return None if len(lines) == 1 and not self._limited(lines) else self.finished(self.seen(lines))
+        return (
+            None
+            if len(lines) == 1 and not self._limited(lines)
+            else self.finished(self.seen(lines))
+        )
 
     def _limited(self, lines: Tensor) -> set[str]:
         """The kinds of layers that do not reach over all places."""
@@ -141,7 +163,10 @@ class Masks:
         masks = {kind: part.to(self._device)[None, None] for kind, part in seen.items()}
         if (dtype := self._additive) is not None:
             lowest = torch.finfo(dtype).min
-            masks = {kind: torch.zeros_like(m, dtype=dtype).masked_fill_(~m, lowest) for kind, m in masks.items()}
+            masks = {
+                kind: torch.zeros_like(m, dtype=dtype).masked_fill_(~m, lowest)
+                for kind, m in masks.items()
+            }
         return masks if len(masks) > 1 else next(iter(masks.values()))
 
 
@@ -181,7 +206,9 @@ class HFModel:
         """Open an empty sequence."""
         return HFSession(self)
 
-    def logits(self, ids: Sequence[int], places: Sequence[int], rows: int, **options) -> torch.Tensor:
+    def logits(
+        self, ids: Sequence[int], places: Sequence[int], rows: int, **options
+    ) -> torch.Tensor:
         """Run the module's forward pass for token ``ids`` at ``places`` in the text; return the last ``rows`` of its
         logits ``[rows, V]``, on its device.
         """
@@ -202,15 +229,25 @@ class HFSession(Session):
     """One sequence in an :class:`HFModel`."""
 
     def __init__(self, model: HFModel) -> None:
-        self._model, self._cache, self.length = model, Cache(layer_class_to_replicate=_RollingLayer), 0
+        self._model, self._cache, self.length = (
+            model,
+            Cache(layer_class_to_replicate=_RollingLayer),
+            0,
+        )
 
     @torch.inference_mode()
-    def forward(self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None) -> np.ndarray:
+    def forward(
+        self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None
+    ) -> np.ndarray:
         model, cached, n = self._model, self.length, len(tokens)
         if (stale := self._cache.get_seq_length() - cached) > 0:
             self._cache.crop(-stale)
         lines = lineage(n, cached, parents)
-        options = {"attention_mask": model.masks.make(lines), "past_key_values": self._cache, "use_cache": True}
+        options = {
+            "attention_mask": model.masks.make(lines),
+            "past_key_values": self._cache,
+            "use_cache": True,
+        }
         logits = model.logits(tokens, (lines.sum(1) - 1).tolist(), rows, **options)
         self.length = cached + n
         return to_numpy(logits)

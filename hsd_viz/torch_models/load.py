@@ -26,7 +26,14 @@ from transformers.utils import logging as hf_logging
 from hsd_viz.decoding.session import Session
 from hsd_viz.ladder.load import is_rounded, load_model
 from hsd_viz.machine import threads
-from hsd_viz.torch_models.eager import CHUNKED, FULL, SLIDING, HFModel, layer_kinds, settle_arithmetic
+from hsd_viz.torch_models.eager import (
+    CHUNKED,
+    FULL,
+    SLIDING,
+    HFModel,
+    layer_kinds,
+    settle_arithmetic,
+)
 from hsd_viz.words import first_line
 
 _HUB_TIMEOUT = 3.0
@@ -34,7 +41,14 @@ _HUB_TIMEOUT = 3.0
 _PROBE = 8
 #: The largest plausible sizes of a model; the libraries would try to build any.
 _MOST = {"num_hidden_layers": 10_000} | dict.fromkeys(
-    ("hidden_size", "intermediate_size", "vocab_size", "num_attention_heads", "num_key_value_heads"), 10**7
+    (
+        "hidden_size",
+        "intermediate_size",
+        "vocab_size",
+        "num_attention_heads",
+        "num_key_value_heads",
+    ),
+    10**7,
 )
 
 
@@ -44,7 +58,12 @@ class Checkpoint:
     """
 
     def __init__(self, name: str, where: str, device: str, dtype: str) -> None:
-        self._name, self._where, self._device, self._dtype = name, where, device, getattr(torch, dtype)
+        self._name, self._where, self._device, self._dtype = (
+            name,
+            where,
+            device,
+            getattr(torch, dtype),
+        )
         self._unreached: str | None = None
         settle_arithmetic(torch.device(device))
         hf_logging.disable_progress_bar()
@@ -94,9 +113,15 @@ class Checkpoint:
         try:
             HfApi().model_info(self._where, timeout=_HUB_TIMEOUT)
         except RepositoryNotFoundError:
-            self._unreached = "the model hub has no public model of that name, and neither has the local cache"
-        except Exception:  # no network, a proxy's page, an overloaded hub: the local cache may still have it
-            self._unreached = "the model hub cannot be reached and the model is not in the local cache"
+            self._unreached = (
+                "the model hub has no public model of that name, and neither has the local cache"
+            )
+        except (
+            Exception
+        ):  # no network, a proxy's page, an overloaded hub: the local cache may still have it
+            self._unreached = (
+                "the model hub cannot be reached and the model is not in the local cache"
+            )
         return options | {"local_files_only": self._unreached is not None}
 
     @contextmanager
@@ -131,8 +156,14 @@ def check_config(name: str, config: PreTrainedConfig) -> None:
     """Raise ``ValueError`` if a config shows that its model cannot be decoded here."""
     kind = MODEL_FOR_CAUSAL_LM_MAPPING.get(type(config), None)
     if config.is_encoder_decoder or kind is None:
-        what = "an encoder-decoder model" if config.is_encoder_decoder else f"a model of the type {config.model_type}"
-        raise ValueError(f"{name} is {what}: only causal (decoder-only) language models can be decoded here")
+        what = (
+            "an encoder-decoder model"
+            if config.is_encoder_decoder
+            else f"a model of the type {config.model_type}"
+        )
+        raise ValueError(
+            f"{name} is {what}: only causal (decoder-only) language models can be decoded here"
+        )
     foreign = layer_kinds(config.get_text_config(decoder=True)) - {FULL, SLIDING, CHUNKED}
     if foreign or getattr(kind, "_is_stateful", False):
         what = ", ".join(sorted(foreign)) or config.model_type
@@ -156,7 +187,9 @@ def check_forward(model: HFModel, session: Session | None = None) -> None:
     drafted = [token for pair in zip(others, text[half:], strict=True) for token in pair]
     parents = [2 * depth - 1 for depth in range(half) for _ in "ab"]
     try:
-        own = model.logits(text, range(_PROBE), _PROBE, use_cache=False)[half:].double().cpu().numpy()
+        own = (
+            model.logits(text, range(_PROBE), _PROBE, use_cache=False)[half:].double().cpu().numpy()
+        )
         session = model.session() if session is None else session
         session.feed(text[:half])
         rows = session.forward(drafted, len(drafted), parents)[1::2]
@@ -166,7 +199,9 @@ def check_forward(model: HFModel, session: Session | None = None) -> None:
         why = f"its forward does not take a cache, a mask and positions ({first_line(error)})"
         raise ValueError(f"{model.name} cannot be decoded here: {why}") from None
     if not np.isfinite(own).all():
-        raise ValueError(f"{model.name} gives logits that are not finite in {model.dtype}: try another dtype")
+        raise ValueError(
+            f"{model.name} gives logits that are not finite in {model.dtype}: try another dtype"
+        )
     # The mean over the rows of ‖rows − own‖ / ‖own − its mean‖: about 1.4 for rows of other texts. Half precision alone
     # moves a row by a few per cent, in mixtures of experts and deep models by more, and their worst logit by as much as
     # a wrong mask does.

@@ -20,7 +20,9 @@ def write_csv(trace: Trace, folder: str | os.PathLike) -> list[Path]:
     """
     paths = {table: Path(folder) / f"{table}.csv" for table in TABLES}
     for table, path in paths.items():
-        frame = trace.frame(table).map(lambda value: json.dumps(value) if isinstance(value, list) else value)
+        frame = trace.frame(table).map(
+            lambda value: json.dumps(value) if isinstance(value, list) else value
+        )
         write_whole(path, frame.to_csv(index=False, lineterminator="\n"))
     return [*paths.values()]
 
@@ -31,27 +33,54 @@ def chrome_trace(trace: Trace) -> dict[str, Any]:
     Counters (``C``) step at the end of each target round. Times are microseconds with the nanoseconds as a fraction.
     """
     levels = {c.level: c.name for c in trace.call_rows}
-    threads = {level: tid for tid, level in enumerate(sorted(levels, reverse=True), 2)}  # the target's first
+    threads = {
+        level: tid for tid, level in enumerate(sorted(levels, reverse=True), 2)
+    }  # the target's first
     texts: dict[int, str] = {}
     for token in trace.token_rows:
         texts[token.round] = texts.get(token.round, "") + token.text
-    events: list[dict[str, Any]] = [{"ph": "M", "name": "process_name", "args": {"name": f"hsd_viz: {trace.stack}"}}]
-    for tid, name in {1: "rounds", **{tid: levels[level] for level, tid in threads.items()}}.items():
+    events: list[dict[str, Any]] = [
+        {"ph": "M", "name": "process_name", "args": {"name": f"hsd_viz: {trace.stack}"}}
+    ]
+    for tid, name in {
+        1: "rounds",
+        **{tid: levels[level] for level, tid in threads.items()},
+    }.items():
         events.append({"ph": "M", "name": "thread_name", "tid": tid, "args": {"name": name}})
-        events.append({"ph": "M", "name": "thread_sort_index", "tid": tid, "args": {"sort_index": tid}})
+        events.append(
+            {"ph": "M", "name": "thread_sort_index", "tid": tid, "args": {"sort_index": tid}}
+        )
     rows = sorted(trace.round_rows, key=lambda r: (r.start_ns, -r.level))
     for row in rows:
         args = row._asdict() | {"emitted": texts.get(row.id)}
-        events.append(_span(f"{levels.get(row.level, row.level)} round {row.id}", "round", 1, row, args))
-    events += [_span(f"{c.name} {c.kind}", "call", threads[c.level], c, c._asdict()) for c in trace.call_rows]
+        events.append(
+            _span(f"{levels.get(row.level, row.level)} round {row.id}", "round", 1, row, args)
+        )
+    events += [
+        _span(f"{c.name} {c.kind}", "call", threads[c.level], c, c._asdict())
+        for c in trace.call_rows
+    ]
     tokens, emitted = Counter(t.round for t in trace.token_rows), 0
     for row in (row for row in rows if row.parent is None):
         emitted += tokens[row.id]
         drafts = {"accepted": row.accepted, "not accepted": row.drafted - row.accepted}
         for name, args in {"tokens emitted": {"tokens": emitted}, "draft tokens": drafts}.items():
-            events.append({"ph": "C", "name": name, "ts": (row.start_ns + row.duration_ns) / 1000, "args": args})
-    other = {key: str(value) for key, value in trace.meta.items() if key not in ("prompt", "prompt_ids")}
-    return {"traceEvents": [{"pid": 1, **event} for event in events], "displayTimeUnit": "ms", "otherData": other}
+            events.append(
+                {
+                    "ph": "C",
+                    "name": name,
+                    "ts": (row.start_ns + row.duration_ns) / 1000,
+                    "args": args,
+                }
+            )
+    other = {
+        key: str(value) for key, value in trace.meta.items() if key not in ("prompt", "prompt_ids")
+    }
+    return {
+        "traceEvents": [{"pid": 1, **event} for event in events],
+        "displayTimeUnit": "ms",
+        "otherData": other,
+    }
 
 
 def _span(name: str, category: str, tid: int, row: Row, args: dict[str, Any]) -> dict[str, Any]:
@@ -66,7 +95,9 @@ def aiperf_record(trace: Trace, number: int = 0) -> dict[str, Any]:
     meta, tokens = trace.meta, trace.metrics()["tokens"]
     engine = (meta.get("imported") or {"engine": "hsd_viz"})["engine"]
     if "counts" in meta and not trace.round_rows:
-        raise ValueError(f"the record of {engine} has no single verifications: AIPerf's form needs them")
+        raise ValueError(
+            f"the record of {engine} has no single verifications: AIPerf's form needs them"
+        )
     steps = [row for row in trace.round_rows if row.parent is None and row.drafted]
     accepted, drafted = [row.accepted for row in steps], [row.drafted for row in steps]
     acceptance = {
@@ -82,12 +113,26 @@ def aiperf_record(trace: Trace, number: int = 0) -> dict[str, Any]:
         "per_step_accepted": accepted,
         "per_step_drafted": drafted,
     }
-    counts = {"input_sequence_length": len(meta.get("prompt_ids") or []), "output_sequence_length": tokens}
+    counts = {
+        "input_sequence_length": len(meta.get("prompt_ids") or []),
+        "output_sequence_length": tokens,
+    }
     times = {"time_to_first_token": meta.get("prefill_ns"), "request_latency": meta.get("wall_ns")}
     metrics = {name: {"value": n, "unit": "tokens"} for name, n in counts.items() if n is not None}
-    metrics |= {name: {"value": ns / 1e6, "unit": "ms"} for name, ns in times.items() if ns is not None}
-    about = {"session_num": number, "turn_index": 0, "request_start_ns": 0, "request_end_ns": meta.get("wall_ns")}
-    about |= {"worker_id": "hsd_viz", "record_processor_id": "hsd_viz", "benchmark_phase": "profiling"}
+    metrics |= {
+        name: {"value": ns / 1e6, "unit": "ms"} for name, ns in times.items() if ns is not None
+    }
+    about = {
+        "session_num": number,
+        "turn_index": 0,
+        "request_start_ns": 0,
+        "request_end_ns": meta.get("wall_ns"),
+    }
+    about |= {
+        "worker_id": "hsd_viz",
+        "record_processor_id": "hsd_viz",
+        "benchmark_phase": "profiling",
+    }
     return {
         "metadata": about | {"was_cancelled": meta.get("stop_reason") == "cancelled"},
         "metrics": metrics,

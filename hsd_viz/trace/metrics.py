@@ -43,20 +43,39 @@ def metrics(trace: Any) -> dict[str, Any]:
     = accepted); ``calls_by_level`` one per (level, name, kind).
     """
     meta, counts = trace.meta, trace.meta.get("counts")
-    tokens, drafts, rounds, calls = (trace.columns[name] for name in ("tokens", "drafts", "rounds", "calls"))
+    tokens, drafts, rounds, calls = (
+        trace.columns[name] for name in ("tokens", "drafts", "rounds", "calls")
+    )
     levels, by_level = _levels(rounds), _calls(calls)
     target = levels[-1] if levels else _level(0, [])
-    top = {number for number, level in zip(rounds["id"], rounds["level"], strict=True) if level == target["level"]}
-    forwards = sum(c["calls"] for c in by_level if c["kind"] == "verify" and c["level"] == target["level"])
+    top = {
+        number
+        for number, level in zip(rounds["id"], rounds["level"], strict=True)
+        if level == target["level"]
+    }
+    forwards = sum(
+        c["calls"] for c in by_level if c["kind"] == "verify" and c["level"] == target["level"]
+    )
     finding = sum(c["seconds"] for c in by_level if c["kind"] in ("lookup", "update"))
     proposed = zip(drafts["source"], drafts["round"], strict=True)
-    accepted = (s for s, kind in zip(tokens["source"], tokens["kind"], strict=True) if kind == "accepted")
+    accepted = (
+        s for s, kind in zip(tokens["source"], tokens["kind"], strict=True) if kind == "accepted"
+    )
     before = meta.get("prefill_ns", 0)
     after = meta.get("wall_ns", 0) - before if counts is None else meta.get("decode_ns")
     seconds, prefill = (None if ns is None else ns / 1e9 for ns in (after, before))
     found = {
         "tokens": len(tokens["token_id"]),
-        **{key: target[key] for key in ("rounds", "drafted", "accepted", "acceptance_rate", "conditional_acceptance")},
+        **{
+            key: target[key]
+            for key in (
+                "rounds",
+                "drafted",
+                "accepted",
+                "acceptance_rate",
+                "conditional_acceptance",
+            )
+        },
         "mean_acceptance_length": _ratio(len(tokens["token_id"]), forwards),
         "seconds": seconds,
         "prefill_seconds": prefill,
@@ -81,7 +100,9 @@ def _ratio(numerator: float | None, denominator: float | None) -> float | None:
 
 def _levels(rounds: Columns) -> list[dict[str, Any]]:
     counts: dict[int, list[list[int]]] = {}
-    for level, *row in zip(*(rounds[name] for name in ("level", "drafted", "examined", "accepted")), strict=True):
+    for level, *row in zip(
+        *(rounds[name] for name in ("level", "drafted", "examined", "accepted")), strict=True
+    ):
         counts.setdefault(level, []).append(row)
     return [_level(level, rows) for level, rows in sorted(counts.items())]
 
@@ -92,8 +113,17 @@ def _level(level: int, rows: list[list[int]]) -> dict[str, Any]:
     counts = Counter(row[2] for row in rows)
     if (most := max(counts, default=-1)) > MOST_ACCEPTED:
         raise ValueError(f"a round accepted {most} tokens: the maximum is {MOST_ACCEPTED}")
-    about = {"level": level, "rounds": len(rows), "drafted": drafted, "examined": examined, "accepted": accepted}
-    rates = {"acceptance_rate": _ratio(accepted, drafted), "conditional_acceptance": _ratio(accepted, examined)}
+    about = {
+        "level": level,
+        "rounds": len(rows),
+        "drafted": drafted,
+        "examined": examined,
+        "accepted": accepted,
+    }
+    rates = {
+        "acceptance_rate": _ratio(accepted, drafted),
+        "conditional_acceptance": _ratio(accepted, examined),
+    }
     return {**about, **rates, "accepted_histogram": [counts[k] for k in range(most + 1)]}
 
 
@@ -105,7 +135,15 @@ def _calls(calls: Columns) -> list[dict[str, Any]]:
         for k, value in enumerate((1, *values)):
             row[k] += value
     return [
-        {"level": level, "name": name, "kind": kind, "calls": n, "steps": steps, "fed": fed, "seconds": ns / 1e9}
+        {
+            "level": level,
+            "name": name,
+            "kind": kind,
+            "calls": n,
+            "steps": steps,
+            "fed": fed,
+            "seconds": ns / 1e9,
+        }
         for (level, name, kind), (n, steps, fed, ns) in sorted(sums.items())
     ]
 
@@ -125,27 +163,52 @@ def check(trace: Any) -> None:
     rounds = {r.id: r for r in trace.round_rows}
     target = max((r.level for r in rounds.values()), default=0)
     _same("token indices run from 0", tokens["index"], list(range(len(tokens["index"]))))
-    drafted, verdicts = Counter(drafts["round"]), Counter(zip(drafts["round"], drafts["verdict"], strict=True))
+    drafted, verdicts = (
+        Counter(drafts["round"]),
+        Counter(zip(drafts["round"], drafts["verdict"], strict=True)),
+    )
     for number in drafted:
         _same(f"draft of round {number}: there is such a round", number in rounds, True)
     emitted: Counter = Counter()
     for r in rounds.values():
-        _same(f"round {r.id}: drafted = accepted + rejected + unreached + cut", r.drafted, drafted[r.id])
+        _same(
+            f"round {r.id}: drafted = accepted + rejected + unreached + cut",
+            r.drafted,
+            drafted[r.id],
+        )
         _same(f"round {r.id}: accepted", r.accepted, verdicts[r.id, "accepted"])
-        above = r.level == target if r.parent is None else r.level < target and rounds[r.parent].level > r.level
+        above = (
+            r.level == target
+            if r.parent is None
+            else r.level < target and rounds[r.parent].level > r.level
+        )
         _same(f"round {r.id}: its parent {r.parent} is of a level above", above, True)
         if r.level == target:
-            emitted.update({(r.id, "accepted"): r.accepted, (r.id, r.outcome): r.outcome != "stopped"})
+            emitted.update(
+                {(r.id, "accepted"): r.accepted, (r.id, r.outcome): r.outcome != "stopped"}
+            )
     kinds = Counter(zip(tokens["round"], tokens["kind"], strict=True))
     for number, kind in emitted | kinds:
-        _same(f"round {number} of the target: {kind} tokens", kinds[number, kind], emitted[number, kind])
-    places = lambda table: zip(*(table[name] for name in ("round", "depth", "token_id", "source")), strict=True)
-    rows = Counter(place for place, of in zip(places(drafts), drafts["verdict"], strict=True) if of == "accepted")
+        _same(
+            f"round {number} of the target: {kind} tokens",
+            kinds[number, kind],
+            emitted[number, kind],
+        )
+    places = lambda table: zip(
+        *(table[name] for name in ("round", "depth", "token_id", "source")), strict=True
+    )
+    rows = Counter(
+        place
+        for place, of in zip(places(drafts), drafts["verdict"], strict=True)
+        if of == "accepted"
+    )
     for place, kind, index in zip(places(tokens), tokens["kind"], tokens["index"], strict=True):
         if kind == "accepted":
             _same(f"token {index}: one accepted draft row", rows[place], 1)
     for level in _levels(trace.columns["rounds"]):
-        _same(f"level {level['level']}: histogram", sum(level["accepted_histogram"]), level["rounds"])
+        _same(
+            f"level {level['level']}: histogram", sum(level["accepted_histogram"]), level["rounds"]
+        )
     spent, wall = sum(calls["duration_ns"]), trace.meta["wall_ns"]
     _same(f"calls took {spent} ns of {wall} ns: at most all", spent <= wall, True)
 

@@ -79,7 +79,9 @@ class Column:
         if self.kind == "top":
             pairs = [pair for value in values if value for pair in value]
             lengths = [-1 if value is None else len(value) for value in values]
-            ids, shares = (of.pack([pair[k] for pair in pairs]) for k, of in enumerate((_INT, _FLOAT)))
+            ids, shares = (
+                of.pack([pair[k] for pair in pairs]) for k, of in enumerate((_INT, _FLOAT))
+            )
             return {"n": _INT.pack(lengths), "ids": ids, "shares": shares}
         if self.kind not in ("int", "float"):
             keys = [tuple(value) if isinstance(value, list) else value for value in values]
@@ -108,7 +110,12 @@ class Column:
         if self.kind == "top":
             lengths = np.array(_INT.unpack(packed["n"]), int)
             ends = np.maximum(lengths, 0).cumsum()
-            pairs = list(map(list, zip(_INT.unpack(packed["ids"]), _FLOAT.unpack(packed["shares"]), strict=True)))
+            pairs = list(
+                map(
+                    list,
+                    zip(_INT.unpack(packed["ids"]), _FLOAT.unpack(packed["shares"]), strict=True),
+                )
+            )
             if (ends[-1] if len(ends) else 0) != len(pairs):
                 raise ValueError("its lists have other lengths")
             places = zip(lengths.tolist(), ends.tolist(), strict=True)
@@ -122,7 +129,9 @@ class Column:
         missing = np.isnan(numbers) if kind == "f8" else numbers == _NULL
         if missing.any() and not self.null:
             raise ValueError("a value is missing")
-        values: list = np.where(missing, 0, numbers).astype(int if self.kind == "int" else float).tolist()
+        values: list = (
+            np.where(missing, 0, numbers).astype(int if self.kind == "int" else float).tolist()
+        )
         for place in np.flatnonzero(missing).tolist():
             values[place] = None
         return values
@@ -155,27 +164,42 @@ class TableColumns:
                 raise ValueError(f"column '{name}' of its table '{self.name}' is missing")
             rows = len(next(iter(columns.values()), ()))
             try:
-                columns[name] = column.unpack(data[name]) if name in data else [column.default] * rows
+                columns[name] = (
+                    column.unpack(data[name]) if name in data else [column.default] * rows
+                )
             except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError):
-                raise ValueError(f"column '{name}' of its table '{self.name}' has values of a wrong type") from None
+                raise ValueError(
+                    f"column '{name}' of its table '{self.name}' has values of a wrong type"
+                ) from None
         if len({len(values) for values in columns.values()}) > 1:
             raise ValueError(f"the columns of its table '{self.name}' are not lists of one length")
         return columns
 
 
-def _column(name: str, type: str, names: Sequence[str] = (), others: str = "", **about: Any) -> Column:
+def _column(
+    name: str, type: str, names: Sequence[str] = (), others: str = "", **about: Any
+) -> Column:
     found = {point.name for point in entry_points(group=others)} - {*names} if others else ()
-    return Column(name, type.removesuffix("?"), type.endswith("?"), names=(*names, *sorted(found)), **about)
+    return Column(
+        name, type.removesuffix("?"), type.endswith("?"), names=(*names, *sorted(found)), **about
+    )
 
 
 _declared = tomllib.loads(Path(__file__).with_name("tables.toml").read_text(encoding="utf-8"))
 TABLES: dict[str, TableColumns] = {}
 for _name, _table in _declared.items():
     _columns = {name: _column(name, **column) for name, column in _table["columns"].items()}
-    _optional = takewhile(lambda column: column.null or column.default is not None, reversed(_columns.values()))
-    _title, _defaults = f"{_name.removesuffix('s').title()}Row", [column.default for column in _optional][::-1]
+    _optional = takewhile(
+        lambda column: column.null or column.default is not None, reversed(_columns.values())
+    )
+    _title, _defaults = (
+        f"{_name.removesuffix('s').title()}Row",
+        [column.default for column in _optional][::-1],
+    )
     _class: Any = partial(namedtuple, defaults=_defaults, module=__name__)
-    TABLES[_name] = TableColumns(_name, _table["meaning"].strip(), _columns, _class(_title, _columns))
+    TABLES[_name] = TableColumns(
+        _name, _table["meaning"].strip(), _columns, _class(_title, _columns)
+    )
 
 
 #: The classes of rows.

@@ -34,7 +34,9 @@ _META = ("stack", "prompt", "prompt_ids", "prefill_ns", "wall_ns")
 #: Steps may arrive in one thread and be read in another. A process is not forked in the middle: the lock would stay.
 _MAKING = RLock()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_MAKING.acquire, after_in_parent=_MAKING.release, after_in_child=_MAKING.release)
+    os.register_at_fork(
+        before=_MAKING.acquire, after_in_parent=_MAKING.release, after_in_child=_MAKING.release
+    )
 
 #: The metrics of a trace that its one line has.
 _FIGURES = {
@@ -70,8 +72,14 @@ class Record:
     the number of emitted tokens. ``make`` makes rows when the tables are first read.
     """
 
-    token_rows, draft_rows = property(lambda self: self.rows("tokens")), property(lambda self: self.rows("drafts"))
-    round_rows, call_rows = property(lambda self: self.rows("rounds")), property(lambda self: self.rows("calls"))
+    token_rows, draft_rows = (
+        property(lambda self: self.rows("tokens")),
+        property(lambda self: self.rows("drafts")),
+    )
+    round_rows, call_rows = (
+        property(lambda self: self.rows("rounds")),
+        property(lambda self: self.rows("calls")),
+    )
 
     def __init__(self, *make: Callable[[], Tables]) -> None:
         self._columns = empty_tables()
@@ -163,7 +171,9 @@ class Trace(Record):
     def __repr__(self) -> str:
         """Return one line: the stack and the figures of the run."""
         found = self.metrics()
-        figures = [form.format(found[key]) for key, form in _FIGURES.items() if found[key] is not None]
+        figures = [
+            form.format(found[key]) for key, form in _FIGURES.items() if found[key] is not None
+        ]
         return f"Trace({self.stack or '?'!r}: {', '.join(figures)})"
 
     @property
@@ -195,8 +205,14 @@ class Trace(Record):
 
         # Integers stay integers where some rows have none.
         kinds = {"int": "Int64", "float": "float64"}
-        optional = [column for column in TABLES[table].columns.values() if column.null and column.kind in kinds]
-        return pd.DataFrame(self.columns[table]).astype({column.name: kinds[column.kind] for column in optional})
+        optional = [
+            column
+            for column in TABLES[table].columns.values()
+            if column.null and column.kind in kinds
+        ]
+        return pd.DataFrame(self.columns[table]).astype(
+            {column.name: kinds[column.kind] for column in optional}
+        )
 
     @property
     def tokens(self) -> pd.DataFrame:
@@ -232,7 +248,9 @@ class Trace(Record):
     def from_dict(cls, data: Any) -> Trace:
         """Return the trace of :meth:`to_dict` or of a file. Raises: TraceError: if ``data`` is not a complete trace."""
         if not isinstance(data, dict) or data.get("format") != _FORMAT:
-            raise TraceError("this is not an hsd_viz trace: it was not written by hsd_viz for a run")
+            raise TraceError(
+                "this is not an hsd_viz trace: it was not written by hsd_viz for a run"
+            )
         schema, meta, pieces = map(data.get, ("schema", "meta", "pieces"))
         if not isinstance(schema, int) or not 1 <= schema <= SCHEMA_VERSION:
             newer = ": update hsd_viz" if isinstance(schema, int) and schema > 0 else ""
@@ -240,7 +258,11 @@ class Trace(Record):
                 f"the trace has schema version {schema!r}, this hsd_viz reads up to {SCHEMA_VERSION}{newer}"
             )
         try:
-            if not (isinstance(meta, dict) and isinstance(pieces, dict) and all(map(str.isdecimal, pieces))):
+            if not (
+                isinstance(meta, dict)
+                and isinstance(pieces, dict)
+                and all(map(str.isdecimal, pieces))
+            ):
                 raise ValueError("its parts do not have the structure of a trace")
             if missing := [key for key in _META if key not in meta]:
                 raise ValueError(f"its meta lacks {', '.join(missing)}")
@@ -254,7 +276,9 @@ class Trace(Record):
         """Return the content of its file: JSON (:mod:`hsd_viz.trace.tables`), gzipped if ``packed``."""
         data, columns = self.to_dict(), self.columns
         for name, table in TABLES.items():
-            data[name] = {key: column.pack(columns[name][key]) for key, column in table.columns.items()}
+            data[name] = {
+                key: column.pack(columns[name][key]) for key, column in table.columns.items()
+            }
         text = json.dumps(data, ensure_ascii=True, separators=(",", ":")).encode()
         # mtime=0: the same trace gives the same bytes.
         return gzip.compress(text, mtime=0) if packed else text
@@ -287,8 +311,12 @@ class Trace(Record):
         except TraceError as error:
             raise TraceError(f"{name}: {error}") from None
         except (ValueError, RecursionError):
-            why = "the JSON is incomplete" if payload.lstrip().startswith(b"{") else "it is not JSON"
-            raise TraceError(f"{name} is not a valid trace: {why if payload else 'the file is empty'}") from None
+            why = (
+                "the JSON is incomplete" if payload.lstrip().startswith(b"{") else "it is not JSON"
+            )
+            raise TraceError(
+                f"{name} is not a valid trace: {why if payload else 'the file is empty'}"
+            ) from None
         finally:
             if collecting:
                 gc.enable()
@@ -297,7 +325,9 @@ class Trace(Record):
 def checked_name(path: Path) -> Path:
     """Return the path of a trace to write. Raises: ValueError: if the name of a file has another ending."""
     if is_regular(path) and not path.name.endswith((".json", ".json.gz")):
-        raise ValueError(f"cannot save a trace as {path.name}: the name must end in .json or .json.gz")
+        raise ValueError(
+            f"cannot save a trace as {path.name}: the name must end in .json or .json.gz"
+        )
     return path
 
 
@@ -311,11 +341,15 @@ def _unpacked(content: bytes, name: str, most: int) -> bytes:
     try:
         text = unpacking.decompress(content, most)
         if unpacking.unconsumed_tail:
-            raise TraceError(f"{name} is too large: the maximum for a file of its size is {most / 1e6:.0f} MB unpacked")
+            raise TraceError(
+                f"{name} is too large: the maximum for a file of its size is {most / 1e6:.0f} MB unpacked"
+            )
         if not unpacking.eof:
             raise zlib.error
     except zlib.error:
-        raise TraceError(f"{name} is not a valid trace: its gzip data is incomplete or damaged") from None
+        raise TraceError(
+            f"{name} is not a valid trace: its gzip data is incomplete or damaged"
+        ) from None
     return text
 
 
@@ -376,11 +410,16 @@ def read_events(records: Iterable[Any]) -> Iterator[Event]:
         try:
             match record["event"]:
                 case "queued":
-                    event: Event = Stage(f"waiting in the queue: position {int(record['position'])}")
+                    event: Event = Stage(
+                        f"waiting in the queue: position {int(record['position'])}"
+                    )
                 case "stage":
                     event = Stage(str(record["text"]), record["done"], record["total"])
                 case "started":
-                    trace = Trace(dict(record["meta"]), {int(k): str(text) for k, text in record["pieces"].items()})
+                    trace = Trace(
+                        dict(record["meta"]),
+                        {int(k): str(text) for k, text in record["pieces"].items()},
+                    )
                     event = Started(trace.meta, trace.pieces)
                 case "step":
                     trace.append(event := Step())

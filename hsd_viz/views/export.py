@@ -35,14 +35,28 @@ def run_page(trace: Given, *others: Given) -> str:
     Each is a trace or the path of its file. Raises: ValueError: if there are more than three.
     """
     if len(others) >= MOST_RUNS:
-        raise ValueError(f"{1 + len(others)} runs are too many to compare: give at most {MOST_RUNS}")
+        raise ValueError(
+            f"{1 + len(others)} runs are too many to compare: give at most {MOST_RUNS}"
+        )
     traces = {f"runs/{k}": trace_of(one) for k, one in enumerate((trace, *others))}
     shown = []
     for name, trace in traces.items():
         day = f" of {str(trace.meta['created'])[:10]}" if trace.meta.get("created") else ""
         blurb = f"A recorded run{day}. All values were measured in it."
-        shown.append({"name": name, "title": trace.stack or "a recorded run", "blurb": blurb, "stack": trace.stack})
-    race = {"group": "runs", "title": "as exported", "prompt": traces["runs/0"].prompt, "runs": shown}
+        shown.append(
+            {
+                "name": name,
+                "title": trace.stack or "a recorded run",
+                "blurb": blurb,
+                "stack": trace.stack,
+            }
+        )
+    race = {
+        "group": "runs",
+        "title": "as exported",
+        "prompt": traces["runs/0"].prompt,
+        "runs": shown,
+    }
     page = about(recordings=shown, races=[race] if len(traces) > 1 else [])
     runs = {name: run_data.snapshot(trace, name) for name, trace in traces.items()}
     title = " · ".join(run["title"] for run in shown)
@@ -67,7 +81,9 @@ class Exported:
         body = f'<main class="hsd-still" style="grid-template-columns: {columns}">{boxes}</main>'
         return document(content_of(parts) | {"then": then}, body, type(self).__name__, dark=dark)
 
-    def save(self, path: str | Path, *, dark: bool | None = None, width: int = 960, scale: float = 2.0) -> Path:
+    def save(
+        self, path: str | Path, *, dark: bool | None = None, width: int = 960, scale: float = 2.0
+    ) -> Path:
         """Write the view as ``.html`` (interactive), ``.png``, ``.pdf`` (as printed) or, where it is a chart, ``.svg``,
         and return the path. Pictures need Chromium or Chrome (``$BROWSER_PATH`` names another one). ``width``: in CSS
         pixels; ``scale``: pixels of a PNG for each. Raises: ValueError: for another ending. RuntimeError: no browser.
@@ -100,7 +116,9 @@ def content_of(parts: Sequence[Any]) -> dict[str, Any]:
     return {"views": shown, "scripts": scripts, "styles": styles, **library}
 
 
-def document(content: dict[str, Any], body: str, title: str, *, style: str = "", dark: bool | None = None) -> str:
+def document(
+    content: dict[str, Any], body: str, title: str, *, style: str = "", dark: bool | None = None
+) -> str:
     """Return a page with ``content`` for the bundle. ``body`` is HTML."""
     styles = [(STATIC / "page.css").read_text(encoding="utf-8"), *content.pop("styles", []), style]
     # Only these sequences could close the script element early or keep it open.
@@ -108,11 +126,21 @@ def document(content: dict[str, Any], body: str, title: str, *, style: str = "",
     packed = ""  # a text alone needs no script
     if content.get("views") or content.get("about"):
         # Nine digits hold a probability (float32) exactly.
-        short = json.loads(json.dumps(content), parse_float=lambda text: float(f"{float(text):.9g}"))
+        short = json.loads(
+            json.dumps(content), parse_float=lambda text: float(f"{float(text):.9g}")
+        )
         text = json.dumps(short, ensure_ascii=True, separators=(",", ":"))
         packed = base64.b64encode(gzip.compress(text.encode("ascii"), mtime=0)).decode("ascii")
-    given = {"body": body, "title": title, "dark": dark, "content": packed, "server": content.get("server")}
-    return template("document.html").render(given, bundle=BUNDLE, styles="\n".join(styles).replace("</", "<\\/"))
+    given = {
+        "body": body,
+        "title": title,
+        "dark": dark,
+        "content": packed,
+        "server": content.get("server"),
+    }
+    return template("document.html").render(
+        given, bundle=BUNDLE, styles="\n".join(styles).replace("</", "<\\/")
+    )
 
 
 def parts_of(view: Any) -> list[Any]:
@@ -123,7 +151,11 @@ def parts_of(view: Any) -> list[Any]:
 
 
 def _state(part: anywidget.AnyWidget) -> dict[str, Any]:
-    state = {k: v for k, v in part.get_state().items() if not k.startswith("_") and k not in _SKIPPED}
-    if not state.get("data", True) and (trace := getattr(part, "trace", None)):  # the run of its group
+    state = {
+        k: v for k, v in part.get_state().items() if not k.startswith("_") and k not in _SKIPPED
+    }
+    if not state.get("data", True) and (
+        trace := getattr(part, "trace", None)
+    ):  # the run of its group
         state["data"] = run_data.snapshot(trace, "shown")
     return state

@@ -51,7 +51,9 @@ class Writer:
         if isinstance(value, Exported) or _is_figure(value):
             before = len(self.parts)
             self.parts += parts_of(as_widget(value))
-            places = "".join(f'<div class="view" id="view-{k}"></div>' for k in range(before, len(self.parts)))
+            places = "".join(
+                f'<div class="view" id="view-{k}"></div>' for k in range(before, len(self.parts))
+            )
             return f"<figure>{places}</figure>" if _is_figure(value) else places
         if hasattr(value, "_repr_html_"):
             return f'<div class="table">{value._repr_html_()}</div>'
@@ -74,11 +76,15 @@ def tries(exercise: Exercise) -> str:
     cases = cases[len(cases) // 8 :: max(1, len(cases) // 4)][:4]
     name = solutions()[exercise.number].name
     exact = all(case.asked.startswith(f"{name}(") and _exact(case.expected) for case in cases)
-    return _html("tries", [(case.asked, _pattern(case.expected)) for case in cases if exact], exercise.hints)
+    return _html(
+        "tries", [(case.asked, _pattern(case.expected)) for case in cases if exact], exercise.hints
+    )
 
 
 def _exact(value: Any) -> bool:
-    return isinstance(value, (int, Fraction)) or (isinstance(value, list) and all(map(_exact, value)))
+    return isinstance(value, (int, Fraction)) or (
+        isinstance(value, list) and all(map(_exact, value))
+    )
 
 
 def _pattern(value: Any) -> str:
@@ -120,8 +126,12 @@ def page(path: Path, others: Sequence[Path] = (), slides: str = "") -> str:
     file of the deck; with them, links to a dashboard on the reader's own machine are left out.
     """
     writer = Writer()
-    body = "\n".join(_cell(writer, step, tour=not others) for step in run(path) if step.text != editions.COLAB)
-    body = _html("page", body, title_of(path), [(f"{p.stem}.html", title_of(p)) for p in others], slides)
+    body = "\n".join(
+        _cell(writer, step, tour=not others) for step in run(path) if step.text != editions.COLAB
+    )
+    body = _html(
+        "page", body, title_of(path), [(f"{p.stem}.html", title_of(p)) for p in others], slides
+    )
     return document(content_of(writer.parts), body, title_of(path), style=_STYLE)
 
 
@@ -154,11 +164,17 @@ def _slides(writer: Writer, path: Path) -> Iterator[str]:
                     slides.append(html)
                 else:
                     slides[-1] += html
-        elif isinstance(step.value, Quiz | Exported) or _is_figure(step.value) or editions.GUESS in step.text:
+        elif (
+            isinstance(step.value, Quiz | Exported)
+            or _is_figure(step.value)
+            or editions.GUESS in step.text
+        ):
             slides[-1] += f"<pre>{escape(printed.rstrip())}</pre>" if printed else ""
             slides[-1] += writer.shown(step)
             printed = ""
         else:
             printed += step.printed
     title = f"<small>{escape(title_of(path))}</small>"
-    yield from (slide.replace("<h2>", f"<h2>{title}", 1) for slide in slides if "<h2>Exercise" not in slide)
+    yield from (
+        slide.replace("<h2>", f"<h2>{title}", 1) for slide in slides if "<h2>Exercise" not in slide
+    )

@@ -47,7 +47,9 @@ class LinkedView(View):
     palette = traitlets.Dict().tag(sync=True)
     cursor = traitlets.Dict().tag(sync=True)
 
-    def __init__(self, trace: Given | None = None, group: str | None = None, **options: Any) -> None:
+    def __init__(
+        self, trace: Given | None = None, group: str | None = None, **options: Any
+    ) -> None:
         self._shown: Trace | None = None
         super().__init__(palette=page_palette(), group=group or uuid.uuid4().hex, **options)
         _VIEWS.add(self)
@@ -55,18 +57,25 @@ class LinkedView(View):
             self.show(trace)
 
     def _group(self) -> list[LinkedView]:
-        return [self, *(view for view in list(_VIEWS) if view is not self and view.group == self.group)]
+        return [
+            self,
+            *(view for view in list(_VIEWS) if view is not self and view.group == self.group),
+        ]
 
     @property
     def trace(self) -> Trace | None:
         """The trace shown: the view's own, or that of its group; ``None`` without one."""
-        return next((view._shown for view in self._group() if view._shown is not None and view.data), None)
+        return next(
+            (view._shown for view in self._group() if view._shown is not None and view.data), None
+        )
 
     @property
     def selection(self) -> pd.DataFrame:
         """The tokens of the round under the cursor, as in ``trace.tokens``."""
         # The browser sets the traits of one view of a group.
-        here = next((view.cursor["round"] for view in self._group() if "round" in view.cursor), None)
+        here = next(
+            (view.cursor["round"] for view in self._group() if "round" in view.cursor), None
+        )
         frame = (self.trace or Trace({})).frame("tokens")
         return frame[frame["round"] == here]
 
@@ -131,7 +140,9 @@ class Panels(LinkedView):
     """
 
     view = traitlets.Unicode("panels").tag(sync=True)
-    which = traitlets.List(traitlets.Unicode(), ["byPosition", "perRound", "ribbons"]).tag(sync=True)
+    which = traitlets.List(traitlets.Unicode(), ["byPosition", "perRound", "ribbons"]).tag(
+        sync=True
+    )
 
 
 class LocalityMap(LinkedView):
@@ -165,17 +176,28 @@ class Versus(View):
     palette = traitlets.Dict().tag(sync=True)
 
     def __init__(self, traces: Sequence[Given], **options: Any) -> None:
-        super().__init__(palette=page_palette(), titles=dict(ABOUT["stacks"]), sources=dict(draft_sources()), **options)
+        super().__init__(
+            palette=page_palette(),
+            titles=dict(ABOUT["stacks"]),
+            sources=dict(draft_sources()),
+            **options,
+        )
         self.show(traces)
 
     def show(self, traces: Sequence[Given]) -> None:
         """Show these runs in order."""
         with self.hold_sync():
             self.pinned = -1
-            self.runs = [run_data.snapshot(trace_of(trace), "ABCDEFGH"[k % 8]) for k, trace in enumerate(traces)]
+            self.runs = [
+                run_data.snapshot(trace_of(trace), "ABCDEFGH"[k % 8])
+                for k, trace in enumerate(traces)
+            ]
 
 
 def overview(trace: Given) -> Composition:
     """Return the text, staircase, rounds and timeline of a run, or of the path of its file, with one cursor."""
     stream = TokenStream(trace)
-    return compose([stream, *(view(group=stream.group) for view in (Staircase, RoundInspector, Timeline))], cols=1)
+    return compose(
+        [stream, *(view(group=stream.group) for view in (Staircase, RoundInspector, Timeline))],
+        cols=1,
+    )

@@ -13,7 +13,14 @@ from typing import Any
 from hsd_viz.calibration.basis import temperature_words
 from hsd_viz.disk import data_folder
 from hsd_viz.drafting import drafters
-from hsd_viz.engine.replay import SIDE_BY_SIDE, TEMPERATURE, TRACES, bundled, load_bundled, side_by_side
+from hsd_viz.engine.replay import (
+    SIDE_BY_SIDE,
+    TEMPERATURE,
+    TRACES,
+    bundled,
+    load_bundled,
+    side_by_side,
+)
 from hsd_viz.figures.palette import DATABASES, HUES
 from hsd_viz.stack import draft_sources
 from hsd_viz.trace import Trace
@@ -43,7 +50,10 @@ def races() -> list[dict[str, Any]]:
     """Return the recordings of one prompt with several stacks, a group for each prompt and sampling."""
     found = []
     for group, recordings in side_by_side().items():
-        runs = [{"name": f"{group}/{r.name}", "title": r.title, "blurb": r.blurb, "stack": r.stack} for r in recordings]
+        runs = [
+            {"name": f"{group}/{r.name}", "title": r.title, "blurb": r.blurb, "stack": r.stack}
+            for r in recordings
+        ]
         meta = recorded_runs()[runs[0]["name"]]().meta
         title = temperature_words(meta["sampling"]["temperature"])
         found.append({"group": group, "title": title, "prompt": meta["prompt"], "runs": runs})
@@ -53,7 +63,11 @@ def races() -> list[dict[str, Any]]:
 def recorded_runs() -> dict[str, partial[Trace]]:
     """Return what loads each recording, by the name that the page has for it."""
     folders = {"": TRACES} | {f"{group}/": SIDE_BY_SIDE / group for group in side_by_side()}
-    return {f"{at}{r.name}": partial(load_bundled, r.name, of) for at, of in folders.items() for r in bundled(of)}
+    return {
+        f"{at}{r.name}": partial(load_bundled, r.name, of)
+        for at, of in folders.items()
+        for r in bundled(of)
+    }
 
 
 def saved_reports() -> dict[str, Path]:
@@ -74,5 +88,10 @@ def about(**own: Any) -> dict[str, Any]:
     form = {"prompt": ABOUT["prompts"][0]["prompt"], "stack": ABOUT["stacks"][0][0]}
     form |= ABOUT["form"] | {"temperature": TEMPERATURE, "rule": DEFAULT_RULE}
     recordings = [{"name": r.name, "title": r.label, "blurb": r.blurb} for r in bundled()]
-    found = {"palette": page_palette(), "rules": list(RULES), "sources": dict(draft_sources()), "races": races()}
+    found = {
+        "palette": page_palette(),
+        "rules": list(RULES),
+        "sources": dict(draft_sources()),
+        "races": races(),
+    }
     return ABOUT | found | {"recordings": recordings, "form": form} | own

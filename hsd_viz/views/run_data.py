@@ -53,7 +53,9 @@ def level_names(meta: dict[str, Any]) -> list[str]:
     except StackError:
         return []
     # A resolved `auto` lists its levels in order.
-    return [name for part in parts for name in (part.items if part.name == "auto" else (part.name,))]
+    return [
+        name for part in parts for name in (part.items if part.name == "auto" else (part.name,))
+    ]
 
 
 def snapshot(trace: Trace, run: str, seq: int = 1) -> dict[str, Any]:
@@ -64,7 +66,13 @@ def snapshot(trace: Trace, run: str, seq: int = 1) -> dict[str, Any]:
 def append(run: str, first: int, steps: list[Step]) -> dict[str, Any]:
     """Return the message with the steps of a live run from number ``first`` on."""
     seq = first + len(steps) - 1
-    return {"kind": "append", "run": run, "first": first, "seq": seq, "steps": [tables(step) for step in steps]}
+    return {
+        "kind": "append",
+        "run": run,
+        "first": first,
+        "seq": seq,
+        "steps": [tables(step) for step in steps],
+    }
 
 
 def trace_from(run: dict[str, Any]) -> Trace:
@@ -79,7 +87,9 @@ def read_trace(content: bytes, name: str) -> Trace:
     trace = Trace.from_bytes(content, name, MAX_UNPACKED)
     if imported := trace.meta.get("imported"):
         engine = imported.get("engine") if isinstance(imported, dict) else "?"
-        raise TraceError(f"{name} was imported from {engine} and has no tokens to show: use `hsd-viz doctor`")
+        raise TraceError(
+            f"{name} was imported from {engine} and has no tokens to show: use `hsd-viz doctor`"
+        )
     return checked(trace, name)
 
 
@@ -87,18 +97,32 @@ def checked(trace: Trace, name: str) -> Trace:
     """Return a complete trace that a browser can show. Raises: ValueError: if it is not one."""
     try:
         _check_meta(trace.meta)
-        ids = [*trace.meta["prompt_ids"], *trace.columns["tokens"]["token_id"], *trace.columns["drafts"]["token_id"]]
+        ids = [
+            *trace.meta["prompt_ids"],
+            *trace.columns["tokens"]["token_id"],
+            *trace.columns["drafts"]["token_id"],
+        ]
         if not all(type(i) is int and 0 <= i < MOST_IDS for i in ids):
             raise ValueError("a token id is invalid")
         check(trace)
         # Lone surrogates and NaN, which columns do not have, cannot be sent to a browser.
         json.dumps(head(trace.meta), ensure_ascii=False, allow_nan=False).encode("utf-8")
         msgspec.json.encode(tables(trace))
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError):
+    except (
+        ValueError,
+        TypeError,
+        KeyError,
+        IndexError,
+        AttributeError,
+        ArithmeticError,
+        RecursionError,
+    ):
         raise TraceError(f"{name} is not a valid trace: its parts are inconsistent") from None
     tokens = len(trace.meta["prompt_ids"]) + len(trace)
     if tokens > MOST_TOKENS:
-        raise TraceError(f"{name} has {tokens} tokens, prompt included; the maximum is {MOST_TOKENS}")
+        raise TraceError(
+            f"{name} has {tokens} tokens, prompt included; the maximum is {MOST_TOKENS}"
+        )
     if not len(trace):
         raise TraceError(f"{name} has no emitted tokens")
     return trace
@@ -113,6 +137,10 @@ def _check_meta(meta: dict[str, Any]) -> None:
     numbers += (meta.get("plain") or {}).get("speedups") or []
     texts += [meta.get(name) or "" for name in _TEXTS]
     models = meta.get("models") or []
-    valid = all(type(n) in (int, float) for n in numbers) and all(isinstance(text, str) for text in texts)
-    if not (valid and isinstance(models, list) and all(isinstance(model, dict) for model in models)):
+    valid = all(type(n) in (int, float) for n in numbers) and all(
+        isinstance(text, str) for text in texts
+    )
+    if not (
+        valid and isinstance(models, list) and all(isinstance(model, dict) for model in models)
+    ):
         raise ValueError("a value in its meta is invalid")

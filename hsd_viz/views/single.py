@@ -24,8 +24,12 @@ class RuleLab(View):
     """
 
     view = traitlets.Unicode("rule_lab").tag(sync=True)
-    tokens = traitlets.List(traitlets.Unicode(), ["the", "a", "one", "no"], minlen=2, maxlen=5).tag(sync=True)
-    p = traitlets.List(traitlets.Float(min=0, max=1), [0.5, 0.25, 0.15, 0.1], minlen=2, maxlen=5).tag(sync=True)
+    tokens = traitlets.List(traitlets.Unicode(), ["the", "a", "one", "no"], minlen=2, maxlen=5).tag(
+        sync=True
+    )
+    p = traitlets.List(
+        traitlets.Float(min=0, max=1), [0.5, 0.25, 0.15, 0.1], minlen=2, maxlen=5
+    ).tag(sync=True)
     lookahead = traitlets.Int(3, min=1, max=3).tag(sync=True)
     disagreement = traitlets.Float(0.4, min=0, max=1).tag(sync=True)
     epsilon = traitlets.Float(0.2, min=0.001, max=1).tag(sync=True)
@@ -51,7 +55,9 @@ class OneDraftWhatIf(View):
     source = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, basis: Any = None, *, source: str = "", **values: Any) -> None:
-        super().__init__(**({} if basis is None else one_draft_state(basis_of(basis, source))) | values)
+        super().__init__(
+            **({} if basis is None else one_draft_state(basis_of(basis, source))) | values
+        )
 
 
 def one_draft_state(basis: Basis) -> dict[str, Any]:
@@ -67,13 +73,17 @@ def one_draft_state(basis: Basis) -> dict[str, Any]:
         {
             "name": draft,
             "acceptance": fitted(rate(known.edge(draft, known.target)), 0.01, 0.99),
-            "cost": fitted(known.costs[draft].alone(USUAL) / USUAL / (one + cost.overhead), 0.005, 1.0),
+            "cost": fitted(
+                known.costs[draft].alone(USUAL) / USUAL / (one + cost.overhead), 0.005, 1.0
+            ),
             "slope": fitted((cost.verifying(5) - one) / 4 / (one + cost.overhead), 0.01, 0.5),
         }
         for draft, verifier in known.edges
         if verifier == known.target
     ]
-    chosen = {name: value for name, value in presets[-1].items() if name != "name"} if presets else {}
+    chosen = (
+        {name: value for name, value in presets[-1].items() if name != "name"} if presets else {}
+    )
     return {"presets": presets, "source": basis.predicted, **chosen}
 
 
@@ -115,10 +125,19 @@ def hierarchy_state(basis: Basis) -> dict[str, Any]:
         "length": best.acceptance_length,
         "words": KINDS[choice.kind],
     }
-    edges = [{"from": d, "to": v, "rate": rate(edge), "per": None} for (d, v), edge in known.edges.items()]
-    edges += [{"from": b, "to": v, "rate": tier_rate(t), "per": t.tokens - 1} for (b, v), t in known.tiers.items()]
+    edges = [
+        {"from": d, "to": v, "rate": rate(edge), "per": None}
+        for (d, v), edge in known.edges.items()
+    ]
+    edges += [
+        {"from": b, "to": v, "rate": tier_rate(t), "per": t.tokens - 1}
+        for (b, v), t in known.tiers.items()
+    ]
     levels = [_level(known, name) for name in (*known.databases, *known.models)]
-    return {"graph": {"levels": levels, "edges": edges, "source": basis.predicted}, "picked": picked}
+    return {
+        "graph": {"levels": levels, "edges": edges, "source": basis.predicted},
+        "picked": picked,
+    }
 
 
 def _level(known: Calibration, name: str) -> dict[str, Any]:
@@ -128,7 +147,10 @@ def _level(known: Calibration, name: str) -> dict[str, Any]:
     if name in known.databases:
         own = parse(f"{name} > target").bottom
         parts = [item for item in (own.items if own else ()) if item in DATABASES]
-        ms, keys = known.lookup(name).lookup, parts or (list(DATABASES) if name == "db" else ["baseline"])
+        ms, keys = (
+            known.lookup(name).lookup,
+            parts or (list(DATABASES) if name == "db" else ["baseline"]),
+        )
     else:
         cost, keys = known.costs[name], ["target" if name == known.target else family(name)]
         forward = name == known.target or cost.draft is None

@@ -45,7 +45,11 @@ def sections() -> list[tuple[str, str, list[Page]]]:
     """Return title, description and pages of each section: the recordings, the lessons and the project's reports."""
     runs = [Page(f"{RECORDINGS}?trace={one.name}", one.label, one.blurb) for one in bundled()]
     runs.append(
-        Page(f"{RECORDINGS}?tab=compare", "Runs of one prompt", "Several stacks, side by side and on one clock.")
+        Page(
+            f"{RECORDINGS}?tab=compare",
+            "Runs of one prompt",
+            "Several stacks, side by side and on one clock.",
+        )
     )
     masters, taught, measurements = editions.masters(), [], []
     for path in editions.notebooks():
@@ -69,7 +73,9 @@ def build(out: Path, say: Callable[[str], None] = lambda text: None) -> int:
     the folder exists and is not a site of this command.
     """
     if out.exists() and not (out.is_dir() and (not any(out.iterdir()) or (out / MARK).is_file())):
-        raise ValueError(f"{out} exists and is not a site made by this command: give a new or empty folder")
+        raise ValueError(
+            f"{out} exists and is not a site made by this command: give a new or empty folder"
+        )
     found = sections()
     out.parent.mkdir(parents=True, exist_ok=True)
     # In a temporary folder beside it first: the site appears whole or not at all.
@@ -83,18 +89,27 @@ def build(out: Path, say: Callable[[str], None] = lambda text: None) -> int:
         say("Runtime: models, databases")
         (draft / "runtime").mkdir()
         files = {name: STATIC / name for name in _SCRIPTS}
-        for name, path in (files | {f"runtime/{name}": path for name, path in tab.files().items()}).items():
+        for name, path in (
+            files | {f"runtime/{name}": path for name, path in tab.files().items()}
+        ).items():
             shutil.copyfile(path, draft / name)
         write_whole(draft / "runtime" / "manifest.json", json.dumps(tab.manifest()))
         say("Explorer: recordings")
-        runs = {name: run_data.snapshot(load(), f"recordings/{name}") for name, load in recorded_runs().items()}
+        runs = {
+            name: run_data.snapshot(load(), f"recordings/{name}")
+            for name, load in recorded_runs().items()
+        }
         for name, run in runs.items():
             write_whole(draft / "recordings" / f"{name}.json", json.dumps(run))
         # The same page with all of them, which opens as a file, too.
-        all_runs = document({"about": about(), "runs": runs}, '<main class="hsd-page"></main>', "Recorded runs")
+        all_runs = document(
+            {"about": about(), "runs": runs}, '<main class="hsd-page"></main>', "Recorded runs"
+        )
         write_whole(draft / RECORDINGS, all_runs)
         write_whole(draft / "explore.html", template("explore.html").render(data=about()))
-        write_whole(draft / "index.html", template("site.html").render(data=_data(), sections=found))
+        write_whole(
+            draft / "index.html", template("site.html").render(data=_data(), sections=found)
+        )
         write_whole(draft / MARK, "")
         if out.exists():
             out.rename(Path(folder) / "old")
@@ -105,10 +120,20 @@ def build(out: Path, say: Callable[[str], None] = lambda text: None) -> int:
 def _data() -> dict[str, Any]:
     """Return what the article's scenes need besides the runtime and the page's data: costs, predicted for a GPU."""
     machine = Machine(gpu_of(_GPU))
-    step = lambda name, m: machine.step_ms(shape_of(name), tokens=m, context=_CONTEXT, weights=_WEIGHTS)
-    costs = {name: [step(model, m) for m in range(1, _WIDEST + 1)] for name, model in _MODELS.items()}
+    step = lambda name, m: machine.step_ms(
+        shape_of(name), tokens=m, context=_CONTEXT, weights=_WEIGHTS
+    )
+    costs = {
+        name: [step(model, m) for m in range(1, _WIDEST + 1)] for name, model in _MODELS.items()
+    }
     return {
         **about(),
-        "gpu": {"words": f"one {_GPU} with {_WEIGHTS} weights", "models": _MODELS, "milliseconds": costs},
-        "native": {name: measured(f"curves-{name}-cpu")["milliseconds"]["native"] for name in _MODELS},
+        "gpu": {
+            "words": f"one {_GPU} with {_WEIGHTS} weights",
+            "models": _MODELS,
+            "milliseconds": costs,
+        },
+        "native": {
+            name: measured(f"curves-{name}-cpu")["milliseconds"]["native"] for name in _MODELS
+        },
     }

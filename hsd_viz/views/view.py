@@ -52,7 +52,10 @@ class Part(anywidget.AnyWidget):
     def _on_message(self, _widget: Any, content: Any, _buffers: Any) -> None:
         """Send a module: plotly, or the one of all views to a page that does not have the model of the bundle."""
         if isinstance(content, dict) and (kind := content.get("kind")) in ("bundle", "library"):
-            self.send({"kind": kind}, [_PACKED if kind == "bundle" else packed(getattr(self, "library", CARTESIAN))])
+            self.send(
+                {"kind": kind},
+                [_PACKED if kind == "bundle" else packed(getattr(self, "library", CARTESIAN))],
+            )
 
 
 class View(Exported, Part):
@@ -63,7 +66,9 @@ class View(Exported, Part):
         for name in options.keys() - known:
             allowed = ", ".join(sorted(known - {*Part.class_trait_names()} - _INTERNAL)) or "none"
             close = did_you_mean(name, known)
-            raise TypeError(f"{type(self).__name__} has no option '{name}': its options are {allowed}{close}")
+            raise TypeError(
+                f"{type(self).__name__} has no option '{name}': its options are {allowed}{close}"
+            )
         super().__init__(**options)
 
 
@@ -73,7 +78,10 @@ def figure_part(figure: go.Figure) -> dict[str, Any]:
     """
     plain = data_of(figure)
     own = "head" in (plain["layout"].get("meta") or {})
-    return {"kind": "figure", "figure": {"drawn": plain, "dark": data_of(dark_of(figure)) if own else {}}}
+    return {
+        "kind": "figure",
+        "figure": {"drawn": plain, "dark": data_of(dark_of(figure)) if own else {}},
+    }
 
 
 COLOURS = [KINDS[kind].light for kind in ("database", "models", "both", "baseline", "plain")]
@@ -129,7 +137,9 @@ def compose(parts: Iterable[Any], cols: int = 2) -> Composition:
     check_range("the number of columns", cols, 1)
     if not (found := [as_widget(part) for part in parts]):
         raise ValueError("compose() needs at least one view")
-    layout = widgets.Layout(grid_template_columns=f"repeat({cols}, minmax(0, 1fr))", grid_gap="24px")
+    layout = widgets.Layout(
+        grid_template_columns=f"repeat({cols}, minmax(0, 1fr))", grid_gap="24px"
+    )
     made = Composition(found, layout=layout)
     made.cols = cols
     return made
@@ -154,7 +164,9 @@ def register(name: str, cls: Maker) -> Maker:
     if not isinstance(name, str) or not name.strip():
         raise ValueError(f"invalid name of a view: {name!r}, use a short text for its tab")
     if not callable(cls):
-        raise TypeError(f"'{name}' cannot be registered: expected a class or a function of a trace, not {cls!r}")
+        raise TypeError(
+            f"'{name}' cannot be registered: expected a class or a function of a trace, not {cls!r}"
+        )
     _REGISTERED[name.strip()] = cls
     return cls
 
@@ -166,5 +178,7 @@ def unregister(name: str) -> None:
 
 def registered() -> dict[str, Callable[[], Maker]]:
     """Return a loader for each tab: entry points, then registered ones, which replace them."""
-    found: dict[str, Callable[[], Maker]] = {point.name: point.load for point in entry_points(group=GROUP)}
+    found: dict[str, Callable[[], Maker]] = {
+        point.name: point.load for point in entry_points(group=GROUP)
+    }
     return found | {name: (lambda cls=cls: cls) for name, cls in _REGISTERED.items()}

@@ -43,11 +43,16 @@ def test_a_record_says_what_it_observed(name, tmp_path):
     (trace,) = import_records(RECORDS / name)
     about, counts = trace.meta["imported"], trace.meta["counts"]
     assert about["engine"] == engine and about["version"] in name
-    assert {key: counts[key] for key in exact} == exact and set(exact) <= {*about["exact"], *about["derived"]}
+    assert {key: counts[key] for key in exact} == exact and set(exact) <= {
+        *about["exact"],
+        *about["derived"],
+    }
     assert set(derived) <= set(about["derived"]) and set(missing) <= set(about["not_observed"])
     assert not set(about["exact"]) & {*about["derived"], *about["not_observed"]}
     figures = trace.metrics()
-    assert figures["mean_acceptance_length"] == (length if length is None else pytest.approx(length))
+    assert figures["mean_acceptance_length"] == (
+        length if length is None else pytest.approx(length)
+    )
     assert figures["acceptance_rate"] == pytest.approx(exact["accepted"] / exact["drafted"])
     assert figures["tokens"] == exact.get("tokens") and figures["draft_seconds_per_round"] is None
     assert (figures["seconds"] is None) == ("time" in about["not_observed"])
@@ -58,7 +63,9 @@ def test_a_record_says_what_it_observed(name, tmp_path):
 def test_rounds_from_arrays_per_step_are_exact():
     (trace,) = import_records(RECORDS / "vllm-0.32.0-detailed.jsonl")
     rows = trace.round_rows
-    assert [(r.drafted, r.accepted) for r in rows] == list(zip([3] * 7 + [2], [3, 0, 1, 0, 3, 2, 0, 0], strict=True))
+    assert [(r.drafted, r.accepted) for r in rows] == list(
+        zip([3] * 7 + [2], [3, 0, 1, 0, 3, 2, 0, 0], strict=True)
+    )
     assert [r.outcome for r in rows][:3] == ["bonus", "correction", "correction"]
     assert rows[0].start_ns is None and trace.rounds["duration_ns"].isna().all()
     assert trace.metrics()["levels"][0]["accepted_histogram"] == [4, 1, 1, 2]
@@ -73,7 +80,12 @@ LOG = """2.54.072.160 I slot print_timing: id  0 | task 923 | prompt eval time =
 2.54.072.160 I slot print_timing: id  0 | task 923 |        eval time =    1172.52 ms /    40 tokens (   30.06 ms)
 2.54.072.160 I slot print_timing: id  0 | task 923 | draft acceptance = 0.51020 (   25 accepted /    49 generated), mean len =  2.92
 """
-SPEC = {"numDraftTokens": 8, "numAcceptedTokens": 3, "numRequestsWithDraftTokens": 2, "acceptanceLength": 2.5}
+SPEC = {
+    "numDraftTokens": 8,
+    "numAcceptedTokens": 3,
+    "numRequestsWithDraftTokens": 2,
+    "acceptanceLength": 2.5,
+}
 
 
 def test_another_version_of_llama_server_and_iterations_of_several_requests(tmp_path):
@@ -82,7 +94,10 @@ def test_another_version_of_llama_server_and_iterations_of_several_requests(tmp_
     (trace,) = import_records(path)
     expected = {"tokens": 40, "drafted": 49, "accepted": 25, "verifications": 13, "forwards": 15}
     assert {name: trace.meta["counts"][name] for name in expected} == expected
-    assert "verifications" in trace.meta["imported"]["derived"] and trace.meta["decode_ns"] == 1_172_520_000
+    assert (
+        "verifications" in trace.meta["imported"]["derived"]
+        and trace.meta["decode_ns"] == 1_172_520_000
+    )
     path.write_text(json.dumps([{"iter": 1, "iterLatencyMS": 9.0, "specDecodingStats": SPEC}]))
     (trace,) = import_records(path)
     assert not trace.round_rows and trace.meta["counts"]["length_drafts"] == 2.5
@@ -131,14 +146,19 @@ def test_requests_are_added_up_and_what_one_lacks_is_not_observed():
 
 
 @pytest.mark.parametrize(
-    "content", ["", "hello\nworld\n", '{"choices": []}\n', '[{"metrics": 3}]', "\x00\xff" * 100, "[" * 2000]
+    "content",
+    ["", "hello\nworld\n", '{"choices": []}\n', '[{"metrics": 3}]', "\x00\xff" * 100, "[" * 2000],
 )
 def test_a_file_without_a_record_is_one_line(tmp_path, capsys, content):
     path = tmp_path / "x"
     path.write_bytes(content.encode("latin-1"))
     assert main(["import", str(path)]) == 2
     out, err = capsys.readouterr()
-    assert out == "" and err.count("\n") == 1 and "no record of speculative decoding by a known engine" in err
+    assert (
+        out == ""
+        and err.count("\n") == 1
+        and "no record of speculative decoding by a known engine" in err
+    )
     assert main(["import", str(tmp_path / "missing")]) == 2
     assert "cannot read" in capsys.readouterr().err
     assert main(["import", str(RECORDS / "sglang-0.5.9.jsonl"), "--engine", "vllm"]) == 2
@@ -152,13 +172,30 @@ def test_an_imported_trace_is_exported_only_where_it_can_be(tmp_path, capsys):
     for option in ("--html", "--perfetto"):
         assert main(["export", str(one), option, str(tmp_path / "x")]) == 2
         assert "nothing to show" in capsys.readouterr().err
-    with pytest.raises(TraceError, match="imported from sglang and has no tokens to show: use `hsd-viz doctor`"):
+    with pytest.raises(
+        TraceError, match="imported from sglang and has no tokens to show: use `hsd-viz doctor`"
+    ):
         read_trace(sums.to_bytes(), "run.json.gz")
-    assert main(["export", str(one), "--csv", str(tmp_path / "tables"), "--aiperf", str(tmp_path / "a.jsonl")]) == 0
+    assert (
+        main(
+            [
+                "export",
+                str(one),
+                "--csv",
+                str(tmp_path / "tables"),
+                "--aiperf",
+                str(tmp_path / "a.jsonl"),
+            ]
+        )
+        == 0
+    )
     record = json.loads((tmp_path / "a.jsonl").read_text())["spec_decode_acceptance"]
     assert record["engine"] == "vllm" and record["per_step_accepted"] == [3, 0, 1, 0, 3, 2, 0, 0]
     assert main(["export", str(two), "--aiperf", str(tmp_path / "b.jsonl")]) == 2
-    assert "has no single verifications" in capsys.readouterr().err and not (tmp_path / "b.jsonl").exists()
+    assert (
+        "has no single verifications" in capsys.readouterr().err
+        and not (tmp_path / "b.jsonl").exists()
+    )
 
 
 @pytest.mark.parametrize(("steps", "drafted", "accepted"), [(4, 12, 6), (4, 12, 0), (5, 12, 5)])
@@ -166,7 +203,9 @@ def test_the_depth_and_the_mean_of_imported_sums(tmp_path, steps, drafted, accep
     """Of 4 verifications with 12 drafted tokens, each draft had 3 tokens; drafts of 5 with 12 had up to 3."""
     path = tmp_path / "metrics"
     counts = {"drafts": steps, "draft_tokens": drafted, "accepted_tokens": accepted}
-    path.write_text("".join(f"vllm:spec_decode_num_{name}_total {n}\n" for name, n in counts.items()))
+    path.write_text(
+        "".join(f"vllm:spec_decode_num_{name}_total {n}\n" for name, n in counts.items())
+    )
     seen = observe(path)
     assert (seen.deepest, seen.total, seen.by_mean) == (3, steps, True)
     assert seen.length == pytest.approx(1 + accepted / steps)

@@ -10,16 +10,27 @@ from hsd_viz.adapters.observation import Observation, Served
 from hsd_viz.adapters.signatures import TEXTS, signatures
 
 TIMES = {"step": 10.0, "verify": 11.0, "draft": 2.0, "overhead": 1.0}
-GOOD = Observation("case", rates=(0.8, 0.62, 0.45, 0.33), verifications=500, method="eagle3", **TIMES)
+GOOD = Observation(
+    "case", rates=(0.8, 0.62, 0.45, 0.33), verifications=500, method="eagle3", **TIMES
+)
 
 
 def served(number, context, rate, cached=0, spread=0.2):
     """Return requests of 50 rounds each, whose acceptance alternates around ``rate``."""
-    return [Served(50, 50 * (rate + spread * (-1) ** k), (), context, cached) for k in range(number)]
+    return [
+        Served(50, 50 * (rate + spread * (-1) ** k), (), context, cached) for k in range(number)
+    ]
 
 
 def context(long=0.8, number=12, far=16_000):
-    return replace(GOOD, requests=[*served(number, 1000, 2.2), *served(number, 1500, 2.1), *served(number, far, long)])
+    return replace(
+        GOOD,
+        requests=[
+            *served(number, 1000, 2.2),
+            *served(number, 1500, 2.1),
+            *served(number, far, long),
+        ],
+    )
 
 
 def cached(rate=0.7, number=12, part=900):
@@ -34,17 +45,34 @@ VERIFY = replace(GOOD, verify=25.0)
 CASES = {
     "nothing accepted": (
         (NONE,),
-        [(replace(NONE, verifications=20),), (replace(NONE, method="lookup"),), (replace(NONE, rates=(0.2, 0, 0, 0)),)],
+        [
+            (replace(NONE, verifications=20),),
+            (replace(NONE, method="lookup"),),
+            (replace(NONE, rates=(0.2, 0, 0, 0)),),
+        ],
     ),
     "only the first": (
         (FIRST,),
-        [(replace(FIRST, **change),) for change in ({"verifications": 40}, {"rates": (0.6, 0.12)}, {"rates": (0.6,)})],
+        [
+            (replace(FIRST, **change),)
+            for change in ({"verifications": 40}, {"rates": (0.6, 0.12)}, {"rates": (0.6,)})
+        ],
     ),
-    "falls with context": ((context(),), [(context(1.9),), (context(number=5),), (context(far=1900),)]),
-    "falls with cached prefixes": ((cached(),), [(cached(2.0),), (cached(number=6),), (cached(part=100),)]),
+    "falls with context": (
+        (context(),),
+        [(context(1.9),), (context(number=5),), (context(far=1900),)],
+    ),
+    "falls with cached prefixes": (
+        (cached(),),
+        [(cached(2.0),), (cached(number=6),), (cached(part=100),)],
+    ),
     "host overhead": (
         (HOST, 0.4),
-        [(HOST, 1.1), (replace(HOST, overhead=3.0), 0.4), (replace(HOST, rates=(0.6, 0.3, 0.1, 0)), 0.4)],
+        [
+            (HOST, 1.1),
+            (replace(HOST, overhead=3.0), 0.4),
+            (replace(HOST, rates=(0.6, 0.3, 0.1, 0)), 0.4),
+        ],
     ),
     "verification not memory-bound": (
         (VERIFY, 0.8),
@@ -59,7 +87,9 @@ def test_a_rule_fires_on_its_case_only(rule):
     (found,) = signatures(*case)
     assert found["rule"] == rule and found["confidence"] in ("high", "medium")
     assert "https://github.com/" in found["thread"] and found["check"]
-    assert len(misses) == 3 and all(rule not in [f["rule"] for f in signatures(*miss)] for miss in misses)
+    assert len(misses) == 3 and all(
+        rule not in [f["rule"] for f in signatures(*miss)] for miss in misses
+    )
 
 
 def test_a_healthy_record_and_n_grams_fire_nothing():

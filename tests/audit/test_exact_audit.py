@@ -53,7 +53,9 @@ class Decoder:
                 more, handed = self.round(task, level, text + tokens)
             else:
                 row = task.row(0, text + tokens)
-                more = [int(row.argmax()) if self.fault == 6 else task.random.choice(len(row), p=row)]
+                more = [
+                    int(row.argmax()) if self.fault == 6 else task.random.choice(len(row), p=row)
+                ]
                 handed = [task.row(0, text + tokens, 1.0) if self.fault == 5 else row]
             tokens, rows = tokens + more, rows + handed
         if self.fault == 4 and level == 0 and rows[-1][tokens[-1]] < 0.3:
@@ -90,14 +92,21 @@ FAULTY = [
 
 @pytest.mark.parametrize(("lookaheads", "fault", "expected"), FAULTY, ids=str)
 def test_each_fault_is_recognised(lookaheads, fault, expected):
-    sizes = {"models": len(lookaheads) + 1, "vocabulary": 2 + len(lookaheads), "new_tokens": 2, "instances": 2}
+    sizes = {
+        "models": len(lookaheads) + 1,
+        "vocabulary": 2 + len(lookaheads),
+        "new_tokens": 2,
+        "instances": 2,
+    }
     if fault == 4:
         sizes["new_tokens"] = 3
     found = exact(Decoder(lookaheads, fault), **sizes)
     assert not found.lossless and found.error > 1e-4
     assert found.faults == expected, str(found)
     assert found.wrong is not None and found.wrong.error > 1e-4
-    assert exact(Decoder(lookaheads), **sizes).lossless, "without the fault the same decoder is lossless"
+    assert exact(Decoder(lookaheads), **sizes).lossless, (
+        "without the fault the same decoder is lossless"
+    )
 
 
 def test_the_first_wrong_conditional_is_named():
@@ -111,15 +120,23 @@ def test_the_first_wrong_conditional_is_named():
         return text[len(task.prompt) :]
 
     found = exact(stutters, instances=1)
-    assert found.wrong.prefix == (0,) and [*found.wrong.found] == [1.0, 0.0, 0.0] and found.faults == ()
-    assert str(found).startswith("not lossless: the law after [0] is [1.0000, 0.0000, 0.0000], not [")
+    assert (
+        found.wrong.prefix == (0,)
+        and [*found.wrong.found] == [1.0, 0.0, 0.0]
+        and found.faults == ()
+    )
+    assert str(found).startswith(
+        "not lossless: the law after [0] is [1.0000, 0.0000, 0.0000], not ["
+    )
     assert "none of the six known faults" in str(found)
 
 
 @pytest.mark.parametrize("output", [[0, 0, 0, 0], [0], [0, 0, 9]])
 def test_malformed_outputs(output):
     found = exact(lambda task: output, instances=1)
-    assert not found.lossless and f"the output {output} is not 3 tokens below 3, or fewer" in str(found)
+    assert not found.lossless and f"the output {output} is not 3 tokens below 3, or fewer" in str(
+        found
+    )
 
 
 def test_numbers_are_enumerated_with_their_probabilities():

@@ -37,9 +37,13 @@ def endpoints(monkeypatch):
         else:
             tokens = ["a"] * (n - 1) + [{"bug": "c", "tie": "b"}.get(host, "a")]
         reported = {"tokens": tokens, "top_logprobs": [{"a": -0.5, "b": -0.51, "c": -2.0}] * n}
-        return httpx.Response(200, json={"choices": [{"text": "".join(tokens), "logprobs": reported}]})
+        return httpx.Response(
+            200, json={"choices": [{"text": "".join(tokens), "logprobs": reported}]}
+        )
 
-    monkeypatch.setattr(httpx, "Client", lambda **options: real(transport=httpx.MockTransport(answer), **options))
+    monkeypatch.setattr(
+        httpx, "Client", lambda **options: real(transport=httpx.MockTransport(answer), **options)
+    )
 
 
 def audit(host, **options):
@@ -49,7 +53,11 @@ def audit(host, **options):
 
 def test_equal_endpoints(endpoints):
     found = audit("plain", samples=60)
-    assert found.verdict == "no difference found" and found.pairs == 60 and found.greedy == {"equal": 2}
+    assert (
+        found.verdict == "no difference found"
+        and found.pairs == 60
+        and found.greedy == {"equal": 2}
+    )
     assert found.evidence < 1000 and "at most 0.001" in str(found)
 
 
@@ -67,7 +75,11 @@ def test_greedy_divergences(endpoints):
 
 def test_divergence_without_log_probabilities_or_at_an_end():
     """Also where the endpoint reports the probability of an empty token, as some do at the end of a text."""
-    one, longer, likely = Completion(("a",)), Completion(("a", "b")), ({"a": 0.0}, {"b": -0.7, "": -0.7})
+    one, longer, likely = (
+        Completion(("a",)),
+        Completion(("a", "b")),
+        ({"a": 0.0}, {"b": -0.7, "": -0.7}),
+    )
     assert compare(one, one) == ("equal", 1)
     assert compare(one, Completion(("b",))) == ("unknown", 0)
     assert compare(one, longer._replace(likely=likely)) == ("unknown", 1)
@@ -78,7 +90,9 @@ def test_false_alarms_are_as_rare_as_stated():
     random, alarms = Random(1), 0
     for _ in range(150):
         test = PairTest()
-        alarms += any(test.add(k % 2, texts(ROWS, random, 3), texts(ROWS, random, 3)) >= 10 for k in range(60))
+        alarms += any(
+            test.add(k % 2, texts(ROWS, random, 3), texts(ROWS, random, 3)) >= 10 for k in range(60)
+        )
     assert alarms / 150 < 0.16
 
 
@@ -92,11 +106,29 @@ def test_the_command(tmp_path, capsys, endpoints):
     )
     out = tmp_path / "audit.html"
     decoder = f"{tmp_path}/wrong_decoder.py:decode"
-    assert main(["audit", "--stack", "nano:1 > target", "--exact", decoder, "--html", str(out)]) == 1
+    assert (
+        main(["audit", "--stack", "nano:1 > target", "--exact", decoder, "--html", str(out)]) == 1
+    )
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("nano:1 > target: lossless") and "not lossless: the law of the first token" in lines[1]
-    assert "nano:1 &gt; target" in out.read_text() and "not lossless: the law of the first" in out.read_text()
-    words = ["audit", "--speculative", "http://tie/v1", "--plain", "http://plain/v1", "--limit", "2", "--samples", "10"]
+    assert (
+        lines[0].startswith("nano:1 > target: lossless")
+        and "not lossless: the law of the first token" in lines[1]
+    )
+    assert (
+        "nano:1 &gt; target" in out.read_text()
+        and "not lossless: the law of the first" in out.read_text()
+    )
+    words = [
+        "audit",
+        "--speculative",
+        "http://tie/v1",
+        "--plain",
+        "http://plain/v1",
+        "--limit",
+        "2",
+        "--samples",
+        "10",
+    ]
     assert main([*words, "--html", str(out)]) == 0 and "2 near-tie" in capsys.readouterr().out
     assert "2 near-tie" in out.read_text()
 

@@ -78,16 +78,34 @@ class _Run:
         self.world, self.stack = engine.world, parse(stack).resolved(4)
         self.random = random.Random(zlib.crc32(f"{prompt}{stack}{options['seed']}".encode()))
         self.names = [*(["db"] if self.stack.bottom else []), *(m.name for m in self.stack.models)]
-        self.lookaheads = [*([None] if self.stack.bottom else []), *(m.lookahead for m in self.stack.models)]
+        self.lookaheads = [
+            *([None] if self.stack.bottom else []),
+            *(m.lookahead for m in self.stack.models),
+        ]
         self.cached = [0] * len(self.names)
         self.text = self.now = self.round = 0
         self.open: list[int] = []
-        about = lambda name: {"name": name, "model": name, "parameters": SIZES[name], "weights": engine.weights + name}
+        about = lambda name: {
+            "name": name,
+            "model": name,
+            "parameters": SIZES[name],
+            "weights": engine.weights + name,
+        }
         models = [about(m.name) | {"runtime": "coins"} for m in self.stack.models]
-        meta = {"stack": stack, "bottom": "db" if self.stack.bottom else None, "models": models, "prefill_ns": 0}
+        meta = {
+            "stack": stack,
+            "bottom": "db" if self.stack.bottom else None,
+            "models": models,
+            "prefill_ns": 0,
+        }
         meta |= {"device": "cpu", "device_name": "a box", "dtype": "float32", "threads": 1}
         meta["versions"] = {"hsd_viz": "1"}
-        sampling = {"temperature": options["temperature"], "top_k": 0, "top_p": 1.0, "seed": options["seed"]}
+        sampling = {
+            "temperature": options["temperature"],
+            "top_k": 0,
+            "top_p": 1.0,
+            "seed": options["seed"],
+        }
         self.trace = Trace(meta | {"sampling": sampling})
         top, limit = len(self.names) - 1, options["max_new_tokens"]
         while self.text < limit:
@@ -95,13 +113,17 @@ class _Run:
             for _ in range(kept):
                 index = len(self.trace)
                 own = self.trace.columns["rounds"]["id"][-1]
-                self.trace.add_rows(tokens=[TokenRow(index, 0, "x", None, own, "accepted", "x", [0], 1)])
+                self.trace.add_rows(
+                    tokens=[TokenRow(index, 0, "x", None, own, "accepted", "x", [0], 1)]
+                )
             self.text = base + kept
             self.now += round(self.world.pause * MS)
         self.trace.meta["wall_ns"] = self.now
 
     def spend(self, level: int, kind: str, ms: float, fed: int, steps: int = 1) -> None:
-        row = CallRow(self.open[-1], level, self.names[level], kind, steps, fed, 0, self.now, round(ms * MS))
+        row = CallRow(
+            self.open[-1], level, self.names[level], kind, steps, fed, 0, self.now, round(ms * MS)
+        )
         self.trace.add_rows(calls=[row])
         self.now += round(ms * MS)
 
@@ -131,7 +153,9 @@ class _Run:
         why = None if drafted else ("no match" if level and room > 1 else "no room")
         examined = min(accepted + 1, drafted)
         counts = drafted, examined, accepted
-        self.trace.add_rows(rounds=[RoundRow(id, parent, level, *counts, outcome, why, start, self.now - start)])
+        self.trace.add_rows(
+            rounds=[RoundRow(id, parent, level, *counts, outcome, why, start, self.now - start)]
+        )
         return accepted + 1
 
     def draft(self, level: int, room: int) -> int:
@@ -143,7 +167,9 @@ class _Run:
             return found
         name, wanted = self.names[level], min(self.lookaheads[level], room)
         if level == 0:
-            self.spend(level, "draft", self.world.launch + self.world.each[name] * wanted, wanted, wanted)
+            self.spend(
+                level, "draft", self.world.launch + self.world.each[name] * wanted, wanted, wanted
+            )
             self.cached[level] = self.text + wanted
             return wanted
         base, kept = self.text, 0

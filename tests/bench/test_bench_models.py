@@ -43,13 +43,22 @@ def test_every_loop_writes_the_plain_text(engine, measured):
 def test_what_a_decode_measures_fits_together(measured, stack):
     outputs = measured.outputs[stack]
     for output in outputs:
-        assert output.accepted <= output.drafted and output.target_forwards <= len(output.token_ids) == 16
+        assert (
+            output.accepted <= output.drafted
+            and output.target_forwards <= len(output.token_ids) == 16
+        )
         assert len(output.token_ids) - output.accepted <= output.target_forwards
         # Tokens appear between the start and the end.
         whole = output.prefill_seconds + output.seconds
-        assert 0 < output.first_token_seconds <= whole and all(seconds > 0 for seconds, _ in output.waits)
+        assert 0 < output.first_token_seconds <= whole and all(
+            seconds > 0 for seconds, _ in output.waits
+        )
         # Other work may delay what comes after the last token.
-        assert whole / 2 < output.first_token_seconds + sum(seconds for seconds, _ in output.waits) < 1.001 * whole
+        assert (
+            whole / 2
+            < output.first_token_seconds + sum(seconds for seconds, _ in output.waits)
+            < 1.001 * whole
+        )
         assert len(output.token_ids) - sum(n for _, n in output.waits) > 0
     if stack in ("target", "hf-generate"):
         assert {(o.target_forwards, o.drafted) for o in outputs} == {(16, 0)}
@@ -66,7 +75,9 @@ def test_hf_sampling_follows_the_seed_leaves_torch_alone_and_needs_another_assis
     torch.manual_seed(5)
     expected = torch.rand(1)
     torch.manual_seed(5)
-    one, two, other = (decode("def main(", 12, Sampling(1.0, seed=s))[0]["token_ids"] for s in (1, 1, 2))
+    one, two, other = (
+        decode("def main(", 12, Sampling(1.0, seed=s))[0]["token_ids"] for s in (1, 1, 2)
+    )
     assert one == two != other
     assert torch.rand(1) == expected
     with pytest.raises(ValueError, match="cannot assist itself"):

@@ -49,7 +49,9 @@ def test_figures_are_ratios_of_sums():
     assert found["mean_acceptance_length_ci"] == pytest.approx([2.0, 5.0])
     assert found["speedup_over_plain_ci"] == pytest.approx([5 / 1.5, 5.0])
     assert found["inter_token_seconds_median_ci"] == pytest.approx([3 / 28, 1 / 8])
-    assert all(figure(found, name).interval is None for name in FIGURES), "two prompts are too few to show one"
+    assert all(figure(found, name).interval is None for name in FIGURES), (
+        "two prompts are too few to show one"
+    )
 
 
 def test_the_speed_up_is_paired_by_prompt():
@@ -72,13 +74,19 @@ def test_the_99th_percentile_is_over_rounds_not_prompts():
     [
         ([], [], FIGURES),
         ([replace(FAST[0], first_token_seconds=None), FAST[1]], PLAIN, FIGURES[-3:]),
-        ([Output((1,), 1.0, 1, 0.1, 1, 0, 0, None)], PLAIN[:1], [*FIGURES[3:5], "acceptance_rate", *FIGURES[-3:]]),
+        (
+            [Output((1,), 1.0, 1, 0.1, 1, 0, 0, None)],
+            PLAIN[:1],
+            [*FIGURES[3:5], "acceptance_rate", *FIGURES[-3:]],
+        ),
     ],
 )
 def test_what_does_not_exist_is_none(outputs, plain, unknown):
     found = figures(outputs, plain)
     assert {name for name in FIGURES if found[name] is None} == set(unknown)
-    assert all(found[f"{name}_ci"] is None for name in FIGURES if found[name] is None or len(outputs) == 1)
+    assert all(
+        found[f"{name}_ci"] is None for name in FIGURES if found[name] is None or len(outputs) == 1
+    )
 
 
 def measurement(greedy: bool = True, complete: bool = True) -> Measurement:
@@ -86,7 +94,9 @@ def measurement(greedy: bool = True, complete: bool = True) -> Measurement:
     looping = output([7] * 30, 3.0, 3, 40, 27, (1e-6,))
     outputs = {"target": (PLAIN[0], output([7] * 30, 20.0, 30)), "db > target": (FAST[0], looping)}
     suite = Suite("small", {"tables": "Tables.", "prose": "Prose.", "unused": "None."}, prompts)
-    return Measurement(suite, BenchSettings(30, Sampling(0.0 if greedy else 0.5), 1), prompts, outputs, complete)
+    return Measurement(
+        suite, BenchSettings(30, Sampling(0.0 if greedy else 0.5), 1), prompts, outputs, complete
+    )
 
 
 BESIDE = {"state", "runtime", "profile"}
@@ -96,8 +106,14 @@ BLOCK = {"outputs", *FIGURES, *(f"{name}_ci" for name in FIGURES), "low_repetiti
 def test_the_report_keeps_its_contract():
     report = json.loads(json.dumps(build_report(measurement(), MACHINE, ENGINE).to_dict()))
     assert set(report) == {"machine", "suite", "settings", "command", "complete", "stacks"}
-    assert report["suite"] == {"name": "small", "prompts": 2, "categories": {"tables": "Tables.", "prose": "Prose."}}
-    assert {"max_new_tokens", "temperature", "top_k", "top_p", "seed", "repeats"} <= set(report["settings"])
+    assert report["suite"] == {
+        "name": "small",
+        "prompts": 2,
+        "categories": {"tables": "Tables.", "prose": "Prose."},
+    }
+    assert {"max_new_tokens", "temperature", "top_k", "top_p", "seed", "repeats"} <= set(
+        report["settings"]
+    )
     assert {k: report["settings"][k] for k in ENGINE} == ENGINE
     assert [s["stack"] for s in report["stacks"]] == ["target", "db > target"]
     for stack in report["stacks"]:
@@ -114,7 +130,12 @@ def test_repetitive_outputs_are_left_out_of_the_second_view():
     assert fast["low_repetition"]["outputs"] == 1
     assert fast["low_repetition"]["speedup_over_plain"] == pytest.approx(5.0)
     assert fast["by_category"]["prose"]["low_repetition"] is None
-    assert build_report(measurement(greedy=False), MACHINE, ENGINE).stacks[1]["token_identical_to_plain"] is None
+    assert (
+        build_report(measurement(greedy=False), MACHINE, ENGINE).stacks[1][
+            "token_identical_to_plain"
+        ]
+        is None
+    )
 
 
 def test_the_table_shows_speed_length_and_categories():
@@ -123,14 +144,22 @@ def test_the_table_shows_speed_length_and_categories():
     assert "8.0" in row and "5.00" in row and "same as plain 2/2" in text
     # Two prompts are too few for an interval.
     assert "[" not in text.partition("speed-up by category")[0].partition("stack")[2]
-    assert "less than 20% repetition" in text and "speed-up by category" in text and "cut short" not in text
-    assert "cut short" in plain(text_parts(build_report(measurement(complete=False), MACHINE, ENGINE)))
+    assert (
+        "less than 20% repetition" in text
+        and "speed-up by category" in text
+        and "cut short" not in text
+    )
+    assert "cut short" in plain(
+        text_parts(build_report(measurement(complete=False), MACHINE, ENGINE))
+    )
     assert "some processor, 1 thread, float32" in text
     assert "8500.00" in text and "357.14" in text and "625.00" in text
 
 
 def test_a_bench_that_measured_nothing_still_has_a_report():
-    empty = Measurement(Suite("none", {"all": "All."}, ()), BenchSettings(), (), {"target": ()}, False)
+    empty = Measurement(
+        Suite("none", {"all": "All."}, ()), BenchSettings(), (), {"target": ()}, False
+    )
     report = read_report(json.dumps(build_report(empty, MACHINE, ENGINE).to_dict()), "x")
     assert report.stacks[0]["tokens_per_second"] is None
     assert "cut short" in plain(text_parts(report))
@@ -141,8 +170,13 @@ SAVED = Path(__file__).resolve().parents[2] / "docs" / "bench"
 
 def saved_reports() -> list[Path]:
     """Every bench report among the project's measurements, and an old one."""
-    found = [path for path in sorted(SAVED.glob("*.json")) if "stacks" in json.loads(path.read_text())]
-    return [*found, *sorted((Path(__file__).parents[1] / "fixtures" / "reports").glob("bench*.json"))]
+    found = [
+        path for path in sorted(SAVED.glob("*.json")) if "stacks" in json.loads(path.read_text())
+    ]
+    return [
+        *found,
+        *sorted((Path(__file__).parents[1] / "fixtures" / "reports").glob("bench*.json")),
+    ]
 
 
 @pytest.mark.parametrize("path", saved_reports(), ids=lambda path: path.stem)
@@ -155,6 +189,17 @@ def test_saved_reports_open_and_are_written_as_they_were(path):
     again = json.loads(json.dumps(report.to_dict()))
     assert again["stacks"] == data["stacks"]
     # Fields of earlier versions are read and not written.
-    gone = {"memory", "baseline_settings", "rival_settings", "drafters", "padding", "decodes_from_earlier_runs", "gpus"}
+    gone = {
+        "memory",
+        "baseline_settings",
+        "rival_settings",
+        "drafters",
+        "padding",
+        "decodes_from_earlier_runs",
+        "gpus",
+    }
     for part in ("machine", "suite", "settings"):
-        assert again[part] == {**again[part], **{k: v for k, v in data[part].items() if k not in gone}}
+        assert again[part] == {
+            **again[part],
+            **{k: v for k, v in data[part].items() if k not in gone},
+        }

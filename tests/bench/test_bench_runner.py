@@ -38,10 +38,14 @@ def test_stacks_take_turns_after_a_short_warm_up():
     engine = FakeEngine()
     seen = []
     stacks, settings = ["db > target", "target"], BenchSettings(max_new_tokens=20, repeats=3)
-    measured = run_bench(engine, stacks, SUITE, settings, progress=lambda *state: seen.append(state))
+    measured = run_bench(
+        engine, stacks, SUITE, settings, progress=lambda *state: seen.append(state)
+    )
     assert engine.asked[:2] == [("first", s) for s in stacks]
     assert [o["max_new_tokens"] for o in engine.options] == [8] * 2 + [20] * 12
-    assert engine.asked[2:] == [(p, s) for _, p, s in itertools.product(range(3), ["first", "second"], stacks)]
+    assert engine.asked[2:] == [
+        (p, s) for _, p, s in itertools.product(range(3), ["first", "second"], stacks)
+    ]
     assert not any(o["record"] for o in engine.options)
     assert measured.complete and list(measured.outputs) == stacks
     assert [state[:2] for state in seen] == [(0, 12)] * 2 + [(k, 12) for k in range(12)]
@@ -54,8 +58,17 @@ def test_sampling_and_budget_reach_the_engine():
         with pytest.raises(ValueError, match=r"out of range|unknown"):
             BenchSettings(**bad)
     engine = FakeEngine()
-    run_bench(engine, ["target"], SUITE, BenchSettings(4, Sampling(0.7, 5, 0.9, 11, "token"), 1, budget=7))
-    wanted = {"temperature": 0.7, "top_k": 5, "top_p": 0.9, "seed": 11, "rule": "token", "budget": 7}
+    run_bench(
+        engine, ["target"], SUITE, BenchSettings(4, Sampling(0.7, 5, 0.9, 11, "token"), 1, budget=7)
+    )
+    wanted = {
+        "temperature": 0.7,
+        "top_k": 5,
+        "top_p": 0.9,
+        "seed": 11,
+        "rule": "token",
+        "budget": 7,
+    }
     assert all(o == wanted | {"max_new_tokens": 4, "record": False} for o in engine.options)
 
 
@@ -94,7 +107,9 @@ def test_an_interrupt_keeps_what_all_stacks_have_done():
     measured = run_bench(FakeEngine(stop_at=1), ["target"], SUITE, BenchSettings())
     assert not measured.complete and measured.prompts == () and measured.outputs == {"target": ()}
     # 2 warm-up decodes, 2 for the first prompt, then the second prompt is interrupted at its second stack.
-    measured = run_bench(FakeEngine(stop_at=6), ["db > target", "target"], SUITE, BenchSettings(repeats=2))
+    measured = run_bench(
+        FakeEngine(stop_at=6), ["db > target", "target"], SUITE, BenchSettings(repeats=2)
+    )
     assert not measured.complete
     assert [p.id for p in measured.prompts] == ["1"]
     assert all(len(outputs) == 1 for outputs in measured.outputs.values())
@@ -115,13 +130,19 @@ def test_drafting_time_of_nested_rounds_counts_for_their_target_round():
 def test_a_trace_becomes_an_output():
     output = from_trace(plain_trace(5, 2.0))
     assert output.waits == tuple((pytest.approx(0.4), 1) for _ in range(4))
-    times = {"first_token_seconds": 1.4, "waits": output.waits, "calls": {"target": 5}, "parts": output.parts}
+    times = {
+        "first_token_seconds": 1.4,
+        "waits": output.waits,
+        "calls": {"target": 5},
+        "parts": output.parts,
+    }
     assert output == Output((0, 1, 2, 3, 4), 2.0, 5, 1.0, 5, 0, 0, (0.0,) * 5, **times)
 
 
 def test_repeats_give_median_times_and_pooled_rounds():
     outputs = [
-        Output((1, 2), s, 2, s / 10, 2, 0, 0, (s,), first_token_seconds=s, waits=((s, 1),)) for s in (5.0, 1.0, 2.0)
+        Output((1, 2), s, 2, s / 10, 2, 0, 0, (s,), first_token_seconds=s, waits=((s, 1),))
+        for s in (5.0, 1.0, 2.0)
     ]
     pooled = {"first_token_seconds": 2.0, "waits": ((5.0, 1), (1.0, 1), (2.0, 1))}
     assert median_of(outputs) == Output((1, 2), 2.0, 2, 0.2, 2, 0, 0, (5.0, 1.0, 2.0), **pooled)
@@ -133,17 +154,23 @@ def test_warm_rows_keep_one_memory_through_a_repeat():
     # Nothing that warms up is remembered; plain and cold decodes bring no memory of their own.
     assert not any("memory" in o for o in engine.options[:3])
     pairs = [*zip(engine.asked, engine.options, strict=True)]
-    measured = [options.get("memory") for (_, stack), options in pairs if stack == "suffix > target"]
+    measured = [
+        options.get("memory") for (_, stack), options in pairs if stack == "suffix > target"
+    ]
     cold, warm = measured[2::2], measured[3::2]
     assert cold == [None] * 4
     # The two prompts of a repeat share a memory, and each repeat has its own: a prompt never meets its own earlier output.
-    assert warm[0] is warm[1] and warm[2] is warm[3] and warm[0] is not warm[2] and warm[0] is not None
+    assert (
+        warm[0] is warm[1] and warm[2] is warm[3] and warm[0] is not warm[2] and warm[0] is not None
+    )
 
 
 def test_only_what_remembers_has_a_row_for_each_state():
     stacks = read_stacks(["db > target", "suffix > target", "hf-lookup"])
     rows = {states: rows_of(stacks, states) for states in ("cold", "warm", "both")}
-    found = {states: [(name, state) for name, (_, state) in of.items()] for states, of in rows.items()}
+    found = {
+        states: [(name, state) for name, (_, state) in of.items()] for states, of in rows.items()
+    }
     beside = ("target", None), ("db > target", None), ("hf-lookup", None)
     cold, warm = ("suffix > target", "cold"), ("suffix > target (warm)", "warm")
     assert found["cold"] == [*beside[:2], cold, beside[2]]
@@ -181,19 +208,28 @@ def test_the_parts_of_a_round_sum_to_its_time(engine):
     rounds = [r for r in trace.round_rows if r.parent is None]
     parts = round_parts(trace)
     assert set().union(*parts) == {"forward target", "forward nano", DRAFTING, REST}
-    assert [sum(p.values()) >= r.duration_ns for p, r in zip(parts, rounds, strict=True)] == [True] * len(rounds)
-    own = lambda r: sum(c.duration_ns for c in trace.call_rows if c.round == r.id and c.kind == "verify")
+    assert [sum(p.values()) >= r.duration_ns for p, r in zip(parts, rounds, strict=True)] == [
+        True
+    ] * len(rounds)
+    own = lambda r: sum(
+        c.duration_ns for c in trace.call_rows if c.round == r.id and c.kind == "verify"
+    )
     assert [p["forward target"] for p in parts] == [own(r) for r in rounds]
 
 
 def test_a_profile_is_in_the_report(engine):
-    measured = run_bench(engine, ["db > target", "hf-lookup"], ONE, BenchSettings(12, repeats=1, profile=True))
+    measured = run_bench(
+        engine, ["db > target", "hf-lookup"], ONE, BenchSettings(12, repeats=1, profile=True)
+    )
     facts = {"device": "cpu", "dtype": "float32", "threads": 1, "target": "target"}
     report = build_report(measured, {"cpu": "x", "gpu": None}, facts)
     base, db, hf = report.stacks
     assert base["profile"]["rounds"] == 12 and db["profile"]["parts"][DRAFTING]["median_us"] > 0
     assert sum(part["share"] for part in db["profile"]["parts"].values()) == pytest.approx(1)
-    assert hf["profile"] is None and hf["runtime"] == "transformers" != base["runtime"] == db["runtime"]
+    assert (
+        hf["profile"] is None
+        and hf["runtime"] == "transformers" != base["runtime"] == db["runtime"]
+    )
     assert "where the time goes: median µs" in plain(text_parts(report))
 
 
@@ -210,5 +246,7 @@ def test_nothing_is_measured_while_the_engine_compiles():
             raise KeyboardInterrupt
 
     seen, settings = [], BenchSettings(4)
-    assert not run_bench(Compiling(), ["target"], ONE, settings, progress=lambda *state: seen.append(state)).complete
+    assert not run_bench(
+        Compiling(), ["target"], ONE, settings, progress=lambda *state: seen.append(state)
+    ).complete
     assert events == ["ready", "decode"] and seen[0] == (0, 3, "compiling something")

@@ -26,7 +26,9 @@ WARM = Sampling(temperature=1.0)
 
 
 def suite(prompts: int) -> Suite:
-    return Suite("some", {"all": "All."}, tuple(Prompt(str(k), "all", f"prompt {k}") for k in range(prompts)))
+    return Suite(
+        "some", {"all": "All."}, tuple(Prompt(str(k), "all", f"prompt {k}") for k in range(prompts))
+    )
 
 
 def work(prompts: int, drafts=DRAFTS, *, sampling=WARM, tokens=TOKENS) -> Workload:
@@ -49,11 +51,15 @@ def test_what_is_known_is_found_again(known):
     assert calibration.models == ("tiny", "mid", "target")
     assert all(n > 100 for n in known.rounds.values()) and "tiny > target" in known.rounds
     for pair, edge in calibration.edges.items():
-        assert edge.curve(4)[1:] == pytest.approx(WORLD.acceptance[pair] ** np.arange(1, 5), abs=0.035)
+        assert edge.curve(4)[1:] == pytest.approx(
+            WORLD.acceptance[pair] ** np.arange(1, 5), abs=0.035
+        )
     for verifier in calibration.models:
         tier, rate = calibration.tiers["db", verifier], WORLD.acceptance["db", verifier]
         assert 1 - tier.drafted()[0] == pytest.approx(WORLD.hit, abs=0.03)
-        assert tier.tokens == pytest.approx(1 + WORLD.hit * sum(rate**k for k in range(1, 6)), abs=0.06)
+        assert tier.tokens == pytest.approx(
+            1 + WORLD.hit * sum(rate**k for k in range(1, 6)), abs=0.06
+        )
 
 
 def test_costs_are_those_that_rounds_pay(known):
@@ -72,18 +78,30 @@ def test_costs_are_those_that_rounds_pay(known):
 
 
 @pytest.mark.parametrize(
-    "stack", ["tiny:6 > target", "mid:3 > target", "tiny:3 > mid:6 > target", "db > target", "db > mid:5 > target"]
+    "stack",
+    [
+        "tiny:6 > target",
+        "mid:3 > target",
+        "tiny:3 > mid:6 > target",
+        "db > target",
+        "db > mid:5 > target",
+    ],
 )
 def test_stacks_that_were_not_decoded_are_predicted(known, stack):
     assert stack not in work(1).stacks() or stack == "db > target"
     engine, law = FakeEngine(), Law(known.calibration)
-    traces = [engine.run(f"other {k}", stack, max_new_tokens=400, temperature=1.0, seed=k) for k in range(12)]
+    traces = [
+        engine.run(f"other {k}", stack, max_new_tokens=400, temperature=1.0, seed=k)
+        for k in range(12)
+    ]
     tokens = sum(len(t) for t in traces)
     measured = sum(t.meta["wall_ns"] for t in traces) / 1e6 / tokens
     said = law.predict(stack)
     assert said.ms_per_token == pytest.approx(measured, rel=0.03)
     for name, n in zip(said.names, said.forwards_per_token, strict=True):
-        steps = sum(c.steps for t in traces for c in t.call_rows if c.name == name and c.kind != "update")
+        steps = sum(
+            c.steps for t in traces for c in t.call_rows if c.name == name and c.kind != "update"
+        )
         assert n == pytest.approx(steps / tokens, rel=0.04)
 
 
@@ -108,7 +126,11 @@ def test_it_is_stored_and_found_again(cache):
     assert before and again == first and len(engine.asked) <= 1
     assert measured(fresh=True)[1] is False
     assert all(o["record"] is False for o in engine.options)
-    others = (work(2, sampling=Sampling(), tokens=40), work(3, tokens=40), work(2, ("mid",), tokens=40))
+    others = (
+        work(2, sampling=Sampling(), tokens=40),
+        work(3, tokens=40),
+        work(2, ("mid",), tokens=40),
+    )
     assert measured(FakeEngine(weights="4567"))[1] is False
     assert all(measured(texts=other)[1] is False for other in others)
     assert measured()[1] is True
@@ -118,7 +140,11 @@ def test_an_old_one_is_measured_again(cache):
     measured()
     (path,) = cache.iterdir()
     data = json.loads(path.read_text())
-    for days, used in ((store.MAX_AGE_DAYS - 1, True), (store.MAX_AGE_DAYS + 1, False), (-30, False)):
+    for days, used in (
+        (store.MAX_AGE_DAYS - 1, True),
+        (store.MAX_AGE_DAYS + 1, False),
+        (-30, False),
+    ):
         path.write_text(json.dumps({**data, "created": data["created"] - days * 86_400}))
         assert measured()[1] is used
 
@@ -162,12 +188,18 @@ def test_left_out_lookaheads_are_the_laws(known):
     at = law.predict(filled("tiny > mid > target")).ms_per_token
     for other in ((1, 1), (4, 4), (2, 8), (8, 16)):
         assert at <= law.predict(f"tiny:{other[0]} > mid:{other[1]} > target").ms_per_token
-    assert filled("db > mid:9 > target") == "db > mid:9 > target" and ":5 >" in filled("tiny > mid:5 > target")
+    assert filled("db > mid:9 > target") == "db > mid:9 > target" and ":5 >" in filled(
+        "tiny > mid:5 > target"
+    )
 
 
 def test_another_engine_gets_none(known):
     store.save(known)
-    models = FakeEngine().run("p", "tiny > target", max_new_tokens=1, temperature=1.0, seed=3).meta["models"]
+    models = (
+        FakeEngine()
+        .run("p", "tiny > target", max_new_tokens=1, temperature=1.0, seed=3)
+        .meta["models"]
+    )
     changes = {"threads": 2, "device_name": "x", "dtype": "bfloat16", "versions": {"hsd_viz": "2"}}
     changes["sampling"] = {"temperature": 0.5, "top_k": 0, "top_p": 1.0, "seed": 3}
     changes["models"] = [{**models[0], "runtime": "eager"}, *models[1:]]

@@ -11,7 +11,17 @@ from hsd_viz.bench.replay import Text, can_replay, replay
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.prompts.suites import load_suite
 
-BOTTOMS = ("db", "db[context,model]", "hd", "lookup", "lookup[original]", "sam", "suffix", "retrieval", "ngram-cache")
+BOTTOMS = (
+    "db",
+    "db[context,model]",
+    "hd",
+    "lookup",
+    "lookup[original]",
+    "sam",
+    "suffix",
+    "retrieval",
+    "ngram-cache",
+)
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +38,9 @@ def test_a_replay_counts_what_the_decode_counted(engine, suite, temperature):
         counted = replay(drafter, text, 9, eos, 40)
         figures = engine.run(list(text.prompt), stack, **options).metrics()
         counts = counted.tokens, counted.rounds, counted.drafted, sum(counted.accepted.values())
-        assert counts == tuple(figures[k] for k in ("tokens", "target_forwards", "drafted", "accepted")), stack
+        assert counts == tuple(
+            figures[k] for k in ("tokens", "target_forwards", "drafted", "accepted")
+        ), stack
         assert all(counted.accepted[key] <= counted.examined[key] for key in counted.accepted)
 
 
@@ -80,18 +92,26 @@ def test_what_looks_at_the_targets_rows_is_not_replayed(engine):
 
 def test_rows_have_states_and_add_up(engine, suite):
     texts = write_texts(engine, suite, 0.0, 24)
-    rows = run_budgets(engine, texts, ("db", "recycling", "db[context,logits]"), (4,), temperature=0.0, tokens=24)
-    both = [(name, state) for name in ("recycling", "db[context,logits]") for state in ("cold", "warm")]
+    rows = run_budgets(
+        engine, texts, ("db", "recycling", "db[context,logits]"), (4,), temperature=0.0, tokens=24
+    )
+    both = [
+        (name, state) for name in ("recycling", "db[context,logits]") for state in ("cold", "warm")
+    ]
     assert [(r["drafter"], r["state"]) for r in rows] == [("db", "cold"), *both]
     tokens = sum(len(t.output) for t in texts)
     for row in rows:
         assert row["tokens"] == tokens == sum(c["tokens"] for c in row["by_category"].values())
         assert row["mean_acceptance_length"] == row["tokens"] / row["target_forwards"]
-    assert rows[0]["by_source"] and all(r["accepted"] <= r["examined"] for r in rows[0]["by_source"])
+    assert rows[0]["by_source"] and all(
+        r["accepted"] <= r["examined"] for r in rows[0]["by_source"]
+    )
 
 
 def test_an_accepted_end_token_ends_its_round():
     """No token of the target follows it: where a log goes on, that is another round."""
 
-    done = replay(Fixed(DraftTree.chain([9], "db")), Text("", (1,), (9, 5, 6)), 4, frozenset({9}), 3)
+    done = replay(
+        Fixed(DraftTree.chain([9], "db")), Text("", (1,), (9, 5, 6)), 4, frozenset({9}), 3
+    )
     assert (done.rounds, done.tokens) == (3, 3) and done.accepted.total() == 1

@@ -23,7 +23,9 @@ VOID = {"meta", "br", "hr", "img", "input", "link"}
 @pytest.fixture
 def report():
     """A report whose figures do not change when the published ones are measured again."""
-    return read_report(gzip.decompress((FIXTURES / "heldout-greedy.json.gz").read_bytes()).decode(), "x")
+    return read_report(
+        gzip.decompress((FIXTURES / "heldout-greedy.json.gz").read_bytes()).decode(), "x"
+    )
 
 
 def words(report) -> str:
@@ -42,8 +44,12 @@ def test_the_answer_names_the_fastest_and_who_may_be_as_fast(report):
 
 
 def test_the_answer_says_when_nothing_is_faster(report):
-    report = replace(report, stacks=tuple(s for s in report.stacks if kind(s["stack"]) in ("plain", "hf")))
-    assert words(report).startswith("Nothing measured is faster than plain decoding; the fastest that drafts: hf-")
+    report = replace(
+        report, stacks=tuple(s for s in report.stacks if kind(s["stack"]) in ("plain", "hf"))
+    )
+    assert words(report).startswith(
+        "Nothing measured is faster than plain decoding; the fastest that drafts: hf-"
+    )
     assert answer(replace(report, stacks=report.stacks[:1])) == []
 
 
@@ -57,7 +63,11 @@ def test_a_busy_machine_and_impossible_speed_ups_are_warned_of_everywhere(report
     busy, wrong = warnings(report)
     rows = {row[0]: row[1] for row in next(iter(tables(report))).cells()}
     assert rows["lookup > target"] == "-" != rows["db > target"]
-    assert "2 cores (load average 3.5" in busy and "lookup > target" in wrong and "db > target" not in wrong
+    assert (
+        "2 cores (load average 3.5" in busy
+        and "lookup > target" in wrong
+        and "db > target" not in wrong
+    )
     for shown in (page(report), plain(text_parts(report))):
         assert "Not plausible" in shown or "not plausible" in shown
         assert "load average 3.5" in shown
@@ -66,25 +76,40 @@ def test_a_busy_machine_and_impossible_speed_ups_are_warned_of_everywhere(report
 
 def test_no_draft_is_faster_than_its_acceptance_length():
     assert impossible(2.07, 1.80) and impossible(5.75, 3.43)
-    assert not any(impossible(*pair) for pair in ((1.02, 1.00), (1.0, 1.0), (None, 2.0), (2.0, None)))
+    assert not any(
+        impossible(*pair) for pair in ((1.02, 1.00), (1.0, 1.0), (None, 2.0), (2.0, None))
+    )
 
 
 def test_rows_stand_by_speed_up_and_columns_by_importance(report):
     first = next(iter(tables(report)))
-    assert tuple(first.rows[0]) == ("stack", *(name for name in COLUMNS if name not in ("repetition", "same as plain")))
+    assert tuple(first.rows[0]) == (
+        "stack",
+        *(name for name in COLUMNS if name not in ("repetition", "same as plain")),
+    )
     speeds = [float(row[1].split(" [")[0]) for row in first.cells()[1:]]
     assert speeds == sorted(speeds, reverse=True)
-    assert list(first.kinds) == [kind(row[0]) for row in first.rows[1:]] and {"plain", "hf"} < set(first.kinds)
+    assert list(first.kinds) == [kind(row[0]) for row in first.rows[1:]] and {"plain", "hf"} < set(
+        first.kinds
+    )
 
 
 def test_what_is_the_same_for_all_is_noted_once(report):
     first = next(iter(tables(report)))
     assert first.note == "the same for all stacks: repetition 52%, same as plain 24/24"
-    rows = [["stack", "repetition", "runtime", "n"], ["a", 0.51, "native", 1], ["b", 0.52, "native", 1]]
+    rows = [
+        ["stack", "repetition", "runtime", "n"],
+        ["a", 0.51, "native", 1],
+        ["b", 0.52, "native", 1],
+    ]
     rows.append(["c", None, None, None])
     shown = Table("", rows, forms={"repetition": ("{:.0%}", 1.0)})
     assert shown.dense(ONCE).cells() == shown.cells() and shown.cells()[3] == ["c", "-", "-", "-"]
-    assert Table("", rows[:3]).dense(ONCE).rows == [["stack", "repetition", "n"], ["a", 0.51, 1], ["b", 0.52, 1]]
+    assert Table("", rows[:3]).dense(ONCE).rows == [
+        ["stack", "repetition", "n"],
+        ["a", 0.51, 1],
+        ["b", 0.52, 1],
+    ]
 
 
 def test_an_impossible_speed_up_is_neither_the_answer_nor_a_bar(report):
@@ -154,7 +179,10 @@ def test_it_shows_every_stack_and_figure(saved):
     low, high = saved.stacks[1]["speedup_over_plain_ci"]
     assert f"[{low:.2f}, {high:.2f}]" in text
     best = saved.ranked[0]
-    assert f"Fastest: <strong>{best['stack'].replace('>', '&gt;')}</strong>, {best['speedup_over_plain']:.2f}×" in text
+    assert (
+        f"Fastest: <strong>{best['stack'].replace('>', '&gt;')}</strong>, {best['speedup_over_plain']:.2f}×"
+        in text
+    )
     for word in ("Speed-up by category", "What the figures mean", saved.machine.cpu):
         assert word in text
 
@@ -186,7 +214,9 @@ def test_kinds_of_stacks():
     assert {name: kind(name) for name in found} == found and set(found.values()) == set(KINDS)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"stacks": 1}', '{"stacks": [{}], "suite": {"prompts": 1}}'])
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"stacks": 1}', '{"stacks": [{}], "suite": {"prompts": 1}}']
+)
 def test_anything_else_is_not_a_report(text):
     with pytest.raises(ValueError, match=r"\Ax.json is not a report of hsd-viz bench --json\Z"):
         read_report(text, "x.json")

@@ -54,7 +54,10 @@ def test_parts_fail_alone_and_are_resumed(tmp_path):
         subprocess.run(command, check=True, env={"PYTHONPATH": ".", "PATH": ""}, timeout=120)
         data = json.loads((tmp_path / "x.json").read_text())
         assert data["parts"]["first"] == data["parts"]["last"] == 1, "what is done is not repeated"
-        assert data["failed"]["crashes"] == "exit code 7" and data["failed"]["sleeps"] == "took too long"
+        assert (
+            data["failed"]["crashes"] == "exit code 7"
+            and data["failed"]["sleeps"] == "took too long"
+        )
         assert ("raises" in data["failed"]) == (attempt == 0)
         (tmp_path / "there").write_text("now")
     assert data["parts"]["raises"] == "now" and data["running"] is None
@@ -83,7 +86,11 @@ def test_every_script_has_its_parts(tmp_path):
     for script in SECONDS:
         names = [part.name for part in parts_of(script, True, "cpu", tmp_path)]
         assert names and len(names) == len(set(names))
-    data = {"machine": {"gpu": None, "cpu": "x", "torch": "y"}, "parts": {"bandwidth": 1}, "failed": {"memory": "why"}}
+    data = {
+        "machine": {"gpu": None, "cpu": "x", "torch": "y"},
+        "parts": {"bandwidth": 1},
+        "failed": {"memory": "why"},
+    }
     assert summary(data).splitlines() == ["x, torch y", "bandwidth: 1", "FAILED memory: why"]
 
 

@@ -44,7 +44,9 @@ def test_padding_adds_cost_and_noise_lowers_agreement():
     p = torch.softmax(before, -1)
     others = [rows(pad(nano, 4, noise, seed=1)) for noise in (0, 0.05, 0.2, 0.8, 3)]
     alike = [float(torch.minimum(p, torch.softmax(other, -1)).sum(-1).mean()) for other in others]
-    assert alike[0] == pytest.approx(1) and all(a > b for a, b in pairwise(alike)) and alike[-1] < 0.5, alike
+    assert (
+        alike[0] == pytest.approx(1) and all(a > b for a, b in pairwise(alike)) and alike[-1] < 0.5
+    ), alike
     one, same, other = (rows(pad(nano, 2, 0.3, seed)) for seed in (1, 1, 2))
     assert torch.equal(one, same) and not torch.equal(one, other)
 
@@ -60,17 +62,29 @@ def test_noise_lowers_acceptance_and_decoding_stays_lossless(engine):
 
 
 def test_what_is_needed_is_what_the_law_says_of_changed_figures():
-    costs = {"nano": LevelCost((0.2, 0.205)), "base": LevelCost((1.5, 1.53)), "target": LevelCost((5.0, 5.1))}
-    edges = {("nano", "base"): Edge(tail=0.6), ("nano", "target"): Edge(tail=0.5), ("base", "target"): Edge(tail=0.95)}
+    costs = {
+        "nano": LevelCost((0.2, 0.205)),
+        "base": LevelCost((1.5, 1.53)),
+        "target": LevelCost((5.0, 5.1)),
+    }
+    edges = {
+        ("nano", "base"): Edge(tail=0.6),
+        ("nano", "target"): Edge(tail=0.5),
+        ("base", "target"): Edge(tail=0.95),
+    }
     calibration = Calibration(("nano", "base", "target"), costs, edges)
     found = needed(calibration, ("nano", "base"))
     best = select(calibration.restricted(databases=()))
     models = min(p.ms_per_token for p in best.ranked if p.stack.count(">") == 2)
-    assert found["gain"][0][0] == pytest.approx(best.best_single_draft.ms_per_token / models, rel=1e-6)
+    assert found["gain"][0][0] == pytest.approx(
+        best.best_single_draft.ms_per_token / models, rel=1e-6
+    )
     # Single drafts do not care how much of each other's tokens the draft models accept.
     assert all(a < b for row in found["gain"] for a, b in pairwise(row))
     closer = replace(calibration, edges={**edges, ("nano", "base"): Edge(tail=0.9)})
-    assert found["gain"][0][3] == pytest.approx(needed(closer, ("nano", "base"))["gain"][0][0], rel=1e-6)
+    assert found["gain"][0][3] == pytest.approx(
+        needed(closer, ("nano", "base"))["gain"][0][0], rel=1e-6
+    )
     assert needed(calibration, ("nano",)) is None
 
 
@@ -83,28 +97,53 @@ def tiny(tmp_path_factory):
 
 def test_a_grid_is_consistent(tiny):
     report = json.loads(tiny.read_text())
-    assert report["complete"] and [p["target"] for p in report["points"]] == ["small", "small+2~0.353553"]
+    assert report["complete"] and [p["target"] for p in report["points"]] == [
+        "small",
+        "small+2~0.353553",
+    ]
     one, two = report["points"]
     # Unpadded, the target has one draft model: there is no hierarchy of models, but one over the databases.
     assert one["models_over_single_draft"] is None and list(one["cost_ratio"]) == ["nano"]
-    assert list(two["cost_ratio"]) == ["nano", "small"] and two["overlap"]["nano"] < two["overlap"]["small"] < 1
+    assert (
+        list(two["cost_ratio"]) == ["nano", "small"]
+        and two["overlap"]["nano"] < two["overlap"]["small"] < 1
+    )
     for point in report["points"]:
         rows = {row["stack"]: row for row in point["rows"]}
-        assert {row["kind"] for row in rows.values()} >= {"plain", "one draft", "databases", "databases under models"}
+        assert {row["kind"] for row in rows.values()} >= {
+            "plain",
+            "one draft",
+            "databases",
+            "databases under models",
+        }
         for row in rows.values():
             assert row["same_as_plain"] == [2, 2] and row["ms_per_token"] > 0
             ratio = rows["target"]["ms_per_token"] / row["ms_per_token"]
             assert row["speedup_over_plain"] == pytest.approx(ratio, rel=1e-6)
-            assert row["prediction_error"] == pytest.approx(row["predicted_ms_per_token"] / row["ms_per_token"] - 1)
-        for name in ("models_over_single_draft", "databases_over_single_draft", "databases_over_database_alone"):
+            assert row["prediction_error"] == pytest.approx(
+                row["predicted_ms_per_token"] / row["ms_per_token"] - 1
+            )
+        for name in (
+            "models_over_single_draft",
+            "databases_over_single_draft",
+            "databases_over_database_alone",
+        ):
             if found := point[name]:
-                ratio = rows[found["over"]]["ms_per_token"] / rows[found["hierarchy"]]["ms_per_token"]
+                ratio = (
+                    rows[found["over"]]["ms_per_token"] / rows[found["hierarchy"]]["ms_per_token"]
+                )
                 assert found["speedup"] == pytest.approx(ratio, rel=1e-6)
                 assert found["speedup_ci"][0] <= found["speedup"] <= found["speedup_ci"][1]
-        best = min((r for r in rows.values() if r["kind"] == "one draft"), key=lambda r: r["ms_per_token"])
+        best = min(
+            (r for r in rows.values() if r["kind"] == "one draft"), key=lambda r: r["ms_per_token"]
+        )
         assert point["best_single_draft"] == best["stack"]
-    reached, same = (report["reached"][k] for k in ("databases_over_single_draft", "outputs_same_as_plain"))
-    wanted = [p["target"] for p in report["points"] if p["databases_over_single_draft"]["speedup"] >= 1.2]
+    reached, same = (
+        report["reached"][k] for k in ("databases_over_single_draft", "outputs_same_as_plain")
+    )
+    wanted = [
+        p["target"] for p in report["points"] if p["databases_over_single_draft"]["speedup"] >= 1.2
+    ]
     assert reached["reached"] == wanted and same[0] == same[1]
 
 

@@ -18,10 +18,15 @@ def test_arguments_have_defaults_and_check_integers(parser, capsys):
     assert command(parser, ["--tokens", "3"], lambda options: found.update(vars(options))) == 0
     assert found == {"suite": "heldout", "tokens": 3, "json": None}
     assert command(parser, ["--tokens", "0"], lambda options: None) == 2
-    assert "argument --tokens: 0 is out of range: expected an integer from 1" in capsys.readouterr().err
+    assert (
+        "argument --tokens: 0 is out of range: expected an integer from 1"
+        in capsys.readouterr().err
+    )
 
 
-@pytest.mark.parametrize(("error", "code"), [(ValueError("bad"), 2), (OSError("gone"), 2), (KeyboardInterrupt(), 130)])
+@pytest.mark.parametrize(
+    ("error", "code"), [(ValueError("bad"), 2), (OSError("gone"), 2), (KeyboardInterrupt(), 130)]
+)
 def test_errors_become_exit_codes(parser, capsys, error, code):
     def work(options):
         raise error
@@ -42,7 +47,9 @@ def test_resuming_needs_the_same_settings(tmp_path):
     assert resumed(path, "x", settings) is None
     report = {"format": "x", "machine": describe(), "settings": settings, "points": []}
     write(path, report)
-    assert resumed(path, "x", settings | {"layers": [2]}, free=("layers",)).items() >= report.items()
+    assert (
+        resumed(path, "x", settings | {"layers": [2]}, free=("layers",)).items() >= report.items()
+    )
     for kind, other in (("y", settings), ("x", {"seed": 2, "layers": [0]})):
         with pytest.raises(ValueError, match="other settings or on another machine"):
             resumed(path, kind, other)

@@ -9,13 +9,28 @@ import pytest
 from benchmarks import curves, int8, layer
 from hsd_viz.native.build import default_build
 
-pytestmark = pytest.mark.skipif(not default_build().wait(), reason=f"no native runtime: {default_build().reason}")
+pytestmark = pytest.mark.skipif(
+    not default_build().wait(), reason=f"no native runtime: {default_build().reason}"
+)
 
 
 def test_curves_of_both_runtimes(tmp_path, capsys):
     out = tmp_path / "curves.json"
     assert (
-        curves.main(["--model", "nano", "--context", "40", "--prefill", "64", "--repeats", "2", "--json", str(out)])
+        curves.main(
+            [
+                "--model",
+                "nano",
+                "--context",
+                "40",
+                "--prefill",
+                "64",
+                "--repeats",
+                "2",
+                "--json",
+                str(out),
+            ]
+        )
         == 0
     )
     table, data = capsys.readouterr().out.splitlines(), json.loads(out.read_text())
@@ -29,7 +44,9 @@ def test_curves_of_both_runtimes(tmp_path, capsys):
 
 def test_int8_has_loss_and_times_of_every_model(tmp_path, capsys):
     out = tmp_path / "int8.json"
-    assert int8.main(["--prompts", "2", "--context", "20", "--repeats", "1", "--json", str(out)]) == 0
+    assert (
+        int8.main(["--prompts", "2", "--context", "20", "--repeats", "1", "--json", str(out)]) == 0
+    )
     report = json.loads(out.read_text())
     found, pairs = report["models"], {tuple(row["pair"]): row for row in report["pairs"]}
     assert 0.5 < pairs["target", "small"]["int8"] < 1 and len(pairs) == 3
@@ -45,7 +62,9 @@ def test_int8_has_loss_and_times_of_every_model(tmp_path, capsys):
 def test_the_layer_has_all_cases(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(layer, "STACKS", ("target", "db > nano:4 > target"))
     path = tmp_path / "layer.json"
-    assert layer.main(["--prompts", "1", "--tokens", "6", "--repeats", "1", "--json", str(path)]) == 0
+    assert (
+        layer.main(["--prompts", "1", "--tokens", "6", "--repeats", "1", "--json", str(path)]) == 0
+    )
     rows = json.loads(path.read_text())["rows"]
     assert len(rows) == 8 and all(row["over_calls"] > 0 and row["us"] > 0 for row in rows)
     assert all(("over_bare" in row) == (row["stack"] == "target") for row in rows)

@@ -22,7 +22,12 @@ def rows() -> list[dict]:
 def test_six_categories_of_thirty_prompts_and_more_from_files_that_nothing_learnt_from(rows):
     suite = load_suite("python")
     assert suite.categories == CATEGORIES and len(CATEGORIES) == 6
-    assert len({p.id for p in suite.prompts}) == len({p.text for p in suite.prompts}) == len(rows) >= 180
+    assert (
+        len({p.id for p in suite.prompts})
+        == len({p.text for p in suite.prompts})
+        == len(rows)
+        >= 180
+    )
     manifest = json.loads((weights_dir() / "manifest.json").read_text())
     heldout = set(manifest["heldout"])
     for category in CATEGORIES:
@@ -52,7 +57,9 @@ def test_the_categories_span_temporal_locality(rows):
     for category in CATEGORIES:
         chosen = [r for r in rows if r["category"] == category]
         for r in chosen:
-            assert r["in_prompt"] == pytest.approx(copied_share(r["text"], r["continuation"]), abs=6e-4)
+            assert r["in_prompt"] == pytest.approx(
+                copied_share(r["text"], r["continuation"]), abs=6e-4
+            )
             assert r["locality"] == pytest.approx(locality(r["text"], r["continuation"]), abs=6e-4)
         medians.append(median(r["in_prompt"] for r in chosen))
     assert medians == sorted(medians, reverse=True)

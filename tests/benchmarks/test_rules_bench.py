@@ -24,7 +24,12 @@ def run(rounds: float, token: float, block: float) -> dict:
         **dict.fromkeys(("block", "branch", "accepted"), block),
     }
     slow = {"token": side(2.0), "branch": side(1.25)}
-    return {"stack": "a > b", "temperature": 1.0, "block": {**side(1.0), "levels": {"1": level}}, **slow}
+    return {
+        "stack": "a > b",
+        "temperature": 1.0,
+        "block": {**side(1.0), "levels": {"1": level}},
+        **slow,
+    }
 
 
 def test_gain_and_times_have_intervals_over_prompts():
@@ -32,10 +37,15 @@ def test_gain_and_times_have_intervals_over_prompts():
     assert row["block_gain"] == row["branch_gain"] == pytest.approx(44 / 40 - 1)
     assert row["prompts"] == 2 and row["rounds"] == 20 and row["token_gain"] == 0
     assert row["block_gain_ci"] == pytest.approx([0.05, 0.15])
-    assert row["block_time"] == pytest.approx(0.5) and row["block_time_ci"] == pytest.approx([0.5, 0.5])
+    assert row["block_time"] == pytest.approx(0.5) and row["block_time_ci"] == pytest.approx(
+        [0.5, 0.5]
+    )
     assert row["branch_time"] == pytest.approx(0.625) and row["timed_prompts"] == 2
     (alone,) = summary([run(10, 10, 13)])
-    assert alone["block_gain"] == pytest.approx(0.15) and alone["block_gain_ci"] is alone["block_time_ci"] is None
+    assert (
+        alone["block_gain"] == pytest.approx(0.15)
+        and alone["block_gain_ci"] is alone["block_time_ci"] is None
+    )
 
 
 def test_the_expected_lengths_of_a_draft():

@@ -20,7 +20,9 @@ from hsd_viz.machine import free_port
 from hsd_viz.views.site import build
 
 ROOT = Path(__file__).resolve().parents[2]
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -39,7 +41,9 @@ SERVER_LIFE = 3600
 @pytest.fixture(scope="session")
 def chromium() -> Iterator:
     if CHROMIUM is None:
-        pytest.skip("Chromium is missing; to install it: apt-get install chromium (macOS: brew install chromium)")
+        pytest.skip(
+            "Chromium is missing; to install it: apt-get install chromium (macOS: brew install chromium)"
+        )
     from playwright.sync_api import expect, sync_playwright
 
     expect.set_options(timeout=PATIENCE)
@@ -95,7 +99,9 @@ class Page:
         self.page.set_default_timeout(PATIENCE)
         # The introduction plays once; a test of its own shows it.
         if not intro:
-            self.page.add_init_script("try { localStorage.setItem('hsd_viz.intro', 'yes') } catch {}")
+            self.page.add_init_script(
+                "try { localStorage.setItem('hsd_viz.intro', 'yes') } catch {}"
+            )
         self.errors: list[str] = []
         self.outside: list[str] = []
         self.page.on("pageerror", lambda error: self.errors.append(error.stack or str(error)))
@@ -132,12 +138,18 @@ def open_page(chromium):
 
 
 @contextmanager
-def server(arguments: list[str], environment: dict[str, str], health: str, log: Path) -> Iterator[None]:
+def server(
+    arguments: list[str], environment: dict[str, str], health: str, log: Path
+) -> Iterator[None]:
     """Run a server in a process group of its own, wait until it answers, and end the group."""
     limit = [shutil.which("timeout"), str(SERVER_LIFE)] if shutil.which("timeout") else []
     with log.open("wb") as out:
         process = subprocess.Popen(
-            [*limit, *arguments], env=environment, stdout=out, stderr=subprocess.STDOUT, start_new_session=True
+            [*limit, *arguments],
+            env=environment,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
         )
     try:
         _wait(health, process, log)
@@ -175,7 +187,10 @@ def voila(tmp_path_factory) -> Iterator[str]:
     port = free_port()
     arguments, environment, folder = command("127.0.0.1", port, None)
     log = tmp_path_factory.mktemp("log") / "voila"
-    with folder, server(arguments, _offline(environment), f"http://127.0.0.1:{port}/voila/static/x", log):
+    with (
+        folder,
+        server(arguments, _offline(environment), f"http://127.0.0.1:{port}/voila/static/x", log),
+    ):
         yield f"http://127.0.0.1:{port}/"
 
 
@@ -184,18 +199,31 @@ def lab(tmp_path_factory) -> Iterator[str]:
     """JupyterLab over a copy of the notebooks."""
     folder = tmp_path_factory.mktemp("lab")
     shutil.copytree(ROOT / "notebooks", folder / "notebooks", ignore=shutil.ignore_patterns(".*"))
-    settings = folder / "settings" / "@jupyterlab" / "apputils-extension" / "notification.jupyterlab-settings"
+    settings = (
+        folder
+        / "settings"
+        / "@jupyterlab"
+        / "apputils-extension"
+        / "notification.jupyterlab-settings"
+    )
     settings.parent.mkdir(parents=True)
     settings.write_text(json.dumps({"fetchNews": "false", "checkForUpdates": False}))
     port = free_port()
     arguments = [
         *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--port={port}"),
-        *("--ServerApp.ip=127.0.0.1", "--IdentityProvider.token=", f"--ServerApp.root_dir={folder / 'notebooks'}"),
+        *(
+            "--ServerApp.ip=127.0.0.1",
+            "--IdentityProvider.token=",
+            f"--ServerApp.root_dir={folder / 'notebooks'}",
+        ),
         *("--ServerApp.port_retries=0", f"--LabApp.user_settings_dir={folder / 'settings'}"),
         f"--LabApp.workspaces_dir={folder / 'workspaces'}",
     ]
     with server(
-        arguments, _offline(dict(os.environ)), f"http://127.0.0.1:{port}/api", tmp_path_factory.mktemp("log") / "lab"
+        arguments,
+        _offline(dict(os.environ)),
+        f"http://127.0.0.1:{port}/api",
+        tmp_path_factory.mktemp("log") / "lab",
     ):
         yield f"http://127.0.0.1:{port}/lab/tree/"
 

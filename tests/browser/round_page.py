@@ -65,10 +65,27 @@ def tree_trace(nodes: int) -> Trace:
         verdict = "accepted" if k == 0 else "rejected" if parent in (-1, 0) else "unreached"
         text = STRANGE[k % len(STRANGE)]
         p = None if verdict == "unreached" else 0.25
-        drafts.append(DraftRow(0, 1, "context", k, parent, depths[k], k, text, p, 1.0, None, verdict, 2, 3, 0.5, 0))
+        drafts.append(
+            DraftRow(
+                0, 1, "context", k, parent, depths[k], k, text, p, 1.0, None, verdict, 2, 3, 0.5, 0
+            )
+        )
     tokens = [
         TokenRow(0, 0, STRANGE[0], None, 0, "accepted", "context", [0, 1], 1, 0.5, 1.0, [[0, 0.5]]),
-        TokenRow(1, 99, STRANGE[3], None, 0, "correction", "target", [1], 0, 0.5, 1.0, [[99, 0.5], [1, 0.2]]),
+        TokenRow(
+            1,
+            99,
+            STRANGE[3],
+            None,
+            0,
+            "correction",
+            "target",
+            [1],
+            0,
+            0.5,
+            1.0,
+            [[99, 0.5], [1, 0.2]],
+        ),
     ]
     rounds = [RoundRow(0, None, 1, nodes, 2, 1, "correction", None, 1_000, 9_000)]
     calls = [
@@ -76,7 +93,15 @@ def tree_trace(nodes: int) -> Trace:
         CallRow(0, 1, "target", "verify", 1, nodes + 1, 1, 2_500, 7_000),
     ]
     pieces = {**{k: STRANGE[k % len(STRANGE)] for k in range(nodes)}, 99: STRANGE[3], 500: "p"}
-    trace = Trace({"stack": "db > target", "prompt": "p", "prompt_ids": [500], "wall_ns": 12_000, "prefill_ns": 1_000})
+    trace = Trace(
+        {
+            "stack": "db > target",
+            "prompt": "p",
+            "prompt_ids": [500],
+            "wall_ns": 12_000,
+            "prefill_ns": 1_000,
+        }
+    )
     trace.append(Step().add_rows(pieces, tokens=tokens, drafts=drafts, rounds=rounds, calls=calls))
     return trace
 

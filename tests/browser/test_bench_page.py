@@ -51,7 +51,9 @@ def test_the_tab_shows_the_page_whole_in_its_theme(open_page, voila, scheme):
     measured = read_report(SAVED.read_text(encoding="utf-8"), SAVED.name)
     expect(frame.locator(".headline")).to_have_text("".join(text for text, _ in answer(measured)))
     ground = frame.locator("body").evaluate("e => getComputedStyle(e).backgroundColor")
-    assert ground == {"light": "rgb(255, 255, 255)", "dark": "rgb(33, 33, 33)"}[scheme], "as the page around it"
+    assert ground == {"light": "rgb(255, 255, 255)", "dark": "rgb(33, 33, 33)"}[scheme], (
+        "as the page around it"
+    )
     for width in (1400, 720, 420):
         page.set_viewport_size({"width": width, "height": 1000})
         page.wait_for_function(

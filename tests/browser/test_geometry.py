@@ -107,7 +107,9 @@ def test_twelve_states_are_whole_and_readable(chromium, exported, width, theme):
 
     def look(state: str) -> None:
         quiet(page)
-        found.extend(f"{state}: {fault}" for fault in (*page.evaluate(FAULTS), *page.evaluate(CONTRAST)))
+        found.extend(
+            f"{state}: {fault}" for fault in (*page.evaluate(FAULTS), *page.evaluate(CONTRAST))
+        )
 
     page.get_by_role("button", name="Intro", exact=True).click()
     page.wait_for_selector(".hsd-in-stop", timeout=PATIENCE)

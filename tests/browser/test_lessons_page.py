@@ -25,7 +25,9 @@ def test_slides_fill_a_screen_each_and_ask_for_nothing(chromium, tmp_path):
     page.wait_for_selector("#view-0 *", state="attached")
     page.get_by_role("link", name="2 · Draft, verify, accept").click()
     expect(page.locator("#lesson-2 h1")).to_be_in_viewport()
-    assert page.evaluate("[...document.querySelectorAll('.deck > section')].every((s) => s.offsetHeight >= 800)")
+    assert page.evaluate(
+        "[...document.querySelectorAll('.deck > section')].every((s) => s.offsetHeight >= 800)"
+    )
     page.keyboard.press("PageDown")
     expect(page.locator("#lesson-2 h1")).not_to_be_in_viewport()
     expect(page.locator("#lesson-2 + section h2")).to_be_in_viewport()
@@ -34,7 +36,10 @@ def test_slides_fill_a_screen_each_and_ask_for_nothing(chromium, tmp_path):
     answer.locator("summary").click()
     assert answer.locator("pre").is_visible()
     assert page.evaluate("document.documentElement.scrollWidth") == 1400
-    assert problems == [] and [url for url in asked if not url.startswith(("file:", "blob:", "data:"))] == []
+    assert (
+        problems == []
+        and [url for url in asked if not url.startswith(("file:", "blob:", "data:"))] == []
+    )
     page.close()
 
 
@@ -48,6 +53,8 @@ def test_a_puzzle_says_whether_a_value_is_right(chromium, tmp_path):
     assert said() == "none"
     label.locator("input").fill("[1, 1, 1]")
     assert "another value" in said()
-    p, q = (list(map(Fraction, row.split(", "))) for row in re.findall(r"\[(.*?)\]", label.inner_text()))
+    p, q = (
+        list(map(Fraction, row.split(", "))) for row in re.findall(r"\[(.*?)\]", label.inner_text())
+    )
     label.locator("input").fill(", ".join(str(max(a - b, 0)) for a, b in zip(p, q, strict=True)))
     assert "right" in said()

@@ -88,7 +88,9 @@ def test_every_tab_is_drawn_and_accessible(open_page, voila, scheme, widths):
         page.set_viewport_size({"width": width, "height": 900})
         page.evaluate("scrollTo(0, 0)")
         quiet(page)
-        assert page.evaluate("localStorage.getItem('hsd_viz.theme')") is None, "a link decides for its page alone"
+        assert page.evaluate("localStorage.getItem('hsd_viz.theme')") is None, (
+            "a link decides for its page alone"
+        )
         assert page.locator(TOKENS).first.bounding_box()["y"] <= 420
         assert page.evaluate(BEFORE) <= 20
         expect(page.locator(".hsd-header p")).to_contain_text("Speculative decoding:")
@@ -119,7 +121,9 @@ def test_the_cursor_is_one_for_keys_pointer_staircase_and_text(open_page, voila)
     page = shown.page
     expect(page.locator(".hsd-out [aria-selected=true]")).to_have_count(1)
     expect(page.locator(".hsd-player-place")).to_contain_text("event 5")
-    expect(page.get_by_role("tab", name="Why", exact=True)).to_have_attribute("aria-selected", "true")
+    expect(page.get_by_role("tab", name="Why", exact=True)).to_have_attribute(
+        "aria-selected", "true"
+    )
     page.locator(".hsd-out").focus()
     page.keyboard.press("Escape")
     page.keyboard.press("Home")
@@ -143,10 +147,14 @@ def test_the_cursor_is_one_for_keys_pointer_staircase_and_text(open_page, voila)
     # From the tabs, by keys alone.
     page.get_by_role("tab", name="Why", exact=True).focus()
     page.keyboard.press("ArrowRight")
-    expect(page.get_by_role("tab", name="Databases", exact=True)).to_have_attribute("aria-selected", "true")
+    expect(page.get_by_role("tab", name="Databases", exact=True)).to_have_attribute(
+        "aria-selected", "true"
+    )
     assert "tab=databases" in page.url and "trace=both" in page.url
     page.go_back()
-    expect(page.get_by_role("tab", name="Why", exact=True)).to_have_attribute("aria-selected", "true")
+    expect(page.get_by_role("tab", name="Why", exact=True)).to_have_attribute(
+        "aria-selected", "true"
+    )
     page.keyboard.press("?")
     expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
     page.keyboard.press("Escape")
@@ -180,7 +188,9 @@ def test_a_run_is_decoded_here_kept_over_a_reload_and_cancelled(open_page, voila
         field(page, label).fill(typed)
         expect(field(page, label)).to_have_attribute("aria-invalid", "true")
         run.click()
-        expect(page.get_by_role("alert").first).to_contain_text(re.compile(rf"{label} must be a .*not {typed}"))
+        expect(page.get_by_role("alert").first).to_contain_text(
+            re.compile(rf"{label} must be a .*not {typed}")
+        )
         field(page, label).fill(before)
     field(page, "Stack").fill("nano >")
     field(page, "Stack").blur()
@@ -230,7 +240,9 @@ def test_files_are_saved_opened_dropped_and_replayed(open_page, voila, tmp_path)
     assert len(hsd.Trace.load(path)) == 128
     with page.expect_file_chooser() as chooser:
         page.get_by_role("button", name="Open a trace").click()
-    chooser.value.set_files({"name": "mine.json.gz", "mimeType": "", "buffer": load_bundled("sampled").to_bytes()})
+    chooser.value.set_files(
+        {"name": "mine.json.gz", "mimeType": "", "buffer": load_bundled("sampled").to_bytes()}
+    )
     expect(page.locator(".hsd-now")).to_contain_text("Opened from mine.json.gz")
     expect(page.locator(".hsd-origin-stack")).to_have_text("nano:4 > target")
     page.evaluate(DROP, [".hsd-main", "broken.json", "{"])
@@ -259,14 +271,18 @@ def test_runs_are_compared_recorded_and_decoded_here(open_page, voila):
     page = shown.page
     expect(page.locator(".hsd-vs-race")).to_be_visible()
     expect(page.locator(".hsd-vs-agreement")).to_contain_text("same text")
-    page.get_by_role("group", name="Stacks (two or three)").locator("[aria-pressed=true]").last.click()
+    page.get_by_role("group", name="Stacks (two or three)").locator(
+        "[aria-pressed=true]"
+    ).last.click()
     expect(page.locator(".hsd-vs-runs > li")).to_have_count(2)
     page.locator(".hsd-form-switch").click()
     field(page, "New tokens").fill("16")
     page.get_by_text("Compare stacks on your own prompt").click()
     field(page, "Stacks, one per line").fill("target\ndb > target")
     page.get_by_role("button", name="Decode and compare").click()
-    expect(page.locator(".hsd-part .hsd-stage").first).to_contain_text("once each", timeout=PATIENCE)
+    expect(page.locator(".hsd-part .hsd-stage").first).to_contain_text(
+        "once each", timeout=PATIENCE
+    )
     expect(page.locator(".hsd-vs-about")).to_contain_text("16 tokens")
     shown.check()
 
@@ -290,9 +306,14 @@ def test_the_tour_goes_through_its_stops_and_gives_the_run_back(open_page, voila
     shown.check()
 
 
-@pytest.mark.parametrize("media", [{"forced_colors": "active"}, {"reduced_motion": "reduce"}, {"media": "print"}])
+@pytest.mark.parametrize(
+    "media", [{"forced_colors": "active"}, {"reduced_motion": "reduce"}, {"media": "print"}]
+)
 def test_exported_pages_work_without_python_in_every_medium(chromium, tmp_path, media):
-    run, *race = load_bundled("both"), *(load_bundled(name, SIDE_BY_SIDE / "greedy") for name in ("plain", "databases"))
+    run, *race = (
+        load_bundled("both"),
+        *(load_bundled(name, SIDE_BY_SIDE / "greedy") for name in ("plain", "databases")),
+    )
     for trace in (run, *race):
         change_row(trace, "tokens", 1, source="logits")
     (tmp_path / "run.html").write_text(run_page(run), encoding="utf-8")
@@ -318,7 +339,9 @@ def test_exported_pages_work_without_python_in_every_medium(chromium, tmp_path, 
         kinds = {element.tag.partition("}")[2] for element in drawn.iter()}
         assert {"svg", "path", "text", "rect"} <= kinds and "foreignObject" not in kinds
         assert len(drawn.findall("{http://www.w3.org/2000/svg}svg")) >= 3, "staircase, strip, arcs"
-        texts = [element for element in drawn.iter() if element.text and element.text.startswith("db > ")]
+        texts = [
+            element for element in drawn.iter() if element.text and element.text.startswith("db > ")
+        ]
         assert texts and all(element.get("fill").startswith("rgb") for element in texts)
         assert not [
             value
@@ -334,14 +357,20 @@ def test_exported_pages_work_without_python_in_every_medium(chromium, tmp_path, 
         page.goto((tmp_path / f"{name}.html").as_uri())
         # Tokens of every source have its colour.
         red, green, blue = bytes.fromhex(HUES["logits"].light[1:])
-        expect(page.locator(".hsd-tok[data-family=logits]").first).to_have_css("color", f"rgb({red}, {green}, {blue})")
+        expect(page.locator(".hsd-tok[data-family=logits]").first).to_have_css(
+            "color", f"rgb({red}, {green}, {blue})"
+        )
     assert errors == []
     page.close()
 
 
-def test_the_linked_view_of_another_package_that_the_docs_show_follows_the_cursor(chromium, tmp_path):
+def test_the_linked_view_of_another_package_that_the_docs_show_follows_the_cursor(
+    chromium, tmp_path
+):
     text = (ROOT / "docs" / "how-to" / "figures.md").read_text(encoding="utf-8")
-    (block,) = [b for b in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "LinkedView)" in b]
+    (block,) = [
+        b for b in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "LinkedView)" in b
+    ]
     names = {"hsd": hsd}
     exec(block.partition("\n\n\nhsd.")[0], names)
     stairs, own = views.Staircase(trace := load_bundled("both")), names["Current"]()
@@ -360,7 +389,9 @@ def test_the_introduction_plays_once_and_the_visitor_drafts_live(open_page, voil
     page = shown.page
     page.goto(voila, wait_until="domcontentloaded")
     intro = page.locator(".hsd-intro")
-    expect(intro).to_contain_text(re.compile(r"Same text, \d+ passes instead of 128\."), timeout=PATIENCE)
+    expect(intro).to_contain_text(
+        re.compile(r"Same text, \d+ passes instead of 128\."), timeout=PATIENCE
+    )
     expect(intro.locator(".hsd-in-stop")).to_contain_text("above p: rejected")
     assert violations(page) == []
     page.keyboard.press("Escape")
@@ -373,7 +404,9 @@ def test_the_introduction_plays_once_and_the_visitor_drafts_live(open_page, voil
     expect(page.locator(".hsd-df-plot")).to_contain_text("nano:4 > target", timeout=PATIENCE)
     page.locator(".hsd-df-choices button").first.click()
     page.locator(".hsd-df-go").click()
-    expect(page.locator(".hsd-df-result")).to_contain_text(re.compile(r"Accepted \d.*own token", re.DOTALL))
+    expect(page.locator(".hsd-df-result")).to_contain_text(
+        re.compile(r"Accepted \d.*own token", re.DOTALL)
+    )
     page.locator(".hsd-header-tools button", has_text="Intro").click()
     expect(intro).to_have_count(1)
     page.locator(".hsd-in-skip").click()
@@ -389,15 +422,35 @@ def test_views_and_charts_are_saved_as_pictures_in_both_themes(tmp_path):
     chart = views.Chart(figures.ranking(views.recorded()))
     for dark, page in ((False, "rgb(255, 255, 255)"), (True, "rgb(23, 24, 26)")):
         svg = chart.save(tmp_path / "x.svg", dark=dark, width=700).read_text()
-        assert svg.startswith("<svg") and "foreignObject" not in svg and "selected by the law" in svg and page in svg
+        assert (
+            svg.startswith("<svg")
+            and "foreignObject" not in svg
+            and "selected by the law" in svg
+            and page in svg
+        )
         assert 'width="700"' in svg
     png = chart.save(tmp_path / "x.png", width=700, scale=1).read_bytes()
-    assert int.from_bytes(png[16:20]) == 700 and int.from_bytes(png[20:24]) == chart.figure.layout.height
+    assert (
+        int.from_bytes(png[16:20]) == 700
+        and int.from_bytes(png[20:24]) == chart.figure.layout.height
+    )
     trace = load_bundled("both")
-    for view, mark in ((views.Staircase, "plain"), (views.Timeline, "target"), (views.LocalityMap, "50")):
+    for view, mark in (
+        (views.Staircase, "plain"),
+        (views.Timeline, "target"),
+        (views.LocalityMap, "50"),
+    ):
         svg = view(trace).save(tmp_path / "x.svg").read_text()
-        assert ElementTree.fromstring(svg).tag.endswith("svg") and f">{mark}<" in svg and "foreignObject" not in svg
+        assert (
+            ElementTree.fromstring(svg).tag.endswith("svg")
+            and f">{mark}<" in svg
+            and "foreignObject" not in svg
+        )
     for shown in (chart, views.RoundInspector(trace)):
         assert shown.save(tmp_path / "x.pdf").read_bytes().startswith(b"%PDF")
-    png = views.TokenStream(make_trace()).save(tmp_path / "x.png", width=700, scale=1, dark=True).read_bytes()
+    png = (
+        views.TokenStream(make_trace())
+        .save(tmp_path / "x.png", width=700, scale=1, dark=True)
+        .read_bytes()
+    )
     assert png.startswith(b"\x89PNG") and int.from_bytes(png[16:20]) == 700

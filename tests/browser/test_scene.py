@@ -22,13 +22,20 @@ def test_every_level_s_tokens_are_on_its_floor_and_survivors_in_the_text(open_pa
     top = next(r for r in trace.round_rows if r.parent is None)
     below = sorted((r for r in trace.round_rows if r.parent == top.id), key=lambda r: r.id)
     words = page.locator(".hsd-sc-label").all_text_contents()
-    assert words[2].startswith("target: one forward pass") and words[1].startswith(f"small: {len(below)} forward pass")
-    rejected = next(d for d in trace.draft_rows if d.round == below[0].id and d.verdict == "rejected")
-    page.locator(f'.hsd-sc-chip[aria-label^="position {rejected.depth}, "][data-verdict=rejected]').last.click()
+    assert words[2].startswith("target: one forward pass") and words[1].startswith(
+        f"small: {len(below)} forward pass"
+    )
+    rejected = next(
+        d for d in trace.draft_rows if d.round == below[0].id and d.verdict == "rejected"
+    )
+    page.locator(
+        f'.hsd-sc-chip[aria-label^="position {rejected.depth}, "][data-verdict=rejected]'
+    ).last.click()
     assert "’s round" in title(page)
     tokens = [t for t in trace.token_rows if t.round == top.id]
     tops = page.eval_on_selector_all(
-        ".hsd-sc-chip[data-key]", "all => all.map(n => new DOMMatrix(getComputedStyle(n).transform).f)"
+        ".hsd-sc-chip[data-key]",
+        "all => all.map(n => new DOMMatrix(getComputedStyle(n).transform).f)",
     )
     assert tops.count(min(tops)) == len(tokens)
     shown.check()
@@ -38,7 +45,9 @@ def test_keys_walk_the_scene_and_pin(open_page):
     shown = open_page()
     page, trace = shown.page, load_bundled("one-draft")
     start(page, trace, RoundInspector, TokenStream)
-    assert page.locator(".hsd-sc-chip[data-key][data-verdict=rejected]").count(), "it opens on a round with a rejection"
+    assert page.locator(".hsd-sc-chip[data-key][data-verdict=rejected]").count(), (
+        "it opens on a round with a rejection"
+    )
     drafts = [d for d in trace.draft_rows if d.round == 0]
     page.locator(".hsd-out").focus()
     page.keyboard.press("Home")
@@ -107,7 +116,9 @@ def test_the_arithmetic_stands_there_with_the_run_s_numbers(open_page):
         for d in (d for d in trace.draft_rows if d.round == round_id and d.u is not None):
             page.locator(f'.hsd-sc-chip[data-key="{round_id}:{d.node}"]').click()
             line = page.text_content(".hsd-card .hsd-sum")
-            u, q, product, sign, p = re.fullmatch(r"u · q = (\S+) × (\S+) = (\S+) (<|≥) (\S+) = p", line).groups()
+            u, q, product, sign, p = re.fullmatch(
+                r"u · q = (\S+) × (\S+) = (\S+) (<|≥) (\S+) = p", line
+            ).groups()
             assert sign == ("<" if d.verdict == "accepted" else "≥")
             for text, value in ((u, d.u), (q, d.q), (product, d.u * d.q), (p, d.p)):
                 assert float(text) == pytest.approx(value, rel=6e-3)
@@ -129,8 +140,12 @@ def test_trees_of_strange_text_stay_legible_and_scroll_in_their_own_box(open_pag
     )
     for k, (left, top, right, bottom) in enumerate(boxes):
         assert right - left >= 36 and bottom - top >= 26
-        assert all(o[0] >= right or o[2] <= left or o[1] >= bottom or o[3] <= top for o in boxes[k + 1 :])
-    texts = page.eval_on_selector_all(".hsd-sc-chip[data-key] code", "all => all.map(n => n.textContent)")
+        assert all(
+            o[0] >= right or o[2] <= left or o[1] >= bottom or o[3] <= top for o in boxes[k + 1 :]
+        )
+    texts = page.eval_on_selector_all(
+        ".hsd-sc-chip[data-key] code", "all => all.map(n => n.textContent)"
+    )
     assert STRANGE[0] in texts and "‹U+202E›abc" in texts and "↵↵␣␣␣␣" in texts
     # Walking to the last row brings it into sight, and leaves the page where it was.
     page.locator(".hsd-sc-stage").focus()
@@ -166,11 +181,15 @@ def test_a_node_lights_the_place_it_was_copied_from(open_page):
     shown = open_page()
     page, trace = shown.page, load_bundled("repetition")
     start(page, trace, TokenStream, RoundInspector)
-    copied = next(d for d in trace.draft_rows if d.position is not None and d.verdict == "unreached")
+    copied = next(
+        d for d in trace.draft_rows if d.position is not None and d.verdict == "unreached"
+    )
     page.locator(f'.hsd-sc-chip[data-key="{copied.round}:{copied.node}"]').hover()
     prompt = [trace.pieces[i] for i in trace.meta["prompt_ids"]]
     assert copied.position < len(prompt)
-    lit = page.eval_on_selector_all(".hsd-ptok", "all => all.findIndex(s => s.classList.contains('hsd-lit2'))")
+    lit = page.eval_on_selector_all(
+        ".hsd-ptok", "all => all.findIndex(s => s.classList.contains('hsd-lit2'))"
+    )
     assert lit == copied.position
     page.mouse.move(2, 2)
     assert page.locator(".hsd-lit2").count() == 0
@@ -199,10 +218,14 @@ def test_a_correction_s_residual_can_be_done_again_from_the_table(open_page):
     for token in tokens:
         page.locator(f'.hsd-tok[data-i="{token.index}"]').click()
         rows = table(page)
-        known = [(i, residual) for i, residual in token.residual_top if glyphs(trace.pieces[i]) in rows]
+        known = [
+            (i, residual) for i, residual in token.residual_top if glyphs(trace.pieces[i]) in rows
+        ]
         if known:  # of other tokens p is not recorded
             break
-    refused = next(d for d in trace.draft_rows if d.round == token.round and d.verdict == "rejected")
+    refused = next(
+        d for d in trace.draft_rows if d.round == token.round and d.verdict == "rejected"
+    )
     assert list(map(float, rows[glyphs(refused.text)])) == pytest.approx(
         [refused.p, refused.q, refused.p, 0, 0], abs=6e-5
     )
@@ -213,7 +236,9 @@ def test_a_correction_s_residual_can_be_done_again_from_the_table(open_page):
         p, q, accepted, left, scaled = map(float, rows[glyphs(trace.pieces[i])])
         assert scaled == pytest.approx(residual, abs=6e-5)
         assert left / total == pytest.approx(residual, abs=1e-3)
-        assert p - q == pytest.approx(left, abs=2e-4) and accepted + left == pytest.approx(p, abs=2e-4)
+        assert p - q == pytest.approx(left, abs=2e-4) and accepted + left == pytest.approx(
+            p, abs=2e-4
+        )
     assert float(rows["others"][4]) == pytest.approx(1 - sum(r for _, r in known), abs=2e-4)
     shown.check()
 
@@ -222,7 +247,11 @@ def test_a_walked_draft_s_correction_comes_from_p_without_what_was_drafted(open_
     shown = open_page()
     page, trace = shown.page, load_bundled("databases", SIDE_BY_SIDE / "sampled")
     token = next(t for t in trace.token_rows if t.residual_top)
-    refused = {d.token_id: d for d in trace.draft_rows if d.round == token.round and d.verdict == "rejected"}
+    refused = {
+        d.token_id: d
+        for d in trace.draft_rows
+        if d.round == token.round and d.verdict == "rejected"
+    }
     start(page, trace, RoundInspector, TokenStream)
     page.locator(f'.hsd-tok[data-i="{token.index}"]').click()
     rows = table(page)

@@ -24,7 +24,9 @@ def test_a_served_page_decodes_waits_and_cancels_on_its_server(open_page):
     async def held(request):
         endless = request["max_new_tokens"] == ENDLESS
         async for records in decode(request):
-            if kept := [record for record in records if record["event"] != "finished" or not endless]:
+            if kept := [
+                record for record in records if record["event"] != "finished" or not endless
+            ]:
                 yield kept
         if endless:
             await asyncio.Event().wait()
@@ -37,7 +39,10 @@ def test_a_served_page_decodes_waits_and_cancels_on_its_server(open_page):
     with serving(held, _served, token="s/cret", new_tokens=ENDLESS) as address:
         shown, problems = open_page(1440), []
         page, other = shown.page, RemoteEngine(address, "s/cret")
-        page.on("console", lambda message: message.type in ("error", "warning") and problems.append(message.text))
+        page.on(
+            "console",
+            lambda message: message.type in ("error", "warning") and problems.append(message.text),
+        )
         page.goto(f"{address}/?token=s/cret&seed=3", wait_until="domcontentloaded")
         page.wait_for_selector(TOKENS)
         assert "cret" not in page.url and "seed=3" in page.url

@@ -14,7 +14,9 @@ def test_every_page_opens_from_the_folder_and_asks_for_nothing_else(chromium, bu
     page.on("request", lambda request: asked.append(request.url))
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.goto((out / "index.html").as_uri())
-    expect(page.get_by_text("any web server")).to_be_visible()  # a page of a folder starts no worker
+    expect(
+        page.get_by_text("any web server")
+    ).to_be_visible()  # a page of a folder starts no worker
     links = [link.get_attribute("href") for link in page.locator(".pages a").all()]
     assert len(links) > 10
     for link in links:

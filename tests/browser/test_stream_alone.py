@@ -19,7 +19,9 @@ pytestmark = pytest.mark.browser
 
 def step(index: int, text: str, token_id: int = 1) -> Step:
     """One plain round."""
-    token = TokenRow(index, token_id, text, None, index, "plain", "target", [0], 0, 0.5, 1.0, [[token_id, 0.5]])
+    token = TokenRow(
+        index, token_id, text, None, index, "plain", "target", [0], 0, 0.5, 1.0, [[token_id, 0.5]]
+    )
     rounds = [RoundRow(index, None, 0, 0, 0, 0, "plain", "off", index, 1)]
     return Step().add_rows({token_id: text}, tokens=[token], rounds=rounds)
 
@@ -57,7 +59,9 @@ def test_strange_text_is_text_and_stays_in_its_place(open_page):
     )
     assert lefts == sorted(lefts) and len(set(lefts)) == 5
     assert content[4] == "a‹U+0000›b"
-    assert content[5] == STRANGE[5], "the glyphs are none of the text: who copies it gets what was written"
+    assert content[5] == STRANGE[5], (
+        "the glyphs are none of the text: who copies it gets what was written"
+    )
     assert content[-1] == "‹U+200B›"
     assert page.evaluate("window.pwned") is None
     for place in range(len(STRANGE)):
@@ -69,7 +73,9 @@ def test_strange_text_is_text_and_stays_in_its_place(open_page):
 
 # --- long texts
 
-CODE = 'def| walk|(|tree|):|\n    |"""|Go|"""|\n\n    |for| node| in| tree|:|\n        |walk|(node)'.split("|")
+CODE = 'def| walk|(|tree|):|\n    |"""|Go|"""|\n\n    |for| node| in| tree|:|\n        |walk|(node)'.split(
+    "|"
+)
 
 
 def own(index: int, text: str, number: int, kind: str) -> TokenRow:
@@ -84,17 +90,36 @@ def written(n: int, first: int = 0) -> list[Step]:
         texts = [CODE[(i + k) % len(CODE)] for k in range(4)]
         source, drafted = "context" if i % 8 else "nano", [*texts[:2], "wrong"]
         drafts = [
-            DraftRow(i, 1, source, d, d - 1, d + 1, d, text, 0.5, 1.0, None, "rejected" if d == 2 else "accepted")
+            DraftRow(
+                i,
+                1,
+                source,
+                d,
+                d - 1,
+                d + 1,
+                d,
+                text,
+                0.5,
+                1.0,
+                None,
+                "rejected" if d == 2 else "accepted",
+            )
             for d, text in enumerate(drafted)
         ]
         tokens = [
-            TokenRow(i + d, d, texts[d], None, i, "accepted", source, [0, 1], d + 1, 0.5, 1.0, [[d, 0.5]])
+            TokenRow(
+                i + d, d, texts[d], None, i, "accepted", source, [0, 1], d + 1, 0.5, 1.0, [[d, 0.5]]
+            )
             for d in range(2)
         ]
         verified = RoundRow(i, None, 1, 3, 3, 2, "correction", None, 1000 * i, 900)
         plain = RoundRow(i + 1, None, 1, 0, 0, 0, "plain", "no match", 1000 * i + 900, 100)
         steps.append(
-            Step().add_rows(tokens=[*tokens, own(i + 2, texts[2], i, "correction")], drafts=drafts, rounds=[verified])
+            Step().add_rows(
+                tokens=[*tokens, own(i + 2, texts[2], i, "correction")],
+                drafts=drafts,
+                rounds=[verified],
+            )
         )
         steps.append(Step().add_rows(tokens=[own(i + 3, texts[3], i + 1, "plain")], rounds=[plain]))
     return steps
@@ -123,11 +148,14 @@ def test_chunks_of_the_text_leave_its_lines_as_they_are(open_page):
             page.get_by_label("Rejected drafts").uncheck()
             assert not page.locator(".hsd-strip").first.is_visible()
         quiet(page)
-        sizes = page.eval_on_selector_all(".hsd-chunk", "all => all.map(c => c.querySelectorAll('.hsd-tok').length)")
+        sizes = page.eval_on_selector_all(
+            ".hsd-chunk", "all => all.map(c => c.querySelectorAll('.hsd-tok').length)"
+        )
         assert sum(sizes) == 2000 and len(sizes) > 4 and max(sizes) <= 160 + 60, change
         lines = page.evaluate(LINES)
         page.evaluate(
-            style, "div.hsd-chunk { display: contents } .hsd-chunk .hsd-tok > .hsd-nl { display: inline !important }"
+            style,
+            "div.hsd-chunk { display: contents } .hsd-chunk .hsd-tok > .hsd-nl { display: inline !important }",
         )
         page.evaluate(style, ".hsd-chunk .hsd-first::before { display: inline-block !important }")
         page.evaluate(style, ".hsd-chunk > [aria-hidden]:not(.hsd-strip) { display: none }")
@@ -184,7 +212,9 @@ def test_four_thousand_tokens_open_move_and_grow_quickly(open_page):
         # The fastest tenth: other work on the machine delays the rest.
         assert spent[6] < 50, key
     more = written(240, 4000)
-    spent = page.evaluate(STREAMED, [message(2001 + i, more[i : i + 2]) for i in range(0, len(more), 2)])
+    spent = page.evaluate(
+        STREAMED, [message(2001 + i, more[i : i + 2]) for i in range(0, len(more), 2)]
+    )
     # No hitch that a person would notice; without chunks it was three times that on the machine this was written on.
     assert spent[len(spent) // 10] < 50
     assert page.locator(".hsd-out .hsd-tok").count() == 4240
@@ -203,7 +233,9 @@ def test_in_a_long_text_the_end_is_followed_and_jumps_land(open_page):
     shown = open_page()
     page = shown.page
     start(page, written(3000), live=True)
-    page.evaluate("e => { e = document.querySelector('.hsd-scroll'); e.scrollTop = e.scrollHeight; }")
+    page.evaluate(
+        "e => { e = document.querySelector('.hsd-scroll'); e.scrollTop = e.scrollHeight; }"
+    )
     quiet(page)
     more = written(400, 3000)
     for i in range(0, len(more), 20):

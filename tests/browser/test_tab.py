@@ -49,7 +49,9 @@ TIMES = re.compile(r"_ns$|seconds|tokens_per_second")
 @contextmanager
 def serving(folder: Path) -> Iterator[str]:
     """A folder on a free port."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=str(folder))) as server:
+    with ThreadingHTTPServer(
+        ("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=str(folder))
+    ) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         try:
             yield f"http://127.0.0.1:{server.server_port}/"
@@ -109,7 +111,13 @@ def compare(tab, engine, request: dict) -> None:
 
 
 def request_of(k: int, stack: str, temperature: float, rule: str) -> dict:
-    request = {"prompt": PROMPTS[k % len(PROMPTS)], "stack": stack, "temperature": temperature, "rule": rule, "seed": k}
+    request = {
+        "prompt": PROMPTS[k % len(PROMPTS)],
+        "stack": stack,
+        "temperature": temperature,
+        "rule": rule,
+        "seed": k,
+    }
     return request | {"max_new_tokens": 24 + k % 40}
 
 
@@ -133,7 +141,9 @@ def test_sixty_runs_of_a_tab_are_those_of_the_command_line(tab, engine):
     cut = {"top_k": 20, "top_p": 0.9, "seed": 2**62 + 1, "temperature": 0.8, "max_new_tokens": 40}
     for stack in ("db > target", "nano:4 > target"):
         given = cut | {"prompt": PROMPTS[0], "stack": stack}
-        found = tab.evaluate("(r) => window.hsd.decode({ ...r, seed: 2n ** 62n + 1n })", given | {"seed": 0})
+        found = tab.evaluate(
+            "(r) => window.hsd.decode({ ...r, seed: 2n ** 62n + 1n })", given | {"seed": 0}
+        )
         assert found["token_ids"] == engine.run(**given).token_ids
 
 
@@ -162,7 +172,9 @@ def test_a_bad_request_gets_one_line_and_the_next_one_works(tab, change, why):
     script = f"(r) => window.hsd.decode({given}).then(() => '', (e) => e.message)"
     message = tab.evaluate(script, request)
     assert why in message and "\n" not in message
-    after = tab.evaluate("window.hsd.decode({ prompt: 'def f(', stack: 'nano', max_new_tokens: 2 })")
+    after = tab.evaluate(
+        "window.hsd.decode({ prompt: 'def f(', stack: 'nano', max_new_tokens: 2 })"
+    )
     assert len(after["token_ids"]) == 2
 
 
@@ -189,7 +201,9 @@ def test_every_scene_works_and_fits_a_phone(tab):
             place = tab.locator(f"#scene-{scene}")
             place.get_by_role("button", name=name).click()
             place.get_by_role("button", name=name).wait_for()
-            assert place.locator(".status.bad").count() == 0, place.locator(".status.bad").all_inner_texts()
+            assert place.locator(".status.bad").count() == 0, place.locator(
+                ".status.bad"
+            ).all_inner_texts()
             assert tab.locator(".hsd-notice:not([hidden])").count() == 0, scene
         assert tab.evaluate("document.documentElement.scrollWidth") <= width
     expect(tab.locator("#scene-draft .hsd-out .hsd-tok")).to_have_count(64)
@@ -199,7 +213,9 @@ def test_every_scene_works_and_fits_a_phone(tab):
     expect(tab.locator("#scene-darts")).to_contain_text("1000 tokens")
     expect(tab.locator("#scene-hierarchies .hsd-vs-runs > li")).to_have_count(3)
     expect(tab.locator("#scene-hierarchies > div > table tr")).to_have_count(4)
-    word = tab.locator("#scene-databases .hsd-out .hsd-tok[data-kind=accepted]", has_text=re.compile("^ ?[a-z]+$"))
+    word = tab.locator(
+        "#scene-databases .hsd-out .hsd-tok[data-kind=accepted]", has_text=re.compile("^ ?[a-z]+$")
+    )
     word.first.click()
     expect(tab.locator("#scene-databases .hsd-card")).to_contain_text("database")
 
@@ -213,7 +229,10 @@ def test_the_explorer_decodes_in_the_tab(chromium, address, width):
     page.goto(address + "explore.html")
     page.evaluate("window.hsd.ready")
     shown, badge = page.locator(".hsd-origin-stack"), page.locator(".hsd-badge")
-    for stack, source in (("db > target", "context database"), ("small:4 > target", "small, draft model")):
+    for stack, source in (
+        ("db > target", "context database"),
+        ("small:4 > target", "small, draft model"),
+    ):
         if not page.get_by_role("textbox", name="Stack").is_visible():
             page.get_by_role("button", name="New run").click()
         page.get_by_role("textbox", name="Stack").fill(stack)
@@ -268,7 +287,12 @@ def test_what_cannot_be_loaded_is_one_card(chromium, built_site, tmp_path, damag
     else:
         worker = tmp_path / "site" / "tab-worker.js"
         worker.write_text(SPOILT[damage] + worker.read_text())
-    words = {"missing": "404", "truncated": "incomplete", "changed": "damaged", "no memory": "too little memory"}
+    words = {
+        "missing": "404",
+        "truncated": "incomplete",
+        "changed": "damaged",
+        "no memory": "too little memory",
+    }
     words = words.get(damage, "SIMD")
     with serving(tmp_path / "site") as address:
         page = chromium.new_page()

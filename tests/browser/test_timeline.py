@@ -17,7 +17,8 @@ def at(page, area: dict, call, wall: int, lane: str) -> None:
     """Click a lane of the strip in the middle of a call's time."""
     name = page.locator(".hsd-tl-name", has=page.get_by_text(lane, exact=True)).bounding_box()
     page.mouse.click(
-        area["x"] + area["width"] * (call.start_ns + call.duration_ns / 2) / wall, name["y"] + name["height"] / 2
+        area["x"] + area["width"] * (call.start_ns + call.duration_ns / 2) / wall,
+        name["y"] + name["height"] / 2,
     )
 
 
@@ -41,7 +42,9 @@ def test_inspector_and_timeline_follow_one_cursor_both_ways(open_page):
     assert abs((here["x"] - area["x"]) / area["width"] - tops[2].start_ns / wall) < 0.01
     # A click on the longest call of a round in the middle goes to that round.
     middle = len(tops) // 2
-    call = max((c for c in trace.call_rows if c.round == tops[middle].id), key=lambda c: c.duration_ns)
+    call = max(
+        (c for c in trace.call_rows if c.round == tops[middle].id), key=lambda c: c.duration_ns
+    )
     at(page, area, call, wall, call.name)
     quiet(page)
     assert title(page) == f"Round {middle + 1} of {len(tops)}"
@@ -60,7 +63,10 @@ def test_a_click_on_a_call_of_a_level_below_shows_the_round_it_served(open_page)
     page, trace = shown.page, load_bundled("both")
     start(page, trace, Timeline, RoundInspector)
     area = page.locator(".hsd-tl-area").bounding_box()
-    call = max((c for c in trace.call_rows if c.name == "nano" and c.kind == "verify"), key=lambda c: c.duration_ns)
+    call = max(
+        (c for c in trace.call_rows if c.name == "nano" and c.kind == "verify"),
+        key=lambda c: c.duration_ns,
+    )
     wall = trace.meta["wall_ns"]
     at(page, area, call, wall, "nano")
     quiet(page)
@@ -71,7 +77,9 @@ def test_a_click_on_a_call_of_a_level_below_shows_the_round_it_served(open_page)
     assert "nano’s round" not in title(page)
     # So does the inspector itself, whatever was pinned before: its own nodes can be pinned then.
     at(page, area, call, wall, "nano")
-    page.locator("[data-key][data-verdict=correction], [data-key][data-verdict=bonus]").first.click()
+    page.locator(
+        "[data-key][data-verdict=correction], [data-key][data-verdict=bonus]"
+    ).first.click()
     assert page.locator(".hsd-sc-chip.hsd-pinned").count() == 1
     shown.check()
 

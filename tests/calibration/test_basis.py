@@ -17,7 +17,10 @@ def test_the_projects_own_measurements_are_of_the_nearest_temperature():
     for asked, found in ((0.0, 0.0), (0.2, 0.0), (0.7, 0.7), (2.0, 1.0)):
         basis = recorded(asked)
         assert basis.temperature == found and "int8, 1 thread" in basis.source
-        assert basis.calibration.models == ("nano", "small", "target") and basis.measured["db > target"].low
+        assert (
+            basis.calibration.models == ("nano", "small", "target")
+            and basis.measured["db > target"].low
+        )
 
 
 def test_the_times_of_the_levels_add_up_and_forwards_are_counted():
@@ -45,10 +48,19 @@ def test_acceptance_of_a_curve_is_accepted_over_examined():
 
 def test_a_basis_comes_from_a_calibration_a_plan_or_its_file(tmp_path):
     assert basis_of(DEAR) == Basis(DEAR, "as given")
-    plan = {"machine": {"cpu": "A processor", "threads": 1}, "hierarchies": [], "calibration": DEAR.to_dict()}
+    plan = {
+        "machine": {"cpu": "A processor", "threads": 1},
+        "hierarchies": [],
+        "calibration": DEAR.to_dict(),
+    }
     who = {"device": "cpu", "device_name": "A processor", "dtype": "float32", "threads": 2}
     who["sampling"] = {"temperature": 0.0}
-    stored = {"identity": who, "texts": {}, "created": 1_700_000_000.0, "calibration": DEAR.to_dict()}
+    stored = {
+        "identity": who,
+        "texts": {},
+        "created": 1_700_000_000.0,
+        "calibration": DEAR.to_dict(),
+    }
     path = tmp_path / "mine.json"
     path.write_text(json.dumps(stored))
     assert basis_of(plan) == Basis(DEAR, "measured on A processor, 1 thread")

@@ -51,17 +51,26 @@ class Model:
 
 
 @pytest.mark.parametrize(
-    "ms", [lambda fed: 2.0 + 0.5 * (fed - 1), lambda fed: 1.0 if fed == 4 else 3.0, lambda fed: 500.0 + fed]
+    "ms",
+    [
+        lambda fed: 2.0 + 0.5 * (fed - 1),
+        lambda fed: 1.0 if fed == 4 else 3.0,
+        lambda fed: 500.0 + fed,
+    ],
 )
 def test_the_curve_is_what_forwards_took_and_never_falls(ms, monkeypatch):
     monkeypatch.setattr(costs, "time", Clock())
     model = Model(ms)
     curve, slow = draft_costs(model), ms(1) > costs.SLOW
-    assert len(curve) == max(costs.FEW if slow else costs.WIDTHS) and all(a <= b for a, b in pairwise(curve))
+    assert len(curve) == max(costs.FEW if slow else costs.WIDTHS) and all(
+        a <= b for a, b in pairwise(curve)
+    )
     if slow:  # timed at few widths
         assert sum(fed <= 16 for fed in model.fed) <= 2 + 2 * len(costs.FEW)
     elif ms(4) > ms(1):
-        assert all(abs(c - (ms(m + 1) + (costs.HANDLING if m else 0))) < 1e-6 for m, c in enumerate(curve))
+        assert all(
+            abs(c - (ms(m + 1) + (costs.HANDLING if m else 0))) < 1e-6 for m, c in enumerate(curve)
+        )
 
 
 def test_a_model_is_timed_once_for_each_runtime(monkeypatch):
@@ -75,7 +84,9 @@ def test_a_model_is_timed_once_for_each_runtime(monkeypatch):
 
 def test_threads_that_need_the_costs_at_once_time_them_once(monkeypatch):
     timed, measured, model = [], Costs("measured"), Model(float)
-    monkeypatch.setattr(costs, "draft_costs", lambda model: time.sleep(0.05) or timed.append(model) or (1.0, 1.5))
+    monkeypatch.setattr(
+        costs, "draft_costs", lambda model: time.sleep(0.05) or timed.append(model) or (1.0, 1.5)
+    )
     with ThreadPoolExecutor(2) as threads:
         one, other = threads.map(measured.of, [model] * 2)
     assert one is other and timed == [model]

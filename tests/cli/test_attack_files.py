@@ -33,7 +33,20 @@ SCRIPT = "</script><img src=x onerror=alert(1)><script>alert(2)</script>"
 RECORDS = Path(__file__).parents[1] / "adapters" / "records"
 NESTED = b'{"a":' * 100_000
 #: Values put in the place of others.
-WRONG = [10**30, -(2**63), 2**63, -1, 0, 1e999, float("nan"), "", SCRIPT, "\ud800", "\0", "9" * 5000]
+WRONG = [
+    10**30,
+    -(2**63),
+    2**63,
+    -1,
+    0,
+    1e999,
+    float("nan"),
+    "",
+    SCRIPT,
+    "\ud800",
+    "\0",
+    "9" * 5000,
+]
 WRONG += [None, True, [], {}, [[[]]]]
 
 
@@ -92,7 +105,11 @@ def trace() -> Trace:
 
 
 def test_changed_reports_are_shown_or_refused(one_line, tmp_path):
-    data = json.loads(next(path for path in saved_reports().values() if path.stem.startswith("heldout")).read_bytes())
+    data = json.loads(
+        next(
+            path for path in saved_reports().values() if path.stem.startswith("heldout")
+        ).read_bytes()
+    )
     path, codes = tmp_path / "report.json", []
     for content in mutants(data, 30):
         path.write_bytes(content)
@@ -108,11 +125,16 @@ def test_changed_reports_are_shown_or_refused(one_line, tmp_path):
 @pytest.mark.parametrize("name", sorted(path.name for path in RECORDS.iterdir()))
 def test_changed_records_of_engines_are_read_or_refused(one_line, name, tmp_path):
     original, chance, path = (RECORDS / name).read_bytes(), random.Random(1), tmp_path / name
-    variants = [bytes(b ^ (chance.random() < 0.002) * chance.randrange(256) for b in original) for _ in range(4)]
+    variants = [
+        bytes(b ^ (chance.random() < 0.002) * chance.randrange(256) for b in original)
+        for _ in range(4)
+    ]
     if name.endswith(".jsonl"):
         data = [json.loads(line) for line in original.splitlines() if line.strip()]
         variants += [
-            b"\n".join(json.dumps(line).encode() for line in json.loads(m)) for m in mutants(data, 12) if m[:1] == b"["
+            b"\n".join(json.dumps(line).encode() for line in json.loads(m))
+            for m in mutants(data, 12)
+            if m[:1] == b"["
         ]
     for content in variants:
         path.write_bytes(content)
@@ -121,11 +143,14 @@ def test_changed_records_of_engines_are_read_or_refused(one_line, name, tmp_path
 
 
 @pytest.mark.parametrize(
-    "command", [("export", "--csv", "x"), ("doctor",), ("import",), ("bench", "--from"), ("replay",)]
+    "command",
+    [("export", "--csv", "x"), ("doctor",), ("import",), ("bench", "--from"), ("replay",)],
 )
 def test_nested_and_endless_files_are_refused(one_line, command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for number, content in enumerate((NESTED, b"[" * 200_000, gzip.compress(NESTED), b"9" * 100_000, b"\xff\xfe" * 50)):
+    for number, content in enumerate(
+        (NESTED, b"[" * 200_000, gzip.compress(NESTED), b"9" * 100_000, b"\xff\xfe" * 50)
+    ):
         path = tmp_path / f"{number}.json"
         path.write_bytes(content)
         words = [command[0], path, *command[1:]] if command[0] != "bench" else [*command, path]
@@ -141,10 +166,15 @@ def bomb(content: bytes, times: int) -> bytes:
 def test_a_small_file_unpacks_to_a_limited_size(monkeypatch):
     spaces = bomb(b" " * 10_000_000, 10)
     assert len(spaces) < 200_000
-    with pytest.raises(TraceError, match=r"bomb.gz is too large: the maximum for a file of its size is 10 MB unpacked"):
+    with pytest.raises(
+        TraceError,
+        match=r"bomb.gz is too large: the maximum for a file of its size is 10 MB unpacked",
+    ):
         read_trace(spaces, "bomb.gz")
     monkeypatch.setattr(Trace.from_bytes.__func__, "__defaults__", ("trace", 1_000_000))
-    with pytest.raises(TraceError, match=r"trace is too large: the maximum for a file of its size is 1 MB unpacked"):
+    with pytest.raises(
+        TraceError, match=r"trace is too large: the maximum for a file of its size is 1 MB unpacked"
+    ):
         Trace.from_bytes(spaces)
     with pytest.raises(TraceError, match=r"trace is too large: the maximum is 1 MB"):
         Trace.from_bytes(b" " * 1_000_001)
@@ -164,7 +194,9 @@ print(code, time.process_time() - begun, int(peak) / 1024)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", [("export", "--csv", "tables"), ("doctor",), ("replay",)])
-@pytest.mark.parametrize("content", [b" ", b"[],", b"0,", b'{"a":'], ids=["spaces", "lists", "numbers", "nested"])
+@pytest.mark.parametrize(
+    "content", [b" ", b"[],", b"0,", b'{"a":'], ids=["spaces", "lists", "numbers", "nested"]
+)
 def test_a_bomb_is_one_line_within_a_second_and_300_mb(command, content, tmp_path):
     path = tmp_path / "bomb.json.gz"
     path.write_bytes(bomb(b"[" + content * (10_000_000 // len(content)), 40))
@@ -196,7 +228,13 @@ def damaged(trace: Trace, count: int) -> list[bytes]:
         content = bytearray(chance.choice((whole, packed)))
         for _ in range(chance.choice((1, 1, 8))):
             content[chance.randrange(len(content))] = chance.randrange(256)
-        found.append(bytes(content[: chance.choice((len(content), len(content), chance.randrange(len(content))))]))
+        found.append(
+            bytes(
+                content[
+                    : chance.choice((len(content), len(content), chance.randrange(len(content))))
+                ]
+            )
+        )
     return found
 
 
@@ -215,7 +253,9 @@ def test_damaged_traces_are_opened_or_refused(count, trace, tmp_path, capsys):
             for text in (file.read_text(errors="replace") for file in out.rglob("*.html")):
                 assert "<img src=x" not in text and "<script>alert" not in text
             return "opened"
-        assert code == 2 and err.count("\n") == 1 and not [f for f in out.rglob("*") if f.is_file()], (argv, err)
+        assert (
+            code == 2 and err.count("\n") == 1 and not [f for f in out.rglob("*") if f.is_file()]
+        ), (argv, err)
         return "refused"
 
     def shown(content: bytes) -> str:
@@ -235,9 +275,13 @@ def test_damaged_traces_are_opened_or_refused(count, trace, tmp_path, capsys):
         path.write_bytes(content)
         doors = {"page": partial(shown, content)}
         for kind in ("html", "csv", "perfetto", "aiperf"):
-            doors[f"export --{kind}"] = partial(command, "export", f"--{kind}", str(out / f"run.{kind}"))
+            doors[f"export --{kind}"] = partial(
+                command, "export", f"--{kind}", str(out / f"run.{kind}")
+            )
         doors["doctor"] = partial(command, "doctor", "--html", str(out / "doctor.html"))
-        doors["replay"] = partial(command, "replay", "--drafter", "lookup", "--html", str(out / "replay.html"))
+        doors["replay"] = partial(
+            command, "replay", "--drafter", "lookup", "--html", str(out / "replay.html")
+        )
         for door, tried in doors.items():
             counts.setdefault(door, Counter())[tried()] += 1
     for door, found in counts.items():
@@ -263,7 +307,11 @@ def with_script_everywhere(trace: Trace) -> Trace:
 def test_script_in_every_text_is_text_in_every_export(trace, tmp_path):
     hostile = with_script_everywhere(trace)
     pages = [run_page(hostile), run_page(hostile, hostile)]
-    data = json.loads(next(path for path in saved_reports().values() if path.stem.startswith("heldout")).read_bytes())
+    data = json.loads(
+        next(
+            path for path in saved_reports().values() if path.stem.startswith("heldout")
+        ).read_bytes()
+    )
     data["suite"]["name"] = data["machine"]["cpu"] = SCRIPT
     for stack in data["stacks"]:
         stack["stack"] += SCRIPT
@@ -273,7 +321,9 @@ def test_script_in_every_text_is_text_in_every_export(trace, tmp_path):
         pages.append(page.read_text())
     for path in RECORDS.glob("vllm*.jsonl"):
         log = tmp_path / path.name
-        log.write_text(path.read_text().replace('"model": "', f'"model": "{SCRIPT}'.replace("/", "\\/")))
+        log.write_text(
+            path.read_text().replace('"model": "', f'"model": "{SCRIPT}'.replace("/", "\\/"))
+        )
         if main(["doctor", str(log), "--html", str(page)]) == 0:
             pages.append(page.read_text())
     assert len(pages) >= 4
@@ -316,7 +366,10 @@ COMMANDS = [
 def written(command: str, files: Path, out: Path) -> list[str]:
     """Return the words of a command; OUT and DIR are in ``out``."""
     names = {"OUT": str(out / "file.json"), "DIR": str(out / "folder")}
-    return [names.get(word, str(files / word) if (files / word).is_file() else word) for word in command.split()]
+    return [
+        names.get(word, str(files / word) if (files / word).is_file() else word)
+        for word in command.split()
+    ]
 
 
 def left_in(folder: Path) -> list[str]:

@@ -29,11 +29,25 @@ def three(tmp_path):
 
 def test_a_bench_writes_table_and_report(suite, tmp_path, cli):
     out = tmp_path / "report.json"
-    argv = ["bench", "--stack", "nano:2 > target", "--stack", "hf-generate", "--suite", suite, "--json", str(out)]
+    argv = [
+        "bench",
+        "--stack",
+        "nano:2 > target",
+        "--stack",
+        "hf-generate",
+        "--suite",
+        suite,
+        "--json",
+        str(out),
+    ]
     table = cli(*argv, "--repeats", "1", "--max-new-tokens", "6")
     report = json.loads(out.read_text())
     assert [s["stack"] for s in report["stacks"]] == ["target", "nano:2 > target", "hf-generate"]
-    assert report["suite"] == {"name": "suite.txt", "prompts": 2, "categories": {"all": "Every prompt of the file."}}
+    assert report["suite"] == {
+        "name": "suite.txt",
+        "prompts": 2,
+        "categories": {"all": "Every prompt of the file."},
+    }
     assert report["settings"]["threads"] == 1 and report["machine"]["threads"] == 1
     assert all(s["stack"] in table for s in report["stacks"]) and report["machine"]["cpu"] in table
 
@@ -49,7 +63,12 @@ def test_an_interrupted_bench_reports_what_was_measured(suite, tmp_path, monkeyp
 
     monkeypatch.setattr(LocalEngine, "run", interrupted)
     out = tmp_path / "report.json"
-    argv = [*"bench --stack target --suite".split(), suite, *"--max-new-tokens 4 --repeats 2 --json".split(), str(out)]
+    argv = [
+        *"bench --stack target --suite".split(),
+        suite,
+        *"--max-new-tokens 4 --repeats 2 --json".split(),
+        str(out),
+    ]
     assert main(argv) == 130
     report = json.loads(out.read_text())
     assert report["complete"] is False and report["suite"]["prompts"] == 1
@@ -59,8 +78,29 @@ def test_an_interrupted_bench_reports_what_was_measured(suite, tmp_path, monkeyp
 
 def test_states_budget_and_page(suite, tmp_path, cli):
     out, html, again = tmp_path / "report.json", tmp_path / "report.html", tmp_path / "again.html"
-    argv = ["bench", "--stack", "recycling > target", "--stack", "db > target", "--suite", suite, "--repeats", "1"]
-    argv += ["--max-new-tokens", "12", "--state", "both", "--budget", "3", "--json", str(out), "--html", str(html)]
+    argv = [
+        "bench",
+        "--stack",
+        "recycling > target",
+        "--stack",
+        "db > target",
+        "--suite",
+        suite,
+        "--repeats",
+        "1",
+    ]
+    argv += [
+        "--max-new-tokens",
+        "12",
+        "--state",
+        "both",
+        "--budget",
+        "3",
+        "--json",
+        str(out),
+        "--html",
+        str(html),
+    ]
     table = cli(*argv)
     report = json.loads(out.read_text())
     rows = {s["stack"]: s["state"] for s in report["stacks"]}
@@ -69,7 +109,9 @@ def test_states_budget_and_page(suite, tmp_path, cli):
     assert all(s["token_identical_to_plain"][1] == 2 for s in report["stacks"])
     assert report["settings"]["budget"] == 3
     assert "at most 3 draft tokens" in table and "warm rows keep one memory" in table
-    assert report["command"].startswith("hsd-viz bench --stack 'recycling > target' --stack 'db > target' --suite ")
+    assert report["command"].startswith(
+        "hsd-viz bench --stack 'recycling > target' --stack 'db > target' --suite "
+    )
     assert "recycling &gt; target (warm)" in html.read_text(encoding="utf-8")
     # A saved report gives the same table and page.
     assert cli("bench", "--from", out, "--html", again) == table
@@ -88,12 +130,27 @@ def test_a_prompt_that_is_too_long_is_named(stacks, tmp_path, cli):
 @pytest.fixture
 def calibrations(tmp_path, monkeypatch):
     """An empty place for calibrations; what is compiled stays where it is."""
-    monkeypatch.setattr("hsd_viz.calibration.basis.cache_folder", lambda kind: tmp_path / "cache" / kind)
+    monkeypatch.setattr(
+        "hsd_viz.calibration.basis.cache_folder", lambda kind: tmp_path / "cache" / kind
+    )
     return tmp_path / "cache" / "calibration"
 
 
 def plan(suite, *words):
-    return main(["plan", "--suite", suite, "--limit", "1", "--repeats", "1", "--max-new-tokens", "12", *words])
+    return main(
+        [
+            "plan",
+            "--suite",
+            suite,
+            "--limit",
+            "1",
+            "--repeats",
+            "1",
+            "--max-new-tokens",
+            "12",
+            *words,
+        ]
+    )
 
 
 def test_a_plan_of_the_shipped_ladder(three, tmp_path, calibrations, capsys):
@@ -105,22 +162,35 @@ def test_a_plan_of_the_shipped_ladder(three, tmp_path, calibrations, capsys):
     rows = {row["stack"]: row for row in data["hierarchies"]}
     assert {data["picked"], data["best_single_draft"], "target", "db > target"} <= set(rows)
     assert rows["target"]["forwards_per_token"]["target"] == {"predicted": 1.0, "measured": 1.0}
-    assert all(rows[s]["measured_ms_per_token"] > 0 for s in (data["picked"], data["best_single_draft"], "target"))
+    assert all(
+        rows[s]["measured_ms_per_token"] > 0
+        for s in (data["picked"], data["best_single_draft"], "target")
+    )
     assert data["picked"] in table and "forwards/token" in table and not data["calibration"]["kept"]
     costs = data["calibration"]["costs"]
-    assert costs["nano"]["forward"][0] < costs["small"]["forward"][0] < costs["target"]["forward"][0]
+    assert (
+        costs["nano"]["forward"][0] < costs["small"]["forward"][0] < costs["target"]["forward"][0]
+    )
 
     # Kept: the second time nothing is decoded but the probes, and left-out lookaheads are the law's.
     assert len(list(calibrations.iterdir())) == 1
     assert plan(three, "--json", str(out)) == 0
-    assert ", stored " in capsys.readouterr().out and json.loads(out.read_text())["calibration"]["kept"]
+    assert (
+        ", stored " in capsys.readouterr().out
+        and json.loads(out.read_text())["calibration"]["kept"]
+    )
     (path,) = calibrations.iterdir()
     engine = load_engine(threads=1)
     engine.wait_ready()
-    resolved = engine.run("def main(", "nano:auto > small:auto > target", max_new_tokens=2).meta["stack_resolved"]
+    resolved = engine.run("def main(", "nano:auto > small:auto > target", max_new_tokens=2).meta[
+        "stack_resolved"
+    ]
     assert resolved == str(fill(parse("nano > small > target"), store.load(path).calibration))
     # Nothing is filled in unasked, and each sampling has a calibration of its own.
-    assert engine.run("x", "nano > target", max_new_tokens=2).meta["stack_resolved"] == "nano:4 > target"
+    assert (
+        engine.run("x", "nano > target", max_new_tokens=2).meta["stack_resolved"]
+        == "nano:4 > target"
+    )
     with pytest.raises(ValueError, match="needs a calibration of this machine"):
         engine.run("x", "nano:auto > target", max_new_tokens=2, temperature=1.0)
 
@@ -137,7 +207,13 @@ def test_interrupted_it_says_what_is_known(three, calibrations, tmp_path, monkey
 
     monkeypatch.setattr(LocalEngine, "run", interrupted)
     out = tmp_path / "plan.json"
-    assert plan(three, "--models", "nano", "--max-levels", "2", "--measure", "1", "--json", str(out)) == 130
+    assert (
+        plan(three, "--models", "nano", "--max-levels", "2", "--measure", "1", "--json", str(out))
+        == 130
+    )
     printed = capsys.readouterr()
-    assert printed.err.endswith(f"interrupted; the partial plan is in {out}\n") and "pick by the law" in printed.out
+    assert (
+        printed.err.endswith(f"interrupted; the partial plan is in {out}\n")
+        and "pick by the law" in printed.out
+    )
     assert json.loads(out.read_text())["complete"] is False

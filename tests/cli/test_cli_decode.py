@@ -34,7 +34,9 @@ def test_json_is_one_object_with_the_promised_fields(run):
     found = json.loads(out)
     assert {"text", "token_ids", "stop_reason", "stack", "metrics", "calls_by_level"} <= set(found)
     counts = "rounds drafted accepted target_forwards accepted_by_source emitted_by_source"
-    figures = "acceptance_rate mean_acceptance_length tokens_per_second seconds draft_seconds_per_round"
+    figures = (
+        "acceptance_rate mean_acceptance_length tokens_per_second seconds draft_seconds_per_round"
+    )
     assert {*counts.split(), *figures.split()} <= set(found["metrics"])
     assert found["stop_reason"] == "length" and len(found["token_ids"]) == 12
     assert sum(found["metrics"]["emitted_by_source"].values()) == 12
@@ -55,7 +57,10 @@ def test_a_prompt_file_is_read_as_it_is(run, source, tmp_path, monkeypatch, caps
     monkeypatch.chdir(tmp_path)
     (tmp_path / "prompt.py").write_text(PROMPT)
     stdin(PROMPT.encode())
-    assert main(["decode", "--stack", "db > nano:3 > target", "--prompt-file", source, "--json", *FEW]) == 0
+    assert (
+        main(["decode", "--stack", "db > nano:3 > target", "--prompt-file", source, "--json", *FEW])
+        == 0
+    )
     assert json.loads(capsys.readouterr().out)["token_ids"] == json.loads(run[1])["token_ids"]
 
 
@@ -78,15 +83,25 @@ def after_three(monkeypatch):
 
 def test_an_interrupt_saves_what_there_is(after_three, tmp_path, capsys):
     path = tmp_path / "run.json.gz"
-    assert main(["decode", "--stack", "target", "--prompt", PROMPT, "--json", "--save", str(path), *FEW]) == 130
+    assert (
+        main(
+            ["decode", "--stack", "target", "--prompt", PROMPT, "--json", "--save", str(path), *FEW]
+        )
+        == 130
+    )
     trace = Trace.load(path)
     assert len(trace) == 3 and trace.meta["stop_reason"] == "cancelled" and trace.meta["cancelled"]
     out, err = capsys.readouterr()
-    assert json.loads(out)["stop_reason"] == "cancelled" and err == f"hsd-viz: interrupted; saved 3 tokens to {path}\n"
+    assert (
+        json.loads(out)["stop_reason"] == "cancelled"
+        and err == f"hsd-viz: interrupted; saved 3 tokens to {path}\n"
+    )
     # A text that streams ends its line.
     assert main(["decode", "--stack", "target", "--prompt", PROMPT, *FEW]) == 130
     out, err = capsys.readouterr()
-    assert out.strip() and out.endswith("\n") and err.endswith("hsd-viz: interrupted after 3 tokens\n")
+    assert (
+        out.strip() and out.endswith("\n") and err.endswith("hsd-viz: interrupted after 3 tokens\n")
+    )
 
 
 def test_an_interrupt_before_the_first_token_saves_nothing(tmp_path, monkeypatch, capsys):
@@ -101,10 +116,20 @@ def test_an_interrupt_before_the_first_token_saves_nothing(tmp_path, monkeypatch
 
 
 def start(*argv: str) -> subprocess.Popen:
-    command = [sys.executable, *"-m hsd_viz decode --stack target --threads 1 --prompt".split(), PROMPT, *argv]
+    command = [
+        sys.executable,
+        *"-m hsd_viz decode --stack target --threads 1 --prompt".split(),
+        PROMPT,
+        *argv,
+    ]
     # A shell's background jobs ignore Ctrl-C, and children inherit that.
-    options = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), "stderr": subprocess.PIPE}
-    return subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, "PYTHONUNBUFFERED": "1"}, **options)
+    options = {
+        "preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        "stderr": subprocess.PIPE,
+    }
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, env={**os.environ, "PYTHONUNBUFFERED": "1"}, **options
+    )
 
 
 def test_ctrl_c_ends_a_running_decode(tmp_path):

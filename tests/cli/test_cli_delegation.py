@@ -56,7 +56,11 @@ def test_left_out_the_path_means_all_that_ship(weights, database, cli):
 
 
 def test_ladder_info_shows_the_shipped_models(cli):
-    assert [line.split()[0] for line in cli("ladder", "info").splitlines()[:3]] == ["nano", "small", "target"]
+    assert [line.split()[0] for line in cli("ladder", "info").splitlines()[:3]] == [
+        "nano",
+        "small",
+        "target",
+    ]
     assert set(json.loads(cli("ladder", "info", "--json"))["models"]) == {"nano", "small", "target"}
 
 
@@ -70,8 +74,19 @@ def test_ladder_train_runs_the_recipe_of_the_checkout(monkeypatch, tmp_path, cli
     monkeypatch.setattr(training.train, "train_ladder", train_ladder)
     words = f"train --profile tiny --out {tmp_path} --stages target --seed 3 --threads 1 --minutes 2 --fresh"
     assert cli("ladder", *words.split(), "--steps", "target=9") == f"{tmp_path / 'weights'}\n"
-    assert (asked.pop("profile"), asked.pop("out"), asked.pop("steps")) == ("tiny", tmp_path, {"target": 9})
-    expected = {"stages": ["target"], "seed": 3, "device": "cpu", "threads": 1, "resume": False, "minutes": 2.0}
+    assert (asked.pop("profile"), asked.pop("out"), asked.pop("steps")) == (
+        "tiny",
+        tmp_path,
+        {"target": 9},
+    )
+    expected = {
+        "stages": ["target"],
+        "seed": 3,
+        "device": "cpu",
+        "threads": 1,
+        "resume": False,
+        "minutes": 2.0,
+    }
     assert asked == expected | {"tokenizer": None}
 
 
@@ -80,7 +95,13 @@ def test_the_dashboard_passes_its_options_on(monkeypatch):
     serve = lambda *args, **options: asked.update(options, args=args) or 7
     monkeypatch.setattr("hsd_viz.views.app.server.serve", serve)
     assert main(["dashboard", "--port", "9000", "--token", "abc", "--allow-models"]) == 7
-    expected = {"args": ("127.0.0.1", 9000), "token": "abc", "allow_models": True, "engine": None, "pages": None}
+    expected = {
+        "args": ("127.0.0.1", 9000),
+        "token": "abc",
+        "allow_models": True,
+        "engine": None,
+        "pages": None,
+    }
     assert asked == expected | {"open_browser": False}
 
 
@@ -95,18 +116,33 @@ def saved(tmp_path):
 
 
 def test_all_formats_in_one_go(saved, tmp_path, cli):
-    html, timeline, tables = tmp_path / "run.html", tmp_path / "run.json", tmp_path / "new" / "tables"
-    written = cli("export", saved, "--html", html, "--perfetto", timeline, "--csv", tables).splitlines()
+    html, timeline, tables = (
+        tmp_path / "run.html",
+        tmp_path / "run.json",
+        tmp_path / "new" / "tables",
+    )
+    written = cli(
+        "export", saved, "--html", html, "--perfetto", timeline, "--csv", tables
+    ).splitlines()
     assert written[:2] == [str(html), str(timeline)] and len(written) == 6
     assert html.read_text(encoding="utf-8").startswith("<!doctype html>")
     calls = [e for e in json.loads(timeline.read_text())["traceEvents"] if e.get("cat") == "call"]
-    assert sum(round(1000 * e["dur"]) for e in calls) == sum(c.duration_ns for c in load_bundled("sampled").call_rows)
-    assert {p.name for p in tables.iterdir()} == {"tokens.csv", "drafts.csv", "rounds.csv", "calls.csv"}
+    assert sum(round(1000 * e["dur"]) for e in calls) == sum(
+        c.duration_ns for c in load_bundled("sampled").call_rows
+    )
+    assert {p.name for p in tables.iterdir()} == {
+        "tokens.csv",
+        "drafts.csv",
+        "rounds.csv",
+        "calls.csv",
+    }
 
 
 @pytest.fixture
 def runs(tmp_path):
-    runs = {name: load_bundled(name, SIDE_BY_SIDE / "greedy") for name in ("plain", "databases", "both")}
+    runs = {
+        name: load_bundled(name, SIDE_BY_SIDE / "greedy") for name in ("plain", "databases", "both")
+    }
     return {name: run.save(tmp_path / f"{name}.json.gz") for name, run in runs.items()}
 
 
@@ -115,7 +151,10 @@ def test_two_or_three_traces_become_one_page_in_their_order(runs, tmp_path, cli,
     html = tmp_path / "race.html"
     assert cli("export", *(runs[n] for n in names), "--html", html).splitlines() == [str(html)]
     text = html.read_text(encoding="utf-8")
-    stacks = [load_bundled(n, SIDE_BY_SIDE / "greedy").meta["stack_resolved"].replace(">", "&gt;") for n in names]
+    stacks = [
+        load_bundled(n, SIDE_BY_SIDE / "greedy").meta["stack_resolved"].replace(">", "&gt;")
+        for n in names
+    ]
     assert f"<title>{' · '.join(stacks)} · hsd_viz</title>" in text
     assert len(text.encode()) < 1_000_000
 
@@ -135,13 +174,26 @@ def log(tmp_path, monkeypatch):
 
 
 def test_a_replay_prints_tables_and_writes_files(log, tmp_path, cli):
-    words = ["replay", "log.jsonl", "--tokenizer", "target", "--drafter", "lookup", "--drafter", "<i>x"]
+    words = [
+        "replay",
+        "log.jsonl",
+        "--tokenizer",
+        "target",
+        "--drafter",
+        "lookup",
+        "--drafter",
+        "<i>x",
+    ]
     out = cli(*words, "--json", "out.json", "--html", "out.html")
     assert "7 requests" in out and "Not replayed: <i>x" in out and "lookup" in out
     assert "Settings to paste" in out and '"method": "ngram"' in out
     data = json.loads((tmp_path / "out.json").read_text())
     (row,) = data["drafters"]
-    assert row["name"] == "lookup" and row["mean_acceptance_length"] > 1 and row["mean_acceptance_length_ci"]
+    assert (
+        row["name"] == "lookup"
+        and row["mean_acceptance_length"] > 1
+        and row["mean_acceptance_length_ci"]
+    )
     assert len(row["accepted_by_position"]) == len(row["drafted_by_position"]) > 0
     html = (tmp_path / "out.html").read_text()
     assert "&lt;i&gt;x" in html and "<i>x" not in html and "<script" not in html
@@ -157,7 +209,9 @@ def test_an_interrupted_replay_writes_the_requests_so_far(log, tmp_path, capsys,
         return replay_text(*args)
 
     monkeypatch.setattr("hsd_viz.logs.replay.replay_text", interrupted)
-    assert main("replay log.jsonl --tokenizer target --drafter lookup --json out.json".split()) == 130
+    assert (
+        main("replay log.jsonl --tokenizer target --drafter lookup --json out.json".split()) == 130
+    )
     assert "interrupted" in capsys.readouterr().err
     data = json.loads((tmp_path / "out.json").read_text())
     assert data["log"]["requests"] == 3 and not data["complete"]
@@ -173,7 +227,16 @@ def build(out, kind, *words):
 
 def test_a_model_database_is_built_whole_or_not_at_all(tmp_path, monkeypatch, capsys):
     (tmp_path / "a.txt").write_text("\n\n\n\n".join(PROMPTS))
-    words = ("model", "--model", "nano", "--max-new-tokens", "12", "--prompts", tmp_path / "a.txt", "heldout")
+    words = (
+        "model",
+        "--model",
+        "nano",
+        "--max-new-tokens",
+        "12",
+        "--prompts",
+        tmp_path / "a.txt",
+        "heldout",
+    )
     run, decoded = LocalEngine.run, []
 
     def interrupted(self, prompt, stack, **options):
@@ -187,7 +250,9 @@ def test_a_model_database_is_built_whole_or_not_at_all(tmp_path, monkeypatch, ca
     assert capsys.readouterr().out == "" and not list((tmp_path / "mine").iterdir())
     monkeypatch.undo()
     assert build(tmp_path / "mine", *words[:-1]) == 0
-    assert capsys.readouterr().out.split() == [str(tmp_path / "mine" / f"{n}.hsdb") for n in ("model", "fivegrams")]
+    assert capsys.readouterr().out.split() == [
+        str(tmp_path / "mine" / f"{n}.hsdb") for n in ("model", "fivegrams")
+    ]
     index = Index(tmp_path / "mine" / "model.hsdb")
     assert index.header["meta"]["outputs"] == 4 and index.header["meta"]["model"] == "nano"
     assert {p.name for p in (tmp_path / "mine").iterdir()} == {"model.hsdb", "fivegrams.hsdb"}
@@ -208,7 +273,9 @@ def test_what_was_built_is_drafted_from(tmp_path, cli):
     assert mine["token_ids"] == shipped["token_ids"] == plain["token_ids"]
     assert mine["metrics"]["accepted_by_source"]["statistics"] > 12
     # The model database is missing: the error names the folder.
-    said = cli("decode", "--stack", "db[model] > target", "--prompt", "x", "--databases", out, code=2)
+    said = cli(
+        "decode", "--stack", "db[model] > target", "--prompt", "x", "--databases", out, code=2
+    )
     assert "mine" in said
     path = tmp_path / "mine" / "statistics.hsdb"
     path.write_bytes(path.read_bytes()[:-3])
@@ -219,7 +286,9 @@ def test_what_was_built_is_drafted_from(tmp_path, cli):
 @pytest.fixture
 def words(tmp_path):
     """A tokenizer of 70 000 words, as a tokenizer.json."""
-    tokenizer = Tokenizer(models.WordLevel({"?": 0, **{f"w{i}": i for i in range(1, 70_000)}}, unk_token="?"))
+    tokenizer = Tokenizer(
+        models.WordLevel({"?": 0, **{f"w{i}": i for i in range(1, 70_000)}}, unk_token="?")
+    )
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     tokenizer.save(str(tmp_path / "tokenizer.json"))
     return str(tmp_path / "tokenizer.json")
@@ -229,13 +298,23 @@ def test_any_tokenizer_and_what_a_database_holds(tmp_path, words, cli):
     text = tmp_path / "text.txt"
     text.write_text("w69999 w3 w66000 w5 \n" * 40)
     out = tmp_path / "mine"
-    assert build(out, "statistics", "--text", text, "--tokenizer", words, "--max-key-length", "3") == 0
+    assert (
+        build(out, "statistics", "--text", text, "--tokenizer", words, "--max-key-length", "3") == 0
+    )
     path = str(out / "statistics.hsdb")
-    facts = json.loads(cli("databases", "inspect", path, "--tokenizer", words, "--json", "--top", "3"))
-    assert facts["vocabulary_size"] == 70_000 and facts["meta"]["tokens"] == 160 and facts["meta"]["files"] == 1
+    facts = json.loads(
+        cli("databases", "inspect", path, "--tokenizer", words, "--json", "--top", "3")
+    )
+    assert (
+        facts["vocabulary_size"] == 70_000
+        and facts["meta"]["tokens"] == 160
+        and facts["meta"]["files"] == 1
+    )
     pairs = {("w69999", "w3"), ("w3", "w66000"), ("w66000", "w5")}
     assert {tuple(entry["text"]) for entry in facts["most_used"]} == pairs
-    assert "'w3' then 'w66000': 40 of 40 times" in cli("databases", "inspect", out, "--tokenizer", words)
+    assert "'w3' then 'w66000': 40 of 40 times" in cli(
+        "databases", "inspect", out, "--tokenizer", words
+    )
     # Built with another tokenizer than the ladder's: shown as token ids, and not measured on a text.
     assert "[3] then [66000]" in cli("databases", "inspect", path)
     assert "another tokenizer" in cli("databases", "inspect", path, "--tokenizer", "target", code=2)

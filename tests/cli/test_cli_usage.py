@@ -169,9 +169,14 @@ def python(code: str) -> subprocess.CompletedProcess:
 
 def test_a_missing_torch_names_the_extra():
     words = ["decode", "--stack", "target", "--prompt", "x", "--runtime", "eager"]
-    done = python(f"import sys; sys.modules['torch'] = None\nfrom hsd_viz.cli import main\nsys.exit(main({words}))")
+    done = python(
+        f"import sys; sys.modules['torch'] = None\nfrom hsd_viz.cli import main\nsys.exit(main({words}))"
+    )
     assert done.returncode == 2 and done.stdout == ""
-    assert done.stderr == "hsd-viz: target needs torch here: install it with `pip install 'hsd-viz[models]'`\n"
+    assert (
+        done.stderr
+        == "hsd-viz: target needs torch here: install it with `pip install 'hsd-viz[models]'`\n"
+    )
 
 
 def test_what_needs_no_models_imports_no_torch(tmp_path):
@@ -189,13 +194,17 @@ sys.exit(any(m.partition(".")[0] in ("torch", "transformers") for m in sys.modul
 
 
 def test_help_imports_neither_numpy_nor_traces():
-    done = python("import sys; from hsd_viz.cli import main; main(['--help']); sys.exit('numpy' in sys.modules)")
+    done = python(
+        "import sys; from hsd_viz.cli import main; main(['--help']); sys.exit('numpy' in sys.modules)"
+    )
     assert done.returncode == 0
 
 
 def test_ctrl_c_while_modules_are_imported_is_one_line(tmp_path):
     (tmp_path / "argparse.py").write_text("raise KeyboardInterrupt")
-    imports = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from hsd_viz.__main__ import main"
+    imports = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from hsd_viz.__main__ import main"
+    )
     done = python(f"{imports}; sys.exit(main())")
     assert (done.returncode, done.stderr) == (130, "hsd-viz: interrupted\n")
 
@@ -213,9 +222,13 @@ def test_closed_streams_do_not_crash(monkeypatch):
 
 def test_standard_input_must_be_text(cli, stdin):
     stdin(b"caf\xe9")
-    assert "/dev/stdin is not UTF-8 text (byte 3 " in cli(*"decode --stack target --prompt-file -".split(), code=2)
+    assert "/dev/stdin is not UTF-8 text (byte 3 " in cli(
+        *"decode --stack target --prompt-file -".split(), code=2
+    )
 
 
 def test_the_installed_command_is_this_one():
-    done = subprocess.run([sys.executable, "-m", "hsd_viz", "--version"], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-m", "hsd_viz", "--version"], capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 0 and done.stdout.startswith(f"hsd-viz {__version__}")

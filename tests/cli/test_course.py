@@ -37,7 +37,10 @@ def test_copy_never_overwrites_answers(tmp_path, capsys):
 
 def test_build_writes_the_named_editions_and_replaces_them(tmp_path, capsys):
     for _ in range(2):
-        assert main(["course", "build", str(tmp_path), "--edition", "otter", "--edition", "nbgrader"]) == 0
+        assert (
+            main(["course", "build", str(tmp_path), "--edition", "otter", "--edition", "nbgrader"])
+            == 0
+        )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["nbgrader", "otter"]
     assert main(["course", "build", str(tmp_path), "--edition", "pdf"]) == 2
     assert "invalid choice: 'pdf'" in capsys.readouterr().err
@@ -57,9 +60,25 @@ def test_slides_are_one_file_of_the_lessons_asked_for(tmp_path, capsys):
 def test_figures_are_stored_in_the_student_edition_only(tmp_path, monkeypatch):
     first = editions.masters()[:1]
     monkeypatch.setattr(editions, "masters", lambda: first)
-    assert main(["course", "build", str(tmp_path), "--edition", "student", "--edition", "otter", "--figures"]) == 0
+    assert (
+        main(
+            [
+                "course",
+                "build",
+                str(tmp_path),
+                "--edition",
+                "student",
+                "--edition",
+                "otter",
+                "--figures",
+            ]
+        )
+        == 0
+    )
     count = lambda path: sum(bool(cell.get("outputs")) for cell in nbformat.read(path, 4).cells)
-    counts = [sorted(map(count, (tmp_path / edition).iterdir())) for edition in ("student", "otter")]
+    counts = [
+        sorted(map(count, (tmp_path / edition).iterdir())) for edition in ("student", "otter")
+    ]
     assert counts == [[0, 1], [0, 0]]
 
 

@@ -26,7 +26,9 @@ HEAVY = (
 
 def commands(parser, words=()):
     """Yield the words and the parser of each command that runs."""
-    children = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    children = [
+        action for action in parser._actions if isinstance(action, argparse._SubParsersAction)
+    ]
     for action in children:
         for name, child in action.choices.items():
             yield from commands(child, (*words, name))
@@ -46,8 +48,14 @@ def words_of(parser, chance) -> list[str]:
     for action in chance.sample(actions, chance.randint(0, min(6, len(actions)))):
         values = [*VALUES, *map(str, action.choices or ())] if action.nargs != 0 else ()
         count = {None: 1, "+": 2, "*": 1, "?": 1}.get(action.nargs, action.nargs)
-        value = [chance.choice(values) for _ in range(count if chance.random() < 0.95 else count + 1)] if values else []
-        found.append(([chance.choice(action.option_strings)] if action.option_strings else []) + value)
+        value = (
+            [chance.choice(values) for _ in range(count if chance.random() < 0.95 else count + 1)]
+            if values
+            else []
+        )
+        found.append(
+            ([chance.choice(action.option_strings)] if action.option_strings else []) + value
+        )
     chance.shuffle(found)
     return [word for part in found for word in part]
 

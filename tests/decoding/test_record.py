@@ -25,22 +25,39 @@ TIMES = {"start_ns", "duration_ns"}
 
 def events(temperature: float = 0.0):
     loop = loop_of(models(3), [2, 4], Sampling(temperature, seed=2), TOKENS, Guesser(models(3)[0]))
-    return list(decode(loop, TokenText(load_tokenizer()), {"stack": "", "prompt": "", "max_new_tokens": TOKENS}))
+    return list(
+        decode(
+            loop, TokenText(load_tokenizer()), {"stack": "", "prompt": "", "max_new_tokens": TOKENS}
+        )
+    )
 
 
 def content(step: Step):
-    columns = {(table, name): step.columns[table][name] for table in TABLES for name in TABLES[table].columns}
-    return {place: values for place, values in columns.items() if place[1] not in TIMES}, step.pieces
+    columns = {
+        (table, name): step.columns[table][name]
+        for table in TABLES
+        for name in TABLES[table].columns
+    }
+    return {
+        place: values for place, values in columns.items() if place[1] not in TIMES
+    }, step.pieces
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 def test_steps_looked_at_in_any_order_are_the_same_and_the_trace_has_their_rows(temperature):
     runs = [events(temperature) for _ in range(2)]
-    (forth, back), trace = ([e for e in run if isinstance(e, Step)] for run in runs), runs[0][-1].trace
+    (forth, back), trace = (
+        ([e for e in run if isinstance(e, Step)] for run in runs),
+        runs[0][-1].trace,
+    )
     assert [content(s) for s in forth] == [content(s) for s in reversed(back)][::-1]
-    assert all({*s.columns["drafts"]["token_id"]} | {*s.token_ids} <= s.pieces.keys() for s in forth)
+    assert all(
+        {*s.columns["drafts"]["token_id"]} | {*s.token_ids} <= s.pieces.keys() for s in forth
+    )
     for table in TABLES:
-        assert trace.rows(table) == tuple(row for step in forth for row in step.rows(table)) and trace.rows(table)
+        assert trace.rows(table) == tuple(
+            row for step in forth for row in step.rows(table)
+        ) and trace.rows(table)
     assert [t.index for t in trace.token_rows] == list(range(TOKENS))
 
 

@@ -27,7 +27,9 @@ TEXT = TokenText(bytes_tokenizer())
 @given(st.text(max_size=20))
 def test_pieces_give_the_text_back(text):
     ids = TEXT.encode(text)
-    raw = b"".join(bytes.fromhex(r) if r is not None else t.encode() for t, r in map(TEXT.piece, ids))
+    raw = b"".join(
+        bytes.fromhex(r) if r is not None else t.encode() for t, r in map(TEXT.piece, ids)
+    )
     assert raw == text.encode()
 
 
@@ -42,7 +44,8 @@ def test_special_and_unknown_tokens_have_a_text():
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "says"), [((), ("ab",), "257 and 258"), ((), (), None), (("ab",), ("cd",), "'ab'")]
+    ("one", "other", "says"),
+    [((), ("ab",), "257 and 258"), ((), (), None), (("ab",), ("cd",), "'ab'")],
 )
 def test_tokenizers_are_compared_by_content(one, other, says):
     found = differing_tokens(bytes_tokenizer(*one), bytes_tokenizer(*other))

@@ -11,7 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hsd_viz.decoding.sampling import Sampling, describe, distribution, likeliest
-from hsd_viz.decoding.verify import Draft, Numbers, RecordOptions, block_rule, judge, token_rule, walk
+from hsd_viz.decoding.verify import (
+    Draft,
+    Numbers,
+    RecordOptions,
+    block_rule,
+    judge,
+    token_rule,
+    walk,
+)
 from hsd_viz.drafting.tree import DraftTree
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "lossless"))
@@ -55,7 +63,9 @@ def test_a_walk_is_what_following_children_gives(tree, drawn):
         place = following[0]
         path.append(place)
     assert (accepted, token, sorted(compared)) == (path, drawn[place + 1], sorted(looked))
-    assert asked == [0, *(node + 1 for node in path)], "a row is asked for where the walk gets, and once"
+    assert asked == [0, *(node + 1 for node in path)], (
+        "a row is asked for where the walk gets, and once"
+    )
 
 
 def scores_of(rows) -> np.ndarray:
@@ -70,31 +80,53 @@ def test_a_corrections_residual_has_no_drafted_token_at_the_text():
     found = judge(scores, Draft(tree), ONE, Numbers([0.75, 0.5]), RecordOptions(details=5))
     assert (found.accepted, found.token, found.examined) == ([], 2, 1)
     assert found.p == pytest.approx([0.4, 0.3, None])
-    assert [token for token, _ in found.correction[0]] == [3, 2] and found.correction[2] == pytest.approx(0.3)
-    assert [p for _, p in found.correction[0]] == pytest.approx([2 / 3, 1 / 3]) and found.correction[1] is None
+    assert [token for token, _ in found.correction[0]] == [3, 2] and found.correction[
+        2
+    ] == pytest.approx(0.3)
+    assert [p for _, p in found.correction[0]] == pytest.approx(
+        [2 / 3, 1 / 3]
+    ) and found.correction[1] is None
 
 
 def test_a_corrections_residual_has_no_drafted_token_at_a_nodes_row():
     """The same after an accepted node: its children are left out, those of other places are not."""
     tree = tree_of((0, -1), (1, -1), (2, 0), (3, 0))
     rows = [[0.4, 0.3, 0.1, 0.2], [0.5, 0.2, 0.2, 0.1], *[[0.25] * 4] * 3]
-    found = judge(scores_of(rows), Draft(tree), ONE, Numbers([0.1, 0.1, 0.1]), RecordOptions(details=5))
+    found = judge(
+        scores_of(rows), Draft(tree), ONE, Numbers([0.1, 0.1, 0.1]), RecordOptions(details=5)
+    )
     assert (found.accepted, found.token, found.row, found.examined) == ([0], 0, 1, 2)
     assert found.p == pytest.approx([0.4, 0.3, 0.2, 0.1])
-    assert [token for token, _ in found.correction[0]] == [0, 1] and found.correction[2] == pytest.approx(0.7)
+    assert [token for token, _ in found.correction[0]] == [0, 1] and found.correction[
+        2
+    ] == pytest.approx(0.7)
 
 
 @pytest.mark.parametrize("rule", ["token", "block"])
 def test_a_chains_correction_is_drawn_from_the_residual_that_is_recorded(rule):
     p, q = [[0.1, 0.5, 0.4]] * 2, np.array([[0.6, 0.3, 0.1]])
     draft = Draft(DraftTree.chain([0], "m"), rows=q)
-    found = judge(scores_of(p), draft, Sampling(1.0, rule=rule), Numbers([0.5, 0.5], [0.9]), RecordOptions(details=5))
+    found = judge(
+        scores_of(p),
+        draft,
+        Sampling(1.0, rule=rule),
+        Numbers([0.5, 0.5], [0.9]),
+        RecordOptions(details=5),
+    )
     assert (found.accepted, found.token, found.examined) == ([], 2, 1)
-    assert [token for token, _ in found.correction[0]] == [2, 1] and found.correction[2] == pytest.approx(0.5)
+    assert [token for token, _ in found.correction[0]] == [2, 1] and found.correction[
+        2
+    ] == pytest.approx(0.5)
     assert [token for token, _ in found.correction[1]] == [0, 1, 2]
     assert found.rows == pytest.approx(np.array(p[:1])), "the full row, not the residual, goes up"
     assert found.u == [0.9] and found.q == [0.6] and found.p == pytest.approx([0.1])
-    bonus = judge(scores_of(p), draft, Sampling(1.0, rule=rule), Numbers([0.5, 0.5], [0.0]), RecordOptions(details=5))
+    bonus = judge(
+        scores_of(p),
+        draft,
+        Sampling(1.0, rule=rule),
+        Numbers([0.5, 0.5], [0.0]),
+        RecordOptions(details=5),
+    )
     assert bonus.accepted == [0] and bonus.correction is None and bonus.examined == 1
 
 
@@ -103,7 +135,11 @@ def test_block_verification_of_a_chain_by_hand():
     p, q = np.array([[0.3, 0.7]] * 3), np.array([[0.6, 0.4]] * 2)
     found = block_rule([0, 1], q, p, [0.0, 0.9])
     # w_2 = min(1, .5 * .7 / .4) = .875 is the chance of the whole draft; nothing is left at place 1, so h_1 = 0.
-    assert found.accepted == 0 and found.h == pytest.approx([0.0, 0.875]) and found.compared == range(2)
+    assert (
+        found.accepted == 0
+        and found.h == pytest.approx([0.0, 0.875])
+        and found.compared == range(2)
+    )
     assert found.residual == pytest.approx([0, 0.3])
     found = block_rule([0, 1], q, p, [0.99, 0.8])
     assert found.accepted == 2 and found.compared == range(1, 2) and found.residual is None
@@ -119,7 +155,13 @@ def test_equal_rows_are_always_accepted_and_disjoint_ones_never():
     assert token_rule([0], q, p, [0.0]).accepted == 0
     # A place that was rejected where nothing is left of p - q: p itself is the limit.
     draft = Draft(DraftTree.chain([0], "m"), rows=np.array([[0.5, 0.5]]))
-    found = judge(scores_of([[0.0, 0.5], [0.5, 0.5]]) + 0.0, draft, ONE, Numbers([0.3, 0.3], [0.5]), RecordOptions())
+    found = judge(
+        scores_of([[0.0, 0.5], [0.5, 0.5]]) + 0.0,
+        draft,
+        ONE,
+        Numbers([0.3, 0.3], [0.5]),
+        RecordOptions(),
+    )
     assert found.accepted == [] and found.token == 1
 
 
@@ -146,14 +188,18 @@ def test_equal_weights_come_by_their_number():
     weights = np.zeros(300, np.float32)
     weights[[250, 7, 123]] = 1.0
     before = weights.copy()
-    assert [token for token, _ in likeliest(weights, 5)] == [7, 123, 250, 0, 1] and (weights == before).all()
+    assert [token for token, _ in likeliest(weights, 5)] == [7, 123, 250, 0, 1] and (
+        weights == before
+    ).all()
 
 
 def test_a_drafter_learns_from_every_row_of_the_draft():
     tree, scores = tree_of((0, -1), (1, -1)), np.random.default_rng(0).normal(size=(3, 9))
     order = judge(scores, Draft(tree), Sampling(), None, RecordOptions(observe=3)).observed
     assert order[0] == [np.argsort(-row)[:3].tolist() for row in scores]
-    warm = judge(scores, Draft(tree), Sampling(), None, RecordOptions(observe=3, temperature=0.5)).observed
+    warm = judge(
+        scores, Draft(tree), Sampling(), None, RecordOptions(observe=3, temperature=0.5)
+    ).observed
     assert warm[0] == order[0]
     p = distribution(scores, Sampling(0.5))
     assert warm[1] == [[p[row, token] for token in tokens] for row, tokens in enumerate(warm[0])]
@@ -169,13 +215,18 @@ def test_nothing_is_recorded_of_what_follows_an_end_token(temperature):
     for seed in range(60):
         sampling = Sampling(temperature, seed=seed, rule="token")
         below, target = models(2, seed=1)
-        loop = loop_of([target], [], sampling, 40, Guesser(below, seed), eos=frozenset({seed % 6}), details=3)
+        loop = loop_of(
+            [target], [], sampling, 40, Guesser(below, seed), eos=frozenset({seed % 6}), details=3
+        )
         for found in loop.rounds():
             tables = loop.log.take()
             rounds, tokens = tables["rounds"], tables["tokens"]
             assert tokens["token_id"] == found.tokens and None not in tokens["top"]
             drawn = found.outcome == "correction" and temperature > 0
-            assert [r is not None for r in tokens["residual_sum"]] == [*[False] * (len(found.tokens) - 1), drawn]
+            assert [r is not None for r in tokens["residual_sum"]] == [
+                *[False] * (len(found.tokens) - 1),
+                drawn,
+            ]
             if found.outcome == "stopped":
                 stopped += 1
                 beyond += len(found.verdict.accepted) > len(found.accepted)
@@ -184,7 +235,9 @@ def test_nothing_is_recorded_of_what_follows_an_end_token(temperature):
     assert stopped > 3 and (beyond or not temperature), (stopped, beyond)
 
 
-@pytest.mark.parametrize(("tokens", "positions", "text"), [(7, None, 8), (7, 8, 8), (7, 6, 6), (1, 100, 2)])
+@pytest.mark.parametrize(
+    ("tokens", "positions", "text"), [(7, None, 8), (7, 8, 8), (7, 6, 6), (1, 100, 2)]
+)
 def test_limits_by_position_end_the_text_exactly(tokens, positions, text):
     for lookaheads, database in (([4], False), ([2, 3], False), ([], True)):
         tables = models(len(lookaheads) + 1)

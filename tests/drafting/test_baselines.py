@@ -56,7 +56,9 @@ def test_a_full_matrix_fills_the_template_and_the_kth_child_is_the_kth_successor
     successors = {t: tuple((t * 7 + k) % 97 for k in range(8)) for t in range(97)}
     tree = make("recycling", state=successors).draft([3], 99)
     assert len(tree) == 80
-    for token, parent, (above, rank) in zip(tree.tokens, tree.parents, unfold(TEMPLATE), strict=True):
+    for token, parent, (above, rank) in zip(
+        tree.tokens, tree.parents, unfold(TEMPLATE), strict=True
+    ):
         assert parent == above
         assert token == successors[3 if parent < 0 else tree.tokens[parent]][rank]
     ended = make("recycling", state=successors, eos=21).draft([3], 99)
@@ -70,7 +72,12 @@ def rest(texts, text, longest, shortest, depth):
     """(suffix length, prefix counts) as the paper has it: every continuation of every match, every prefix of it counted."""
     for n in range(min(longest, len(text)), shortest - 1, -1):
         key = text[len(text) - n :]
-        after = [t[i + n : i + n + depth] for t in texts for i in range(len(t) - n + 1) if t[i : i + n] == key]
+        after = [
+            t[i + n : i + n + depth]
+            for t in texts
+            for i in range(len(t) - n + 1)
+            if t[i : i + n] == key
+        ]
         counts = Counter(tuple(a[:k]) for a in after for k in range(1, len(a) + 1))
         if counts:
             return n, counts
@@ -96,7 +103,9 @@ def test_the_most_frequent_prefixes_after_the_longest_suffix(texts, text, budget
         assert tree.why_empty == "no match"
     elif len(tree) == budget:
         # Nothing more frequent was left out.
-        assert all(counts[path] <= tree.counts[-1] for path in counts if path not in set(paths(tree)))
+        assert all(
+            counts[path] <= tree.counts[-1] for path in counts if path not in set(paths(tree))
+        )
     else:
         assert set(counts) <= set(paths(tree))
 
@@ -104,9 +113,15 @@ def test_the_most_frequent_prefixes_after_the_longest_suffix(texts, text, budget
 def test_retrieval_by_hand():
     corpus = Exact([[1, 2, 3, 4], [1, 2, 3, 5], [1, 2, 6], [8, 2, 9], [8, 2, 9]])
     tree = make("retrieval", statistics=corpus).draft([1, 2], 64)
-    assert paths(tree) == [(3,), (6,), (3, 4), (3, 5)] and tree.counts == [2, 1, 1, 1] and tree.key_lengths == [2] * 4
+    assert (
+        paths(tree) == [(3,), (6,), (3, 4), (3, 5)]
+        and tree.counts == [2, 1, 1, 1]
+        and tree.key_lengths == [2] * 4
+    )
     assert tree.scores == pytest.approx([2 / 3, 1 / 3, 1 / 3, 1 / 3])
-    assert make("retrieval", statistics=corpus).draft([7, 2], 64).why_empty == "no match", "one token is no key"
+    assert make("retrieval", statistics=corpus).draft([7, 2], 64).why_empty == "no match", (
+        "one token is no key"
+    )
     shorter, fewer = make("retrieval", statistics=corpus), make("retrieval", statistics=corpus)
     shorter.shortest, fewer.nodes = 1, 2
     assert shorter.draft([7, 2], 2).tokens == [3, 9]
@@ -132,7 +147,9 @@ SHARED = SharedDatabases({"statistics": CORPUS})
 
 def top_of(text, tree, size=8):
     """Any eight different tokens for each row."""
-    return [[(sum(path) + len(text) + 3 * k) % 11 for k in range(size)] for path in [(), *paths(tree)]]
+    return [
+        [(sum(path) + len(text) + 3 * k) % 11 for k in range(size)] for path in [(), *paths(tree)]
+    ]
 
 
 @settings(deadline=None, max_examples=60)
@@ -166,8 +183,22 @@ def test_every_tree_is_well_formed(bottom, text, prompted, ahead, budget):
 @pytest.mark.parametrize("bottom", BOTTOMS, ids=str)
 @pytest.mark.parametrize(
     "text",
-    [[], [199_999], [7] * 1500, [1, 2] * 700, [(k * k * 7919) % 200_000 for k in range(800)], [0xD800, 0xDFFF] * 20],
-    ids=["empty", "a high id", "one token over and over", "two in turn", "wide", "halves of characters"],
+    [
+        [],
+        [199_999],
+        [7] * 1500,
+        [1, 2] * 700,
+        [(k * k * 7919) % 200_000 for k in range(800)],
+        [0xD800, 0xDFFF] * 20,
+    ],
+    ids=[
+        "empty",
+        "a high id",
+        "one token over and over",
+        "two in turn",
+        "wide",
+        "halves of characters",
+    ],
 )
 def test_no_text_hangs_or_breaks(bottom, text):
     begin = time.process_time()

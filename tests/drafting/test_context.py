@@ -41,7 +41,8 @@ def test_lookup_finds_the_longest_suffix(text, ahead, cap, most):
     assert key_length == n
     assert total == len(places)
     ranked = sorted(
-        ((followers.count(t), max(p for p in places if text[p] == t), t) for t in set(followers)), reverse=True
+        ((followers.count(t), max(p for p in places if text[p] == t), t) for t in set(followers)),
+        reverse=True,
     )
     assert continuations == [(t, c, p) for c, p, t in ranked[:most]]
 

@@ -28,7 +28,9 @@ def shared(tmp_path_factory):
     facts = {"vocabulary_size": 8, "vocabulary_hash": vocabulary_hash(VOCABULARY)}
     pruning = Pruning(least=2)
     for kind, some in (("statistics", texts[:30]), ("model", texts[30:])):
-        build_database(([t] for t in some), folder / f"{kind}.hsdb", kind=kind, pruning=pruning, **facts)
+        build_database(
+            ([t] for t in some), folder / f"{kind}.hsdb", kind=kind, pruning=pruning, **facts
+        )
     return SharedDatabases.open(folder, VOCABULARY)
 
 
@@ -49,7 +51,9 @@ class Says:
     st.lists(st.integers(0, 7), min_size=1, max_size=80),
     st.lists(st.integers(0, 7), max_size=3),
     st.integers(0, 40),
-    st.sampled_from(["db", "db[context]", "db[statistics,context]", "db[model]", "db[statistics,model,context]"]),
+    st.sampled_from(
+        ["db", "db[context]", "db[statistics,context]", "db[model]", "db[statistics,model,context]"]
+    ),
     st.sampled_from([None, 0.0, 0.02, 0.15, [5, 5, 5, 5, 9, 9, 9, 9, 14]]),
 )
 def test_every_tree_is_well_formed(shared, text, ahead, budget, stack, costs):
@@ -72,7 +76,9 @@ def test_every_tree_is_well_formed(shared, text, ahead, budget, stack, costs):
             while up >= 0:
                 path, up = [tree.tokens[up], *path], tree.parents[up]
             n = tree.key_lengths[node]
-            assert text[tree.positions[node] - n : tree.positions[node]] == (text + ahead + path)[-n:]
+            assert (
+                text[tree.positions[node] - n : tree.positions[node]] == (text + ahead + path)[-n:]
+            )
         else:
             assert tree.positions[node] is None
     assert tree.scores == sorted(tree.scores, reverse=True)
@@ -93,7 +99,9 @@ def test_a_token_of_two_databases_is_kept_once_with_the_more_local_source():
     local, far = Says((5, 3), (6, 1)), Says((5, 9), (7, 9))
     both = started({"model": local, "statistics": far}, costs=None)
     tree = both.draft([1, 2], 3)
-    (root,) = (node for node, parent in enumerate(tree.parents) if parent < 0 and tree.tokens[node] == 5)
+    (root,) = (
+        node for node, parent in enumerate(tree.parents) if parent < 0 and tree.tokens[node] == 5
+    )
     assert tree.sources[root] == "model"
     alone = started({"model": local}, costs=None).draft([1, 2], 1)
     assert tree.scores[root] > alone.scores[0], "what the second database says adds to the score"

@@ -18,7 +18,9 @@ PAGE = (ROOT / "docs" / "how-to" / "extend.md").read_text()
 def package(tmp_path_factory):
     """The folder of the installed package."""
     folder = tmp_path_factory.mktemp("package")
-    code, project = (re.search(rf"```{kind}\n# \S+\n(.*?)```", PAGE, re.S)[1] for kind in ("python", "toml"))
+    code, project = (
+        re.search(rf"```{kind}\n# \S+\n(.*?)```", PAGE, re.S)[1] for kind in ("python", "toml")
+    )
     assert len((code + project).strip().splitlines()) <= 25
     (folder / "my_drafts.py").write_text(code)
     installed = folder / "my_drafts-1.dist-info"
@@ -31,7 +33,10 @@ def package(tmp_path_factory):
 
 def run(folder, code):
     environment = {**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"}
-    command, options = [sys.executable, "-c", code], {"capture_output": True, "text": True, "timeout": 300}
+    command, options = (
+        [sys.executable, "-c", code],
+        {"capture_output": True, "text": True, "timeout": 300},
+    )
     done = subprocess.run(command, env=environment, cwd=folder, **options)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
@@ -69,10 +74,15 @@ def test_a_file_among_the_baselines_is_a_drafter(tmp_path):
     for path in (ROOT / "hsd_viz").iterdir():
         if path.name != "drafting":
             (home / path.name).symlink_to(path)
-    (home / "drafting" / "baselines" / "repeat.py").write_text(re.search(r"```python\n(.*?)```", PAGE, re.S)[1])
+    (home / "drafting" / "baselines" / "repeat.py").write_text(
+        re.search(r"```python\n(.*?)```", PAGE, re.S)[1]
+    )
     code = "import json, hsd_viz as hsd\nfrom hsd_viz.drafting import drafters, make_drafter\n"
     code += "draft = make_drafter(hsd.parse('repeat > target').bottom).draft([1, 2], 8).tokens\n"
-    assert run(tmp_path, f"{code}print(json.dumps([draft, [*drafters()][:2]]))") == [[2] * 4, ["db", "hd"]]
+    assert run(tmp_path, f"{code}print(json.dumps([draft, [*drafters()][:2]]))") == [
+        [2] * 4,
+        ["db", "hd"],
+    ]
 
 
 def test_a_package_that_cannot_be_loaded_is_named_and_harms_nothing(package):

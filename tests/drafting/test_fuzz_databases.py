@@ -35,9 +35,15 @@ def whole(texts, tmp_path_factory):
     facts = {"vocabulary_size": SIZE, "vocabulary_hash": vocabulary_hash(VOCABULARY)}
     sequences = [t.tolist() for t in texts]
     build_fivegrams(sequences, folder / "fivegrams", **facts)
-    for name, kind, size in (("statistics",) * 2 + (SIZE,), ("model",) * 2 + (SIZE,), ("wide", "statistics", 70_000)):
+    for name, kind, size in (
+        ("statistics",) * 2 + (SIZE,),
+        ("model",) * 2 + (SIZE,),
+        ("wide", "statistics", 70_000),
+    ):
         facts["vocabulary_size"] = size
-        build_database(([t] for t in texts), folder / name, kind=kind, pruning=Pruning(least=2), **facts)
+        build_database(
+            ([t] for t in texts), folder / name, kind=kind, pruning=Pruning(least=2), **facts
+        )
     return {p.name: p.read_bytes() for p in folder.iterdir()}
 
 
@@ -67,7 +73,9 @@ def harm_arrays(good: bytes, rng: np.random.Generator) -> bytes:
     begin = body_of(good)
     bad = bytearray(good)
     for place in rng.integers(begin, len(bad), size=int(rng.choice([1, 3, 30, 3000]))):
-        bad[place] = int(rng.integers(256)) if rng.random() < 0.5 else bad[place] ^ 1 << int(rng.integers(8))
+        bad[place] = (
+            int(rng.integers(256)) if rng.random() < 0.5 else bad[place] ^ 1 << int(rng.integers(8))
+        )
     return bytes(bad)
 
 
@@ -81,7 +89,8 @@ def ask(index, rng, number):
             length, total, continuations = match
             assert 1 <= length <= min(len(tail), index.longest) and total >= 1 and continuations
             assert all(
-                0 <= token < index.header["vocabulary_size"] and 0 < count <= total for token, count, _ in continuations
+                0 <= token < index.header["vocabulary_size"] and 0 < count <= total
+                for token, count, _ in continuations
             )
 
 
@@ -89,7 +98,9 @@ def decode(shared, rng, texts):
     """Drafts of a run that goes on with what was drafted, or not; every token must be in the vocabulary."""
     for name in STACKS:
         try:
-            drafter = make_drafter(parse(f"{name} > target").bottom, databases=shared, eos=0, costs=0.02)
+            drafter = make_drafter(
+                parse(f"{name} > target").bottom, databases=shared, eos=0, costs=0.02
+            )
         except ValueError as error:
             assert "\n" not in str(error)
             continue
@@ -126,7 +137,11 @@ def test_damage_is_refused_or_harmless(whole, texts, tmp_path):
                 assert not verify or bad == good, "a file that was read whole is as it was written"
                 ask(index, rng, 20)
             shared = SharedDatabases.open(folder, VOCABULARY)
-            assert shared.found.keys() | shared.absent.keys() == {"model", "statistics", "fivegrams"}
+            assert shared.found.keys() | shared.absent.keys() == {
+                "model",
+                "statistics",
+                "fivegrams",
+            }
         else:
             path.write_bytes(harm_arrays(good, rng))
             index = Index(path, vocabulary_hash(VOCABULARY), vocabulary_size=SIZE, verify=False)
@@ -175,7 +190,9 @@ def test_rows_that_cannot_be_are_not_given(whole, tmp_path):
 def test_models_that_know_fewer_tokens_are_given_none_beyond(whole, tmp_path):
     (tmp_path / "statistics.hsdb").write_bytes(whole["statistics"])
     shared = SharedDatabases.open(tmp_path, VOCABULARY, size=5)
-    given = [c[0] for t in range(SIZE) if (m := shared.found["statistics"].lookup(chr(t))) for c in m[2]]
+    given = [
+        c[0] for t in range(SIZE) if (m := shared.found["statistics"].lookup(chr(t))) for c in m[2]
+    ]
     assert given and max(given) < 5
 
 

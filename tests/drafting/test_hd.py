@@ -38,7 +38,9 @@ class Ranked:
         self.asked.append(key)
         found = self.grams.get(ord(key[0]), [])
         rank = ord(key[1])
-        return (2, 9 - rank, [(t, 9 - rank, None) for t in found[rank]]) if rank < len(found) else None
+        return (
+            (2, 9 - rank, [(t, 9 - rank, None) for t in found[rank]]) if rank < len(found) else None
+        )
 
 
 def drafter(sources=("context",), **shared):
@@ -75,8 +77,14 @@ def test_each_database_tops_up_the_one_before():
     text = [*gram(0), *gram(1), 8, 1]
     hd.start(text)
     tree = hd.draft(text, 28)
-    assert [c[0] for c in chains(tree)] == [11, 10, 50, 51, 52, 53, 60], "two, four, and room for one"
-    assert [tree.sources[tree.tokens.index(t)] for t in (11, 53, 60)] == ["context", "model", "statistics"]
+    assert [c[0] for c in chains(tree)] == [11, 10, 50, 51, 52, 53, 60], (
+        "two, four, and room for one"
+    )
+    assert [tree.sources[tree.tokens.index(t)] for t in (11, 53, 60)] == [
+        "context",
+        "model",
+        "statistics",
+    ]
     assert tree.key_lengths[tree.tokens.index(60)] == 2
     turned = drafter(("statistics", "model"), fivegrams=model, statistics=statistics)
     turned.start(text)
@@ -90,13 +98,18 @@ def test_statistics_asks_two_tokens_then_one():
     # Longest first, cut to four; the two-token key's rows before the one-token key's.
     assert chains(tree) == [(2, 4, 5, 6), (2, 3), (9, 9, 9, 9)]
     assert [tree.key_lengths[tree.tokens.index(t)] for t in (4, 3, 9)] == [2, 2, 1]
-    assert chains(drafter(("statistics",), statistics=corpus).draft([1], 28))[0] == (9, 9, 9, 9), "no pair"
+    assert chains(drafter(("statistics",), statistics=corpus).draft([1], 28))[0] == (9, 9, 9, 9), (
+        "no pair"
+    )
 
 
 def test_the_longest_path_decides_even_beyond_four_tokens():
     # Both rows show four tokens; the rarer one goes on for longer.
     corpus = Exact([[1, 2, 4, 5, 6, 7, 8], [1, 3, 14, 15, 16], [1, 3, 14, 15, 16]])
-    assert [c[0] for c in chains(drafter(("statistics",), statistics=corpus).draft([1], 28))] == [2, 3]
+    assert [c[0] for c in chains(drafter(("statistics",), statistics=corpus).draft([1], 28))] == [
+        2,
+        3,
+    ]
 
 
 def test_the_budget_cuts_the_last_draft():
@@ -177,7 +190,9 @@ def test_fivegrams_count_once_per_output(fivegrams):
         ((2, 3, 4, 5), 1),
         *(((7, 7, 7, k), 1) for k in range(5)),
     ]
-    assert [tuple(map(ord, r[2])) for r in StoredDrafts(shared.found).model(chr(9))] == [(1, 2, 3, 4)]
+    assert [tuple(map(ord, r[2])) for r in StoredDrafts(shared.found).model(chr(9))] == [
+        (1, 2, 3, 4)
+    ]
     assert StoredDrafts(shared.found).model(chr(7)) == []
     build_fivegrams(outputs, folder / "few.hsdb", most=3, **facts)
     assert sum(Index(folder / "few.hsdb").header["keys_by_length"].values()) == 3
@@ -190,11 +205,18 @@ def test_made_from_the_stack(fivegrams):
     shared = SharedDatabases.open(folder, vocabulary)
     hd = make_drafter(parse("hd > target").bottom, databases=shared)
     assert hd.sources == ("context", "model")
-    assert make_drafter(parse("hd[model,context] > target").bottom, databases=shared).sources == ("model", "context")
+    assert make_drafter(parse("hd[model,context] > target").bottom, databases=shared).sources == (
+        "model",
+        "context",
+    )
     assert make_drafter(parse("hd > target").bottom).sources == ("context",)
-    with pytest.raises(ValueError, match=r"'hd\[statistics\]' cannot be used: no statistics database"):
+    with pytest.raises(
+        ValueError, match=r"'hd\[statistics\]' cannot be used: no statistics database"
+    ):
         make_drafter(parse("hd[statistics] > target").bottom, databases=shared)
     with pytest.raises(ValueError, match="cannot be used: no fivegrams database"):
-        make_drafter(parse("hd[model] > target").bottom, databases=SharedDatabases({"model": object()}))
+        make_drafter(
+            parse("hd[model] > target").bottom, databases=SharedDatabases({"model": object()})
+        )
     hd.start([1])
     assert [c[:3] for c in itertools.islice(chains(hd.draft([1], 28)), 2)] == [(2, 3, 4), (2, 3, 4)]

@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 from hsd_viz.drafting.context import ContextDatabase
 from hsd_viz.drafting.index import count
 from hsd_viz.drafting.index.build import build_database, describe
-from hsd_viz.drafting.index.count import Pruning, find_texts, read_documents, read_pieces, select_keys
+from hsd_viz.drafting.index.count import (
+    Pruning,
+    find_texts,
+    read_documents,
+    read_pieces,
+    select_keys,
+)
 from hsd_viz.drafting.index.format import DatabaseError, Index, KeyTable, marks
 from hsd_viz.drafting.make import SharedDatabases, vocabulary_hash
 from hsd_viz.drafting.tree import spell
@@ -59,7 +65,12 @@ def counted(texts, path, *, per_document=False, **options):
 def test_every_count_is_exact(tmp_path_factory, texts, per_document, vocabulary_size, part_tokens):
     assume(any(texts))
     path = tmp_path_factory.mktemp("index") / "x.hsdb"
-    options = {"vocabulary_size": vocabulary_size, "longest": 4, "pruning": EVERYTHING, "part_tokens": part_tokens}
+    options = {
+        "vocabulary_size": vocabulary_size,
+        "longest": 4,
+        "pruning": EVERYTHING,
+        "part_tokens": part_tokens,
+    }
     # Keys whose first continuation is no likelier than the shorter key says have no gain and are dropped: see below.
     index = counted(texts, path, per_document=per_document, **options)
     truth = brute(texts, 4, per_document)
@@ -77,7 +88,9 @@ def test_every_count_is_exact(tmp_path_factory, texts, per_document, vocabulary_
             best = truth[key].most_common(1)[0][1]
             follower = min(t for t, c in truth[key].items() if c == best)
             shorter = truth[key[1:]]
-            assert best / sum(truth[key].values()) <= shorter[follower] / sum(shorter.values()) + 1e-12
+            assert (
+                best / sum(truth[key].values()) <= shorter[follower] / sum(shorter.values()) + 1e-12
+            )
     unseen = (5, 5, 5, 5)
     if unseen[-1:] not in truth:
         assert index.lookup(spell(unseen)) is None
@@ -86,7 +99,9 @@ def test_every_count_is_exact(tmp_path_factory, texts, per_document, vocabulary_
 def test_ids_that_are_no_characters(tmp_path):
     # 0xD800 to 0xDFFF are surrogates: numbers of no character, but tokens like any other.
     texts = [np.array([0xD800, 0xDC00, 5, 0xDFFF, 0xD800, 0xDC00, 5, 65_535, 0x10FFFF] * 3)]
-    index = counted(texts, tmp_path / "x.hsdb", vocabulary_size=0x110000, longest=3, pruning=EVERYTHING)
+    index = counted(
+        texts, tmp_path / "x.hsdb", vocabulary_size=0x110000, longest=3, pruning=EVERYTHING
+    )
     context = ContextDatabase()
     context.extend(texts[0])
     for database in (index, context):
@@ -112,7 +127,9 @@ def test_pruning_keeps_what_gains_most_and_every_suffix_of_it(tmp_path):
     for key, followers in brute([t.tolist() for t in texts], 4).items():
         if mark(key) in kept:
             held += 1
-            assert all(mark(key[i:]) in kept for i in range(len(key))), f"{key} is held, a suffix of it is not"
+            assert all(mark(key[i:]) in kept for i in range(len(key))), (
+                f"{key} is held, a suffix of it is not"
+            )
             assert sum(followers.values()) >= 3
     assert held == len(kept)
 
@@ -126,7 +143,13 @@ def folder(tmp_path):
     texts = [rng.integers(0, 50, 300) for _ in range(30)]
     facts = {"vocabulary_size": 50, "vocabulary_hash": vocabulary_hash(VOCABULARY)}
     for kind in ("statistics", "model"):
-        build_database(([t] for t in texts), tmp_path / f"{kind}.hsdb", kind=kind, meta={"decoding": "greedy"}, **facts)
+        build_database(
+            ([t] for t in texts),
+            tmp_path / f"{kind}.hsdb",
+            kind=kind,
+            meta={"decoding": "greedy"},
+            **facts,
+        )
     return tmp_path
 
 
@@ -182,7 +205,9 @@ def test_the_cut_includes_its_limit():
     """Two keys at the limit that fill the room to the last byte are kept, a third is not; nor is one without a gain."""
     gains = np.array([3.0, 2.0, 2.0, 2.0, 0.0])
     some = np.arange(5)
-    table = KeyTable(some.astype(np.uint32), np.ones(5, int), some, np.ones(5, int), gains, some, some)
+    table = KeyTable(
+        some.astype(np.uint32), np.ones(5, int), some, np.ones(5, int), gains, some, some
+    )
     assert select_keys([table], 3 * 16, 100).totals.tolist() == [0, 1, 2]
     assert select_keys([table], 3 * 16 - 1, 100).totals.tolist() == [0, 1]
     assert select_keys([table], 10**6, 100).totals.tolist() == [0, 1, 2, 3]
@@ -192,11 +217,21 @@ def test_parts_change_nothing_and_memory_is_that_of_a_part(tmp_path):
     """A corpus eight times as long needs hardly more memory, and counting it in parts yields the same file."""
 
     def build(documents, part_tokens):
-        texts = (np.random.default_rng(k).zipf(1.3, 5_000).astype(np.uint16) % 300 for k in range(documents))
-        options = {"vocabulary_size": 300, "vocabulary_hash": "v", "kind": "statistics", "part_tokens": part_tokens}
+        texts = (
+            np.random.default_rng(k).zipf(1.3, 5_000).astype(np.uint16) % 300
+            for k in range(documents)
+        )
+        options = {
+            "vocabulary_size": 300,
+            "vocabulary_hash": "v",
+            "kind": "statistics",
+            "part_tokens": part_tokens,
+        }
         tracemalloc.start()
         pruning = Pruning(least=4, max_bytes=30_000)
-        build_database(in_pieces(texts, 1000), tmp_path / "x", longest=3, pruning=pruning, **options)
+        build_database(
+            in_pieces(texts, 1000), tmp_path / "x", longest=3, pruning=pruning, **options
+        )
         most = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return (tmp_path / "x").read_bytes(), most
@@ -231,7 +266,8 @@ def encode(text):
 
 def documents_of(paths):
     return [
-        [t for piece in document for t in piece] for document in read_documents(find_texts(paths)[0], encode, eos=0)
+        [t for piece in document for t in piece]
+        for document in read_documents(find_texts(paths)[0], encode, eos=0)
     ]
 
 
@@ -243,7 +279,9 @@ def test_pieces_make_up_the_text(tmp_path, monkeypatch, piece):
     assert "".join(read_pieces(path)) == text
     assert documents_of([path]) == [[0, *encode(text), 0]]
     (tmp_path / "empty").touch()
-    assert [t for piece in next(read_documents([tmp_path / "empty"], encode, eos=0)) for t in piece] == []
+    assert [
+        t for piece in next(read_documents([tmp_path / "empty"], encode, eos=0)) for t in piece
+    ] == []
 
 
 def test_files_and_folders_are_found_in_order(tmp_path):
@@ -253,7 +291,12 @@ def test_files_and_folders_are_found_in_order(tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "a" / "again").symlink_to(tmp_path / "b.txt")
     found, passed_over = find_texts([tmp_path / "c.bin", tmp_path])
-    assert [file.relative_to(tmp_path).as_posix() for file in found] == ["c.bin", "b.txt", "a/y.md", "a/z.py"]
+    assert [file.relative_to(tmp_path).as_posix() for file in found] == [
+        "c.bin",
+        "b.txt",
+        "a/y.md",
+        "a/z.py",
+    ]
     assert passed_over == 0
     with pytest.raises(ValueError, match="there is no file or folder"):
         find_texts([tmp_path / "nothing"])

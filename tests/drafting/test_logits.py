@@ -43,12 +43,16 @@ def test_rows_of_rejected_nodes_are_drafted_from_later():
     tree.add(3, -1, "logits")
     tree.add(4, 0, "logits")
     # After 1 2 the target holds 5 likeliest, so 3 is rejected; after 3 it would have said 6, after 3 4 it would have said 7.
-    drafter.observe_probabilities([1, 2], tree, [[5, 3], [6, 4], [7, 8]], [[0.7, 0.2], [0.8, 0.1], [0.9, 0.05]])
+    drafter.observe_probabilities(
+        [1, 2], tree, [[5, 3], [6, 4], [7, 8]], [[0.7, 0.2], [0.8, 0.1], [0.9, 0.05]]
+    )
     drafter.extend([5])
     drafter.extend([3])
     found = drafter.draft([1, 2, 5, 3], 8)
     first = [found.tokens[k] for k in range(len(found)) if found.parents[k] < 0]
-    assert first[0] == 6 and set(found.sources) == {"logits"} and found.counts == [None] * len(found)
+    assert (
+        first[0] == 6 and set(found.sources) == {"logits"} and found.counts == [None] * len(found)
+    )
     # 4 follows 3 as a second guess, and what the target said after 3 4 follows that.
     four = next(k for k in range(len(found)) if found.tokens[k] == 4 and found.parents[k] < 0)
     assert next(found.tokens[k] for k in range(len(found)) if found.parents[k] == four) == 7
@@ -66,9 +70,12 @@ def test_logits_joins_by_itself_only_where_no_other_database_is_at_hand():
 
 def test_trust_falls_as_sampling_gets_warmer():
     for source in GREEDY:
-        assert priors(source, 0.0) == list(GREEDY[source]) and priors(source, 1.0) == priors(source, 7.0) == list(
-            SAMPLED[source]
-        )
+        assert priors(source, 0.0) == list(GREEDY[source]) and priors(source, 1.0) == priors(
+            source, 7.0
+        ) == list(SAMPLED[source])
         assert all(
-            a >= b >= c for a, b, c in zip(priors(source, 0.0), priors(source, 0.7), priors(source, 1.0), strict=True)
+            a >= b >= c
+            for a, b, c in zip(
+                priors(source, 0.0), priors(source, 0.7), priors(source, 1.0), strict=True
+            )
         )

@@ -8,8 +8,14 @@ def check_copies(drafter, text, budget, copied, length, place):
     for _ in range(2):
         tree = drafter.draft(text, budget)
         assert tree.tokens == copied and tree.parents == list(range(-1, len(copied) - 1))
-        assert tree.sources == [drafter.name] * len(copied) and tree.key_lengths == [length] * len(copied)
-        assert tree.positions == [place + i for i in range(len(copied))] if copied else not tree.positions
+        assert tree.sources == [drafter.name] * len(copied) and tree.key_lengths == [length] * len(
+            copied
+        )
+        assert (
+            tree.positions == [place + i for i in range(len(copied))]
+            if copied
+            else not tree.positions
+        )
         assert (tree.why_empty is None) == bool(copied)
 
 
@@ -61,7 +67,11 @@ def test_original_lookup_wants_whole_copies(text):
     drafter.start(text)
     expected = []
     for n in range(min(3, len(text) - 1), 0, -1):
-        places = [i + n for i in range(len(text) - n) if text[i : i + n] == text[-n:] and i + n + 10 <= len(text)]
+        places = [
+            i + n
+            for i in range(len(text) - n)
+            if text[i : i + n] == text[-n:] and i + n + 10 <= len(text)
+        ]
         if places:
             expected = text[places[0] : places[0] + 10]
             break
@@ -73,7 +83,11 @@ def test_original_lookup_wants_whole_copies(text):
 
 def ends_of(text, part):
     """The places at which ``part`` ends in ``text``."""
-    return [i + len(part) - 1 for i in range(len(text) - len(part) + 1) if text[i : i + len(part)] == part]
+    return [
+        i + len(part) - 1
+        for i in range(len(text) - len(part) + 1)
+        if text[i : i + len(part)] == part
+    ]
 
 
 def sam_reference(text, ahead, most, alpha, budget):

@@ -30,7 +30,12 @@ def fed(text, **options):
         ([3, 2, 1, 5], [9, 3, 2, 1], 5, 3),
         ([4, 3, 2, 1, 5], [4, 3, 2, 1], 5, 4),
         # The longest that passes: of the four-token key's three followers none has half.
-        ([4, 3, 2, 1, 5, 4, 3, 2, 1, 6, 4, 3, 2, 1, 7, 8, 3, 2, 1, 7, 8, 3, 2, 1, 7], [4, 3, 2, 1], 7, 3),
+        (
+            [4, 3, 2, 1, 5, 4, 3, 2, 1, 6, 4, 3, 2, 1, 7, 8, 3, 2, 1, 7, 8, 3, 2, 1, 7],
+            [4, 3, 2, 1],
+            7,
+            3,
+        ),
     ],
 )
 def test_context_thresholds(text, tail, token, length):
@@ -65,17 +70,25 @@ def test_the_static_cache_confirms_and_comes_last():
     text = [2, 1, 5, 2, 1, 6]
     assert fed(text).draft([9, 9, 2, 1], 1).tokens == [5]
     assert fed(text, statistics=static).draft([9, 9, 2, 1], 1).tokens == [6]
-    assert fed([2, 1, 5, 2, 1, 5, 2, 1, 6], statistics=static).draft([9, 9, 2, 1], 1).tokens == [6], "two of three"
+    assert fed([2, 1, 5, 2, 1, 5, 2, 1, 6], statistics=static).draft([9, 9, 2, 1], 1).tokens == [
+        6
+    ], "two of three"
     tree = fed([], statistics=static).draft([2, 1], 4)
     assert tree.tokens == [6] and tree.key_lengths == [2] and tree.counts == [2]
-    assert fed([], statistics=Exact([[2, 1, 6]])).draft([2, 1], 4).why_empty == "not worth it", "two samples"
+    assert fed([], statistics=Exact([[2, 1, 6]])).draft([2, 1], 4).why_empty == "not worth it", (
+        "two samples"
+    )
     assert fed([], statistics=static).draft([1], 4).why_empty == "no match", "one token is no pair"
 
 
 def test_a_chain_goes_on_through_its_own_tokens():
     text = [1, 2, 3, 4, 5, 6, 7]
     tree = fed(text).draft([9, 1, 2, 3], 16)
-    assert tree.tokens == [4, 5, 6, 7] and tree.parents == [-1, 0, 1, 2] and tree.key_lengths == [3, 4, 4, 4]
+    assert (
+        tree.tokens == [4, 5, 6, 7]
+        and tree.parents == [-1, 0, 1, 2]
+        and tree.key_lengths == [3, 4, 4, 4]
+    )
     assert fed(text).draft([9, 1, 2, 3], 2).tokens == [4, 5]
     assert fed(list(range(40))).draft([0, 1, 2], 99).tokens == list(range(3, 19)), "sixteen at most"
     assert fed(text, eos=5).draft([9, 1, 2, 3], 16).tokens == [4, 5]

@@ -13,7 +13,10 @@ texts = st.lists(st.integers(0, 3), max_size=30)
 def counted(texts, depth):
     """How often each sequence of at most ``depth`` tokens occurs."""
     return Counter(
-        tuple(t[i : i + n]) for t in texts for i in range(len(t)) for n in range(1, min(depth, len(t) - i) + 1)
+        tuple(t[i : i + n])
+        for t in texts
+        for i in range(len(t))
+        for n in range(1, min(depth, len(t) - i) + 1)
     )
 
 
@@ -25,7 +28,10 @@ def spelled(tree, text=None):
         for token, child in tree.children(node, len(path)):
             out[(*path, token)] = child.count
             assert tree.locate([*path, token]) is child
-            assert text is None or tuple(text[child.start : child.start + len(path) + 1]) == (*path, token)
+            assert text is None or tuple(text[child.start : child.start + len(path) + 1]) == (
+                *path,
+                token,
+            )
             nodes.append(((*path, token), child))
     return out
 
@@ -59,7 +65,10 @@ def test_counts_are_those_of_counting(texts, depth):
 @given(st.lists(texts, max_size=6), st.integers(1, 5), st.integers(1, 3))
 def test_a_removed_text_leaves_what_would_be_there_without_it(texts, depth, most):
     tree = grown(texts, depth, most)
-    assert spelled(tree) == counted(texts[-most:], depth) and list(tree.texts.values()) == texts[-most:]
+    assert (
+        spelled(tree) == counted(texts[-most:], depth)
+        and list(tree.texts.values()) == texts[-most:]
+    )
 
 
 # --- the drafter ------------------------------------------------------------------------------------------------------
@@ -94,7 +103,11 @@ def best_of(counts, key, depth, budget, alpha=1.0, least=0.1):
 
 @settings(deadline=None, max_examples=150)
 @given(
-    st.lists(texts, max_size=2), texts, st.lists(st.integers(0, 3), max_size=2), st.integers(1, 9), st.integers(2, 6)
+    st.lists(texts, max_size=2),
+    texts,
+    st.lists(st.integers(0, 3), max_size=2),
+    st.integers(1, 9),
+    st.integers(2, 6),
 )
 def test_the_rule(earlier, text, ahead, budget, depth):
     outputs = SuffixTree(depth)

@@ -28,7 +28,9 @@ def save_tokenizer(path: Path, template: str | None = None, extra: Sequence[str]
     tokenizer.post_processor = processors.TemplateProcessing(
         single="<|start|> $A", special_tokens=[("<|start|>", BYTES + len(extra))]
     )
-    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<|start|>", eos_token="<|end|>")
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, bos_token="<|start|>", eos_token="<|end|>"
+    )
     fast.chat_template = template
     fast.save_pretrained(path)
 

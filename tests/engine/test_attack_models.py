@@ -68,7 +68,9 @@ def test_code_beside_the_weights_is_not_run(model, part, tmp_path):
         "AutoModelForCausalLM": "mine.Mine",
         "AutoTokenizer": ["mine.Mine", None],
     }
-    (model / part).write_text(json.dumps(data | ({"model_type": "mine"} if part == "config.json" else {})))
+    (model / part).write_text(
+        json.dumps(data | ({"model_type": "mine"} if part == "config.json" else {}))
+    )
     try:
         load_engine(str(model), device="cpu", runtime="eager").run("ab", max_new_tokens=4)
     except ValueError as error:
@@ -103,7 +105,9 @@ def test_absurd_configs(model, changes):
         assert "\n" not in str(error)
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"{}", b"[]", b"null", b'{"a":' * 100_000, b"\xff\xfe"])
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"{}", b"[]", b"null", b'{"a":' * 100_000, b"\xff\xfe"]
+)
 def test_configs_that_are_none(model, content):
     (model / "config.json").write_bytes(content)
     assert not refused(model).endswith(":")

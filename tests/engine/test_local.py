@@ -17,8 +17,16 @@ from hsd_viz.trace.metrics import check
 @pytest.fixture(scope="module")
 def paths(tmp_path_factory):
     root = tmp_path_factory.mktemp("models")
-    kinds = {"target": {}, "draft": {"seed": 1}, "other": {"extra": ("xy",)}, "long": {"positions": 4096}}
-    return {name: save_model(root / name, **{"layers": 1, "positions": 128, **kind}) for name, kind in kinds.items()}
+    kinds = {
+        "target": {},
+        "draft": {"seed": 1},
+        "other": {"extra": ("xy",)},
+        "long": {"positions": 4096},
+    }
+    return {
+        name: save_model(root / name, **{"layers": 1, "positions": 128, **kind})
+        for name, kind in kinds.items()
+    }
 
 
 @pytest.fixture(scope="module")
@@ -27,16 +35,27 @@ def engine(paths):
 
 
 def stacks(paths):
-    return ["target", f"{paths['draft']}:3 > target", "db[context] > target", f"lookup > {paths['draft']}:4 > target"]
+    return [
+        "target",
+        f"{paths['draft']}:3 > target",
+        "db[context] > target",
+        f"lookup > {paths['draft']}:4 > target",
+    ]
 
 
 def test_events_come_in_order_and_agree_with_the_trace(engine, paths):
     for stack in stacks(paths):
         for temperature in (0.0, 0.9):
-            events = list(engine.decode("ab ab ab", stack, max_new_tokens=30, temperature=temperature, seed=3))
+            events = list(
+                engine.decode("ab ab ab", stack, max_new_tokens=30, temperature=temperature, seed=3)
+            )
             kinds = [Step if isinstance(e, Step) else type(e) for e in events]
             start = kinds.index(Started)
-            assert set(kinds[:start]) <= {Stage} and set(kinds[start + 1 : -1]) == {Step} and kinds[-1] is Finished
+            assert (
+                set(kinds[:start]) <= {Stage}
+                and set(kinds[start + 1 : -1]) == {Step}
+                and kinds[-1] is Finished
+            )
             trace = events[-1].trace
             rebuilt = Trace(events[start].meta)
             rebuilt.pieces.update(events[start].pieces)
@@ -45,12 +64,16 @@ def test_events_come_in_order_and_agree_with_the_trace(engine, paths):
             assert rebuilt.to_dict() == trace.to_dict()
             check(trace)
             ended = trace.token_ids[-1] == engine.tokenizer.eos_token_id
-            assert trace.meta["stop_reason"] == ("eos" if ended else "length") and (ended or len(trace) == 30)
+            assert trace.meta["stop_reason"] == ("eos" if ended else "length") and (
+                ended or len(trace) == 30
+            )
             named = {t.token_id for t in trace.token_rows} | {d.token_id for d in trace.draft_rows}
             named |= {i for t in trace.token_rows for i, _ in t.top} | set(trace.meta["prompt_ids"])
             assert named <= set(trace.pieces)
             times = [(c.start_ns, c.start_ns + c.duration_ns) for c in trace.call_rows]
-            assert all(end <= begin for (_, end), (begin, _) in itertools.pairwise(times)), "calls overlap"
+            assert all(end <= begin for (_, end), (begin, _) in itertools.pairwise(times)), (
+                "calls overlap"
+            )
 
 
 def test_the_trace_says_what_was_run(engine, paths):
@@ -76,7 +99,9 @@ def test_details_are_the_targets_at_temperature_one(engine):
         assert [i for i, _ in token.top] == row.topk(5).indices.tolist()
 
 
-@pytest.mark.parametrize(("bottom", "rule"), [("draft", "token"), ("draft", "block"), ("lookup", "block")])
+@pytest.mark.parametrize(
+    ("bottom", "rule"), [("draft", "token"), ("draft", "block"), ("lookup", "block")]
+)
 def test_what_a_correction_was_drawn_from_summed_to_what_is_recorded(engine, paths, bottom, rule):
     options = {"max_new_tokens": 100, "temperature": 1.0, "seed": 2, "rule": rule}
     trace = engine.run("ab ab ab ab", f"{paths.get(bottom, bottom)} > target", **options)
@@ -89,7 +114,13 @@ def test_what_a_correction_was_drawn_from_summed_to_what_is_recorded(engine, pat
         row = len(trace.meta["prompt_ids"]) + token.index - 1
         if token.q_top is None:
             left = p[row].clone()
-            left[[d.token_id for d in trace.draft_rows if d.round == token.round and d.verdict == "rejected"]] = 0
+            left[
+                [
+                    d.token_id
+                    for d in trace.draft_rows
+                    if d.round == token.round and d.verdict == "rejected"
+                ]
+            ] = 0
         else:
             w = 1.0
             for d in trace.draft_rows:
@@ -125,7 +156,10 @@ def test_the_rule_of_each_level_is_in_the_trace(engine, paths):
 
 def test_without_recording_the_tokens_are_the_same(engine, paths):
     for stack in stacks(paths):
-        full, lean = (engine.run("ab ab", stack, max_new_tokens=20, temperature=1.0, record=r) for r in (True, False))
+        full, lean = (
+            engine.run("ab ab", stack, max_new_tokens=20, temperature=1.0, record=r)
+            for r in (True, False)
+        )
         assert full.token_ids == lean.token_ids
         assert lean.token_rows[0].top is None and full.token_rows[0].top
 
@@ -159,11 +193,16 @@ def test_an_end_token_in_the_prompt_ends_nothing(engine, paths):
     for stack in stacks(paths):
         assert engine.run(prompt, stack, max_new_tokens=9).token_ids == plain.token_ids
     # The draft model drafts from the first round on.
-    assert engine.run(prompt, f"{paths['draft']}:3 > target", max_new_tokens=9).round_rows[0].drafted == 3
+    assert (
+        engine.run(prompt, f"{paths['draft']}:3 > target", max_new_tokens=9).round_rows[0].drafted
+        == 3
+    )
 
 
 def test_closing_cancels_and_keeps_what_was_decoded(engine, paths, monkeypatch):
-    monkeypatch.setattr("hsd_viz.native.decode.CALL_NS", 0)  # such small models decode it all in one call
+    monkeypatch.setattr(
+        "hsd_viz.native.decode.CALL_NS", 0
+    )  # such small models decode it all in one call
     decode = engine.decode("ab", stacks(paths)[1], max_new_tokens=100)
     trace = None
     for event in decode:
@@ -179,7 +218,9 @@ def test_closing_cancels_and_keeps_what_was_decoded(engine, paths, monkeypatch):
 
 
 def test_two_decodes_at_once_do_not_disturb_each_other(engine, paths):
-    expected = [engine.run(p, s, max_new_tokens=40).token_ids for p in ("ab", "xyz") for s in stacks(paths)]
+    expected = [
+        engine.run(p, s, max_new_tokens=40).token_ids for p in ("ab", "xyz") for s in stacks(paths)
+    ]
     found: dict[int, list[int]] = {}
 
     def work(k, prompt, stack):
@@ -229,7 +270,10 @@ def test_models_with_other_tokenizers_are_the_lowest_level(engine, paths):
     with pytest.raises(ValueError, match=r"different tokenizers.*lowest level"):
         engine.run("ab", f"{paths['draft']}:2 > {paths['other']}:2 > target")
     plain = engine.run("ab", "target", max_new_tokens=20)
-    assert engine.run("ab", f"{paths['other']}:2 > target", max_new_tokens=20).token_ids == plain.token_ids
+    assert (
+        engine.run("ab", f"{paths['other']}:2 > target", max_new_tokens=20).token_ids
+        == plain.token_ids
+    )
 
 
 def test_a_longer_context_of_the_target_does_not_outgrow_the_draft(paths):

@@ -51,7 +51,10 @@ def other(tmp_path_factory):
 @pytest.fixture(scope="module")
 def plain():
     engine = load_engine(device="cpu", runtime="eager")
-    return {t: engine.run(PROMPT, "target", max_new_tokens=32, temperature=t, seed=5) for t in (0.0, 1.0)}
+    return {
+        t: engine.run(PROMPT, "target", max_new_tokens=32, temperature=t, seed=5)
+        for t in (0.0, 1.0)
+    }
 
 
 @pytest.mark.parametrize("stack", ['"{}":4 > target', '"{}":2 > small:4 > target'])
@@ -60,7 +63,9 @@ def test_the_text_is_that_of_plain_decoding(other, plain, stack, bridge, tempera
     engine = load_engine(device="cpu", runtime="eager", bridge=bridge)
     if temperature and "small" in stack:
         return  # small draws for itself: equal in distribution only
-    trace = engine.run(PROMPT, stack.format(other), max_new_tokens=32, temperature=temperature, seed=5)
+    trace = engine.run(
+        PROMPT, stack.format(other), max_new_tokens=32, temperature=temperature, seed=5
+    )
     assert trace.token_ids == plain[temperature].token_ids
     check(trace)
     assert trace.metrics()["accepted"] > 0
@@ -71,7 +76,9 @@ def test_the_text_is_that_of_plain_decoding(other, plain, stack, bridge, tempera
 def test_the_choice_of_the_bridge(other):
     engine = load_engine(device="cpu", runtime="eager")
     for temperature, bridge in ((0.0, "slem"), (1.0, "tli")):
-        trace = engine.run(PROMPT, f'"{other}":4 > target', max_new_tokens=8, temperature=temperature)
+        trace = engine.run(
+            PROMPT, f'"{other}":4 > target', max_new_tokens=8, temperature=temperature
+        )
         assert trace.meta["models"][0]["bridge"]["bridge"] == bridge
 
 
@@ -82,13 +89,20 @@ def test_text_in_bytes_is_cut_into_the_targets_tokens(tmp_path):
     draft = TokenText(AutoTokenizer.from_pretrained(tmp_path))
     bridge = Bridge(Lexicon(draft, draft.size), Lexicon(target, target.size))
     text = target.encode(PROMPT + "        total")
-    for written, expected in ((" += value", " += value"), (" = \u00e9", " = \u00e9"), ("s\n", "s\n")):
+    for written, expected in (
+        (" += value", " += value"),
+        (" = \u00e9", " = \u00e9"),
+        ("s\n", "s\n"),
+    ):
         found = bridge.cut(text, written.encode())
         assert target.tokenizer.decode(found) == expected
     assert len(bridge.cut(text, b" += value")) < 9
     assert target.tokenizer.decode(bridge.cut(text, b" = \xc3")) == " = "
     read = bridge.read(text)
-    assert bytes(b for t in read for b in bridge.draft.pieces[t]) == (PROMPT + "        total").encode()
+    assert (
+        bytes(b for t in read for b in bridge.draft.pieces[t])
+        == (PROMPT + "        total").encode()
+    )
 
 
 def test_refusals_are_one_line(other, capsys):

@@ -53,7 +53,10 @@ def test_drafts_of_another_width(paths):
     """Draft and target are padded to 288 and 320 rows: greedy text is the target's, sampled drafts are judged row by row."""
     engine = engine_of(paths["padded"])
     plain = engine.run("ab ab", max_new_tokens=60)
-    for stack in (f"{paths['relative']}:4 > target", f"db[context] > {paths['relative']}:3 > target"):
+    for stack in (
+        f"{paths['relative']}:4 > target",
+        f"db[context] > {paths['relative']}:3 > target",
+    ):
         drafted = engine.run("ab ab", stack, max_new_tokens=60)
         assert drafted.token_ids == plain.token_ids and drafted.metrics()["accepted"] > 5
         for seed in range(3):
@@ -65,7 +68,10 @@ def test_drafts_of_another_width(paths):
 
 
 def test_a_model_with_fewer_rows_than_tokens(paths):
-    with pytest.raises(ValueError, match=f"cannot draft for .*knows {TOKENS - 2} of their tokenizer's {TOKENS} tokens"):
+    with pytest.raises(
+        ValueError,
+        match=f"cannot draft for .*knows {TOKENS - 2} of their tokenizer's {TOKENS} tokens",
+    ):
         engine_of(paths["exact"]).run("ab", f"{paths['short']}:3 > target")
     assert engine_of(paths["short"]).run("ab", max_new_tokens=5).token_ids
     with pytest.raises(ValueError, match=r"holds the token '<\|model\|>'"):
@@ -93,7 +99,10 @@ def test_a_silent_hub_is_asked_once(monkeypatch):
         monkeypatch.setattr(constants, "ENDPOINT", f"http://127.0.0.1:{server.getsockname()[1]}")
         monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
         monkeypatch.setattr("hsd_viz.torch_models.load._HUB_TIMEOUT", 1.0)
-        with pytest.raises(ValueError, match="the model hub cannot be reached and the model is not in the local cache"):
+        with pytest.raises(
+            ValueError,
+            match="the model hub cannot be reached and the model is not in the local cache",
+        ):
             engine_of("nobody/nothing").run("ab")
         server.settimeout(0)
         with pytest.raises(BlockingIOError):
@@ -133,7 +142,9 @@ def test_a_lack_of_memory_is_reported_in_one_line(paths, monkeypatch):
         raise torch.OutOfMemoryError("no memory left")
 
     monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", full)
-    with pytest.raises(ValueError, match="does not fit on cpu: the device has too little free memory"):
+    with pytest.raises(
+        ValueError, match="does not fit on cpu: the device has too little free memory"
+    ):
         engine_of(paths["exact"]).run("ab")
 
 
@@ -147,11 +158,18 @@ def test_decodes_leave_nothing_behind(tmp_path, runs):
     """The cache of one text takes about 100 kB here: were it kept, 60 decodes would hold at least 6 MB more."""
     draft = save_model(tmp_path / "draft", layers=3, noise=0.1)
     engine = load_engine(save_model(tmp_path / "target", layers=3), device="cpu", runtime="eager")
-    stacks = ["target", f"{draft}:3 > target", "db[context] > target", f"db[context] > {draft}:4 > target"]
+    stacks = [
+        "target",
+        f"{draft}:3 > target",
+        "db[context] > target",
+        f"db[context] > {draft}:4 > target",
+    ]
 
     def decode(n):
         for k in range(n):
-            engine.run(f"{'ab ' * 66}{k}", stacks[k % 4], max_new_tokens=10, temperature=k % 2, seed=k)
+            engine.run(
+                f"{'ab ' * 66}{k}", stacks[k % 4], max_new_tokens=10, temperature=k % 2, seed=k
+            )
 
     decode(40)
     before = resident()

@@ -41,7 +41,9 @@ def test_bundled_trace(name):
     assert ("plain" in trace.meta) == (trace.meta["stack"] != "target")
     (recording,) = [r for r in bundled() if r.name == name]
     assert recording.stack == trace.meta["stack"]
-    assert recording.speedup == (None if recording.stack == "target" else pytest.approx(speedup(trace), abs=1e-3))
+    assert recording.speedup == (
+        None if recording.stack == "target" else pytest.approx(speedup(trace), abs=1e-3)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +53,9 @@ def engine():
         yield engine
 
 
-@pytest.mark.parametrize("path", sorted(TRACES.rglob("*.json.gz")), ids=lambda path: f"{path.parent.name}/{path.name}")
+@pytest.mark.parametrize(
+    "path", sorted(TRACES.rglob("*.json.gz")), ids=lambda path: f"{path.parent.name}/{path.name}"
+)
 def test_replayed_token_for_token(path, engine):
     """The prompt, stack, sampling and seed of a recording give its tokens, drafts and verdicts on any machine."""
     trace = Trace.load(path)
@@ -59,21 +63,37 @@ def test_replayed_token_for_token(path, engine):
     check(trace)
     # A padded target writes the text of the target.
     own = [model for model in meta["models"] if model["model"] != "target+24"]
-    assert [model["weights"] for model in own] == [weights_hash(model_path(model["model"])) for model in own], (
-        "recorded with other weights: run `python -m training rebuild recordings`"
+    assert [model["weights"] for model in own] == [
+        weights_hash(model_path(model["model"])) for model in own
+    ], "recorded with other weights: run `python -m training rebuild recordings`"
+    again = engine.run(
+        meta["prompt"], meta["stack"], max_new_tokens=meta["max_new_tokens"], **meta["sampling"]
     )
-    again = engine.run(meta["prompt"], meta["stack"], max_new_tokens=meta["max_new_tokens"], **meta["sampling"])
     assert again.token_ids == trace.token_ids
-    assert again.drafts[["token_id", "source", "verdict"]].equals(trace.drafts[["token_id", "source", "verdict"]])
+    assert again.drafts[["token_id", "source", "verdict"]].equals(
+        trace.drafts[["token_id", "source", "verdict"]]
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kernel", kernels())
 def test_replayed_on_every_kernel(kernel):
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__, "-k", "replayed_token"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        __file__,
+        "-k",
+        "replayed_token",
+    ]
     env = {**os.environ, "HSD_VIZ_KERNEL": kernel}
     ran = subprocess.run(command, env=env, capture_output=True, text=True, timeout=600)
-    assert ran.returncode == 0 and f"{len(list(TRACES.rglob('*.json.gz')))} passed" in ran.stdout, ran.stdout
+    assert ran.returncode == 0 and f"{len(list(TRACES.rglob('*.json.gz')))} passed" in ran.stdout, (
+        ran.stdout
+    )
 
 
 def test_the_first_recording_shows_the_point():

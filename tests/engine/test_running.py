@@ -32,7 +32,9 @@ def shipped():
 
 
 def test_an_unknown_option_is_named_with_a_suggestion(shipped):
-    with pytest.raises(TypeError, match=r"unknown option 'max_tokens' .*did you mean 'max_new_tokens'"):
+    with pytest.raises(
+        TypeError, match=r"unknown option 'max_tokens' .*did you mean 'max_new_tokens'"
+    ):
         shipped.run("def main(", max_tokens=3)
 
 
@@ -71,7 +73,9 @@ def test_models_in_int8_are_decoded_without_their_modules():
 
 
 def test_plain_decoding_follows_the_run_and_its_speed_is_noted(shipped):
-    events = list(decode_beside_plain(shipped, "def main(", "db > target", pairs=1, max_new_tokens=40, seed=3))
+    events = list(
+        decode_beside_plain(shipped, "def main(", "db > target", pairs=1, max_new_tokens=40, seed=3)
+    )
     (end,) = [i for i, e in enumerate(events) if isinstance(e, Finished)]
     trace, after = events[end].trace, events[end + 1 :]
     assert [t for e in events if isinstance(e, Step) for t in e.token_ids] == trace.token_ids
@@ -104,11 +108,17 @@ TABLES = ("token_rows", "draft_rows", "round_rows", "call_rows")
 
 def timeless(trace):
     rows = [row._asdict() for name in TABLES for row in getattr(trace, name)]
-    return [{field: value for field, value in row.items() if not field.endswith("_ns")} for row in rows]
+    return [
+        {field: value for field, value in row.items() if not field.endswith("_ns")} for row in rows
+    ]
 
 
-@pytest.mark.skipif(not default_build().wait(), reason=f"no native runtime: {default_build().reason}")
-@pytest.mark.parametrize("stack", ["target", "db > target", "nano:4 > target", "db > nano:4 > small:6 > target"])
+@pytest.mark.skipif(
+    not default_build().wait(), reason=f"no native runtime: {default_build().reason}"
+)
+@pytest.mark.parametrize(
+    "stack", ["target", "db > target", "nano:4 > target", "db > nano:4 > small:6 > target"]
+)
 @pytest.mark.parametrize(("temperature", "record"), [(0.0, True), (0.7, True), (0.7, False)])
 def test_both_loops_record_the_same(shipped, stack, temperature, record, monkeypatch):
     options = {"max_new_tokens": 40, "temperature": temperature, "record": record, "rule": "token"}

@@ -41,7 +41,9 @@ def path(tmp_path_factory):
     return save_model(tmp_path_factory.mktemp("model"))
 
 
-needs_compiler = pytest.mark.skipif(not default_build().wait(), reason=f"no native runtime: {default_build().reason}")
+needs_compiler = pytest.mark.skipif(
+    not default_build().wait(), reason=f"no native runtime: {default_build().reason}"
+)
 
 
 def models(path, runtime="auto", build=None, dtype="float32") -> Models:
@@ -53,7 +55,9 @@ def test_what_is_compiled_is_waited_for():
     name = "target"
     found = models(name, build=FakeBuild(compiling=True), dtype=None)
     stages = list(found.load([name], [1, 2], Sampling(), alone=False))
-    assert stages[0] == Stage("compiling the native runtime") and found.fast(name).runtime == "native"
+    assert (
+        stages[0] == Stage("compiling the native runtime") and found.fast(name).runtime == "native"
+    )
     said, waiting = [], models(name, build=FakeBuild(compiling=True))
     LocalEngine(waiting, Costs()).wait_ready(said.append)
     assert said == ["compiling the native runtime"]
@@ -76,9 +80,18 @@ def test_eager_on_request_asks_nobody(path):
 
 
 @needs_compiler
-def test_hugging_face_models_run_in_torch_and_those_of_the_ladders_form_in_the_native_runtime(path, tmp_path):
-    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 2}
-    config = Qwen3Config(vocab_size=260, intermediate_size=48, head_dim=16, tie_word_embeddings=True, **sizes)
+def test_hugging_face_models_run_in_torch_and_those_of_the_ladders_form_in_the_native_runtime(
+    path, tmp_path
+):
+    sizes = {
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "num_key_value_heads": 2,
+    }
+    config = Qwen3Config(
+        vocab_size=260, intermediate_size=48, head_dim=16, tie_word_embeddings=True, **sizes
+    )
     Qwen3ForCausalLM(config).save_pretrained(tmp_path)
     save_tokenizer(tmp_path)
     tokens = {}
@@ -92,7 +105,9 @@ def test_hugging_face_models_run_in_torch_and_those_of_the_ladders_form_in_the_n
         models(path, dtype="int8").fast(path)
 
 
-@pytest.mark.parametrize("broken", ["head_dim", "num_key_value_heads", "rope_parameters", "hidden_size", "weights"])
+@pytest.mark.parametrize(
+    "broken", ["head_dim", "num_key_value_heads", "rope_parameters", "hidden_size", "weights"]
+)
 def test_a_model_of_the_ladders_form_that_is_broken_is_refused(broken, tmp_path):
     shutil.copytree(model_path("nano"), tmp_path / "nano")
     config = json.loads((tmp_path / "nano/config.json").read_text())

@@ -43,7 +43,10 @@ def texts(folder, monkeypatch, threads=1):
     monkeypatch.setenv("HSD_VIZ_CACHE", str(folder))
     with load_engine(device="cpu", threads=threads) as engine:
         engine.wait_ready()
-        options = [{"temperature": t, "top_p": p, "seed": seed, "max_new_tokens": 12} for _, t, p, seed in COMMANDS]
+        options = [
+            {"temperature": t, "top_p": p, "seed": seed, "max_new_tokens": 12}
+            for _, t, p, seed in COMMANDS
+        ]
         runs = [engine.run(PROMPT, c[0], **o) for c, o in zip(COMMANDS, options, strict=True)]
         assert {run.meta["costs"] for run in runs} == {"shipped"}
         return [run.token_ids for run in runs]
@@ -58,7 +61,9 @@ def compiled():
     torch.set_num_threads(before)
 
 
-def test_a_command_gives_the_same_text_whatever_is_in_the_cache_and_on_any_threads(tmp_path, monkeypatch):
+def test_a_command_gives_the_same_text_whatever_is_in_the_cache_and_on_any_threads(
+    tmp_path, monkeypatch
+):
     plain = texts(tmp_path / "empty", monkeypatch)
     assert len(set(map(tuple, plain))) > 5
     # A calibration by which other lookaheads are the fastest.
@@ -125,8 +130,13 @@ def test_costs_that_cannot_be_used_are_refused_in_one_line(tmp_path, content, wo
 def test_a_lookahead_left_to_the_selector_needs_a_calibration(tmp_path, monkeypatch):
     monkeypatch.setenv("HSD_VIZ_CACHE", str(tmp_path))
     with load_engine(device="cpu") as engine:
-        assert engine.run(PROMPT, "nano > target", max_new_tokens=4).meta["stack_resolved"] == "nano:4 > target"
-        with pytest.raises(ValueError, match="needs a calibration of this machine: run `hsd-viz plan --models nano"):
+        assert (
+            engine.run(PROMPT, "nano > target", max_new_tokens=4).meta["stack_resolved"]
+            == "nano:4 > target"
+        )
+        with pytest.raises(
+            ValueError, match="needs a calibration of this machine: run `hsd-viz plan --models nano"
+        ):
             engine.run(PROMPT, "nano:auto > target", max_new_tokens=4)
         suite = Suite("one", {}, (Prompt("1", "all", PROMPT),))
         store.save(calibrate(engine, Workload(suite, ("nano",), (), max_new_tokens=8)))

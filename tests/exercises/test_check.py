@@ -110,7 +110,10 @@ def fastest_of(count):
 RIGHT = [
     ("1.1", lambda curve: np.polyfit(list(curve), list(curve.values()), 1)[::-1]),
     ("1.2", lambda a, b, k: float(k) * float(a + b) / float(a + b * k)),
-    ("2.1", lambda d, o: (n := next((k for k, t in enumerate(d) if t != o[k]), len(d)), o[: n + 1])),
+    (
+        "2.1",
+        lambda d, o: (n := next((k for k, t in enumerate(d) if t != o[k]), len(d)), o[: n + 1]),
+    ),
     ("2.2", drafts),
     ("3.1", lambda u, p, q: np.bool_(u * q < p)),
     ("3.2", normalized),
@@ -153,7 +156,9 @@ def test_right_answers_of_any_type_pass(number, answer):
 @pytest.mark.parametrize("number", EXERCISES)
 def test_hints_known_mistakes_and_a_constant(number):
     """Each mistake is an edit that applies to its solution, and is called by its name."""
-    for (old, *_), (words, wrong) in zip(TEXTS[number]["mistakes"], mistakes(number).items(), strict=True):
+    for (old, *_), (words, wrong) in zip(
+        TEXTS[number]["mistakes"], mistakes(number).items(), strict=True
+    ):
         assert solutions()[number].source.count(old) == 1
         result = check(number, wrong)
         assert not result and result.message.endswith(f". The mistake: {words}"), result
@@ -168,7 +173,10 @@ def test_names_of_mistakes_are_those_of_the_audit():
 def test_an_unknown_mistake_has_no_name():
     """Not one either that equals a known mistake in the first cases only."""
     half = lambda p, q: sum(a * b for a, b in zip(p, q, strict=True)) if p[0] else 7
-    assert not any("mistake" in check(n, a).message for n, a in [("3.1", lambda u, p, q: u * q < p * p), ("3.3", half)])
+    assert not any(
+        "mistake" in check(n, a).message
+        for n, a in [("3.1", lambda u, p, q: u * q < p * p), ("3.3", half)]
+    )
 
 
 def test_a_failing_case_has_the_words_of_the_recording():
@@ -177,11 +185,19 @@ def test_a_failing_case_has_the_words_of_the_recording():
     message = check("2.1", lambda draft, own: (len(draft), draft)).message
     first = greedy_rounds()[0]
     drafted = [first.trace.pieces[token] for token in first.draft]
-    assert f"round 0 of 'nano:4 > target', draft {drafted}" in message and "accepted and [" in message
-    wrong = next((n, t) for n, t in acceptance_tests() if (t.u * t.q < t.p * t.p) != (t.verdict == "accepted"))
+    assert (
+        f"round 0 of 'nano:4 > target', draft {drafted}" in message and "accepted and [" in message
+    )
+    wrong = next(
+        (n, t)
+        for n, t in acceptance_tests()
+        if (t.u * t.q < t.p * t.p) != (t.verdict == "accepted")
+    )
     assert place(*wrong) in check("3.1", lambda u, p, q: u * q < p * p).message
     assert check("3.1", lambda u, p, q: [][0]).message.startswith(place(*acceptance_tests()[0]))
-    right = check("5.1", lambda ids, longest: in_database(ids, longest) if len(ids) < 50 else (1, 4)).message
+    right = check(
+        "5.1", lambda ids, longest: in_database(ids, longest) if len(ids) < 50 else (1, 4)
+    ).message
     assert ", which end with '" in right
     assert "got (1, 4), after which '" in right
 
@@ -203,14 +219,34 @@ def deeper(alpha, gamma):
         ("2.2", lambda *given: drafts(*given, beyond=1), "lookahead=1): got ("),
         ("3.1", 7, "raised TypeError"),
         ("3.1", lambda u, p, q: "rejected", "got 'rejected', expected"),
-        ("3.2", uniform_rest, "residual(p=[0, 0, 1], q=[0, 0, 1]): got [1/3, 1/3, 1/3], expected [0, 0, 1]"),
+        (
+            "3.2",
+            uniform_rest,
+            "residual(p=[0, 0, 1], q=[0, 0, 1]): got [1/3, 1/3, 1/3], expected [0, 0, 1]",
+        ),
         ("4.1", lambda decode: missing_name, "a bonus token': got rejected (NameError"),  # noqa: F821
-        ("4.1", lambda decode: 0, "a bonus token': got rejected (it returned 0), expected accepted"),
+        (
+            "4.1",
+            lambda decode: 0,
+            "a bonus token': got rejected (it returned 0), expected accepted",
+        ),
         ("4.1", lambda decode: None, "mutant 1: got accepted, expected rejected"),
-        ("4.1", lambda decode: hunt.law(decode, *hunt.toy_models(), 4, 4), "more than 20000 outcomes: use fewer"),
+        (
+            "4.1",
+            lambda decode: hunt.law(decode, *hunt.toy_models(), 4, 4),
+            "more than 20000 outcomes: use fewer",
+        ),
         ("6.2", lambda parents, *_: [len(parents) - 2], "budget=1): got [1], expected [0]"),
-        ("7.1", lambda alpha, gamma: 1, "tokens_per_round(alpha=1/5, gamma=1): got 1, expected 6/5"),
-        ("7.1", lambda a, n: (1 - a ** (n + 1)) / (1 - a), "(alpha=1, gamma=0): the answer raised ZeroDivisionError"),
+        (
+            "7.1",
+            lambda alpha, gamma: 1,
+            "tokens_per_round(alpha=1/5, gamma=1): got 1, expected 6/5",
+        ),
+        (
+            "7.1",
+            lambda a, n: (1 - a ** (n + 1)) / (1 - a),
+            "(alpha=1, gamma=0): the answer raised ZeroDivisionError",
+        ),
         ("7.1", deeper, "raised RecursionError"),
         ("7.1", lambda alpha, gamma: sys.exit(3), "raised SystemExit: 3"),
         ("7.3", fastest_of(32), "got 31, expected 32"),
@@ -222,7 +258,9 @@ def test_wrong_answers_are_refused_in_words(number, answer, words):
     result = check(number, answer)
     assert not result and words in repr(result)
     assert "\n" not in result.message
-    assert repr(result).startswith("✗ not yet") and ".hint() to the check for a hint." in repr(result)
+    assert repr(result).startswith("✗ not yet") and ".hint() to the check for a hint." in repr(
+        result
+    )
 
 
 def test_an_endless_answer_is_stopped_and_its_case_named(monkeypatch):
@@ -235,7 +273,10 @@ def test_an_endless_answer_is_stopped_and_its_case_named(monkeypatch):
     monkeypatch.setattr(sys.modules[check.__module__], "SECONDS", 0.3)
     started = time.monotonic()
     message = check("7.1", endless).message
-    assert message == "tokens_per_round(alpha=0, gamma=3): no value after 0.3 seconds: a loop may never end"
+    assert (
+        message
+        == "tokens_per_round(alpha=0, gamma=3): no value after 0.3 seconds: a loop may never end"
+    )
     assert time.monotonic() - started < 5
     assert check("7.1", lambda a, n: sum(a**k for k in range(n + 1)))
 

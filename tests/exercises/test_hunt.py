@@ -34,8 +34,12 @@ def test_tests_are_scored():
     everything = f"killed {wrong} of {wrong} mutants, {right} false alarms"
     assert hunt.score(asked["seeded_test"]).startswith(everything)
     found = hunt.score(lambda decode: False)
-    assert found.startswith(everything) and "false alarm: no bonus token (it returned False)" in found
-    assert hunt.score(lambda decode: True).startswith(f"killed 0 of {wrong} mutants, 0 false alarms\n  survived 1\n")
+    assert (
+        found.startswith(everything) and "false alarm: no bonus token (it returned False)" in found
+    )
+    assert hunt.score(lambda decode: True).startswith(
+        f"killed 0 of {wrong} mutants, 0 false alarms\n  survived 1\n"
+    )
 
 
 def test_laws_that_are_too_long_are_refused(monkeypatch):

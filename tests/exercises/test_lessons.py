@@ -48,12 +48,19 @@ def test_solutions_pass_and_the_empty_edition_fails_every_check(lesson):
 
 
 @each_lesson
-def test_a_lesson_states_what_it_is_asks_first_ends_with_a_quiz_and_prints_the_same_without_answers(lesson):
-    head, steps = editions.cells_of(lessons.MASTERS[lesson])[0][1], lessons.run(lesson, "student")[0]
+def test_a_lesson_states_what_it_is_asks_first_ends_with_a_quiz_and_prints_the_same_without_answers(
+    lesson,
+):
+    head, steps = (
+        editions.cells_of(lessons.MASTERS[lesson])[0][1],
+        lessons.run(lesson, "student")[0],
+    )
     assert re.findall(r"\*\*(\w+)\.\*\*", head)[:4] == ["Goal", "Before", "Time", "Needs"]
     assert re.search(r"\*\*Time\.\*\* \d+ minutes", head)
     [asked] = [k for k, step in enumerate(steps) if step.text.startswith(editions.GUESS)]
-    assert steps[asked].printed and any("?" in step.text for step in steps[:asked] if step.kind == "markdown")
+    assert steps[asked].printed and any(
+        "?" in step.text for step in steps[:asked] if step.kind == "markdown"
+    )
     [questions] = [step.value for step in steps if isinstance(step.value, Quiz)]
     assert len(questions) == 3
     for question in questions:
@@ -66,8 +73,17 @@ def test_a_lesson_states_what_it_is_asks_first_ends_with_a_quiz_and_prints_the_s
 
 
 def test_the_right_answer_is_not_always_in_the_same_place():
-    questions = [question for lesson in "12345678" for question in quiz(lesson) if len(question["answers"]) == 3]
-    assert {[a["correct"] for a in question["answers"]].index(True) for question in questions} == {0, 1, 2}
+    questions = [
+        question
+        for lesson in "12345678"
+        for question in quiz(lesson)
+        if len(question["answers"]) == 3
+    ]
+    assert {[a["correct"] for a in question["answers"]].index(True) for question in questions} == {
+        0,
+        1,
+        2,
+    }
 
 
 @each_notebook
@@ -76,7 +92,10 @@ def test_editions_are_valid_and_their_cells_are_short(lesson, edition):
     notebook = editions.notebook(lessons.PATHS[lesson], edition)
     nbformat.validate(nbformat.reads(json.dumps(notebook), as_version=4))
     code = lessons.code_cells(lesson, edition)
-    assert all(len(source.splitlines()) <= MOST_LINES + 2 * (edition in ("otter", "nbgrader")) for source in code)
+    assert all(
+        len(source.splitlines()) <= MOST_LINES + 2 * (edition in ("otter", "nbgrader"))
+        for source in code
+    )
     assert ("SOLUTION" in "".join(code)) == (edition in ("otter", "nbgrader"))
 
 
@@ -90,7 +109,9 @@ def test_the_committed_student_edition_is_built_from_its_master(lesson):
     figures = [output["data"] for listed in outputs for output in listed]
     assert len(figures) == (lesson in lessons.MASTERS)
     for figure in figures:
-        assert figure["text/plain"] == [lessons.run(lesson, "student")[1]["figure"].layout.title.text]
+        assert figure["text/plain"] == [
+            lessons.run(lesson, "student")[1]["figure"].layout.title.text
+        ]
         [picture] = figure["image/svg+xml"]
         assert picture.startswith("<svg") and len(picture) < MOST_SVG
 
@@ -111,7 +132,14 @@ def test_nbgrader_grades_every_check_once(lesson):
 def test_otter_questions_are_closed(lesson):
     cells = editions.notebook(lessons.PATHS[lesson], "otter")["cells"]
     raw = ["".join(c["source"]).splitlines()[0] for c in cells if c["cell_type"] == "raw"]
-    question = ["BEGIN QUESTION", "BEGIN SOLUTION", "END SOLUTION", "BEGIN TESTS", "END TESTS", "END QUESTION"]
+    question = [
+        "BEGIN QUESTION",
+        "BEGIN SOLUTION",
+        "END SOLUTION",
+        "BEGIN TESTS",
+        "END TESTS",
+        "END QUESTION",
+    ]
     exercises = len(exercises_of(lesson))
     assert raw == ["# ASSIGNMENT CONFIG", *(f"# {words}" for words in question * exercises)]
 
@@ -134,7 +162,9 @@ def test_the_counters_of_lesson_7_are_those_of_every_machine():
 
 
 def test_the_passes_of_lesson_8_are_those_of_every_machine():
-    source = "\n".join(c for c in lessons.code_cells("8-measure-honestly", "solution") if "live" in c)
+    source = "\n".join(
+        c for c in lessons.code_cells("8-measure-honestly", "solution") if "live" in c
+    )
     names = {"hsd": hsd, "np": np}
     exec(source.replace("live = False", "live = True"), names)
     text = lessons.MASTERS["8-measure-honestly"].replace("\n", " ")

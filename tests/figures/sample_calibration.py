@@ -15,6 +15,9 @@ DEAR = Calibration(
         ("small", "target"): Edge(tail=0.7),
         ("nano", "target"): Edge(tail=0.5),
     },
-    tiers={("db", "nano"): Tier(((0, 0, 0.5), (3, 2, 0.5))), ("db", "target"): Tier(((4, 4, 1.0),))},
+    tiers={
+        ("db", "nano"): Tier(((0, 0, 0.5), (3, 2, 0.5))),
+        ("db", "target"): Tier(((4, 4, 1.0),)),
+    },
     lookups={"db": LookupCost(0.01, 0.02)},
 )

@@ -14,12 +14,28 @@ from tests.changes import channels, contrast
 #: What the eye sees of linear sRGB: all, or without cones of one kind (Machado and others, 2009, severity 1).
 EYES = {
     "all": np.eye(3),
-    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]],
-    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deuteranopia": [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.01182, 0.04294, 0.968881],
+    ],
+    "protanopia": [
+        [0.152286, 1.052583, -0.204868],
+        [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ],
 }
 #: From linear sRGB to cones, and from their cube roots to OKLab.
-CONES = [[0.412221, 0.536333, 0.051446], [0.211903, 0.6807, 0.107397], [0.088302, 0.281719, 0.629979]]
-LAB = [[0.210454, 0.793618, -0.004072], [1.977998, -2.428592, 0.450594], [0.025904, 0.782772, -0.808676]]
+CONES = [
+    [0.412221, 0.536333, 0.051446],
+    [0.211903, 0.6807, 0.107397],
+    [0.088302, 0.281719, 0.629979],
+]
+LAB = [
+    [0.210454, 0.793618, -0.004072],
+    [1.977998, -2.428592, 0.450594],
+    [0.025904, 0.782772, -0.808676],
+]
 CODE = Path(__file__).parents[2]
 PAGES = {"light": ["#ffffff", "#f6f8fa"], "dark": ["#111111", "#212121", "#191a1c"]}
 
@@ -38,7 +54,9 @@ def test_any_two_sources_differ_for_every_eye_and_from_all_else(theme):
     pairs += [(source, other, "all") for source in sources for other in others]
     assert [p for p in pairs if np.linalg.norm(seen(p[0], p[2]) - seen(p[1], p[2])) < 0.08] == []
     files = (*CODE.glob("js/[!n]*/*.css"), *CODE.glob("hsd_viz/templates/*"))
-    found = set(re.findall(r"#[0-9a-f]{6}\b", "".join(file.read_text(encoding="utf-8") for file in files)))
+    found = set(
+        re.findall(r"#[0-9a-f]{6}\b", "".join(file.read_text(encoding="utf-8") for file in files))
+    )
     assert found and found & set(sources) <= {inks.text}, "a source's colour by hand"
 
 
@@ -62,4 +80,6 @@ def test_every_source_has_a_family_and_words():
     assert palette.family("my/model") == "draft" and palette.family("target") == "target"
     # A source that happens to be called like a family is still a model of that name.
     assert palette.family("baseline") == "draft"
-    assert all(len({getattr(hue, theme) for hue in HUES.values()}) == len(HUES) for theme in PAGES), "inks differ"
+    assert all(
+        len({getattr(hue, theme) for hue in HUES.values()}) == len(HUES) for theme in PAGES
+    ), "inks differ"

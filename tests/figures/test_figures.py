@@ -21,7 +21,9 @@ from hsd_viz.trace import Trace
 from tests.changes import channels, contrast
 
 BENCH = Path(__file__).resolve().parents[2] / "docs" / "bench"
-ABLATION, REPORT, PLAN = (BENCH / f"{name}.json" for name in ("ablation", "heldout-greedy-cpu", "plan-greedy-cpu"))
+ABLATION, REPORT, PLAN = (
+    BENCH / f"{name}.json" for name in ("ablation", "heldout-greedy-cpu", "plan-greedy-cpu")
+)
 NAMES = sorted(set(figures.__all__) - {"save", "template", "dark_of"})
 
 
@@ -40,9 +42,14 @@ def make(name: str, trace, basis, dark: bool = False):
     special = {
         "ranking": lambda f: f(PLAN, dark),
         "levels": lambda f: f(trace, None, dark),
-        "prediction": lambda f: f(hsd.predict("H100", ("llama-8b", "llama-1b"), acceptance=0.8, batch=(1, 8)), dark),
+        "prediction": lambda f: f(
+            hsd.predict("H100", ("llama-8b", "llama-1b"), acceptance=0.8, batch=(1, 8)), dark
+        ),
         "when_it_pays": lambda f: f(dark=dark),
-        **{name: (lambda f: f(ABLATION, dark)) for name in ("database_ablation", "temperature_curves")},
+        **{
+            name: (lambda f: f(ABLATION, dark))
+            for name in ("database_ablation", "temperature_curves")
+        },
         **{name: (lambda f: f(REPORT, dark)) for name in ("by_category", "speedup")},
     }
     function = getattr(figures, name)
@@ -67,8 +74,14 @@ def test_every_figure_has_one_form_in_both_themes(name, trace, basis):
         head, *rows = meta["table"]
         assert rows and all(len(row) == len(head) for row in rows)
         text = json.dumps(theme.data_of(drawn) | {"layout": {**layout, "template": None}})
-        other = {light for light, night in TWINS.items() if light not in TWINS.values()} if dark else set()
-        assert not [colour for colour in other if f'"{colour}"' in text], "a colour of the light page"
+        other = (
+            {light for light, night in TWINS.items() if light not in TWINS.values()}
+            if dark
+            else set()
+        )
+        assert not [colour for colour in other if f'"{colour}"' in text], (
+            "a colour of the light page"
+        )
 
 
 def test_one_line_per_function_is_in_the_package_description():
@@ -93,16 +106,25 @@ assert "<script src=" not in html and "<link" not in html
 @pytest.mark.parametrize("dark", [False, True])
 def test_text_and_marks_can_be_read(dark, trace):
     inks = INKS[dark]
-    bars = [bar.marker.line.color for bar in figures.by_source(trace, dark).data if bar.type == "bar"]
+    bars = [
+        bar.marker.line.color for bar in figures.by_source(trace, dark).data if bar.type == "bar"
+    ]
     for colour in (inks.text, inks.muted, inks.accent, inks.loss, *bars):
         assert contrast(channels(colour), channels(inks.page)) >= 4.5, colour
 
 
 def test_text_of_others_cannot_be_read_as_markup():
-    rows = pd.DataFrame({"<u>what</u>": ["<b>a</b> > b"], "group": ["<u>g</u>"], "<i>n</i>": ["<1>"]})
+    rows = pd.DataFrame(
+        {"<u>what</u>": ["<b>a</b> > b"], "group": ["<u>g</u>"], "<i>n</i>": ["<1>"]}
+    )
     parts = pd.DataFrame({"row": [0], "part": ["<i>x</i>"], "value": [1.0]})
     drawn = bars(rows, parts, "<title>", "<unit>", note="<note>")
-    texts = [*drawn.layout.yaxis.ticktext, *drawn.data[0].customdata, *drawn.data[1].text, drawn.layout.title.text]
+    texts = [
+        *drawn.layout.yaxis.ticktext,
+        *drawn.data[0].customdata,
+        *drawn.data[1].text,
+        drawn.layout.title.text,
+    ]
     texts += [drawn.layout.title.subtitle.text, drawn.layout.xaxis.title.text]
     assert not any(re.search(r"<(?!br>|b>&lt;|/b>$)", text) for text in texts)
 
@@ -114,6 +136,8 @@ def test_a_figure_is_saved_by_its_ending(trace, tmp_path, monkeypatch):
     with pytest.raises(ValueError, match=r"\.html, \.svg, \.png or \.pdf"):
         figures.save(drawn, tmp_path / "x.gif")
     monkeypatch.setenv("BROWSER_PATH", str(tmp_path / "none"))
-    with pytest.raises(RuntimeError, match=r"is not a program: SVG, PNG and PDF files need one") as error:
+    with pytest.raises(
+        RuntimeError, match=r"is not a program: SVG, PNG and PDF files need one"
+    ) as error:
         figures.save(drawn, tmp_path / "x.png")
     assert "\n" not in str(error.value) and not (tmp_path / "x.png").exists()

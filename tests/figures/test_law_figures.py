@@ -12,7 +12,15 @@ from hsd_viz import figures
 from hsd_viz.calibration.basis import Basis, Measured, level_use, recorded
 from hsd_viz.engine.replay import load_bundled
 from hsd_viz.figures.law import basis_frame, plan_frame
-from hsd_viz.figures.pays import BOTTOM_ACCEPTANCE, BOTTOM_COST, BOTTOM_TARGET, GPU, WIDTHS, gain, measured_points
+from hsd_viz.figures.pays import (
+    BOTTOM_ACCEPTANCE,
+    BOTTOM_COST,
+    BOTTOM_TARGET,
+    GPU,
+    WIDTHS,
+    gain,
+    measured_points,
+)
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.law import Law, predict
 from hsd_viz.latency.select import select
@@ -37,7 +45,11 @@ def cells(drawn) -> list[dict[str, str]]:
 
 
 def test_a_ranking_sorts_by_what_is_known_best_and_marks_pick_single_and_plain():
-    runs = {"nano:4 > target": Measured(0.9, 0.8, 1.0), "target": Measured(1.05), "db[context] > target": Measured(0.2)}
+    runs = {
+        "nano:4 > target": Measured(0.9, 0.8, 1.0),
+        "target": Measured(1.05),
+        "db[context] > target": Measured(0.2),
+    }
     choice = select(DEAR)
     frame = basis_frame(Basis(DEAR, "", runs)).set_index("stack")
     remarks = {stack: remark for stack, remark in frame["remark"].items() if remark}
@@ -68,7 +80,9 @@ def test_a_ranking_has_predictions_and_measurements(basis):
     predicted = [law.predict(stack).ms_per_token for stack in stacks]
     assert list(bar.x) == pytest.approx(predicted)
     shown = [x for x in dots.x if x is not None and x == x]
-    assert sorted(shown) == pytest.approx(sorted(m.ms_per_token for s, m in basis.measured.items() if s in stacks))
+    assert sorted(shown) == pytest.approx(
+        sorted(m.ms_per_token for s, m in basis.measured.items() if s in stacks)
+    )
 
 
 def test_a_ranking_reads_what_plan_wrote(tmp_path):
@@ -111,7 +125,9 @@ def test_levels_show_the_counters_of_the_run_beside_the_laws():
     whole, *parts = cells(figures.levels(trace, basis))
     p = predict(trace.meta["stack_resolved"], basis.calibration)
     uses = level_use(trace)[::-1]
-    assert [r["level"] for r in parts] == ["target", "small", "nano", "db"] == [u.name for u in uses]
+    assert (
+        [r["level"] for r in parts] == ["target", "small", "nano", "db"] == [u.name for u in uses]
+    )
     for row, forwards, use in zip(parts, p.forwards_per_token[::-1], uses, strict=True):
         assert row["predicted / measured"].startswith(f"{forwards:.3g} / {use.forwards:.3g} ")
         assert row["measured"] == f"{use.ms:.3g}"
@@ -135,11 +151,22 @@ def test_a_second_draft_pays_by_the_law_where_it_is_cheap_and_agrees(cost, agree
     curve = np.interp(range(1, 18), WIDTHS, GPU)
     costs = {"low": BOTTOM_COST * cost, "high": cost, "target": 1.0}
     costs = {name: LevelCost(tuple(one * curve)) for name, one in costs.items()}
-    rates = {("low", "high"): BOTTOM_ACCEPTANCE, ("low", "target"): BOTTOM_TARGET, ("high", "target"): agreement}
-    law = Law(Calibration(tuple(costs), costs, {pair: Edge(tail=rate) for pair, rate in rates.items()}))
+    rates = {
+        ("low", "high"): BOTTOM_ACCEPTANCE,
+        ("low", "target"): BOTTOM_TARGET,
+        ("high", "target"): agreement,
+    }
+    law = Law(
+        Calibration(tuple(costs), costs, {pair: Edge(tail=rate) for pair, rate in rates.items()})
+    )
     one = min(law.ms((None, (name,)), (n,)) for name in ("low", "high") for n in range(1, 17))
-    two = min(law.ms((None, ("low", "high")), (low, high)) for low in range(1, 7) for high in range(1, 17))
-    assert gain(cost, agreement, GPU) == pytest.approx(min(one, 1.0) / two, rel=0.002) and (one > two) == pays
+    two = min(
+        law.ms((None, ("low", "high")), (low, high)) for low in range(1, 7) for high in range(1, 17)
+    )
+    assert (
+        gain(cost, agreement, GPU) == pytest.approx(min(one, 1.0) / two, rel=0.002)
+        and (one > two) == pays
+    )
     # Where a verified token costs as much as a forward pass, drafting pays less.
     assert gain(cost, agreement, WIDTHS) < gain(cost, agreement, GPU)
 

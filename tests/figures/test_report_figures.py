@@ -28,7 +28,11 @@ def test_speed_ups_are_those_of_the_report():
     for name, value, up in zip(names, dots.x, dots.error_x.array, strict=True):
         assert value == stacks[name]["speedup_over_plain"]
         assert value + up == pytest.approx(stacks[name]["speedup_over_plain_ci"][1])
-    for given, words in [({}, "not a report"), (BENCH / "none.json", "cannot read"), (ABLATION, "not a report")]:
+    for given, words in [
+        ({}, "not a report"),
+        (BENCH / "none.json", "cannot read"),
+        (ABLATION, "not a report"),
+    ]:
         with pytest.raises(ValueError, match=words):
             figures.speedup(given)
 
@@ -39,12 +43,15 @@ def test_impossible_speed_ups_are_left_out():
     first["speedup_over_plain"] = 2 * first["mean_acceptance_length"]
     drawn = figures.speedup(data)
     assert (
-        "db > target" not in drawn.layout.yaxis.ticktext and "Not plausible: db > target" in drawn.layout.meta["note"]
+        "db > target" not in drawn.layout.yaxis.ticktext
+        and "Not plausible: db > target" in drawn.layout.meta["note"]
     )
 
 
 def test_bars_of_the_ablation_are_its_tokens_by_source():
-    rows = {r["stack"]: r for r in json.loads(ABLATION.read_text())["rows"] if r["temperature"] == 0}
+    rows = {
+        r["stack"]: r for r in json.loads(ABLATION.read_text())["rows"] if r["temperature"] == 0
+    }
     drawn = figures.database_ablation(ABLATION)
     place = drawn.layout.yaxis.ticktext.index("context, model, statistics")
     row = rows["db[context,model,statistics] > target"]
@@ -56,8 +63,12 @@ def test_bars_of_the_ablation_are_its_tokens_by_source():
     assert len(named) == 2 * len(SUBSETS) and named[0].endswith("context, model, statistics")
     # All stacks of a temperature wrote the same text, so all wrote equally much.
     rows = json.loads(ABLATION.read_text())["rows"]
-    assert all(len({r["tokens"] for r in rows if r["temperature"] == t}) == 1 for t in (0.0, 0.7, 1.0))
-    assert all(r["tokens"] == r["target_forwards"] + sum(r["accepted_by_source"].values()) for r in rows)
+    assert all(
+        len({r["tokens"] for r in rows if r["temperature"] == t}) == 1 for t in (0.0, 0.7, 1.0)
+    )
+    assert all(
+        r["tokens"] == r["target_forwards"] + sum(r["accepted_by_source"].values()) for r in rows
+    )
 
 
 def test_curves_are_the_lengths_of_the_ablation():
@@ -65,10 +76,15 @@ def test_curves_are_the_lengths_of_the_ablation():
     rows = {(r["stack"], r["temperature"]): r for r in json.loads(ABLATION.read_text())["rows"]}
     curves = {d.name: dict(zip(d.x, d.y, strict=True)) for d in drawn.data}
     for temperature in (0.0, 0.7, 1.0):
-        for name, stack in (("db", "db[context,model,statistics] > target"), ("lookup", "lookup > target")):
+        for name, stack in (
+            ("db", "db[context,model,statistics] > target"),
+            ("lookup", "lookup > target"),
+        ):
             assert curves[name][temperature] == rows[stack, temperature]["mean_acceptance_length"]
     whole = {d.name for d in figures.temperature_curves(ABLATION, metric="speedup").data}
-    assert {"db", "hd", "lookup"} <= whole and not any("[" in name or name == "target" for name in whole)
+    assert {"db", "hd", "lookup"} <= whole and not any(
+        "[" in name or name == "target" for name in whole
+    )
 
 
 def test_categories_are_those_of_the_report():
@@ -76,8 +92,13 @@ def test_categories_are_those_of_the_report():
     report = json.loads(REPORT.read_text())
     headings = [t[3:-4] for t in drawn.layout.yaxis.ticktext if t.startswith("<b>")]
     assert headings == list(report["suite"]["categories"])
-    first = next(s for s in report["stacks"] if s["stack"] == "db > target")["by_category"]["rewrite"]
-    assert drawn.layout.meta["table"][1][:2] == ["rewrite: db", f"{first['mean_acceptance_length']:.2f}"]
+    first = next(s for s in report["stacks"] if s["stack"] == "db > target")["by_category"][
+        "rewrite"
+    ]
+    assert drawn.layout.meta["table"][1][:2] == [
+        "rewrite: db",
+        f"{first['mean_acceptance_length']:.2f}",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -142,6 +163,10 @@ def test_a_row_of_the_ablation_is_the_sum_of_its_traces():
     several = sum(n for t in traces for n in t.tokens.groupby("round").size() if n > 1)
     assert row["ratio"] == pytest.approx(several / tokens)
     for source_, n in row["accepted"].items():
-        assert n == pytest.approx(sum(m["accepted_by_source"].get(source_, 0) for m in metrics) / forwards)
-    assert row["draft"] == median(second for trace in traces for second in from_trace(trace).draft_seconds)
+        assert n == pytest.approx(
+            sum(m["accepted_by_source"].get(source_, 0) for m in metrics) / forwards
+        )
+    assert row["draft"] == median(
+        second for trace in traces for second in from_trace(trace).draft_seconds
+    )
     assert "A processor, 1 thread, load average 1.2 to 2.5" in source

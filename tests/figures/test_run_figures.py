@@ -11,7 +11,9 @@ from tests.views.make_trace import make_trace
 
 
 def total(drawn, names=None) -> float:
-    return sum(sum(b.x) for b in drawn.data if b.type == "bar" and (names is None or b.name in names))
+    return sum(
+        sum(b.x) for b in drawn.data if b.type == "bar" and (names is None or b.name in names)
+    )
 
 
 @pytest.mark.parametrize("name", ["acceptance", "by_source"])

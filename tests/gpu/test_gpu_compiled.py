@@ -20,7 +20,11 @@ pytestmark = [
 def eager(dtype: torch.dtype) -> HFModel:
     torch.manual_seed(0)
     config = LlamaConfig(
-        vocab_size=512, hidden_size=128, num_hidden_layers=2, num_attention_heads=4, intermediate_size=256
+        vocab_size=512,
+        hidden_size=128,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=256,
     )
     return HFModel("random", LlamaForCausalLM(config).to("cuda", dtype))
 
@@ -39,7 +43,9 @@ def test_graphs_give_the_rows_of_the_module():
         assert np.allclose(ours, own, rtol=1e-3, atol=1e-3)
         for each in (session, plain):
             each.keep(base, [0] if parents else range(n))
-    found, own = (each.sample(text(3), 6, Sampling(), None, frozenset()) for each in (session, plain))
+    found, own = (
+        each.sample(text(3), 6, Sampling(), None, frozenset()) for each in (session, plain)
+    )
     assert found.tokens == own.tokens
 
 
@@ -49,4 +55,6 @@ def test_strict_rows_are_bit_equal():
     tokens = text(40)
     rows = np.concatenate([alone.forward([token], 1) for token in tokens])
     cuts = ((0, 1), (1, 6), (6, 23), (23, 40))
-    assert np.array_equal(np.concatenate([parts.forward(tokens[a:b], b - a) for a, b in cuts]), rows)
+    assert np.array_equal(
+        np.concatenate([parts.forward(tokens[a:b], b - a) for a, b in cuts]), rows
+    )

@@ -49,8 +49,14 @@ def states() -> dict[str, list[dict]]:
     made = [stream, *(getattr(hsd.views, name)(group=stream.group) for name in linked)]
     made += [hsd.views.HierarchyGraph(basis), hsd.views.OneDraftWhatIf(basis), hsd.views.RuleLab()]
     made.append(hsd.views.Chart(hsd.figures.acceptance(trace)))
-    made.append(hsd.views.Versus([load_bundled(name, SIDE_BY_SIDE / "greedy") for name in ("plain", "databases")]))
-    state = lambda w: {n: v for n, v in w.get_state().items() if not n.startswith("_") and n not in HOSTED}
+    made.append(
+        hsd.views.Versus(
+            [load_bundled(name, SIDE_BY_SIDE / "greedy") for name in ("plain", "databases")]
+        )
+    )
+    state = lambda w: {
+        n: v for n, v in w.get_state().items() if not n.startswith("_") and n not in HOSTED
+    }
     found = {view.view: [state(view)] for view in made}
     assert len(found) == len(made)
     return found
@@ -62,7 +68,9 @@ target | db>nano:4 > target | db[ context ]>nano:auto > target | hd[model,contex
 auto[db,nano] > target | lookup[original] > target | a/b:3 > ./my model | "my model":2 > target | x > y > z |
 | > | db | db > | > target | target:4 | nano:0 > target | nano:65 > target | nano > db > target | db[] > target |
 db[x] > target | db[context,context] > target | nano > nano > target | auto > nano > target | db:4 > target |
-nano" > target | sam[x] > target | auto[target] > target | nano:x > target | a b > target""".split("|")
+nano" > target | sam[x] > target | auto[target] > target | nano:x > target | a b > target""".split(
+    "|"
+)
 
 
 def printed(text: str) -> str | None:
@@ -94,13 +102,22 @@ def test_the_built_files_are_those_of_the_sources():
 
 def test_the_module_imports_nothing_and_is_small():
     exports = re.findall(r"\bexport\s*\{([^}]*)\}", BUNDLE)
-    assert len(exports) == 1 and {"widgetOf", "groups", "linkedWidget", "openPage", "createStore", "metricsOf"} <= {
-        name.split(" as ")[-1].strip() for name in exports[0].split(",")
-    }
+    assert len(exports) == 1 and {
+        "widgetOf",
+        "groups",
+        "linkedWidget",
+        "openPage",
+        "createStore",
+        "metricsOf",
+    } <= {name.split(" as ")[-1].strip() for name in exports[0].split(",")}
     assert not re.search(r"\bimport\b(?!\(URL\.createObjectURL)", BUNDLE)
     assert len(gzip.compress(BUNDLE.encode())) <= 95_000
 
 
 def test_every_built_file_is_used():
     files = {"hsd-viz.js", "loader.js", "page.css", "page_lessons.css"}
-    assert files <= {path.name for path in STATIC.iterdir()} <= files | {"site.css", "site.js", "tab-worker.js"}
+    assert (
+        files
+        <= {path.name for path in STATIC.iterdir()}
+        <= files | {"site.css", "site.js", "tab-worker.js"}
+    )

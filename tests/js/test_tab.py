@@ -34,8 +34,16 @@ def random_texts(count: int) -> list[str]:
         data = source.randbytes(source.randint(1, 60))
         found += [data.decode("utf-8", "replace"), data.decode("latin-1")]
         codes = [source.randrange(source.choice((0x300, 0x3000, 0x110000))) for _ in range(30)]
-        found.append("".join(source.choice(HOT) if source.random() < 0.4 else chr(c) for c in codes if c >> 11 != 0x1B))
-        found.append(source.choice(("<|endoftext|>", "<|endof", " a")).join(source.choices(HOT, k=8)))
+        found.append(
+            "".join(
+                source.choice(HOT) if source.random() < 0.4 else chr(c)
+                for c in codes
+                if c >> 11 != 0x1B
+            )
+        )
+        found.append(
+            source.choice(("<|endoftext|>", "<|endof", " a")).join(source.choices(HOT, k=8))
+        )
     return found
 
 
@@ -44,13 +52,20 @@ def test_the_tab_decodes_as_the_native_runtime(tmp_path):
     text = TokenText(LadderTokenizer(model_path("target")))
     source = random.Random(1)
     ids = [source.choices(range(text.size), k=40) for _ in range(200)]
-    texts = random_texts(400) + [path.read_text(encoding="utf-8") for path in Path(tab.__file__).parent.glob("*.py")]
+    texts = random_texts(400) + [
+        path.read_text(encoding="utf-8") for path in Path(tab.__file__).parent.glob("*.py")
+    ]
     given = {
         "manifest": tab.manifest(),
         "files": {name: str(path) for name, path in tab.files().items()},
         "texts": [[t, text.encode(t)] for t in texts],
         "tokens": [
-            [s, b"".join(text._bytes(t) for t in s).decode("utf-8", "replace"), [text.piece(t) for t in s]] for s in ids
+            [
+                s,
+                b"".join(text._bytes(t) for t in s).decode("utf-8", "replace"),
+                [text.piece(t) for t in s],
+            ]
+            for s in ids
         ],
         "stacks": [[stack, str(parse(stack).resolved())] for stack in STACKS],
         "runs": [
@@ -68,7 +83,12 @@ def test_the_module_is_small():
     assert tab.WASM.stat().st_size <= 400_000
 
 
-@pytest.mark.skipif(not (wasm.compiler_version() or "").count(wasm.COMPILER), reason=f"not {wasm.COMPILER} for wasm32")
+@pytest.mark.skipif(
+    not (wasm.compiler_version() or "").count(wasm.COMPILER),
+    reason=f"not {wasm.COMPILER} for wasm32",
+)
 def test_the_module_is_the_one_of_the_sources(tmp_path):
     wasm.build(tmp_path / "made.wasm")
-    assert (tmp_path / "made.wasm").read_bytes() == tab.WASM.read_bytes(), "run `make wasm` and commit the file"
+    assert (tmp_path / "made.wasm").read_bytes() == tab.WASM.read_bytes(), (
+        "run `make wasm` and commit the file"
+    )

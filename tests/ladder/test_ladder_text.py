@@ -28,9 +28,13 @@ def test_texts_and_tokens_are_those_of_transformers(name):
     for text in texts():
         ids = theirs.encode(text)
         assert ours.encode(text) == ids == ours(text)["input_ids"]
-        assert ours.encode(text, add_special_tokens=False) == theirs.encode(text, add_special_tokens=False)
+        assert ours.encode(text, add_special_tokens=False) == theirs.encode(
+            text, add_special_tokens=False
+        )
         for skip in (False, True):
-            assert ours.decode(ids, skip_special_tokens=skip) == theirs.decode(ids, skip_special_tokens=skip)
+            assert ours.decode(ids, skip_special_tokens=skip) == theirs.decode(
+                ids, skip_special_tokens=skip
+            )
     rng = random.Random(2)
     for _ in range(100):
         ids = [rng.randrange(len(ours)) for _ in range(20)]
@@ -67,7 +71,10 @@ def test_shipped_models_load_and_are_small(name) -> None:
 
 
 def test_shipped_models_share_one_tokenizer_and_are_small_together() -> None:
-    assert sum(f.stat().st_size for n in names() for f in model_path(n).glob("*.safetensors")) < 18_000_000
+    assert (
+        sum(f.stat().st_size for n in names() for f in model_path(n).glob("*.safetensors"))
+        < 18_000_000
+    )
     texts = {(model_path(n) / "tokenizer.json").read_text() for n in names()}
     assert len(texts) == 1
     tokenizer = load_tokenizer()

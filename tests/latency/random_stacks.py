@@ -17,7 +17,10 @@ def random_cost(random: np.random.Generator, scale: float) -> LevelCost:
     curve = tuple((scale * (1 + np.cumsum([0, *steps]))).tolist())
     draft = (0.9 * scale, 1.0 * scale, 1.3 * scale)
     return LevelCost(
-        curve, draft if random.random() < 0.5 else None, 0.05 * scale * random.random(), 0.2 * scale * random.random()
+        curve,
+        draft if random.random() < 0.5 else None,
+        0.05 * scale * random.random(),
+        0.2 * scale * random.random(),
     )
 
 
@@ -39,7 +42,9 @@ def chain_tier(hit_rate: float, lengths: Sequence[float], edge: Edge) -> Tier:
 
 def random_tier(random: np.random.Generator) -> Tier:
     lengths = random.dirichlet(np.ones(int(random.integers(1, 9))))
-    return chain_tier(float(random.uniform(0.2, 0.9)), tuple(lengths.tolist()), random_edge(random, 0.3, 0.9))
+    return chain_tier(
+        float(random.uniform(0.2, 0.9)), tuple(lengths.tolist()), random_edge(random, 0.3, 0.9)
+    )
 
 
 def random_calibration(
@@ -56,8 +61,16 @@ def random_calibration(
     edges = {(d, v): random_edge(random) for i, d in enumerate(models) for v in models[i + 1 :]}
     if ladder:
         steps = random.uniform(0.03, 0.25, drafts)
-        distance = {(d, v): steps[i : models.index(v)].sum() for i, d in enumerate(models) for v in models[i + 1 :]}
+        distance = {
+            (d, v): steps[i : models.index(v)].sum()
+            for i, d in enumerate(models)
+            for v in models[i + 1 :]
+        }
         edges = {pair: Edge(tail=float(max(0.05, 1 - far))) for pair, far in distance.items()}
     tiers = {("db", v): random_tier(random) for v in models} if databases else {}
-    lookups = {"db": LookupCost(float(random.uniform(0, 0.05)), float(random.uniform(0, 0.1)))} if databases else {}
+    lookups = (
+        {"db": LookupCost(float(random.uniform(0, 0.05)), float(random.uniform(0, 0.1)))}
+        if databases
+        else {}
+    )
     return Calibration(models, costs, edges, tiers, lookups)

@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 import hsd_viz
-from hsd_viz.calibration.estimate import ENOUGH, estimate, estimate_edge, monotone, rounds_of, verifications
+from hsd_viz.calibration.estimate import (
+    ENOUGH,
+    estimate,
+    estimate_edge,
+    monotone,
+    rounds_of,
+    verifications,
+)
 from hsd_viz.latency.inputs import Edge, LevelCost, LookupCost
 from hsd_viz.latency.law import predict
 from hsd_viz.trace import CallRow, RoundRow, Trace
@@ -45,11 +52,20 @@ def test_the_curve_is_found_again_through_drafts_of_any_length():
 def test_curves_are_of_one_rule():
     """Rounds of another rule are left out; the rule is reported."""
     names = [{"name": "nano", "parameters": 1}, {"name": "target", "parameters": 9}]
-    meta, traces = {"stack": "nano:2 > target", "models": [{**m, "level": k} for k, m in enumerate(names)]}, []
+    meta, traces = (
+        {"stack": "nano:2 > target", "models": [{**m, "level": k} for k, m in enumerate(names)]},
+        [],
+    )
     for rule, accepted, n in (("token", 0, 10), ("block", 2, 30)):
         trace = Trace(meta)
-        replace_rows(trace, "rounds", [row(2, accepted, id=k)._replace(rule=rule) for k in range(n)])
-        replace_rows(trace, "calls", [CallRow(0, k, m["name"], "verify", 1, 1, 0, 0, 1) for k, m in enumerate(names)])
+        replace_rows(
+            trace, "rounds", [row(2, accepted, id=k)._replace(rule=rule) for k in range(n)]
+        )
+        replace_rows(
+            trace,
+            "calls",
+            [CallRow(0, k, m["name"], "verify", 1, 1, 0, 0, 1) for k, m in enumerate(names)],
+        )
         traces.append(trace)
     (rows,) = rounds_of(traces)[0].values()
     assert {one.rule for one in rows} == {"block"} and len(rows) == 30
@@ -57,7 +73,9 @@ def test_curves_are_of_one_rule():
 
 
 def test_monotone_curve_is_the_closest_one():
-    assert monotone([3.0, 1.0, 2.0, 5.0, 4.0], [1, 1, 2, 1, 3]) == pytest.approx([2.0, 2.0, 2.0, 4.25, 4.25])
+    assert monotone([3.0, 1.0, 2.0, 5.0, 4.0], [1, 1, 2, 1, 3]) == pytest.approx(
+        [2.0, 2.0, 2.0, 4.25, 4.25]
+    )
     assert monotone([1.0, 2.0, 3.0], [1, 1, 1]) == [1.0, 2.0, 3.0]
 
 
@@ -80,7 +98,13 @@ def timed_trace(lookahead: int) -> Trace:
         verify = int((2 + 0.1 * (drafted + 1) + (5 if k % 10 == 0 else 0)) * ms)
         trace.add_rows(calls=[CallRow(k, 1, "target", "verify", 1, drafted + 1, 0, now, verify)])
         now += verify + int(0.3 * ms)
-        trace.add_rows(rounds=[row(drafted, min(k % (lookahead + 2), drafted), id=k, start=start, spent=now - start)])
+        trace.add_rows(
+            rounds=[
+                row(
+                    drafted, min(k % (lookahead + 2), drafted), id=k, start=start, spent=now - start
+                )
+            ]
+        )
         now += int(0.4 * ms)
     return trace
 
@@ -92,7 +116,9 @@ def test_costs_come_from_calls():
     # A launch's steps are not a single forward.
     assert draft.drafting(1) == pytest.approx(0.2) and draft.draft_overhead == pytest.approx(0.5)
     assert target.overhead == pytest.approx(0.7)
-    assert [target.verifying(m) for m in range(1, 10)] == pytest.approx([2.3, 2.3, 2.3, 2.4, 2.5, 2.6, 2.7, 2.8, 2.9])
+    assert [target.verifying(m) for m in range(1, 10)] == pytest.approx(
+        [2.3, 2.3, 2.3, 2.4, 2.5, 2.6, 2.7, 2.8, 2.9]
+    )
     assert tuple(verifications([timed_trace(2), timed_trace(6)])["target"]) == (3, 7)
 
     assert estimate([timed_trace(3)]).costs["d"].drafting(1) == pytest.approx(1.1 / 3)
@@ -108,7 +134,10 @@ def test_a_verification_costs_what_it_costs_above_the_model_that_just_ran():
         models = [{"name": name, "parameters": 1}, {"name": "target", "parameters": 9}]
         trace = Trace({"stack": f"{name}:1 > target", "models": models})
         for k in range(60):
-            calls = [CallRow(k, 0, name, "draft", 1, 1, 0, 0, 0), CallRow(k, 1, "target", "verify", 1, 2, 0, 0, cost)]
+            calls = [
+                CallRow(k, 0, name, "draft", 1, 1, 0, 0, 0),
+                CallRow(k, 1, "target", "verify", 1, 2, 0, 0, cost),
+            ]
             trace.add_rows(rounds=[row(1, 0, id=k, start=k * cost, spent=cost)], calls=calls)
         traces.append(trace)
     known = estimate(traces)
@@ -123,7 +152,11 @@ def test_a_database_is_counted_by_length_and_luck():
         trace.add_rows(calls=[CallRow(k, 0, "db", "lookup", 1, drafted, 0, 0, 20_000)])
         trace.add_rows(calls=[CallRow(k, 1, "target", "verify", 1, 1 + drafted, 0, 0, 1_000_000)])
         trace.add_rows(calls=[CallRow(k, 0, "db", "update", 1, 1, 0, 0, 10_000)])
-        trace.add_rows(rounds=[row(drafted, accepted, "plain" if why else None, id=k, spent=1_000_000, why=why)])
+        trace.add_rows(
+            rounds=[
+                row(drafted, accepted, "plain" if why else None, id=k, spent=1_000_000, why=why)
+            ]
+        )
     found = estimate([trace])
     tier = found.tiers["db[context]", "target"]
     # The look-up near the limit says nothing of the database.
@@ -139,7 +172,9 @@ def test_shifted_acceptance_moves_as_far_as_it_says():
     assert Edge(tail=0.98).shifted(0.05).tail == 1.0
 
 
-@pytest.mark.parametrize("name", ["plain", "one-draft", "hierarchy", "databases", "both", "sampled"])
+@pytest.mark.parametrize(
+    "name", ["plain", "one-draft", "hierarchy", "databases", "both", "sampled"]
+)
 def test_a_recording_is_predicted_from_itself(name):
     """A few dozen rounds give acceptance and cost; the law puts them together to nearly the time that was measured."""
     trace = Trace.load(RECORDINGS / f"{name}.json.gz")
@@ -153,7 +188,12 @@ def test_stopped_rounds_are_no_lookups():
     """A round that the end of the text cut says less than it seems of the database."""
     trace = Trace({"stack": "db > target"})
     replace_rows(
-        trace, "calls", [CallRow(0, 0, "db", "lookup", 1, 3, 0, 0, 1), CallRow(0, 1, "target", "verify", 1, 4, 0, 0, 1)]
+        trace,
+        "calls",
+        [
+            CallRow(0, 0, "db", "lookup", 1, 3, 0, 0, 1),
+            CallRow(0, 1, "target", "verify", 1, 4, 0, 0, 1),
+        ],
     )
     replace_rows(trace, "rounds", [row(3, 2, id=0), row(3, 1, "stopped", id=1), row(3, 0, id=2)])
     _, looked_up = rounds_of([trace])
@@ -162,7 +202,11 @@ def test_stopped_rounds_are_no_lookups():
 
 def test_the_tail_pools_the_last_two_places():
     """Of 40 examined at place 1, 20 at 2 and 10 at 3, too few at 4: the tail counts 2, 3 and 4."""
-    rows = [row(4, a) for a, n in ((0, ENOUGH), (1, ENOUGH), (2, ENOUGH), (3, 2), (4, 3)) for _ in range(n)]
+    rows = [
+        row(4, a)
+        for a, n in ((0, ENOUGH), (1, ENOUGH), (2, ENOUGH), (3, 2), (4, 3))
+        for _ in range(n)
+    ]
     n = ENOUGH
     assert len(estimate_edge(rows).survival) == 3
     assert estimate_edge(rows).tail == pytest.approx((n + 5 + 5 + 3) / (2 * n + 5 + n + 5 + 5))

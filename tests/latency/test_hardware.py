@@ -7,7 +7,17 @@ import json
 import pytest
 
 from benchmarks import prediction
-from hsd_viz.latency.hardware import GPUS, MODELS, PUBLISHED, Efficiency, Machine, Shape, fitted, gpu_of, shape_of
+from hsd_viz.latency.hardware import (
+    GPUS,
+    MODELS,
+    PUBLISHED,
+    Efficiency,
+    Machine,
+    Shape,
+    fitted,
+    gpu_of,
+    shape_of,
+)
 
 IDEAL = Efficiency(dict.fromkeys(PUBLISHED.bandwidth, 1.0), 1.0, 0.0, 0.0, 0.0, "assumed", "ideal")
 H100 = Machine(GPUS["H100 SXM"], efficiency=IDEAL)
@@ -15,7 +25,13 @@ H100 = Machine(GPUS["H100 SXM"], efficiency=IDEAL)
 
 @pytest.mark.parametrize(
     ("name", "billions"),
-    [("llama-1b", 1.24), ("llama-8b", 8.03), ("llama-70b", 70.6), ("llama-405b", 405.9), ("qwen3-30b-a3b", 30.5)],
+    [
+        ("llama-1b", 1.24),
+        ("llama-8b", 8.03),
+        ("llama-70b", 70.6),
+        ("llama-405b", 405.9),
+        ("qwen3-30b-a3b", 30.5),
+    ],
 )
 def test_shapes_have_their_published_sizes(name, billions):
     assert MODELS[name].parameters / 1e9 == pytest.approx(billions, rel=0.01)
@@ -40,7 +56,11 @@ def test_verification_touches_more_experts():
     assert (moe.touched(2) - moe.touched(1)) / dense == pytest.approx(8 * (1 - 0.75**2) - 2)
     assert moe.touched(1e6) == pytest.approx(moe.parameters - moe.vocabulary * moe.hidden)
     small = MODELS["llama-8b"]
-    assert H100.step_ms(moe, tokens=8) / H100.step_ms(moe) > 2 > H100.step_ms(small, tokens=8) / H100.step_ms(small)
+    assert (
+        H100.step_ms(moe, tokens=8) / H100.step_ms(moe)
+        > 2
+        > H100.step_ms(small, tokens=8) / H100.step_ms(small)
+    )
 
 
 def test_two_step_times_are_met():
@@ -61,7 +81,10 @@ def test_published_figures_are_met():
     data = prediction.report()
     held = data["summary"]["held aside, without offline throughput of a large model"]
     print(
-        *(f"{name}: median {one['median']:.1%}, worst {one['worst']:.1%}" for name, one in data["summary"].items()),
+        *(
+            f"{name}: median {one['median']:.1%}, worst {one['worst']:.1%}"
+            for name, one in data["summary"].items()
+        ),
         sep="\n",
     )
     assert held["figures"] >= 25 and held["median"] <= 0.15 and held["worst"] <= 0.35
@@ -70,11 +93,15 @@ def test_published_figures_are_met():
     assert not {row.model for row in prediction.HELD_SPEED_UPS} & set(prediction.ROUNDS_FITTED)
     published = json.loads((prediction.DATA / "prediction.json").read_text())["summary"]
     assert published.keys() == data["summary"].keys()
-    assert all(published[name] == pytest.approx(figures) for name, figures in data["summary"].items())
+    assert all(
+        published[name] == pytest.approx(figures) for name, figures in data["summary"].items()
+    )
     sources = {row.source for row in prediction.HELD_ASIDE if not prediction.offline_large(row)}
     assert len(sources) >= 4
     used = {(row.model, row.tp, row.weights, row.source) for row in prediction.FITTED}
-    assert not used & {(row.model, row.tp, row.weights, row.source) for row in prediction.HELD_ASIDE}
+    assert not used & {
+        (row.model, row.tp, row.weights, row.source) for row in prediction.HELD_ASIDE
+    }
 
 
 def test_a_config_is_read_and_strange_ones_are_refused(tmp_path):

@@ -14,7 +14,11 @@ from hsd_viz.latency.law import NOTHING, look_up, predict, repeat, verify
 
 def test_tokens_from_a_database_survive_by_their_own_rate():
     """Two coins, played along the rounds of a call; with equal coins the law is that of one edge."""
-    tier, cost, coins = Tier(((0, 0, 0.5), (4, 4, 0.3), (4, 1, 0.2))), LevelCost((1.0, 1.3)), random.Random(4)
+    tier, cost, coins = (
+        Tier(((0, 0, 0.5), (4, 4, 0.3), (4, 1, 0.2))),
+        LevelCost((1.0, 1.3)),
+        random.Random(4),
+    )
     below, over = verify(look_up(tier, LookupCost()), None, cost), OverDatabase(0.95, 0.4)
     found = verify(repeat(below, 3, over), None, cost)
     gained, catch_up, games = [], 0, 200_000
@@ -23,7 +27,10 @@ def test_tokens_from_a_database_survive_by_their_own_rate():
         while len(kinds) < 3:
             accepted = coins.choices([0, 4, 1], [0.5, 0.3, 0.2])[0]
             kinds += [False] * accepted + [True]
-        k = next((k for k, own in enumerate(kinds) if coins.random() >= (0.4 if own else 0.95)), len(kinds))
+        k = next(
+            (k for k, own in enumerate(kinds) if coins.random() >= (0.4 if own else 0.95)),
+            len(kinds),
+        )
         gained.append(k + 1)
         catch_up += k == len(kinds)
     for r, p in enumerate(found.tokens):
@@ -31,7 +38,9 @@ def test_tokens_from_a_database_survive_by_their_own_rate():
     assert repeat(below, 3, over).full == pytest.approx(catch_up / games, abs=0.004)
     even = verify(repeat(below, 3, OverDatabase(0.7, 0.7)), None, cost)
     one = verify(repeat(below, 3), Edge(tail=0.7), cost)
-    assert even.tokens == pytest.approx(one.tokens, abs=1e-12) and even.times == pytest.approx(one.times, abs=1e-12)
+    assert even.tokens == pytest.approx(one.tokens, abs=1e-12) and even.times == pytest.approx(
+        one.times, abs=1e-12
+    )
     assert verify(NOTHING, None, cost).tokens == (0.0, 1.0)
 
 
@@ -39,18 +48,28 @@ def test_two_levels_are_the_published_formula():
     """One draft model: (g c_0 + c_1) (1 - a) / (1 - a^(g+1)), Leviathan et al. 2023."""
     for a, g, c in [(0.8, 5, 0.05), (0.3, 1, 0.2), (0.95, 16, 0.01), (1.0, 4, 0.1)]:
         calibration = Calibration(
-            ("d", "target"), {"d": LevelCost((c,)), "target": LevelCost((1.0,))}, {("d", "target"): Edge(tail=a)}
+            ("d", "target"),
+            {"d": LevelCost((c,)), "target": LevelCost((1.0,))},
+            {("d", "target"): Edge(tail=a)},
         )
         length = g + 1 if a == 1 else (1 - a ** (g + 1)) / (1 - a)
-        assert predict(f"d:{g} > target", calibration).ms_per_token == pytest.approx((g * c + 1) / length, rel=1e-12)
+        assert predict(f"d:{g} > target", calibration).ms_per_token == pytest.approx(
+            (g * c + 1) / length, rel=1e-12
+        )
 
 
 def test_a_database_costs_its_look_up_and_its_update_once_a_round():
     tier, cost = Tier(((0, 0, 0.5), (2, 1, 0.5))), LevelCost((1.0, 1.2, 1.6))
     found = Calibration(
-        ("target",), {"target": cost}, {}, tiers={("db", "target"): tier}, lookups={"db": LookupCost(0.1, 0.05)}
+        ("target",),
+        {"target": cost},
+        {},
+        tiers={("db", "target"): tier},
+        lookups={"db": LookupCost(0.1, 0.05)},
     )
-    assert predict("db > target", found).ms_per_token == pytest.approx((0.1 + 0.05 + (1.0 + 1.6) / 2) / 1.5)
+    assert predict("db > target", found).ms_per_token == pytest.approx(
+        (0.1 + 0.05 + (1.0 + 1.6) / 2) / 1.5
+    )
 
 
 def test_what_is_not_known_is_said():

@@ -47,16 +47,23 @@ def softmax(x: np.ndarray) -> np.ndarray:
     return p / p.sum(-1, keepdims=True)
 
 
-def decode(tables, lookaheads, tokens: int, drafter=None, seed: int = 0, rule: str = "token") -> Trace:
+def decode(
+    tables, lookaheads, tokens: int, drafter=None, seed: int = 0, rule: str = "token"
+) -> Trace:
     """The loop's own rows as a trace."""
     # The token rule accepts each position by itself, so that its acceptance is known without a run.
-    loop = loop_of(tables, lookaheads, Sampling(temperature=1.0, seed=seed, rule=rule), tokens, drafter)
+    loop = loop_of(
+        tables, lookaheads, Sampling(temperature=1.0, seed=seed, rule=rule), tokens, drafter
+    )
     names = [f"m{k}:{g}" for k, g in enumerate(lookaheads)]
     trace = Trace({"stack": " > ".join([*(["db"] if drafter else []), *names, "target"])})
     loop.log.take()
     for _ in loop.rounds():
         taken = loop.log.take()
-        rounds, calls = (map(row, *taken[name].values()) for name, row in (("rounds", RoundRow), ("calls", CallRow)))
+        rounds, calls = (
+            map(row, *taken[name].values())
+            for name, row in (("rounds", RoundRow), ("calls", CallRow))
+        )
         trace.add_rows(rounds=list(rounds), calls=list(calls))
     trace.meta["tokens"] = len(loop.text) - 1
     return trace
@@ -76,12 +83,15 @@ def error(trace: Trace, edges, tiers) -> float:
     """The law's relative error in ms per token at these acceptances."""
     models = tuple(m for m in COSTS if any(c.name == m for c in trace.call_rows))
     return (
-        predict(trace.meta["stack"], Calibration(models, COSTS, edges, tiers)).ms_per_token / priced(trace, COSTS) - 1
+        predict(trace.meta["stack"], Calibration(models, COSTS, edges, tiers)).ms_per_token
+        / priced(trace, COSTS)
+        - 1
     )
 
 
 @pytest.mark.parametrize(
-    ("models", "lookaheads", "database"), [(3, [2, 5], False), (4, [1, 3, 6], False), (2, [4], True)]
+    ("models", "lookaheads", "database"),
+    [(3, [2, 5], False), (4, [1, 3, 6], False), (2, [4], True)],
 )
 def test_law_is_what_the_real_loop_does(models, lookaheads, database):
     tables = even(models, 1)
@@ -89,12 +99,18 @@ def test_law_is_what_the_real_loop_does(models, lookaheads, database):
     known, (rounds, _) = estimate([trace]), rounds_of([trace])
     # Acceptance estimated from the run: as measured curves, and independent.
     sums = lambda rows, name: sum(getattr(row, name) for row in rows)
-    flat = {pair: Edge(tail=sums(rows, "accepted") / sums(rows, "examined")) for pair, rows in rounds.items()}
+    flat = {
+        pair: Edge(tail=sums(rows, "accepted") / sums(rows, "examined"))
+        for pair, rows in rounds.items()
+    }
     assert all(abs(error(trace, edges, known.tiers)) <= 0.01 for edges in (known.edges, flat))
     # Sum of min(p, q) at any one place: what is accepted of the draft, known without a run, whose own luck remains.
     p = [softmax(table[0]) for table in tables]
     names = [*(f"m{k}" for k in range(models - 1)), "target"]
-    edges = {(a, b): Edge(tail=float(np.minimum(p[k], p[k + 1]).sum())) for k, (a, b) in enumerate(pairwise(names))}
+    edges = {
+        (a, b): Edge(tail=float(np.minimum(p[k], p[k + 1]).sum()))
+        for k, (a, b) in enumerate(pairwise(names))
+    }
     assert abs(error(trace, edges, known.tiers)) <= 0.02
 
 
@@ -106,7 +122,9 @@ def test_law_is_what_the_loop_does_under_block_verification(lookaheads):
         traces[rule] = decode(tables, lookaheads, 8_000, rule=rule)
     found = {rule: estimate([trace]) for rule, trace in traces.items()}
     assert {row.rule for row in traces["block"].round_rows if row.drafted} == {"block"}
-    own, other = (error(traces["block"], found[rule].edges, found[rule].tiers) for rule in ("block", "token"))
+    own, other = (
+        error(traces["block"], found[rule].edges, found[rule].tiers) for rule in ("block", "token")
+    )
     print(f"{lookaheads}: curves of the rule {own:+.2%}, of the token rule {other:+.2%}")
     assert abs(own) <= 0.01 and other > 0.01
     assert priced(traces["block"], COSTS) < priced(traces["token"], COSTS)

@@ -36,7 +36,9 @@ def affine_by_hand(calibration: Calibration, bottom, subset, lookaheads) -> floa
         if level > 0:
             g, edge = lookaheads[level - 1], calibration.edges[chain[level - 1], model]
             before = calibration.costs[chain[0]]
-            below = g * ms if level > 1 or bottom else g * before.drafting(1) + before.draft_overhead
+            below = (
+                g * ms if level > 1 or bottom else g * before.drafting(1) + before.draft_overhead
+            )
             ms = (below + own(1 + g) + update) / sum(edge.curve(g))
         elif bottom:
             outcomes = calibration.tiers[bottom, model].outcomes
@@ -49,7 +51,11 @@ def affine_by_hand(calibration: Calibration, bottom, subset, lookaheads) -> floa
 
 def text(bottom, subset, lookaheads) -> str:
     return " > ".join(
-        [*([bottom] if bottom else []), *(f"{m}:{g}" for m, g in zip(subset, lookaheads, strict=True)), "target"]
+        [
+            *([bottom] if bottom else []),
+            *(f"{m}:{g}" for m, g in zip(subset, lookaheads, strict=True)),
+            "target",
+        ]
     )
 
 
@@ -58,11 +64,17 @@ def test_the_shortest_path_is_the_best_of_the_affine_form():
     for seed in range(240):
         random = np.random.default_rng(seed)
         drafts = seed % 4
-        calibration = random_calibration(random, drafts, databases=seed % 2 == 0, ladder=seed % 3 > 0)
+        calibration = random_calibration(
+            random, drafts, databases=seed % 2 == 0, ladder=seed % 3 > 0
+        )
         limit = None if seed % 5 else min(1, drafts)
         most = (5, 8, 6, 5)[drafts]
         levels = 99 if limit is None else limit + 1
-        allowed = (s for s in every_stack(calibration, most, limit) if len(s[1]) + (s[0] is not None) + 1 <= levels)
+        allowed = (
+            s
+            for s in every_stack(calibration, most, limit)
+            if len(s[1]) + (s[0] is not None) + 1 <= levels
+        )
         best = min((affine_by_hand(calibration, *s), s) for s in allowed)
         found = shortest_path(calibration, most=most, max_levels=None if limit is None else levels)
         assert str(found) == text(*best[1])
@@ -77,7 +89,9 @@ def test_the_pick_is_the_best_by_the_exact_law():
     kinds, regrets = Counter(), []
     for seed in range(24):
         random = np.random.default_rng(seed)
-        calibration = random_calibration(random, 2 + seed % 2, databases=seed % 4 == 0, ladder=seed % 5 > 0)
+        calibration = random_calibration(
+            random, 2 + seed % 2, databases=seed % 4 == 0, ladder=seed % 5 > 0
+        )
         law, choice = Law(calibration), select(calibration, most=6)
         best = min(law.predict(text(*stack)).ms_per_token for stack in every_stack(calibration, 6))
         regrets.append(choice.picked.ms_per_token / best - 1)
@@ -100,12 +114,26 @@ def test_every_answer_is_possible():
 
     slow = {**costs, "a": LevelCost((0.9,)), "b": LevelCost((0.95,))}
     assert select(Calibration(models, slow, edges)).picked.stack == "target"
-    assert select(Calibration(models, {**slow, "a": costs["a"]}, {**edges, ("a", "b"): even(0.1)})).kind == "one draft"
+    assert (
+        select(
+            Calibration(models, {**slow, "a": costs["a"]}, {**edges, ("a", "b"): even(0.1)})
+        ).kind
+        == "one draft"
+    )
     good = chain_tier(0.9, (0.0, 0.0, 0.0, 1.0), even(0.9))
-    assert select(Calibration(models, slow, edges, {("db", "target"): good})).picked.stack == "db > target"
+    assert (
+        select(Calibration(models, slow, edges, {("db", "target"): good})).picked.stack
+        == "db > target"
+    )
     # Where verifying many tokens is expensive, short drafts win.
     steep = {**costs, "target": LevelCost((1.0, 1.4, 1.8))}
-    assert max(m.lookahead for m in parse(select(Calibration(models, steep, edges)).picked.stack).drafts) < 4
+    assert (
+        max(
+            m.lookahead
+            for m in parse(select(Calibration(models, steep, edges)).picked.stack).drafts
+        )
+        < 4
+    )
     known = Calibration(models, costs, edges)
     assert select(known, max_levels=1).picked.stack == "target"
     assert select(known, max_levels=10**12) == select(known), "it takes no longer"
@@ -116,7 +144,9 @@ def test_every_answer_is_possible():
 def test_selection_is_quick():
     times = []
     for seed in range(3):
-        calibration = random_calibration(np.random.default_rng(seed), 2, databases=True, ladder=True)
+        calibration = random_calibration(
+            np.random.default_rng(seed), 2, databases=True, ladder=True
+        )
         start = time.thread_time()
         select(calibration)
         times.append(time.thread_time() - start)
@@ -130,7 +160,9 @@ def test_left_out_lookaheads_are_filled():
     filled = fill(parse("a > b > target"), calibration)
     assert predict(filled, calibration).ms_per_token <= best * 1.02
     assert fill(parse("a > b:5 > target"), calibration).drafts[1].lookahead == 5
-    levels = [len(names) + (database is not None) + 1 for database, names in hierarchies(calibration, 2)]
+    levels = [
+        len(names) + (database is not None) + 1 for database, names in hierarchies(calibration, 2)
+    ]
     assert max(levels) == 2
 
 
@@ -138,7 +170,9 @@ def test_a_database_is_a_level():
     calibration = random_calibration(np.random.default_rng(3), 3, databases=True)
     for levels in (1, 2, 3):
         found = [*hierarchies(calibration, levels)]
-        assert found and all((database is not None) + len(drafts) + 1 <= levels for database, drafts in found)
+        assert found and all(
+            (database is not None) + len(drafts) + 1 <= levels for database, drafts in found
+        )
     assert any(database for database, _ in hierarchies(calibration, 2))
 
 

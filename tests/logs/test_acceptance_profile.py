@@ -30,7 +30,9 @@ def test_a_profile_of_the_interchange_form_is_read(tmp_path):
     }
     found = read_profile(file_of(tmp_path, **given))["marginal_accept_rates"]
     edge = edge_of(found)
-    assert sum(edge.curve(3)) == pytest.approx(2.924887, abs=1e-4) and edge.tail == pytest.approx(RATES[-1])
+    assert sum(edge.curve(3)) == pytest.approx(2.924887, abs=1e-4) and edge.tail == pytest.approx(
+        RATES[-1]
+    )
     assert edge.curve(4)[1:4] == pytest.approx(found)
 
 
@@ -45,22 +47,44 @@ def test_a_profile_of_rounds_is_read_back(tmp_path):
 def test_acceptance_is_divided_by_category_context_and_temperature(tmp_path):
     """Each of three facts alone makes a cell of its own."""
     base = {"category": "code", "temperature": 0, "prompt": 100}
-    kinds = [base, base | {"category": "chat"}, base | {"prompt": 5000}, base | {"temperature": 0.7}]
+    kinds = [
+        base,
+        base | {"category": "chat"},
+        base | {"prompt": 5000},
+        base | {"temperature": 0.7},
+    ]
     rows = []
     for accepted, kind in enumerate(kinds):
-        spec = {"num_spec_steps": 8, "num_accepted_draft_tokens": 8 * accepted, "num_draft_tokens": 24}
+        spec = {
+            "num_spec_steps": 8,
+            "num_accepted_draft_tokens": 8 * accepted,
+            "num_draft_tokens": 24,
+        }
         spec["acceptance_histogram"] = [8 * (k == accepted) for k in range(4)]
-        response = {"usage": {"prompt_tokens": kind["prompt"]}, "metrics": {"speculative_decoding": spec}}
-        rows += 2 * [{"category": kind["category"], "temperature": kind["temperature"], "response": response}]
+        response = {
+            "usage": {"prompt_tokens": kind["prompt"]},
+            "metrics": {"speculative_decoding": spec},
+        }
+        rows += 2 * [
+            {"category": kind["category"], "temperature": kind["temperature"], "response": response}
+        ]
     # What is not usable is unknown, and nothing fails on it.
-    odd = {"category": [1], "temperature": float("nan"), "response": {**response, "usage": {"prompt_tokens": 10**400}}}
+    odd = {
+        "category": [1],
+        "temperature": float("nan"),
+        "response": {**response, "usage": {"prompt_tokens": 10**400}},
+    }
     path = tmp_path / "x.jsonl"
     rows.append(odd)
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     seen = observe(path)
     cells = read_profile(file_of(tmp_path, **profile_of(seen)))["cells"]
     named = {
-        (c["category"], c["context"], c["temperature"]): (c["rounds"], sum(c["marginal_accept_rates"])) for c in cells
+        (c["category"], c["context"], c["temperature"]): (
+            c["rounds"],
+            sum(c["marginal_accept_rates"]),
+        )
+        for c in cells
     }
     assert named == {
         ("code", 2048, 0): (16, 0), ("chat", 2048, 0): (16, 1), ("code", 8192, 0): (16, 2), ("code", 2048, 0.7): (16, 3),
@@ -89,7 +113,10 @@ def test_two_profiles_are_compared_with_an_interval():
         ({"marginal_accept_rates": ["x"]}, "not a usable profile"),
         ({"marginal_accept_rates": [0.5], "mean_accept_length": 2.5}, "contradicts itself"),
         ({"marginal_accept_rates": [0.5], "verification_method": "block"}, "block verification"),
-        ({"marginal_accept_rates": [0.5], "acceptance_length_histogram": [3]}, "not a usable profile"),
+        (
+            {"marginal_accept_rates": [0.5], "acceptance_length_histogram": [3]},
+            "not a usable profile",
+        ),
     ],
 )
 def test_what_would_mislead_is_refused(tmp_path, data, words):

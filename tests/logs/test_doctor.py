@@ -45,7 +45,9 @@ SICK = {
 WELL = {
     "long drafts": HEALTHY,
     "one token": replace(HEALTHY, rounds=rounds(0.8, 1)),
-    "n-grams": replace(HEALTHY, rounds=rounds(0.6, 8) + Counter({(0, 0): 2000}), method="lookup", draft=0.1),
+    "n-grams": replace(
+        HEALTHY, rounds=rounds(0.6, 8) + Counter({(0, 0): 2000}), method="lookup", draft=0.1
+    ),
     "a batch": replace(HEALTHY, batch=32, verify=13.0),
     "a slow draft": replace(HEALTHY, draft=6.0),
 }
@@ -68,20 +70,34 @@ def test_what_works_is_said_to_work_and_is_kept_at_its_speed(name):
     seen = WELL[name]
     found = diagnose(seen)
     assert found.verdict.startswith("speculation pays") and found.speedup.interval[0] > 1
-    assert found.observed.speedup == found.speedup.value == pytest.approx(seen.length * 10 / (seen.whole() * 10))
-    assert found.observed in found.options and found.advised.method == seen.method and found.advised.tokens
+    assert (
+        found.observed.speedup
+        == found.speedup.value
+        == pytest.approx(seen.length * 10 / (seen.whole() * 10))
+    )
+    assert (
+        found.observed in found.options
+        and found.advised.method == seen.method
+        and found.advised.tokens
+    )
     assert found.advised.speedup >= found.observed.speedup
 
 
 def test_ten_records_have_the_words_of_the_table_each_of_three_times():
     """``ten-records.md``: five sick and five healthy records, with the doctor's words."""
     rows = [
-        line.strip("| ").split(" | ") for line in (Path(__file__).parent / "ten-records.md").read_text().splitlines()
+        line.strip("| ").split(" | ")
+        for line in (Path(__file__).parent / "ten-records.md").read_text().splitlines()
     ]
     written = {name: [verdict, advice] for name, verdict, advice in rows[-10:]}
     for _ in range(3):
-        assert {name: diagnose(seen).lines()[:2] for name, seen in {**SICK, **WELL}.items()} == written
-    assert all(diagnose(seen).to_dict() == diagnose(seen).to_dict() for seen in (*SICK.values(), *WELL.values()))
+        assert {
+            name: diagnose(seen).lines()[:2] for name, seen in {**SICK, **WELL}.items()
+        } == written
+    assert all(
+        diagnose(seen).to_dict() == diagnose(seen).to_dict()
+        for seen in (*SICK.values(), *WELL.values())
+    )
 
 
 def test_the_shares_are_the_parts_of_the_loss():
@@ -93,13 +109,24 @@ def test_the_shares_are_the_parts_of_the_loss():
     assert found.shares["verification"] == found.shares["overhead"] == 0
 
 
-@pytest.mark.parametrize("known", [{}, {"step": 10.0}, {"step": 10.0, "draft": 1.0}, {"verify": 11.0, "draft": 1.0}])
+@pytest.mark.parametrize(
+    "known", [{}, {"step": 10.0}, {"step": 10.0, "draft": 1.0}, {"verify": 11.0, "draft": 1.0}]
+)
 def test_an_unknown_cost_is_unknown(known):
     found = diagnose(Observation("case", rounds(0.9), **known))
-    assert found.speedup.value is None and found.advised is None and not found.flags and not found.shares
+    assert (
+        found.speedup.value is None
+        and found.advised is None
+        and not found.flags
+        and not found.shares
+    )
     drafting = 0.1 if known.get("step") and "draft" in known else 0
     assert found.at_most == pytest.approx(found.length.value / (1 + drafting))
-    assert found.verdict.startswith("undecided") and "at most" in found.verdict and found.to_dict()["not_observed"]
+    assert (
+        found.verdict.startswith("undecided")
+        and "at most" in found.verdict
+        and found.to_dict()["not_observed"]
+    )
 
 
 def test_what_is_known_of_the_speed_is_said():
@@ -108,21 +135,40 @@ def test_what_is_known_of_the_speed_is_said():
     assert found.verdict.startswith("speculation loses: at most 0.8") and not found.flags
     found = diagnose(with_times(Observation("case", rounds(0.9)), speed=20.0, plain_speed=10.0))
     assert found.speedup.value == pytest.approx(2) and set(found.shares) == {"acceptance", "round"}
-    assert [o.stack for o in found.options] == ["4 draft tokens", "off"] and found.advised == found.observed
-    found = diagnose(with_times(from_figures([0.0, 0.0]), step=10.0, verify=12.0, draft=0.0, overhead=0.0))
-    assert found.cause == "acceptance" and not found.advised.tokens and "NaN" not in json.dumps(found.to_dict())
+    assert [o.stack for o in found.options] == [
+        "4 draft tokens",
+        "off",
+    ] and found.advised == found.observed
+    found = diagnose(
+        with_times(from_figures([0.0, 0.0]), step=10.0, verify=12.0, draft=0.0, overhead=0.0)
+    )
+    assert (
+        found.cause == "acceptance"
+        and not found.advised.tokens
+        and "NaN" not in json.dumps(found.to_dict())
+    )
 
 
 def test_noise_cannot_tell_and_changes_no_setting():
     seen = replace(HEALTHY, rounds=rounds(0.5, 4, 60), draft=6.0)
     found = diagnose(seen)
     low, high = found.speedup.interval
-    assert low < 1 < high and found.verdict.startswith("undecided") and found.advised == found.observed
-    assert found.more.endswith("more rounds") and f"to decide, {found.more}." in " ".join(found.lines())
-    many = diagnose(replace(seen, rounds=Counter({kind: 100 * n for kind, n in seen.rounds.items()})))
+    assert (
+        low < 1 < high and found.verdict.startswith("undecided") and found.advised == found.observed
+    )
+    assert found.more.endswith("more rounds") and f"to decide, {found.more}." in " ".join(
+        found.lines()
+    )
+    many = diagnose(
+        replace(seen, rounds=Counter({kind: 100 * n for kind, n in seen.rounds.items()}))
+    )
     assert many.speedup.interval[1] - many.speedup.interval[0] < high - low
     spread = diagnose(replace(HEALTHY, draft=25.0, speedups=(0.6, 1.8, 0.7, 1.5)))
-    assert not spread.decided and spread.advised == spread.observed and spread.more.endswith("more times")
+    assert (
+        not spread.decided
+        and spread.advised == spread.observed
+        and spread.more.endswith("more times")
+    )
 
 
 def test_a_busy_machine_is_reported_and_changes_no_setting():
@@ -138,7 +184,11 @@ def test_a_signature_of_slow_rounds_needs_a_certain_loss_on_a_quiet_machine():
     assert [found["rule"] for found in diagnose(lost).findings] == ["verification not memory-bound"]
     assert not diagnose(replace(lost, busy="load average 9.0 on 2 cores")).findings
     undecided = diagnose(replace(slow, speedups=(0.7, 1.1, 0.8, 1.05)))
-    assert undecided.speedup.value < 0.97 and undecided.verdict.startswith("undecided") and not undecided.findings
+    assert (
+        undecided.speedup.value < 0.97
+        and undecided.verdict.startswith("undecided")
+        and not undecided.findings
+    )
 
 
 def test_longer_drafts_use_the_pooled_acceptance_after_the_first_position():
@@ -147,7 +197,10 @@ def test_longer_drafts_use_the_pooled_acceptance_after_the_first_position():
     four = next(o for o in diagnose(seen).options if o.tokens == 4)
     assert four.speedup == pytest.approx(3.0 / 1.04, rel=1e-3)
     # The second position alone is no base for longer ones.
-    assert max(o.tokens for o in diagnose(replace(seen, rounds={(1, 0): 500, (1, 1): 500})).options) == 1
+    assert (
+        max(o.tokens for o in diagnose(replace(seen, rounds={(1, 0): 500, (1, 1): 500})).options)
+        == 1
+    )
     # An n-gram draft ends where its match ends, a mean has no positions.
     assert max(o.tokens for o in diagnose(replace(seen, method="suffix")).options) == 2
     assert max(o.tokens for o in diagnose(with_times(from_figures([0.6], 5), step=10.0, verify=11.0, draft=1.0,
@@ -158,7 +211,11 @@ def test_acceptance_is_read_as_engines_print_it():
     for given, length in (([0.6], 4.0), ([4.0], 4.0), ([0.8, 0.6, 0.4, 0.2, 0.1], 3.1)):
         assert from_figures(given, 5).length == pytest.approx(length)
     assert from_figures([0.8, 0.6]).survival()[1] == [0.8, 0.6]
-    for given, words in (([0.6], "--lookahead"), ([7.0], "needs the number"), ([0.5, 0.6], "must not rise")):
+    for given, words in (
+        ([0.6], "--lookahead"),
+        ([7.0], "needs the number"),
+        ([0.5, 0.6], "must not rise"),
+    ):
         with pytest.raises(ValueError, match=words):
             from_figures(given)
     with pytest.raises(ValueError, match="not possible with 3 draft tokens"):
@@ -177,10 +234,17 @@ def test_the_drafter_is_kept(method):
 def test_a_hardware_model_fills_in_times_at_the_batch_of_the_run():
     given = with_times(from_figures([0.8, 0.62, 0.48, 0.38, 0.3]), batch=32, method="EAGLE-3")
     found = diagnose(given, with_hardware(given, "H100", ["llama-8b"]))
-    assert found.predicted == ("step", "verify", "draft", "overhead") and found.verdict.startswith("predicted: ")
-    assert json.loads(found.flags["vllm 0.32.0"].split("'")[1])["num_speculative_tokens"] == found.advised.tokens
+    assert found.predicted == ("step", "verify", "draft", "overhead") and found.verdict.startswith(
+        "predicted: "
+    )
+    assert (
+        json.loads(found.flags["vllm 0.32.0"].split("'")[1])["num_speculative_tokens"]
+        == found.advised.tokens
+    )
     # A larger batch has less room for draft tokens; observed times stay.
-    one, many = (with_hardware(replace(given, batch=batch), "H100", ["llama-8b"]) for batch in (1, 256))
+    one, many = (
+        with_hardware(replace(given, batch=batch), "H100", ["llama-8b"]) for batch in (1, 256)
+    )
     assert one.verify / one.step < many.verify / many.step and one.draft < many.draft
     known = with_hardware(replace(given, step=40.0, verify=60.0), "H100", ["llama-8b"])
     assert (known.step, known.verify) == (40.0, 60.0) and known.draft > 2 * one.draft
@@ -189,11 +253,17 @@ def test_a_hardware_model_fills_in_times_at_the_batch_of_the_run():
 
 def test_measured_speeds_are_not_called_predicted_and_fire_no_signature_of_predicted_times():
     def of(speed):
-        given = with_times(from_figures([0.6], 5), speed=speed, plain_speed=83.0, batch=32, method="eagle3")
+        given = with_times(
+            from_figures([0.6], 5), speed=speed, plain_speed=83.0, batch=32, method="eagle3"
+        )
         return diagnose(given, with_hardware(given, "H100", ["llama-8b"]))
 
     lost, near = of(61.0), of(85.0)
-    assert lost.verdict.startswith("speculation loses: 0.73") and not lost.findings and not lost.advised.tokens
+    assert (
+        lost.verdict.startswith("speculation loses: 0.73")
+        and not lost.findings
+        and not lost.advised.tokens
+    )
     assert lost.speedup.value == pytest.approx(61 / 83) and lost.speedup.interval[1] < 0.8
     assert set(lost.predicted) == {"verify", "draft", "overhead"}
     assert near.verdict.startswith("undecided") and near.advised == near.observed
@@ -202,7 +272,13 @@ def test_measured_speeds_are_not_called_predicted_and_fire_no_signature_of_predi
 @pytest.mark.parametrize("batch", [1, 256])
 @pytest.mark.parametrize("ratio", [0.5, 0.9, 1.0, 1.1, 3.0])
 def test_verdict_advice_and_settings_agree(ratio, batch):
-    seen = with_times(from_figures([0.7, 0.5, 0.3]), speed=25 * ratio, plain_speed=25.0, batch=batch, method="eagle3")
+    seen = with_times(
+        from_figures([0.7, 0.5, 0.3]),
+        speed=25 * ratio,
+        plain_speed=25.0,
+        batch=batch,
+        method="eagle3",
+    )
     found = diagnose(seen, with_hardware(seen, "H100", ["llama-8b"]))
     low, high = found.speedup.interval
     said = "pays" if low > 1 else "loses" if high < 1 else "undecided"
@@ -222,7 +298,9 @@ def test_a_trace_is_read_with_its_own_times():
     found = diagnose(seen)
     noted = trace.meta["plain"]
     if "speedups" not in noted:
-        assert found.speedup.value == pytest.approx(figures["tokens_per_second"] / noted["tokens_per_second"])
+        assert found.speedup.value == pytest.approx(
+            figures["tokens_per_second"] / noted["tokens_per_second"]
+        )
     assert found.observed.stack == seen.stack and "hsd-viz" in found.flags
     database = from_trace(load_bundled("databases", SIDE_BY_SIDE / "greedy"), "run")
     assert database.method == "lookup"
@@ -230,7 +308,15 @@ def test_a_trace_is_read_with_its_own_times():
 
 def test_a_saved_decode_has_a_plain_step_and_is_explained(tmp_path, cli):
     saved = tmp_path / "run.json.gz"
-    words = ["decode", "--stack", "nano:4 > target", "--prompt", "class Node:", "--max-new-tokens", "24"]
+    words = [
+        "decode",
+        "--stack",
+        "nano:4 > target",
+        "--prompt",
+        "class Node:",
+        "--max-new-tokens",
+        "24",
+    ]
     cli(*words, "--save", saved)
     assert Trace.load(saved).meta["plain"]["tokens_per_second"] > 0
     out = cli("doctor", saved)
@@ -240,7 +326,12 @@ def test_a_saved_decode_has_a_plain_step_and_is_explained(tmp_path, cli):
 
 def test_a_stack_is_measured_on_this_machine(cli):
     out = cli("doctor", "--measure", "nano:3 > target")
-    assert "Verdict" in out and '--stack "' in out and "not observed" not in out and "nano:3 > target (present)" in out
+    assert (
+        "Verdict" in out
+        and '--stack "' in out
+        and "not observed" not in out
+        and "nano:3 > target (present)" in out
+    )
 
 
 @pytest.mark.parametrize("record", sorted(RECORDS.iterdir()), ids=lambda path: path.name)
@@ -280,13 +371,19 @@ def test_a_damaged_or_mixed_record_is_one_line(tmp_path, cli):
     ):
         path.write_text(json.dumps({"iter": 1, "specDecodingStats": changed}))
         assert words in cli("doctor", path, code=2)
-        assert words in cli(*"predict --gpu H100 --models llama-8b,mtp --records".split(), path, code=2)
+        assert words in cli(
+            *"predict --gpu H100 --models llama-8b,mtp --records".split(), path, code=2
+        )
 
 
 def test_a_rare_long_draft_does_not_set_the_length_of_an_n_gram_drafter():
-    seen = replace(HEALTHY, rounds={(0, 0): 500, (5, 4): 480, (24, 24): 20}, method="lookup", draft=0.1)
+    seen = replace(
+        HEALTHY, rounds={(0, 0): 500, (5, 4): 480, (24, 24): 20}, method="lookup", draft=0.1
+    )
     found = diagnose(seen)
-    assert found.advised.tokens == 24 and '"num_speculative_tokens": 5' in found.flags["vllm 0.32.0"]
+    assert (
+        found.advised.tokens == 24 and '"num_speculative_tokens": 5' in found.flags["vllm 0.32.0"]
+    )
 
 
 def test_flags_name_the_number_of_tokens_and_the_verified_token_of_sglang():
@@ -301,9 +398,13 @@ def test_flags_name_the_number_of_tokens_and_the_verified_token_of_sglang():
 def test_a_profile_is_written_and_predicts(tmp_path, cli):
     record, out = str(RECORDS / "llama.cpp-f5e85d4.log"), tmp_path / "profile.json"
     cli("doctor", record, "--profile", out)
-    assert read_profile(out)["marginal_accept_rates"] == pytest.approx((0.805, 0.632, 0.483), abs=0.01)
+    assert read_profile(out)["marginal_accept_rates"] == pytest.approx(
+        (0.805, 0.632, 0.483), abs=0.01
+    )
     assert json.loads(out.read_text())["method"] == "eagle3"
     models = ["predict", "--gpu", "H100", "--models", "llama-8b,eagle3"]
     assert cli(*models, "--profile", out) == cli(*models, "--records", record)
     cli(*models, "--records", record, "--acceptance", "0.5", code=2)
-    assert "only its mean" in cli(*"doctor --acceptance 0.6 --lookahead 3 --profile".split(), out, code=2)
+    assert "only its mean" in cli(
+        *"doctor --acceptance 0.6 --lookahead 3 --profile".split(), out, code=2
+    )

@@ -13,7 +13,15 @@ import pytest
 from hsd_viz.adapters.entries import BrokenEntry, EntryReader
 from hsd_viz.ladder.load import weights_dir
 from hsd_viz.logs.records import LoggedRequest, LogTokenizer, requests
-from hsd_viz.logs.replay import DRAFTERS, GROUPS, PRESETS, open_databases, parse_cost, replay, replayable
+from hsd_viz.logs.replay import (
+    DRAFTERS,
+    GROUPS,
+    PRESETS,
+    open_databases,
+    parse_cost,
+    replay,
+    replayable,
+)
 from hsd_viz.prompts.suites import load_suite
 
 TOKENIZER = LogTokenizer(weights_dir() / "target" / "tokenizer.json")
@@ -28,7 +36,12 @@ def log(engine, tmp_path_factory):
         for prompt in load_suite("python").limited(4).prompts:
             ids = engine.tokenizer(prompt.text, add_special_tokens=False)["input_ids"]
             trace = engine.run(ids, "target", max_new_tokens=40, record=False)
-            row = {"prompt_ids": ids, "output_ids": trace.token_ids, "max_new_tokens": 40, "category": prompt.category}
+            row = {
+                "prompt_ids": ids,
+                "output_ids": trace.token_ids,
+                "max_new_tokens": 40,
+                "category": prompt.category,
+            }
             file.write(json.dumps(row) + "\n")
     return path
 
@@ -46,13 +59,19 @@ def test_counts_equal_those_of_the_decodes(engine, log):
         totals = [0, 0, 0, 0]
         for entry in entries:
             trace = engine.run(
-                entry["prompt_ids"], f"{row['name']} > target", max_new_tokens=40, record=False, budget=9
+                entry["prompt_ids"],
+                f"{row['name']} > target",
+                max_new_tokens=40,
+                record=False,
+                budget=9,
             )
             assert trace.token_ids == entry["output_ids"]
             found = trace.metrics()
             for k, name in enumerate(("tokens", "target_forwards", "drafted", "accepted")):
                 totals[k] += found[name]
-        assert [row[name] for name in ("tokens", "rounds", "drafted", "accepted")] == totals, row["name"]
+        assert [row[name] for name in ("tokens", "rounds", "drafted", "accepted")] == totals, row[
+            "name"
+        ]
         assert row["mean_acceptance_length"] == row["tokens"] / row["rounds"]
         assert sum(row["accepted_by_position"]) == row["accepted"]
 
@@ -69,7 +88,10 @@ def test_what_needs_the_targets_rows_is_refused_with_the_reason(log):
 
 
 def test_a_cost_curve_says_where_drafting_pays(tmp_path):
-    path = write(tmp_path / "log.jsonl", {"prompt_ids": [1, 2, 3, 4, 5, 6], "output_ids": [1, 2, 3, 4, 5, 6, 9]})
+    path = write(
+        tmp_path / "log.jsonl",
+        {"prompt_ids": [1, 2, 3, 4, 5, 6], "output_ids": [1, 2, 3, 4, 5, 6, 9]},
+    )
     free = replay(path, drafters=("lookup",), verify_cost="free16").drafters[0]
     expensive = replay(path, drafters=("lookup",), verify_cost=[1, 8, 16]).drafters[0]
     assert free["speedup"] == free["tokens"] / free["rounds"] > 1 > expensive["speedup"]
@@ -104,7 +126,9 @@ print(report.log["requests"], report.log["broken"], peak // 1024)
         with path.open("w") as file:
             for _ in range(blocks):
                 file.write(good + long)
-        done = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True
+        )
         requests, broken, peak = map(int, done.stdout.split())
         assert requests == broken == blocks
         peaks.append(peak)
@@ -120,11 +144,16 @@ def test_without_the_ladders_tokenizer_there_are_no_shipped_databases(tmp_path):
 
 
 def test_broken_records_are_counted_and_reports_hold_no_text(tmp_path):
-    good, text = {"prompt_ids": [1, 2], "output_ids": [1, 2]}, {"prompt": "SECRET", "output": "SECRET answer"}
+    good, text = (
+        {"prompt_ids": [1, 2], "output_ids": [1, 2]},
+        {"prompt": "SECRET", "output": "SECRET answer"},
+    )
     report = replay(write(tmp_path / "log.jsonl", good, text, 0, good), drafters=("lookup",))
     assert (report.log["requests"], report.log["broken"]) == (2, 2)
     assert "give the tokenizer" in dict(report.log["examples"])[2]
-    assert "2 broken records skipped" in str(report) and "SECRET" not in json.dumps(report.to_dict())
+    assert "2 broken records skipped" in str(report) and "SECRET" not in json.dumps(
+        report.to_dict()
+    )
     with pytest.raises(ValueError, match="no usable request"):
         replay(write(tmp_path / "none.jsonl", text), drafters=("lookup",))
     read = replay(write(tmp_path / "log.jsonl", text), drafters=("lookup",), tokenizer="target")
@@ -149,11 +178,15 @@ def test_an_interrupted_replay_has_whole_requests(tmp_path, monkeypatch):
 
 
 def test_more_requests_than_groups_have_an_interval(tmp_path):
-    entries = [{"prompt_ids": [1, 2, k % 5], "output_ids": [1, 2, k % 5, 3]} for k in range(GROUPS + 50)]
+    entries = [
+        {"prompt_ids": [1, 2, k % 5], "output_ids": [1, 2, k % 5, 3]} for k in range(GROUPS + 50)
+    ]
     report = replay(write(tmp_path / "log.jsonl", *entries), drafters=("lookup",))
     (row,) = report.drafters
     low, high = row["mean_acceptance_length_ci"]
-    assert low <= row["tokens"] / row["rounds"] <= high and report.frame.loc["lookup", "tokens"] == 4 * (GROUPS + 50)
+    assert low <= row["tokens"] / row["rounds"] <= high and report.frame.loc[
+        "lookup", "tokens"
+    ] == 4 * (GROUPS + 50)
 
 
 def read(path, tokenizer=TOKENIZER):
@@ -169,14 +202,30 @@ PARTS = {"role": "user", "content": [{"type": "text", "text": "Hi"}]}
 #: A form -> an entry, and its prompt.
 FORMS = {
     "text": ({"prompt": "Hi", "output": "Hello"}, "Hi"),
-    "batch": ({"request": {"prompt": "Hi"}, "response": {"body": {"choices": [{"text": "Hello"}]}}}, "Hi"),
+    "batch": (
+        {"request": {"prompt": "Hi"}, "response": {"body": {"choices": [{"text": "Hello"}]}}},
+        "Hi",
+    ),
     "chat": (
-        {"request": {"messages": [USER]}, "response": {"choices": [{"message": {"content": "Hello"}}]}},
+        {
+            "request": {"messages": [USER]},
+            "response": {"choices": [{"message": {"content": "Hello"}}]},
+        },
         "Hi\n\n",
     ),
     "parts": ({"messages": [PARTS, ANSWER]}, "Hi\n\n"),
-    "sharegpt": ({"conversations": [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Hello"}]}, "Hi\n\n"),
-    "ids": ({"prompt_ids": TOKENIZER.ids("Hi"), "output_ids": TOKENIZER.ids("Hello"), "output": "not this"}, "Hi"),
+    "sharegpt": (
+        {"conversations": [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Hello"}]},
+        "Hi\n\n",
+    ),
+    "ids": (
+        {
+            "prompt_ids": TOKENIZER.ids("Hi"),
+            "output_ids": TOKENIZER.ids("Hello"),
+            "output": "not this",
+        },
+        "Hi",
+    ),
 }
 
 
@@ -184,7 +233,9 @@ FORMS = {
 def test_every_form_is_read(tmp_path, form):
     entry, prompt = FORMS[form]
     (found,) = read(write(tmp_path / "log.jsonl", entry))
-    assert (*found.text.prompt,) == (*TOKENIZER.ids(prompt),) and (*found.text.output,) == (*TOKENIZER.ids("Hello"),)
+    assert (*found.text.prompt,) == (*TOKENIZER.ids(prompt),) and (*found.text.output,) == (
+        *TOKENIZER.ids("Hello"),
+    )
     assert found.limit == len(found.text.output) and not found.cut
 
 
@@ -199,7 +250,10 @@ def test_limits_ends_and_long_requests(tmp_path, monkeypatch):
 
 
 def test_every_answer_of_a_conversation_is_a_request(tmp_path):
-    turns = [{"from": who, "value": text} for who, text in [("human", "a"), ("gpt", "b"), ("human", "c"), ("gpt", "d")]]
+    turns = [
+        {"from": who, "value": text}
+        for who, text in [("human", "a"), ("gpt", "b"), ("human", "c"), ("gpt", "d")]
+    ]
     one, two = read(write(tmp_path / "log.jsonl", {"conversations": turns}))
     assert [[*r.text.output] for r in (one, two)] == [TOKENIZER.ids("b"), TOKENIZER.ids("d")]
     assert [*two.text.prompt] == TOKENIZER.ids("a\n\nb\n\nc\n\n")
@@ -240,7 +294,11 @@ def test_broken_lines_are_named_and_the_others_are_read(tmp_path):
     good = b'{"prompt": "a", "output": "b"}'
     path.write_bytes(b"\n".join([good, *BROKEN, b"", good]))
     found = read(path)
-    assert [type(item) for item in found] == [LoggedRequest, *[BrokenEntry] * len(BROKEN), LoggedRequest]
+    assert [type(item) for item in found] == [
+        LoggedRequest,
+        *[BrokenEntry] * len(BROKEN),
+        LoggedRequest,
+    ]
     for number, (item, why) in enumerate(zip(found[1:-1], BROKEN.values(), strict=True), 2):
         assert why in item.why and item.number == number
     (text,) = read(write(path, {"prompt": "text", "output": "text"}), LogTokenizer())
@@ -249,13 +307,17 @@ def test_broken_lines_are_named_and_the_others_are_read(tmp_path):
 
 def test_a_damaged_file_keeps_what_can_be_read(tmp_path, monkeypatch):
     path = tmp_path / "log.jsonl.gz"
-    lines = "".join(json.dumps({"prompt": f"{k * 7919}", "output": "b"}) + "\n" for k in range(5000))
+    lines = "".join(
+        json.dumps({"prompt": f"{k * 7919}", "output": "b"}) + "\n" for k in range(5000)
+    )
     path.write_bytes(gzip.compress(lines.encode())[:-2000])
     *found, last = read(path)
     assert len(found) > 100 and "cannot be read further" in last.why
     monkeypatch.setattr("hsd_viz.adapters.entries.MOST_BYTES", 100_000)
     path.write_text('[{"prompt": "a", "output": "b"}, {"prompt": ' + "x" * 500_000)
     one, broken = read(path)
-    assert type(one) is LoggedRequest and broken == BrokenEntry(2, "the rest of the array is not JSON")
+    assert type(one) is LoggedRequest and broken == BrokenEntry(
+        2, "the rest of the array is not JSON"
+    )
     with pytest.raises(ValueError, match="cannot read the log"):
         EntryReader(tmp_path / "none.jsonl")

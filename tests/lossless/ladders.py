@@ -18,22 +18,37 @@ from hsd_viz.torch_models.eager import HFModel
 NEAR_TIE = 1e-3
 
 
-needs_native = pytest.mark.skipif(not default_build().wait(), reason=f"no native runtime: {default_build().reason}")
+needs_native = pytest.mark.skipif(
+    not default_build().wait(), reason=f"no native runtime: {default_build().reason}"
+)
 
 
 @functools.cache
 def random_model(
-    seed: int, noise: float = 0.0, device: str = "cpu", dtype: torch.dtype = torch.float64, runtime: str = "eager"
+    seed: int,
+    noise: float = 0.0,
+    device: str = "cpu",
+    dtype: torch.dtype = torch.float64,
+    runtime: str = "eager",
 ) -> HFModel | NativeModel:
     """A random Qwen3 over 64 tokens; ``noise`` (relative) makes a relative of it, whose drafts are accepted now and then."""
     module = random_module(seed, noise, dtype, vocab_size=64, max_position_embeddings=256)
-    return native_of(module) if runtime == "native" else HFModel(f"random {seed}", module.to(device))
+    return (
+        native_of(module) if runtime == "native" else HFModel(f"random {seed}", module.to(device))
+    )
 
 
-def random_module(seed: int, noise: float, dtype: torch.dtype, *, width: int = 32, layers: int = 2, **config):
+def random_module(
+    seed: int, noise: float, dtype: torch.dtype, *, width: int = 32, layers: int = 2, **config
+):
     """A random Qwen3; ``noise`` is added in units of each weight's deviation."""
     torch.manual_seed(seed)
-    sizes = {"hidden_size": width, "intermediate_size": 2 * width, "num_hidden_layers": layers, "head_dim": width // 2}
+    sizes = {
+        "hidden_size": width,
+        "intermediate_size": 2 * width,
+        "num_hidden_layers": layers,
+        "head_dim": width // 2,
+    }
     heads = {"num_attention_heads": 2, "num_key_value_heads": layers}
     others = {"tie_word_embeddings": True, "initializer_range": 0.6}
     module = Qwen3ForCausalLM(Qwen3Config(**sizes, **heads, **others, **config)).to(dtype)
@@ -46,7 +61,9 @@ def random_module(seed: int, noise: float, dtype: torch.dtype, *, width: int = 3
 def native_of(module: Qwen3ForCausalLM, dtype: str | None = None) -> NativeModel:
     """A module in the native runtime, by default in its own type."""
     tensors = {name: tensor.numpy(force=True) for name, tensor in module.state_dict().items()}
-    return NativeModel(Weights("random", module.config.to_dict(), tensors, dtype or str(module.dtype)[6:]))
+    return NativeModel(
+        Weights("random", module.config.to_dict(), tensors, dtype or str(module.dtype)[6:])
+    )
 
 
 @functools.cache

@@ -123,12 +123,17 @@ class EachSiblingTriedAlone(Loop):
         while True:
             children = [node for node, parent in enumerate(tree.parents) if parent == place]
             row = p[place + 1]
-            hit = next((node for node in children if self.draws.fresh(1)[0] < row[tree.tokens[node]]), None)
+            hit = next(
+                (node for node in children if self.draws.fresh(1)[0] < row[tree.tokens[node]]), None
+            )
             if hit is None:
                 break
             place = hit
             path.append(hit)
-        found.accepted, found.tokens = path, [*(tree.tokens[n] for n in path), draw(row, self.draws.fresh(1)[0])]
+        found.accepted, found.tokens = (
+            path,
+            [*(tree.tokens[n] for n in path), draw(row, self.draws.fresh(1)[0])],
+        )
         session = self.levels[i].session
         session.truncate(len(self.text))
         session.feed(found.tokens[:-1]) if path else None

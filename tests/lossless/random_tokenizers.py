@@ -34,21 +34,34 @@ def make_tokenizer(kind: str, size: int, seed: int, special: str | None) -> PreT
     vocabulary = {t: k for k, t in enumerate(tokens)}
     if kind == "unigram":
         # A token <unk> is required: the first one serves.
-        made = Tokenizer(models.Unigram([(t, -float(1 + k)) for k, t in enumerate(tokens)], unk_id=0))
+        made = Tokenizer(
+            models.Unigram([(t, -float(1 + k)) for k, t in enumerate(tokens)], unk_id=0)
+        )
     else:
         merges = [
-            (t[:c], t[c:]) for t in tokens for c in range(1, len(t)) if t[:c] in vocabulary and t[c:] in vocabulary
+            (t[:c], t[c:])
+            for t in tokens
+            for c in range(1, len(t))
+            if t[:c] in vocabulary and t[c:] in vocabulary
         ]
         made = Tokenizer(models.BPE(vocabulary, merges, byte_fallback=kind == "metaspace"))
     if kind == "bytes":
-        made.pre_tokenizer, made.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+        made.pre_tokenizer, made.decoder = (
+            pre_tokenizers.ByteLevel(add_prefix_space=False),
+            decoders.ByteLevel(),
+        )
     elif kind == "metaspace":
-        made.pre_tokenizer, made.decoder = pre_tokenizers.Metaspace(prepend_scheme="first"), decoders.Metaspace()
+        made.pre_tokenizer, made.decoder = (
+            pre_tokenizers.Metaspace(prepend_scheme="first"),
+            decoders.Metaspace(),
+        )
     elif kind == "lowercase":
         made.normalizer = normalizers.Lowercase()
     if special is not None:
         made.add_special_tokens([special])
-    return PreTrainedTokenizerFast(tokenizer_object=made, **({"eos_token": special} if special else {}))
+    return PreTrainedTokenizerFast(
+        tokenizer_object=made, **({"eos_token": special} if special else {})
+    )
 
 
 def _text(piece: bytes, k: int) -> str:
@@ -64,17 +77,23 @@ def make_bridge(seed: int, target_size: int) -> tuple[Bridge, int]:
     rng = random.Random(seed)
     size = rng.randint(3, 6)
     kinds = KINDS[seed % len(KINDS)], KINDS[(seed // len(KINDS)) % len(KINDS)]
-    ends = rng.choice([(None, None), ("<end>", "<end>"), ("<stop>", "<end>"), ("<stop>", None), (None, "<end>")])
+    ends = rng.choice(
+        [(None, None), ("<end>", "<end>"), ("<stop>", "<end>"), ("<stop>", None), (None, "<end>")]
+    )
     sides = zip(kinds, (size, target_size), (seed, seed + 1000), ends, strict=True)
     made = [(make_tokenizer(kind, n, s, end), n) for kind, n, s, end in sides]
     draft, target = (Lexicon(TokenText(tokenizer), n) for tokenizer, n in made)
     return Bridge(draft, target), size
 
 
-def make_draft(seed: int, target_size: int, kind: str, positions: int | None = None) -> BridgedModel:
+def make_draft(
+    seed: int, target_size: int, kind: str, positions: int | None = None
+) -> BridgedModel:
     """A toy draft model with another tokenizer: a random table over its own tokens."""
     bridge, size = make_bridge(seed, target_size)
     table = 1.5 * np.random.default_rng(seed).normal(size=(size,) * 3)
     about = {"name": "draft", "dtype": "float64", "runtime": "eager", "parameters": 1}
-    model = SimpleNamespace(vocab_size=size, positions=positions, session=lambda room: ToySession(table), **about)
+    model = SimpleNamespace(
+        vocab_size=size, positions=positions, session=lambda room: ToySession(table), **about
+    )
     return BridgedModel(model, bridge, kind, target_size)

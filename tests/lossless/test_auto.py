@@ -20,7 +20,9 @@ NAMES = ("nano", "small", "target")
 def planted(nano: float = 0.9, small: float = 0.9, hit: float = 0.0) -> Calibration:
     """Acceptance of nano's and small's tokens, and the share of look-ups with a draft, which is always accepted."""
     costs = {"nano": LevelCost((0.02,)), "small": LevelCost((0.2,)), "target": LevelCost((1.0,))}
-    edges = {pair: Edge(tail=nano if pair[0] == "nano" else small) for pair in combinations(NAMES, 2)}
+    edges = {
+        pair: Edge(tail=nano if pair[0] == "nano" else small) for pair in combinations(NAMES, 2)
+    }
     tiers = {("db", name): Tier(((0, 0, 1 - hit), (4, 4, hit))) for name in NAMES}
     return Calibration(NAMES, costs, edges, tiers)
 
@@ -33,7 +35,11 @@ def planted(nano: float = 0.9, small: float = 0.9, hit: float = 0.0) -> Calibrat
         (planted(nano=0.0, small=0.0, hit=0.9), "auto > target", "db"),
         (planted(nano=0.0, small=0.0, hit=0.9), "auto[nano,small] > target", ""),
         (planted(nano=0.0, small=0.0, hit=0.0), "auto > target", ""),
-        (planted(nano=0.025), "auto[nano] > target", ""),  # a gain within the error of the prediction
+        (
+            planted(nano=0.025),
+            "auto[nano] > target",
+            "",
+        ),  # a gain within the error of the prediction
         (planted(nano=0.1), "auto[nano] > target", "nano"),
     ],
 )
@@ -62,15 +68,21 @@ def test_shipped_ladder(cache):
             trace = engine.run(text, stack, **options)
             assert trace.token_ids == plain
             check(trace)
-            assert trace.meta["stack"] == stack and not trace.meta["stack_resolved"].startswith("auto")
+            assert trace.meta["stack"] == stack and not trace.meta["stack_resolved"].startswith(
+                "auto"
+            )
             assert engine.run(text, trace.meta["stack_resolved"], **options).token_ids == plain
-    assert engine.run("x", "auto > target", max_new_tokens=2).meta["stack_resolved"] == "db > target"
+    assert (
+        engine.run("x", "auto > target", max_new_tokens=2).meta["stack_resolved"] == "db > target"
+    )
     assert not cache.exists(), "nothing was measured"
 
 
 def test_other_models_need_a_calibration(cache):
     engine = load_engine("small", device="cpu", threads=1)
-    with pytest.raises(ValueError, match=r"needs a calibration of this machine: run `hsd-viz plan --models nano "):
+    with pytest.raises(
+        ValueError, match=r"needs a calibration of this machine: run `hsd-viz plan --models nano "
+    ):
         engine.run("x", "auto > target", max_new_tokens=2)
     with pytest.raises(ValueError, match=r"or name a stack: 'db > target'"):
         engine.run("x", "auto[db] > target", max_new_tokens=2)

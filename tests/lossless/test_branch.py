@@ -36,7 +36,8 @@ def stops(rule, tokens, q, p) -> list[tuple[int, float, np.ndarray]]:
     """Return (accepted, chance, row of the next token) for each number of accepted tokens, asked of the rule itself."""
     n = len(tokens)
     found: list[VerifiedDraft] = [
-        rule(tokens, q, p, [NEVER if k != stop - 1 else ALWAYS for k in range(n)]) for stop in range(n, -1, -1)
+        rule(tokens, q, p, [NEVER if k != stop - 1 else ALWAYS for k in range(n)])
+        for stop in range(n, -1, -1)
     ]
     h, left, out = rule(tokens, q, p, [NEVER] * n).h, 1.0, []
     for judged in found:
@@ -95,18 +96,27 @@ def most_accepted(seed: int, length: int, v: int) -> float:
     each end (accepted tokens, next token) of each draft, which may depend on all rows of both models.
     """
     p_of, q_of = tables(seed, length, v)
-    chance = lambda rows, text, first=0: float(np.prod([rows[text[:k]][text[k]] for k in range(first, len(text))]))
+    chance = lambda rows, text, first=0: float(
+        np.prod([rows[text[:k]][text[k]] for k in range(first, len(text))])
+    )
     texts, chains = (list(itertools.product(range(v), repeat=n)) for n in (length + 1, length))
     ends = list(itertools.product(range(len(chains)), range(length + 1), range(v)))
     entries = []
     for column, (chain, k, token) in enumerate(ends):
         entries.append((len(texts) + chain, column, 1.0))
-        for rest in itertools.product(range(v), repeat=length - k):  # the text continues as the verifier writes it
+        for rest in itertools.product(
+            range(v), repeat=length - k
+        ):  # the text continues as the verifier writes it
             text = (*chains[chain][:k], token, *rest)
             entries.append((texts.index(text), column, chance(p_of, text, k + 1)))
     rows, columns, values = zip(*entries, strict=True)
     equal = [*(chance(p_of, text) for text in texts), *(chance(q_of, chain) for chain in chains)]
-    found = linprog([-k for _, k, _ in ends], A_eq=coo_array((values, (rows, columns))), b_eq=equal, method="highs")
+    found = linprog(
+        [-k for _, k, _ in ends],
+        A_eq=coo_array((values, (rows, columns))),
+        b_eq=equal,
+        method="highs",
+    )
     assert found.success
     return -found.fun
 
@@ -116,9 +126,9 @@ def test_no_lossless_rule_accepts_more(length, v):
     """Block verification is optimal (Sun et al. 2024), so a rule that accepts more is not lossless."""
     for seed in range(4):
         most = most_accepted(seed, length, v)
-        assert [audit(rule, seed, length, v)[1] for rule in (block_rule, branch_rule)] == pytest.approx(
-            [most] * 2, 1e-9
-        )
+        assert [
+            audit(rule, seed, length, v)[1] for rule in (block_rule, branch_rule)
+        ] == pytest.approx([most] * 2, 1e-9)
 
 
 def test_branch_and_block_give_one_verdict():
@@ -171,7 +181,9 @@ def test_the_mutants_without_a_mistake_are_the_rule():
     assert audit(functools.partial(mutant, mistake=""), 2, 3, 3)[0] < 1e-12
 
 
-@pytest.mark.parametrize("mistake", ["uncapped whole draft", "no cap", "forgotten cap", "token residual"])
+@pytest.mark.parametrize(
+    "mistake", ["uncapped whole draft", "no cap", "forgotten cap", "token residual"]
+)
 def test_mutants_are_caught(mistake):
     """The first is how the authors' published code judges a whole draft (their repository, revision b8575e2): it accepts
     more, and its output is not the verifier's.

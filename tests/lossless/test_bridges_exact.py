@@ -17,7 +17,11 @@ from hsd_viz.stack import parse
 TOLERANCE = 1e-12
 PAIRS = range(32)
 #: (stack, vocabulary of the target, new tokens).
-STACKS = [("draft:2 > target", 4, 3), ("draft:3 > target", 3, 3), ("draft:1 > small:2 > target", 3, 3)]
+STACKS = [
+    ("draft:2 > target", 4, 3),
+    ("draft:3 > target", 3, 3),
+    ("draft:1 > small:2 > target", 3, 3),
+]
 
 
 def shares_tokens(seed: int, size: int) -> bool:
@@ -27,7 +31,14 @@ def shares_tokens(seed: int, size: int) -> bool:
 def audit(seed: int, kind: str, stack: str, size: int, tokens: int, cls: type[Loop] = Loop):
     model = make_draft(seed, size, kind, positions=4 if seed % 3 == 0 else None)
     decode = loop_decoder(stack, "block" if seed % 2 else "token", cls, lowest=model.session)
-    return exact(decode, models=len(parse(stack).models), vocabulary=size, new_tokens=tokens, instances=2, seed=seed)
+    return exact(
+        decode,
+        models=len(parse(stack).models),
+        vocabulary=size,
+        new_tokens=tokens,
+        instances=2,
+        seed=seed,
+    )
 
 
 @pytest.mark.parametrize("kind", BRIDGES)
@@ -52,10 +63,16 @@ def test_the_pairs_disagree_and_their_drafts_are_accepted():
             _, size, _ = STACKS[seed % len(STACKS)]
             for verified in run(seed, kind, size, 60).rounds():
                 drafted, accepted = drafted + len(verified.draft), accepted + len(verified.accepted)
-        assert drafted > 10 * len(sharing) and accepted > 3 * len(sharing), (kind, drafted, accepted)
+        assert drafted > 10 * len(sharing) and accepted > 3 * len(sharing), (
+            kind,
+            drafted,
+            accepted,
+        )
 
 
-def run(seed: int, kind: str, size: int, tokens: int, target=None, sampling: Sampling | None = None) -> Loop:
+def run(
+    seed: int, kind: str, size: int, tokens: int, target=None, sampling: Sampling | None = None
+) -> Loop:
     if target is None:
         target = np.random.default_rng(seed).normal(size=(size, size))
     levels = [Level("target", Markov(target))]
@@ -72,7 +89,10 @@ def test_greedy_and_point_mass_drafts_give_the_tokens_of_plain_decoding(kind, te
         size = STACKS[seed % len(STACKS)][1]
         if kind == "tli" and not shares_tokens(seed, size):
             continue
-        runs = [run(seed, drafting, size, 80, sampling=Sampling(temperature, seed=seed)) for drafting in (kind, "")]
+        runs = [
+            run(seed, drafting, size, 80, sampling=Sampling(temperature, seed=seed))
+            for drafting in (kind, "")
+        ]
         assert sample(runs[0]) == sample(runs[1]), seed
 
 
@@ -107,7 +127,9 @@ class SoftmaxOfText(Loop):
         return out
 
 
-@pytest.mark.parametrize(("mutant", "kind"), [(NotRenormalised, "tli"), (OtherIds, "tli"), (SoftmaxOfText, "slem")])
+@pytest.mark.parametrize(
+    ("mutant", "kind"), [(NotRenormalised, "tli"), (OtherIds, "tli"), (SoftmaxOfText, "slem")]
+)
 def test_mutants_are_caught(mutant, kind):
     seeds = [seed for seed in PAIRS if len(make_bridge(seed, 4)[0].shared) >= 2][:3]
     found = [audit(seed, kind, "draft:2 > target", 4, 3, mutant) for seed in seeds]

@@ -57,7 +57,9 @@ STACKS = {
     "one draft": lambda s, **o: loop_of(models(2), [4], s, TOKENS, **o),
     "two drafts": lambda s, **o: loop_of(models(3), [3, 6], s, TOKENS, **o),
     "database": lambda s, **o: loop_of(models(2)[1:], [], s, TOKENS, Guesser(models(2)[0]), **o),
-    "database under two drafts": lambda s, **o: loop_of(models(3), [3, 6], s, TOKENS, Guesser(models(3)[0]), **o),
+    "database under two drafts": lambda s, **o: loop_of(
+        models(3), [3, 6], s, TOKENS, Guesser(models(3)[0]), **o
+    ),
 }
 
 
@@ -78,7 +80,9 @@ MUTANTS = [
 ]
 
 
-@pytest.mark.parametrize(("mutant", "stack", "sampling"), MUTANTS, ids=[m[0].__name__ for m in MUTANTS])
+@pytest.mark.parametrize(
+    ("mutant", "stack", "sampling"), MUTANTS, ids=[m[0].__name__ for m in MUTANTS]
+)
 def test_mutant_is_caught(mutant, stack, sampling):
     assert fit(STACKS[stack](sampling, cls=mutant)) < LEVEL
 

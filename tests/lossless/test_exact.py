@@ -47,7 +47,9 @@ def test_a_tree_gives_the_verifiers_law(zeros):
         texts[(*path, tree.tokens[node])] = node + 1
 
     def verdict(choices):
-        found = judge(scores_of(rows), Draft(tree), ONE, Numbers(choices.random(4)), RecordOptions())
+        found = judge(
+            scores_of(rows), Draft(tree), ONE, Numbers(choices.random(4)), RecordOptions()
+        )
         return (*(tree.tokens[node] for node in found.accepted), found.token)
 
     law = law_of(verdict)
@@ -61,7 +63,10 @@ def test_a_draw_gives_each_token_its_probability():
     row = random_rows(1, 200, 9, True)[0]
     law = law_of(lambda choices: draw(row, choices.random()))
     assert max(abs(law.get(token, 0.0) - p) for token, p in enumerate(row)) < TOLERANCE
-    assert draw(np.array([0.0, 1.0, 0.0]), 0.0) == 1 and draw(np.array([0.0, 1.0, 0.0]), 1 - 2**-52) == 1
+    assert (
+        draw(np.array([0.0, 1.0, 0.0]), 0.0) == 1
+        and draw(np.array([0.0, 1.0, 0.0]), 1 - 2**-52) == 1
+    )
 
 
 def test_a_draw_at_a_strides_rounded_end_can_be_drawn():
@@ -91,7 +96,9 @@ def test_the_nucleus_ends_with_the_token_that_reaches_top_p():
     ordered = np.sort(distribution(scores, ONE))[::-1]
     reached = ordered.cumsum()
     for k in range(4):
-        exactly, above = (distribution(scores, Sampling(1.0, top_p=p)) for p in (reached[k], reached[k] + 1e-12))
+        exactly, above = (
+            distribution(scores, Sampling(1.0, top_p=p)) for p in (reached[k], reached[k] + 1e-12)
+        )
         assert ((exactly > 0).sum(), (above > 0).sum()) == (k + 1, k + 2)
 
 

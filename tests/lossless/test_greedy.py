@@ -33,9 +33,14 @@ STACKS = [
 
 
 def run(models, lookaheads, bottom, prompt, tokens, eos=frozenset(), sampling=None, positions=256):
-    levels, sampling = levels_of((model.session() for model in models), lookaheads), sampling or Sampling()
+    levels, sampling = (
+        levels_of((model.session() for model in models), lookaheads),
+        sampling or Sampling(),
+    )
     drafter = make_drafter(bottom, eos=min(eos, default=None), costs=None) if bottom else None
-    loop = Loop(levels, drafter, sampling, prompt, max_new_tokens=tokens, positions=positions, eos=eos)
+    loop = Loop(
+        levels, drafter, sampling, prompt, max_new_tokens=tokens, positions=positions, eos=eos
+    )
     list(loop.prefill())
     rounds = list(loop.rounds())
     return loop.text[len(prompt) :], rounds
@@ -75,13 +80,20 @@ RUNTIMES = [
 def test_random_models(lookaheads, bottom, temperature, runtime, dtype):
     """Token-identical: greedy for every stack; at temperature 1 for those whose drafts are point masses."""
     if temperature and lookaheads:
-        pytest.skip("stacks with models equal plain sampling in distribution only: see test_chi_square")
+        pytest.skip(
+            "stacks with models equal plain sampling in distribution only: see test_chi_square"
+        )
     target = random_model(0, dtype=dtype, runtime=runtime)
-    drafts = [random_model(0, noise=0.15 * (k + 1), dtype=dtype, runtime=runtime) for k in range(len(lookaheads))][::-1]
+    drafts = [
+        random_model(0, noise=0.15 * (k + 1), dtype=dtype, runtime=runtime)
+        for k in range(len(lookaheads))
+    ][::-1]
     length = 60
     accepted = 0
     for seed in range(6 if runtime == "native" else 3):  # the same loop, with slower models
-        prompt = torch.randint(0, 64, (5 + seed,), generator=torch.Generator().manual_seed(seed)).tolist()
+        prompt = torch.randint(
+            0, 64, (5 + seed,), generator=torch.Generator().manual_seed(seed)
+        ).tolist()
         sampling = Sampling(temperature=temperature, seed=seed)
         plain, _ = run([target], [], None, prompt, length, sampling=sampling)
         assert len(plain) == length
@@ -90,7 +102,9 @@ def test_random_models(lookaheads, bottom, temperature, runtime, dtype):
                 expected = plain[:tokens]
                 ends = [k for k, t in enumerate(expected) if t in eos]
                 expected = expected[: ends[0] + 1] if ends else expected
-                out, rounds = run([*drafts, target], lookaheads, bottom, prompt, tokens, eos, sampling)
+                out, rounds = run(
+                    [*drafts, target], lookaheads, bottom, prompt, tokens, eos, sampling
+                )
                 assert out == expected
                 accepted += sum(len(r.accepted) for r in rounds)
     assert accepted > 0, "nothing was ever accepted: the test saw no speculation"
@@ -98,7 +112,9 @@ def test_random_models(lookaheads, bottom, temperature, runtime, dtype):
 
 @pytest.mark.parametrize(("runtime", "dtype"), RUNTIMES)
 def test_context_ends_every_stack_at_the_same_place(runtime, dtype):
-    target, draft = (random_model(0, noise=noise, dtype=dtype, runtime=runtime) for noise in (0.0, 0.1))
+    target, draft = (
+        random_model(0, noise=noise, dtype=dtype, runtime=runtime) for noise in (0.0, 0.1)
+    )
     prompt = list(range(10))
     plain, _ = run([target], [], None, prompt, 500, positions=40)
     assert len(plain) == 30
@@ -120,7 +136,9 @@ def compare(dtype: str, prompts: list[str], tokens: int) -> list[str]:
             ids = engine.run(prompt, stack, max_new_tokens=tokens, record=False).token_ids
             if ids == plain.token_ids:
                 continue
-            place = next(k for k, (a, b) in enumerate(zip(ids, plain.token_ids, strict=False)) if a != b)
+            place = next(
+                k for k, (a, b) in enumerate(zip(ids, plain.token_ids, strict=False)) if a != b
+            )
             gap = top_gap(plain.meta["prompt_ids"] + plain.token_ids[:place])
             assert dtype != "float64" and gap < NEAR_TIE, (
                 f"{stack} differs at token {place} of {prompt[:40]!r}, gap {gap:.2e}"

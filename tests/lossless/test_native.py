@@ -57,7 +57,9 @@ def test_ladder(stack, dtype):
     for text in bundled_prompts(6):
         prompt = tokenizer.encode(text)[-600:]
         plain, _ = run([shipped("target", dtype)], [], None, prompt, 96, positions=2048)
-        out, rounds = run([shipped(name, dtype) for name in names], lookaheads, bottom, prompt, 96, positions=2048)
+        out, rounds = run(
+            [shipped(name, dtype) for name in names], lookaheads, bottom, prompt, 96, positions=2048
+        )
         assert out == plain
         accepted += sum(len(r.accepted) for r in rounds)
     assert accepted > 100, "next to nothing was accepted: the test saw no speculation"
@@ -69,7 +71,9 @@ def test_ladder(stack, dtype):
 @functools.cache
 def blind(noise: float = 0.0, dtype: str = "float32") -> NativeModel:
     """One layer without attention: its row is a function of the last token, wherever it is."""
-    module = random_module(3, noise, torch.float32, width=16, layers=1, vocab_size=V, max_position_embeddings=1 << 17)
+    module = random_module(
+        3, noise, torch.float32, width=16, layers=1, vocab_size=V, max_position_embeddings=1 << 17
+    )
     with torch.no_grad():
         module.model.layers[0].self_attn.o_proj.weight.zero_()
     return native_of(module, dtype)
@@ -84,7 +88,9 @@ def exact_rows(sampling: Sampling) -> np.ndarray:
 def sampled(lookaheads: list[int], sampling: Sampling, session_of=NativeModel.session) -> list[int]:
     """``TOKENS`` tokens of one decode."""
     models = [blind(0.12 * k) for k in range(len(lookaheads), -1, -1)]
-    loop = Loop(levels_of(map(session_of, models), lookaheads), None, sampling, [0], max_new_tokens=TOKENS)
+    loop = Loop(
+        levels_of(map(session_of, models), lookaheads), None, sampling, [0], max_new_tokens=TOKENS
+    )
     accepted = drafted = 0
     for verified in loop.rounds():
         loop.log.take()
@@ -94,7 +100,9 @@ def sampled(lookaheads: list[int], sampling: Sampling, session_of=NativeModel.se
 
 
 @pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("sampling", [Sampling(temperature=1.0, seed=1), SHAPED], ids=["temperature 1", "shaped"])
+@pytest.mark.parametrize(
+    "sampling", [Sampling(temperature=1.0, seed=1), SHAPED], ids=["temperature 1", "shaped"]
+)
 @pytest.mark.parametrize("lookaheads", [[4], [3, 6]], ids=str)
 def test_sampled_drafts(lookaheads, sampling, rule):
     sampling = dataclasses.replace(sampling, rule=rule)
@@ -147,14 +155,18 @@ class RowsBeforeShaping(Mutant):
         tokens = self._session.sample(pending, n, sampling, numbers, eos).tokens
         self._session.truncate(base)
         logits = self._session.forward([*pending, *tokens[:-1]], len(tokens))
-        return SampledChain(tokens, distribution(logits, Sampling(sampling.temperature)), len(tokens))
+        return SampledChain(
+            tokens, distribution(logits, Sampling(sampling.temperature)), len(tokens)
+        )
 
 
 class OneNumberForAll(Mutant):
     """All tokens of a draft drawn with one number: each row is right, the tokens are not independent."""
 
     def sample(self, pending, n, sampling, numbers, eos):
-        return self._session.sample(pending, n, sampling, numbers._replace(r=numbers.r[:1] * n), eos)
+        return self._session.sample(
+            pending, n, sampling, numbers._replace(r=numbers.r[:1] * n), eos
+        )
 
 
 #: Rows that the transforms change most.

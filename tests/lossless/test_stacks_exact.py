@@ -42,7 +42,13 @@ STACKS = [
 
 def audit(stack: str, rule: str, vocabulary: int, new_tokens: int, cls: type[Loop] = Loop):
     decode = loop_decoder(stack, rule, cls)
-    return exact(decode, models=len(parse(stack).models), vocabulary=vocabulary, new_tokens=new_tokens, instances=2)
+    return exact(
+        decode,
+        models=len(parse(stack).models),
+        vocabulary=vocabulary,
+        new_tokens=new_tokens,
+        instances=2,
+    )
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -69,7 +75,10 @@ def shaped_error(seed: int, rule: str, cls: type[Loop] = Loop) -> float:
     tables = [2 * random.normal(size=(v, v, v))]
     for _ in range(levels - 1):
         tables.append(tables[-1] + random.normal(size=(v, v, v)))
-    lookaheads = [int(random.integers(1, 6 if levels == 2 else 4)), *([int(random.integers(1, 3))] * (levels - 2))]
+    lookaheads = [
+        int(random.integers(1, 6 if levels == 2 else 4)),
+        *([int(random.integers(1, 3))] * (levels - 2)),
+    ]
     prompt, eos = [0, 1], frozenset({v - 1} if seed % 2 else ())
 
     def text(choices) -> tuple[int, ...]:
@@ -90,7 +99,9 @@ def shaped_error(seed: int, rule: str, cls: type[Loop] = Loop) -> float:
     return max(compare((), 1.0), sum(law.values()))
 
 
-@pytest.mark.parametrize(("rule", "part"), [("token", 0), ("block", 0), *(("branch", part) for part in range(4))])
+@pytest.mark.parametrize(
+    ("rule", "part"), [("token", 0), ("block", 0), *(("branch", part) for part in range(4))]
+)
 def test_the_law_of_random_stacks_after_top_k_and_top_p(rule, part):
     """For the branch rule 200 instances; the others differ from it in ``judge`` alone."""
     # Three take as long as all others.
@@ -99,10 +110,14 @@ def test_the_law_of_random_stacks_after_top_k_and_top_p(rule, part):
 
 
 def test_a_drafters_row_instead_of_the_middle_models_is_caught_there():
-    assert max(shaped_error(seed, "branch", mutants.DraftersRowProposed) for seed in range(20)) > 1e-3
+    assert (
+        max(shaped_error(seed, "branch", mutants.DraftersRowProposed) for seed in range(20)) > 1e-3
+    )
 
 
-def mutated(tokens, q, p, u, *, unclipped=False, token_residual=False, first_failure=False) -> VerifiedDraft:
+def mutated(
+    tokens, q, p, u, *, unclipped=False, token_residual=False, first_failure=False
+) -> VerifiedDraft:
     """Block verification as published, with one mistake."""
     n, w = len(tokens), [1.0]
     for k, token in enumerate(tokens):
@@ -150,7 +165,9 @@ def test_mutants_of_block_verification_are_caught(stack, mutant):
 )
 def test_mutants_of_the_loop_are_caught(mutant, rule):
     of_drafting = mutant in (mutants.OneNumberForADraft, mutants.UnlikelyTokenDropped)
-    found = audit("nano:3 > target" if of_drafting else "nano:2 > small:2 > target", rule, 3, 3, mutant)
+    found = audit(
+        "nano:3 > target" if of_drafting else "nano:2 > small:2 > target", rule, 3, 3, mutant
+    )
     assert not found.lossless and found.error > 1e-4, str(found)
 
 
@@ -160,16 +177,24 @@ def test_stopping_early_while_keeping_the_token_is_exact():
 
 
 @pytest.mark.parametrize(
-    ("lookaheads", "database", "temperature"), [([3], False, 0.0), ([2, 4], False, 0.0), ([], True, 1.0)]
+    ("lookaheads", "database", "temperature"),
+    [([3], False, 0.0), ([2, 4], False, 0.0), ([], True, 1.0)],
 )
-def test_greedy_decoding_and_point_masses_do_not_depend_on_the_rule(lookaheads, database, temperature):
+def test_greedy_decoding_and_point_masses_do_not_depend_on_the_rule(
+    lookaheads, database, temperature
+):
     """The same tokens and the same verdicts, bit for bit."""
     found = []
     for rule in RULES:
         tables = models(len(lookaheads) + 1, seed=2)
         drafter = Guesser(models(2)[0]) if database else None
         loop = loop_of(tables, lookaheads, Sampling(temperature, seed=3, rule=rule), 200, drafter)
-        rounds = [(r.draft.tree.tokens, r.verdict.p, r.verdict.u, r.verdict.h, r.tokens) for r in loop.rounds()]
+        rounds = [
+            (r.draft.tree.tokens, r.verdict.p, r.verdict.u, r.verdict.h, r.tokens)
+            for r in loop.rounds()
+        ]
         found.append((loop.text, rounds))
     assert found[0] == found[1]
-    assert sum(len(tokens) > 1 for *_, tokens in found[0][1]), "nothing was accepted: the test saw no speculation"
+    assert sum(len(tokens) > 1 for *_, tokens in found[0][1]), (
+        "nothing was accepted: the test saw no speculation"
+    )

@@ -26,7 +26,9 @@ class Markov(Session):
     def length(self) -> int:
         return len(self.cached)
 
-    def forward(self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None) -> np.ndarray:
+    def forward(
+        self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None
+    ) -> np.ndarray:
         assert 1 <= rows <= len(tokens)
         self.cached += tokens
         return self.logits[list(tokens[len(tokens) - rows :])]

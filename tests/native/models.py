@@ -29,8 +29,12 @@ _SMALL: dict[str, Any] = {
 #: No width, head or vocabulary here is a multiple of a vector or a panel, but where a line says so.
 CONFIGS: dict[str, PreTrainedConfig] = {
     "odd": Qwen3Config(**_SMALL),
-    "long heads": Qwen3Config(**_SMALL | {"head_dim": 72, "num_key_value_heads": 4, "intermediate_size": 90}),
-    "whole panels": Qwen3Config(**_SMALL | {"hidden_size": 128, "intermediate_size": 256, "vocab_size": 256}),
+    "long heads": Qwen3Config(
+        **_SMALL | {"head_dim": 72, "num_key_value_heads": 4, "intermediate_size": 90}
+    ),
+    "whole panels": Qwen3Config(
+        **_SMALL | {"hidden_size": 128, "intermediate_size": 256, "vocab_size": 256}
+    ),
 }
 
 
@@ -49,12 +53,16 @@ def eager(name: str, dtype: torch.dtype = torch.float32) -> HFModel:
 def weights_of(module: torch.nn.Module, dtype: str, tokens: int | None = None) -> Weights:
     """The weights of a module, with the first ``tokens`` rows of its head."""
     wide = torch.float64 if dtype == "float64" else torch.float32
-    tensors = {name: tensor.to(wide).numpy(force=True) for name, tensor in module.state_dict().items()}
+    tensors = {
+        name: tensor.to(wide).numpy(force=True) for name, tensor in module.state_dict().items()
+    }
     return Weights("random", module.config.to_dict(), tensors, dtype, tokens)
 
 
 @functools.cache
-def native(name: str, dtype: torch.dtype | str = torch.float32, build: Build | None = None) -> NativeModel:
+def native(
+    name: str, dtype: torch.dtype | str = torch.float32, build: Build | None = None
+) -> NativeModel:
     module = eager(name, torch.float32 if dtype == "int8" else dtype).module
     return NativeModel(weights_of(module, str(dtype).removeprefix("torch.")), build)
 
@@ -70,7 +78,9 @@ def random_tree(n: int, seed: int) -> list[int]:
     parents = []
     for i in range(n):
         near = float(torch.rand((), generator=random)) < deep
-        parents.append(i - 1 if near else int(torch.randint(-1, i, (), generator=random)) if i else -1)
+        parents.append(
+            i - 1 if near else int(torch.randint(-1, i, (), generator=random)) if i else -1
+        )
     return parents
 
 

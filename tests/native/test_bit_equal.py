@@ -20,7 +20,9 @@ from hsd_viz.native.model import NativeModel
 from hsd_viz.native.reference import ReferenceModel
 from hsd_viz.native.weights import Weights, load
 
-pytestmark = pytest.mark.skipif(not default_build().wait(), reason=f"no native runtime: {default_build().reason}")
+pytestmark = pytest.mark.skipif(
+    not default_build().wait(), reason=f"no native runtime: {default_build().reason}"
+)
 
 WIDTHS = (1, 2, 3, 5, 8, 16)
 #: A text is fed up to each of these places, and from there with every width.
@@ -51,11 +53,15 @@ def feed(session, ids: Sequence[int], contexts: Sequence[int], step: int) -> lis
     return rows
 
 
-def differing(weights: Weights, builds: dict[str, tuple[Build, int]], contexts, seeds, monkeypatch) -> list[str]:
+def differing(
+    weights: Weights, builds: dict[str, tuple[Build, int]], contexts, seeds, monkeypatch
+) -> list[str]:
     """Return which settings give other bits than the forward pass in numpy."""
     monkeypatch.setattr(model_module, "BYTES_A_THREAD", 1)
     reference, wrong = ReferenceModel(weights), []
-    models = {name: (NativeModel(weights, build), threads) for name, (build, threads) in builds.items()}
+    models = {
+        name: (NativeModel(weights, build), threads) for name, (build, threads) in builds.items()
+    }
     for seed in seeds:
         ids = text(seed, max(contexts) + 32, weights.vocab_size)
         expected = feed(reference.session(), ids, contexts, 128)
@@ -87,7 +93,10 @@ def test_models_of_odd_shapes(name, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["nano", "small", "target"])
 def test_long_contexts(name, monkeypatch):
-    assert differing(load(model_path(name)), everything(), (*CONTEXTS, *LONG), range(4), monkeypatch) == []
+    assert (
+        differing(load(model_path(name)), everything(), (*CONTEXTS, *LONG), range(4), monkeypatch)
+        == []
+    )
 
 
 def test_the_library_holds_no_instruction_of_another_kernel():
@@ -96,7 +105,9 @@ def test_the_library_holds_no_instruction_of_another_kernel():
         pytest.skip("this is for x86-64 with objdump")
     build = Build(kernel="plain")
     assert build.wait(), build.reason
-    code = subprocess.run(["objdump", "-d", build.path], capture_output=True, text=True, check=True).stdout
+    code = subprocess.run(
+        ["objdump", "-d", build.path], capture_output=True, text=True, check=True
+    ).stdout
     assert "%xmm0" in code
     assert "%ymm" not in code
     assert "%zmm" not in code

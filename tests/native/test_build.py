@@ -14,13 +14,17 @@ import pytest
 from hsd_viz.native import build as build_module
 from hsd_viz.native.build import Build, default_build
 
-needs_library = pytest.mark.skipif(not default_build().wait(), reason=f"no native runtime: {default_build().reason}")
+needs_library = pytest.mark.skipif(
+    not default_build().wait(), reason=f"no native runtime: {default_build().reason}"
+)
 
 
 def script(path: Path, body: str) -> Path:
     """A program that stands in for a compiler; ``$out`` is the file it shall make."""
     path.write_text(
-        '#!/bin/sh\nout=; for word; do last=$before; before=$word; [ "$last" = -o ] && out=$word; done\n' + body + "\n"
+        '#!/bin/sh\nout=; for word; do last=$before; before=$word; [ "$last" = -o ] && out=$word; done\n'
+        + body
+        + "\n"
     )
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
     return path
@@ -48,7 +52,9 @@ def test_no_compiler(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     build = Build(cache=tmp_path)
     assert not build.wait(10)
-    assert build.reason.startswith("no C++ compiler is installed (c++, g++ or clang++): install one")
+    assert build.reason.startswith(
+        "no C++ compiler is installed (c++, g++ or clang++): install one"
+    )
     assert not build.compiling
     with pytest.raises(ValueError, match="there is no native runtime: no C"):
         build.library  # noqa: B018
@@ -60,7 +66,10 @@ def test_no_compiler(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ("echo 'In file x:' >&2; echo 'x.cpp:1: error: no such thing' >&2; exit 1", "x.cpp:1: error: no such thing"),
+        (
+            "echo 'In file x:' >&2; echo 'x.cpp:1: error: no such thing' >&2; exit 1",
+            "x.cpp:1: error: no such thing",
+        ),
         ("exit 3", "exit status 3"),
         ("kill -SEGV $$", "exit status -11"),
         ('echo text > "$out"', "the compiled library cannot be loaded"),
@@ -93,7 +102,9 @@ def test_it_is_compiled_once(compiler, tmp_path):
 
 @needs_library
 @pytest.mark.parametrize("attack", ["content", "mode", "folder", "owner"])
-def test_a_library_that_others_may_have_changed_is_not_loaded(attack, compiler, tmp_path, monkeypatch):
+def test_a_library_that_others_may_have_changed_is_not_loaded(
+    attack, compiler, tmp_path, monkeypatch
+):
     assert compiler(copying()).wait(30)
     (library,) = (tmp_path / "cache").glob("*.so")
     content = library.read_bytes()

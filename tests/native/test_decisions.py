@@ -29,7 +29,8 @@ def library(tmp_path_factory) -> ctypes.CDLL:
     flags = [*(flag for flag in build.FLAGS if flag != "-O3"), "-shared"]
     source = build.Path(__file__).with_name("decide.cpp")
     subprocess.run(
-        [*compiler, *flags, "-fvisibility=default", f"-I{build.SOURCES}", str(source), "-o", path], check=True
+        [*compiler, *flags, "-fvisibility=default", f"-I{build.SOURCES}", str(source), "-o", path],
+        check=True,
     )
     found = ctypes.CDLL(str(path))
     found.decide_number.restype = ctypes.c_double
@@ -63,7 +64,9 @@ def number(choose: random.Random) -> float:
 def test_a_draw_at_a_border_takes_the_next_token(library):
     choose = random.Random(0)
     for _ in range(600):
-        weights = np.array([choose.choice([0, 0, 1, 2, 4]) for _ in range(choose.choice([5, 70, 600]))], float)
+        weights = np.array(
+            [choose.choice([0, 0, 1, 2, 4]) for _ in range(choose.choice([5, 70, 600]))], float
+        )
         weights[choose.randrange(len(weights))] = 1
         # Any whole number may be the mark, the sum of a block among them.
         for r in (choose.randrange(int(weights.sum())) / weights.sum(), choose.random(), 0.0):
@@ -77,9 +80,15 @@ def test_a_distribution_is_that_of_the_reference_at_every_border(library):
         logits = rows(choose, 1)[0]
         shares = np.sort(distribution(logits, Sampling(1.0)))[::-1].cumsum()
         top_p = choose.choice([1.0, 0.9, 0.5, 0.25, min(1.0, float(shares[choose.randrange(4)]))])
-        sampling = Sampling(choose.choice([1.0, 0.7, 2.0]), choose.choice([0, 1, 3, 40]), top_p, seed)
+        sampling = Sampling(
+            choose.choice([1.0, 0.7, 2.0]), choose.choice([0, 1, 3, 40]), top_p, seed
+        )
         p, spare = np.empty(VOCAB), np.empty(VOCAB + 64)
-        numbers = ctypes.c_double(sampling.temperature), sampling.top_k, ctypes.c_double(sampling.top_p)
+        numbers = (
+            ctypes.c_double(sampling.temperature),
+            sampling.top_k,
+            ctypes.c_double(sampling.top_p),
+        )
         library.decide_distribute(pointer(logits), VOCAB, *numbers, pointer(p), pointer(spare))
         assert np.array_equal(p, distribution(logits, sampling)), sampling
 
@@ -93,7 +102,9 @@ def test_numbers_are_those_of_the_reference(library):
     for seed in (0, 1, 2**63, 2**64 - 1):
         draws = Draws(seed)
         for position in (0, 1, 77, 2**40):
-            assert library.decide_number(ctypes.c_uint64(seed), ctypes.c_int64(position)) == draws.at(position)
+            assert library.decide_number(
+                ctypes.c_uint64(seed), ctypes.c_int64(position)
+            ) == draws.at(position)
 
 
 def random_draft(choose: random.Random, scores: np.ndarray, sampling: Sampling) -> Draft:
@@ -119,28 +130,60 @@ def test_verdicts_are_those_of_the_reference(library):
     """On random trees, chains and rules: what is accepted, drawn, examined and recorded."""
     choose, seen = random.Random(2), set()
     for _ in range(3000):
-        shape = choose.choice([0.0, 1.0, 1.0, 0.7]), choose.choice([0, 0, 5]), choose.choice([1.0, 0.75])
+        shape = (
+            choose.choice([0.0, 1.0, 1.0, 0.7]),
+            choose.choice([0, 0, 5]),
+            choose.choice([1.0, 0.75]),
+        )
         sampling = Sampling(*shape, rule=choose.choice(RULES))
         n = choose.choice([0, 1, 2, 3, 6])
         scores = rows(choose, n + 1)
         draft = random_draft(choose, scores, sampling)
         r, u = ([number(choose) for _ in range(n + 1)] for _ in range(2))
-        expected = judge(scores, draft, sampling, None if sampling.greedy else Numbers(r, u), RecordOptions(details=5))
+        expected = judge(
+            scores,
+            draft,
+            sampling,
+            None if sampling.greedy else Numbers(r, u),
+            RecordOptions(details=5),
+        )
         found, numbers, details = np.zeros(4 + n, np.int32), np.empty((4, n)), np.zeros(3)
         tree = [np.array(column, np.int32) for column in (draft.tree.tokens, draft.tree.parents)]
         q = None if draft.rows is None else pointer(draft.rows)
         drawn = np.array(r), np.array(u)
         library.decide(
-            *(VOCAB, ctypes.c_double(sampling.temperature), sampling.top_k, ctypes.c_double(sampling.top_p), n),
-            *(*map(pointer, tree), q, RULES.index(sampling.rule), *map(pointer, drawn), pointer(scores)),
+            *(
+                VOCAB,
+                ctypes.c_double(sampling.temperature),
+                sampling.top_k,
+                ctypes.c_double(sampling.top_p),
+                n,
+            ),
+            *(
+                *map(pointer, tree),
+                q,
+                RULES.index(sampling.rule),
+                *map(pointer, drawn),
+                pointer(scores),
+            ),
             *map(pointer, (found, numbers, details)),
         )
-        decided = [len(expected.accepted), expected.token, expected.row, expected.examined, *expected.accepted]
+        decided = [
+            len(expected.accepted),
+            expected.token,
+            expected.row,
+            expected.examined,
+            *expected.accepted,
+        ]
         assert found[: len(decided)].tolist() == decided
         h = expected.h or [None] * n
-        for got, want in zip(numbers.tolist(), (expected.p, expected.q, expected.u, h), strict=True):
+        for got, want in zip(
+            numbers.tolist(), (expected.p, expected.q, expected.u, h), strict=True
+        ):
             assert [None if np.isnan(x) else x for x in got] == want
         residual = expected.correction[2] if expected.correction else 0
         assert details == pytest.approx([*expected.details[-1][:2], residual], rel=1e-12, abs=1e-12)
-        seen.add((draft.rows is not None, expected.rule, expected.examined > len(expected.accepted)))
+        seen.add(
+            (draft.rows is not None, expected.rule, expected.examined > len(expected.accepted))
+        )
     assert len(seen) == 2 + 2 * len(RULES)

@@ -19,7 +19,9 @@ from hsd_viz.native.build import Build, default_build, kernels
 from hsd_viz.native.model import NativeModel
 from hsd_viz.native.weights import Weights
 
-pytestmark = pytest.mark.skipif(not default_build().wait(), reason=f"no native runtime: {default_build().reason}")
+pytestmark = pytest.mark.skipif(
+    not default_build().wait(), reason=f"no native runtime: {default_build().reason}"
+)
 
 TYPES = [torch.float32, torch.float64, torch.bfloat16]
 #: Relative to the largest logit. transformers rounds norms and angles to float32 in float64 too, and all to bfloat16 in it.
@@ -27,7 +29,9 @@ CLOSE = {torch.float32: 1e-4, torch.float64: 1e-4, torch.bfloat16: 0.1}
 
 #: What the forward is compiled for, and its threads.
 SETTINGS = {f"{n} threads": (default_build(), n) for n in (1, 2, 5)}
-SETTINGS |= {f"kernel {name}": (Build(kernel=name), 1 + k % 2) for k, name in enumerate(list(kernels())[1:])}
+SETTINGS |= {
+    f"kernel {name}": (Build(kernel=name), 1 + k % 2) for k, name in enumerate(list(kernels())[1:])
+}
 
 
 @pytest.fixture(params=SETTINGS)
@@ -77,7 +81,9 @@ def test_any_width_gives_the_bits_of_one_token_at_a_time(name, dtype, build):
         assert np.array_equal(rows, expected[fed : fed + width]), width
         fed += width
     assert np.array_equal(session.forward(text[fed:], 1), expected[-1:])
-    assert np.array_equal(model.session().forward(text, len(text)), expected), "a prefill of everything"
+    assert np.array_equal(model.session().forward(text, len(text)), expected), (
+        "a prefill of everything"
+    )
 
 
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
@@ -96,7 +102,9 @@ def test_any_tree_gives_the_bits_of_its_paths(name, dtype, build):
             plain = model.session()
             if cached:
                 plain.forward(text, 1)
-            assert np.array_equal(rows[path], one_by_one(model, [drafted[node] for node in path], plain))
+            assert np.array_equal(
+                rows[path], one_by_one(model, [drafted[node] for node in path], plain)
+            )
         tree.keep(cached, path)
         assert tree.length == plain.length == cached + len(path)
         after = ids(12, seed + 100)
@@ -121,7 +129,9 @@ def test_sessions_of_one_model_in_several_threads(monkeypatch):
 
     def decode(k: int) -> None:
         session = fresh.session()
-        got[k] = np.concatenate([session.forward(texts[k][at : at + 9], 9) for at in range(0, 900, 9)])
+        got[k] = np.concatenate(
+            [session.forward(texts[k][at : at + 9], 9) for at in range(0, 900, 9)]
+        )
 
     workers = [threading.Thread(target=decode, args=(k,)) for k in range(4)]
     for worker in workers:
@@ -134,8 +144,12 @@ def test_sessions_of_one_model_in_several_threads(monkeypatch):
 def test_a_session_keeps_the_angles_that_the_library_reads(monkeypatch):
     """The cache may have others, of a thread that made them at the same time, and none when the interpreter ends."""
     found, session = [], native("odd").session()
-    make = lambda *given: weights_module._doubled.__wrapped__(*given[:2], given[2].bit_length(), given[3])
-    monkeypatch.setattr(model_module, "angles", lambda *given: found.append(make(*given)) or found[-1])
+    make = lambda *given: weights_module._doubled.__wrapped__(
+        *given[:2], given[2].bit_length(), given[3]
+    )
+    monkeypatch.setattr(
+        model_module, "angles", lambda *given: found.append(make(*given)) or found[-1]
+    )
     for use in (lambda: session.forward(ids(300), 1), lambda: session.settings(600, 4, 0)):
         use()
         kept = [weakref.ref(table) for table in found.pop()]
@@ -151,18 +165,26 @@ def test_scales_of_another_type_are_converted():
             tensors[name], scales = weights_module.rounded(tensors[name])
             tensors[f"{name.removesuffix('weight')}scale"] = scales.astype(np.float64)
     models = Weights("random", module.config.to_dict(), tensors), weights_of(module, "int8")
-    assert np.array_equal(*(NativeModel(weights).session().forward(ids(9), 9) for weights in models))
+    assert np.array_equal(
+        *(NativeModel(weights).session().forward(ids(9), 9) for weights in models)
+    )
 
 
 def test_rows_beyond_the_tokenizer_are_cut_off():
     cut = NativeModel(weights_of(eager("odd").module, "float32", tokens=131))
     assert cut.vocab_size == 131
-    assert np.array_equal(cut.session().forward([1, 2, 3], 3), native("odd").session().forward([1, 2, 3], 3)[:, :131])
+    assert np.array_equal(
+        cut.session().forward([1, 2, 3], 3), native("odd").session().forward([1, 2, 3], 3)[:, :131]
+    )
 
 
 def test_bad_input_gets_a_sentence():
     session = native("odd").session()
-    for tokens, parents, said in [([150], None, "vocabulary"), ([-1], None, "vocabulary"), ([1, 2], [-1, 1], "parent")]:
+    for tokens, parents, said in [
+        ([150], None, "vocabulary"),
+        ([-1], None, "vocabulary"),
+        ([1, 2], [-1, 1], "parent"),
+    ]:
         with pytest.raises(ValueError, match=said):
             session.forward(tokens, 1, parents)
     assert session.length == 0

@@ -18,7 +18,9 @@ from hsd_viz.native.build import default_build
 from hsd_viz.native.decode import NativeDatabaseDrafter, NativeDecode
 from hsd_viz.trace.tables import RULES, TABLES
 
-pytestmark = pytest.mark.skipif(not default_build().wait(), reason=f"no native runtime: {default_build().reason}")
+pytestmark = pytest.mark.skipif(
+    not default_build().wait(), reason=f"no native runtime: {default_build().reason}"
+)
 
 APART = {"start_ns", "duration_ns"}
 #: Combinations in one test, and tests.
@@ -30,7 +32,9 @@ def opened(levels: list[Level]) -> list[Level]:
     return [replace(level, session=level.session.session()) for level in levels]
 
 
-def reference(levels, drafter, sampling, prompt, *, details, **limits) -> dict[str, dict[str, list]]:
+def reference(
+    levels, drafter, sampling, prompt, *, details, **limits
+) -> dict[str, dict[str, list]]:
     """The tables of a decode by Python's loop."""
     loop = Loop(opened(levels), drafter, sampling, prompt, details=details, **limits)
     list(loop.prefill())
@@ -38,7 +42,9 @@ def reference(levels, drafter, sampling, prompt, *, details, **limits) -> dict[s
     return loop.log.take()
 
 
-def compiled(levels, drafter, sampling, prompt, ns=40_000_000, **options) -> dict[str, dict[str, list]]:
+def compiled(
+    levels, drafter, sampling, prompt, ns=40_000_000, **options
+) -> dict[str, dict[str, list]]:
     """The same by the compiled loop."""
     if drafter is not None:
         drafter = NativeDatabaseDrafter(default_build().library, drafter)
@@ -46,7 +52,10 @@ def compiled(levels, drafter, sampling, prompt, ns=40_000_000, **options) -> dic
     list(loop.prefill())
     batches = [loop.take()() for _ in loop.rounds(ns)]
     return {
-        name: {field: [value for batch in batches for value in batch[name][field]] for field in table.columns}
+        name: {
+            field: [value for batch in batches for value in batch[name][field]]
+            for field in table.columns
+        }
         for name, table in TABLES.items()
     }
 
@@ -66,9 +75,15 @@ def files(tmp_path_factory):
 def combination(seed: int, files: dict) -> tuple[list, dict]:
     """A stack, settings, a text and limits; the options of the compiled loop apart."""
     choose = random.Random(seed)
-    n, dtype = choose.choice([1, 2, 2, 3, 4]), choose.choice(["int8", "int8", torch.float32, torch.float64])
+    n, dtype = (
+        choose.choice([1, 2, 2, 3, 4]),
+        choose.choice(["int8", "int8", torch.float32, torch.float64]),
+    )
     models = [native(choose.choice(["odd", "long heads"]), dtype) for _ in range(n)]
-    levels = [Level(f"m{k}", model, None if k == n - 1 else choose.randint(1, 7)) for k, model in enumerate(models)]
+    levels = [
+        Level(f"m{k}", model, None if k == n - 1 else choose.randint(1, 7))
+        for k, model in enumerate(models)
+    ]
     temperature = choose.choice([0.0, 0.3, 0.7, 1.0, 2.0])
     top_k, top_p = choose.choice([0, 0, 1, 5, 40]), choose.choice([1.0, 1.0, 0.9, 0.5])
     sampling = Sampling(temperature, top_k, top_p, choose.randrange(2**62), choose.choice(RULES))
@@ -80,7 +95,11 @@ def combination(seed: int, files: dict) -> tuple[list, dict]:
         sources = choose.choice([("context",), ("context", "model", "statistics"), ("model",)])
         costs = choose.choice([None, 0.02, 0.15])
         drafter = DatabaseDrafter(sources, files, eos=eos, costs=costs, temperature=temperature)
-    limits = {"max_new_tokens": choose.choice([1, 2, 5, 30]), "eos": eos, "details": choose.choice([0, 5])}
+    limits = {
+        "max_new_tokens": choose.choice([1, 2, 5, 30]),
+        "eos": eos,
+        "details": choose.choice([0, 5]),
+    }
     if choose.random() < 0.2:
         limits["positions"] = len(prompt) + choose.randint(1, 20)
     if choose.random() < 0.3:
@@ -96,27 +115,40 @@ def test_the_loops_are_equal_event_for_event(part, files):
         given, limits = combination(seed, files)
         expected = reference(*given, **limits)
         check_same(expected, compiled(*given, ns=seed % 2 * 40_000_000, **limits))
-        seen |= {*expected["drafts"]["verdict"], *expected["rounds"]["outcome"], *expected["tokens"]["kind"]}
+        seen |= {
+            *expected["drafts"]["verdict"],
+            *expected["rounds"]["outcome"],
+            *expected["tokens"]["kind"],
+        }
     assert seen >= {"accepted", "rejected", "unreached", "correction", "bonus", "plain"}
 
 
 @pytest.mark.parametrize("n", [1, 2, 513, 514, 1026])
 def test_a_prompt_is_fed_in_parts_but_for_its_last_token(n):
-    levels = [Level(name, native(name).session(), look) for name, look in (("odd", 4), ("long heads", None))]
+    levels = [
+        Level(name, native(name).session(), look)
+        for name, look in (("odd", 4), ("long heads", None))
+    ]
     drafter = NativeDatabaseDrafter(default_build().library, DatabaseDrafter(("context",), {}))
     loop = NativeDecode(levels, drafter, Sampling(), (ids(600, n) * 2)[:n], max_new_tokens=2)
     stages = [*loop.prefill()]
-    assert [name for name, done, total in stages if done == total] == ["odd", "long heads"][: 2 * (n > 1)]
+    assert [name for name, done, total in stages if done == total] == ["odd", "long heads"][
+        : 2 * (n > 1)
+    ]
     assert [*loop.rounds()]
     calls = loop.take()()["calls"]
     kinds = zip(calls["level"], calls["fed"], calls["kind"], strict=True)
     whole = [min(512, n - 1 - begin) for begin in range(0, n - 1, 512)]
     fed = [(0, n), *((1, part) for part in whole), *((2, part) for part in whole)]
     assert [(level, fed) for level, fed, kind in kinds if kind == "prefill"] == fed
-    assert sum(calls["duration_ns"]) <= calls["start_ns"][-1] + calls["duration_ns"][-1] <= loop.now()
+    assert (
+        sum(calls["duration_ns"]) <= calls["start_ns"][-1] + calls["duration_ns"][-1] <= loop.now()
+    )
 
 
 def test_a_token_outside_of_the_vocabulary_is_refused():
-    loop = NativeDecode([Level("odd", native("odd").session())], None, Sampling(), [1, 5000, 3], max_new_tokens=2)
+    loop = NativeDecode(
+        [Level("odd", native("odd").session())], None, Sampling(), [1, 5000, 3], max_new_tokens=2
+    )
     with pytest.raises(ValueError, match="vocabulary"):
         list(loop.prefill())

@@ -23,7 +23,9 @@ from hsd_viz.native.build import default_build
 from hsd_viz.native.decode import NativeDatabaseDrafter, native_drafter
 from hsd_viz.stack import DraftSource
 
-pytestmark = pytest.mark.skipif(not default_build().wait(), reason=f"no native runtime: {default_build().reason}")
+pytestmark = pytest.mark.skipif(
+    not default_build().wait(), reason=f"no native runtime: {default_build().reason}"
+)
 
 #: How many token ids there are: few, so that much is found.
 SIZE = 12
@@ -37,7 +39,9 @@ COSTS = (None, 0.0, 0.02, 0.15, 0.6, (5, 5, 5, 5, 9, 9, 9, 9, 14), (1.0, 1.6, 1.
 tokens = st.integers(0, SIZE - 1)
 curves = st.one_of(
     st.sampled_from(COSTS),
-    st.lists(st.floats(0, 0.4), min_size=1, max_size=30).map(lambda steps: np.cumsum([1.0, *steps])),
+    st.lists(st.floats(0, 0.4), min_size=1, max_size=30).map(
+        lambda steps: np.cumsum([1.0, *steps])
+    ),
 )
 
 
@@ -62,7 +66,9 @@ def write(folder: Path, size: int, texts: list[list[int]]) -> dict[str, Path]:
     paths = {"model": folder / "model.hsdb", "statistics": folder / "statistics.hsdb"}
     facts = {"vocabulary_size": size, "vocabulary_hash": "h", "pruning": Pruning(least=2)}
     half = len(texts) // 2
-    build_database(([np.array(text)] for text in texts[half:]), paths["statistics"], kind="statistics", **facts)
+    build_database(
+        ([np.array(text)] for text in texts[half:]), paths["statistics"], kind="statistics", **facts
+    )
     build_database(([text] for text in texts[:half]), paths["model"], kind="model", **facts)
     return paths
 
@@ -104,7 +110,9 @@ def run(draw, token=tokens):
     prompt = draw(st.lists(token, max_size=60))
     ahead = st.lists(token, max_size=4)
     drafts = st.lists(st.tuples(ahead, st.integers(0, 64)), max_size=3)
-    return prompt, draw(st.lists(st.tuples(drafts, st.lists(token, max_size=9), st.booleans()), max_size=12))
+    return prompt, draw(
+        st.lists(st.tuples(drafts, st.lists(token, max_size=9), st.booleans()), max_size=12)
+    )
 
 
 def follow(one, twin, prompt, rounds) -> int:
@@ -136,7 +144,9 @@ def follow(one, twin, prompt, rounds) -> int:
     st.sampled_from((0.0, 0.3, 0.7, 1.0, 1.5)),
     st.integers(1, 16),
 )
-def test_trees_are_the_same_to_the_last_bit(files, known, sources, costs, eos, temperature, longest):
+def test_trees_are_the_same_to_the_last_bit(
+    files, known, sources, costs, eos, temperature, longest
+):
     one, twin = pair(sources, files, eos=eos, costs=costs, temperature=temperature, longest=longest)
     follow(one, twin, *known)
     follow(one, twin, *known)
@@ -159,7 +169,20 @@ def test_large_vocabularies_and_wide_files(tmp_path, size):
 
 
 def test_counts_of_any_size(tmp_path):
-    counts = [1, 2, 32_767, 32_768, 33_000, 65_535, 65_536, 1_000_000, 8_388_352, 8_388_608, 2**32 - 1, 2**33]
+    counts = [
+        1,
+        2,
+        32_767,
+        32_768,
+        33_000,
+        65_535,
+        65_536,
+        1_000_000,
+        8_388_352,
+        8_388_608,
+        2**32 - 1,
+        2**33,
+    ]
     for size in (300, 70_000):
         # The key (k,) is followed by k + 1 and k + 2.
         table = KeyTable(
@@ -194,7 +217,10 @@ def damages(arrays: dict, draw: random.Random):
             array[:] = np.frombuffer(draw.randbytes(array.nbytes), array.dtype)
 
     def full_buckets(arrays):
-        arrays["starts"][::2], arrays["starts"][1::2] = draw.randrange(n["marks"]), draw.choice([n["marks"], 2**32 - 1])
+        arrays["starts"][::2], arrays["starts"][1::2] = (
+            draw.randrange(n["marks"]),
+            draw.choice([n["marks"], 2**32 - 1]),
+        )
 
     def rows_at_the_end(arrays):
         k = np.array([draw.randrange(8) for _ in range(n["places"])])
@@ -218,7 +244,9 @@ def test_damaged_files_are_read_like_in_python_and_never_past_their_end(paths, t
             damages(arrays, draw)[way](arrays)
             (tmp_path / f"{seed}{path.name}").write_bytes(raw)
             size = draw.choice([None, SIZE - 2, SIZE + 5])
-            shared[name] = Index(tmp_path / f"{seed}{path.name}", vocabulary_size=size, verify=False)
+            shared[name] = Index(
+                tmp_path / f"{seed}{path.name}", vocabulary_size=size, verify=False
+            )
         for sources in (("statistics",), ("model",), ("statistics", "context", "model")):
             one, twin = pair(sources, shared, costs=0.02)
             text = habits(seed, SIZE, 1, 80)[0]
@@ -241,7 +269,11 @@ def test_a_file_that_is_overwritten_while_it_is_open_is_never_read_past_its_end(
         body = 8 + int.from_bytes(raw[:8], "little")
         with open(path, "r+b") as f:
             f.seek(body)
-            f.write(b"\xff" * (len(raw) - body) if seed == 0 else random.Random(seed).randbytes(len(raw) - body))
+            f.write(
+                b"\xff" * (len(raw) - body)
+                if seed == 0
+                else random.Random(seed).randbytes(len(raw) - body)
+            )
         for token in range(SIZE):
             twin.draft([token, token + 1], 64)
 

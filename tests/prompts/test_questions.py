@@ -8,7 +8,12 @@ from hsd_viz.prompts.suites import load_suite
 
 QUESTIONS = [
     {"question_id": 81, "category": "writing", "turns": ["Write a line.", "Now another."]},
-    {"question_id": 9, "category": "coding", "turns": ["Write a loop.", "Faster."], "reference": ["x", "y"]},
+    {
+        "question_id": 9,
+        "category": "coding",
+        "turns": ["Write a loop.", "Faster."],
+        "reference": ["x", "y"],
+    },
     {"question_id": 400, "category": "qa", "turns": ["who was it"]},
     {"question_id": 401, "category": "riddles", "turns": ["What has keys?"]},
 ]
@@ -16,20 +21,33 @@ QUESTIONS = [
 
 def write(tmp_path, lines: list) -> str:
     path = tmp_path / "question.jsonl"
-    path.write_bytes(b"\n".join(x if isinstance(x, bytes) else json.dumps(x).encode() for x in lines) + b"\n")
+    path.write_bytes(
+        b"\n".join(x if isinstance(x, bytes) else json.dumps(x).encode() for x in lines) + b"\n"
+    )
     return str(path)
 
 
 def test_the_categories_of_mt_bench_are_one_task_and_keep_their_names(tmp_path):
-    suite = load_suite(write(tmp_path, [b"\xef\xbb\xbf" + json.dumps(QUESTIONS[0]).encode(), *QUESTIONS[1:], b"  \r"]))
-    assert suite.name == "question.jsonl" and list(suite.categories) == ["mt_bench", "qa", "riddles"]
+    suite = load_suite(
+        write(
+            tmp_path, [b"\xef\xbb\xbf" + json.dumps(QUESTIONS[0]).encode(), *QUESTIONS[1:], b"  \r"]
+        )
+    )
+    assert suite.name == "question.jsonl" and list(suite.categories) == [
+        "mt_bench",
+        "qa",
+        "riddles",
+    ]
     assert [(p.id, p.category) for p in suite.prompts] == [
         ("81", "mt_bench"),
         ("9", "mt_bench"),
         ("400", "qa"),
         ("401", "riddles"),
     ]
-    assert suite.prompts[0].turns == ("Write a line.", "Now another.") and suite.prompts[0].text == "Write a line."
+    assert (
+        suite.prompts[0].turns == ("Write a line.", "Now another.")
+        and suite.prompts[0].text == "Write a line."
+    )
     assert suite.prompts[1].origin == {"question_id": 9, "category": "coding"}
     assert [p.category for p in suite.limited(3).prompts] == ["mt_bench", "qa", "riddles"]
 
@@ -69,5 +87,7 @@ def test_a_malformed_line_is_named(tmp_path, line, part):
 def test_a_file_without_questions_is_refused(tmp_path):
     with pytest.raises(ValueError, match="contains no question"):
         load_suite(write(tmp_path, [b"", b" "]))
-    with pytest.raises(ValueError, match=r"the question file \S+ is not UTF-8 text \(byte 10 is 0xff\)"):
+    with pytest.raises(
+        ValueError, match=r"the question file \S+ is not UTF-8 text \(byte 10 is 0xff\)"
+    ):
         load_suite(write(tmp_path, [b'{"turn": "\xff"}']))

@@ -61,7 +61,9 @@ def test_a_huge_file_a_folder_and_a_missing_one_are_refused(tmp_path):
     with pytest.raises(ValueError, match=r"cannot read the suite file .*directory"):
         load_suite(str(tmp_path))
     for name in ("nix", "", "spec-bench"):
-        with pytest.raises(ValueError, match=rf"unknown suite '{name}': use heldout, python or the path of a file"):
+        with pytest.raises(
+            ValueError, match=rf"unknown suite '{name}': use heldout, python or the path of a file"
+        ):
             load_suite(name)
 
 
@@ -121,7 +123,14 @@ FUNCTION = '''def shape_{k}(first, second):
 def synthetic() -> list[SourceFile]:
     text = '"""Some module."""\n\n\n' + "".join(FUNCTION.format(k=k) for k in range(4))
     files = [
-        SourceFile(f"package{k}", "1.0", "MIT", f"package{k}/a.py", text.replace("first", f"first_{k}"), True)
+        SourceFile(
+            f"package{k}",
+            "1.0",
+            "MIT",
+            f"package{k}/a.py",
+            text.replace("first", f"first_{k}"),
+            True,
+        )
         for k in range(3)
     ]
     trained = SourceFile("package9", "1.0", "MIT", "package9/a.py", files[0].text, False)

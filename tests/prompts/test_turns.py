@@ -30,7 +30,9 @@ def tokenizer(template: str | None = None) -> PreTrainedTokenizerFast:
     fast = Tokenizer(models.WordLevel(letters, unk_token="?"))
     fast.pre_tokenizer = pre_tokenizers.Split("", "isolated")
     fast.decoder = decoders.Fuse()
-    fast.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 0)])
+    fast.post_processor = processors.TemplateProcessing(
+        single="<s> $A", special_tokens=[("<s>", 0)]
+    )
     made = PreTrainedTokenizerFast(tokenizer_object=fast, bos_token="<s>", eos_token="</s>")
     made.chat_template = template
     return made
@@ -45,7 +47,10 @@ def test_plain_turns_are_paragraphs():
     template = choose_template(own, "some/base")
     assert template.name == "plain"
     assert shown(own, template.write(TURNS[:1], [])) == "<s>Write a loop.\n\n"
-    assert shown(own, template.write(TURNS[:2], ["while 1"])) == "<s>Write a loop.\n\nwhile 1\n\nFaster.\n\n"
+    assert (
+        shown(own, template.write(TURNS[:2], ["while 1"]))
+        == "<s>Write a loop.\n\nwhile 1\n\nFaster.\n\n"
+    )
 
 
 def test_a_vicuna_is_asked_as_spec_bench_asks_it():
@@ -56,7 +61,9 @@ def test_a_vicuna_is_asked_as_spec_bench_asks_it():
         "A chat between a curious user and an artificial intelligence assistant. "
         "The assistant gives helpful, detailed, and polite answers to the user's questions."
     )
-    assert shown(own, template.write(TURNS[:1], [])) == f"<s>{system} USER: Write a loop. ASSISTANT:"
+    assert (
+        shown(own, template.write(TURNS[:1], [])) == f"<s>{system} USER: Write a loop. ASSISTANT:"
+    )
     second = f"<s>{system} USER: Write a loop. ASSISTANT: while 1</s>USER: Faster. ASSISTANT:"
     assert shown(own, template.write(TURNS[:2], ["while 1"])) == second
     assert (
@@ -70,7 +77,10 @@ def test_a_chat_template_writes_its_special_tokens_and_none_is_added():
     template = choose_template(own, "lmsys/vicuna")
     assert template.name == "chat"
     ids = template.write(TURNS[:2], ["while 1"])
-    assert shown(own, ids) == "<s>user: Write a loop.</s><s>assistant: while 1</s><s>user: Faster.</s><s>assistant:"
+    assert (
+        shown(own, ids)
+        == "<s>user: Write a loop.</s><s>assistant: while 1</s><s>user: Faster.</s><s>assistant:"
+    )
     assert ids.count(0) == 4 and ids.count(1) == 3
     assert template.read([*own.encode(" while 1\n", add_special_tokens=False), 1]) == "while 1"
 
@@ -96,10 +106,18 @@ def test_each_turn_holds_the_answers_before_it():
 
     question = Prompt("1", "x", TURNS[0], turns=TURNS)
     output = ask(decode, question, choose_template(own, "base"))
-    assert asked[2] == "<s>" + "\n\n".join([TURNS[0], "answer1", TURNS[1], "answer2", TURNS[2]]) + "\n\n"
+    assert (
+        asked[2]
+        == "<s>" + "\n\n".join([TURNS[0], "answer1", TURNS[1], "answer2", TURNS[2]]) + "\n\n"
+    )
     assert output.seconds == 6 and output.prefill_seconds == 1.5
     assert output.timed_tokens == len(output.token_ids) == 21 and output.target_forwards == 6
-    assert (output.drafted, output.accepted, output.draft_seconds, output.runtime) == (9, 3, (0.1,) * 3, "eager")
+    assert (output.drafted, output.accepted, output.draft_seconds, output.runtime) == (
+        9,
+        3,
+        (0.1,) * 3,
+        "eager",
+    )
     assert opening(question, None) == TURNS[0]
 
 
@@ -107,8 +125,16 @@ QUESTIONS = Suite(
     "two",
     {"mt_bench": "Talk.", "qa": "Ask."},
     (
-        Prompt("81", "mt_bench", "def one(", {"question_id": 81, "category": "coding"}, ("def one(", "def two(")),
-        Prompt("400", "qa", "x" * 9000, {"question_id": 400, "category": "qa"}, ("import os, " * 1000,)),
+        Prompt(
+            "81",
+            "mt_bench",
+            "def one(",
+            {"question_id": 81, "category": "coding"},
+            ("def one(", "def two("),
+        ),
+        Prompt(
+            "400", "qa", "x" * 9000, {"question_id": 400, "category": "qa"}, ("import os, " * 1000,)
+        ),
     ),
 )
 
@@ -116,8 +142,14 @@ QUESTIONS = Suite(
 def test_our_loop_and_transformers_are_asked_alike(engine):
     stacks = ["db > target", "hf-generate", "hf-lookup"]
     measured = run_bench(engine, stacks, QUESTIONS, BenchSettings(max_new_tokens=12, repeats=1))
-    assert measured.complete and [p.id for p in measured.prompts] == ["81"] and measured.template == "plain"
-    assert list(measured.left_out) == ["400"] and "the context holds 2048" in measured.left_out["400"]
+    assert (
+        measured.complete
+        and [p.id for p in measured.prompts] == ["81"]
+        and measured.template == "plain"
+    )
+    assert (
+        list(measured.left_out) == ["400"] and "the context holds 2048" in measured.left_out["400"]
+    )
     outputs = {name: row[0] for name, row in measured.outputs.items()}
     assert len({o.token_ids for o in outputs.values()}) == 1
     for name, output in outputs.items():
@@ -126,11 +158,16 @@ def test_our_loop_and_transformers_are_asked_alike(engine):
     again = f"def one(\n\n{first.text.strip()}\n\ndef two(\n\n"
     second = engine.run(again, max_new_tokens=12)
     assert (*first.token_ids, *second.token_ids) == outputs["target"].token_ids
-    built = build_report(measured, {"cpu": "x", "gpu": None}, {"device": "cpu", "dtype": "float32", "threads": 1})
+    built = build_report(
+        measured, {"cpu": "x", "gpu": None}, {"device": "cpu", "dtype": "float32", "threads": 1}
+    )
     report = json.loads(json.dumps(built.to_dict()))
     assert report["settings"]["left_out"] == measured.left_out and report["suite"]["prompts"] == 1
     table = plain(text_parts(built))
-    assert "template plain" in table and "left out, as a turn does not fit the context: 400 (1 in all)" in table
+    assert (
+        "template plain" in table
+        and "left out, as a turn does not fit the context: 400 (1 in all)" in table
+    )
 
 
 def test_a_question_that_fits_only_at_times_is_left_out_for_all(engine, monkeypatch):
@@ -147,11 +184,17 @@ def test_a_question_that_fits_only_at_times_is_left_out_for_all(engine, monkeypa
 
     monkeypatch.setattr(engine, "run", run)
     suite = Suite("one", QUESTIONS.categories, QUESTIONS.prompts[:1])
-    measured = run_bench(engine, ["target", "db > target"], suite, BenchSettings(max_new_tokens=4, repeats=2))
+    measured = run_bench(
+        engine, ["target", "db > target"], suite, BenchSettings(max_new_tokens=4, repeats=2)
+    )
     assert measured.prompts == () and measured.complete and list(measured.left_out) == ["81"]
 
 
 def test_a_text_that_does_not_fit_is_refused_not_left_out(engine):
-    suite = Suite("one", {"all": "All."}, (Prompt("a", "all", "x"), Prompt("b", "all", "import os, " * 2000)))
-    with pytest.raises(ValueError, match=r"prompt b: the prompt has \d+ tokens and the context holds 2048"):
+    suite = Suite(
+        "one", {"all": "All."}, (Prompt("a", "all", "x"), Prompt("b", "all", "import os, " * 2000))
+    )
+    with pytest.raises(
+        ValueError, match=r"prompt b: the prompt has \d+ tokens and the context holds 2048"
+    ):
         run_bench(engine, ["target"], suite, BenchSettings(max_new_tokens=2, repeats=1))

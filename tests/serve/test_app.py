@@ -32,7 +32,9 @@ def engine():
 @contextmanager
 def serving(decode, page=None, **settings):
     """Serve on a free port of this machine; yields the address."""
-    config = uvicorn.Config(create_app(decode, Settings(**settings), page), host="127.0.0.1", port=0, log_level="error")
+    config = uvicorn.Config(
+        create_app(decode, Settings(**settings), page), host="127.0.0.1", port=0, log_level="error"
+    )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
@@ -56,7 +58,11 @@ def post(address, body, **headers):
     payload = body if isinstance(body, bytes) else json.dumps(body).encode()
     headers = {"Content-Type": "application/json"} | headers
     response = httpx.post(f"{address}/decode", content=payload, headers=headers, timeout=120)
-    return response.status_code, response.headers, [json.loads(line) for line in response.text.splitlines()]
+    return (
+        response.status_code,
+        response.headers,
+        [json.loads(line) for line in response.text.splitlines()],
+    )
 
 
 class Slow:
@@ -78,12 +84,18 @@ class Slow:
 @pytest.mark.parametrize("stack", STACKS)
 def test_a_remote_trace_equals_the_local_one(engine, address, stack, temperature):
     options = {"max_new_tokens": 24, "temperature": temperature, "seed": 3}
-    here, there = engine.run("def main(", stack, **options), connect(address).run("def main(", stack, **options)
+    here, there = (
+        engine.run("def main(", stack, **options),
+        connect(address).run("def main(", stack, **options),
+    )
     assert there.token_rows == here.token_rows
     assert there.draft_rows == here.draft_rows
     assert there.pieces == here.pieces
     no_time = {"start_ns": 0, "duration_ns": 0}
-    without_times = [[row._replace(**no_time) for row in trace.round_rows + trace.call_rows] for trace in (here, there)]
+    without_times = [
+        [row._replace(**no_time) for row in trace.round_rows + trace.call_rows]
+        for trace in (here, there)
+    ]
     assert without_times[0] == without_times[1]
     times = {"created", "prefill_ns", "wall_ns"}
     assert {k: v for k, v in there.meta.items() if k not in times} == json.loads(
@@ -96,7 +108,9 @@ def test_a_remote_trace_equals_the_local_one(engine, address, stack, temperature
 def test_closing_the_generator_cancels_within_half_a_second():
     slow, spent = Slow(), []
     with serving(slow.decode) as address:
-        while min(spent, default=1) > 0.5 and len(spent) < 5:  # other work on the machine slows an attempt down
+        while (
+            min(spent, default=1) > 0.5 and len(spent) < 5
+        ):  # other work on the machine slows an attempt down
             slow.closed.clear()
             events = RemoteEngine(address).decode("x")
             next(events)
@@ -110,11 +124,20 @@ def test_closing_the_generator_cancels_within_half_a_second():
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ({"prompt": "x", "stack": "gpt2/x > target"}, "stack: the model 'gpt2/x' is not offered here"),
-        ({"prompt": "x", "stack": "/etc/passwd"}, "stack: the model '/etc/passwd' is not offered here"),
+        (
+            {"prompt": "x", "stack": "gpt2/x > target"},
+            "stack: the model 'gpt2/x' is not offered here",
+        ),
+        (
+            {"prompt": "x", "stack": "/etc/passwd"},
+            "stack: the model '/etc/passwd' is not offered here",
+        ),
         ({"prompt": "x", "stack": "db >"}, "stack: "),
         ({"prompt": "x" * 20_001}, "prompt: 20001 is too long, the limit is 20000"),
-        ({"prompt": "x", "max_new_tokens": 5000}, "max_new_tokens: 5000 is above the limit of 1024"),
+        (
+            {"prompt": "x", "max_new_tokens": 5000},
+            "max_new_tokens: 5000 is above the limit of 1024",
+        ),
         ({"prompt": "x", "temperature": "hot"}, "temperature: Input should be a valid number"),
         ({"prompt": "x", "seed": 2**63}, "seed: Input should be less than"),
         ({"prompt": "x", "rule": "best"}, "rule: unknown verification rule 'best'"),
@@ -146,7 +169,13 @@ def test_bodies_of_other_types_and_sizes_are_refused(address):
 
 def test_requests_of_web_pages_and_other_hosts_are_refused(address):
     body = {"prompt": "x", "max_new_tokens": 1}
-    others = [address.replace("127.0.0.1", "localhost"), address.replace("http", "https"), f"{address}1", "null", ""]
+    others = [
+        address.replace("127.0.0.1", "localhost"),
+        address.replace("http", "https"),
+        f"{address}1",
+        "null",
+        "",
+    ]
     for origin in ("http://evil.example", *others):
         assert post(address, body, Origin=origin)[0] == 403, origin
     assert post(address, body, Origin=address)[0] == 200, "the server's own page"
@@ -165,22 +194,42 @@ def test_a_token_is_required_where_one_is_set(engine):
 
 def test_the_page_is_made_once_and_needs_the_token():
     made, script, right = [], 'x = "<é>"\n', "/?token=s/%C3%A9"
-    page = lambda settings: made.append(settings.new_tokens) or f'<script type="module">{script}</script>'
+    page = lambda settings: (
+        made.append(settings.new_tokens) or f'<script type="module">{script}</script>'
+    )
     with serving(Slow().decode, page, token="s/é", new_tokens=7) as address:
-        for path in ("/", "/?token=", "/?token=S/%C3%A9", "/?token=%FF", right.replace("?", "models?")):
+        for path in (
+            "/",
+            "/?token=",
+            "/?token=S/%C3%A9",
+            "/?token=%FF",
+            right.replace("?", "models?"),
+        ):
             assert httpx.get(address + path).status_code == 401 and not made
-        assert httpx.post(address + right.replace("?", "decode?"), json={"prompt": "x"}).status_code == 401
-        assert httpx.get(address + right, headers={"Origin": "http://evil.example"}).status_code == 403
+        assert (
+            httpx.post(address + right.replace("?", "decode?"), json={"prompt": "x"}).status_code
+            == 401
+        )
+        assert (
+            httpx.get(address + right, headers={"Origin": "http://evil.example"}).status_code == 403
+        )
         assert [httpx.get(address + right).text for _ in range(2)] == [page(Settings())] * 2
         headers = httpx.get(address + right).headers
     assert made == [7, 1024]
     assert (headers["Cache-Control"], headers["Referrer-Policy"]) == ("no-store", "no-referrer")
     assert headers["X-Content-Type-Options"] == "nosniff"
-    policy = {part.split()[0]: part.split()[1:] for part in headers["Content-Security-Policy"].split(";")}
-    assert re.fullmatch(r"'sha256-[\w+/]{43}='", *policy["script-src"]) and policy["connect-src"] == ["'self'"]
+    policy = {
+        part.split()[0]: part.split()[1:] for part in headers["Content-Security-Policy"].split(";")
+    }
+    assert re.fullmatch(r"'sha256-[\w+/]{43}='", *policy["script-src"]) and policy[
+        "connect-src"
+    ] == ["'self'"]
     assert policy["default-src"] == policy["frame-ancestors"] == ["'none'"]
     with serving(Slow().decode) as address:
-        assert httpx.get(address).status_code == 501 and "no page" in httpx.get(address).json()["error"]
+        assert (
+            httpx.get(address).status_code == 501
+            and "no page" in httpx.get(address).json()["error"]
+        )
 
 
 def test_waiting_clients_get_their_position_and_a_full_queue_refuses():
@@ -204,7 +253,10 @@ def test_waiting_clients_get_their_position_and_a_full_queue_refuses():
 
 def test_a_place_that_changes_while_it_is_told_is_noticed():
     async def wait():
-        service, (running, waiting) = Service(Slow().decode, Settings()), (asyncio.Event(), asyncio.Event())
+        service, (running, waiting) = (
+            Service(Slow().decode, Settings()),
+            (asyncio.Event(), asyncio.Event()),
+        )
         service.places += [running, waiting]
         lines = service.lines({"prompt": "x"}, waiting)
         assert b"queued" in await anext(lines)
@@ -219,7 +271,10 @@ def test_a_place_that_changes_while_it_is_told_is_noticed():
 def test_a_waiting_client_that_leaves_frees_its_place():
     slow = Slow()
     with serving(slow.decode, queue=1) as address:
-        running, waiting = RemoteEngine(address).decode("first"), RemoteEngine(address).decode("second")
+        running, waiting = (
+            RemoteEngine(address).decode("first"),
+            RemoteEngine(address).decode("second"),
+        )
         next(running), next(waiting)
         waiting.close()
         for _ in range(150):
@@ -235,7 +290,10 @@ def test_a_waiting_client_that_leaves_frees_its_place():
 
 
 def test_a_decode_that_takes_too_long_is_stopped():
-    with serving(Slow().decode, seconds=0.2) as address, pytest.raises(ServerError, match=r"stopped after 0\.2 s"):
+    with (
+        serving(Slow().decode, seconds=0.2) as address,
+        pytest.raises(ServerError, match=r"stopped after 0\.2 s"),
+    ):
         RemoteEngine(address).run("x")
 
 
@@ -243,7 +301,9 @@ def test_many_clients_all_get_an_answer(engine):
     """Forty at once against a queue of eight: each is served or refused, none is lost."""
 
     def client(address):
-        status, _, lines = post(address, {"prompt": "def main(", "max_new_tokens": 16, "record": False})
+        status, _, lines = post(
+            address, {"prompt": "def main(", "max_new_tokens": 16, "record": False}
+        )
         return status, lines[-1].get("event")
 
     with serving(decode_with(engine), queue=8) as address, ThreadPoolExecutor(40) as threads:

@@ -77,12 +77,27 @@ class Server:
 
 def _framed(message, protocol) -> tuple[bytes | str, bool]:
     kind, channel, content = message
-    header = {"msg_id": uuid.uuid4().hex, "username": "", "session": "x", "msg_type": kind, "version": "5.3"}
+    header = {
+        "msg_id": uuid.uuid4().hex,
+        "username": "",
+        "session": "x",
+        "msg_type": kind,
+        "version": "5.3",
+    }
     header["date"] = "2026-01-01T00:00:00Z"
     if protocol is None:
-        whole = {"header": header, "parent_header": {}, "metadata": VERSION, "content": content, "channel": channel}
+        whole = {
+            "header": header,
+            "parent_header": {},
+            "metadata": VERSION,
+            "content": content,
+            "channel": channel,
+        }
         return json.dumps(whole | {"buffers": []}), False
-    parts = [channel.encode(), *(json.dumps(part).encode() for part in (header, {}, VERSION, content))]
+    parts = [
+        channel.encode(),
+        *(json.dumps(part).encode() for part in (header, {}, VERSION, content)),
+    ]
     offsets, at = [], 8 * (len(parts) + 2)
     for part in parts:
         offsets.append(at)
@@ -98,7 +113,9 @@ def server(request, tmp_path_factory):
     cell["source"] = "import ipywidgets\nipywidgets.Image(value=b'x' * 1000)"
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     notebook = folder / "page.ipynb"
-    notebook.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": [cell]}))
+    notebook.write_text(
+        json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": [cell]})
+    )
     server = Server(free_port(), folder / "log")
     arguments, environment, temporary = command(
         "127.0.0.1", server.port, request.param or None, notebook=notebook, pages=2
@@ -123,29 +140,61 @@ def test_a_visitor_may_send_widget_messages_only(server, protocol, tmp_path):
     mark = tmp_path / "ran"
     code = f"open({str(mark)!r}, 'w').write('x')"
     messages = [
-        (kind, channel, {"code": code, "silent": False, "cursor_pos": 3, "user_expressions": {"a": code}})
-        for kind in ("execute_request", "inspect_request", "complete_request", "EXECUTE_REQUEST", "history_request")
+        (
+            kind,
+            channel,
+            {"code": code, "silent": False, "cursor_pos": 3, "user_expressions": {"a": code}},
+        )
+        for kind in (
+            "execute_request",
+            "inspect_request",
+            "complete_request",
+            "EXECUTE_REQUEST",
+            "history_request",
+        )
         for channel in ("shell", "control")
     ]
     messages += [
-        ("debug_request", "control", {"type": "request", "command": "evaluate", "arguments": {"expression": code}}),
+        (
+            "debug_request",
+            "control",
+            {"type": "request", "command": "evaluate", "arguments": {"expression": code}},
+        ),
         ("interrupt_request", "control", {}),
         ("input_reply", "stdin", {"value": code}),
-        ("comm_open", "shell", {"comm_id": "c", "target_name": "os", "target_module": "os", "data": {}}),
+        (
+            "comm_open",
+            "shell",
+            {"comm_id": "c", "target_name": "os", "target_module": "os", "data": {}},
+        ),
         ("comm_msg", "shell", {"comm_id": "nix", "data": {"method": "custom", "content": code}}),
-        ("comm_open", "shell", {"comm_id": "d", "target_name": "jupyter.widget", "data": {"state": {"_esm": code}}}),
+        (
+            "comm_open",
+            "shell",
+            {"comm_id": "d", "target_name": "jupyter.widget", "data": {"state": {"_esm": code}}},
+        ),
     ]
     token = "?token=s3cret%2Ftoken"
-    answers = server.socket(f"/api/kernels/{server.kernel}/channels{token}", messages, protocol=protocol)
+    answers = server.socket(
+        f"/api/kernels/{server.kernel}/channels{token}", messages, protocol=protocol
+    )
     assert "kernel_info_reply" in answers[-1]  # the kernel answers what is allowed
-    assert not [answer for answer in answers if re.search("(execute|inspect|complete|history|debug)_reply", answer)]
+    assert not [
+        answer
+        for answer in answers
+        if re.search("(execute|inspect|complete|history|debug)_reply", answer)
+    ]
     assert not mark.exists()
 
 
 @pytest.mark.parametrize("protocol", [None, PROTOCOL])
 def test_states_with_buffers_reach_clients_of_both_protocols(server, protocol):
     messages = [
-        ("comm_open", "shell", {"comm_id": "s", "target_name": "jupyter.widget.control", "data": {}}),
+        (
+            "comm_open",
+            "shell",
+            {"comm_id": "s", "target_name": "jupyter.widget.control", "data": {}},
+        ),
         ("comm_msg", "shell", {"comm_id": "s", "data": {"method": "request_states"}}),
     ]
     path = f"/api/kernels/{server.kernel}/channels?token=s3cret%2Ftoken"
@@ -159,20 +208,36 @@ def test_sockets_of_other_sites_and_names_are_refused(server):
     assert server.refused(path, Origin="http://evil.example", Cookie=server.cookie) == 403
     assert server.refused(path, Cookie=server.cookie) == 200
     if not server.secret:  # a name of another site that resolves to 127.0.0.1
-        evil = {"Host": f"evil.example:{server.port}", "Origin": f"http://evil.example:{server.port}"}
+        evil = {
+            "Host": f"evil.example:{server.port}",
+            "Origin": f"http://evil.example:{server.port}",
+        }
         assert server.refused(path, **evil) == 403
         assert server.ask("/", Host="evil.example")[0] == 403
 
 
 def test_kernels_are_not_listed_and_guessed_ones_do_not_exist(server):
     token = "?token=s3cret%2Ftoken"
-    for path in ("kernels", "sessions", "contents", "terminals", "status", "kernelspecs", "me", "config/x"):
+    for path in (
+        "kernels",
+        "sessions",
+        "contents",
+        "terminals",
+        "status",
+        "kernelspecs",
+        "me",
+        "config/x",
+    ):
         assert server.kernel not in server.ask(f"/api/{path}{token}")[2]
         assert server.ask(f"/voila/files/api/{path}{token}")[0] == 403
     assert server.ask(f"/api/kernels/{uuid.uuid4()}{token}")[0] == 404
     assert server.refused(f"/api/kernels/{uuid.uuid4()}/channels{token}") == 404
     assert server.refused(f"/voila/query/{server.kernel}") != 200
-    for method, path in (("POST", ""), ("DELETE", f"/{server.kernel}"), ("POST", f"/{server.kernel}/restart")):
+    for method, path in (
+        ("POST", ""),
+        ("DELETE", f"/{server.kernel}"),
+        ("POST", f"/{server.kernel}/restart"),
+    ):
         assert server.ask(f"/api/kernels{path}", method)[0] in (403, 405)
     assert server.ask(f"/voila/api/shutdown/{server.kernel}", "POST")[0] == 403
 
@@ -197,7 +262,9 @@ def test_files_are_not_served(server, path):
 def test_one_page_more_than_allowed_is_refused_and_tells_why(server):
     token = "?token=s3cret%2Ftoken"
     page = server.ask(f"/{token}&voila-template=lab&voila-theme=dark")[2]
-    assert "kernelId" in page and "unpkg" not in page and "jsdelivr" not in page  # nor does a visitor choose a template
+    assert (
+        "kernelId" in page and "unpkg" not in page and "jsdelivr" not in page
+    )  # nor does a visitor choose a template
     status, _, content = server.ask(f"/{token}")
     assert status == 503
     assert "all 2 pages of this server are in use" in content
@@ -207,7 +274,14 @@ def test_one_page_more_than_allowed_is_refused_and_tells_why(server):
 def test_without_the_token_nothing_answers(server):
     if not server.secret:
         pytest.skip("no token")
-    for token in ("", "?token=wrong", "?token=s3cret", "?token=s3cret/tokem", "?token=%00", "?token=%ff"):
+    for token in (
+        "",
+        "?token=wrong",
+        "?token=s3cret",
+        "?token=s3cret/tokem",
+        "?token=%00",
+        "?token=%ff",
+    ):
         assert server.refused(f"/api/kernels/{server.kernel}/channels{token}") in (400, 403), token
         assert server.ask(f"/api/kernels/{server.kernel}{token}")[0] in (400, 403)
         assert "kernelId" not in server.ask(f"/{token}")[2]
@@ -224,7 +298,9 @@ def test_a_visitor_sets_no_password(server):
     xsrf = cookie.partition("=")[2]
     body = f"_xsrf={xsrf}&password=s3cret%2Ftoken&new_password=mine"
     kind = {"Content-Type": "application/x-www-form-urlencoded", "Cookie": cookie}
-    assert server.ask("/login", "POST", body, **kind)[0] == 302  # the token lets in, without its page
+    assert (
+        server.ask("/login", "POST", body, **kind)[0] == 302
+    )  # the token lets in, without its page
     wrong = server.ask("/login", "POST", body.replace("s3cret", "x"), **kind)
     assert wrong[0] != 302
     assert server.ask("/login", "POST", f"_xsrf={xsrf}&password=mine", **kind)[0] != 302

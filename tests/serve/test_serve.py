@@ -16,12 +16,19 @@ def test_one_engine_needs_no_ray_and_ends_in_silence(tmp_path):
     port = free_port()
     command = [sys.executable, "-m", "hsd_viz", "serve", "--port", str(port)]
     with (tmp_path / "errors").open("wb") as errors:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True)
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True
+        )
         try:
             address = process.stdout.readline().split()[1]
             assert connect(address).run("def f(", max_new_tokens=4).text
-            family = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
-            listening = [c.laddr for p in family for c in p.net_connections() if c.status == "LISTEN"]
+            family = [
+                psutil.Process(process.pid),
+                *psutil.Process(process.pid).children(recursive=True),
+            ]
+            listening = [
+                c.laddr for p in family for c in p.net_connections() if c.status == "LISTEN"
+            ]
             assert [tuple(place) for place in listening] == [("127.0.0.1", port)]
             os.killpg(process.pid, signal.SIGINT)  # Ctrl-C reaches all of its processes
             assert process.wait(30) == 0
@@ -39,7 +46,11 @@ def test_a_ray_of_our_own_is_on_loopback_with_a_secret_of_its_own(monkeypatch):
     serve.prepare()
     first = os.environ["RAY_AUTH_TOKEN"]
     serve.prepare()
-    assert os.environ["RAY_AUTH_MODE"] == "token" and len(first) >= 64 and os.environ["RAY_AUTH_TOKEN"] != first
+    assert (
+        os.environ["RAY_AUTH_MODE"] == "token"
+        and len(first) >= 64
+        and os.environ["RAY_AUTH_TOKEN"] != first
+    )
     assert os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] == "0"
 
 

@@ -27,7 +27,8 @@ def checkout(tmp_path, monkeypatch):
     monkeypatch.setattr(tool, "weights_dir", lambda: weights)
     monkeypatch.setattr(tool, "ROOT", tmp_path)
     parts = {
-        name: (what, lambda job, name=name: ran.append(name) or [Path(name)]) for name, (what, _) in tool.PARTS.items()
+        name: (what, lambda job, name=name: ran.append(name) or [Path(name)])
+        for name, (what, _) in tool.PARTS.items()
     }
     monkeypatch.setattr(tool, "PARTS", parts)
     return tmp_path, weights, ran
@@ -64,7 +65,9 @@ def test_an_interrupted_rebuild_resumes(checkout, monkeypatch):
 
 
 def test_bad_input_is_one_line(checkout, tmp_path):
-    with pytest.raises(ValueError, match="unknown part 'traces': choose from evaluation, databases"):
+    with pytest.raises(
+        ValueError, match="unknown part 'traces': choose from evaluation, databases"
+    ):
         run(["traces"])
     with pytest.raises(ValueError, match="contains no trained ladder"):
         run(trained=tmp_path / "none")
@@ -75,7 +78,9 @@ def test_the_command_lists_the_parts(checkout, capsys):
     (tool.work_folder() / "card.done").touch()
     assert main(["rebuild", "--list"]) == 0
     rows = {line.split()[0]: line.split()[1] for line in capsys.readouterr().out.splitlines()}
-    assert list(rows) == list(tool.PARTS) and rows["card"] == "done" and rows["reports"] == "pending"
+    assert (
+        list(rows) == list(tool.PARTS) and rows["card"] == "done" and rows["reports"] == "pending"
+    )
 
 
 def test_the_commands_of_the_measurements_are_accepted():
@@ -88,7 +93,9 @@ def test_the_commands_of_the_measurements_are_accepted():
 
 def test_the_evaluation_must_be_of_the_weights(monkeypatch, tmp_path):
     job = tool.Job(None, tmp_path, print, print)
-    monkeypatch.setattr(tool, "info", lambda: {"models": {"nano": {"hash": "new"}}, "evaluation": {"models": {}}})
+    monkeypatch.setattr(
+        tool, "info", lambda: {"models": {"nano": {"hash": "new"}}, "evaluation": {"models": {}}}
+    )
     with pytest.raises(ValueError, match=r"other weights.*give --trained"):
         tool._evaluation(job)
 
@@ -107,7 +114,9 @@ def test_the_figures_of_the_pages_are_those_of_the_reports(place):
     assert tables.filled(place) == page, "run `python -m training rebuild tables`"
     for sentence in SENTENCES.get(place, {}):
         page = page.replace(figures(sentence, page)[0], "")
-    page = re.sub(r"<!-- begin (\S+) -->.*?<!-- end \1 -->|^```.*?^```|`[^`]*`", "", page, flags=re.S | re.M)
+    page = re.sub(
+        r"<!-- begin (\S+) -->.*?<!-- end \1 -->|^```.*?^```|`[^`]*`", "", page, flags=re.S | re.M
+    )
     page = re.sub(r"\]\([^)]*\)|arXiv [\d.]+\d|License 2.0", "", page)
     if place in GIVEN:
         numbers = set(re.findall(r"\d[\d.]*\.\d+|\d+(?= ?%)", page))

@@ -21,7 +21,9 @@ def test_every_mutant_can_be_applied_and_names_a_test():
         if mutant.file.endswith(".py"):
             compile(mutant.applied(source), mutant.file, "exec")
         file, _, test = mutant.test.partition("::")
-        defined = rf"^def {re.escape(test.split('[')[0])}\b" if file.endswith(".py") else re.escape(test)
+        defined = (
+            rf"^def {re.escape(test.split('[')[0])}\b" if file.endswith(".py") else re.escape(test)
+        )
         assert re.search(defined, (ROOT / file).read_text(encoding="utf-8"), re.M)
 
 
@@ -34,14 +36,20 @@ def test_a_text_that_is_gone_is_one_line():
 def test_a_room_without_faults_is_refused_in_one_line(room, capsys):
     assert main(["--only", "decoding", "--only", room]) == 2
     out, err = capsys.readouterr()
-    assert not out and err.startswith(f"there are no faults of {room!r}: use --only with") and err.count("\n") == 1
+    assert (
+        not out
+        and err.startswith(f"there are no faults of {room!r}: use --only with")
+        and err.count("\n") == 1
+    )
 
 
 def test_every_room_has_faults_and_only_its_own():
     rooms = {mutant.room for mutant in listed()}
     packages = {path.parent.name for path in (ROOT / "hsd_viz").glob("*/__init__.py")}
     assert packages <= rooms and {"js", "stack"} <= rooms
-    assert {Mutant(f"hsd_viz/{file}", "", "", "").room for file in ("native/src/a.hpp", "native/b.py")} == {"native"}
+    assert {
+        Mutant(f"hsd_viz/{file}", "", "", "").room for file in ("native/src/a.hpp", "native/b.py")
+    } == {"native"}
 
 
 @pytest.mark.slow

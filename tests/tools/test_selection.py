@@ -45,7 +45,10 @@ def test_the_fastest_complete_run_opens_the_dashboard():
 
 
 def test_without_a_complete_run_the_one_that_lacks_least_is_taken():
-    runs = [("two", replace(GOOD, temperature=0.0, parsed=0.0)), ("one", replace(GOOD, speedup=1.1))]
+    runs = [
+        ("two", replace(GOOD, temperature=0.0, parsed=0.0)),
+        ("one", replace(GOOD, speedup=1.1)),
+    ]
     assert opening(runs) == "one"
     with pytest.raises(ValueError, match="no runs"):
         opening([])
@@ -54,15 +57,23 @@ def test_without_a_complete_run_the_one_that_lacks_least_is_taken():
 def test_the_facts_are_those_of_the_trace():
     trace = load_bundled("copied")
     found, figures = facts(trace), trace.metrics()
-    assert found.speedup == pytest.approx(figures["tokens_per_second"] / trace.meta["plain"]["tokens_per_second"])
+    assert found.speedup == pytest.approx(
+        figures["tokens_per_second"] / trace.meta["plain"]["tokens_per_second"]
+    )
     assert found.own == pytest.approx(figures["emitted_by_source"]["target"] / figures["tokens"])
     assert found.repeated == figures["repetition_share"] and 0 <= found.parsed <= 1
-    assert facts(load_bundled("plain")).shares == {} and facts(load_bundled("plain")).speedup is None
+    assert (
+        facts(load_bundled("plain")).shares == {} and facts(load_bundled("plain")).speedup is None
+    )
 
 
 def test_the_stops_of_the_tour_are_those_of_the_recordings():
     stored = json.loads(tour.PATH.read_text(encoding="utf-8"))
-    assert stored == tour.stops(), "after new recordings: python -m tools.tour, then npm run build in js/"
+    assert stored == tour.stops(), (
+        "after new recordings: python -m tools.tour, then npm run build in js/"
+    )
     step = next(stop["step"] for stop in stored if stop["key"] == "chance")
     row = tour.events(load_bundled("sampled"))[step].draft
-    assert row.verdict == "rejected" and row.q >= 0.5 and row.u * row.q >= row.p, "a likely draft token"
+    assert row.verdict == "rejected" and row.q >= 0.5 and row.u * row.q >= row.p, (
+        "a likely draft token"
+    )

@@ -40,11 +40,19 @@ _GROUPED = _ENDLESS | {
     "initializer_range": 0.4,
 }
 _PLAIN = {key: value for key, value in _GROUPED.items() if key != "num_key_value_heads"}
-_OPT = {key: value for key, value in _PLAIN.items() if key not in ("intermediate_size", "initializer_range")}
+_OPT = {
+    key: value
+    for key, value in _PLAIN.items()
+    if key not in ("intermediate_size", "initializer_range")
+}
 _OPT |= {"word_embed_proj_dim": 32, "ffn_dim": 48, "init_std": 0.4}
 _GEMMA = _GROUPED | {"head_dim": 8}
 _MIXED = {"sliding_window": 5, "layer_types": ["sliding_attention", "full_attention"]}
-_CAPPED = {"attn_logit_softcapping": 5.0, "final_logit_softcapping": 3.0, "query_pre_attn_scalar": 8}
+_CAPPED = {
+    "attn_logit_softcapping": 5.0,
+    "final_logit_softcapping": 3.0,
+    "query_pre_attn_scalar": 8,
+}
 
 CONFIGS = {
     "llama": LlamaConfig(**_GROUPED),
@@ -57,9 +65,16 @@ CONFIGS = {
     "gemma": GemmaConfig(**_GEMMA),
     "gemma2, windows and caps": Gemma2Config(**_GEMMA, **_MIXED, **_CAPPED),
     "gemma3, windows": Gemma3TextConfig(**_GEMMA, **_MIXED, query_pre_attn_scalar=8),
-    "gpt2": GPT2Config(**_ENDLESS, n_embd=32, n_layer=2, n_head=4, n_positions=1024, initializer_range=0.4),
+    "gpt2": GPT2Config(
+        **_ENDLESS, n_embd=32, n_layer=2, n_head=4, n_positions=1024, initializer_range=0.4
+    ),
     "gpt-neox": GPTNeoXConfig(
-        **_PLAIN, rope_parameters={"rope_type": "default", "rope_theta": 10_000.0, "partial_rotary_factor": 0.5}
+        **_PLAIN,
+        rope_parameters={
+            "rope_type": "default",
+            "rope_theta": 10_000.0,
+            "partial_rotary_factor": 0.5,
+        },
     ),
     "opt": OPTConfig(**_OPT),
     "phi": PhiConfig(**_GROUPED),
@@ -74,7 +89,9 @@ def module(family: str, noise: float = 0.0) -> torch.nn.Module:
     made = AutoModelForCausalLM.from_config(CONFIGS[family]).double().eval()
     with torch.no_grad():
         for name, weight in made.named_parameters():
-            if weight.dim() == 1:  # biases and norms start as constants, which would hide that one is left out
+            if (
+                weight.dim() == 1
+            ):  # biases and norms start as constants, which would hide that one is left out
                 weight += 0.1 * torch.randn_like(weight)
             if "embed_positions" in name or "wpe" in name:  # and learned positions almost do
                 weight.copy_(torch.randn_like(weight))
@@ -83,4 +100,6 @@ def module(family: str, noise: float = 0.0) -> torch.nn.Module:
 
 
 def text_of(n: int, seed: int = 0) -> list[int]:
-    return torch.randint(0, VOCABULARY, (n,), generator=torch.Generator().manual_seed(seed)).tolist()
+    return torch.randint(
+        0, VOCABULARY, (n,), generator=torch.Generator().manual_seed(seed)
+    ).tolist()

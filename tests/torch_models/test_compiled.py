@@ -55,7 +55,10 @@ def test_anything_fed_kept_and_rolled_back_gives_the_rows_of_an_eager_session():
     some = lambda n: [rng.randrange(VOCABULARY) for _ in range(n)]
     for step in range(60):
         kind = "long" if step in (0, 20) else rng.choice(["chain", "chain", "tree", "back", "feed"])
-        tokens, base = some(600 if kind == "long" else rng.choice([1, 1, 2, 5, 9, 20])), session.length
+        tokens, base = (
+            some(600 if kind == "long" else rng.choice([1, 1, 2, 5, 9, 20])),
+            session.length,
+        )
         if kind in ("feed", "long"):
             session.feed(tokens)
             plain.feed(tokens)
@@ -63,8 +66,13 @@ def test_anything_fed_kept_and_rolled_back_gives_the_rows_of_an_eager_session():
             rows = rng.randint(1, len(tokens))
             assert close(session.forward(tokens, rows), plain.forward(tokens, rows))
         elif kind == "tree":
-            parents = [rng.randint(-1, k - 1) if rng.random() < 0.5 else k - 1 for k in range(len(tokens))]
-            assert close(session.forward(tokens, len(tokens), parents), plain.forward(tokens, len(tokens), parents))
+            parents = [
+                rng.randint(-1, k - 1) if rng.random() < 0.5 else k - 1 for k in range(len(tokens))
+            ]
+            assert close(
+                session.forward(tokens, len(tokens), parents),
+                plain.forward(tokens, len(tokens), parents),
+            )
             path, node = [], len(tokens) - 1
             while node >= 0:
                 path.insert(0, node)
@@ -87,7 +95,8 @@ def test_a_greedy_draft_stays_on_the_device_until_it_is_whole():
         assert found.tokens == own.tokens and session.length == plain.length
         assert close(session.forward(found.tokens[-1:], 1), plain.forward(found.tokens[-1:], 1))
     sampled = [
-        s.sample(text_of(7), 4, Sampling(1.0), Numbers([0.3] * 4), frozenset()) for s in (model.session(), plain)
+        s.sample(text_of(7), 4, Sampling(1.0), Numbers([0.3] * 4), frozenset())
+        for s in (model.session(), plain)
     ]
     assert len(sampled[0].tokens) == 4 and sampled[0].rows.shape == (4, VOCABULARY)
 
@@ -106,7 +115,11 @@ def test_strict_rows_do_not_depend_on_what_is_fed_with_them():
 def test_what_cannot_be_compiled_is_refused():
     torch.manual_seed(0)
     config = LlamaConfig(
-        vocab_size=40, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=24
+        vocab_size=40,
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=24,
     )
     model = HFModel("odd", AutoModelForCausalLM.from_config(config))
     inner = model.module.forward
@@ -123,7 +136,9 @@ def test_what_cannot_be_compiled_is_refused():
 
 
 def test_every_width_is_compiled_once_before_anything_is_timed(monkeypatch):
-    monkeypatch.setattr(torch, "compile", functools.partial(torch.compile, backend="eager"))  # the graphs are the same
+    monkeypatch.setattr(
+        torch, "compile", functools.partial(torch.compile, backend="eager")
+    )  # the graphs are the same
     model = CompiledModel(eager("llama", torch.float32), widths=(1, 4))
     model.session()
     torch._dynamo.utils.counters.clear()

@@ -37,7 +37,9 @@ class Grove:
         for token in self.known[len(text) : len(text) + int(self.random.integers(0, 5))]:
             wrong = [
                 t
-                for t in self.random.choice(VOCABULARY, size=int(self.random.integers(0, 3)), replace=False).tolist()
+                for t in self.random.choice(
+                    VOCABULARY, size=int(self.random.integers(0, 3)), replace=False
+                ).tolist()
                 if t != token
             ]
             for other in wrong:
@@ -48,7 +50,10 @@ class Grove:
 
 
 def decode(models, drafter=None):
-    levels = [Level("target" if k == len(models) - 1 else "draft", m.session(), 4) for k, m in enumerate(models)]
+    levels = [
+        Level("target" if k == len(models) - 1 else "draft", m.session(), 4)
+        for k, m in enumerate(models)
+    ]
     loop = Loop(levels, drafter, Sampling(), PROMPT, max_new_tokens=TOKENS)
     for _ in loop.prefill():
         pass
@@ -63,7 +68,9 @@ def test_greedy_identity(family):
     check_forward(target)
     plain, _ = decode([target])
     with torch.inference_mode():
-        own = target.module.generate(torch.tensor([PROMPT]), max_new_tokens=TOKENS, do_sample=False)[0, len(PROMPT) :]
+        own = target.module.generate(
+            torch.tensor([PROMPT]), max_new_tokens=TOKENS, do_sample=False
+        )[0, len(PROMPT) :]
     assert plain == own.tolist()
     assert len(set(plain)) > 5, "a text that repeats itself tests little"
 

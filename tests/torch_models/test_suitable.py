@@ -41,11 +41,19 @@ def test_a_config_that_tells(config, says):
     assert "\n" not in str(error.value)
 
 
-SMALL = {"vocab_size": 64, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48}
+SMALL = {
+    "vocab_size": 64,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 48,
+}
 REFUSED_BY_ROWS = {
     "looks ahead": BertGenerationConfig(**SMALL, initializer_range=0.3),
     "an encoder": BertConfig(**SMALL, initializer_range=0.3),
-    "masks of its own": MptConfig(vocab_size=64, d_model=32, n_layers=2, n_heads=4, initializer_range=0.3),
+    "masks of its own": MptConfig(
+        vocab_size=64, d_model=32, n_layers=2, n_heads=4, initializer_range=0.3
+    ),
     "no four-dimensional mask": BloomConfig(vocab_size=64, hidden_size=32, n_layer=2, n_head=4),
 }
 
@@ -59,8 +67,19 @@ def test_a_forward_that_tells(kind):
     assert "\n" not in str(error.value)
 
 
-WIDE = {"vocab_size": 64, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
-WIDE |= {"intermediate_size": 48, "max_position_embeddings": 256, "initializer_range": 0.3, "num_local_experts": 4}
+WIDE = {
+    "vocab_size": 64,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+}
+WIDE |= {
+    "intermediate_size": 48,
+    "max_position_embeddings": 256,
+    "initializer_range": 0.3,
+    "num_local_experts": 4,
+}
 OTHERS = {
     "experts and a window": MixtralConfig(**WIDE, sliding_window=5),
     "chunks": Llama4TextConfig(
@@ -89,9 +108,21 @@ def test_half_precision_is_no_wrong_mask():
 
 def test_stretched_positions_end_at_the_original_context():
     """Their rotary tables depend on how far a forward reaches: beyond it, drafts would change the rows of the text."""
-    base = {"max_position_embeddings": 512, "original_max_position_embeddings": 128, "hidden_size": 32}
-    stretch = {"rope_type": "longrope", "rope_theta": 1e4, "short_factor": [1.0] * 4, "long_factor": [2.0] * 4}
-    assert context(Phi3Config(**base, num_attention_heads=4, pad_token_id=0, rope_parameters=stretch)) == 128
+    base = {
+        "max_position_embeddings": 512,
+        "original_max_position_embeddings": 128,
+        "hidden_size": 32,
+    }
+    stretch = {
+        "rope_type": "longrope",
+        "rope_theta": 1e4,
+        "short_factor": [1.0] * 4,
+        "long_factor": [2.0] * 4,
+    }
+    assert (
+        context(Phi3Config(**base, num_attention_heads=4, pad_token_id=0, rope_parameters=stretch))
+        == 128
+    )
     assert context(Phi3Config(max_position_embeddings=512)) == 512
     assert context(MptConfig()) is None
 
@@ -116,4 +147,6 @@ def test_rows_end_where_the_tokenizer_does():
     narrow, wide = HFModel("llama", padded, tokens=44), HFModel("llama", padded, tokens=999)
     assert (narrow.vocab_size, wide.vocab_size) == (44, 50)
     rows = narrow.session().forward(text_of(9), 3)
-    assert rows.shape == (3, 44) and np.array_equal(rows, wide.session().forward(text_of(9), 3)[:, :44])
+    assert rows.shape == (3, 44) and np.array_equal(
+        rows, wide.session().forward(text_of(9), 3)[:, :44]
+    )

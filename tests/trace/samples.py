@@ -4,21 +4,52 @@ from __future__ import annotations
 
 from hsd_viz.trace import CallRow, DraftRow, RoundRow, Step, TokenRow, Trace
 
-CORRECTION = {"p": 0.5, "entropy": 0.7, "top": [[2, 0.5]], "residual_top": [[2, 1.0]], "residual_sum": 0.5}
+CORRECTION = {
+    "p": 0.5,
+    "entropy": 0.7,
+    "top": [[2, 0.5]],
+    "residual_top": [[2, 1.0]],
+    "residual_sum": 0.5,
+}
 
 
 def sample_trace() -> Trace:
     """Two target rounds over a database: the first accepts one of three draft tokens, the second its only one."""
-    trace = Trace({"stack": "db > target", "prefill_ns": 500, "wall_ns": 4_500, "prompt": "x", "prompt_ids": [9]})
+    trace = Trace(
+        {
+            "stack": "db > target",
+            "prefill_ns": 500,
+            "wall_ns": 4_500,
+            "prompt": "x",
+            "prompt_ids": [9],
+        }
+    )
     first = Step().add_rows(
         tokens=[
-            TokenRow(0, 1, "def", None, 0, "accepted", "context", [0, 1], 1, 0.9, 0.3, [[1, 0.9], [2, 0.1]]),
-            TokenRow(*(1, 2, "\\xe2\\x9c", "e29c", 0, "correction", "target", [1], 0), **CORRECTION),
+            TokenRow(
+                0,
+                1,
+                "def",
+                None,
+                0,
+                "accepted",
+                "context",
+                [0, 1],
+                1,
+                0.9,
+                0.3,
+                [[1, 0.9], [2, 0.1]],
+            ),
+            TokenRow(
+                *(1, 2, "\\xe2\\x9c", "e29c", 0, "correction", "target", [1], 0), **CORRECTION
+            ),
         ],
         drafts=[
             DraftRow(0, 1, "context", 0, -1, 1, 1, "def", 1.0, 1.0, None, "accepted", 3, 2, 0.8, 0),
             DraftRow(0, 1, "context", 1, 0, 2, 5, "x", 0.0, 1.0, None, "rejected", 3, 2, 0.6, 1),
-            DraftRow(0, 1, "statistics", 2, 1, 3, 6, "y", None, 1.0, None, "unreached", 2, 7, 0.3, None),
+            DraftRow(
+                0, 1, "statistics", 2, 1, 3, 6, "y", None, 1.0, None, "unreached", 2, 7, 0.3, None
+            ),
         ],
         rounds=[RoundRow(0, None, 1, 3, 2, 1, "correction", None, 600, 1_200)],
         calls=[
@@ -32,7 +63,26 @@ def sample_trace() -> Trace:
             TokenRow(2, 3, "\\x93", "93", 1, "accepted", "statistics", [0, 1], 1),
             TokenRow(3, 4, " <b>", None, 1, "bonus", "target", [1], 0),
         ],
-        drafts=[DraftRow(1, 1, "statistics", 0, -1, 1, 3, "\\x93", 1.0, 1.0, None, "accepted", 1, 4, 0.5, None)],
+        drafts=[
+            DraftRow(
+                1,
+                1,
+                "statistics",
+                0,
+                -1,
+                1,
+                3,
+                "\\x93",
+                1.0,
+                1.0,
+                None,
+                "accepted",
+                1,
+                4,
+                0.5,
+                None,
+            )
+        ],
         rounds=[RoundRow(1, None, 1, 1, 1, 1, "bonus", None, 2_000, 800)],
         calls=[
             CallRow(1, 0, "db", "lookup", 1, 1, 0, 2_000, 100),

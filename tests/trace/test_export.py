@@ -21,7 +21,9 @@ def events(trace: Trace, **wanted) -> list[dict]:
 @pytest.mark.parametrize("name", [r.name for r in bundled()])
 def test_times_are_those_of_the_trace_and_slices_of_a_thread_nest_or_follow_one_another(name):
     trace, spans = load_bundled(name), events(load_bundled(name), ph="X")
-    ns = lambda category: [(round(1000 * e["ts"]), round(1000 * e["dur"])) for e in spans if e["cat"] == category]
+    ns = lambda category: [
+        (round(1000 * e["ts"]), round(1000 * e["dur"])) for e in spans if e["cat"] == category
+    ]
     assert ns("call") == [(c.start_ns, c.duration_ns) for c in trace.call_rows]
     assert sorted(ns("round")) == sorted((r.start_ns, r.duration_ns) for r in trace.round_rows)
     for tid in {e["tid"] for e in spans}:
@@ -50,5 +52,8 @@ def test_counters_end_at_the_totals_and_rounds_say_what_they_emitted():
         {"accepted": 1, "not accepted": 2},
         {"accepted": 1, "not accepted": 0},
     ]
-    assert [e["args"]["emitted"] for e in events(trace, cat="round")] == ["def\\xe2\\x9c", "\\x93 <b>"]
+    assert [e["args"]["emitted"] for e in events(trace, cat="round")] == [
+        "def\\xe2\\x9c",
+        "\\x93 <b>",
+    ]
     assert events(Trace({}), ph="X") == []

@@ -40,14 +40,19 @@ def test_metrics_by_hand():
 
 def test_forward_passes_are_those_of_the_target_alone():
     trace = load_bundled("hierarchy")
-    found, verifications = trace.metrics()["target_forwards"], [row for row in trace.call_rows if row.kind == "verify"]
+    found, verifications = (
+        trace.metrics()["target_forwards"],
+        [row for row in trace.call_rows if row.kind == "verify"],
+    )
     assert found == sum(row.parent is None for row in trace.round_rows) < len(verifications)
 
 
 def test_an_empty_trace_has_no_rates_and_identities_hold():
     empty = Trace({"prefill_ns": 0, "wall_ns": 0})
     assert empty.metrics()["tokens"] == 0
-    assert empty.metrics()["acceptance_rate"] is None and empty.metrics()["tokens_per_second"] is None
+    assert (
+        empty.metrics()["acceptance_rate"] is None and empty.metrics()["tokens_per_second"] is None
+    )
     check(empty)
     check(sample_trace())
 

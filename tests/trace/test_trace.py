@@ -22,8 +22,15 @@ def test_round_trip_of_any_bytes(tmp_path, name):
     trace = sample_trace()
     again = Trace.load(pickle.loads(pickle.dumps(sample_trace())).save(tmp_path / name))
     assert again.to_dict() == trace.to_dict() and again.to_bytes() == trace.to_bytes()
-    assert all(again.rows(table) == trace.rows(table) for table in ("tokens", "drafts", "rounds", "calls"))
-    assert [t.raw for t in again.token_rows] == [None, "e29c", "93", None] and again.text == "def\u2713 <b>"
+    assert all(
+        again.rows(table) == trace.rows(table) for table in ("tokens", "drafts", "rounds", "calls")
+    )
+    assert [t.raw for t in again.token_rows] == [
+        None,
+        "e29c",
+        "93",
+        None,
+    ] and again.text == "def\u2713 <b>"
     assert [p.name for p in tmp_path.iterdir()] == [name]
 
 
@@ -47,7 +54,9 @@ def test_a_hundred_thousand_tokens_load_in_a_second_of_processor_time():
             columns[name] = values * times
     # So regular a text packs into less than any trace: the bound on unpacked bytes would refuse it.
     content, spent = trace.to_bytes(packed=False), []
-    while len(spent) < 3 and min(spent, default=2) > 1:  # other work on the machine slows an attempt down
+    while (
+        len(spent) < 3 and min(spent, default=2) > 1
+    ):  # other work on the machine slows an attempt down
         before = time.process_time()
         found = Trace.from_bytes(content)
         spent.append(time.process_time() - before)
@@ -57,7 +66,9 @@ def test_a_hundred_thousand_tokens_load_in_a_second_of_processor_time():
 def test_a_trace_from_before_a_column_was_added_is_read_without_it():
     older = json.loads(json.dumps(sample_trace().to_dict()))
     del older["tokens"]["residual_sum"], older["drafts"]["h"], older["rounds"]["rule"]
-    assert list(Trace.from_dict(older).token_rows) == [t._replace(residual_sum=None) for t in sample_trace().token_rows]
+    assert list(Trace.from_dict(older).token_rows) == [
+        t._replace(residual_sum=None) for t in sample_trace().token_rows
+    ]
     del older["tokens"]["q_top"]
     with pytest.raises(TraceError, match="q_top"):
         Trace.from_dict(older)
@@ -86,7 +97,10 @@ def test_a_trace_is_one_line_of_its_figures():
     trace = load_bundled("both")
     m, shown = trace.metrics(), repr(trace)
     assert "\n" not in shown and trace.meta["stack_resolved"] in shown
-    assert f"{m['tokens']} tokens" in shown and f"{m['tokens_per_second']:.0f} tokens/s after prefill" in shown
+    assert (
+        f"{m['tokens']} tokens" in shown
+        and f"{m['tokens_per_second']:.0f} tokens/s after prefill" in shown
+    )
     assert repr(Trace({})).startswith("Trace('?': 0 tokens")
 
 
@@ -109,7 +123,10 @@ def packed(table: str, column: str, value: dict):
         (lambda d: d.update(tokens=7), "tokens"),
         (lambda d: d.pop("format"), "not an hsd_viz trace"),
         (lambda d: d.update(schema="one"), "one"),
-        (lambda d: d.update(schema=SCHEMA_VERSION + 1), f"schema version {SCHEMA_VERSION + 1}.*update hsd_viz"),
+        (
+            lambda d: d.update(schema=SCHEMA_VERSION + 1),
+            f"schema version {SCHEMA_VERSION + 1}.*update hsd_viz",
+        ),
         (lambda d: d.update(meta={}), "its meta lacks stack"),
         (lambda d: d["tokens"].update(path=[None] * 4), "path"),
         (lambda d: d["tokens"].update(token_id=["a"] * 4), "token_id"),
@@ -121,10 +138,18 @@ def packed(table: str, column: str, value: dict):
         packed("tokens", "token_id", {"i4": "AAAAgAEAAAACAAAAAwAAAA=="}),  # a null
         packed("tokens", "token_id", {"u9": "AAAA"}),
         packed("tokens", "token_id", {"i4": 7}),
-        packed("tokens", "kind", {"of": ["accepted", "stolen"], "at": {"i4": "AAAAAAEAAAAAAAAAAAAAAA=="}}),
+        packed(
+            "tokens",
+            "kind",
+            {"of": ["accepted", "stolen"], "at": {"i4": "AAAAAAEAAAAAAAAAAAAAAA=="}},
+        ),
         packed("tokens", "kind", {"of": ["accepted"], "at": {"i4": "AAAAAAkAAAAAAAAAAAAAAA=="}}),
         packed("tokens", "kind", {"of": ["accepted"], "at": {"i4": "AAAAAP////8AAAAAAAAAAA=="}}),
-        packed("tokens", "top", {"n": {"i4": "AQAAAAEAAAABAAAAAQAAAA=="}, "ids": {"i4": ""}, "shares": {"f8": ""}}),
+        packed(
+            "tokens",
+            "top",
+            {"n": {"i4": "AQAAAAEAAAABAAAAAQAAAA=="}, "ids": {"i4": ""}, "shares": {"f8": ""}},
+        ),
         packed("drafts", "p", {"i4": "AAAA"}),
     ],
 )
@@ -148,7 +173,8 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(
-    ("content", "message"), [(b"", "the file is empty"), (b"\x89PNG", "it is not JSON"), (b'{"a": 1', "incomplete")]
+    ("content", "message"),
+    [(b"", "the file is empty"), (b"\x89PNG", "it is not JSON"), (b'{"a": 1', "incomplete")],
 )
 def test_what_is_no_trace_is_named(content, message):
     with pytest.raises(TraceError, match=f"trace is not a valid trace: .*{message}"):
@@ -166,9 +192,14 @@ def test_a_broken_a_cut_and_a_missing_file_are_refused(tmp_path):
         Trace.load(tmp_path / "nowhere.json")
 
 
-@pytest.mark.parametrize("data", [{"machine": {}, "stacks": []}, {"format": "hsd_viz ablation"}, [1]])
+@pytest.mark.parametrize(
+    "data", [{"machine": {}, "stacks": []}, {"format": "hsd_viz ablation"}, [1]]
+)
 def test_a_file_of_another_kind_is_refused(data):
-    with pytest.raises(TraceError, match=r"^mine\.json: this is not an hsd_viz trace: it was not written by hsd_viz"):
+    with pytest.raises(
+        TraceError,
+        match=r"^mine\.json: this is not an hsd_viz trace: it was not written by hsd_viz",
+    ):
         Trace.from_bytes(json.dumps(data).encode(), "mine.json")
 
 

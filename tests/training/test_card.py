@@ -24,7 +24,9 @@ def test_info_and_evaluation(tiny) -> None:
     found = info(tiny / "weights")
     assert list(found["models"]) == list(names())
     for name, row in found["models"].items():
-        assert row["parameters"] == sum(p.numel() for p in load_model(str(tiny / "weights" / name)).parameters())
+        assert row["parameters"] == sum(
+            p.numel() for p in load_model(str(tiny / "weights" / name)).parameters()
+        )
         assert row["training"]["tokens"] == 12 * 128
     for row in found["evaluation"]["models"].values():
         assert 3 < row["loss"] < 8 and list(row["loss_by_position"]) == ["0-64"]
@@ -48,7 +50,12 @@ def test_the_corpus_comes_back(tiny, tmp_path) -> None:
     path = tmp_path / "corpus.tar.xz"
     subprocess.run(["tar", "cJf", path, "-C", tiny, "data", "tokenizer"], check=True)
     storage.unpack_corpus(path, tmp_path / "there")
-    for name in ("data/train.npy", "data/heldout.npy", "data/manifest.json", "tokenizer/tokenizer.json"):
+    for name in (
+        "data/train.npy",
+        "data/heldout.npy",
+        "data/manifest.json",
+        "tokenizer/tokenizer.json",
+    ):
         assert (tmp_path / "there" / name).read_bytes() == (tiny / name).read_bytes()
     path.unlink()
     storage.unpack_corpus(path, tmp_path / "there")  # nothing to do
@@ -59,7 +66,13 @@ def test_weights_come_back_from_their_parts(tiny, tmp_path, monkeypatch) -> None
     parts = storage.split_weights(tiny, tmp_path / "parts")
     assert len(parts) > 2 and all(p.stat().st_size <= 300_000 for p in parts)
     (tmp_path / "back").mkdir()
-    subprocess.run(["tar", "x", "-C", tmp_path / "back"], input=b"".join(p.read_bytes() for p in parts), check=True)
+    subprocess.run(
+        ["tar", "x", "-C", tmp_path / "back"],
+        input=b"".join(p.read_bytes() for p in parts),
+        check=True,
+    )
     for name in ("nano", "small", "target"):
-        assert weights_hash(tmp_path / "back" / "weights" / name) == weights_hash(tiny / "weights" / name)
+        assert weights_hash(tmp_path / "back" / "weights" / name) == weights_hash(
+            tiny / "weights" / name
+        )
     assert (tmp_path / "back" / storage.LOG).read_text() == (tiny / storage.LOG).read_text()

@@ -7,9 +7,20 @@ import pytest
 
 from hsd_viz.ladder.load import load_tokenizer
 from training import data
-from training.data import EOS_ID, add_repeats, cut, heldout_windows, line_breaks, split_breaks, step_chunks
+from training.data import (
+    EOS_ID,
+    add_repeats,
+    cut,
+    heldout_windows,
+    line_breaks,
+    split_breaks,
+    step_chunks,
+)
 
-SAMPLE = ["def add(a, b):\n    return a + b\n", "class Stack:\n    def __init__(self):\n        self.items = []\n"] * 20
+SAMPLE = [
+    "def add(a, b):\n    return a + b\n",
+    "class Stack:\n    def __init__(self):\n        self.items = []\n",
+] * 20
 BPE = data.train_tokenizer(SAMPLE, 300)
 
 
@@ -39,14 +50,18 @@ def test_repeats_contain_a_passage_twice_with_one_substitution() -> None:
     windows = np.arange(3 * 101).reshape(3, 101)
     assert np.array_equal(add_repeats(windows, 0.0, 5, 0), windows)
     changed = add_repeats(windows, 1.0, 5, 0)
-    assert changed.shape == windows.shape and np.array_equal(changed, add_repeats(windows, 1.0, 5, 0))
+    assert changed.shape == windows.shape and np.array_equal(
+        changed, add_repeats(windows, 1.0, 5, 0)
+    )
     for before, after in zip(windows, changed, strict=True):
         length = int(np.flatnonzero(after != before)[0])
         passage = slice(length, min(2 * length, 101))
         # The first token may itself be the substituted one.
         again = after[passage]
         assert (again == before[: len(again)]).sum() >= len(again) - 1
-        assert np.array_equal(after[2 * length :], before[length : 101 - length]) or 2 * length >= 101
+        assert (
+            np.array_equal(after[2 * length :], before[length : 101 - length]) or 2 * length >= 101
+        )
 
 
 def test_split_line_breaks_decode_to_the_same_text() -> None:

@@ -11,7 +11,10 @@ from training.data import EOS_ID, train_tokenizer
 from training.data import save_tokenizer as save
 from training.databases import choose_prompts, rebuild_databases
 
-TEXTS = [f"def name_{i}(x):\n    for item in range({i}):\n        x = x + item\n    return x\n" * 4 for i in range(40)]
+TEXTS = [
+    f"def name_{i}(x):\n    for item in range({i}):\n        x = x + item\n    return x\n" * 4
+    for i in range(40)
+]
 DOCUMENTS = [np.arange(100 * i, 100 * i + 60) for i in range(1, 9)] + [np.array([7, 7, 7])]
 
 
@@ -46,14 +49,18 @@ def test_rebuild(ladder):
         progress=lambda what, share: told.append((what, share)),
     )
     assert [p.name for p in paths] == ["statistics.hsdb", "model.hsdb", "fivegrams.hsdb"]
-    assert {p.name for p in (folder / "out").iterdir()} == {p.name for p in paths}, "nothing half-done is left behind"
+    assert {p.name for p in (folder / "out").iterdir()} == {p.name for p in paths}, (
+        "nothing half-done is left behind"
+    )
     assert ("writing", 1.0) in told and ("counting", 1.0) in told
     facts = describe(paths[1])
     assert facts["meta"]["outputs"] == 8 and facts["meta"]["tokens"] <= 8 * 13
     assert len(facts["meta"]["weights"]) >= 12
     shared = SharedDatabases.open(folder / "out", tokenizer.get_vocab())
     assert set(shared.found) == {"model", "statistics", "fivegrams"}
-    drafter = make_drafter(parse("db[statistics] > target").bottom, databases=shared, eos=EOS_ID, costs=0.05)
+    drafter = make_drafter(
+        parse("db[statistics] > target").bottom, databases=shared, eos=EOS_ID, costs=0.05
+    )
     prompt = tokenizer.encode("def other(y):\n    for item in").ids
     drafter.start(prompt)
     assert tokenizer.decode(drafter.draft(prompt, 8).tokens[:2]).startswith(" range(")

@@ -24,13 +24,17 @@ def test_overlap_of_a_model_with_itself_is_one(tiny, tmp_path) -> None:
 
 
 def test_an_evaluation_can_be_written_elsewhere(tiny, tmp_path, monkeypatch) -> None:
-    short = lambda model, tokenizer, prompts, tokens, *rest: continuations(model, tokenizer, prompts, 20, *rest)
+    short = lambda model, tokenizer, prompts, tokens, *rest: continuations(
+        model, tokenizer, prompts, 20, *rest
+    )
     monkeypatch.setattr("training.quality.continuations", short)
     prompts = {"heldout": ["def f(x):\n", "import"], "edit": ["a = 1\nb = 2\n"]}
     found = evaluate_ladder(tiny, out=tmp_path / "e.json", prompts=prompts, windows=2, window=64)
     assert json.loads((tmp_path / "e.json").read_text()) == found
     assert 0 <= found["writing"]["repetition"] <= 1 and 0 <= found["writing"]["copied"] <= 1
-    assert [s["prompt"] for s in found["writing"]["samples"]] == list(OPENINGS) and len(OPENINGS) == 10
+    assert [s["prompt"] for s in found["writing"]["samples"]] == list(OPENINGS) and len(
+        OPENINGS
+    ) == 10
 
 
 def test_the_table_compares_with_the_goals() -> None:
@@ -48,8 +52,12 @@ def test_padding_does_not_change_a_continuation(tiny) -> None:
         load_tokenizer(tiny / "weights" / "target"),
     )
     prompts = ["def function(argument):", "x"]
-    assert continuations(model, tokenizer, prompts, 8) == [continuations(model, tokenizer, [p], 8)[0] for p in prompts]
-    assert continuations(model, tokenizer, prompts, 8, 0.7) == continuations(model, tokenizer, prompts, 8, 0.7)
+    assert continuations(model, tokenizer, prompts, 8) == [
+        continuations(model, tokenizer, [p], 8)[0] for p in prompts
+    ]
+    assert continuations(model, tokenizer, prompts, 8, 0.7) == continuations(
+        model, tokenizer, prompts, 8, 0.7
+    )
 
 
 def test_copied_share() -> None:

@@ -33,7 +33,9 @@ def entries_of(log):
 
 
 def losses(folder: Path) -> dict[tuple[str, int], dict[str, float]]:
-    return {(e["stage"], e["step"]): e["loss"] for e in entries_of(folder / LOG) if e["event"] == "step"}
+    return {
+        (e["stage"], e["step"]): e["loss"] for e in entries_of(folder / LOG) if e["event"] == "step"
+    }
 
 
 @pytest.fixture
@@ -59,7 +61,9 @@ def test_a_killed_run_repeats_the_uninterrupted_losses(tiny, prepared) -> None:
     )
     expected = losses(tiny)
     for stop_after in (4, 15):  # entries of the log: within the target, then within the drafts
-        process = subprocess.Popen([sys.executable, "-c", code, str(prepared)], stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, str(prepared)], stderr=subprocess.DEVNULL
+        )
         deadline = time.monotonic() + 120
         while not (prepared / LOG).exists() or len(losses(prepared)) < stop_after:
             assert process.poll() is None and time.monotonic() < deadline
@@ -122,7 +126,9 @@ def test_exported_weights_are_the_trained_ones(tiny) -> None:
     held = state["heldout"]
     loaded = load_model(str(tiny / "weights" / "small")).state_dict()
     names = [n for n in state["network"] if n != "lm_head.weight"]  # tied
-    values = state["average"] if held["average"] < held["last"] else [state["network"][n] for n in names]
+    values = (
+        state["average"] if held["average"] < held["last"] else [state["network"][n] for n in names]
+    )
     for name, value in zip(names, values, strict=True):
         assert torch.equal(loaded[name], value.half().float()), name
 

@@ -27,7 +27,9 @@ def test_the_export_computes_what_training_computes(tmp_path) -> None:
 
 @pytest.mark.parametrize("length", [7, 256, 600])
 def test_blocked_attention_is_causal_attention(length) -> None:
-    q, k, v = torch.randn(3, 2, 2, length, 64, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    q, k, v = torch.randn(
+        3, 2, 2, length, 64, dtype=torch.float64, generator=torch.Generator().manual_seed(0)
+    )
     expected = F.scaled_dot_product_attention(q, k, v, is_causal=True)
     torch.testing.assert_close(causal_attention(q, k, v), expected, atol=1e-6, rtol=1e-5)
 
@@ -36,7 +38,9 @@ def test_distillation_is_least_where_the_rows_agree() -> None:
     generator = torch.Generator().manual_seed(0)
     p, q = torch.randn(2, 5, 11, generator=generator), torch.randn(2, 5, 11, generator=generator)
     targets = torch.randint(0, 11, (2, 5), generator=generator)
-    assert distillation_loss(p, p, targets, 1.0).abs() < 1e-6 < distillation_loss(q, p, targets, 1.0)
+    assert (
+        distillation_loss(p, p, targets, 1.0).abs() < 1e-6 < distillation_loss(q, p, targets, 1.0)
+    )
     torch.testing.assert_close(distillation_loss(q, p, targets, 0.0), cross_entropy(q, targets))
 
 
@@ -46,6 +50,13 @@ def test_profiles_are_consistent(name) -> None:
     for stage, run in plan.runs.items():
         assert run.batch % plan.chunk == 0 and run.steps > run.warmup
         lengths = [window for _, window in run.windows]
-        assert lengths == sorted(lengths) and lengths[-1] == plan.chunk and all(plan.chunk % n == 0 for n in lengths)
-        assert run.window_at(0, run.steps) == lengths[0] and run.window_at(run.steps - 1, run.steps) == lengths[-1]
+        assert (
+            lengths == sorted(lengths)
+            and lengths[-1] == plan.chunk
+            and all(plan.chunk % n == 0 for n in lengths)
+        )
+        assert (
+            run.window_at(0, run.steps) == lengths[0]
+            and run.window_at(run.steps - 1, run.steps) == lengths[-1]
+        )
         assert (run.distillation > 0) == (stage == "drafts")

@@ -24,7 +24,12 @@ class Engine:
     """Decodes to the trace made for tests, waiting for ``go`` between its steps."""
 
     def __init__(self) -> None:
-        self.go, self.asked, self.closed, self.error = threading.Event(), [], threading.Event(), None
+        self.go, self.asked, self.closed, self.error = (
+            threading.Event(),
+            [],
+            threading.Event(),
+            None,
+        )
         self.go.set()
 
     def decode(self, prompt, stack, **options):

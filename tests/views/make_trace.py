@@ -21,16 +21,41 @@ META = {
     "wall_ns": 21_000_000,
     "cancelled": False,
 }
-CORRECTION = {"p": 0.5, "entropy": 1.0, "top": [[4, 0.5]], "residual_top": [[4, 1.0]], "q_top": [[6, 0.9]]}
+CORRECTION = {
+    "p": 0.5,
+    "entropy": 1.0,
+    "top": [[4, 0.5]],
+    "residual_top": [[4, 1.0]],
+    "q_top": [[6, 0.9]],
+}
 STEPS = [
     Step().add_rows(
         tokens=[
-            TokenRow(0, 3, "<script>", None, 1, "accepted", "context", [0, 1, 2], 1, 0.75, 0.4, [[3, 0.75], [6, 0.25]]),
-            TokenRow(*(1, 4, "\\xe2\\x9c", "e29c", 1, "correction", "target", [2], 0), **CORRECTION),
+            TokenRow(
+                0,
+                3,
+                "<script>",
+                None,
+                1,
+                "accepted",
+                "context",
+                [0, 1, 2],
+                1,
+                0.75,
+                0.4,
+                [[3, 0.75], [6, 0.25]],
+            ),
+            TokenRow(
+                *(1, 4, "\\xe2\\x9c", "e29c", 1, "correction", "target", [2], 0), **CORRECTION
+            ),
         ],
         drafts=[
-            DraftRow(0, 1, "context", 0, -1, 1, 3, "<script>", 0.6, 1.0, None, "accepted", 3, 2, 0.8, 1),
-            DraftRow(1, 2, "context", 0, -1, 1, 3, "<script>", 0.75, 0.6, 0.1, "accepted", 3, 2, 0.8, 1),
+            DraftRow(
+                0, 1, "context", 0, -1, 1, 3, "<script>", 0.6, 1.0, None, "accepted", 3, 2, 0.8, 1
+            ),
+            DraftRow(
+                1, 2, "context", 0, -1, 1, 3, "<script>", 0.75, 0.6, 0.1, "accepted", 3, 2, 0.8, 1
+            ),
             DraftRow(1, 2, "nano", 1, 0, 2, 6, "x", 0.123456789, 0.9, 0.7, "rejected"),
         ],
         rounds=[

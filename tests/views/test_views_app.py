@@ -33,19 +33,31 @@ def page(monkeypatch):
 def test_the_page_knows_its_recordings_and_opens_without_models(page):
     about = page.app.about
     assert [r["name"] for r in about["recordings"]] == RUNS and "decode" in page.app.can
-    assert about["models"] == ["nano", "small", "target"] and App(Engine(), allow_models=True).about["models"] is None
+    assert (
+        about["models"] == ["nano", "small", "target"]
+        and App(Engine(), allow_models=True).about["models"] is None
+    )
     assert set(about["sources"]) >= {"db", "hd", "auto", "lookup"}
     json.dumps(about)
     given = hsd.dashboard(make_trace())
-    assert given.about["recordings"][0]["name"] == "given" and given.trace.token_ids == make_trace().token_ids
+    assert (
+        given.about["recordings"][0]["name"] == "given"
+        and given.trace.token_ids == make_trace().token_ids
+    )
     with pytest.raises(TypeError, match="not int"):
         hsd.dashboard(3)
 
 
-@pytest.mark.parametrize("name", ["../idioms", "greedy/../../x", "/etc/passwd", "nope", "greedy/none", ""])
+@pytest.mark.parametrize(
+    "name", ["../idioms", "greedy/../../x", "/etc/passwd", "nope", "greedy/none", ""]
+)
 def test_a_name_from_the_browser_is_never_a_path(page, name):
     message, _ = page.ask("recording", name=name)
-    assert message["kind"] == "failed" and "no recorded trace is named" in message["message"] and not message["details"]
+    assert (
+        message["kind"] == "failed"
+        and "no recorded trace is named" in message["message"]
+        and not message["details"]
+    )
 
 
 def test_a_decode_is_streamed_and_can_be_asked_about(page):
@@ -58,9 +70,16 @@ def test_a_decode_is_streamed_and_can_be_asked_about(page):
     assert [i for step in steps for i in step["tokens"]["index"]] == [0, 1, 2]
     assert message["head"]["seq"] == len(steps) == 2 and message["head"]["run"] == begin["run"]
     assert page.engine.asked == [
-        ("def f", "db > target", {"max_new_tokens": 4, "temperature": 0.8, "seed": 7, "rule": "token"})
+        (
+            "def f",
+            "db > target",
+            {"max_new_tokens": 4, "temperature": 0.8, "seed": 7, "rule": "token"},
+        )
     ]
-    assert page.ask("knows", run=begin["run"])[0]["known"] and page.app.trace.token_ids == make_trace().token_ids
+    assert (
+        page.ask("knows", run=begin["run"])[0]["known"]
+        and page.app.trace.token_ids == make_trace().token_ids
+    )
 
 
 def test_a_decode_can_be_cancelled_and_keeps_what_it_has(page):
@@ -98,7 +117,11 @@ def test_an_error_is_one_message_and_the_next_run_works(page):
 )
 def test_what_a_page_does_not_decode_is_one_sentence(page, change, said):
     message, _ = page.ask("decode", request=REQUEST | change)
-    assert message["kind"] == "failed" and said in message["message"] and "\n" not in message["message"]
+    assert (
+        message["kind"] == "failed"
+        and said in message["message"]
+        and "\n" not in message["message"]
+    )
     assert message["details"] == "" and page.engine.asked == []
 
 
@@ -113,14 +136,27 @@ def test_what_a_page_does_not_decode_is_one_sentence(page, change, said):
 )
 def test_the_engine_of_a_page_has_the_models_of_the_ladder_only(monkeypatch, change, said):
     message, _ = Page(monkeypatch, None).ask("decode", request=REQUEST | change)
-    assert said in message["message"] and "\n" not in message["message"] and message["details"] == ""
+    assert (
+        said in message["message"] and "\n" not in message["message"] and message["details"] == ""
+    )
 
 
 def test_strange_messages_change_nothing(page):
-    for content in (None, "x", {}, {"id": 3, "kind": "decode"}, {"id": "1"}, {"id": "1", "kind": "__class__"}):
+    for content in (
+        None,
+        "x",
+        {},
+        {"id": 3, "kind": "decode"},
+        {"id": "1"},
+        {"id": "1", "kind": "__class__"},
+    ):
         page.app._on_message(None, content, [])
     assert page.heard == []
-    for message in ({"kind": "decode", "request": {}}, {"kind": "take", "snapshot": {"meta": {}}}, {"kind": "open"}):
+    for message in (
+        {"kind": "decode", "request": {}},
+        {"kind": "take", "snapshot": {"meta": {}}},
+        {"kind": "open"},
+    ):
         assert page.ask(**message)[0]["kind"] == "failed"
 
 
@@ -130,9 +166,16 @@ def test_a_run_that_the_browser_kept_can_be_asked_about_in_another_kernel(page):
     assert page.ask("take", snapshot=run_data.snapshot(trace, "kept"))[0]["kind"] == "done"
     assert page.ask("knows", run="kept")[0]["known"] is True
     again = page.app.trace
-    assert again.token_ids == trace.token_ids and again.stack == trace.stack and again.prompt == trace.prompt
+    assert (
+        again.token_ids == trace.token_ids
+        and again.stack == trace.stack
+        and again.prompt == trace.prompt
+    )
     assert again.metrics()["acceptance_rate"] == trace.metrics()["acceptance_rate"]
-    assert again.meta["sampling"] == trace.meta["sampling"] and again.meta["stack"] == trace.meta["stack"]
+    assert (
+        again.meta["sampling"] == trace.meta["sampling"]
+        and again.meta["stack"] == trace.meta["stack"]
+    )
 
 
 # --- questions --------------------------------------------------------------------------------------------------------
@@ -141,7 +184,9 @@ def test_a_run_that_the_browser_kept_can_be_asked_about_in_another_kernel(page):
 def test_questions_about_a_run_are_answered(page):
     page.ask("recording", name="both")
     (card,) = parts(page, "doctor", "both")
-    assert card["view"] == "doctor" and sum(c["share"] for c in card["state"]["spec"]["causes"]) > 0.9
+    assert (
+        card["view"] == "doctor" and sum(c["share"] for c in card["state"]["spec"]["causes"]) > 0.9
+    )
     law = parts(page, "law", "both")
     views = {p["view"]: p for p in law if p["kind"] == "view"}
     assert set(views) == {"hierarchy", "one_draft"}
@@ -179,7 +224,9 @@ def test_reports_are_shown_opened_and_saved(page):
     assert html == opened["answer"]["parts"][0]["html"] == part["html"]
     bad, _ = page.ask("ask", [("mine.json", b"{}")], about="report", options={})
     assert bad["kind"] == "failed" and "\n" not in bad["message"]
-    assert "no saved report" in page.ask("ask", about="report", options={"name": "../x"})[0]["message"]
+    assert (
+        "no saved report" in page.ask("ask", about="report", options={"name": "../x"})[0]["message"]
+    )
 
 
 def test_a_log_is_replayed_and_its_text_does_not_come_back(page):
@@ -190,13 +237,19 @@ def test_a_log_is_replayed_and_its_text_does_not_come_back(page):
     answer = message["answer"]
     assert [p["kind"] for p in answer["parts"]] == ["page"]
     assert answer["files"][0][2].startswith("{") and "901, 902" not in str(answer)
-    for files, change in (([], {}), ([("x.jsonl", b"{")], {}), ([("x.jsonl", log)], {"drafters": "nope"})):
+    for files, change in (
+        ([], {}),
+        ([("x.jsonl", b"{")], {}),
+        ([("x.jsonl", log)], {"drafters": "nope"}),
+    ):
         failed, _ = page.ask("ask", files, about="replay", options=options | change)
         assert failed["kind"] == "failed" and "\n" not in failed["message"]
 
 
 def test_a_prediction_is_of_the_chosen_hardware(page):
-    message, _ = page.ask("ask", about="predict", options={"gpu": "A100", "tp": "1", "models": "qwen3-8b,qwen3-0.6b"})
+    message, _ = page.ask(
+        "ask", about="predict", options={"gpu": "A100", "tp": "1", "models": "qwen3-8b,qwen3-0.6b"}
+    )
     assert {c["name"]: c["value"] for c in message["answer"]["choices"]}["gpu"] == "A100"
     assert b"export" in gzip.decompress(page.ask("plotly")[1][0])[-2000:], "for its figure"
     text = json.dumps(message["answer"]["parts"])
@@ -221,9 +274,14 @@ def test_a_recording_is_sent_as_columns_saved_and_opened_again(page, name):
 
 def test_the_page_of_a_run_is_that_of_the_export(page):
     page.ask("recording", name="both")
-    assert page.ask("file", about="page", run="both")[1][0].decode() == run_page(load_bundled("both"))
+    assert page.ask("file", about="page", run="both")[1][0].decode() == run_page(
+        load_bundled("both")
+    )
     for about in ("../../x", "trace"):
-        assert page.ask("file", about=about, run="" if about == "trace" else "both")[0]["kind"] == "failed"
+        assert (
+            page.ask("file", about=about, run="" if about == "trace" else "both")[0]["kind"]
+            == "failed"
+        )
 
 
 def changed(change) -> bytes:
@@ -242,18 +300,26 @@ BROKEN = {
     "newer": changed(lambda d: d.update(schema=99)),
     "no prompt": changed(lambda d: d["meta"].pop("prompt")),
     "a text for a time": changed(lambda d: d["meta"].update(wall_ns="long")),
-    "a text for a temperature": changed(lambda d: d["meta"].update(sampling={"temperature": "hot"})),
+    "a text for a temperature": changed(
+        lambda d: d["meta"].update(sampling={"temperature": "hot"})
+    ),
     "a list for the sampling": changed(lambda d: d["meta"].update(sampling=[1])),
     "a list for the device": changed(lambda d: d["meta"].update(device=[1])),
     "a text for the models": changed(lambda d: d["meta"].update(models="x")),
-    "a text for a plain speed": changed(lambda d: d["meta"].update(plain={"tokens_per_second": "x"})),
+    "a text for a plain speed": changed(
+        lambda d: d["meta"].update(plain={"tokens_per_second": "x"})
+    ),
     "token ids that are none": changed(lambda d: d["meta"].update(prompt_ids=["a"])),
-    "a token id beyond all vocabularies": changed(lambda d: d["tokens"]["token_id"].__setitem__(0, 2**40)),
+    "a token id beyond all vocabularies": changed(
+        lambda d: d["tokens"]["token_id"].__setitem__(0, 2**40)
+    ),
     "an endless limit": changed(lambda d: d["meta"].update(max_new_tokens=float("inf"))),
     "no number": changed(lambda d: d["tokens"]["p"].__setitem__(0, float("nan"))),
     "half a character": changed(lambda d: d["tokens"]["text"].__setitem__(0, "\ud800")),
     "a huge number": changed(lambda d: d["tokens"]["p"].__setitem__(0, 10**400)),
-    "a round that is its own parent": changed(lambda d: d["rounds"]["parent"].__setitem__(0, d["rounds"]["id"][0])),
+    "a round that is its own parent": changed(
+        lambda d: d["rounds"]["parent"].__setitem__(0, d["rounds"]["id"][0])
+    ),
     "a token too many": changed(lambda d: d["tokens"]["index"].__setitem__(0, 7)),
     "no tokens": Trace(make_trace().meta).to_bytes(),
 }
@@ -263,7 +329,12 @@ BROKEN = {
 def test_a_broken_file_is_one_sentence(page, what):
     message, _ = page.ask("open", [("broken.json.gz", BROKEN[what])])
     said = message["message"]
-    assert message["kind"] == "failed" and said.startswith("broken.json.gz") and len(said) < 200 and "\n" not in said
+    assert (
+        message["kind"] == "failed"
+        and said.startswith("broken.json.gz")
+        and len(said) < 200
+        and "\n" not in said
+    )
     assert message["details"] == "" and page.app.trace is None
     if what == "newer":
         assert "update hsd_viz" in said
@@ -272,7 +343,10 @@ def test_a_broken_file_is_one_sentence(page, what):
 def test_a_file_that_is_too_large_is_refused(page, monkeypatch):
     monkeypatch.setattr(run_data, "MAX_UNPACKED", 1_000_000)
     message, _ = page.ask("open", [("bomb.json.gz", gzip.compress(b" " * 30_000_000))])
-    assert message["message"] == "bomb.json.gz is too large: the maximum for a file of its size is 1 MB unpacked"
+    assert (
+        message["message"]
+        == "bomb.json.gz is too large: the maximum for a file of its size is 1 MB unpacked"
+    )
     monkeypatch.setattr(run_data, "MOST_TOKENS", 2)
     with pytest.raises(ValueError, match=r"has \d+ tokens, prompt included; the maximum is 2"):
         run_data.read_trace(make_trace().to_bytes(), "long.json.gz")
@@ -282,7 +356,10 @@ def test_a_comparison_is_saved_as_a_page(page):
     runs = [run_data.snapshot(load_bundled(name), name) for name in ("databases", "hierarchy")]
     message, (content,) = page.ask("file", about="comparison", options={"runs": runs})
     assert message["name"].startswith("hsd_viz_compare_") and b"hsd-content" in content
-    assert "select two or three" in page.ask("file", about="comparison", options={"runs": runs[:1]})[0]["message"]
+    assert (
+        "select two or three"
+        in page.ask("file", about="comparison", options={"runs": runs[:1]})[0]["message"]
+    )
 
 
 # --- the models of a page ---------------------------------------------------------------------------------------------
@@ -301,7 +378,11 @@ def test_the_engine_is_loaded_with_the_first_run_and_again_for_another_device(mo
     for dtype, times in ((None, 1), (None, 1), ("float32", 2)):
         assert page.ask("decode", request=REQUEST | {"dtype": dtype})[0]["kind"] == "done"
         assert len(loaded) == times
-    assert loaded[0]["target"] == "target" and loaded[0]["allow_models"] is False and loaded[1]["dtype"] == "float32"
+    assert (
+        loaded[0]["target"] == "target"
+        and loaded[0]["allow_models"] is False
+        and loaded[1]["dtype"] == "float32"
+    )
 
 
 def test_a_real_run_with_its_plain_runs_beside_it(monkeypatch):
@@ -311,7 +392,9 @@ def test_a_real_run_with_its_plain_runs_beside_it(monkeypatch):
     message, _ = page.ask("decode", request=request)
     assert message["kind"] == "done", message
     assert message["head"]["meta"]["plain"]["tokens_per_second"] > 0
-    assert len(page.app.trace) == 8 and page.app.trace.meta["stack_resolved"] == "db > nano:4 > target"
+    assert (
+        len(page.app.trace) == 8 and page.app.trace.meta["stack_resolved"] == "db > nano:4 > target"
+    )
 
 
 def test_hostile_text_travels_as_data_and_names_are_plain(page):

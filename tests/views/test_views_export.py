@@ -18,7 +18,17 @@ from hsd_viz.views.export import run_page
 from tests.changes import change_row
 
 STRANGE = (
-    *("</script>", "<!--", "<script>alert(1)</script>", "שלום", "\u202eabc", "👩‍👩‍👧", "]]>", "\u2028", "&lt;"),
+    *(
+        "</script>",
+        "<!--",
+        "<script>alert(1)</script>",
+        "שלום",
+        "\u202eabc",
+        "👩‍👩‍👧",
+        "]]>",
+        "\u2028",
+        "&lt;",
+    ),
     *("'\"", "\ud800"),
 )
 
@@ -50,7 +60,9 @@ class Elements(HTMLParser):
 
 
 def packed(text: str) -> dict:
-    return json.loads(gzip.decompress(base64.b64decode(Elements(text).content("script", id="hsd-content"))))
+    return json.loads(
+        gzip.decompress(base64.b64decode(Elements(text).content("script", id="hsd-content")))
+    )
 
 
 def strange_trace() -> Trace:
@@ -67,7 +79,9 @@ def side_by_side() -> list[Trace]:
     return [load_bundled(name, SIDE_BY_SIDE / "greedy") for name in ("plain", "databases", "both")]
 
 
-@pytest.mark.parametrize("trace", [make_trace(), strange_trace(), Trace({})], ids=["plain", "strange", "empty"])
+@pytest.mark.parametrize(
+    "trace", [make_trace(), strange_trace(), Trace({})], ids=["plain", "strange", "empty"]
+)
 def test_the_whole_trace_is_inside_and_no_text_of_it_is_an_element(trace):
     text = run_page(trace)
     text.encode("utf-8")
@@ -92,13 +106,22 @@ def test_runs_side_by_side_are_one_page():
 
 
 @pytest.mark.parametrize(
-    "write", [lambda: run_page(make_trace()), lambda: run_page(*side_by_side())], ids=["run", "runs"]
+    "write",
+    [lambda: run_page(make_trace()), lambda: run_page(*side_by_side())],
+    ids=["run", "runs"],
 )
 def test_nothing_in_it_has_an_address_or_a_connection(write):
     # The namespace of SVG, and the lessons' address of a dashboard on this machine, which the tour replaces.
     text = write().replace("http://www.w3.org/2000/svg", "").replace("http://127.0.0.1:8866", "")
     assert not re.search(r"https?://|@import|\bsrc=", text)
     assert re.findall(r'href="([^"$]*)"', text) == ["data:,"]
-    policy = next(a["content"] for tag, a in Elements(text).found if a.get("http-equiv") == "Content-Security-Policy")
+    policy = next(
+        a["content"]
+        for tag, a in Elements(text).found
+        if a.get("http-equiv") == "Content-Security-Policy"
+    )
     rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
-    assert rules["default-src"] == rules["base-uri"] == rules["form-action"] == "'none'" and "connect-src" not in rules
+    assert (
+        rules["default-src"] == rules["base-uri"] == rules["form-action"] == "'none'"
+        and "connect-src" not in rules
+    )

@@ -13,11 +13,17 @@ from hsd_viz.views.view import PLOTLY_MIME, Chart, show
 
 def test_a_chart_holds_its_figure_in_both_themes_and_no_button_that_sends_it_away():
     chart = Chart(charts.by_source(make_trace()))
-    assert "sendChartToCloud" in chart.config["modeBarButtonsToRemove"] and chart.config["displaylogo"] is False
+    assert (
+        "sendChartToCloud" in chart.config["modeBarButtonsToRemove"]
+        and chart.config["displaylogo"] is False
+    )
     meta = chart.drawn["layout"]["meta"]
     assert meta["title"] == "Tokens by source" and chart.library == "cartesian"
     assert ["context database", "1 (33%)"] in meta["table"], "the same in words"
-    for figure, page, other in ((chart.drawn, "#ffffff", "#17181a"), (chart.dark, "#17181a", "#ffffff")):
+    for figure, page, other in (
+        (chart.drawn, "#ffffff", "#17181a"),
+        (chart.dark, "#17181a", "#ffffff"),
+    ):
         assert f'"{page}"' in json.dumps(figure) and f'"{other}"' not in json.dumps(figure)
 
 

@@ -49,15 +49,26 @@ def test_the_deck_has_for_each_lesson_a_figure_a_run_a_prediction_and_questions(
         assert own.count("<figure>") == 1 and own.count('class="view"') >= 1, n
         assert own.count("Show the result") == 1 and own.count('class="question"') == 3, n
         assert escape(lessons.title_of(MASTERS[int(n) - 1])) in own
-        assert "What to take home" in own and "<h2>Exercise" not in own and f'href="#lesson-{n}"' in deck
+        assert (
+            "What to take home" in own
+            and "<h2>Exercise" not in own
+            and f'href="#lesson-{n}"' in deck
+        )
     outline = Outline(deck)
-    assert [source for source in outline.sources if "lesson-" not in source] == [] and "default-src 'none'" in deck
+    assert [
+        source for source in outline.sources if "lesson-" not in source
+    ] == [] and "default-src 'none'" in deck
     assert len(outline.ids) == len(set(outline.ids)) and len(deck) < 1_500_000
 
 
 def test_the_lecture_follows_the_slides_and_leaves_time(deck):
-    slides = re.findall(r'data-lesson="(\d)"[^>]*><h[12]>(?:<small>.*?</small>)?(.*?)</h[12]>', deck)
-    slides = [(n, "title" if name == escape(lessons.title_of(MASTERS[int(n) - 1])) else name) for n, name in slides]
+    slides = re.findall(
+        r'data-lesson="(\d)"[^>]*><h[12]>(?:<small>.*?</small>)?(.*?)</h[12]>', deck
+    )
+    slides = [
+        (n, "title" if name == escape(lessons.title_of(MASTERS[int(n) - 1])) else name)
+        for n, name in slides
+    ]
     text = (Path(__file__).parents[2] / "docs/tutorial/teach.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (\d+) \| lesson (\d): (.*?) \|", text, re.M)
     places = [slides.index((n, name)) for _, n, names in rows for name in names.split(", ")]
@@ -66,7 +77,9 @@ def test_the_lecture_follows_the_slides_and_leaves_time(deck):
 
 
 def test_titles_state_the_repetition_of_the_recorded_run():
-    [two, eight] = (next(s for s in run(MASTERS[k]) if hasattr(s.value, "to_plotly_json")).value for k in (1, 7))
+    [two, eight] = (
+        next(s for s in run(MASTERS[k]) if hasattr(s.value, "to_plotly_json")).value for k in (1, 7)
+    )
     share = load_bundled("one-draft").metrics()["repetition_share"]
     assert f"{share:.0%}" in two.layout.title.text
     rows = [r for r in measured("heldout-greedy-cpu")["stacks"] if r["stack"] == "target"]
@@ -84,10 +97,17 @@ def test_the_line_of_lesson_7_is_where_drafting_costs_what_it_adds():
 def test_puzzles_are_solved_on_their_page_without_a_script():
     page = lessons.page(editions.notebooks()[-1], MASTERS, "slides.html")
     assert page.count('<div class="tries">') == 12 and page.count("<label>") == 4 * 11
-    [emitted, *_] = re.findall(r"<label>emitted\(drafted=(.*?), accepted=(.*?)\) = .*?pattern=\"(.*?)\">", page)
+    [emitted, *_] = re.findall(
+        r"<label>emitted\(drafted=(.*?), accepted=(.*?)\) = .*?pattern=\"(.*?)\">", page
+    )
     assert int(emitted[2]) == int(emitted[1]) + 1
     pattern = lessons._pattern([Fraction(1, 4), 0])
-    for given, right in [("[0.25, 0]", True), ("1/4,0", True), ("[1/4, 1]", False), ("[1/40, 0]", False)]:
+    for given, right in [
+        ("[0.25, 0]", True),
+        ("1/4,0", True),
+        ("[1/4, 1]", False),
+        ("[1/40, 0]", False),
+    ]:
         assert bool(re.fullmatch(pattern, given)) is right, given
     quarter, third = (lessons._pattern(Fraction(1, n)) for n in (4, 3))
     assert not re.fullmatch(quarter, "0x25") and not re.fullmatch(third, "0.333333")
@@ -103,17 +123,27 @@ def test_a_page_has_every_cell_its_results_and_links_to_all_lessons(path):
     near = page.split('class="neighbours"')[1].split("</nav>")[0]
     around = [f"{p.stem}.html" for p in MASTERS[max(0, at - 1) : at + 2] if p != path]
     assert re.findall(r'href="([^"]+)"', near) == around
-    assert len(re.findall(r"Exercise \d\.\d", page)) == path.read_text(encoding="utf-8").count("## Exercise ")
+    assert len(re.findall(r"Exercise \d\.\d", page)) == path.read_text(encoding="utf-8").count(
+        "## Exercise "
+    )
     assert "raise NotImplementedError" in page and "BEGIN SOLUTION" not in page
-    assert {f"{p.stem}.html" for p in MASTERS} - {path.stem + ".html"} <= set(re.findall(r'href="([^"]+)"', page))
-    assert page.count("<figure>") == 1 and "✗ not yet" not in page and page.count("Show the result") == 1
+    assert {f"{p.stem}.html" for p in MASTERS} - {path.stem + ".html"} <= set(
+        re.findall(r'href="([^"]+)"', page)
+    )
+    assert (
+        page.count("<figure>") == 1
+        and "✗ not yet" not in page
+        and page.count("Show the result") == 1
+    )
     assert page.count('<div class="tries">') == len(re.findall(r"Exercise \d\.\d", page))
     assert Outline(page).sources == []
 
 
 def test_the_tour_links_to_the_lessons_and_every_lesson_to_its_step():
     stops = json.loads((Path(views.__file__).parent / "tour.json").read_text(encoding="utf-8"))
-    found = {path: re.findall(r"\?tour=(\w+)\)", path.read_text(encoding="utf-8")) for path in MASTERS}
+    found = {
+        path: re.findall(r"\?tour=(\w+)\)", path.read_text(encoding="utf-8")) for path in MASTERS
+    }
     assert {stop["lesson"] for stop in stops} == {int(path.stem[0]) for path in MASTERS}
     for path, [key] in found.items():
         assert next(stop["lesson"] for stop in stops if stop["key"] == key) == int(path.stem[0])

@@ -14,7 +14,13 @@ from hsd_viz.trace import TraceError
 @pytest.fixture
 def folder(tmp_path):
     make_trace().save(tmp_path / "one.json.gz")
-    row = {"name": "one", "file": "one.json.gz", "title": "One", "blurb": "A small one.", "stack": "db > nano > target"}
+    row = {
+        "name": "one",
+        "file": "one.json.gz",
+        "title": "One",
+        "blurb": "A small one.",
+        "stack": "db > nano > target",
+    }
     (tmp_path / "index.json").write_text(json.dumps([row]))
     return tmp_path
 

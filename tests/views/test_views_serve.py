@@ -50,7 +50,9 @@ def test_a_missing_voila_says_what_to_install(monkeypatch):
 def test_the_template_and_the_notebook_are_found_and_the_token_is_not_on_the_command_line():
     arguments, environment, folder = command("127.0.0.1", 1234, "secret")
     with folder:
-        assert not any("secret" in a for a in arguments) and environment["JUPYTER_TOKEN"] == "secret"
+        assert (
+            not any("secret" in a for a in arguments) and environment["JUPYTER_TOKEN"] == "secret"
+        )
         roots = environment["JUPYTER_PATH"].split(os.pathsep)
         assert (Path(roots[0]) / "voila" / "templates" / "hsd" / "index.html.j2").is_file()
     for allow in (False, True):
@@ -86,7 +88,9 @@ def waits_for(condition: Callable[[], bool], seconds: float) -> bool:
 def kernels_of(process: psutil.Process) -> set[int]:
     """The kernels that a server has started and that live."""
     return {
-        child.pid for child in process.children(recursive=True) if "ipykernel_launcher" in " ".join(child.cmdline())
+        child.pid
+        for child in process.children(recursive=True)
+        if "ipykernel_launcher" in " ".join(child.cmdline())
     }
 
 
@@ -103,12 +107,23 @@ def test_a_kernel_ends_with_its_page_and_never_one_with_an_open_page(tmp_path, m
 
     port, gone = free_port(), 8
     notebook = tmp_path / "page.ipynb"
-    cell = {"cell_type": "code", "id": "a", "metadata": {}, "source": "1", "execution_count": None, "outputs": []}
+    cell = {
+        "cell_type": "code",
+        "id": "a",
+        "metadata": {},
+        "source": "1",
+        "execution_count": None,
+        "outputs": [],
+    }
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    notebook.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": [cell]}))
+    notebook.write_text(
+        json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": [cell]})
+    )
     monkeypatch.setattr(voila, "GONE", gone)
     monkeypatch.setattr(voila, "LOOK", 1)
-    arguments, environment, folder = command("127.0.0.1", port, None, preheat=True, notebook=notebook)
+    arguments, environment, folder = command(
+        "127.0.0.1", port, None, preheat=True, notebook=notebook
+    )
     # So that a second visitor's kernel is in the pool soon.
     arguments.append("--VoilaKernelManager.fill_delay=0")
 
@@ -118,7 +133,9 @@ def test_a_kernel_ends_with_its_page_and_never_one_with_an_open_page(tmp_path, m
 
     def lives(name: str) -> bool:
         try:
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/api/kernels/{name}", timeout=30).close()
+            urllib.request.urlopen(
+                f"http://127.0.0.1:{port}/api/kernels/{name}", timeout=30
+            ).close()
         except urllib.error.HTTPError as missing:
             assert missing.code == 404
             return False
@@ -131,7 +148,9 @@ def test_a_kernel_ends_with_its_page_and_never_one_with_an_open_page(tmp_path, m
         goes = await loop.run_in_executor(None, visit)
         assert await loop.run_in_executor(None, waits_for, lambda: not lives(goes), 120)
         # The one with a page, and the one without visitor, live on when they are older than that.
-        ages = lambda: [time.time() - psutil.Process(pid).create_time() for pid in kernels_of(server)]
+        ages = lambda: [
+            time.time() - psutil.Process(pid).create_time() for pid in kernels_of(server)
+        ]
         old = lambda: len(ages()) == 2 and min(ages()) > gone + 3
         assert await loop.run_in_executor(None, waits_for, old, 120)
         assert await loop.run_in_executor(None, lives, stays)
@@ -161,7 +180,10 @@ def test_the_server_and_its_kernels_end_with_the_command(name, tmp_path):
     with (tmp_path / "log").open("wb") as log:
         arguments = [sys.executable, "-m", "hsd_viz", "dashboard", "--port", str(port)]
         # Background jobs ignore Ctrl-C, and children inherit that.
-        options = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), "start_new_session": True}
+        options = {
+            "preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+            "start_new_session": True,
+        }
         process = subprocess.Popen(arguments, stdout=log, stderr=log, **options)
         try:
             command_ = psutil.Process(process.pid)
@@ -173,9 +195,16 @@ def test_the_server_and_its_kernels_end_with_the_command(name, tmp_path):
             if name == "SIGTERM":  # the others end alike, and start no second kernel
                 urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=120).read()
             # No warnings, and of a kernel one port: where it collects the output of subprocesses, not its channels.
-            assert (log_text := (tmp_path / "log").read_text()).count("\n") == log_text.count("dashboard: ")
+            assert (log_text := (tmp_path / "log").read_text()).count("\n") == log_text.count(
+                "dashboard: "
+            )
             assert "not trusted" not in log_text and "unencrypted TCP" not in log_text
-            ports = [c.laddr.port for p in command_.children(True) for c in p.net_connections() if c.status == "LISTEN"]
+            ports = [
+                c.laddr.port
+                for p in command_.children(True)
+                for c in p.net_connections()
+                if c.status == "LISTEN"
+            ]
             assert len(ports) <= 1 + len(kernels_of(command_))
             process.send_signal(getattr(signal, name))
             assert process.wait(60) == 0
@@ -183,7 +212,11 @@ def test_the_server_and_its_kernels_end_with_the_command(name, tmp_path):
             assert left == []
             assert not answers(port)
         finally:
-            for left in [*psutil.Process(process.pid).children(recursive=True)] if process.poll() is None else []:
+            for left in (
+                [*psutil.Process(process.pid).children(recursive=True)]
+                if process.poll() is None
+                else []
+            ):
                 left.kill()
             process.kill()
             process.wait()

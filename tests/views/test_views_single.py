@@ -37,11 +37,16 @@ def every_view(basis) -> dict[str, widgets.Widget]:
 
 def test_every_view_has_a_page(basis):
     made = every_view(basis)
-    public = {name for name in views.__all__ if isinstance(getattr(views, name), type)} - {"Basis", "Measured"}
+    public = {name for name in views.__all__ if isinstance(getattr(views, name), type)} - {
+        "Basis",
+        "Measured",
+    }
     assert public - {"LinkedView"} == set(made), "a new view is tried here"
     for name, view in made.items():
         page = view.to_html()
-        assert "script-src 'unsafe-inline' blob:" in page and not re.search(r'(?:src|href)="(?!data:|#\$)', page), name
+        assert "script-src 'unsafe-inline' blob:" in page and not re.search(
+            r'(?:src|href)="(?!data:|#\$)', page
+        ), name
         assert "application/vnd.jupyter.widget-view+json" in view._repr_mimebundle_()[0]
 
 
@@ -80,16 +85,32 @@ def test_a_view_carries_its_trace_and_the_palette_as_json():
     state = {name: getattr(view, name) for name in ("data", "palette", "group", "cursor")}
     assert json.loads(json.dumps(state)) == state
     assert len(view.data["calls"]["round"]) == 3 and view.data["meta"]["wall_ns"] == 21_000_000
-    assert view.data["meta"]["sampling"] == {"temperature": 0.8, "top_k": 40, "top_p": 0.9, "seed": 7}
-    assert (view.data["meta"]["stack"], view.data["meta"]["asked"]) == ("db > nano:4 > target", "db > nano > target")
+    assert view.data["meta"]["sampling"] == {
+        "temperature": 0.8,
+        "top_k": 40,
+        "top_p": 0.9,
+        "seed": 7,
+    }
+    assert (view.data["meta"]["stack"], view.data["meta"]["asked"]) == (
+        "db > nano:4 > target",
+        "db > nano > target",
+    )
     before = view.data["run"]
     view.show(make_trace())
     assert view.data["run"] != before, "shown again it is another run, and its cursor begins anew"
-    assert Tally().group != Tally().group and Tally(group="mine").group == "mine" and Tally().data == {}
+    assert (
+        Tally().group != Tally().group
+        and Tally(group="mine").group == "mine"
+        and Tally().data == {}
+    )
 
 
 def test_linked_views_share_a_group_and_the_trace_travels_once():
-    stream, second, third = views.TokenStream(), views.TokenStream(make_trace()), Tally(make_trace())
+    stream, second, third = (
+        views.TokenStream(),
+        views.TokenStream(make_trace()),
+        Tally(make_trace()),
+    )
     assert views.link(stream, second, third) == stream.group == second.group == third.group
     assert len(second.data["tokens"]["index"]) == 3 and third.data == {}
     assert len(content_of([third])["views"][0]["state"]["data"]["tokens"]["index"]) == 3
@@ -119,8 +140,14 @@ def test_compose_arranges_views_and_figures():
     assert both.layout.grid_template_columns == "repeat(3, minmax(0, 1fr))"
     assert both.children[0] is stream and both.children[1].figure is chart
     page = both.to_html()
-    assert 'id="view-1"' in page and 'id="view-2"' not in page and "repeat(3, minmax(0, 1fr))" in page
-    for parts, cols, error in [([], 2, ValueError), ([stream], 0, ValueError), (["stream"], 1, TypeError)]:
+    assert (
+        'id="view-1"' in page and 'id="view-2"' not in page and "repeat(3, minmax(0, 1fr))" in page
+    )
+    for parts, cols, error in [
+        ([], 2, ValueError),
+        ([stream], 0, ValueError),
+        (["stream"], 1, TypeError),
+    ]:
         with pytest.raises(error):
             views.compose(parts, cols=cols)
     own = content_of([Tally(trace)])
@@ -131,12 +158,16 @@ def test_compose_arranges_views_and_figures():
 def test_a_file_is_written_by_its_ending(tmp_path, monkeypatch):
     view = views.RuleLab()
     assert view.save(tmp_path / "x.html").read_text() == view.to_html()
-    with pytest.raises(ValueError, match=r"x\.gif has no known ending: use \.html, \.svg, \.png or \.pdf"):
+    with pytest.raises(
+        ValueError, match=r"x\.gif has no known ending: use \.html, \.svg, \.png or \.pdf"
+    ):
         view.save(tmp_path / "x.gif")
     monkeypatch.setenv("BROWSER_PATH", str(tmp_path / "none"))
     with pytest.raises(RuntimeError, match="SVG, PNG and PDF files need one"):
         view.save(tmp_path / "x.png")
-    with pytest.raises(ValueError, match=r"RuleLab is drawn with HTML and has no vectors: save it as \.png"):
+    with pytest.raises(
+        ValueError, match=r"RuleLab is drawn with HTML and has no vectors: save it as \.png"
+    ):
         view.save(tmp_path / "x.svg")
     assert [p.name for p in tmp_path.iterdir()] == ["x.html"]
 
@@ -153,7 +184,9 @@ def test_a_comparison_shows_its_runs_in_order():
     json.dumps(versus.runs)
 
 
-@pytest.mark.parametrize("option", [{"p": [1]}, {"p": [-1, 2]}, {"lookahead": 4}, {"epsilon": 0}, {"seed": -1}])
+@pytest.mark.parametrize(
+    "option", [{"p": [1]}, {"p": [-1, 2]}, {"lookahead": 4}, {"epsilon": 0}, {"seed": -1}]
+)
 def test_the_rule_lab_checks_its_values(option):
     with pytest.raises(traitlets.TraitError):
         views.RuleLab(**option)
@@ -183,21 +216,35 @@ def test_the_graph_holds_models_databases_and_edges_and_the_pick_of_the_selector
     assert {name: level["ms"] for name, level in levels.items()} == pytest.approx(
         {"db": 0.001, "nano": 0.005 + 0.01 / 4, "small": 0.2, "target": 1.0}
     )
-    assert len(levels["db"]["hues"]) == 3 and levels["target"]["hues"][0]["light"] == HUES["target"].light
+    assert (
+        len(levels["db"]["hues"]) == 3
+        and levels["target"]["hues"][0]["light"] == HUES["target"].light
+    )
     rates = {(e["from"], e["to"]): e["rate"] for e in view.graph["edges"]}
-    expected = {("nano", "small"): 0.75, ("small", "target"): 0.85, ("nano", "target"): 0.6, ("db", "target"): 1.0}
+    expected = {
+        ("nano", "small"): 0.75,
+        ("small", "target"): 0.85,
+        ("nano", "target"): 0.6,
+        ("db", "target"): 1.0,
+    }
     assert rates == pytest.approx(expected) and "made up" in view.graph["source"]
     choice, picked = select(known), dict(view.picked)
     assert picked["stack"] == choice.picked.stack and choice.kind == "hierarchy"
     assert picked["ms"] == predict(choice.picked.stack, known).ms_per_token
     assert picked["over_plain"] == pytest.approx(1.0 / picked["ms"] - 1)
-    assert picked["over_single"] == pytest.approx(choice.best_single_draft.ms_per_token / picked["ms"] - 1)
+    assert picked["over_single"] == pytest.approx(
+        choice.best_single_draft.ms_per_token / picked["ms"] - 1
+    )
     json.dumps(view.graph | picked)
 
 
 def test_a_stack_has_one_predicted_figure_in_all_views_and_it_is_the_plans():
     who = {"device": "cpu", "device_name": "A processor", "dtype": "float32", "threads": 1}
-    kept = {"identity": who, "texts": {"suite": "python", "prompts": 8}, "calibration": CALIBRATION.to_dict()}
+    kept = {
+        "identity": who,
+        "texts": {"suite": "python", "prompts": 8},
+        "calibration": CALIBRATION.to_dict(),
+    }
     basis = views.basis_of(kept)
     assert "A processor" in basis.source and basis.calibration == CALIBRATION
     drawn = figures.ranking(basis)

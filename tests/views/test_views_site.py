@@ -39,11 +39,17 @@ def test_it_is_small(site):
 def test_every_page_is_linked_and_every_link_leads_to_a_page(site):
     links = Links()
     links.feed((site / "index.html").read_text())
-    pages = [str(file.relative_to(site)) for file in site.rglob("*.html") if file.name != "index.html"]
+    pages = [
+        str(file.relative_to(site)) for file in site.rglob("*.html") if file.name != "index.html"
+    ]
     own = ("data:", "#")
     files = [*pages, "site.css", "site.js"]
-    assert {link.partition("?")[0] for link in links.found if not link.startswith(own)} == set(files)
-    assert {f"recordings.html?trace={recording.name}" for recording in bundled()} <= set(links.found)
+    assert {link.partition("?")[0] for link in links.found if not link.startswith(own)} == set(
+        files
+    )
+    assert {f"recordings.html?trace={recording.name}" for recording in bundled()} <= set(
+        links.found
+    )
     assert any(page.startswith("reports/") for page in pages)
 
 
@@ -60,7 +66,10 @@ def test_the_runtime_is_the_one_of_its_manifest(site):
     for name, facts in found["files"].items():
         content = (site / "runtime" / name).read_bytes()
         assert facts == {"bytes": len(content), "crc32": zlib.crc32(content)}
-    assert set(found["models"]) == set(names()) and found["databases"].keys() == {"model", "statistics"}
+    assert set(found["models"]) == set(names()) and found["databases"].keys() == {
+        "model",
+        "statistics",
+    }
     small = ("hsd-viz.wasm", "tokenizer.json", "nano.safetensors", "small.safetensors")
     assert sum(found["files"][name]["bytes"] for name in small) <= 6_500_000
 

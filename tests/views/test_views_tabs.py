@@ -13,7 +13,9 @@ import hsd_viz as hsd
 from hsd_viz.views import view as view_module
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "figures.md"
-EXAMPLE = re.search(r"```python\n(import anywidget.*?)```", DOCS.read_text(encoding="utf-8"), re.S)[1]
+EXAMPLE = re.search(r"```python\n(import anywidget.*?)```", DOCS.read_text(encoding="utf-8"), re.S)[
+    1
+]
 
 
 @pytest.fixture
@@ -55,7 +57,10 @@ def test_a_tab_can_be_a_figure_and_one_that_fails_says_so(tab):
         raise KeyError("entropy")
 
     message, _ = tab("Broken", broken).ask("ask", about="Broken", run="both")
-    assert "the view 'Broken' failed: KeyError: 'entropy'" in message["message"] and not message["details"]
+    assert (
+        "the view 'Broken' failed: KeyError: 'entropy'" in message["message"]
+        and not message["details"]
+    )
     message, _ = tab("Text", lambda _trace: "text").ask("ask", about="Text", run="both")
     assert "not str" in message["message"]
 
@@ -68,7 +73,9 @@ def test_names_and_classes_of_tabs_are_checked(monkeypatch):
     assert "x" not in view_module.registered()
     point = importlib.metadata.EntryPoint("Sources", "hsd_viz.figures:by_source", view_module.GROUP)
     gone = importlib.metadata.EntryPoint("Gone", "no_such_package:View", view_module.GROUP)
-    monkeypatch.setattr(view_module, "entry_points", lambda group: [point, gone] if group == "hsd_viz.views" else [])
+    monkeypatch.setattr(
+        view_module, "entry_points", lambda group: [point, gone] if group == "hsd_viz.views" else []
+    )
     page = Page(monkeypatch)
     page.ask("recording", name="both")
     assert parts(page, "Sources", "both")[0]["kind"] == "figure"

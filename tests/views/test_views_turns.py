@@ -68,7 +68,9 @@ def test_a_class_sees_a_recorded_run_until_its_page_is_ready(tmp_path):
     port = free_port()
     arguments, environment, folder = command("127.0.0.1", port, None, preheat=True, pages=3)
     with folder, (tmp_path / "log").open("wb") as log:
-        server = subprocess.Popen(arguments, env=environment, stdout=log, stderr=log, start_new_session=True)
+        server = subprocess.Popen(
+            arguments, env=environment, stdout=log, stderr=log, start_new_session=True
+        )
         try:
             with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=120) as visitor:
                 until = time.monotonic() + 120
@@ -80,7 +82,10 @@ def test_a_class_sees_a_recorded_run_until_its_page_is_ready(tmp_path):
                         time.sleep(0.1)
                 assert 'src="recorded"' in page.text and "place <b id=" in page.text
                 recorded = visitor.get("/recorded")
-                assert recorded.headers["content-encoding"] == "gzip" and "<!doctype html>" in recorded.text.lower()
+                assert (
+                    recorded.headers["content-encoding"] == "gzip"
+                    and "<!doctype html>" in recorded.text.lower()
+                )
                 while visitor.get("/place").json()["place"] and time.monotonic() < until:
                     time.sleep(0.2)
                 assert "widget-view+json" in visitor.get("/").text

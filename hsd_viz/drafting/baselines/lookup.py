@@ -20,7 +20,9 @@ class CopyingDrafter(Baseline):
         """Return the text of the run and the tokens of ``text`` that are not emitted yet."""
         return self._text + spell(text[len(self._text) :])
 
-    def _copy(self, text: str, start: int, most: int, key_length: int, *, with_eos: bool) -> DraftTree:
+    def _copy(
+        self, text: str, start: int, most: int, key_length: int, *, with_eos: bool
+    ) -> DraftTree:
         """Return up to ``most`` tokens of ``text`` from ``start`` as a chain."""
         tokens = list(map(ord, text[start : start + max(0, most)]))
         end = next((i + with_eos for i, token in enumerate(tokens) if token in self.eos), None)
@@ -46,7 +48,9 @@ class PromptLookup(CopyingDrafter):
         for n in range(min(3 if original else 2, len(whole) - 1), 0, -1):
             place = whole.find(whole[-n:], 0, end)
             if place >= 0:
-                return self._copy(whole, place + n, min(self.nodes, budget), n, with_eos=False).or_reason(budget)
+                return self._copy(
+                    whole, place + n, min(self.nodes, budget), n, with_eos=False
+                ).or_reason(budget)
         return DraftTree().or_reason(budget)
 
 

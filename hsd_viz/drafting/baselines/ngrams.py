@@ -30,14 +30,18 @@ class Retrieval(Baseline):
         if match is None or match[0] < self.shortest:
             return tree.or_reason(budget)
         length, total, _ = match
-        trie = continuation_trie(self.corpus.lookup, tail[-length:], nodes=min(self.nodes, budget), depth=self.depth)
+        trie = continuation_trie(
+            self.corpus.lookup, tail[-length:], nodes=min(self.nodes, budget), depth=self.depth
+        )
         #: The number in the tree of each node of the trie, ``None`` after an end of text.
         place: list[int | None] = []
         for token, parent, count in trie:
             above = place[parent] if parent >= 0 else -1
             ended = above is None or (above >= 0 and tree.tokens[above] in self.eos)
             score = min(1.0, count / total)
-            place.append(None if ended else tree.add(token, above, self.name, length, round(count), score))
+            place.append(
+                None if ended else tree.add(token, above, self.name, length, round(count), score)
+            )
         return tree.or_reason(budget)
 
 
@@ -106,8 +110,16 @@ class NgramCache(Baseline):
             best = _pick(caches[0], tail, static, LAX) or _pick(caches[1], tail, static, STRICT)
             if best is None and static:
                 token = max(static, key=static.__getitem__)
-                best = (token, STATIC, static[token]) if _passes(static[token], total, LAX[STATIC - 1]) else None
-            seen = seen or bool(static) or any(tail[-n:] in c for c in caches for n in range(1, LONGEST + 1))
+                best = (
+                    (token, STATIC, static[token])
+                    if _passes(static[token], total, LAX[STATIC - 1])
+                    else None
+                )
+            seen = (
+                seen
+                or bool(static)
+                or any(tail[-n:] in c for c in caches for n in range(1, LONGEST + 1))
+            )
             if best is None:
                 break
             token, length, count = best
@@ -119,12 +131,18 @@ class NgramCache(Baseline):
 
 
 def _pick(
-    counts: Mapping[str, Counter[int]], tail: str, static: dict[int, int], thresholds: Sequence[tuple[int, int]]
+    counts: Mapping[str, Counter[int]],
+    tail: str,
+    static: dict[int, int],
+    thresholds: Sequence[tuple[int, int]],
 ) -> tuple[int, int, int] | None:
     """Return (token, n-gram length, count) of the longest n-gram at the end of ``tail`` that passes, or ``None``."""
     for n in range(min(LONGEST, len(tail)), 0, -1):
         if followers := counts.get(tail[-n:]):
-            token = max(followers, key=lambda t: followers[t] * 100 * static[t] if t in static else followers[t])
+            token = max(
+                followers,
+                key=lambda t: followers[t] * 100 * static[t] if t in static else followers[t],
+            )
             if _passes(followers[token], followers.total(), thresholds[n - 1]):
                 return token, n, followers[token]
     return None

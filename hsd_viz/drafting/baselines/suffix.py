@@ -63,8 +63,12 @@ class SuffixTree:
             if child is None:
                 node.children[token] = Node(self.current, start)
                 continue
-            if child.children is None:  # now two suffixes: the leaf moves one token down if its text continues
-                child.children = {t: Node(child.which, child.start) for t, _ in self.children(child, depth)}
+            if (
+                child.children is None
+            ):  # now two suffixes: the leaf moves one token down if its text continues
+                child.children = {
+                    t: Node(child.which, child.start) for t, _ in self.children(child, depth)
+                }
             child.count += 1
             if depth < self.depth:
                 self._active.append((start, child))
@@ -175,7 +179,11 @@ class SuffixDecoding(Baseline):
         node, parent, probability, depth = trie.locate(key), -1, 1.0, len(key)
         assert node is not None, "every suffix of a match matches"
         while len(tree) < most:
-            for token, child in trie.children(node, depth) if parent < 0 or tree.tokens[parent] not in self.eos else ():
+            for token, child in (
+                trie.children(node, depth)
+                if parent < 0 or tree.tokens[parent] not in self.eos
+                else ()
+            ):
                 p = probability * child.count / node.count
                 if p >= self.least:
                     serial += 1

@@ -8,7 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from hsd_viz.drafting.index.count import PART_TOKENS, Document, Progress, Pruning, count_keys, write_corpus
+from hsd_viz.drafting.index.count import (
+    PART_TOKENS,
+    Document,
+    Progress,
+    Pruning,
+    count_keys,
+    write_corpus,
+)
 from hsd_viz.drafting.index.format import Index, KeyTable, marks, write_index
 from hsd_viz.drafting.tree import spell
 from hsd_viz.words import check_range
@@ -50,8 +57,14 @@ def build_database(
     path.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
         tokens, ends = corpus = write_corpus(documents, Path(folder) / "tokens", vocabulary_size)
-        table = count_keys(corpus, vocabulary_size, longest, pruning, per_document, part_tokens, progress)
-        facts = {"outputs" if per_document else "documents": len(ends), "tokens": len(tokens), **(meta or {})}
+        table = count_keys(
+            corpus, vocabulary_size, longest, pruning, per_document, part_tokens, progress
+        )
+        facts = {
+            "outputs" if per_document else "documents": len(ends),
+            "tokens": len(tokens),
+            **(meta or {}),
+        }
         write_index(path, table, kind, vocabulary_size, vocabulary_hash, facts)
 
 
@@ -81,7 +94,15 @@ def build_fivegrams(
             taken[gram[0]] += 1
     grams = np.array(rows, dtype=np.int64).reshape(len(rows), 7)
     totals, two, four = grams[:, 6], np.full(len(rows), 2), np.full(len(rows), 4)
-    table = KeyTable(marks(grams[:, :2].T), two, totals, four, totals, grams[:, 2:6].reshape(-1), np.repeat(totals, 4))
+    table = KeyTable(
+        marks(grams[:, :2].T),
+        two,
+        totals,
+        four,
+        totals,
+        grams[:, 2:6].reshape(-1),
+        np.repeat(totals, 4),
+    )
     facts = {"outputs": len(sequences), "tokens": sum(map(len, sequences)), **(meta or {})}
     write_index(path, table, "fivegrams", vocabulary_size, vocabulary_hash, facts)
 
@@ -95,19 +116,30 @@ def describe(path: str | Path, most: int = 10) -> dict:
     """
     index = Index(path, verify=True)
     lengths = {int(n): keys for n, keys in index.header["keys_by_length"].items()}
-    vocabulary, is_fivegrams = range(index.header["vocabulary_size"]), index.header["kind"] == "fivegrams"
+    vocabulary, is_fivegrams = (
+        range(index.header["vocabulary_size"]),
+        index.header["kind"] == "fivegrams",
+    )
     keys: list[tuple[int, ...]] = [(token, 0) if is_fivegrams else (token,) for token in vocabulary]
     entries: list[tuple[int, int, list[int], list[int], int]] = []
     while keys:
-        matches = [(match, key) for key in keys if (match := index.lookup(spell(key))) and match[0] == len(key)]
+        matches = [
+            (match, key)
+            for key in keys
+            if (match := index.lookup(spell(key))) and match[0] == len(key)
+        ]
         matches.sort(key=lambda pair: (-pair[0][1], pair[1]))
         del matches[_FOLLOWED * most :]
         for (length, total, continuations), key in matches:
             followed = list(key[:1] if is_fivegrams else key)
             for group in [continuations] if is_fivegrams else [[one] for one in continuations]:
-                entries.append((-group[0][1], -length, followed, [token for token, _, _ in group], total))
+                entries.append(
+                    (-group[0][1], -length, followed, [token for token, _, _ in group], total)
+                )
         is_last = is_fivegrams or len(keys[0]) == index.longest
-        keys = [] if is_last else [(*key, token) for match, key in matches for token, _, _ in match[2]]
+        keys = (
+            [] if is_last else [(*key, token) for match, key in matches for token, _, _ in match[2]]
+        )
     names = ("kind", "continuations", "vocabulary_size", "vocabulary_hash", "meta")
     return {
         "path": str(path),

@@ -69,7 +69,9 @@ def read_pieces(path: Path) -> Iterator[str]:
                     raise UnicodeError("it contains a zero byte")
                 yield text
     except (OSError, UnicodeError) as error:
-        raise ValueError(f"cannot read '{path}' as UTF-8 text: {getattr(error, 'strerror', None) or error}") from None
+        raise ValueError(
+            f"cannot read '{path}' as UTF-8 text: {getattr(error, 'strerror', None) or error}"
+        ) from None
 
 
 def read_documents(
@@ -105,7 +107,9 @@ def write_corpus(documents: Iterable[Document], path: Path, vocabulary_size: int
                     continue
                 for token in map(int, (tokens.min(), tokens.max())):
                     if not 0 <= token < vocabulary_size:
-                        raise ValueError(f"token {token} is outside a vocabulary of {vocabulary_size}")
+                        raise ValueError(
+                            f"token {token} is outside a vocabulary of {vocabulary_size}"
+                        )
                 file.write(tokens.astype(dtype).tobytes())
                 size += len(tokens)
             if size > begin:
@@ -151,7 +155,9 @@ def count_keys(
         if until[high - 1] > done:
             pieces = ((k, tokens[k : k + CHUNK]) for k in chunks)
             places = [k + np.flatnonzero((piece >= low) & (piece < high)) for k, piece in pieces]
-            kept += _levels(corpus, np.concatenate(places), vocabulary_size, longest, pruning, per_document)
+            kept += _levels(
+                corpus, np.concatenate(places), vocabulary_size, longest, pruning, per_document
+            )
             # Fewer than these may fit into the file: the others are dropped from time to time.
             if 4 * sum(len(table.tokens) for table in kept) > pruning.max_bytes:
                 kept = [select_keys(kept, pruning.max_bytes, vocabulary_size)]
@@ -162,7 +168,12 @@ def count_keys(
 
 
 def _levels(
-    corpus: Corpus, places: np.ndarray, vocabulary_size: int, longest: int, pruning: Pruning, per_document: bool
+    corpus: Corpus,
+    places: np.ndarray,
+    vocabulary_size: int,
+    longest: int,
+    pruning: Pruning,
+    per_document: bool,
 ) -> list[KeyTable]:
     """Return the keys of each length, the shortest first, that end at ``places`` (all those of some tokens).
 
@@ -178,14 +189,23 @@ def _levels(
     parents: list[np.ndarray] = []
     for length in range(1, longest + 1):
         alive &= before >= length - 1
-        places, document, before, numbers = places[alive], document[alive], before[alive], numbers[alive]
+        places, document, before, numbers = (
+            places[alive],
+            document[alive],
+            before[alive],
+            numbers[alive],
+        )
         if not len(places):
             break
         if (int(numbers.max()) + 1) * vocabulary_size**2 >= 2**63:
             raise ValueError("too many keys for this vocabulary: raise the minimum count")
         pairs = (numbers * wide + tokens[places - (length - 1)]) * wide + tokens[places + 1]
         pairs, which = np.unique(pairs, return_inverse=True)
-        once = np.unique(which * np.int64(len(ends)) + document) // len(ends) if per_document else which
+        once = (
+            np.unique(which * np.int64(len(ends)) + document) // len(ends)
+            if per_document
+            else which
+        )
         counts = np.bincount(once)
         keys, owners = np.unique(pairs // wide, return_inverse=True)
         totals = np.bincount(owners, counts).astype(np.int64)
@@ -202,14 +222,19 @@ def _levels(
         if shorter:
             # Expected hits added: how much more probable the first continuation is than by the shorter key.
             known, seen, times = shorter
-            gains -= totals * (seen[np.searchsorted(known, keys // wide * wide + follower[best])] / times[keys // wide])
+            gains -= totals * (
+                seen[np.searchsorted(known, keys // wide * wide + follower[best])]
+                / times[keys // wide]
+            )
         shorter = owners * wide + follower, counts, totals
         ends_at = np.zeros(len(keys), np.int64)
         ends_at[numbers[alive]] = places[alive]
         of_keys = marks(tokens[ends_at + k] for k in range(1 - length, 1))
         kept = np.bincount(owners[stored], minlength=len(keys))
         lengths = np.full(len(keys), length)
-        tables.append(KeyTable(of_keys, lengths, totals, kept, gains, follower[stored], counts[stored]))
+        tables.append(
+            KeyTable(of_keys, lengths, totals, kept, gains, follower[stored], counts[stored])
+        )
         parents.append(keys // wide)
     # A key gains at least what its extensions gain, because a look-up passes through it.
     for level in range(len(tables) - 1, 0, -1):
@@ -218,7 +243,11 @@ def _levels(
 
 
 def select_continuations(
-    owners: np.ndarray, follower: np.ndarray, counts: np.ndarray, totals: np.ndarray, pruning: Pruning
+    owners: np.ndarray,
+    follower: np.ndarray,
+    counts: np.ndarray,
+    totals: np.ndarray,
+    pruning: Pruning,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return which (key, continuation) pairs to store, most frequent first, and the most frequent of each key.
     ``owners`` (ascending from 0), ``follower`` and ``counts`` int [pairs]; ``totals`` int [keys]. Among equals the
@@ -226,8 +255,12 @@ def select_continuations(
     """
     order = np.lexsort((follower, -counts, owners))
     rank = np.arange(len(order)) - np.searchsorted(owners, np.arange(len(totals)))[owners[order]]
-    enough = (counts >= pruning.least_continuation) & (counts >= pruning.least_share * totals[owners])
-    return order[((rank == 0) | enough[order]) & (rank < min(pruning.most, MOST_CONTINUATIONS))], order[rank == 0]
+    enough = (counts >= pruning.least_continuation) & (
+        counts >= pruning.least_share * totals[owners]
+    )
+    return order[
+        ((rank == 0) | enough[order]) & (rank < min(pruning.most, MOST_CONTINUATIONS))
+    ], order[rank == 0]
 
 
 def select_keys(tables: Sequence[KeyTable], max_bytes: int, vocabulary_size: int) -> KeyTable:
@@ -235,11 +268,15 @@ def select_keys(tables: Sequence[KeyTable], max_bytes: int, vocabulary_size: int
     equals shorter keys come first.
     """
     none = np.zeros(0, dtype=np.int64)
-    whole = KeyTable(*map(np.concatenate, zip((none.astype(np.uint32), *[none] * 6), *tables, strict=True)))
+    whole = KeyTable(
+        *map(np.concatenate, zip((none.astype(np.uint32), *[none] * 6), *tables, strict=True))
+    )
     sizes = KEY_BYTES + (4 if vocabulary_size > 2**16 else 2) * (1 + 2 * whole.numbers)
     order = np.lexsort((whole.lengths, -whole.gains))
     fits = order[np.cumsum(sizes[order]) <= max_bytes]
     keep = np.zeros(len(whole.gains), dtype=bool)
     keep[fits] = whole.gains[fits] > 0
     stored = np.repeat(keep, whole.numbers)
-    return KeyTable(*(column[keep] for column in whole[:5]), *(column[stored] for column in whole[5:]))
+    return KeyTable(
+        *(column[keep] for column in whole[:5]), *(column[stored] for column in whole[5:])
+    )

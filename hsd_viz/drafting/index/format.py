@@ -48,7 +48,9 @@ class DatabaseError(ValueError):
 def marks(columns: Iterable[np.ndarray]) -> np.ndarray:
     """Return the CRC-32 of keys as little-endian u32, uint32 [keys]; ``columns`` are their first tokens, second, ..."""
     # What one byte changes, from zlib itself, which inverts the checksum before and after.
-    table = np.array([zlib.crc32(bytes([byte ^ 0xFF])) ^ 0xFF000000 for byte in range(256)], dtype=np.uint32)
+    table = np.array(
+        [zlib.crc32(bytes([byte ^ 0xFF])) ^ 0xFF000000 for byte in range(256)], dtype=np.uint32
+    )
     crc: Any = np.uint32(0xFFFFFFFF)
     for tokens in columns:
         for shift in (0, 8, 16, 24):
@@ -61,7 +63,9 @@ def pack_counts(counts: np.ndarray, wide: bool) -> np.ndarray:
     counts = counts.astype(np.int64)
     if wide:
         return np.minimum(counts, 2**32 - 1).astype(np.uint32)
-    return np.where(counts < 32768, counts, 32768 + np.minimum(counts >> 8, 32767)).astype(np.uint16)
+    return np.where(counts < 32768, counts, 32768 + np.minimum(counts >> 8, 32767)).astype(
+        np.uint16
+    )
 
 
 class KeyTable(NamedTuple):
@@ -81,12 +85,23 @@ class KeyTable(NamedTuple):
 
 
 def write_index(
-    path: str | Path, table: KeyTable, kind: str, vocabulary_size: int, vocabulary_hash: str, meta: Mapping[str, Any]
+    path: str | Path,
+    table: KeyTable,
+    kind: str,
+    vocabulary_size: int,
+    vocabulary_hash: str,
+    meta: Mapping[str, Any],
 ) -> None:
     """Write a database atomically; ``meta`` is its origin. Raises: ValueError: if there are too many values."""
-    wide, keys, total = vocabulary_size > 2**16, len(table.marks), len(table.marks) + 2 * len(table.tokens)
+    wide, keys, total = (
+        vocabulary_size > 2**16,
+        len(table.marks),
+        len(table.marks) + 2 * len(table.tokens),
+    )
     if total >= MOST_VALUES:
-        raise ValueError(f"{total} values are too many for one file: reduce its bytes or raise the minimum count")
+        raise ValueError(
+            f"{total} values are too many for one file: reduce its bytes or raise the minimum count"
+        )
     # The shorter of two keys with the same mark comes first and is found: it is the more frequent one.
     order = np.lexsort((table.lengths, table.marks))
     ranked, numbers = table.marks[order], table.numbers[order]
@@ -99,7 +114,10 @@ def write_index(
     places = np.repeat(offsets, numbers) + 1 + 2 * rank
     values = np.zeros(total, dtype="<u4" if wide else "<u2")
     values[offsets] = pack_counts(table.totals[order], wide)
-    values[places], values[places + 1] = table.tokens[source], pack_counts(table.counts[source], wide)
+    values[places], values[places + 1] = (
+        table.tokens[source],
+        pack_counts(table.counts[source], wide),
+    )
     lengths, of_length = np.unique(table.lengths, return_counts=True)
     facts = {
         "kind": kind,
@@ -111,10 +129,22 @@ def write_index(
         "keys_by_length": dict(zip(map(str, lengths), of_length.tolist(), strict=True)),
         "continuations": len(table.tokens),
     }
-    tensors = (starts.astype("<u4"), ranked.astype("<u4"), (offsets * 8 + numbers).astype("<u4"), values)
-    body, ends = b"".join(tensor.tobytes() for tensor in tensors), accumulate(tensor.nbytes for tensor in tensors)
+    tensors = (
+        starts.astype("<u4"),
+        ranked.astype("<u4"),
+        (offsets * 8 + numbers).astype("<u4"),
+        values,
+    )
+    body, ends = (
+        b"".join(tensor.tobytes() for tensor in tensors),
+        accumulate(tensor.nbytes for tensor in tensors),
+    )
     entries = {
-        name: {"dtype": f"U{8 * t.itemsize}", "shape": [len(t)], "data_offsets": [end - t.nbytes, end]}
+        name: {
+            "dtype": f"U{8 * t.itemsize}",
+            "shape": [len(t)],
+            "data_offsets": [end - t.nbytes, end],
+        }
         for name, t, end in zip(_TENSORS, tensors, ends, strict=True)
     }
     checksums = {"checksum": _NO_CHECKSUM, "tensors": f"{zlib.crc32(body):08x}"}
@@ -151,7 +181,9 @@ class Index:
             body = 8 + int.from_bytes(self._map[:8], "little")
             entries = json.loads(self._map[8:body]) if body <= self.size else {}
             metadata = entries.pop("__metadata__")
-            version, checksum, tensors = (metadata[key] for key in ("hsd_viz", "checksum", "tensors"))
+            version, checksum, tensors = (
+                metadata[key] for key in ("hsd_viz", "checksum", "tensors")
+            )
             unsigned = self._map[8:body].replace(str(checksum).encode(), _NO_CHECKSUM.encode(), 1)
             is_whole = f"{zlib.crc32(unsigned):08x}" == checksum
             expected = body + max(entry["data_offsets"][1] for entry in entries.values())
@@ -161,15 +193,22 @@ class Index:
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             raise DatabaseError(f"'{self.path.name}' is not a database file of hsd_viz") from None
         if version != VERSION:
-            raise DatabaseError(f"{name} has format version {version}, expected {VERSION}: rebuild it")
-        contents, self.verified = memoryview(self._map)[body:], self.size <= READ_WHOLE if verify is None else verify
+            raise DatabaseError(
+                f"{name} has format version {version}, expected {VERSION}: rebuild it"
+            )
+        contents, self.verified = (
+            memoryview(self._map)[body:],
+            self.size <= READ_WHOLE if verify is None else verify,
+        )
         if not is_whole or self.size != expected:
             raise DatabaseError(f"{name} is damaged: its header does not match it")
         if self.verified and f"{zlib.crc32(contents):08x}" != tensors:
             raise DatabaseError(f"{name} is damaged: its contents do not match its checksum")
         known, own = self.header["vocabulary_hash"], self.header["vocabulary_size"]
         if vocabulary_hash is not None and known != vocabulary_hash:
-            vocabularies = f"vocabulary {known[:12]}, expected that of the models, {vocabulary_hash[:12]}"
+            vocabularies = (
+                f"vocabulary {known[:12]}, expected that of the models, {vocabulary_hash[:12]}"
+            )
             raise DatabaseError(f"{name} was made with another tokenizer ({vocabularies})")
         # Reading a scalar from a memoryview is several times as fast as from a numpy array.
         self.starts, self.marks, self.places, self.values = (
@@ -177,11 +216,21 @@ class Index:
             for tensor in _TENSORS
         )
         self.limit = own if vocabulary_size is None else min(own, vocabulary_size)
-        self.bits, self.wide, self.longest = 32 - self.header["bits"], own > 2**16, self.header["longest"]
+        self.bits, self.wide, self.longest = (
+            32 - self.header["bits"],
+            own > 2**16,
+            self.header["longest"],
+        )
 
     def lookup(self, tail: str) -> Match | None:
         """Return what followed the longest suffix of ``tail`` (spelled) that is a key, or ``None``."""
-        starts, marks, bits, crc32, keys = self.starts, self.marks, self.bits, zlib.crc32, len(self.marks)
+        starts, marks, bits, crc32, keys = (
+            self.starts,
+            self.marks,
+            self.bits,
+            zlib.crc32,
+            len(self.marks),
+        )
         tail = tail[-self.longest :]
         size = len(tail)
         # Characters in UTF-32 are the tokens as u32; some ids are surrogates, which are not valid characters.

@@ -70,15 +70,23 @@ def doctor(asked: Request) -> Answer:
     trace = asked.trace
     try:
         found = diagnose(from_trace(trace, "this run"))
-    except (ValueError, KeyError):  # no drafts, as in plain decoding; a trace that does not name its levels
+    except (
+        ValueError,
+        KeyError,
+    ):  # no drafts, as in plain decoding; a trace that does not name its levels
         return {"parts": []}
     causes = sorted(found.shares.items(), key=lambda item: -item[1])
     tables = [table for table in found.tables() if table.rows]
     spec = {
-        "title": "What limits the speed-up" if found.speedup.value is not None else "What limits this run",
+        "title": "What limits the speed-up"
+        if found.speedup.value is not None
+        else "What limits this run",
         "causes": [{"name": name, "share": share} for name, share in causes if share >= 0.005],
         "lines": found.lines(),
-        "tables": [{"title": t.title, "note": t.note, "head": t.rows[0], "rows": t.rows[1:]} for t in tables],
+        "tables": [
+            {"title": t.title, "note": t.note, "head": t.rows[0], "rows": t.rows[1:]}
+            for t in tables
+        ],
         "settings": [list(item) for item in found.flags.items()],
     }
     return {"parts": [{"kind": "view", "view": "doctor", "state": {"spec": spec}}]}
@@ -93,9 +101,13 @@ def law(asked: Request) -> Answer:
     trace = asked.trace
     own = float((trace.meta.get("sampling") or {}).get("temperature") or 0.0)
     basis = calibrated(trace, own) or recorded(own)
-    sliders = {"acceptance": 0.7, "cost": 0.15, "lookahead": 4, "slope": 0.02} | one_draft_state(basis)
+    sliders = {"acceptance": 0.7, "cost": 0.15, "lookahead": 4, "slope": 0.02} | one_draft_state(
+        basis
+    )
     states = {"one_draft": sliders, "hierarchy": hierarchy_state(basis)}
-    parts: list[Part] = [{"kind": "view", "view": view, "state": state} for view, state in states.items()]
+    parts: list[Part] = [
+        {"kind": "view", "view": view, "state": state} for view, state in states.items()
+    ]
     parts.append(figure_part(figures.ranking(basis)))
     try:
         parts.append(figure_part(figures.levels(trace, basis)))
@@ -104,8 +116,12 @@ def law(asked: Request) -> Answer:
     parts.append(figure_part(figures.when_it_pays()))
     if basis.temperature not in (None, own):
         words = f"run {temperature_words(own)}, calibration {temperature_words(basis.temperature)}"
-        advice = f"Acceptance depends on temperature; calibrate with: hsd-viz plan --temperature {own:g}"
-        parts.insert(0, {"kind": "text", "text": f"Temperature mismatch: {words}. {advice}", "caution": True})
+        advice = (
+            f"Acceptance depends on temperature; calibrate with: hsd-viz plan --temperature {own:g}"
+        )
+        parts.insert(
+            0, {"kind": "text", "text": f"Temperature mismatch: {words}. {advice}", "caution": True}
+        )
     return {"parts": parts}
 
 
@@ -128,14 +144,27 @@ def prediction(asked: Request) -> Answer:
     from hsd_viz.latency.hardware import GPUS, WEIGHTS
 
     usual = {"gpu": "H100 SXM", "models": next(iter(FAMILIES.values())), "weights": "bf16", "tp": 4}
-    gpu, models, weights, tp = (str(asked.options.get(name) or value) for name, value in usual.items())
+    gpu, models, weights, tp = (
+        str(asked.options.get(name) or value) for name, value in usual.items()
+    )
     if models not in FAMILIES.values():
         raise ValueError(f"unknown models {models!r}")
-    plan = predict(gpu, models.split(","), tp=int(tp), weights=weights, batch=(1, 4, 16, 64), context=(2048, 32768))
+    plan = predict(
+        gpu,
+        models.split(","),
+        tp=int(tp),
+        weights=weights,
+        batch=(1, 4, 16, 64),
+        context=(2048, 32768),
+    )
     # The figure has the answers.
-    lines, tables = [[part for part in report_parts(plan) if isinstance(part, kind)] for kind in (str, Table)]
+    lines, tables = [
+        [part for part in report_parts(plan) if isinstance(part, kind)] for kind in (str, Table)
+    ]
     first = plan.rows[0]
-    named = {f"Settings of serving engines at batch {first.batch}, context {first.context:,}": plan.settings}
+    named = {
+        f"Settings of serving engines at batch {first.batch}, context {first.context:,}": plan.settings
+    }
     html = page(f"Prediction for {plan.gpu}", lines[: lines.index("")], tables, facts=named)
     menus = [
         choice("gpu", "GPU", GPUS, gpu),
@@ -143,7 +172,12 @@ def prediction(asked: Request) -> Answer:
         choice("weights", "Weights", WEIGHTS, weights),
         choice("tp", "GPUs per model", (1, 2, 4, 8), tp),
     ]
-    shown = {"kind": "page", "title": "All batches, engine settings, assumptions", "html": html, "folded": True}
+    shown = {
+        "kind": "page",
+        "title": "All batches, engine settings, assumptions",
+        "html": html,
+        "folded": True,
+    }
     return {"choices": menus, "parts": [figure_part(figures.prediction(plan)), shown]}
 
 
@@ -164,7 +198,9 @@ def report(asked: Request) -> Answer:
             raise ValueError("no saved report has this name: open a file of hsd-viz bench --json")
         content = by_name[name].read_bytes()
     found = read_report(content, name)
-    return shown("report", found, page_of(found)) | {"choices": [choice("name", "Report", menu, chosen)]}
+    return shown("report", found, page_of(found)) | {
+        "choices": [choice("name", "Report", menu, chosen)]
+    }
 
 
 def replay(asked: Request) -> Answer:
@@ -186,12 +222,20 @@ def replay(asked: Request) -> Answer:
 
     with tempfile.TemporaryDirectory(prefix="hsd-viz-log-") as place:
         # The visitor's name says how the file is packed; only its ending is used.
-        paths = [Path(place) / f"{k}{''.join(Path(name).suffixes[-2:])}" for k, (name, _) in enumerate(files)]
+        paths = [
+            Path(place) / f"{k}{''.join(Path(name).suffixes[-2:])}"
+            for k, (name, _) in enumerate(files)
+        ]
         for path, (_, content) in zip(paths, files, strict=True):
             path.write_bytes(content)
-        own, costs = paths[1] if tokenizer == "own" and len(paths) > 1 else tokenizer, str(options.get("costs", "cpu"))
+        own, costs = (
+            paths[1] if tokenizer == "own" and len(paths) > 1 else tokenizer,
+            str(options.get("costs", "cpu")),
+        )
         try:
-            found = replay(paths[0], tokenizer=own, drafters=names, verify_cost=costs, progress=progress)
+            found = replay(
+                paths[0], tokenizer=own, drafters=names, verify_cost=costs, progress=progress
+            )
         except ValueError as error:
             raise ValueError(str(error).replace(str(paths[0]), files[0][0])) from None
     if not found.drafters:
@@ -204,7 +248,10 @@ def replay(asked: Request) -> Answer:
 def shown(kind: str, found: Any, html: str) -> Answer:
     """Return a page as an answer, with the files that save it and its data."""
     data = json.dumps(found.to_dict(), indent=1) + "\n"
-    files = [[f"hsd_viz_{kind}.json", "Save the data", data], [f"hsd_viz_{kind}.html", "Save as a page", html]]
+    files = [
+        [f"hsd_viz_{kind}.json", "Save the data", data],
+        [f"hsd_viz_{kind}.html", "Save as a page", html],
+    ]
     return {"parts": [{"kind": "page", "title": f"The {kind}", "html": html}], "files": files}
 
 

@@ -50,7 +50,13 @@ class App(Part):
     about = traitlets.Dict().tag(sync=True)
     can = traitlets.List(traitlets.Unicode()).tag(sync=True)
 
-    def __init__(self, engine: Engine | None = None, *, allow_models: bool = False, shown: Given | None = None) -> None:
+    def __init__(
+        self,
+        engine: Engine | None = None,
+        *,
+        allow_models: bool = False,
+        shown: Given | None = None,
+    ) -> None:
         self._engine, self._own, self._allow = engine, engine is None, allow_models
         self._machine: dict[str, Any] = {}
         self._loading = threading.Lock()
@@ -66,7 +72,9 @@ class App(Part):
             trace = trace_of(shown)
             self._recordings[GIVEN] = lambda: trace
             self._keep(trace, GIVEN)
-            page["recordings"].insert(0, {"name": GIVEN, "title": trace.stack or "trace", "blurb": "As given."})
+            page["recordings"].insert(
+                0, {"name": GIVEN, "title": trace.stack or "trace", "blurb": "As given."}
+            )
         super().__init__(about=page, can=["decode", *answers.TOPICS, *registered()])
 
     @property
@@ -85,10 +93,16 @@ class App(Part):
         names = content.get("names") or []
         files = [(str(name), bytes(buffer)) for name, buffer in zip(names, buffers, strict=False)]
         tell = lambda kind, **content: self.send({"id": key, "kind": kind, **content})
-        about, options, run = str(content.get("about")), content.get("options") or {}, str(content.get("run"))
+        about, options, run = (
+            str(content.get("about")),
+            content.get("options") or {},
+            str(content.get("run")),
+        )
         asked = Request(content, about, options, files, tell, self._runs.get(run))
         self._cancels[key] = asked.cancelled
-        threading.Thread(target=self._work, args=(key, getattr(self, f"_{kind}"), asked), daemon=True).start()
+        threading.Thread(
+            target=self._work, args=(key, getattr(self, f"_{kind}"), asked), daemon=True
+        ).start()
 
     def _work(self, key: str, handler: Callable[[Request], Any], asked: Request) -> None:
         try:
@@ -97,7 +111,9 @@ class App(Part):
             self.send({"id": key, "kind": "done", **answer}, buffers)
         except Exception as error:
             # Bad input is a one-line message; a fault has its traceback, too.
-            expected = isinstance(error, ValueError | ImportError) and not isinstance(error, UnicodeError)
+            expected = isinstance(error, ValueError | ImportError) and not isinstance(
+                error, UnicodeError
+            )
             said = str(error).strip() or type(error).__name__
             details = "" if expected else "".join(traceback.format_exception(error))
             asked.tell("failed", message=said[:2000], details=details[-8000:])
@@ -152,7 +168,10 @@ class App(Part):
 
     def _decode(self, asked: Request) -> dict[str, Any]:
         request, limits = asked.message["request"], ABOUT["limits"]
-        if len(str(request["prompt"])) > limits["prompt"] or not 1 <= request["max_new_tokens"] <= limits["tokens"]:
+        if (
+            len(str(request["prompt"])) > limits["prompt"]
+            or not 1 <= request["max_new_tokens"] <= limits["tokens"]
+        ):
             most = f"{limits['tokens']} tokens of a prompt of up to {limits['prompt']} characters"
             raise ValueError(f"a page decodes up to {most}")
         run, seq, trace = uuid.uuid4().hex, 0, Trace({})
@@ -170,7 +189,11 @@ class App(Part):
                         begun = run_data.snapshot(trace, run, 0)
                         # The meta of an unfinished run says "cancelled", in case no more steps come.
                         prefill = begun["meta"]["prefill_ns"] or None
-                        begun["meta"] |= {"cancelled": False, "wall_ns": None, "prefill_ns": prefill}
+                        begun["meta"] |= {
+                            "cancelled": False,
+                            "wall_ns": None,
+                            "prefill_ns": prefill,
+                        }
                         asked.tell("begin", run=begun)
                     case Finished():
                         trace = event.trace
@@ -200,12 +223,16 @@ class App(Part):
                 self._machine = machine
             engine = self._engine
         assert engine is not None
-        decode = partial(decode_beside_plain, engine) if request.get("beside_plain") else engine.decode
+        decode = (
+            partial(decode_beside_plain, engine) if request.get("beside_plain") else engine.decode
+        )
         options: Any = {name: request[name] for name in OPTIONS if name in request}
         yield from decode(str(request["prompt"]), str(request["stack"]), **options)
 
 
-def dashboard(shown: Given | Engine | None = None, *, engine: Engine | None = None, allow_models: bool = False) -> App:
+def dashboard(
+    shown: Given | Engine | None = None, *, engine: Engine | None = None, allow_models: bool = False
+) -> App:
     """Create the dashboard widget; as the last line of a notebook cell it is displayed.
 
     ``shown`` is a trace, or the path of its file, to open in it; an engine there is the same as ``engine``. ``engine``
@@ -214,7 +241,9 @@ def dashboard(shown: Given | Engine | None = None, *, engine: Engine | None = No
     """
     if shown is not None and not isinstance(shown, Trace | str | os.PathLike):
         if not hasattr(shown, "decode"):
-            raise TypeError(f"dashboard() shows a trace or the path of its file, not {type(shown).__name__}")
+            raise TypeError(
+                f"dashboard() shows a trace or the path of its file, not {type(shown).__name__}"
+            )
         shown, engine = None, shown
     if engine is None and (url := os.environ.get(ENGINE_URL)):
         engine = RemoteEngine(url, os.environ.get(ENGINE_TOKEN) or None)

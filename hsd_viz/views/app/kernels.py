@@ -31,7 +31,9 @@ class PageKernels(AsyncMappingKernelManager):
     Jupyter counts from the last message, so it would shut down a preheated kernel while its first page loads.
     """
 
-    pages = traitlets.Int(0, help="the most kernels, one more is refused with 503; 0: no limit").tag(config=True)
+    pages = traitlets.Int(
+        0, help="the most kernels, one more is refused with 503; 0: no limit"
+    ).tag(config=True)
     #: ``time.monotonic()`` since when a kernel that has started has no page.
     _left = traitlets.Dict()
     #: The task that started a kernel, as long as it is needed: of Voilà's pool until a visitor takes it.
@@ -40,7 +42,10 @@ class PageKernels(AsyncMappingKernelManager):
     async def start_kernel(self, **kwargs: Any) -> str:
         """Start a kernel. Raises: HTTPError: 503 if all pages are in use."""
         if self.pages and len(self.list_kernel_ids()) >= self.pages:
-            raise HTTPError(503, reason=f"all {self.pages} pages of this server are in use: try again in a minute")
+            raise HTTPError(
+                503,
+                reason=f"all {self.pages} pages of this server are in use: try again in a minute",
+            )
         kernel = await super().start_kernel(**kwargs)
         if self.pages:
             # Thirty pages that start leave the processor to the server, which answers all of them.
@@ -90,5 +95,7 @@ class PageKernels(AsyncMappingKernelManager):
     def _awaits_visitor(self, kernel_id: str) -> bool:
         """Return whether the kernel is in Voilà's pool."""
         task = self._starts.get(kernel_id)
-        failed = task is not None and task.done() and (task.cancelled() or task.exception() is not None)
+        failed = (
+            task is not None and task.done() and (task.cancelled() or task.exception() is not None)
+        )
         return not failed and any(task in pool for pool in getattr(self, "_pools", {}).values())

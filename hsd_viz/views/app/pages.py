@@ -54,7 +54,9 @@ class Identity(PasswordIdentityProvider):
         return self.generate_anonymous_user(handler) if accepted else None
 
     def _accepts(self, given: str | None) -> bool:
-        return bool(self.token and given) and hmac.compare_digest(given.encode(), self.token.encode())
+        return bool(self.token and given) and hmac.compare_digest(
+            given.encode(), self.token.encode()
+        )
 
 
 class Socket(VoilaKernelWebsocketHandler):
@@ -135,7 +137,9 @@ class Recorded(JupyterHandler):
 class Pages(Voila):
     """The server of the pages."""
 
-    recorded = Unicode(help="a gzipped page that visitors see until a kernel is ready; '': they wait").tag(config=True)
+    recorded = Unicode(
+        help="a gzipped page that visitors see until a kernel is ready; '': they wait"
+    ).tag(config=True)
 
     @default("identity_provider_class")
     def _identity(self) -> type:
@@ -152,18 +156,33 @@ class Pages(Voila):
         settings["allow_remote_access"] = bool(token) or not is_loopback(self.ip)
         # Otherwise every page logs that the notebook is not trusted.
         self.contents_manager.notary.sign(nbformat.read(self.notebook_path, as_version=4))
-        tornado.web.GZipContentEncoding.GZIP_LEVEL = 1  # the fastest: a visitor waits for the packing, too
+        tornado.web.GZipContentEncoding.GZIP_LEVEL = (
+            1  # the fastest: a visitor waits for the packing, too
+        )
         # Pages of errors need the path.
-        own = {"turns": Turns(), "recorded": self.recorded, "static_path": DEFAULT_STATIC_FILES_PATH}
+        own = {
+            "turns": Turns(),
+            "recorded": self.recorded,
+            "static_path": DEFAULT_STATIC_FILES_PATH,
+        }
         return settings | own | {"compress_response": True}
 
     def init_handlers(self) -> list:
         """Return the handlers, with our socket, without the one that would send a visitor's query to anyone."""
-        own = {VoilaKernelWebsocketHandler: Socket} | ({TornadoVoilaHandler: Page} if self.recorded else {})
-        handlers = [handler for handler in super().init_handlers() if handler[1] is not RequestInfoSocketHandler]
+        own = {VoilaKernelWebsocketHandler: Socket} | (
+            {TornadoVoilaHandler: Page} if self.recorded else {}
+        )
+        handlers = [
+            handler
+            for handler in super().init_handlers()
+            if handler[1] is not RequestInfoSocketHandler
+        ]
         handlers = [(path, own.get(handler, handler), *more) for path, handler, *more in handlers]
         waiting = {"place": Place, "recorded": Recorded} if self.recorded else {}
-        return [*((url_path_join(self.server_url, f"/{name}"), of) for name, of in waiting.items()), *handlers]
+        return [
+            *((url_path_join(self.server_url, f"/{name}"), of) for name, of in waiting.items()),
+            *handlers,
+        ]
 
 
 def _hide(secret: str) -> None:
@@ -172,7 +191,9 @@ def _hide(secret: str) -> None:
 
     def record(*args: Any, **kwargs: Any) -> logging.LogRecord:
         made = make(*args, **kwargs)
-        text = made.getMessage().replace(secret, "[token]").replace(quote(secret, safe=""), "[token]")
+        text = (
+            made.getMessage().replace(secret, "[token]").replace(quote(secret, safe=""), "[token]")
+        )
         made.msg, made.args = text, ()
         return made
 

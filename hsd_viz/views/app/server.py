@@ -24,9 +24,16 @@ GONE, LOOK = 600, 30
 #: Seconds for Voilà to shut down its kernels before it is killed.
 ENDING = 10
 #: A kernel's socket in the temporary folder, and the most bytes of a socket's path (macOS; Linux allows 107).
-KERNEL_SOCKET, LONGEST_SOCKET = "/voila_00000000/kernel-00000000-0000-0000-0000-000000000000-ipc-00000", 103
+KERNEL_SOCKET, LONGEST_SOCKET = (
+    "/voila_00000000/kernel-00000000-0000-0000-0000-000000000000-ipc-00000",
+    103,
+)
 #: Extensions used by the page; others would only delay it.
-EXTENSIONS = ("@jupyter-widgets/jupyterlab-manager", "@voila-dashboards/widgets-manager8", "anywidget")
+EXTENSIONS = (
+    "@jupyter-widgets/jupyterlab-manager",
+    "@voila-dashboards/widgets-manager8",
+    "anywidget",
+)
 #: The arguments of every dashboard.
 ARGUMENTS = (
     "--template=hsd",
@@ -42,7 +49,9 @@ ARGUMENTS = (
 )
 
 
-def serve(host: str = "127.0.0.1", port: int = 8866, token: str | None = None, **options: Any) -> int:
+def serve(
+    host: str = "127.0.0.1", port: int = 8866, token: str | None = None, **options: Any
+) -> int:
     """Serve until interrupted (Ctrl-C, SIGTERM, or end of the terminal) and return Voilà's exit code; its kernels end
     with it. The options are those of :func:`command`. Prints the address. Raises: ValueError: if Voilà is not
     installed, the port is in use, or a host other than loopback has no token.
@@ -93,7 +102,9 @@ def command(
     if notebook is None:
         from nbformat import v4, write
 
-        cell = v4.new_code_cell(f"import hsd_viz as hsd\n\nhsd.dashboard(allow_models={allow_models})", id="dashboard")
+        cell = v4.new_code_cell(
+            f"import hsd_viz as hsd\n\nhsd.dashboard(allow_models={allow_models})", id="dashboard"
+        )
         kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
         notebook = Path(folder.name) / "dashboard.ipynb"
         write(v4.new_notebook(cells=[cell], metadata={"kernelspec": kernel}), notebook)
@@ -111,7 +122,10 @@ def command(
         # Voilà starts the next kernel one second after a visit; an earlier visitor waits for it. For a class as many
         # start at a time as there are cores.
         warm = 1 if pages is None else min(os.cpu_count() or 1, 4)
-        arguments += ["--VoilaConfiguration.preheat_kernel=True", f"--VoilaConfiguration.default_pool_size={warm}"]
+        arguments += [
+            "--VoilaConfiguration.preheat_kernel=True",
+            f"--VoilaConfiguration.default_pool_size={warm}",
+        ]
     if preheat and pages is not None:
         # Visitors take turns, and see a recorded run until then (:mod:`hsd_viz.views.app.pages`).
         recorded = Path(folder.name) / "recorded.html.gz"
@@ -121,7 +135,9 @@ def command(
     if os.name == "posix" and len(tempfile.gettempdir()) + len(KERNEL_SOCKET) <= LONGEST_SOCKET:
         # Sockets in a folder of this user, not ports that other accounts of the machine can reach.
         arguments.append("--KernelManager.transport=ipc")
-    environment["JUPYTER_PATH"] = os.pathsep.join(filter(None, (str(PACKAGE), environment.get("JUPYTER_PATH"))))
+    environment["JUPYTER_PATH"] = os.pathsep.join(
+        filter(None, (str(PACKAGE), environment.get("JUPYTER_PATH")))
+    )
     if engine is not None:
         environment[ENGINE_URL], environment[ENGINE_TOKEN] = engine[0], engine[1] or ""
     if token:
