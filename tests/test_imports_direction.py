@@ -10,7 +10,7 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "hsd_viz"
 #: Pure helpers that every other package may import.
-BASE = {"intervals", "tables", "version", "words"}
+BASE = {"errors", "intervals", "tables", "version", "words"}
 ALLOWED = {
     part: set(names.split())
     for part, names in {
@@ -24,13 +24,15 @@ ALLOWED = {
         "drafting": "disk stack trace",
         "latency": "disk stack trace",
         "decoding": "drafting latency stack terminal trace",
-        "ladder": "disk drafting native prompts trace",
+        "ladder": "disk drafting models native prompts trace",
         "prompts": "disk",
-        "native": "decoding disk drafting machine trace",
-        "torch_models": "decoding drafting ladder machine native trace",
+        "models": "disk decoding prompts trace",
+        "native": "decoding disk drafting machine models trace",
+        "torch_models": "decoding drafting ladder machine models native trace",
         "audit": "decoding drafting stack trace",
         "calibration": "decoding disk drafting ladder latency machine prompts stack terminal trace",
-        "engine": "calibration decoding drafting ladder latency machine native prompts stack terminal torch_models trace",
+        "engine": "calibration decoding drafting ladder latency machine models native prompts stack terminal "
+        "torch_models trace",
         "bench": "adapters calibration decoding disk drafting engine ladder latency machine prompts stack terminal trace",
         "figures": "bench calibration disk drafting engine latency logs stack trace",
         "logs": "adapters bench calibration disk drafting engine ladder latency native prompts stack terminal trace",
