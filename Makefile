@@ -25,11 +25,12 @@ test: $(VENV)/.test-ready chromium  ## run the everyday tests, including the bro
 test-full: $(VENV)/.test-ready chromium  ## run all tests
 	$(PYTEST) $(if $(CHROMIUM),,-m 'not browser')
 
-check: $(VENV)/.test-ready  ## check formatting, lint, wording and types
+check: $(VENV)/.test-ready  ## check formatting, lint, wording, types and legibility
 	$(VENV)/bin/ruff format --check --quiet .
 	$(VENV)/bin/ruff check --quiet .
 	$(PYTEST) tests/test_language.py
 	$(VENV)/bin/mypy --no-error-summary
+	$(VENV)/bin/python -m tools.legibility
 
 views: js/node_modules/.ready  ## build the views from js/ (needs node 20 or newer)
 	cd js && npm run --silent build

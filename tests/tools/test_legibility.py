@@ -1,0 +1,110 @@
+"""What the legibility tool counts, and that the rewritten parts stay within its limits."""
+
+from __future__ import annotations
+
+import pytest
+
+from tools import legibility
+from tools.legibility import DONE, ROOT, Limits, Measures, measure_text
+
+
+@pytest.mark.parametrize("path", DONE)
+def test_a_rewritten_path_exists(path):
+    assert (ROOT / path).exists()
+
+
+@pytest.mark.parametrize("path", DONE)
+def test_a_rewritten_path_stays_legible(path):
+    assert legibility.check_done([path]) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "counted"),
+    [
+        ("a, b = 1, 2", 1),
+        ("a, b = b, a", 0),
+        ("a, b = pair()", 0),
+        ("a = b = 1", 0),
+        ("(low, high) = x.low, x.high", 1),
+    ],
+)
+def test_tuple_assignments(source, counted):
+    assert len(measure_text(source).tuple_assignments) == counted
+
+
+@pytest.mark.parametrize(
+    ("source", "counted"),
+    [("f(**options)", 1), ("f(*values)", 0), ("f(a=1, **x, **y)", 2), ("{**a}", 0)],
+)
+def test_splats(source, counted):
+    assert len(measure_text(source).splats) == counted
+
+
+@pytest.mark.parametrize(
+    ("source", "counted"),
+    [
+        ("[x for x in y]", 0),
+        ("[x for row in y for x in row]", 1),
+        ("[sum(x for x in row) for row in y]", 1),
+        ("a if b else c", 0),
+        ("a if b else c if d else e", 1),
+    ],
+)
+def test_nested_expressions(source, counted):
+    assert len(measure_text(source).nested) == counted
+
+
+def test_lines():
+    text = "x = 1\n\n" + "y = " + "1" * 100 + "\n"
+    measures = measure_text(text)
+    assert measures.lengths == [5, 104]
+    assert measures.long_lines == [3]
+
+
+def test_only_lines_of_other_languages_are_measured():
+    measures = measure_text("const a = (b) => [b];", is_python=False)
+    assert measures.lengths == [21]
+    assert measures.statements == 0
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        (("x" * 60 + "\n") * 61, "mean line 60.0"),
+        ("a\n" * 100 + "x" * 101, "lines longer than 100 columns: line 101"),
+        ("a, b = 1, 2\nc, d = 1, 2", "assignments of tuples: line 1, 2"),
+        ("[a for a in b]\n" * 3, "comprehensions, 100.0 per 100 statements: line 1, 2, 3"),
+        ("f = lambda: 1", "functions assigned as lambda: line 1"),
+        ("a if b else c if d else e", "nested conditional expressions or comprehensions: line 1"),
+    ],
+)
+def test_each_limit_is_enforced(source, words):
+    (excess,) = measure_text(source).excesses()
+    assert excess.startswith(words)
+
+
+def test_the_mean_line_of_a_short_file_is_free():
+    assert measure_text(("x" * 60 + "\n") * 60).excesses() == []
+
+
+def test_short_plain_code_exceeds_nothing():
+    assert measure_text("a = 1\nb = 2\n").excesses() == []
+
+
+def test_two_files_are_added():
+    total = Measures()
+    total.add(measure_text("a = 1"))
+    total.add(measure_text("f(**x)\ny = lambda: 1"))
+    assert (total.statements, total.assignments) == (3, 2)
+    assert total.lengths == [5, 6, 13]
+
+
+def test_the_command_reports_a_rewritten_file_that_exceeds_a_limit(monkeypatch, capsys):
+    monkeypatch.setattr(legibility, "PARTS", {"tools": ".py"})
+    monkeypatch.setattr(legibility, "check_done", lambda: ["tools/x.py: mean line 99"])
+    assert legibility.main([]) == 1
+    assert "tools/x.py: mean line 99" in capsys.readouterr().out
+
+
+def test_limits_are_the_goals():
+    assert Limits() == Limits(46, 0, 0.01, 4, 0, 0)
