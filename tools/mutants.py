@@ -1,5 +1,8 @@
 """Apply the faults of ``tests/mutants.md``, one at a time, to a copy of the project, and run the test that must notice.
 
+A text of the list is compared with the source by its words and signs: line breaks, indentation and a trailing comma
+before a closing bracket do not matter, so that a formatter can wrap the source.
+
 ``python -m tools.mutants [--only ROOM ...]`` takes the faults of a package (C++ is in ``native``), of a module beside
 the packages (``stack``) or of a folder beside ``hsd_viz`` (``js``); by default all. Exit code 1: a test passed in spite
 of a fault, failed without one, or a text was not found exactly once; 2: an unknown room, or one without faults. The C++
@@ -26,6 +29,8 @@ PATIENCE = 600
 _LINE = re.compile(
     r"\| (?P<file>\S+) \| `(?P<text>.+?)` \| `(?P<fault>.+?)` \| (?P<test>\S.*\S) \|$"
 )
+_PIECE = re.compile(r"\w+|[^\w\s]")
+_CLOSING = frozenset(")]}")
 _LEFT_OUT = shutil.ignore_patterns(".*", "node_modules", "site", "__pycache__")
 
 
@@ -45,11 +50,35 @@ class Mutant:
 
     def applied(self, source: str) -> str:
         """Return the source with the fault. Raises: ValueError: if the text is not there exactly once."""
-        if source.count(self.text) != 1:
+        places = [*pattern(self.text).finditer(source)]
+        if len(places) != 1:
             raise ValueError(
-                f"{self.file} has {source.count(self.text)} times {self.text!r}: update tests/mutants.md"
+                f"{self.file} has {len(places)} times {self.text!r}: update tests/mutants.md"
             )
-        return source.replace(self.text, self.fault)
+        start, end = places[0].span()
+        return source[:start] + self.fault.strip() + source[end:]
+
+
+def pattern(text: str) -> re.Pattern[str]:
+    """Return the expression that finds a text of one line however a formatter wrapped it."""
+    expression = ""
+    before = ""
+    pieces = _PIECE.findall(text)
+    for piece, following in zip(pieces, [*pieces[1:], ""], strict=True):
+        if piece == "," and following in _CLOSING:
+            continue
+        if before:
+            # Two words are two only if something is between them.
+            expression += r"\s+" if _is_word(before) and _is_word(piece) else r"\s*"
+        if before and piece in _CLOSING:
+            expression += r"(?:,\s*)?"
+        expression += re.escape(piece)
+        before = piece
+    return re.compile(expression)
+
+
+def _is_word(piece: str) -> bool:
+    return re.fullmatch(r"\w+", piece) is not None
 
 
 def listed(path: Path = LIST) -> list[Mutant]:

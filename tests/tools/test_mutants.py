@@ -32,6 +32,39 @@ def test_a_text_that_is_gone_is_one_line():
         Mutant("x.py", "a", "b", "t").applied("c")
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param("if f(a, b) and c > 1: pass", id="one line"),
+        pytest.param("if f(\n    a,\n    b,\n) and (\n  c > 1\n): pass", id="wrapped"),
+    ],
+)
+def test_a_text_is_found_however_it_is_wrapped(source):
+    assert Mutant("x.py", "f(a, b)", "f(b, a)", "t").applied(source).count("f(b, a)") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "source"),
+    [
+        pytest.param("return one", "returnone", id="two words are not one"),
+        pytest.param("f(a, b)", "f(a b)", id="a comma between arguments"),
+        pytest.param("a - b", "a + b", id="a sign"),
+    ],
+)
+def test_another_text_is_not_found(text, source):
+    with pytest.raises(ValueError, match="has 0 times"):
+        Mutant("x.py", text, "b", "t").applied(source)
+
+
+def test_a_fault_leaves_the_lines_around_it():
+    assert Mutant("x.py", "f(a)", "g(a)", "t").applied("x = f(\n    a,\n)\ny\n") == "x = g(a)\ny\n"
+
+
+def test_a_text_that_is_there_twice_is_refused_though_its_wrapping_differs():
+    with pytest.raises(ValueError, match="has 2 times"):
+        Mutant("x.py", "f(a)", "g(a)", "t").applied("f(a)\nf(\n    a,\n)")
+
+
 @pytest.mark.parametrize("room", ["verify", "hsd_viz", "js/rule_lab", ""])
 def test_a_room_without_faults_is_refused_in_one_line(room, capsys):
     assert main(["--only", "decoding", "--only", room]) == 2
