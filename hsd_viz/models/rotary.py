@@ -1,0 +1,41 @@
+"""The frequencies of rotary positions."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from hsd_viz.models.form import Rotary
+
+
+def default_frequencies(theta: float, head_dim: int) -> np.ndarray:
+    """Return the angles per position ``[head_dim / 2]`` without scaling, in float64."""
+    exponents = np.arange(0, head_dim, 2) / head_dim
+    return theta**-exponents
+
+
+def llama3_factors(rotary: Rotary, head_dim: int) -> np.ndarray:
+    """Return by what Llama 3.1 divides the frequencies ``[head_dim / 2]``, in float64.
+
+    Long wavelengths are divided by ``factor``, short ones are kept, and between the two the
+    frequency is interpolated (``_compute_llama3_parameters`` in transformers).
+    """
+    frequencies = default_frequencies(rotary.theta, head_dim)
+    wavelengths = 2 * math.pi / frequencies
+    low = rotary.low_frequency_factor
+    high = rotary.high_frequency_factor
+    share = (rotary.original_positions / wavelengths - low) / (high - low)
+    share = share.clip(0.0, 1.0)
+    scaled = (1 - share) / rotary.factor + share
+    return 1 / scaled
+
+
+def frequencies(rotary: Rotary, head_dim: int) -> np.ndarray:
+    """Return the angles per position ``[head_dim / 2]``, in float64."""
+    plain = default_frequencies(rotary.theta, head_dim)
+    if rotary.kind == "linear":
+        return plain / rotary.factor
+    if rotary.kind == "llama3":
+        return plain / llama3_factors(rotary, head_dim)
+    return plain

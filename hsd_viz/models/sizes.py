@@ -1,0 +1,46 @@
+"""Limits of the sizes in a model's form, before any of them is used."""
+
+from __future__ import annotations
+
+from hsd_viz.errors import BadFile
+from hsd_viz.models.form import LlamaForm
+
+#: The largest plausible value of a size.
+MOST = 10_000_000
+MOST_LAYERS = 10_000
+MOST_HEADS = 65_536
+MOST_FACTOR = 1e6
+MOST_THETA = 1e12
+
+
+def check_form(name: str, form: LlamaForm) -> None:
+    """Check that the sizes of a form are possible and fit together; ``name`` is the model's.
+
+    Raises: BadFile: if one is not; the message has the value and what is allowed.
+    """
+    _check_size(name, "number of layers", form.layers, MOST_LAYERS)
+    _check_size(name, "width", form.width, MOST)
+    _check_size(name, "inner size", form.inner, MOST)
+    _check_size(name, "number of heads", form.heads, MOST_HEADS)
+    _check_size(name, "number of key-value heads", form.kv_heads, MOST_HEADS)
+    _check_size(name, "size of a head", form.head_dim, MOST)
+    _check_size(name, "vocabulary", form.vocabulary, MOST)
+    _check_size(name, "context length", form.positions, 1_000 * MOST)
+    if form.heads % form.kv_heads:
+        raise BadFile(
+            f"{name}: {form.heads} heads cannot share {form.kv_heads} key-value heads equally"
+        )
+    if form.head_dim % 2:
+        raise BadFile(f"{name}: the size of a head is {form.head_dim}, expected an even number")
+    if not 0 <= form.epsilon < 1:
+        raise BadFile(f"{name}: the epsilon of its norms is {form.epsilon}, expected 0 to 1")
+    rotary = form.rotary
+    if not 1 <= rotary.theta <= MOST_THETA:
+        raise BadFile(f"{name}: its rotary base is {rotary.theta}, expected 1 to {MOST_THETA:g}")
+    if not 0 < rotary.factor <= MOST_FACTOR:
+        raise BadFile(f"{name}: its rotary factor is {rotary.factor}, expected 0 to 1e6")
+
+
+def _check_size(name: str, what: str, value: int, most: int) -> None:
+    if not 1 <= value <= most:
+        raise BadFile(f"{name}: its {what} is {value}, expected 1 to {most}")

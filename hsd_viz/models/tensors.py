@@ -1,0 +1,101 @@
+"""Tensors of a model's files, by the names that transformers gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from hsd_viz.errors import BadFile
+from hsd_viz.models.form import LlamaForm
+from hsd_viz.models.matrix import GroupedMatrix
+
+Tensor = np.ndarray | GroupedMatrix
+
+
+class TensorSource(Protocol):
+    """Tensors that are read when they are asked for.
+
+    Names are those of transformers, such as ``model.layers.0.self_attn.q_proj.weight``. Matrices
+    are ``[out, in]``, with the rows of queries and keys in the order of transformers.
+
+    Attributes:
+        files: The files that contain the tensors.
+    """
+
+    files: tuple[Path, ...]
+
+    def names(self) -> Collection[str]:
+        """Return the names of all tensors."""
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Return the shape of a tensor, without reading it."""
+
+    def read(self, name: str) -> Tensor:
+        """Return a tensor: floats (memory-mapped where their type allows it), or small integers.
+
+        Raises: BadFile: if it is damaged.
+        """
+
+
+def layer_shapes(form: LlamaForm) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the tensors of one layer by their names inside the layer."""
+    queries = form.heads * form.head_dim
+    keys = form.kv_heads * form.head_dim
+    shapes: dict[str, tuple[int, ...]] = {
+        "input_layernorm.weight": (form.width,),
+        "post_attention_layernorm.weight": (form.width,),
+        "self_attn.q_proj.weight": (queries, form.width),
+        "self_attn.k_proj.weight": (keys, form.width),
+        "self_attn.v_proj.weight": (keys, form.width),
+        "self_attn.o_proj.weight": (form.width, queries),
+        "mlp.gate_proj.weight": (form.inner, form.width),
+        "mlp.up_proj.weight": (form.inner, form.width),
+        "mlp.down_proj.weight": (form.width, form.inner),
+    }
+    if form.query_key_norm:
+        shapes["self_attn.q_norm.weight"] = (form.head_dim,)
+        shapes["self_attn.k_norm.weight"] = (form.head_dim,)
+    if form.query_key_value_bias:
+        shapes["self_attn.q_proj.bias"] = (queries,)
+        shapes["self_attn.k_proj.bias"] = (keys,)
+        shapes["self_attn.v_proj.bias"] = (keys,)
+    return shapes
+
+
+def expected_shapes(form: LlamaForm) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Iterate over the names and shapes of all tensors that a model of this form needs."""
+    yield "model.embed_tokens.weight", (form.vocabulary, form.width)
+    for layer in range(form.layers):
+        for name, shape in layer_shapes(form).items():
+            yield f"model.layers.{layer}.{name}", shape
+    yield "model.norm.weight", (form.width,)
+    if not form.tied_head:
+        yield "lm_head.weight", (form.vocabulary, form.width)
+
+
+def check_shapes(name: str, form: LlamaForm, source: TensorSource) -> None:
+    """Compare the tensors of a model's files with its form, before anything is allocated for it.
+
+    A biased or normalized attention that the form does not mention is an error, too.
+    Raises: BadFile: if a tensor is missing or has another shape; ``name`` is the model's.
+    """
+    present = set(source.names())
+    for tensor, shape in expected_shapes(form):
+        if tensor not in present:
+            raise BadFile(f"{name}: its files have no tensor {tensor}; expected shape {[*shape]}")
+        if (actual := source.shape(tensor)) != shape:
+            raise BadFile(
+                f"{name}: the tensor {tensor} has the shape {[*actual]}, its form has {[*shape]}"
+            )
+    for option in ("self_attn.q_proj.bias", "self_attn.q_norm.weight"):
+        if f"model.layers.0.{option}" in present and option not in layer_shapes(form):
+            raise BadFile(f"{name}: its files have tensors {option}, its form has none")
+
+
+def parameter_count(source: TensorSource) -> int:
+    """Return the number of parameters; a head that is the embedding counts once."""
+    sizes = [int(np.prod(source.shape(name))) for name in source.names()]
+    return sum(sizes)
