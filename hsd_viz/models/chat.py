@@ -1,0 +1,114 @@
+"""Chat templates: programs in Jinja that write a conversation as text. They come with models.
+
+Rendering is that of ``apply_chat_template`` in transformers, in Jinja's sandbox.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from hsd_viz.errors import UserError
+from hsd_viz.words import first_line
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+#: The longest text that a template may write, in characters.
+MOST_CHARACTERS = 4_000_000
+ROLES = ("system", "user", "assistant")
+
+
+def check_conversation(messages: Any) -> list[dict[str, str]]:
+    """Return a conversation: messages with a role and a content, the last one of the user.
+
+    Raises: UserError: if it is not one; the message has the value and what is allowed.
+    """
+    if not isinstance(messages, list | tuple) or not messages:
+        raise UserError("a conversation is a list of messages with role and content")
+    for message in messages:
+        if not isinstance(message, Mapping) or set(message) != {"role", "content"}:
+            raise UserError(f"a message has a role and a content, not {str(message)!r:.80}")
+        if message["role"] not in ROLES:
+            raise UserError(
+                f"the role of a message is {message['role']!r:.40}: expected {', '.join(ROLES)}"
+            )
+        if not isinstance(message["content"], str):
+            raise UserError(f"the content of a message is text, not {message['content']!r:.40}")
+    if messages[-1]["role"] != "user":
+        raise UserError("the last message of a conversation is the user's")
+    return [dict(message) for message in messages]
+
+
+def render(
+    template: str,
+    messages: Sequence[Mapping[str, str]],
+    *,
+    bos_token: str = "",
+    eos_token: str = "",
+    add_generation_prompt: bool = True,
+) -> str:
+    """Return the text of a conversation. Raises: UserError: if the template does not take it."""
+    try:
+        pieces: list[str] = []
+        length = 0
+        writing = _compiled(template).generate(
+            messages=[dict(message) for message in messages],
+            bos_token=bos_token,
+            eos_token=eos_token,
+            add_generation_prompt=add_generation_prompt,
+            tools=None,
+            documents=None,
+        )
+        for piece in writing:
+            pieces.append(piece)
+            length += len(piece)
+            if length > MOST_CHARACTERS:
+                raise UserError(f"it writes more than {MOST_CHARACTERS} characters")
+        return "".join(pieces)
+    except Exception as error:  # a template is a program and may raise anything
+        roles = ", ".join(message["role"] for message in messages[:6])
+        reason = first_line(error)
+        raise UserError(
+            f"the chat template does not take a conversation of {roles}: {reason}"
+        ) from None
+
+
+@lru_cache(maxsize=8)
+def _compiled(template: str) -> Template:
+    from jinja2.ext import loopcontrols
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    class Sandbox(ImmutableSandboxedEnvironment):
+        """A sandbox that makes no texts of any length from a number."""
+
+        intercepted_binops = frozenset(["*", "**", "%"])
+
+        def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
+            numbers = (int, float)
+            if not isinstance(left, numbers) or not isinstance(right, numbers):
+                raise UserError(f"it uses {operator} on other values than numbers")
+            if operator == "**" and (abs(left) > 1e6 or abs(right) > 64):
+                raise UserError("it computes a large power")
+            return super().call_binop(context, operator, left, right)
+
+    sandbox = Sandbox(trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols])
+    sandbox.filters["tojson"] = _as_json
+    sandbox.globals["raise_exception"] = _raise
+    sandbox.globals["strftime_now"] = _now
+    return sandbox.from_string(template)
+
+
+def _as_json(value: Any, indent: int | None = None) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=indent)
+
+
+def _raise(message: str) -> NoReturn:
+    raise UserError(str(message))
+
+
+def _now(form: str) -> str:
+    return datetime.now().strftime(form)

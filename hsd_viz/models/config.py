@@ -1,0 +1,231 @@
+"""The form of a model by its ``config.json``: one table of keys, what they may be, and why not else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from hsd_viz.errors import BadFile, Unsupported
+from hsd_viz.models.form import LlamaForm, Rotary
+from hsd_viz.models.sizes import check_form
+
+#: The largest ``config.json`` that is read; those of real models have a few kilobytes.
+MOST_BYTES = 4_000_000
+#: What ``quantization_config`` has in the folders that :mod:`hsd_viz` writes: 8-bit integers with a
+#: scale per row. It has no ``quant_method``, so that transformers refuses the folder: it would read
+#: the integers as floats.
+ROW_SCALES = {"hsd_viz": "8-bit integers with a float32 scale per row: load it with hsd_viz"}
+
+
+@dataclass(frozen=True, slots=True)
+class ModelType:
+    """What transformers assumes of a model type where its ``config.json`` does not say it.
+
+    Attributes:
+        kv_heads: Number of key-value heads; ``None``: that of the query heads.
+        tied_head: Whether the head is the embedding.
+        head_dim: Size of a head; ``None``: the width divided by the heads.
+        theta: The base of the rotary frequencies.
+        positions: The longest context.
+        window: The attention window.
+        query_key_value_bias: Whether queries, keys and values have biases.
+        query_key_norm: Whether queries and keys are normalized per head.
+        rotary_gap: Every so many layers, the last has no rotary positions; 0: all have them.
+    """
+
+    kv_heads: int | None = None
+    tied_head: bool = False
+    head_dim: int | None = None
+    theta: float = 10_000.0
+    positions: int = 32_768
+    window: int | None = None
+    query_key_value_bias: bool = False
+    query_key_norm: bool = False
+    rotary_gap: int = 0
+
+
+MODEL_TYPES = {
+    "llama": ModelType(positions=2048),
+    "mistral": ModelType(kv_heads=8, positions=131_072, window=4096),
+    "qwen2": ModelType(kv_heads=32, query_key_value_bias=True),
+    "qwen3": ModelType(kv_heads=32, head_dim=128, query_key_norm=True),
+    "smollm3": ModelType(kv_heads=4, tied_head=True, theta=2_000_000.0, rotary_gap=4),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a key of ``config.json`` may be in a Llama-shaped model.
+
+    Attributes:
+        key: The key.
+        allowed: The values that it may have where it is present.
+        reason: What another value means.
+    """
+
+    key: str
+    allowed: tuple[Any, ...]
+    reason: str
+
+
+RULES = (
+    Rule("hidden_act", ("silu", "swish"), "another activation than SiLU"),
+    Rule("attention_bias", (False, None), "a bias of the attention's output"),
+    Rule("mlp_bias", (False, None), "biases in its gated network"),
+    Rule("use_sliding_window", (False, None), "a sliding window"),
+    Rule("quantization_config", (None, ROW_SCALES), "weights of a quantization library"),
+    Rule("partial_rotary_factor", (1, 1.0, None), "rotary positions in a part of each head"),
+    Rule("is_encoder_decoder", (False, None), "an encoder"),
+    Rule("add_cross_attention", (False, None), "cross-attention"),
+    Rule("num_local_experts", (None, 0, 1), "a mixture of experts"),
+    Rule("num_experts", (None, 0, 1), "a mixture of experts"),
+)
+
+
+def read_config(folder: str | Path) -> dict[str, Any]:
+    """Return the ``config.json`` of a folder.
+
+    Raises: BadFile: if there is none, or it is not a JSON object.
+    """
+    path = Path(folder) / "config.json"
+    try:
+        size = path.stat().st_size
+        if size > MOST_BYTES:
+            raise BadFile(f"{path} has {size} bytes, expected at most {MOST_BYTES}")
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BadFile(f"{path} cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, BadFile):
+            raise
+        raise BadFile(f"{path} is not JSON: {str(error).splitlines()[0]}") from None
+    if not isinstance(config, dict):
+        raise BadFile(f"{path} is not a JSON object")
+    return config
+
+
+def form_of(name: str, config: Mapping[str, Any]) -> LlamaForm:
+    """Return the form that a ``config.json`` describes; ``name`` is the model's.
+
+    Raises: Unsupported: if the model is not Llama-shaped; the message gives the reason. BadFile: if
+    a value cannot be.
+    """
+    kind = MODEL_TYPES.get(str(config.get("model_type")))
+    if kind is None:
+        readable = ", ".join(MODEL_TYPES)
+        actual = config.get("model_type")
+        raise Unsupported(f"{name} has the model type {actual!r}: native are {readable}")
+    for rule in RULES:
+        value = config.get(rule.key, rule.allowed[0])
+        if value not in rule.allowed:
+            raise Unsupported(f"{name} has {rule.reason} ({rule.key} is {value!r:.60})")
+    _check_windows(name, config, kind)
+    values = _Values(name, config)
+    layers = values.integer("num_hidden_layers")
+    width = values.integer("hidden_size")
+    heads = values.integer("num_attention_heads")
+    form = LlamaForm(
+        layers=layers,
+        width=width,
+        inner=values.integer("intermediate_size"),
+        heads=heads,
+        kv_heads=values.integer("num_key_value_heads", kind.kv_heads or heads),
+        head_dim=values.integer("head_dim", kind.head_dim or width // max(heads, 1)),
+        vocabulary=values.integer("vocab_size"),
+        positions=values.integer("max_position_embeddings", kind.positions),
+        epsilon=values.number("rms_norm_eps", 1e-6),
+        rotary=_rotary(name, config, kind),
+        tied_head=values.truth("tie_word_embeddings", kind.tied_head),
+        query_key_norm=kind.query_key_norm,
+        query_key_value_bias=kind.query_key_value_bias,
+    )
+    check_form(name, form)
+    return _without_rotary(form, values, kind)
+
+
+def _check_windows(name: str, config: Mapping[str, Any], kind: ModelType) -> None:
+    """Raise ``Unsupported`` if a layer sees only a window of the text."""
+    window = config.get("sliding_window", kind.window)
+    uses_window = config.get("use_sliding_window", kind.window is not None)
+    if uses_window and window is not None:
+        raise Unsupported(f"{name} has a sliding window (sliding_window is {window!r:.60})")
+    layer_types = config.get("layer_types") or []
+    if not isinstance(layer_types, list):
+        raise BadFile(f"{name}: layer_types is {layer_types!r:.60}, expected a list")
+    for layer_type in layer_types:
+        if layer_type != "full_attention":
+            raise Unsupported(f"{name} has layers of the type {layer_type!r:.60}")
+
+
+def _without_rotary(form: LlamaForm, values: _Values, kind: ModelType) -> LlamaForm:
+    """Return a form with the layers that have no rotary positions."""
+    if not kind.rotary_gap:
+        return form
+    gap = values.integer("no_rope_layer_interval", kind.rotary_gap)
+    if not 1 <= gap <= 10_000:
+        raise BadFile(f"{values.name}: no_rope_layer_interval is {gap}, expected 1 to 10000")
+    layers = range(gap - 1, form.layers, gap)
+    turned = values.get("no_rope_layers")
+    if turned is not None:
+        if not isinstance(turned, list) or len(turned) < form.layers:
+            raise BadFile(f"{values.name}: no_rope_layers is not a list with a number per layer")
+        layers_without = [layer for layer in range(form.layers) if not turned[layer]]
+        return replace(form, layers_without_rotary=frozenset(layers_without))
+    return replace(form, layers_without_rotary=frozenset(layers))
+
+
+def _rotary(name: str, config: Mapping[str, Any], kind: ModelType) -> Rotary:
+    """Return how rotary angles grow, in the notation of transformers 5 or an earlier one."""
+    written = config.get("rope_parameters")
+    if written is None:
+        written = config.get("rope_scaling") or {}
+    if not isinstance(written, Mapping):
+        raise BadFile(f"{name}: rope_parameters is {written!r:.60}, expected a JSON object")
+    values = _Values(name, written)
+    theta = values.number("rope_theta", _Values(name, config).number("rope_theta", kind.theta))
+    scaling = written.get("rope_type", written.get("type", "default"))
+    if scaling == "default":
+        return Rotary(theta)
+    if scaling == "linear":
+        return Rotary(theta, "linear", factor=values.number("factor"))
+    if scaling != "llama3":
+        raise Unsupported(f"{name} has the rotary scaling {scaling!r:.60}")
+    return Rotary(
+        theta=theta,
+        kind="llama3",
+        factor=values.number("factor"),
+        low_frequency_factor=values.number("low_freq_factor"),
+        high_frequency_factor=values.number("high_freq_factor"),
+        original_positions=values.integer("original_max_position_embeddings"),
+    )
+
+
+class _Values:
+    """The values of a JSON object by key, of the types that they must have."""
+
+    def __init__(self, name: str, values: Mapping[str, Any]) -> None:
+        self.name = name
+        self._values = values
+
+    def get(self, key: str) -> Any:
+        return self._values.get(key)
+
+    def integer(self, key: str, default: int | None = None) -> int:
+        return int(self._value(key, default, (int,), "a whole number"))
+
+    def number(self, key: str, default: float | None = None) -> float:
+        return float(self._value(key, default, (int, float), "a number"))
+
+    def truth(self, key: str, default: bool) -> bool:
+        return bool(self._value(key, default, (bool,), "true or false"))
+
+    def _value(self, key: str, default: Any, kinds: tuple[type, ...], expected: str) -> Any:
+        value = self._values.get(key)
+        if value is None:
+            value = default
+        if type(value) not in kinds:
+            raise BadFile(f"{self.name}: {key} is {value!r:.60} in its config, expected {expected}")
+        return value

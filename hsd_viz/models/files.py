@@ -1,0 +1,147 @@
+"""Opening a Llama-shaped model: its form, tensors, tokenizer and stop tokens, whatever its format."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hsd_viz.errors import BadFile, UserError
+from hsd_viz.models.config import form_of, read_config
+from hsd_viz.models.form import LlamaForm
+from hsd_viz.models.gguf import GGUFFile
+from hsd_viz.models.gguf_model import GGUFTensors, read_form
+from hsd_viz.models.gguf_tokenizer import read_ends, read_tokenizer
+from hsd_viz.models.safetensors import SafetensorsTensors, weight_files
+from hsd_viz.models.tensors import TensorSource, check_shapes
+from hsd_viz.models.tokenizer import FileTokenizer, load_tokenizer
+
+GGUF = ".gguf"
+#: Hexadecimal digits of a hash of weights.
+HASH_DIGITS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFiles:
+    """The files of a Llama-shaped model, whose tensors have the shapes of its form.
+
+    Attributes:
+        name: What messages call the model.
+        path: Its folder, or its GGUF file.
+        form: Its form.
+        tensors: Its tensors.
+        gguf: The GGUF file; ``None`` for a folder.
+    """
+
+    name: str
+    path: Path
+    form: LlamaForm
+    tensors: TensorSource
+    gguf: GGUFFile | None = None
+
+    def tokenizer(self) -> FileTokenizer:
+        """Return the model's tokenizer.
+
+        Raises: Unsupported: if it is not a byte-level BPE. BadFile: if it is missing or not valid.
+        """
+        if self.gguf is not None:
+            return read_tokenizer(str(self.path), self.gguf.metadata)
+        return load_tokenizer(self.path)
+
+    def ends(self, tokenizer: FileTokenizer) -> frozenset[int]:
+        """Return the tokens that end an answer, by the model's files or its tokenizer."""
+        ends = read_ends(self.gguf.metadata) if self.gguf is not None else folder_ends(self.path)
+        if ends:
+            return ends
+        end = tokenizer.eos_token_id
+        return frozenset() if end is None else frozenset([end])
+
+
+def open_model(path: str | Path, name: str | None = None) -> ModelFiles:
+    """Open a model's folder or GGUF file; ``name`` is what messages call it (default: its path).
+
+    Headers are read and compared, tensors are not.
+    Raises: Unsupported: if the model is not Llama-shaped; the message gives the reason. BadFile: if
+    a file is missing, damaged, or does not fit the model's form.
+    """
+    path = Path(path)
+    name = name or str(path)
+    if path.suffix == GGUF and path.is_file():
+        gguf = GGUFFile(path)
+        form = read_form(gguf)
+        tensors: TensorSource = GGUFTensors(gguf, form)
+        check_shapes(name, form, tensors)
+        return ModelFiles(name, path, form, tensors, gguf)
+    if not path.is_dir():
+        raise BadFile(f"{name} is not a model: expected a folder or a {GGUF} file")
+    form = form_of(name, read_config(path))
+    tensors = SafetensorsTensors(weight_files(path))
+    check_shapes(name, form, tensors)
+    return ModelFiles(name, path, form, tensors)
+
+
+def folder_ends(folder: Path) -> frozenset[int]:
+    """Return the tokens that end an answer by ``generation_config.json``, else ``config.json``."""
+    for file in ("generation_config.json", "config.json"):
+        path = folder / file
+        if not path.is_file():
+            continue
+        try:
+            written = json.loads(path.read_text(encoding="utf-8"))
+            ends = written.get("eos_token_id")
+        except (OSError, ValueError, AttributeError, RecursionError):
+            raise BadFile(f"{path} is not a JSON object") from None
+        if ends is not None:
+            return _as_ends(path, ends)
+    return frozenset()
+
+
+def _as_ends(path: Path, written: Any) -> frozenset[int]:
+    ends = written if isinstance(written, list) else [written]
+    if not all(type(end) is int and end >= 0 for end in ends):
+        raise BadFile(f"{path}: eos_token_id is {written!r:.60}, expected token numbers")
+    return frozenset(ends)
+
+
+def weights_hash(files: Sequence[Path]) -> str:
+    """Return twelve hexadecimal digits of the SHA-256 over files, in name order."""
+    digest = hashlib.sha256()
+    for file in sorted(files):
+        with file.open("rb") as content:
+            hashlib.file_digest(content, lambda: digest)
+    return digest.hexdigest()[:HASH_DIGITS]
+
+
+def cached_folder(hub_id: str) -> Path | None:
+    """Return the folder of a hub model's ``main`` branch in the local cache of Hugging Face.
+
+    ``None`` if it is not there with its configuration and weights.
+    """
+    owner, _, model = hub_id.partition("/")
+    repository = _cache() / f"models--{owner}--{model}"
+    try:
+        revision = (repository / "refs" / "main").read_text(encoding="utf-8").strip()
+    except OSError:
+        return None
+    folder = repository / "snapshots" / revision
+    if Path(revision).name != revision or not (folder / "config.json").is_file():
+        return None
+    try:
+        weight_files(folder)
+    except UserError:
+        return None
+    return folder
+
+
+def _cache() -> Path:
+    """Return the cache folder of ``huggingface_hub``, by the variables that it reads."""
+    if cache := os.environ.get("HF_HUB_CACHE"):
+        return Path(cache)
+    if home := os.environ.get("HF_HOME"):
+        return Path(home) / "hub"
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "huggingface" / "hub"

@@ -1,0 +1,225 @@
+"""Safetensors files: headers, and tensors that are memory-mapped.
+
+The format is that of https://github.com/huggingface/safetensors. Sizes in a header are compared
+with the size of the file before they are used.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hsd_viz.errors import BadFile
+from hsd_viz.models.blocks import widen_bfloat16
+from hsd_viz.models.matrix import GroupedMatrix
+from hsd_viz.models.tensors import Tensor
+
+INDEX = "model.safetensors.index.json"
+SINGLE = "model.safetensors"
+#: The largest header of the format.
+MOST_HEADER = 100_000_000
+#: Type in a header -> numpy's type of its bytes.
+NUMBER_TYPES = {
+    "F64": "<f8",
+    "F32": "<f4",
+    "F16": "<f2",
+    "BF16": "<u2",
+    "I8": "<i1",
+}
+#: The scales of a matrix ``NAME.weight`` of 8-bit integers are ``NAME.scale``.
+WEIGHT = ".weight"
+SCALE = ".scale"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTensor:
+    """Where and how a tensor is stored.
+
+    Attributes:
+        shape: Its shape.
+        kind: Its type of numbers, a key of :data:`NUMBER_TYPES` or another.
+        start: Its first byte in the file.
+        size: Its bytes.
+    """
+
+    shape: tuple[int, ...]
+    kind: str
+    start: int
+    size: int
+
+
+class SafetensorsFile:
+    """An open safetensors file.
+
+    Attributes:
+        path: The file.
+        tensors: The tensors by name.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        """Read the header of a file. Raises: BadFile: if it is not a valid safetensors file."""
+        self.path = Path(path)
+        self.tensors: dict[str, StoredTensor] = {}
+        try:
+            self._content = np.memmap(self.path, np.uint8, "r")
+        except (OSError, ValueError) as error:
+            raise BadFile(f"{self.path} cannot be read: {error}") from None
+        try:
+            self._read()
+        except BadFile as error:
+            raise BadFile(f"{self.path} is not a valid safetensors file: {error}") from None
+
+    def read(self, name: str) -> np.ndarray:
+        """Return a tensor; one in bfloat16 is widened to float32. Raises: BadFile: for types of
+        numbers that are not in :data:`NUMBER_TYPES`.
+        """
+        stored = self.tensors[name]
+        if stored.kind not in NUMBER_TYPES:
+            readable = ", ".join(NUMBER_TYPES)
+            raise BadFile(
+                f"{self.path}: the tensor {name} has numbers of the type {stored.kind}, "
+                f"expected one of {readable}"
+            )
+        raw = np.asarray(self._content[stored.start : stored.start + stored.size])
+        numbers = raw.view(NUMBER_TYPES[stored.kind])
+        if stored.kind == "BF16":
+            numbers = widen_bfloat16(numbers)
+        return numbers.reshape(stored.shape)
+
+    def _read(self) -> None:
+        size = len(self._content)
+        if size < 8:
+            raise BadFile(f"it has {size} bytes")
+        length = int.from_bytes(self._content[:8].tobytes(), "little")
+        if length > min(size - 8, MOST_HEADER):
+            raise BadFile(f"its header has {length} bytes, the file {size}")
+        begin = 8 + length
+        try:
+            header = json.loads(self._content[8:begin].tobytes())
+        except (ValueError, RecursionError):
+            raise BadFile("its header is not JSON") from None
+        if not isinstance(header, dict):
+            raise BadFile("its header is not a JSON object")
+        for name, entry in header.items():
+            if name != "__metadata__":
+                self.tensors[name] = _stored(name, entry, begin, size)
+
+
+def _stored(name: str, entry: Any, begin: int, file_size: int) -> StoredTensor:
+    """Return what a header says of a tensor; its data begin at a byte of the file."""
+    if not isinstance(entry, dict):
+        raise BadFile(f"the entry of the tensor {name!r} is not a JSON object")
+    kind = entry.get("dtype")
+    shape = entry.get("shape")
+    offsets = entry.get("data_offsets")
+    if not isinstance(kind, str) or not _whole_numbers(shape) or not _whole_numbers(offsets):
+        raise BadFile(f"the entry of the tensor {name!r} has no dtype, shape and data_offsets")
+    if len(offsets) != 2 or len(shape) > 8:
+        raise BadFile(f"the entry of the tensor {name!r} has {len(shape)} dimensions")
+    first, end = offsets
+    if not first <= end <= file_size - begin:
+        raise BadFile(f"the tensor {name!r} ends at byte {begin + end}, the file has {file_size}")
+    if kind in NUMBER_TYPES:
+        expected = np.dtype(NUMBER_TYPES[kind]).itemsize
+        for length in shape:
+            expected *= length
+        if expected != end - first:
+            raise BadFile(f"the tensor {name!r} has {end - first} bytes, its shape {expected}")
+    return StoredTensor(tuple(shape), kind, begin + first, end - first)
+
+
+def _whole_numbers(values: Any) -> bool:
+    if not isinstance(values, list):
+        return False
+    return all(type(value) is int and value >= 0 for value in values)
+
+
+def weight_files(folder: str | Path) -> list[Path]:
+    """Return the safetensors files of a model's folder: those of its index, or the single one.
+
+    Raises: BadFile: if there is none, or the index names a file outside the folder.
+    """
+    folder = Path(folder)
+    index = folder / INDEX
+    if index.is_file():
+        return [folder / name for name in _names_in(index)]
+    single = folder / SINGLE
+    if single.is_file():
+        return [single]
+    files = sorted(folder.glob("*.safetensors"))
+    if not files:
+        raise BadFile(f"{folder} contains no safetensors file")
+    return files
+
+
+def _names_in(index: Path) -> list[str]:
+    """Return the file names in an index, each once."""
+    try:
+        names = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise BadFile(f"{index} is not an index of safetensors files") from None
+    for name in names:
+        if not isinstance(name, str) or Path(name).name != name or "\\" in name:
+            raise BadFile(
+                f"{index} names {str(name)!r:.80}: expected the name of a file in the same folder"
+            )
+        if not name.endswith(".safetensors"):
+            raise BadFile(f"{index} names {name!r:.80}: expected a safetensors file")
+        if not (index.parent / name).is_file():
+            raise BadFile(f"{index} names {name!r:.80}, which does not exist")
+    if not names:
+        raise BadFile(f"{index} names no file")
+    return sorted(names)
+
+
+class SafetensorsTensors:
+    """The tensors of safetensors files as a :class:`~hsd_viz.models.tensors.TensorSource`.
+
+    A matrix of 8-bit integers ``NAME.weight`` with float32 ``NAME.scale`` ``[out]`` is one tensor.
+    """
+
+    def __init__(self, files: Sequence[Path]) -> None:
+        """Read the headers. Raises: BadFile: if a file is not valid, or a tensor occurs twice."""
+        self.files = tuple(files)
+        self._file_of: dict[str, SafetensorsFile] = {}
+        for path in self.files:
+            file = SafetensorsFile(path)
+            for name in file.tensors:
+                if name in self._file_of:
+                    raise BadFile(f"{path} has the tensor {name}, as {self._file_of[name].path}")
+                self._file_of[name] = file
+
+    def names(self) -> Collection[str]:
+        return [name for name in self._file_of if not self._is_scale(name)]
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        return self._file_of[name].tensors[name].shape
+
+    def read(self, name: str) -> Tensor:
+        tensor = self._file_of[name].read(name)
+        if tensor.dtype != np.int8:
+            return tensor
+        scale = self._scale_of(name)
+        scales = self._file_of[scale].read(scale) if scale in self._file_of else None
+        if tensor.ndim != 2 or scales is None or scales.shape != tensor.shape[:1]:
+            raise BadFile(
+                f"{self._file_of[name].path}: the 8-bit integers {name} have no scale per row"
+            )
+        return GroupedMatrix(tensor, scales.astype(np.float32)[:, None])
+
+    @property
+    def has_row_scales(self) -> bool:
+        """Whether matrices are 8-bit integers with a scale per row."""
+        return any(self._is_scale(name) for name in self._file_of)
+
+    @staticmethod
+    def _scale_of(name: str) -> str:
+        return name.removesuffix(WEIGHT) + SCALE
+
+    def _is_scale(self, name: str) -> bool:
+        return name.endswith(SCALE) and name.removesuffix(SCALE) + WEIGHT in self._file_of

@@ -1,0 +1,190 @@
+"""Byte-level BPE tokenizers by the package ``tokenizers`` alone: importing transformers takes seconds.
+
+A tokenizer comes from the files of a folder (``tokenizer.json`` and what stands beside it), or from
+the metadata of a GGUF file (:mod:`hsd_viz.models.gguf_tokenizer`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hsd_viz.errors import BadFile, Unsupported
+from hsd_viz.models.chat import render
+from hsd_viz.words import first_line
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+FILE = "tokenizer.json"
+CONFIG = "tokenizer_config.json"
+TEMPLATE = "chat_template.jinja"
+
+
+@dataclass(frozen=True, slots=True)
+class TokenizerFacts:
+    """What a tokenizer's files say besides how texts are split.
+
+    Attributes:
+        bos_token: The token that a text begins with.
+        eos_token: The token that a text ends with.
+        special: The numbers of the tokens that are not text.
+        chat_template: The template of conversations, in Jinja.
+    """
+
+    bos_token: str | None = None
+    eos_token: str | None = None
+    special: Sequence[int] = field(default_factory=tuple)
+    chat_template: str | None = None
+
+
+class FileTokenizer:
+    """A byte-level BPE tokenizer with the methods of ``PreTrainedTokenizerFast`` that decoding needs.
+
+    Attributes:
+        backend_tokenizer: The tokenizer of the package ``tokenizers``.
+        bos_token: The token that a text begins with.
+        eos_token: The token that a text ends with.
+        bos_token_id: Its number.
+        eos_token_id: Its number.
+        all_special_ids: The numbers of the tokens that are not text.
+        chat_template: The template of conversations, in Jinja.
+    """
+
+    def __init__(self, backend: Tokenizer, facts: TokenizerFacts) -> None:
+        # A file may ask for texts of a fixed length: a decode needs the tokens of its prompt.
+        backend.no_padding()
+        backend.no_truncation()
+        self.backend_tokenizer = backend
+        self.bos_token = facts.bos_token
+        self.eos_token = facts.eos_token
+        self.bos_token_id = self._number(facts.bos_token)
+        self.eos_token_id = self._number(facts.eos_token)
+        self.all_special_ids = list(facts.special)
+        self.chat_template = facts.chat_template
+
+    def __len__(self) -> int:
+        return self.backend_tokenizer.get_vocab_size(with_added_tokens=True)
+
+    def __call__(self, text: str, add_special_tokens: bool = True) -> dict[str, list[int]]:
+        """Return ``{"input_ids": token ids}``."""
+        return {"input_ids": self.encode(text, add_special_tokens)}
+
+    def encode(
+        self, text: str, add_special_tokens: bool = True, verbose: bool = False
+    ) -> list[int]:
+        """Return the token ids of a text; ``verbose`` is there for tokenizers of transformers."""
+        return self.backend_tokenizer.encode(text, add_special_tokens=add_special_tokens).ids
+
+    def decode(
+        self, token_ids: Sequence[int] | int, skip_special_tokens: bool = False, **_: Any
+    ) -> str:
+        """Return the text of tokens, by default with special ones."""
+        ids = [token_ids] if isinstance(token_ids, int) else list(token_ids)
+        return self.backend_tokenizer.decode(ids, skip_special_tokens=skip_special_tokens)
+
+    def get_vocab(self) -> dict[str, int]:
+        """Return the number of each token."""
+        return self.backend_tokenizer.get_vocab(with_added_tokens=True)
+
+    def convert_ids_to_tokens(self, ids: int | Sequence[int]) -> str | list[str | None] | None:
+        """Return the token of an id, or those of several."""
+        if isinstance(ids, int):
+            return self.backend_tokenizer.id_to_token(ids)
+        return [self.backend_tokenizer.id_to_token(token) for token in ids]
+
+    def apply_chat_template(
+        self,
+        conversation: Sequence[Mapping[str, str]],
+        tokenize: bool = False,
+        add_generation_prompt: bool = True,
+    ) -> str:
+        """Return the text of a conversation by the chat template.
+
+        Raises: UserError: if the template does not take it.
+        """
+        assert self.chat_template is not None
+        assert not tokenize
+        return render(
+            self.chat_template,
+            conversation,
+            bos_token=self.bos_token or "",
+            eos_token=self.eos_token or "",
+            add_generation_prompt=add_generation_prompt,
+        )
+
+    def _number(self, token: str | None) -> int | None:
+        return None if token is None else self.backend_tokenizer.token_to_id(token)
+
+
+def load_tokenizer(folder: str | Path) -> FileTokenizer:
+    """Return the tokenizer in the files of a folder.
+
+    Raises: Unsupported: if it is not a byte-level BPE, whose tokens are bytes. BadFile: if a file
+    is missing or not valid.
+    """
+    from tokenizers import Tokenizer
+
+    folder = Path(folder)
+    path = folder / FILE
+    if not path.is_file():
+        raise BadFile(f"{folder} contains no {FILE}")
+    try:
+        backend = Tokenizer.from_file(str(path))
+    except BaseException as error:  # a panic of the library is no Exception
+        if isinstance(error, KeyboardInterrupt | SystemExit):
+            raise
+        raise BadFile(f"{path} is not a valid tokenizer: {first_line(error)}") from None
+    if not _is_byte_level(backend):
+        raise Unsupported(f"{path} is not a byte-level BPE tokenizer")
+    config = _read_json(folder / CONFIG)
+    tokens = backend.get_added_tokens_decoder()
+    special = [number for number, token in tokens.items() if token.special]
+    facts = TokenizerFacts(
+        bos_token=_token(config.get("bos_token")),
+        eos_token=_token(config.get("eos_token")),
+        special=special,
+        chat_template=_template(folder, config),
+    )
+    return FileTokenizer(backend, facts)
+
+
+def _is_byte_level(backend: Tokenizer) -> bool:
+    """Return whether tokens are bytes in GPT-2's alphabet."""
+    is_bpe = type(backend.model).__name__ == "BPE"
+    return is_bpe and "ByteLevel" in str(backend.decoder)
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    """Return the JSON object in a file; an empty one if the file does not exist."""
+    if not path.is_file():
+        return {}
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise BadFile(f"{path} is not JSON: {first_line(error)}") from None
+    if not isinstance(values, dict):
+        raise BadFile(f"{path} is not a JSON object")
+    return values
+
+
+def _token(written: Any) -> str | None:
+    """Return a token that is written as a text, or as an object with a text ``content``."""
+    if isinstance(written, dict):
+        written = written.get("content")
+    return written if isinstance(written, str) else None
+
+
+def _template(folder: Path, config: Mapping[str, Any]) -> str | None:
+    """Return the chat template of a folder: a file of its own, or a value in its configuration."""
+    path = folder / TEMPLATE
+    if path.is_file():
+        return path.read_text(encoding="utf-8")
+    written = config.get("chat_template")
+    if isinstance(written, list):
+        named = {entry.get("name"): entry.get("template") for entry in written}
+        written = named.get("default")
+    return written if isinstance(written, str) else None

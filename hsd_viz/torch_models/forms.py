@@ -1,0 +1,100 @@
+"""Llama-shaped models as modules of transformers, from any of the formats that :mod:`hsd_viz.models` reads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from transformers import (
+    AutoModelForCausalLM,
+    GenerationConfig,
+    LlamaConfig,
+    PreTrainedConfig,
+    PreTrainedModel,
+    Qwen2Config,
+    Qwen3Config,
+    SmolLM3Config,
+)
+
+from hsd_viz.errors import Unsupported
+from hsd_viz.models.files import ModelFiles
+from hsd_viz.models.form import LlamaForm, Rotary
+from hsd_viz.models.matrix import GroupedMatrix
+
+
+def config_of(form: LlamaForm) -> PreTrainedConfig:
+    """Return the configuration of transformers for a form.
+
+    Raises: Unsupported: if no model type has its combination of options.
+    """
+    kind: type[PreTrainedConfig] = LlamaConfig
+    options: dict[str, Any] = {}
+    chosen = 0
+    if form.query_key_norm:
+        kind = Qwen3Config
+        chosen += 1
+    if form.query_key_value_bias:
+        kind = Qwen2Config
+        chosen += 1
+    if form.layers_without_rotary:
+        kind = SmolLM3Config
+        turned = [int(layer not in form.layers_without_rotary) for layer in range(form.layers)]
+        options["no_rope_layers"] = turned
+        chosen += 1
+    if chosen > 1:
+        raise Unsupported("transformers has no model type with these options together")
+    if kind is SmolLM3Config:
+        # Its defaults are numbers of its own vocabulary.
+        options |= {"pad_token_id": None, "bos_token_id": None, "eos_token_id": None}
+    return kind(
+        vocab_size=form.vocabulary,
+        hidden_size=form.width,
+        intermediate_size=form.inner,
+        num_hidden_layers=form.layers,
+        num_attention_heads=form.heads,
+        num_key_value_heads=form.kv_heads,
+        head_dim=form.head_dim,
+        max_position_embeddings=form.positions,
+        rms_norm_eps=form.epsilon,
+        rope_parameters=_rotary(form.rotary),
+        tie_word_embeddings=form.tied_head,
+        **options,
+    )
+
+
+def _rotary(rotary: Rotary) -> dict[str, Any]:
+    written: dict[str, Any] = {"rope_type": rotary.kind, "rope_theta": rotary.theta}
+    if rotary.kind != "default":
+        written["factor"] = rotary.factor
+    if rotary.kind == "llama3":
+        written["low_freq_factor"] = rotary.low_frequency_factor
+        written["high_freq_factor"] = rotary.high_frequency_factor
+        written["original_max_position_embeddings"] = rotary.original_positions
+    return written
+
+
+def load_module(files: ModelFiles, dtype: torch.dtype, device: str = "cpu") -> PreTrainedModel:
+    """Return a model as a module of transformers in eval mode; small integers are widened."""
+    with torch.device("meta"):
+        module = AutoModelForCausalLM.from_config(config_of(files.form), dtype=dtype)
+    state = {}
+    for name in files.tensors.names():
+        tensor = files.tensors.read(name)
+        if isinstance(tensor, GroupedMatrix):
+            tensor = tensor.widened()
+        # A copy: the pages of a file cannot be written to.
+        state[name] = torch.from_numpy(np.array(tensor)).to(dtype)
+    module.load_state_dict(state, strict=False, assign=True)
+    module.tie_weights()
+    _compute_angles(module)
+    module.generation_config = GenerationConfig(
+        eos_token_id=sorted(files.ends(files.tokenizer())) or None
+    )
+    return module.to(device).eval()
+
+
+def _compute_angles(module: PreTrainedModel) -> None:
+    """Compute the rotary frequencies, which no file has."""
+    angles = module.model.rotary_emb
+    module.model.rotary_emb = type(angles)(config=module.config)
