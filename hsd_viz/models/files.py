@@ -1,4 +1,4 @@
-"""Opening a Llama-shaped model: its form, tensors, tokenizer and stop tokens, whatever its format."""
+"""Opening a Llama-shaped model: its form, tensors, tokenizer and stop tokens, in any of the formats."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def _build(name: str, split: Any, tokens: list[str], merges: list[str]) -> Token
     try:
         model = models.BPE(vocabulary, pairs, ignore_merges=whole_words)
         backend = Tokenizer(model)
-    except BaseException as error:  # a panic of the library is no Exception
+    except BaseException as error:  # a panic of the library is a BaseException
         if isinstance(error, KeyboardInterrupt | SystemExit):
             raise
         raise BadFile(f"{name}: its tokenizer is not valid: {first_line(error)}") from None

@@ -1,6 +1,6 @@
 """Byte-level BPE tokenizers by the package ``tokenizers`` alone: importing transformers takes seconds.
 
-A tokenizer comes from the files of a folder (``tokenizer.json`` and what stands beside it), or from
+A tokenizer comes from the files of a folder (``tokenizer.json`` and the files beside it), or from
 the metadata of a GGUF file (:mod:`hsd_viz.models.gguf_tokenizer`).
 """
 
@@ -134,7 +134,7 @@ def load_tokenizer(folder: str | Path) -> FileTokenizer:
         raise BadFile(f"{folder} contains no {FILE}")
     try:
         backend = Tokenizer.from_file(str(path))
-    except BaseException as error:  # a panic of the library is no Exception
+    except BaseException as error:  # a panic of the library is a BaseException
         if isinstance(error, KeyboardInterrupt | SystemExit):
             raise
         raise BadFile(f"{path} is not a valid tokenizer: {first_line(error)}") from None
