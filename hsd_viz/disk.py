@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from hsd_viz.errors import UserError
+
 PACKAGE = Path(__file__).resolve().parent
 #: The most bytes of a text file, and of a JSON file: parsed, it takes up to thirty times as much memory.
 MOST_TEXT, MOST_JSON = 64 * 2**20, 8 * 2**20
@@ -76,11 +78,11 @@ def check_writable(path: Path) -> None:
     """Check that :func:`write_whole` can write ``path`` in an existing folder. Raises: ValueError: if it cannot."""
     folder = Path(os.path.realpath(path)).parent
     if path.is_dir():
-        raise ValueError(f"cannot write {path}: it is a folder; give a file name")
+        raise UserError(f"cannot write {path}: it is a folder; give a file name")
     if is_regular(path) and not folder.is_dir():
-        raise ValueError(f"cannot write {path}: there is no folder {folder}")
+        raise UserError(f"cannot write {path}: there is no folder {folder}")
     if not os.access(folder if is_regular(path) else path, os.W_OK):
-        raise ValueError(f"cannot write {path}: {os.strerror(errno.EACCES)}")
+        raise UserError(f"cannot write {path}: {os.strerror(errno.EACCES)}")
 
 
 @contextmanager
@@ -89,7 +91,7 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise ValueError(f"cannot write {path}: {error.strerror or error}") from None
+        raise UserError(f"cannot write {path}: {error.strerror or error}") from None
 
 
 def read_text(path: Path, what: str, most: int = MOST_TEXT) -> str:
@@ -100,15 +102,15 @@ def read_text(path: Path, what: str, most: int = MOST_TEXT) -> str:
         with path.open("rb") as file:
             content = file.read(most + 1)
         if len(content) > most:
-            raise ValueError(
+            raise UserError(
                 f"the {what} file {path} is too large: the limit is {most // 2**20} MiB"
             )
         text = content.decode("utf-8-sig")
     except OSError as error:
-        raise ValueError(f"cannot read the {what} file {path}: {error.strerror or error}") from None
+        raise UserError(f"cannot read the {what} file {path}: {error.strerror or error}") from None
     except UnicodeDecodeError as error:
         byte = error.object[error.start]
-        raise ValueError(
+        raise UserError(
             f"the {what} file {path} is not UTF-8 text (byte {error.start} is {byte:#04x})"
         ) from None
     return text.replace("\r\n", "\n").replace("\r", "\n")

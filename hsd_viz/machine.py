@@ -15,6 +15,7 @@ from typing import Any
 
 import psutil
 
+from hsd_viz.errors import UserError
 from hsd_viz.version import __version__
 
 #: Most CPU threads that can be asked for.
@@ -95,10 +96,10 @@ def cpu_model() -> str:
 def check_address(host: str, port: int, token: str | None) -> None:
     """Check where to serve. Raises: ValueError: if the port is not usable, or a host beyond loopback has no token."""
     if not 1 <= port <= 65535:
-        raise ValueError(f"port {port} is out of range: use 1 to 65535")
+        raise UserError(f"port {port} is out of range: use 1 to 65535")
     if not token and not is_loopback(host):
         where = host or "all addresses"
-        raise ValueError(
+        raise UserError(
             f"serving on {where} needs a token: add --token SECRET or use --host 127.0.0.1"
         )
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -108,7 +109,7 @@ def check_address(host: str, port: int, token: str | None) -> None:
             probe.bind((host, port))
         except OSError as error:
             why = error.strerror or error
-            raise ValueError(
+            raise UserError(
                 f"{host}:{port} cannot be served: {why}; choose another --port"
             ) from None
 

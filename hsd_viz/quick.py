@@ -7,6 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Unpack
 
 from hsd_viz.engine import Engine, Options
+from hsd_viz.errors import UserError
 from hsd_viz.stack import Stack
 from hsd_viz.terminal import progress_bar
 from hsd_viz.trace import Trace
@@ -48,7 +49,7 @@ def compare(
     """
     asked = [stacks] if isinstance(stacks, str | Stack) else list(stacks)
     if not asked:
-        raise ValueError(
+        raise UserError(
             "there is nothing to compare: give a list of stacks, such as ['target', 'db > target']"
         )
     traces = Comparison()
@@ -57,7 +58,7 @@ def compare(
             update(n, len(asked), "" if isinstance(one, Trace) else str(one))
             if not isinstance(one, Trace):
                 if prompt is None:
-                    raise ValueError(
+                    raise UserError(
                         f"the stack '{one}' needs a prompt: compare([...], prompt='def main(')"
                     )
                 one = run(prompt, one, engine=engine, **options)

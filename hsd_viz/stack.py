@@ -20,6 +20,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Literal
 
+from hsd_viz.errors import UserError
 from hsd_viz.words import did_you_mean
 
 DATABASES = ("context", "model", "statistics")
@@ -41,7 +42,7 @@ _NAME = re.compile(r"(?:\.\.?/|/|~).*|[A-Za-z_][A-Za-z0-9_.-]*|[\w.-]+/[\w.:-]+"
 _LOOKAHEADS = f"expected a whole number from 1 to {MAX_LOOKAHEAD}, or auto"
 
 
-class StackError(ValueError):
+class StackError(UserError):
     """Stack text that cannot be parsed; the message names the part and what is allowed."""
 
 

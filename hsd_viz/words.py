@@ -11,6 +11,8 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
+from hsd_viz.errors import UserError
+
 P, T = ParamSpec("P"), TypeVar("T")
 
 #: Most draft tokens a database or baseline may propose in one draft.
@@ -93,7 +95,7 @@ def check_range(name: str, value: Any, low: float, high: float | None = None) ->
         return
     limits = f"of at least {low}" if high is None else f"from {low} to {high}"
     wrong = "out of range" if right_type and value == value else "not valid"
-    raise ValueError(
+    raise UserError(
         f"{name} {value} is {wrong}: expected a {'whole ' if whole else ''}number {limits}"
     )
 

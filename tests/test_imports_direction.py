@@ -14,6 +14,7 @@ BASE = {"errors", "intervals", "tables", "version", "words"}
 ALLOWED = {
     part: set(names.split())
     for part, names in {
+        "words": "errors",
         "tables": "intervals words",
         "trace": "disk",
         "stack": "",

@@ -11,6 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from hsd_viz.errors import UserError
 from hsd_viz.words import did_you_mean
 
 #: Engine -> ``version``, ``metrics`` (name -> quantity), ``settings`` by drafter, ``schedule`` by batch size,
@@ -36,7 +37,7 @@ def method_of(name: str) -> str:
     plain = name.lower().replace("eagle-3", "eagle3").replace("n-gram", "ngram")
     found = _SAME.get(plain, plain)
     if found not in METHODS:
-        raise ValueError(
+        raise UserError(
             f"the drafter '{name}' is unknown: use {', '.join(METHODS)}{did_you_mean(plain, METHODS)}"
         )
     return found

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from hsd_viz.disk import Unpacked
+from hsd_viz.errors import UserError
 
 #: Bytes of the longest line or array element that is read; memory is about ten times that.
 MOST_BYTES = 8 * 2**20
@@ -38,9 +39,7 @@ class EntryReader:
             packed = self._raw.read(2) == b"\x1f\x8b"
             self._raw.seek(0)
         except OSError as error:
-            raise ValueError(
-                f"cannot read the log {self.path}: {error.strerror or error}"
-            ) from None
+            raise UserError(f"cannot read the log {self.path}: {error.strerror or error}") from None
         self._file: BinaryIO = (
             io.BufferedReader(Unpacked(fileobj=self._raw)) if packed else self._raw
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from hsd_viz.errors import UserError
 from hsd_viz.words import check_range
 
 TIMES = ("step", "verify", "draft", "overhead", "round")
@@ -65,9 +66,7 @@ class Observation:
 
     def __post_init__(self) -> None:
         if not self.rates and not any(depth for depth, _ in self.rounds):
-            raise ValueError(
-                f"{self.source} has no round with a draft: there is nothing to explain"
-            )
+            raise UserError(f"{self.source} has no round with a draft: there is nothing to explain")
         check_range("the longest draft", self.deepest, 1, MOST_DRAFT)
         check_range("the number of rounds", self.total, 0, MOST_ROUNDS)
         for name in TIMES:
@@ -75,7 +74,7 @@ class Observation:
                 check_range(f"the {name} time", value, 0.0)
         check_range("the batch", self.batch, 1, MOST_BATCH)
         if self.step == 0 or self.round == 0:
-            raise ValueError("the time of a step and of a round must be more than 0")
+            raise UserError("the time of a step and of a round must be more than 0")
 
     @property
     def total(self) -> int:

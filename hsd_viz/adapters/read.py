@@ -14,6 +14,7 @@ from typing import Any
 from hsd_viz.adapters import ENGINES, tensorrt_llm
 from hsd_viz.adapters.entries import BrokenEntry, EntryReader
 from hsd_viz.adapters.record import COUNTS, imported
+from hsd_viz.errors import BadFile, UserError
 from hsd_viz.trace import Trace
 from hsd_viz.words import counted, did_you_mean
 
@@ -42,13 +43,17 @@ REQUEST = {
 _MOST_TEXT = 64 * 2**20
 
 
+class NoRecord(BadFile):
+    """A file without any record of speculative decoding that is known."""
+
+
 def import_records(path: str | Path, engine: str | None = None) -> list[Trace]:
     """Return the traces of a file: one per request, or one of all requests where the source reports only sums.
     ``engine`` requires one engine. Raises: ValueError: if the engine is unknown, or the file has no record of a known
     form, or a damaged one.
     """
     if engine is not None and engine not in KNOWN:
-        raise ValueError(
+        raise UserError(
             f"unknown engine '{engine}': use {', '.join(KNOWN)}{did_you_mean(engine, KNOWN)}"
         )
     path = Path(path)
@@ -58,13 +63,13 @@ def import_records(path: str | Path, engine: str | None = None) -> list[Trace]:
             with path.open("rb") as file:
                 text = file.read(_MOST_TEXT).decode("utf-8", errors="replace")
         except OSError as error:
-            raise ValueError(f"cannot read {path}: {error.strerror or error}") from None
+            raise UserError(f"cannot read {path}: {error.strerror or error}") from None
         found = [trace for read in _readers("read_text") for trace in read(text)]
     if engine is not None:
         found = [trace for trace in found if trace.meta["imported"]["engine"] == engine]
     if not found:
         known = engine or f"a known engine ({', '.join(KNOWN)})"
-        raise ValueError(f"{path} has no record of speculative decoding by {known}")
+        raise NoRecord(f"{path} has no record of speculative decoding by {known}")
     return found
 
 
@@ -127,7 +132,7 @@ def pooled(traces: Sequence[Trace]) -> Trace:
     abouts = [trace.meta["imported"] for trace in traces]
     engines = sorted({about["engine"] for about in abouts})
     if len(engines) > 1:
-        raise ValueError(
+        raise UserError(
             f"the records are of several engines ({', '.join(engines)}): choose one of them"
         )
     if len(traces) == 1:

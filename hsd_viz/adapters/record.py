@@ -6,6 +6,7 @@ from typing import Any
 
 from hsd_viz.adapters import ENGINES
 from hsd_viz.adapters.vocabulary import complete
+from hsd_viz.errors import UserError
 from hsd_viz.trace import RoundRow, Trace
 
 #: What an importer looks for; the rest of :data:`~hsd_viz.adapters.vocabulary.QUANTITIES` follows.
@@ -34,9 +35,9 @@ def imported(
             if number is not None and not (
                 isinstance(number, int | float) and isfinite(number) and number >= 0
             ):
-                raise ValueError(f"the record of {engine} is damaged: {name} is {number!r}")
+                raise UserError(f"the record of {engine} is damaged: {name} is {number!r}")
     if any(accepted > drafted for drafted, accepted, _ in steps):
-        raise ValueError(
+        raise UserError(
             f"the record of {engine} is damaged: a verification accepted more tokens than were drafted"
         )
     counts = complete(exact)

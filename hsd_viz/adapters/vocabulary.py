@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 from hsd_viz.adapters import ENGINES
+from hsd_viz.errors import UserError
 from hsd_viz.words import did_you_mean
 
 #: Quantity -> what it is. Counts are of one request or pooled over requests.
@@ -101,12 +102,10 @@ def convert(values: Mapping[str, Any], source: str, target: str = "hsd_viz") -> 
     for name in (source, target):
         if name not in VOCABULARIES:
             hint = did_you_mean(name, VOCABULARIES)
-            raise ValueError(f"unknown vocabulary '{name}': use {', '.join(VOCABULARIES)}{hint}")
+            raise UserError(f"unknown vocabulary '{name}': use {', '.join(VOCABULARIES)}{hint}")
     names = VOCABULARIES[source]
     if unknown := [name for name in values if name not in names]:
         hint = did_you_mean(unknown[0], names)
-        raise ValueError(
-            f"'{unknown[0]}' is not a metric of {source}: use {', '.join(names)}{hint}"
-        )
+        raise UserError(f"'{unknown[0]}' is not a metric of {source}: use {', '.join(names)}{hint}")
     found = complete({names[name]: value for name, value in values.items()})
     return {name: found.get(quantity) for name, quantity in VOCABULARIES[target].items()}

@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, TypeVar
 
+from hsd_viz.errors import UserError
+
 T = TypeVar("T")
 #: Runs of one enumeration before it is given up.
 MAX_RUNS = 1_000_000
 
 
-class TooManyOutcomes(ValueError):
+class TooManyOutcomes(UserError):
     """A program has more outcomes than it may have."""
 
 
@@ -36,7 +38,7 @@ class Choices:
             total = sum(found)
             if not total > 0 or min(found) < 0:
                 shown = ", ".join(map(str, found))
-                raise ValueError(
+                raise UserError(
                     f"cannot choose with the weights [{shown}]: none may be negative, and the sum not 0"
                 )
             self._path.append(

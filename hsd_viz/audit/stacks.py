@@ -10,6 +10,7 @@ from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.sampling import DEFAULT_RULE, Sampling
 from hsd_viz.decoding.session import Session
 from hsd_viz.drafting import make_drafter
+from hsd_viz.errors import UserError
 from hsd_viz.stack import Stack, parse
 
 
@@ -68,7 +69,7 @@ def loop_decoder(
     """
     parsed = (parse(stack) if isinstance(stack, str) else stack).resolved()
     if parsed.automatic or any(model.lookahead == "auto" for model in parsed.drafts):
-        raise ValueError(
+        raise UserError(
             f"'{stack}' is chosen by costs, which toy models do not have: write it without auto"
         )
 

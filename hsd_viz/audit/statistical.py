@@ -21,6 +21,7 @@ from typing import NamedTuple
 import httpx
 import numpy as np
 
+from hsd_viz.errors import UserError
 from hsd_viz.words import first_line
 
 TIMEOUT = 120.0
@@ -71,10 +72,10 @@ class Endpoint:
             likely = [dict(row or {}) for row in reported.get("top_logprobs") or ()]
             return Completion(tuple(map(str, reported["tokens"])), likely)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise ValueError(f"{address} does not answer: {first_line(error)}") from None
+            raise UserError(f"{address} does not answer: {first_line(error)}") from None
         except (ValueError, KeyError, IndexError, TypeError, AttributeError):
             expected = "expected choices with logprobs and their tokens"
-            raise ValueError(f"{address} did not answer with a completion: {expected}") from None
+            raise UserError(f"{address} did not answer with a completion: {expected}") from None
 
 
 @dataclass(slots=True)
@@ -129,7 +130,7 @@ def statistical(
     prompts are missing, or an endpoint does not answer.
     """
     if not prompts:
-        raise ValueError("an audit needs at least one prompt")
+        raise UserError("an audit needs at least one prompt")
     found, test = StatisticalAudit(alpha, len(prompts)), PairTest()
     with suppress(KeyboardInterrupt):
         for k, prompt in enumerate(prompts):

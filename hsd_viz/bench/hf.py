@@ -16,6 +16,7 @@ from transformers.generation.streamers import BaseStreamer
 from transformers.utils import logging
 
 from hsd_viz.decoding.sampling import PromptTooLong, Sampling
+from hsd_viz.errors import UserError
 from hsd_viz.stack import HFStack
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class HFDecoder:
         self._assistant = None
         if stack.assistant is not None:
             if stack.assistant == "target":
-                raise ValueError(f"'{stack}' is not possible: the target cannot assist itself")
+                raise UserError(f"'{stack}' is not possible: the target cannot assist itself")
             engine.models.check_tokenizer(engine.target, stack.assistant)
             self._assistant = engine.module(stack.assistant)
 

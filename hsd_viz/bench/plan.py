@@ -12,6 +12,7 @@ from hsd_viz.calibration.basis import StoredCalibration, rate
 from hsd_viz.calibration.calibrate import TARGET, TOKENS, Workload, calibrated
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.engine import Engine
+from hsd_viz.errors import UserError
 from hsd_viz.intervals import LEAST
 from hsd_viz.ladder.load import names
 from hsd_viz.latency.law import Prediction
@@ -60,12 +61,12 @@ def plan(
         check_range("the number of levels", max_levels, 1)
     check_range("the number of stacks to measure", measured, 0)
     if models is not None and (not all(models) or len(set(models)) < len(models)):
-        raise ValueError(
+        raise UserError(
             f"the models '{','.join(models)}' are not readable: name each once, separated by commas"
         )
     texts, others = split(suite, limit)
     if measured and not others.prompts:
-        raise ValueError(
+        raise UserError(
             f"the suite {suite.name} has one prompt: calibration and measurement need one each"
         )
     drafts = _drafts(engine, texts, models, settings.sampling)

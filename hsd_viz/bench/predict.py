@@ -14,6 +14,7 @@ from math import log2
 from typing import Any
 
 from hsd_viz.adapters import settings as engine_settings
+from hsd_viz.errors import UserError
 from hsd_viz.intervals import Estimate
 from hsd_viz.latency import hardware
 from hsd_viz.latency.hardware import Kind, Machine, Shape
@@ -265,7 +266,7 @@ def settings(stack: str, lookaheads: Sequence[Mapping[str, Any]] = ()) -> dict[s
 
 def _shapes(models: Sequence[str]) -> tuple[Shape, ...]:
     if not models:
-        raise ValueError(
+        raise UserError(
             "no models: name the target first, then its draft models, as in llama-70b,llama-8b,llama-1b"
         )
     target = hardware.shape_of(models[0])
@@ -274,10 +275,10 @@ def _shapes(models: Sequence[str]) -> tuple[Shape, ...]:
     ]
     names = [shape.name for shape in (target, *drafts)]
     if len(set(names)) < len(names):
-        raise ValueError(f"a model is named twice in {', '.join(names)}")
+        raise UserError(f"a model is named twice in {', '.join(names)}")
     for draft in drafts:
         if draft.touched(1) >= target.touched(1):
-            raise ValueError(
+            raise UserError(
                 f"{draft.name} is not smaller than the target {target.name}: name the target first"
             )
     return (target, *drafts)
@@ -289,7 +290,7 @@ def check_setting(
     """Raise ``ValueError`` for a setting that no machine has."""
     check_range("the number of GPUs", tp, 1, 64)
     if target.heads % tp:
-        raise ValueError(
+        raise UserError(
             f"{tp} GPUs do not divide the {target.heads} attention heads of {target.name}"
         )
     for value, known, what in (
@@ -297,7 +298,7 @@ def check_setting(
         (cache, hardware.CACHES, "KV cache"),
     ):
         if value not in known:
-            raise ValueError(
+            raise UserError(
                 f"the format '{value}' of the {what} is unknown: use {', '.join(known)}"
             )
     for tokens in context:
@@ -312,7 +313,7 @@ def _acceptance(
     pairs = {f"{d} > {v}": (d, v) for d, v in possible if d not in HEADS or v == order[-1]}
     given = given if isinstance(given, Mapping) else dict.fromkeys(pairs, given)
     for key in given.keys() - pairs:
-        raise ValueError(
+        raise UserError(
             f"'{key}' is not a pair of these models: use {', '.join(pairs) or 'a draft model'}"
         )
     edges, assumptions = {}, []
@@ -329,7 +330,7 @@ def _acceptance(
             )
             source = f"± {ASSUMED_BAND:g}; measure your own pair: --acceptance '{key}=…'"
         elif not isinstance(value, Edge) and not 0 <= value < 1:
-            raise ValueError(
+            raise UserError(
                 f"the acceptance {value:g} of '{key}' is not usable: use a number from 0 to below 1"
             )
         edge = value if isinstance(value, Edge) else Edge(tail=float(value))

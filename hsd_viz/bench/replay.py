@@ -11,6 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from hsd_viz.drafting.tree import Drafter, DraftTree, LogitsObserver, Observer
+from hsd_viz.errors import UserError
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ def replay(
 ) -> Replayed:
     """Draft as a decode that wrote ``text`` would have; ``limit``: its max new tokens (default: all written)."""
     if not can_replay(drafter):
-        raise ValueError(f"'{drafter.name}' reads the target's rows: it cannot be replayed")
+        raise UserError(f"'{drafter.name}' reads the target's rows: it cannot be replayed")
     output, at = text.output, 0
     last = limit or len(output)
     done = Replayed()

@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 
 from hsd_viz.bench.runner import FORWARD, PLAIN, Measurement, Output
+from hsd_viz.errors import UserError
 from hsd_viz.intervals import RESAMPLES, UNKNOWN, Estimate, estimate, ratio, resample
 from hsd_viz.machine import MachineFacts
 from hsd_viz.stack import HFStack, parse_bench
@@ -206,7 +207,7 @@ def read_report(content: str | bytes, name: str) -> Report:
             json.loads(content if isinstance(content, str) else content.decode()), Report
         )
     except (ValueError, RecursionError):
-        raise ValueError(f"{name} is not a report of hsd-viz bench --json") from None
+        raise UserError(f"{name} is not a report of hsd-viz bench --json") from None
 
 
 def build_report(

@@ -24,6 +24,7 @@ from hsd_viz.decoding.sampling import PromptTooLong, Sampling
 from hsd_viz.drafting import Memory
 from hsd_viz.drafting.make import remembers
 from hsd_viz.engine import Engine
+from hsd_viz.errors import UserError
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.prompts.templates import Template, choose_template
 from hsd_viz.stack import HFStack, Stack, parse_bench
@@ -176,7 +177,7 @@ class BenchSettings:
         check_range("max new tokens", self.max_new_tokens, 1)
         check_range("the number of repeats", self.repeats, 1, 1_000_000)
         if self.state not in STATES:
-            raise ValueError(
+            raise UserError(
                 f"the state '{self.state}' is unknown: it is {', '.join(STATES[:-1])} or {STATES[-1]}"
             )
         check_budget(self.budget)
@@ -205,9 +206,9 @@ def read_stacks(texts: Sequence[str]) -> dict[str, Stack | HFStack]:
     for text in texts:
         stack = parse_bench(text)
         if str(stack) in stacks:
-            raise ValueError(f"the stack '{stack}' is given twice")
+            raise UserError(f"the stack '{stack}' is given twice")
         if isinstance(stack, Stack) and stack.target.name != PLAIN:
-            raise ValueError(
+            raise UserError(
                 f"the stack '{stack}' does not end in 'target': a bench has one target, set by --target"
             )
         stacks[str(stack)] = stack
@@ -265,7 +266,7 @@ def run_bench(
             if not (prompt.turns and isinstance(error, PromptTooLong)):
                 # Models load in the first decode: errors about them do not concern the prompt.
                 raise (
-                    ValueError(f"prompt {prompt.id}: {error}") if "prompt" in str(error) else error
+                    UserError(f"prompt {prompt.id}: {error}") if "prompt" in str(error) else error
                 ) from None
             left_out[prompt.id] = str(error)
             return None
@@ -313,7 +314,7 @@ def _decoder(
         from hsd_viz.engine.local import LocalEngine
 
         if not isinstance(engine, LocalEngine):
-            raise ValueError(f"'{stack}' needs an engine of this process: use load_engine()")
+            raise UserError(f"'{stack}' needs an engine of this process: use load_engine()")
         generate = HFDecoder(engine, stack)
     options = asdict(settings.sampling) | (
         {} if settings.budget is None else {"budget": settings.budget}

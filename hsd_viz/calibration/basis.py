@@ -20,6 +20,7 @@ import msgspec
 
 from hsd_viz.calibration.estimate import MS, names_of, own_times
 from hsd_viz.disk import MOST_JSON, cache_folder, data_folder, read_text, write_whole
+from hsd_viz.errors import UserError
 from hsd_viz.intervals import LEAST
 from hsd_viz.latency.inputs import Calibration, Edge, Tier
 from hsd_viz.latency.select import fill, select
@@ -97,12 +98,12 @@ def basis_of(
     if isinstance(given, str | Path):
         given = read_json(given)
     if not isinstance(given, Mapping):
-        raise ValueError(
+        raise UserError(
             f"expected a calibration, a plan or the path of its file, not {type(given).__name__}"
         )
     data = given.get("calibration")
     if not isinstance(data, Mapping) or not {"models", "edges"} <= set(data):
-        raise ValueError("this is not a plan with its calibration: use a file of 'hsd-viz plan'")
+        raise UserError("this is not a plan with its calibration: use a file of 'hsd-viz plan'")
     who = given.get("identity") or data.get("identity") or given.get("machine") or {}
     temperature = (
         (who.get("sampling") or {}).get("temperature") if isinstance(who, Mapping) else None
@@ -119,7 +120,7 @@ def read_json(path: str | Path) -> Any:
     try:
         return json.loads(read_text(Path(path).expanduser(), "JSON", MOST_JSON))
     except (json.JSONDecodeError, RecursionError):
-        raise ValueError(f"{path} is not JSON: use the output of 'hsd-viz plan --json'") from None
+        raise UserError(f"{path} is not JSON: use the output of 'hsd-viz plan --json'") from None
 
 
 def plan_measured(plan: Mapping[str, Any]) -> dict[str, Measured]:
@@ -320,7 +321,7 @@ def decide(stack: Stack, choosing: bool, meta: Mapping[str, Any]) -> Stack:
         if choosing
         else f"write a lookahead: {Model(stack.drafts[0].name, 4)}"
     )
-    raise ValueError(
+    raise UserError(
         f"'{what}' needs a calibration of this machine: run `hsd-viz plan{' --models ' * bool(models)}{models} "
         f"--temperature {temperature:g}` with the same target, device, dtype and threads, or {instead}"
     )

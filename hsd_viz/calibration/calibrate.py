@@ -23,6 +23,7 @@ from hsd_viz.calibration.estimate import estimate, rounds_of, verifications
 from hsd_viz.calibration.forwards import fit_curve, time_forwards
 from hsd_viz.decoding.engine import Engine
 from hsd_viz.decoding.sampling import PromptTooLong, Sampling
+from hsd_viz.errors import UserError
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.stack import Model, Stack
 from hsd_viz.terminal import Progress
@@ -106,9 +107,7 @@ def calibrate(
             progress(len(traces), total, f"{stack}  {prompt.id}")
             traces.append(decode(engine, prompt, stack, work.max_new_tokens, at(sampling, k)))
     if not any(map(len, traces)):
-        raise ValueError(
-            "no token was decoded on the calibration prompts: every text ended at once"
-        )
+        raise UserError("no token was decoded on the calibration prompts: every text ended at once")
     found, verified = estimate(traces, (*work.drafts, TARGET)), verifications(traces)
     costs = dict(found.costs)
     for name in shapes.keys() & costs.keys() & verified.keys():
@@ -148,7 +147,7 @@ def decode(
             prompt.text, stack, max_new_tokens=max_new_tokens, record=False, **asdict(sampling)
         )
     except PromptTooLong as error:
-        raise ValueError(f"prompt {prompt.id}: {error}") from None
+        raise UserError(f"prompt {prompt.id}: {error}") from None
     for values in trace.columns["drafts"].values():
         values.clear()
     return trace

@@ -26,6 +26,7 @@ from hsd_viz.decoding.verify import Draft, RecordOptions
 from hsd_viz.disk import MOST_JSON, read_text
 from hsd_viz.drafting.make import CostCurve, cost_curve
 from hsd_viz.drafting.tree import DraftTree
+from hsd_viz.errors import UserError
 from hsd_viz.ladder.load import weights_dir
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ def _read(path: Path) -> dict[str, dict[str, Any]]:
     try:
         data = json.loads(text)
         if data["format"] != FORMAT:
-            raise ValueError(f"its format is not '{FORMAT}'")
+            raise UserError(f"its format is not '{FORMAT}'")
         curves = lambda rows: {key: cost_curve(row) for key, row in rows.items()}
         models = {name: curves(rows) for name, rows in data["models"].items()}
         return {
@@ -163,6 +164,6 @@ def _read(path: Path) -> dict[str, dict[str, Any]]:
             "others": curves({device: data["others"][device] for device in ("cpu", "cuda")}),
         }
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(
+        raise UserError(
             f"{path} is not a table of costs: {type(error).__name__}: {error}"
         ) from None

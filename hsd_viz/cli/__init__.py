@@ -1,20 +1,23 @@
 """The command ``hsd-viz``: one function a command, see :mod:`hsd_viz.cli.arguments`.
 
-Exit codes: 0 done, 1 not lossless (audit), 2 bad usage or input (one line on stderr), 130 interrupted or output
-closed. Nothing heavy is imported before a command runs.
+Exit codes: 0 done, 1 not lossless (audit) or a fault of this package, 2 bad usage or input (one
+line on stderr), 130 interrupted or output closed. Nothing heavy is imported before a command runs.
 """
 
 import os
 import shlex
 import sys
+import traceback
 import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from hsd_viz.cli import bench, decode, files, logs
 from hsd_viz.cli.arguments import BAD_INPUT, Parser, add_commands, drop_stdout, notes, say
+from hsd_viz.errors import UserError, fault_message, is_debugging
 from hsd_viz.version import __version__
 
+FAULT = 1
 INTERRUPTED = 130
 #: Command -> its function, or its summary and its actions.
 COMMANDS: dict[str, Any] = {
@@ -68,23 +71,11 @@ def build_parser() -> Parser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code; ``argv`` defaults to the arguments of the process."""
-    for name in ("stdout", "stderr"):
-        # A stream closed before the start (``>&-``) is None.
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 (open for the whole run)
-    if hasattr(sys.stdout, "reconfigure"):
-        # Text may contain characters outside the terminal's encoding; replacing them is better than failing.
-        sys.stdout.reconfigure(errors="replace")
-    given = list(sys.argv[1:] if argv is None else argv)
+    """Run one command and return its exit code; ``argv`` defaults to the process's arguments."""
+    _open_streams()
+    words = list(sys.argv[1:] if argv is None else argv)
     try:
-        args = build_parser().parse_args(given or ["--help"])
-        args.command_line = shlex.join(["hsd-viz", *given])
-        with warnings.catch_warnings():
-            # A warning is one line; those of libraries about their next versions are for developers.
-            warnings.simplefilter("ignore", FutureWarning)
-            warnings.showwarning = lambda message, *_, **__: say(str(message))
-            return args.run(args) or 0
+        return _run(words)
     except SystemExit as stop:  # argparse: --help, --version, bad usage
         return stop.code if isinstance(stop.code, int) else BAD_INPUT
     except KeyboardInterrupt:
@@ -93,21 +84,61 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         drop_stdout()
         return INTERRUPTED
-    except ModuleNotFoundError as error:
+    except Exception as error:
+        message = _user_message(error)
+        if message is None:
+            return _report_fault(error)
+        say(message)
+        return BAD_INPUT
+
+
+def _open_streams() -> None:
+    """Replace closed standard streams, and characters that the terminal cannot show."""
+    for name in ("stdout", "stderr"):
+        # A stream closed before the start (``>&-``) is None.
+        if getattr(sys, name) is None:
+            # It stays open for the whole run.
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+    if hasattr(sys.stdout, "reconfigure"):
+        # Replacing characters outside the terminal's encoding is better than failing.
+        sys.stdout.reconfigure(errors="replace")
+
+
+def _run(words: list[str]) -> int:
+    args = build_parser().parse_args(words or ["--help"])
+    args.command_line = shlex.join(["hsd-viz", *words])
+    with warnings.catch_warnings():
+        # A warning is one line; those of libraries about their next versions are for developers.
+        warnings.simplefilter("ignore", FutureWarning)
+        warnings.showwarning = _show_warning
+        return args.run(args) or 0
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    say(str(message))
+
+
+def _user_message(error: Exception) -> str | None:
+    """Return what the user can act on; ``None`` for a fault of this package."""
+    if isinstance(error, UserError):
+        return str(error)
+    if isinstance(error, ModuleNotFoundError):
         module = (error.name or "").partition(".")[0]
         if module not in _EXTRAS:
-            raise
-        say(
-            f"this command needs {module}, which is not installed: pip install 'hsd-viz[{_EXTRAS[module]}]'"
-        )
-    except OSError as error:
+            return None
+        install = f"pip install 'hsd-viz[{_EXTRAS[module]}]'"
+        return f"this command needs {module}, which is not installed: {install}"
+    if isinstance(error, OSError):
         where = f" {error.filename}" if error.filename else ""
-        why = (
-            "it is a file; give a folder"
-            if isinstance(error, FileExistsError)
-            else error.strerror or error
-        )
-        say(f"cannot read or write{where}: {why}")
-    except ValueError as error:
-        say(str(error))
-    return BAD_INPUT
+        reason = error.strerror or str(error)
+        if isinstance(error, FileExistsError):
+            reason = "it is a file; give a folder"
+        return f"cannot read or write{where}: {reason}"
+    return None
+
+
+def _report_fault(error: Exception) -> int:
+    if is_debugging():
+        traceback.print_exception(error)
+    say(fault_message(error))
+    return FAULT

@@ -16,8 +16,8 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, is_dataclass
 from functools import partial
 from inspect import Parameter, getdoc, signature
@@ -35,6 +35,7 @@ from typing import (
 from typing import Annotated as A
 
 from hsd_viz.disk import check_writable, write_whole, writing
+from hsd_viz.errors import UserError
 from hsd_viz.words import check_range, did_you_mean
 
 if TYPE_CHECKING:
@@ -189,12 +190,12 @@ def _numbers(text: str) -> tuple[float, ...]:
             for n, part in zip(numbers, parts, strict=True)
         )
     except ValueError:
-        raise ValueError(f"{text!r} is not readable: use numbers, as in 1,8,32 or 2k,32k") from None
+        raise UserError(f"{text!r} is not readable: use numbers, as in 1,8,32 or 2k,32k") from None
 
 
 def _path(text: str, *checks: Callable[[Path], Any]) -> Path:
     if not text:  # would mean the current folder
-        raise ValueError("the file name is empty")
+        raise UserError("the file name is empty")
     for check in checks:
         check(Path(text))
     return Path(text)
@@ -285,15 +286,6 @@ class MachineOptions:
         from hsd_viz.engine.local import load_engine
 
         return load_engine(**self.as_json(threads))
-
-
-@contextmanager
-def reading(path: Path | str) -> Iterator[None]:
-    """Convert errors that only the content of ``path`` can cause to a ValueError with a one-line message."""
-    try:
-        yield
-    except (TypeError, LookupError, AttributeError, ArithmeticError, RecursionError):
-        raise ValueError(f"{path} is not valid: its parts are inconsistent") from None
 
 
 def write_json(path: Path | None, data: Any) -> None:

@@ -18,6 +18,7 @@ from hsd_viz.cli.arguments import (
     Out,
     SamplingOptions,
 )
+from hsd_viz.errors import UserError, parsing
 
 if TYPE_CHECKING:
     from hsd_viz.bench import Report
@@ -57,11 +58,12 @@ def bench(
     from hsd_viz.machine import describe
 
     if from_ is not None:
-        with arguments.reading(from_):
-            return _show(read_report(read_text(from_, "report", MOST_JSON), str(from_)), None, html)
+        with parsing(from_):
+            report = read_report(read_text(from_, "report", MOST_JSON), str(from_))
+        return _show(report, None, html)
 
     if not stack:
-        raise ValueError("give the stacks to measure with --stack, or a saved report with --from")
+        raise UserError("give the stacks to measure with --stack, or a saved report with --from")
     settings = BenchSettings(
         sampling.max_new_tokens, sampling.sampling(), repeats, profile, state, budget
     )
@@ -170,7 +172,7 @@ def predict(
     from hsd_viz.bench.predict import predict, report_parts
 
     if calibrate is not None and len(calibrate) != 2:
-        raise ValueError("--calibrate needs two times in ms, as in 18.2,19.5")
+        raise UserError("--calibrate needs two times in ms, as in 18.2,19.5")
     names = [name.strip() for name in models.split(",") if name.strip()]
     options: dict[str, Any] = {
         "batch": batch,
@@ -212,17 +214,17 @@ def _acceptance(
             } or None
         except ValueError:
             form = "use one number, or 'draft > verifier=0.7'"
-            raise ValueError(f"--acceptance {' '.join(given)!r} is not readable: {form}") from None
+            raise UserError(f"--acceptance {' '.join(given)!r} is not readable: {form}") from None
     if given or None not in (profile, records):
-        raise ValueError("--profile, --records and --acceptance exclude each other")
+        raise UserError("--profile, --records and --acceptance exclude each other")
     if len(models) != 2:
-        raise ValueError(
+        raise UserError(
             "a profile is of one draft model: name the target and that model in --models"
         )
     from hsd_viz.logs.observe import observe
     from hsd_viz.logs.profile import acceptance_of, edge_of, read_profile
 
-    with arguments.reading(str(records or profile)):
+    with parsing(str(records or profile)):
         return edge_of(
             read_profile(profile)["marginal_accept_rates"]
             if profile

@@ -21,6 +21,7 @@ from typing import Annotated as A
 from hsd_viz.cli import arguments
 from hsd_viz.cli.arguments import MachineOptions, SamplingOptions, Save
 from hsd_viz.disk import read_text
+from hsd_viz.errors import UserError
 from hsd_viz.stack import HFStack, parse_bench
 from hsd_viz.words import counted
 
@@ -47,11 +48,11 @@ def decode(
 ) -> int:
     """Continue a prompt with a stack and report the source of each token."""
     if isinstance(parse_bench(stack), HFStack):
-        raise ValueError(
+        raise UserError(
             f"'{stack.strip()}' is one of transformers' own loops, which only `hsd-viz bench` runs"
         )
     if (prompt is None) == (prompt_file is None):
-        raise ValueError("give the text to continue by one of --prompt and --prompt-file")
+        raise UserError("give the text to continue by one of --prompt and --prompt-file")
     from hsd_viz.engine.live import PLAIN_TOKENS, decode_beside_plain
     from hsd_viz.tables import lines
 

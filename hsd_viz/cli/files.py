@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from hsd_viz.cli import arguments
 from hsd_viz.cli.arguments import Out
+from hsd_viz.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -34,39 +35,36 @@ def export(
     from hsd_viz.trace.export import aiperf_record, chrome_trace, write_csv
 
     if not (html or perfetto or csv or aiperf):
-        raise ValueError(
+        raise UserError(
             "no output given: use --html FILE, --perfetto FILE, --csv DIR or --aiperf FILE"
         )
     if len(traces) > 1 and (perfetto or csv):
-        raise ValueError(
+        raise UserError(
             "--perfetto and --csv write one trace: give one TRACE, or only --html to compare several"
         )
     runs = [Trace.load(path) for path in traces]
     for path, run in zip(traces, runs, strict=True):
         if (source := run.meta.get("imported")) and (html or perfetto):
-            raise ValueError(
+            raise UserError(
                 f"{path} was imported from {source['engine']}: nothing to show; use --csv or --aiperf"
             )
     tables: list[Path] = []
-    with arguments.reading(traces[0]):
-        if html:
-            from hsd_viz.views.export import MOST_RUNS, run_page
+    if html:
+        from hsd_viz.views.export import MOST_RUNS, run_page
 
-            if len({run.prompt for run in runs}) > 1 and len(runs) <= MOST_RUNS:
-                raise ValueError(
-                    "these runs have different prompts: compare runs of the same prompt"
-                )
-            arguments.write_text(html, run_page(*runs))
-        if perfetto:
-            arguments.write_text(
-                perfetto, json.dumps(chrome_trace(runs[0]), separators=(",", ":")) + "\n"
-            )
-        if csv:
-            with arguments.writing(csv):
-                tables = write_csv(runs[0], csv)
-        if aiperf:
-            records = (aiperf_record(run, number) for number, run in enumerate(runs))
-            arguments.write_text(aiperf, "".join(json.dumps(record) + "\n" for record in records))
+        if len({run.prompt for run in runs}) > 1 and len(runs) <= MOST_RUNS:
+            raise UserError("these runs have different prompts: compare runs of the same prompt")
+        arguments.write_text(html, run_page(*runs))
+    if perfetto:
+        arguments.write_text(
+            perfetto, json.dumps(chrome_trace(runs[0]), separators=(",", ":")) + "\n"
+        )
+    if csv:
+        with arguments.writing(csv):
+            tables = write_csv(runs[0], csv)
+    if aiperf:
+        records = (aiperf_record(run, number) for number, run in enumerate(runs))
+        arguments.write_text(aiperf, "".join(json.dumps(record) + "\n" for record in records))
     _print(html, perfetto, *tables, aiperf)
 
 
@@ -165,7 +163,7 @@ def inspect(
     paths = [path] if single else sorted((path or weights_dir() / "databases").glob("*.hsdb"))
     if not paths:
         none = "this installation contains no databases: build them with `hsd-viz databases build`"
-        raise ValueError(none if path is None else f"'{path}' contains no databases (.hsdb files)")
+        raise UserError(none if path is None else f"'{path}' contains no databases (.hsdb files)")
     databases = [describe(one, top) for one in paths]
     vocabulary = None
     try:
@@ -179,7 +177,7 @@ def inspect(
             for entry in facts["most_used"]:
                 entry["text"] = [encoder.decode(entry["key"]), encoder.decode(entry["tokens"])]
         elif tokenizer is not None:
-            raise ValueError(
+            raise UserError(
                 f"'{Path(facts['path']).name}' was built with another tokenizer than '{tokenizer}'"
             )
     if json_:
@@ -224,10 +222,10 @@ def build(
     )
     for name, value in given.items():
         if value is not None:
-            raise ValueError(f"--{name} is allowed only with --kind {other}")
+            raise UserError(f"--{name} is allowed only with --kind {other}")
     if not (prompts or text):
         needed = "--prompts: files or suites that the model continues"
-        raise ValueError(
+        raise UserError(
             f"--kind {kind} needs {needed if kind == 'model' else '--text: files or folders to count'}"
         )
     out.mkdir(parents=True, exist_ok=True)
@@ -262,7 +260,7 @@ def info(*, json_: A[bool, "print everything known as one JSON object"] = False)
         print(json.dumps(facts))
         return
     if not facts["models"]:
-        raise ValueError(
+        raise UserError(
             "this installation contains no models: train them with `hsd-viz ladder train`"
         )
     print("\n".join(lines("ladder.jinja", facts=facts, evaluation=facts.get("evaluation", {}))))
@@ -271,9 +269,7 @@ def info(*, json_: A[bool, "print everything known as one JSON object"] = False)
 def train(rest: A[tuple[str, ...], "OPTION", "as of python -m training train"] = ()) -> int:
     """Train a ladder: the target, then both drafts."""
     if not (ROOT / "training").is_dir():
-        raise ValueError(
-            f"this needs a checkout of the project: {ROOT / 'training'} does not exist"
-        )
+        raise UserError(f"this needs a checkout of the project: {ROOT / 'training'} does not exist")
     if str(ROOT) not in sys.path:
         sys.path.insert(0, str(ROOT))
     return importlib.import_module("training.__main__").main(["train", *rest])

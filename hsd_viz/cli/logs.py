@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from hsd_viz.cli import arguments
 from hsd_viz.cli.arguments import Html, Json, Numbers, Out, Rule, Save
+from hsd_viz.errors import UserError, parsing
 from hsd_viz.terminal import plain, progress_bar
 from hsd_viz.words import check_range, first_line
 
@@ -67,7 +68,7 @@ def import_(
     """Convert records of vLLM, SGLang, llama.cpp, TensorRT-LLM or AIPerf to traces."""
     from hsd_viz.adapters.read import import_records, pooled, summary
 
-    with arguments.reading(record):
+    with parsing(record):
         traces = import_records(record, engine)
     print(summary(traces))
     if save is not None:
@@ -121,9 +122,9 @@ def doctor(
     from hsd_viz.tables import Table
 
     if sum(one is not None for one in (record, measure, acceptance)) != 1:
-        raise ValueError("give one of FILE, --measure STACK and --acceptance A")
+        raise UserError("give one of FILE, --measure STACK and --acceptance A")
     if (gpu is None) != (models is None):
-        raise ValueError("--gpu and --models belong together: name the GPU and the models on it")
+        raise UserError("--gpu and --models belong together: name the GPU and the models on it")
     check_range("--context", context[0] if len(context) == 1 else context, 1, 10_000_000)
     given = {
         "speed": speed,
@@ -145,8 +146,7 @@ def doctor(
         "tp": tp,
         "context": context[0],
     }
-    with arguments.reading(record or ("--measure" if measure else "--acceptance")):
-        diagnosis = diagnose(record, **given)
+    diagnosis = diagnose(record, **given)
     arguments.write_json(profile, profile_of(diagnosis.observation) if profile else None)
     # In the terminal settings have lines of their own, to be pasted.
     flags, lines, tables = diagnosis.flags.items(), diagnosis.lines(), diagnosis.tables()
@@ -206,9 +206,9 @@ def audit(
 ) -> int:
     """Test whether a decoder is lossless."""
     if not (stack or exact or speculative or plain):
-        raise ValueError("nothing to audit: give --stack, --exact, or --speculative and --plain")
+        raise UserError("nothing to audit: give --stack, --exact, or --speculative and --plain")
     if bool(speculative) != bool(plain):
-        raise ValueError(
+        raise UserError(
             "a statistical audit compares two endpoints: give both --speculative and --plain"
         )
     from hsd_viz import audit as audits
@@ -221,7 +221,7 @@ def audit(
     check = partial(audits.exact, tolerance=tolerance)
     for name in (model.name for one in stack for model in parse(one).models):
         if "/" not in name and name not in names():
-            raise ValueError(
+            raise UserError(
                 f"unknown model '{name}': toy models replace {', '.join(names())}, hub ids and paths"
             )
     audited = {
@@ -258,7 +258,7 @@ def _function(text: str) -> Any:
     """Return the function that ``MODULE:FUNCTION`` or ``FILE.py:FUNCTION`` names."""
     where, _, name = text.rpartition(":")
     if not where or not name.isidentifier():
-        raise ValueError(
+        raise UserError(
             f"'{text}' does not name a function: write MODULE:FUNCTION or FILE.py:FUNCTION"
         )
     folder, module = (
@@ -270,17 +270,17 @@ def _function(text: str) -> Any:
     try:
         function = getattr(importlib.import_module(module), name, None)
     except ImportError as error:
-        raise ValueError(f"cannot import {where}: {error}") from None
+        raise UserError(f"cannot import {where}: {error}") from None
     finally:
         sys.path.pop(0)
     if not callable(function):
-        raise ValueError(f"{where} has no function {name}")
+        raise UserError(f"{where} has no function {name}")
 
     def called(task: Any) -> Any:
         try:
             return function(task)
         except Exception as error:
-            raise ValueError(
+            raise UserError(
                 f"{text} failed: {type(error).__name__}: {first_line(error)}"
             ) from error
 

@@ -22,6 +22,7 @@ from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.session import Model, Session
 from hsd_viz.decoding.text import TokenText
 from hsd_viz.decoding.verify import Numbers, SampledChain
+from hsd_viz.errors import UserError
 
 #: Share of the draft model's tokens that the target must have, too, for TLI to be chosen.
 MIN_SHARED = 0.5
@@ -142,7 +143,7 @@ class BridgedModel:
 
     def __init__(self, model: Model, bridge: Bridge, kind: str, vocab_size: int) -> None:
         if kind == "tli" and not bridge.shared:
-            raise ValueError(f"{model.name} and the target share no token: use the bridge slem")
+            raise UserError(f"{model.name} and the target share no token: use the bridge slem")
         self.model, self.bridge, self.kind, self.vocab_size = model, bridge, kind, vocab_size
         self.name, self.dtype, self.runtime, self.parameters = (
             model.name,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack, cast
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.session import Model
 from hsd_viz.decoding.text import Tokenizer
+from hsd_viz.errors import UserError
 from hsd_viz.stack import Stack
 from hsd_viz.terminal import progress_bar
 from hsd_viz.trace import Event, Finished, Trace
@@ -102,4 +103,4 @@ class Engine(Protocol):
     @property
     def tokenizer(self) -> Tokenizer:
         """The target's tokenizer. Raises: ValueError: if it is not in this process."""
-        raise ValueError("this engine has no tokenizer here: use load_engine()")
+        raise UserError("this engine has no tokenizer here: use load_engine()")

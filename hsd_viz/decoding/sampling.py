@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from hsd_viz.errors import UserError
 from hsd_viz.trace.tables import DEFAULT_RULE, RULES, Top
 from hsd_viz.words import check_range
 
@@ -38,19 +39,19 @@ class Sampling:
         check_range("top-k", self.top_k, 0)
         if not 0 < self.top_p <= 1:
             wrong = "out of range" if self.top_p == self.top_p else "not valid"
-            raise ValueError(
+            raise UserError(
                 f"top-p {self.top_p:g} is {wrong}: expected a number above 0 and up to 1 (1: off)"
             )
         check_range("the seed", self.seed, 0, 2**63 - 1)
         if self.rule not in RULES:
-            raise ValueError(f"unknown verification rule '{self.rule}' (use {', '.join(RULES)})")
+            raise UserError(f"unknown verification rule '{self.rule}' (use {', '.join(RULES)})")
 
     @property
     def greedy(self) -> bool:
         return self.temperature == 0
 
 
-class PromptTooLong(ValueError):
+class PromptTooLong(UserError):
     """A prompt of ``tokens`` tokens that fills a context of ``positions``: no token could be emitted."""
 
     def __init__(self, tokens: int, positions: int) -> None:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Protocol, cast
 
+from hsd_viz.errors import UserError
 from hsd_viz.words import first_line
 
 _BYTE_FALLBACK = re.compile(r"<0x([0-9A-F]{2})>\Z")
@@ -59,7 +60,7 @@ class TokenText:
         special tokens as text: they are read as the tokens they name, and none is added.
         """
         if not getattr(self.tokenizer, "chat_template", None):
-            raise ValueError(
+            raise UserError(
                 "this model's tokenizer has no chat template: give the prompt as it should be read"
             )
         turn, tokenizer = [{"role": "user", "content": prompt}], cast("Any", self.tokenizer)
@@ -67,7 +68,7 @@ class TokenText:
             text = tokenizer.apply_chat_template(turn, tokenize=False, add_generation_prompt=True)
         except Exception as error:  # a template is a program and may raise anything
             what = "the chat template of this model's tokenizer does not take one turn of a user"
-            raise ValueError(f"{what}: {first_line(error)}") from None
+            raise UserError(f"{what}: {first_line(error)}") from None
         return self.tokenizer.encode(text, add_special_tokens=False, verbose=False)
 
     def read(self, prompt: str | Sequence[int], chat: bool = False) -> list[int]:
@@ -77,24 +78,24 @@ class TokenText:
         if isinstance(prompt, list | tuple) and prompt and not chat:
             if all(type(token) is int and 0 <= token < self.size for token in prompt):
                 return list(prompt)
-            raise ValueError(
+            raise UserError(
                 f"the prompt is not a list of token ids: they are whole numbers from 0 to {self.size - 1}"
             )
         if not isinstance(prompt, str):
-            raise ValueError(
+            raise UserError(
                 f"the prompt is text or, without chat, a list of token ids, not {prompt!r:.40}"
             )
         try:
             prompt.encode()
         except UnicodeEncodeError:
-            raise ValueError(
+            raise UserError(
                 "the prompt contains a lone surrogate and is not valid Unicode"
             ) from None
         starts = (self.tokenizer.bos_token_id, self.tokenizer.eos_token_id)
         ids = self._encode_chat(prompt) if chat else self.encode(prompt)
         if found := ids or [start for start in starts if start is not None][:1]:
             return found
-        raise ValueError(
+        raise UserError(
             "the prompt is empty and the tokenizer has no token to start a text with: write a prompt"
         )
 

@@ -12,6 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from hsd_viz.errors import UserError
 from hsd_viz.stack import DATABASES, SOURCES, DraftSource, draft_sources
 
 from .context import LOGITS, Database
@@ -109,7 +110,7 @@ class CostCurve:
             or curve[0] <= 0
             or any(later < earlier for earlier, later in pairwise(curve))
         ):
-            raise ValueError(
+            raise UserError(
                 "a cost curve needs at least two entries, the first above 0, none below the one before it"
             )
         scaled = tuple(c / curve[0] for c in curve)
@@ -185,7 +186,7 @@ class Run:
         """Return the shared database of that name. Raises: ValueError: if it is missing."""
         if name not in self.databases.found:
             why = self.databases.absent.get(name, f"no {name} database for these models")
-            raise ValueError(f"'{self.source}' cannot be used: {why}")
+            raise UserError(f"'{self.source}' cannot be used: {why}")
         return self.databases.found[name]
 
 
@@ -221,7 +222,7 @@ def drafter(
         if not re.fullmatch(r"[a-z][a-z0-9-]*", name) or (
             known and known.__module__ != cls.__module__
         ):
-            raise ValueError(
+            raise UserError(
                 f"invalid name of a drafter: '{name}', use a new word of a-z, 0-9 and -"
             )
         cls.name, cls.colour, cls.remembers, cls.make = name, colour, remembers, make or cls
@@ -261,7 +262,7 @@ def make_drafter(
     """
     name, known = source.name, drafters().get(source.name)
     if known is None:
-        raise ValueError(f"unknown drafter '{name}': expected {', '.join(drafters())}")
+        raise UserError(f"unknown drafter '{name}': expected {', '.join(drafters())}")
     ends = frozenset(() if eos is None else (eos,) if isinstance(eos, int) else eos)
     memory = {} if memory is None else memory
     return known.make(Run(source, databases or SharedDatabases(), memory, ends, costs, temperature))

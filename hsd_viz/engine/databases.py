@@ -12,6 +12,7 @@ from hsd_viz.drafting.index.format import SUFFIX
 from hsd_viz.drafting.make import FIVEGRAMS, vocabulary_hash
 from hsd_viz.engine.load import Models
 from hsd_viz.engine.local import LocalEngine
+from hsd_viz.errors import UserError
 from hsd_viz.prompts.suites import load_suite
 from hsd_viz.prompts.templates import choose_template, opening
 from hsd_viz.words import first_line
@@ -52,7 +53,7 @@ def build_model(
         sequences.append([ids[-1], *output])
         progress("writing", done / len(prompted))
     if all(len(sequence) == 1 for sequence in sequences):  # the prompts' last tokens alone
-        raise ValueError(
+        raise UserError(
             "the model wrote nothing: every prompt is empty, fills its context, or ends its text at once"
         )
     identity: dict[str, Any] = {
@@ -124,7 +125,7 @@ def find_tokenizer(name: str) -> Any:
             str(path), trust_remote_code=False, local_files_only=True
         )
     except Exception as error:  # the file and format libraries raise many types
-        raise ValueError(f"the tokenizer '{name}' cannot be loaded: {first_line(error)}") from None
+        raise UserError(f"the tokenizer '{name}' cannot be loaded: {first_line(error)}") from None
 
 
 def _encoder(tokenizer: Any) -> Encode:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from hsd_viz.decoding.sampling import BRIDGES, PromptTooLong, Sampling
 from hsd_viz.decoding.session import Model
 from hsd_viz.decoding.text import TokenText, differing_tokens
+from hsd_viz.errors import UserError
 from hsd_viz.ladder.load import LadderTokenizer, model_path, names, weights_hash
 from hsd_viz.native.build import Build, default_build
 from hsd_viz.native.model import NativeModel
@@ -82,13 +83,13 @@ class Models:
         for option, value, allowed in given:
             if value not in (None, *allowed):
                 hint = did_you_mean(value, allowed)
-                raise ValueError(
+                raise UserError(
                     f"unknown {option} {value!r}: it is one of {', '.join(allowed)}{hint}"
                 )
         self.device = _device(device)
         on_gpu = self.device.startswith("cuda")
         if dtype == "int8" and on_gpu:
-            raise ValueError("int8 is for the CPU: on a GPU use bfloat16")
+            raise UserError("int8 is for the CPU: on a GPU use bfloat16")
         #: The type of weights; on the CPU by default that in which each model is: int8 for the ladder, else float32.
         self.dtype = dtype or ("bfloat16" if on_gpu else "int8" if target in names() else "float32")
         self._allow, self._bridge, self._runtime = allow_models, bridge, runtime
@@ -109,16 +110,16 @@ class Models:
         ladder = ", ".join(names())
         if not named and name.count("/") != 1:
             others = "others are hub ids with one '/' or paths"
-            raise ValueError(f"unknown model '{name}': the ladder has {ladder}; {others}")
+            raise UserError(f"unknown model '{name}': the ladder has {ladder}; {others}")
         if not self._allow:
-            raise ValueError(
+            raise UserError(
                 f"'{name}' is not allowed here: only the models of the ladder ({ladder}) are"
             )
         if not named:
             return name
         path = Path(name).expanduser()
         if not (path / "config.json").is_file():
-            raise ValueError(
+            raise UserError(
                 f"{name} is not a model: a model is a folder with a config.json and weights"
             )
         return str(path.absolute())
@@ -187,10 +188,10 @@ class Models:
             raise PromptTooLong(len(ids), most)
         if name := next((name for name, model in same.items() if model.vocab_size != size), None):
             known = f"{same[name].vocab_size} of their tokenizer's {text.size} tokens and {target} {size}"
-            raise ValueError(f"{name} cannot draft for {target}: it knows {known}")
+            raise UserError(f"{name} cannot draft for {target}: it knows {known}")
         if max(ids) >= size:
             token = f"the token {text.piece(max(ids))[0]!r} ({max(ids)})"
-            raise ValueError(f"the prompt holds {token} and {target} knows {size} tokens only")
+            raise UserError(f"the prompt holds {token} and {target} knows {size} tokens only")
         if note := ", ".join(sorted(filter(None, {*reasons}))) or None:
             slow = (
                 "in numpy"
@@ -222,7 +223,7 @@ class Models:
     def check_tokenizer(self, target: str, draft: str, hint: str = "") -> None:
         """Raise ``ValueError`` when a draft model's token ids do not mean what the target's do."""
         if why := self._difference(target, draft):
-            raise ValueError(
+            raise UserError(
                 f"{draft} cannot draft for {target}: they have different tokenizers ({why}){hint}"
             )
 
@@ -257,7 +258,7 @@ class Models:
             needs = (
                 f"{name} needs {error.name} here: install it with `pip install 'hsd-viz[models]'`"
             )
-            raise ValueError(needs) from None
+            raise UserError(needs) from None
         return Checkpoint(name, self.where(name), self.device, DTYPES[self.dtype])
 
     @once
@@ -266,7 +267,7 @@ class Models:
         where, why = self.where(name), None
         fits = self.dtype in STORAGE and read_config(where) is not None
         if self.dtype == "int8" and not fits and name == self.target:
-            raise ValueError(f"int8 is for the models of the ladder: use float32 for {name}")
+            raise UserError(f"int8 is for the models of the ladder: use float32 for {name}")
         if (
             fits
             and self.device == "cpu"
@@ -310,14 +311,14 @@ def _device(device: str | None) -> str:
     if device == "cpu" or (device is None and not (has_torch and driver)):
         return "cpu"
     if device is not None and not re.fullmatch(r"cuda(:\d+)?", str(device)):
-        raise ValueError(f"unknown device {device!r}: it is cpu or cuda")
+        raise UserError(f"unknown device {device!r}: it is cpu or cuda")
     if not has_torch:
-        raise ValueError(
+        raise UserError(
             f"the device {device} needs torch: install it with `pip install 'hsd-viz[models]'`"
         )
     import torch
 
     available = torch.cuda.is_available()
     if device is not None and not available:
-        raise ValueError("there is no CUDA device here: use the device cpu")
+        raise UserError("there is no CUDA device here: use the device cpu")
     return "cpu" if not available else device or "cuda"

@@ -21,6 +21,7 @@ from hsd_viz.drafting.make import CostCurve, check_folder
 from hsd_viz.drafting.tree import Drafter
 from hsd_viz.engine.load import Models
 from hsd_viz.engine.resolve import Resolved, resolve
+from hsd_viz.errors import UserError
 from hsd_viz.ladder.load import weights_dir
 from hsd_viz.machine import MAX_THREADS, cpu_model, set_threads
 from hsd_viz.machine import threads as threads_now
@@ -117,7 +118,7 @@ class LocalEngine(Engine):
         self, prompt: str | Sequence[int], stack: str | Stack = "target", **options: Unpack[Options]
     ) -> Iterator[Event]:
         if self._closed:
-            raise ValueError("the engine is closed: load another one with load_engine()")
+            raise UserError("the engine is closed: load another one with load_engine()")
         return self._events(prompt, resolve(stack, self.target, self.models.where, options))
 
     def drafter(
@@ -134,7 +135,7 @@ class LocalEngine(Engine):
         """
         parsed, models = parse(stack), self.models
         if parsed.bottom is None or parsed.automatic:
-            raise ValueError(f"'{stack}' has no drafter at its bottom")
+            raise UserError(f"'{stack}' has no drafter at its bottom")
         target = self._own(parsed.target.name)
         if (shared := self._opened.get(target)) is None:
             folder, tokens = (
@@ -215,7 +216,7 @@ class LocalEngine(Engine):
             if type(error).__name__ != "OutOfMemoryError":  # torch's
                 raise
             less = "use smaller models, a shorter prompt or fewer tokens"
-            raise ValueError(f"{self.device} ran out of memory: {less}") from None
+            raise UserError(f"{self.device} ran out of memory: {less}") from None
 
     def _meta(
         self, asked: Resolved, loaded: Sequence[Model], bridge: dict | None

@@ -12,6 +12,7 @@ import httpx
 
 from hsd_viz.decoding.engine import Engine, Options
 from hsd_viz.engine.resolve import with_defaults
+from hsd_viz.errors import UserError
 from hsd_viz.stack import Stack
 from hsd_viz.trace import Event, Finished
 from hsd_viz.trace.trace import ServerError, read_events
@@ -35,7 +36,7 @@ class RemoteEngine(Engine):
     def __init__(self, url: str, token: str | None = None) -> None:
         self.url = str(url).rstrip("/")
         if not re.match(r"https?://[^/?#\s]+", self.url):
-            raise ValueError(
+            raise UserError(
                 f"{url!r} is not the address of a server: use one such as http://127.0.0.1:8800"
             )
         self._headers: dict[str, Any] = {}
@@ -62,7 +63,7 @@ class RemoteEngine(Engine):
         asked: dict[str, Any] = {**with_defaults(options)}
         for name in ("memory", "budget"):
             if asked.pop(name) is not None:
-                raise ValueError(
+                raise UserError(
                     f"a server takes no {name}: decode in this process, with load_engine()"
                 )
         asked |= {name: float(asked[name]) for name in ("temperature", "top_p")}

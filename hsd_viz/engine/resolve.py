@@ -8,6 +8,7 @@ from typing import Any
 
 from hsd_viz.decoding.engine import DEFAULTS, Options
 from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.errors import UserError
 from hsd_viz.ladder.load import names
 from hsd_viz.stack import DraftSource, Model, Stack, parse
 from hsd_viz.words import check_budget, check_range, did_you_mean
@@ -75,7 +76,7 @@ def resolve(
     for name in own:
         where(name)
         if own.count(name) > 1:
-            raise ValueError(
+            raise UserError(
                 f"in '{written}' {name} would draft for itself: 'target' means {name} here"
             )
     return Resolved(written, decided, own, parsed.automatic, sampling, options)

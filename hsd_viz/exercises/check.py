@@ -18,6 +18,7 @@ from threading import Event, Thread, get_ident
 from typing import Any, NamedTuple
 
 from hsd_viz.audit.exact import FAULTS
+from hsd_viz.errors import UserError
 from hsd_viz.exercises.editions import Program, solutions
 
 #: Titles, hints and mistakes by exercise; the edits of the decoder of the bug hunt.
@@ -97,7 +98,7 @@ class Result:
         """Return hint ``n``, from 1. Raises: ValueError: if there are fewer hints."""
         hints = dict(enumerate(self.exercise.hints, 1))
         if n not in hints:
-            raise ValueError(
+            raise UserError(
                 f"exercise {self.exercise.number} has hints 1 to {len(hints)}, not {n!r}"
             )
         return hints[n]
@@ -155,7 +156,7 @@ def check(number: str, answer: Answer) -> Result:
     Raises: ValueError: if there is no such exercise.
     """
     if number not in EXERCISES:
-        raise ValueError(f"there is no exercise {number!r} (use {', '.join(EXERCISES)})")
+        raise UserError(f"there is no exercise {number!r} (use {', '.join(EXERCISES)})")
     asked, agreed = EXERCISES[number], 0
     with _limited(SECONDS):
         try:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hsd_viz.disk import data_folder, write_whole
+from hsd_viz.errors import UserError
 
 EDITIONS = ("student", "solution", "otter", "nbgrader")
 _CELL = re.compile(r"^```python\n(.*?)^```$", re.S | re.M)
@@ -153,7 +154,7 @@ def write(into: Path, edition: str, *, overwrite: bool = False) -> list[Path]:
     """
     files = {into / f"{path.stem}.ipynb": path for path in notebooks()}
     if not overwrite and (existing := [path for path in files if path.exists()]):
-        raise ValueError(f"{existing[0]} exists and may contain answers: name another folder")
+        raise UserError(f"{existing[0]} exists and may contain answers: name another folder")
     for path, master in files.items():
         write_whole(
             path, json.dumps(notebook(master, edition), indent=1, ensure_ascii=False) + "\n"

@@ -14,6 +14,7 @@ import plotly.express as px
 from hsd_viz.calibration import basis as calibrated
 from hsd_viz.calibration.basis import Basis, Measured, basis_of, read_json
 from hsd_viz.calibration.estimate import estimate
+from hsd_viz.errors import UserError
 from hsd_viz.figures.charts import SAID, Figure, bars, between, finish
 from hsd_viz.figures.palette import KINDS as COLOURED
 from hsd_viz.figures.theme import Given, trace_of
@@ -77,7 +78,7 @@ def plan_frame(plan: Mapping[str, Any]) -> pd.DataFrame:
         named = {name: plan.get(name) for name in ("picked", "best_measured", "best_single_draft")}
         plain = next((stack for stack in found if " > " not in stack), None)
     except (KeyError, TypeError, AttributeError):
-        raise ValueError("not a plan: use the JSON output of 'hsd-viz plan'") from None
+        raise UserError("not a plan: use the JSON output of 'hsd-viz plan'") from None
     return _frame(found, calibrated.plan_measured(plan), {**named, "plain": plain})
 
 
@@ -152,7 +153,7 @@ def levels(trace: Given, basis: Any = None, dark: bool = False) -> Figure:
     """
     trace = trace_of(trace)
     if not len(trace):
-        raise ValueError("the trace has no emitted tokens")
+        raise UserError("the trace has no emitted tokens")
     basis = basis_of(basis or Basis(estimate([trace]), "estimated from this run"))
     prediction = Law(basis.calibration).predict(trace.stack)
     models = {c.name for c in trace.call_rows if c.kind in ("verify", "draft")}

@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hsd_viz.errors import UserError
 from hsd_viz.figures.theme import chromium
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def script(name: str) -> str:
 def check_drawn(title: str, views: list[str]) -> None:
     """Raises: ValueError: if none of the views, by name, is drawn as SVG."""
     if not DRAWN & {*views}:
-        raise ValueError(
+        raise UserError(
             f"{title} is drawn with HTML and has no vectors: save it as .png, .pdf or .html"
         )
 
@@ -85,7 +86,7 @@ def picture(page: str, ending: str, width: int, scale: float = 2.0) -> bytes:
         found = re.search(r'<pre id="result"[^>]*>(\d+|none|&lt;svg[^<]*)</pre>', dom)
         if found and ending == ".svg":
             if found[1] == "none":
-                raise ValueError("it has no chart that .svg could hold: use .png, .pdf or .html")
+                raise UserError("it has no chart that .svg could hold: use .png, .pdf or .html")
             return html.unescape(found[1]).encode()
         if found and ending == ".png":
             size = f"--window-size={width},{found[1]}", f"--force-device-scale-factor={scale:g}"

@@ -15,6 +15,7 @@ from hsd_viz.bench.page import warnings
 from hsd_viz.bench.report import Report, kind, read_report
 from hsd_viz.calibration.basis import read_json, temperature_words
 from hsd_viz.disk import MOST_JSON, read_text
+from hsd_viz.errors import UserError
 from hsd_viz.figures.charts import INK, SAID, Figure, bars, between, finish
 from hsd_viz.figures.palette import in_order
 from hsd_viz.intervals import LEAST
@@ -101,11 +102,11 @@ def by_category(
     )
     for stack in stacks or ():
         if stack not in {*frame["stack"], *frame["method"]}:
-            raise ValueError(
+            raise UserError(
                 f"'{stack}' was not measured: use one of {', '.join(frame['method'].unique())}"
             )
     if frame.empty:
-        raise ValueError("no results by category: use a report of several kinds of text")
+        raise UserError("no results by category: use a report of several kinds of text")
     frame["category"] = pd.Categorical(frame["category"], list(report.suite.categories))
     frame = frame.sort_values(["category", "speedup_over_plain"], ascending=[True, False])
     if stacks is None:
@@ -168,7 +169,7 @@ def ablation_of(given: Mapping[str, Any] | str | Path) -> tuple[pd.DataFrame, st
         ]
         return pd.DataFrame(rows), _source(data)
     except (KeyError, TypeError, AttributeError, ZeroDivisionError):
-        raise ValueError(
+        raise UserError(
             "not an ablation: use the JSON output of 'python -m benchmarks.ablation'"
         ) from None
 
@@ -207,7 +208,7 @@ def database_ablation(data: Any, dark: bool = False, *, temperature: float | Non
     there = sorted(frame["temperature"].unique())
     wanted = there[0] if temperature is None else temperature
     if wanted not in there:
-        raise ValueError(
+        raise UserError(
             f"no results at temperature {wanted:g}: use {', '.join(f'{t:g}' for t in there)}"
         )
     subsets = {
@@ -254,13 +255,13 @@ def temperature_curves(
     not measured.
     """
     if metric not in ("length", "speedup"):
-        raise ValueError(f"unknown metric '{metric}': use 'length' or 'speedup'")
+        raise UserError(f"unknown metric '{metric}': use 'length' or 'speedup'")
     frame, source = ablation_of(data)
     usual = [name for name in frame["method"].unique() if "[" not in name and name != PLAIN]
     names = usual if stacks is None else stacks
     for name in names:
         if name not in set(frame["method"]):
-            raise ValueError(
+            raise UserError(
                 f"'{name}' was not measured: use one of {', '.join(frame['method'].unique())}"
             )
     frame = frame[frame["method"].isin(names)].sort_values("temperature")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hsd_viz.disk import write_whole
+from hsd_viz.errors import UserError
 from hsd_viz.figures.palette import INKS, TWINS
 from hsd_viz.trace import Trace
 from hsd_viz.words import first_line
@@ -139,7 +140,7 @@ def checked_ending(path: Path) -> str:
     """Return the ending of a file to save. Raises: ValueError: unless it is one of :data:`ENDINGS`."""
     ending = path.suffix.lower()
     if ending not in ENDINGS:
-        raise ValueError(f"{path.name} has no known ending: use .html, .svg, .png or .pdf")
+        raise UserError(f"{path.name} has no known ending: use .html, .svg, .png or .pdf")
     return ending
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hsd_viz.errors import UserError
 from hsd_viz.native.weights import parameter_count, read_tensors, widened
 
 if TYPE_CHECKING:
@@ -33,10 +34,10 @@ def model_path(name: str) -> Path:
     its weights are missing.
     """
     if name not in NAMES:
-        raise ValueError(f"unknown model {name!r}: choose from {', '.join(NAMES)}")
+        raise UserError(f"unknown model {name!r}: choose from {', '.join(NAMES)}")
     path = weights_dir() / name
     if not (path / "config.json").exists():
-        raise ValueError(
+        raise UserError(
             f"the weights of {name} are not in {path}: train them with `hsd-viz ladder train`"
         )
     return path
@@ -48,7 +49,7 @@ def weights_hash(path: str | Path) -> str:
     """
     shards = sorted(Path(path).glob("*.safetensors"))
     if not shards:
-        raise ValueError(f"{path} contains no safetensors file")
+        raise UserError(f"{path} contains no safetensors file")
     digest = hashlib.sha256()
     for shard in shards:
         with shard.open("rb") as file:
@@ -74,7 +75,7 @@ def load_tokenizer(directory: str | Path | None = None) -> PreTrainedTokenizerFa
 
     path = Path(directory) if directory is not None else model_path("target")
     if not (path / "tokenizer.json").exists():
-        raise ValueError(f"{path} contains no tokenizer.json")
+        raise UserError(f"{path} contains no tokenizer.json")
     return PreTrainedTokenizerFast.from_pretrained(str(path))
 
 
@@ -90,12 +91,12 @@ def load_model(
 
     path = model_path(name) if name in NAMES else Path(name)
     if not (path / "config.json").exists():
-        raise ValueError(
+        raise UserError(
             f"{name!r} is neither a shipped model ({', '.join(NAMES)}) nor a checkpoint directory"
         )
     if isinstance(dtype, str):
         if dtype not in _DTYPES:
-            raise ValueError(f"unknown dtype {dtype!r}: choose from {', '.join(_DTYPES)}")
+            raise UserError(f"unknown dtype {dtype!r}: choose from {', '.join(_DTYPES)}")
         dtype = getattr(torch, dtype)
     if not is_rounded(path):
         return (
@@ -155,7 +156,7 @@ class LadderTokenizer:
     def __init__(self, folder: str | Path) -> None:
         path = Path(folder) / "tokenizer.json"
         if not path.is_file():
-            raise ValueError(f"{folder} contains no tokenizer.json")
+            raise UserError(f"{folder} contains no tokenizer.json")
         from tokenizers import Tokenizer
 
         self.backend_tokenizer = Tokenizer.from_file(str(path))

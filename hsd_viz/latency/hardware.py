@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hsd_viz.disk import read_text
+from hsd_viz.errors import UserError
 from hsd_viz.latency.inputs import LevelCost
 from hsd_viz.words import check_range
 
@@ -204,7 +205,7 @@ def fitted(
     finite, the second is below the first, or the first is shorter than the data sheet allows.
     """
     if not 0 < one_ms <= many_ms < inf:
-        raise ValueError(
+        raise UserError(
             f"the step times {one_ms:g} and {many_ms:g} ms are not usable: the second must not be shorter"
         )
     published, fed = machine.efficiency, settings.get("batch", 1)
@@ -217,7 +218,7 @@ def fitted(
     bare: dict[str, Any] = dict.fromkeys(("layer_us", "reduce_us", "step_us"), 0.0)
     least = step(bandwidth=dict.fromkeys(WEIGHTS, 1.0), compute=1.0, **bare)
     if one_ms < least:
-        raise ValueError(
+        raise UserError(
             f"{one_ms:g} ms is shorter than the {least:.3g} ms that reading {shape.name} takes at the bandwidth of "
             f"{machine.gpu.name}: check the model, --weights and --tp"
         )
@@ -268,13 +269,13 @@ def shape_of(name: str) -> Shape:
     try:
         config = json.loads(read_text(path, "config", 2**20))
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is not a readable config.json: {error}") from None
+        raise UserError(f"{path} is not a readable config.json: {error}") from None
     name = path.stem if path.name != "config.json" else path.parent.name or "model"
     config = config.get("text_config", config) if isinstance(config, dict) else {}
     if "kv_lora_rank" in config or (
         "layer_types" in config and "linear_attention" in config["layer_types"]
     ):
-        raise ValueError(
+        raise UserError(
             f"{name} has latent or linear attention, whose cache and cost are not modelled"
         )
     try:
@@ -297,9 +298,9 @@ def shape_of(name: str) -> Shape:
         for key in ("layers", "hidden", "heads", "kv_heads", "intermediate", "vocabulary"):
             check_range(f"{key} of {name}", getattr(shape, key), 1, 10_000_000)
         if experts and not 0 < shape.used <= experts:
-            raise ValueError(f"{name} has {experts} experts of which each token uses {shape.used}")
+            raise UserError(f"{name} has {experts} experts of which each token uses {shape.used}")
     except (KeyError, TypeError) as error:
-        raise ValueError(
+        raise UserError(
             f"the config of {name} lacks {error}: it is not a decoder of a known shape"
         ) from None
     return shape
@@ -317,4 +318,4 @@ def _named(known: dict[str, Any], name: str, what: str, otherwise: str) -> Any:
     if key := plain.get(wanted) or first.get(name.strip().lower()):
         return known[key]
     near = [plain[text] for text in difflib.get_close_matches(wanted, plain, 3, 0.4)]
-    raise ValueError(f"the {what} '{name}' is unknown: use {', '.join(near or known)}{otherwise}")
+    raise UserError(f"the {what} '{name}' is unknown: use {', '.join(near or known)}{otherwise}")

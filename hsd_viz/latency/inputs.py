@@ -10,6 +10,8 @@ from typing import Any
 
 import msgspec
 
+from hsd_viz.errors import UserError
+
 #: The fields of a calibration by pairs.
 _BY_PAIRS = ("edges", "tiers", "over", "after")
 
@@ -33,7 +35,7 @@ class LevelCost:
     def __post_init__(self) -> None:
         values = (*self.forward, *(self.draft or ()), self.overhead, self.draft_overhead)
         if not self.forward or self.draft == () or not all(0 <= v < inf for v in values):
-            raise ValueError(
+            raise UserError(
                 "a cost curve needs an entry for one token, and costs must be finite and not negative"
             )
 
@@ -80,7 +82,7 @@ class Edge:
         if not 0 <= self.tail <= 1 or any(
             later > earlier or later < 0 for earlier, later in pairwise(chain)
         ):
-            raise ValueError(
+            raise UserError(
                 "an acceptance curve must not rise and must stay from 1 to 0, its tail from 0 to 1"
             )
 
@@ -113,7 +115,7 @@ class Tier:
     def __post_init__(self) -> None:
         total = sum(chance for _, _, chance in self.outcomes)
         if abs(total - 1) > 1e-9 or any(not 0 <= a <= m or c < 0 for m, a, c in self.outcomes):
-            raise ValueError(
+            raise UserError(
                 "outcomes need probabilities that sum to 1, and no more accepted tokens than drafted ones"
             )
 
@@ -148,7 +150,7 @@ class OverDatabase:
 
     def __post_init__(self) -> None:
         if not (0 <= self.taken <= 1 and 0 <= self.own <= 1):
-            raise ValueError("acceptance rates must be from 0 to 1")
+            raise UserError("acceptance rates must be from 0 to 1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +176,7 @@ class Calibration:
     def __post_init__(self) -> None:
         missing = [m for m in self.models if m not in self.costs]
         if not self.models or missing:
-            raise ValueError(
+            raise UserError(
                 f"the cost of {', '.join(missing) or 'every model'} is unknown: calibrate it first"
             )
 
@@ -199,7 +201,7 @@ class Calibration:
             }
             return msgspec.convert({**data, **tables}, cls)
         except (ValueError, TypeError) as error:
-            raise ValueError(f"not a calibration: {error}") from None
+            raise UserError(f"not a calibration: {error}") from None
 
     @property
     def target(self) -> str:
@@ -213,7 +215,7 @@ class Calibration:
     def cost(self, model: str, below: str | None = None) -> LevelCost:
         """Return the costs of a model, of its verifications those right above ``below``."""
         if model not in self.costs:
-            raise ValueError(
+            raise UserError(
                 f"the cost of '{model}' is unknown: calibrated are {', '.join(self.models)}"
             )
         return self.costs[model].scaled(self.after.get((below or "", model), 1.0))
@@ -246,7 +248,7 @@ class Calibration:
 def _known(pairs: Mapping[tuple[str, str], Any], draft: str, verifier: str) -> Any:
     if (draft, verifier) in pairs:
         return pairs[draft, verifier]
-    raise ValueError(
+    raise UserError(
         f"the acceptance of '{draft}' by '{verifier}' is unknown: measure '{draft} > {verifier}'"
     )
 

@@ -33,6 +33,7 @@ from itertools import accumulate, pairwise
 from operator import mul
 from typing import NamedTuple
 
+from hsd_viz.errors import UserError
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost, LookupCost, OverDatabase, Tier
 from hsd_viz.stack import Stack, parse
 
@@ -163,7 +164,7 @@ class Law:
         drafts: list[tuple[str, int]] = []
         for model in stack.drafts:
             if not isinstance(model.lookahead, int):
-                raise ValueError(
+                raise UserError(
                     f"'{model}' in '{stack}' has no lookahead: write one, as in '{model.name}:4'"
                 )
             drafts.append((model.name, model.lookahead))

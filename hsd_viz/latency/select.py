@@ -13,6 +13,7 @@ from itertools import combinations, pairwise, product
 
 import numpy as np
 
+from hsd_viz.errors import UserError
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.law import MOST, Hierarchy, Law, Prediction
 from hsd_viz.stack import MAX_LOOKAHEAD, DraftSource, Model, Stack, parse
@@ -87,7 +88,7 @@ def plan(
     for pair, rate in acceptance.items():
         draft, _, verifier = (part.strip() for part in pair.partition(">"))
         if draft not in levels or verifier not in levels:
-            raise ValueError(
+            raise UserError(
                 f"'{pair}' is not a pair of the models {', '.join(levels)}: write 'draft > verifier'"
             )
         edges[draft, verifier] = rate if isinstance(rate, Edge) else Edge(tail=rate)

@@ -25,6 +25,7 @@ import numpy as np
 from hsd_viz.adapters import settings
 from hsd_viz.adapters.observation import NGRAMS, PARALLEL, TIMES, Observation
 from hsd_viz.adapters.signatures import signatures
+from hsd_viz.errors import parsing
 from hsd_viz.intervals import RESAMPLES, UNKNOWN, Estimate, estimate, ratio
 from hsd_viz.latency.law import MOST
 from hsd_viz.logs.observe import (
@@ -381,8 +382,11 @@ def doctor(
         seen = measured(measure)
     elif isinstance(record, Trace):
         seen = from_trace(record, "this run")
+    elif record is None:
+        seen = from_figures(acceptance, lookahead)
     else:
-        seen = from_figures(acceptance, lookahead) if record is None else observe(Path(record))
+        with parsing(record):
+            seen = observe(Path(record))
     seen = with_times(seen, **known)
     return diagnose(
         seen,

@@ -13,9 +13,10 @@ from typing import Any
 
 from hsd_viz.adapters import METHODS, method_of
 from hsd_viz.adapters.observation import NGRAMS, PARALLEL, TIMES, Observation, Served, even_rates
-from hsd_viz.adapters.read import import_records, pooled
+from hsd_viz.adapters.read import NoRecord, import_records, pooled
 from hsd_viz.bench.predict import check_setting
 from hsd_viz.calibration.estimate import verifications
+from hsd_viz.errors import UserError
 from hsd_viz.latency.hardware import Machine, gpu_of, shape_of
 from hsd_viz.latency.law import MOST
 from hsd_viz.stack import parse
@@ -34,10 +35,8 @@ def observe(path: Path) -> Observation:
         not_a_trace = error
     try:
         return from_records(import_records(path), path.name)
-    except ValueError as error:
-        if "no record" not in str(error):
-            raise
-        raise ValueError(
+    except NoRecord:
+        raise UserError(
             f"{path} is not a trace or a record of another engine: {not_a_trace}"
         ) from None
 
@@ -110,7 +109,7 @@ def from_records(traces: Sequence[Trace], source: str) -> Observation:
     """Return the observation of records of another engine. Raises: ValueError: if they do not belong together."""
     methods = {trace.meta["imported"].get("method") or "draft" for trace in traces}
     if len(methods) > 1:
-        raise ValueError(
+        raise UserError(
             f"{source} mixes drafters ({', '.join(sorted(methods))}): give the records of one"
         )
     whole = pooled(traces)
@@ -127,7 +126,7 @@ def from_records(traces: Sequence[Trace], source: str) -> Observation:
             (max(depth, j), j): round(m) for j, m in enumerate(histogram) if m >= 0.5
         }
     elif None in (drafted, accepted) or known.keys().isdisjoint(("verifications", "forwards")):
-        raise ValueError(
+        raise UserError(
             f"{source} does not report the number of verifications: there is no tokens per forward pass"
         )
     elif drafted:
@@ -160,20 +159,20 @@ def from_figures(acceptance: Sequence[float], lookahead: int | None = None) -> O
     source = "the acceptance given"
     if len(acceptance) > 1:
         if any(not 0 <= b <= a for a, b in zip((1.0, *acceptance), acceptance, strict=False)):
-            raise ValueError(
+            raise UserError(
                 f"{source} must be from 0 to 1 and must not rise from position to position"
             )
         return Observation(source, rates=tuple(acceptance))
     if not acceptance:
-        raise ValueError(
+        raise UserError(
             "nothing to examine: give a trace, a record of an engine, or the acceptance of drafts"
         )
     if lookahead is None:
-        raise ValueError(f"{source} needs the number of draft tokens: --lookahead")
+        raise UserError(f"{source} needs the number of draft tokens: --lookahead")
     check_range("the lookahead", lookahead, 1, 64)
     total = acceptance[0] - 1 if acceptance[0] > 1 else acceptance[0] * lookahead
     if not 0 <= total <= lookahead:
-        raise ValueError(
+        raise UserError(
             f"{source}, {acceptance[0]:g}, is not possible with {lookahead} draft tokens"
         )
     return Observation(source, rates=even_rates(total, lookahead), by_mean=True)
@@ -204,7 +203,7 @@ def with_times(
         left = seen.round - seen.verify - seen.draft
         if left < -0.02 * seen.round and "overhead" not in given:
             spent = f"{seen.verify + seen.draft:.4g} ms, exceed the round of {seen.round:.4g} ms"
-            raise ValueError(f"verification and drafting, {spent}")
+            raise UserError(f"verification and drafting, {spent}")
         seen = (
             replace(seen, round=None)
             if "overhead" in given
@@ -229,7 +228,7 @@ def with_hardware(
     """
     names = [name.strip() for name in models]
     if not names or names[0] in ("", *METHODS):
-        raise ValueError(
+        raise UserError(
             f"the models '{','.join(names)}' have no target: name it first, as in llama-8b,eagle3"
         )
     target, *drafts = [shape_of(name) for name in names if name not in METHODS]
@@ -237,7 +236,7 @@ def with_hardware(
     machine, head = Machine(gpu_of(gpu), tp), drafts[0] if drafts else target.head()
     if machine.memory_share((target, head), batch=1, context=1, weights=weights) > 1:
         where = f"{tp} x {machine.gpu.name}"
-        raise ValueError(
+        raise UserError(
             f"{target.name} does not fit into the memory of {where}: see --tp and --weights"
         )
     depth, batch = sum(seen.survival()[0]), seen.batch

@@ -15,6 +15,7 @@ from typing import Any
 
 from hsd_viz.adapters.observation import Observation, Served
 from hsd_viz.disk import MOST_JSON, read_text
+from hsd_viz.errors import UserError
 from hsd_viz.latency.inputs import Edge
 
 #: Contexts up to which acceptance is counted together.
@@ -28,7 +29,7 @@ Z = 1.959964
 def acceptance_of(seen: Observation) -> tuple[float, ...]:
     """Return P(the first k draft tokens are accepted), k = 1, 2, ... Raises: ValueError: if only the mean is known."""
     if not (rates := seen.rates_by_position()):
-        raise ValueError(f"{seen.source} has no acceptance by position, only its mean")
+        raise UserError(f"{seen.source} has no acceptance by position, only its mean")
     # Of drafts of many lengths, a rate may rise.
     return tuple(accumulate(rates, min))
 
@@ -94,15 +95,15 @@ def read_profile(path: Path) -> dict[str, Any]:
     try:
         data = json.loads(read_text(path, "profile", MOST_JSON))
     except (json.JSONDecodeError, RecursionError) as error:
-        raise ValueError(f"{path} is not a readable profile: {error}") from None
+        raise UserError(f"{path} is not a readable profile: {error}") from None
     if not isinstance(data, dict) or not (
         "marginal_accept_rates" in data or "conditional_accept_rates" in data
     ):
-        raise ValueError(f"{path} is not an acceptance profile: it has no acceptance rates")
+        raise UserError(f"{path} is not an acceptance profile: it has no acceptance rates")
     if data.get("measured") is False:
-        raise ValueError(f"{path} is a placeholder: it says that nothing was measured")
+        raise UserError(f"{path} is a placeholder: it says that nothing was measured")
     if (rule := data.get("verification_method")) not in (None, "longest_prefix"):
-        raise ValueError(
+        raise UserError(
             f"{path} is of {rule} verification, whose rates do not form a survival curve"
         )
     try:
@@ -111,15 +112,15 @@ def read_profile(path: Path) -> dict[str, Any]:
         )
         marginal = [float(rate) for rate in rates]
         if not marginal or any(not 0 <= b <= a + 1e-9 for a, b in pairwise((1.0, *marginal))):
-            raise ValueError("marginal acceptance rates must not rise and must stay from 1 to 0")
+            raise UserError("marginal acceptance rates must not rise and must stay from 1 to 0")
         histogram = {
             str(int(k)): int(n) for k, n in (data.get("acceptance_length_histogram") or {}).items()
         }
     except (TypeError, AttributeError, KeyError, ValueError, OverflowError) as error:
-        raise ValueError(f"{path} is not a usable profile: {error}") from None
+        raise UserError(f"{path} is not a usable profile: {error}") from None
     mean, implied = data.get("mean_accept_length"), 1 + sum(marginal)
     if isinstance(mean, int | float) and abs(mean - implied) > TOLERANCE * implied:
-        raise ValueError(
+        raise UserError(
             f"{path} contradicts itself: a mean length of {mean:.2f}, but its rates imply {implied:.2f}"
         )
     # Rounding in the file may let a rate rise in its last digit.
@@ -139,7 +140,7 @@ def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[flo
             int(k): n for k, n in (profile.get("acceptance_length_histogram") or {}).items()
         }
         if (rounds := sum(histogram.values())) < 2:
-            raise ValueError(
+            raise UserError(
                 "a profile without acceptance_length_histogram has no interval: measure it again"
             )
         means.append(mean := sum(k * n for k, n in histogram.items()) / rounds)

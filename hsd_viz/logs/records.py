@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from hsd_viz.adapters.entries import BrokenEntry, EntryReader
 from hsd_viz.bench.replay import Text
+from hsd_viz.errors import UserError
 from hsd_viz.ladder.load import names, weights_dir
 from hsd_viz.words import first_line
 
@@ -49,16 +50,16 @@ class LogTokenizer:
         """Return the token ids of a text (without special tokens around it) or of ids. Raises: ValueError."""
         if not isinstance(value, str):
             if wrong := [token for token in value if not 0 <= token < self.size]:
-                raise ValueError(
+                raise UserError(
                     f"{what}: token id {wrong[0]} is outside the vocabulary of {self.size}"
                 )
             return value
         if self._encoder is None:
-            raise ValueError(f"the {what} is text: give the tokenizer of its model")
+            raise UserError(f"the {what} is text: give the tokenizer of its model")
         try:
             return self._encoder.encode(value, add_special_tokens=False).ids
         except (UnicodeEncodeError, TypeError):
-            raise ValueError(f"the {what} is not valid Unicode") from None
+            raise UserError(f"the {what} is not valid Unicode") from None
 
     def request(
         self, prompt: str | Sequence[int], output: str | Sequence[int], limit: Any = None
@@ -66,7 +67,7 @@ class LogTokenizer:
         """Return a request as token ids. Raises: ValueError: as :meth:`ids`, and if the output is empty."""
         before, written = self.ids(prompt, "prompt"), self.ids(output, "output")
         if not written:
-            raise ValueError("the output is empty")
+            raise UserError("the output is empty")
         excess, written = len(before) + len(written) - MOST_TOKENS, written[:MOST_TOKENS]
         before = before[max(0, len(before) + len(written) - MOST_TOKENS) :]
         least = _NO_LIMIT if written[-1] in self.eos else 0
@@ -90,7 +91,7 @@ def _load(name: str) -> tuple[Any, str]:
     try:
         encoder = Tokenizer.from_file(str(file))
     except Exception as error:  # the library raises its own type for every fault
-        raise ValueError(f"the tokenizer '{name}' cannot be loaded: {first_line(error)}") from None
+        raise UserError(f"the tokenizer '{name}' cannot be loaded: {first_line(error)}") from None
     end: Any = ""
     with suppress(OSError, ValueError, AttributeError):
         end = json.loads(file.with_name("tokenizer_config.json").read_text(encoding="utf-8")).get(
@@ -113,7 +114,7 @@ def requests(reader: EntryReader, tokenizer: LogTokenizer) -> Iterator[LoggedReq
             except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
                 why = (
                     str(error)
-                    if type(error) is ValueError
+                    if isinstance(error, UserError)
                     else f"unexpected form ({type(error).__name__})"
                 )
                 yield BrokenEntry(number, why)
@@ -124,9 +125,9 @@ def requests(reader: EntryReader, tokenizer: LogTokenizer) -> Iterator[LoggedReq
 def _exchanges(entry: Any) -> Iterator[tuple[Any, Any]]:
     """Yield prompt and output of the requests of an entry, as text or ids. Raises: ValueError: if it has no form."""
     if not isinstance(entry, Mapping):
-        raise ValueError(f"a request must be a JSON object with {_FORMS}")
+        raise UserError(f"a request must be a JSON object with {_FORMS}")
     if entry.get("error"):
-        raise ValueError("a failed request")
+        raise UserError("a failed request")
     if isinstance(body := entry.get("response"), Mapping):
         asked = entry.get("request", entry)
         prompt = (
@@ -139,7 +140,7 @@ def _exchanges(entry: Any) -> Iterator[tuple[Any, Any]]:
             choice.get("text") if "text" in choice else (choice.get("message") or {}).get("content")
         )
         if not isinstance(text, str) or not text:
-            raise ValueError("the response has no text")
+            raise UserError("the response has no text")
         yield prompt, text
     elif "messages" in entry or "conversations" in entry:
         messages = _messages(entry.get("messages") or entry["conversations"])
@@ -147,7 +148,7 @@ def _exchanges(entry: Any) -> Iterator[tuple[Any, Any]]:
             k for k, (role, text) in enumerate(messages) if role in _ASSISTANT and k and text
         ]
         if not answers:
-            raise ValueError("no answer of the assistant after a message")
+            raise UserError("no answer of the assistant after a message")
         for k in answers:
             yield _paragraphs(messages[:k]), messages[k][1]
     else:
@@ -158,9 +159,9 @@ def _given(entry: Mapping, name: str) -> str | list[int]:
     """Return a text or the token ids of an entry; ids come first."""
     value = entry.get(f"{name}_ids") or entry.get(name)
     if isinstance(value, list) and any(type(token) is not int for token in value):
-        raise ValueError(f"{name} must be a text or a list of token ids")
+        raise UserError(f"{name} must be a text or a list of token ids")
     if not isinstance(value, str | list):
-        raise ValueError(f"no {name}: expected {_FORMS}")
+        raise UserError(f"no {name}: expected {_FORMS}")
     return value
 
 
@@ -172,7 +173,7 @@ def _messages(rows: Any) -> list[tuple[str, str]]:
         if isinstance(content, list):  # parts: the text ones count
             content = "".join(part.get("text") or "" for part in content)
         if not isinstance(content, str | None):
-            raise ValueError("the content of a message must be text")
+            raise UserError("the content of a message must be text")
         found.append((str(row.get("role") or row.get("from")), content or ""))
     return found
 

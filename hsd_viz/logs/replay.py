@@ -23,6 +23,7 @@ from hsd_viz.bench.replay import replay as replay_text
 from hsd_viz.drafting import SharedDatabases, make_drafter
 from hsd_viz.drafting.make import CPU_MARGINAL, FIVEGRAMS, STORED, CostCurve, cost_curve
 from hsd_viz.drafting.tree import Drafter
+from hsd_viz.errors import UserError
 from hsd_viz.intervals import Estimate, estimate, ratio, resample
 from hsd_viz.ladder.load import weights_dir
 from hsd_viz.logs.records import LoggedRequest, LogTokenizer, requests
@@ -149,14 +150,14 @@ def parse_cost(text: str) -> CostCurve:
     except ValueError as error:
         known = f"{', '.join(PRESETS)}, the relative cost of one more token, or costs of 0, 1, 2, ... draft tokens"
         why = f"use {known} as in 1,1.1,1.3 ({error}){did_you_mean(text, PRESETS)}"
-        raise ValueError(f"'{text}' is not a verification cost: {why}") from None
+        raise UserError(f"'{text}' is not a verification cost: {why}") from None
 
 
 def open_databases(tokenizer: LogTokenizer, folder: str | Path | None = None) -> SharedDatabases:
     """Return the databases of ``folder``, else the shipped ones; none, with the reason, for another tokenizer."""
     if not tokenizer.vocabulary:
         if folder is not None:
-            raise ValueError("databases need a tokenizer: give that of their model")
+            raise UserError("databases need a tokenizer: give that of their model")
         return SharedDatabases(
             {}, dict.fromkeys((*STORED, FIVEGRAMS), "without a tokenizer there are no databases")
         )
@@ -174,7 +175,7 @@ def replayable(
         try:
             stack = parse(f"{name} > target")
             if stack.bottom is None or stack.drafts:
-                raise ValueError(
+                raise UserError(
                     f"a draft model's drafts are not in a log: use {', '.join(DRAFTERS)}"
                 )
             source = stack.bottom
@@ -183,13 +184,13 @@ def replayable(
                 found = ",".join(["context", *(s for s in STORED if s in databases.found)])
                 source = parse(f"db[{found}] > target").bottom or source
             if not can_replay(make_drafter(source, databases=databases)):
-                raise ValueError("it reads the target's probabilities, which a log does not have")
+                raise UserError("it reads the target's probabilities, which a log does not have")
             sources[name] = source
         except ValueError as error:
             refused[name] = str(error)
     if not sources:
         name, why = next(iter(refused.items()))
-        raise ValueError(f"'{name}' cannot be replayed: {why}")
+        raise UserError(f"'{name}' cannot be replayed: {why}")
     return sources, refused
 
 
@@ -248,7 +249,7 @@ def replay(
         complete = True
     if complete and not tally.counts["requests"]:
         why = "; record {}: {}".format(*tally.examples[0]) if tally.examples else ""
-        raise ValueError(f"the log {log} has no usable request{why}")
+        raise UserError(f"the log {log} has no usable request{why}")
     settings = {
         "drafters": list(drafters),
         "budget": budget,

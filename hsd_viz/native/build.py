@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz import disk
+from hsd_viz.errors import UserError
 
 SOURCES = Path(__file__).parent / "src"
 #: The libraries of a wheel: ``KERNEL-HASH.so``, by the hash of the sources.
@@ -93,7 +94,7 @@ def declare(library: ctypes.CDLL) -> ctypes.CDLL:
             return result
         if (what := library.hsd_error().decode()) == "memory":
             raise MemoryError("there is too little memory for the native runtime")
-        raise ValueError(what)
+        raise UserError(what)
 
     library.quick = ctypes.PyDLL(library._name, handle=library._handle)
     for result, name, arguments, failure in _FUNCTION.findall(
@@ -150,13 +151,13 @@ class Build:
     def library(self) -> ctypes.CDLL:
         """The loaded library. Raises: ValueError: if there is none; the message has the reason."""
         if not self.wait() or self._library is None:
-            raise ValueError(f"there is no native runtime: {self.reason}")
+            raise UserError(f"there is no native runtime: {self.reason}")
         return self._library
 
     def _find(self) -> None:
         able, named = kernels(), self._wanted or os.environ.get("HSD_VIZ_KERNEL")
         if named and named not in able:
-            raise ValueError(
+            raise UserError(
                 f"the kernel {named!r} is not one of this processor's: {', '.join(able)}"
             )
         choices, more = (
@@ -218,11 +219,11 @@ def find_compiler() -> list[str]:
     """
     if named := shlex.split(os.environ.get("CXX", "")):
         if not shutil.which(named[0]):
-            raise ValueError(f"the C++ compiler $CXX ({named[0]}) is not there")
+            raise UserError(f"the C++ compiler $CXX ({named[0]}) is not there")
         return named
     if found := next(filter(None, map(shutil.which, COMPILERS)), None):
         return [found]
-    raise ValueError(
+    raise UserError(
         "no C++ compiler is installed (c++, g++ or clang++): install one to be fast, for example `apt install g++`"
     )
 
@@ -326,11 +327,11 @@ def _run(command: Sequence[str]) -> None:
     try:
         done = subprocess.run(command, text=True, errors="replace", timeout=_SECONDS, **pipes)
     except subprocess.TimeoutExpired:
-        raise ValueError(f"it took more than {_SECONDS} seconds") from None
+        raise UserError(f"it took more than {_SECONDS} seconds") from None
     if done.returncode:
         lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
         complaints = [line for line in lines if "error" in line.lower()]
-        raise ValueError((complaints or lines or [f"exit status {done.returncode}"])[0])
+        raise UserError((complaints or lines or [f"exit status {done.returncode}"])[0])
 
 
 if __name__ == "__main__":  # have the library before it is needed

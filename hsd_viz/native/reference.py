@@ -14,6 +14,7 @@ import numpy as np
 
 from hsd_viz.decoding.sampling import exponential, lane_sums
 from hsd_viz.decoding.session import Session
+from hsd_viz.errors import UserError
 from hsd_viz.native.weights import Bytes, Weights, angles
 
 ONE = np.float32(1)
@@ -74,7 +75,7 @@ class ReferenceModel:
 
     def __init__(self, weights: Weights) -> None:
         if weights.dtype != "int8":
-            raise ValueError(f"the forward pass in numpy is for int8, not {weights.dtype}")
+            raise UserError(f"the forward pass in numpy is for int8, not {weights.dtype}")
         self.weights, self.name, self.dtype = weights, weights.name, weights.dtype
         self.vocab_size, self.positions, self.parameters = (
             weights.vocab_size,
@@ -111,7 +112,7 @@ class ReferenceSession(Session):
     ) -> np.ndarray:
         model, w, n, cached = self._model, self._model.weights, len(tokens), self.length
         if any(not 0 <= token < model.vocab_size for token in tokens):
-            raise ValueError("a token outside of the vocabulary was fed")
+            raise UserError("a token outside of the vocabulary was fed")
         seen: list[
             list[int]
         ] = []  # of each token the places of the cache that it sees, in the order of the text

@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hsd_viz.errors import UserError
+
 #: The types of weights, with the number the library has for each.
 STORAGE = {"float32": 0, "float64": 1, "bfloat16": 2, "int8": 3}
 #: What the ``config.json`` of such a model says.
@@ -116,13 +118,13 @@ def read_tensors(folder: str | Path) -> dict[str, np.ndarray]:
                     tensor = (tensor.astype(np.uint32) << 16).view(np.float32)
                 tensors[name] = tensor.reshape(entry["shape"])
         except KeyError as error:
-            raise ValueError(
+            raise UserError(
                 f"{path} holds a type of numbers that cannot be read: {error}"
             ) from None
         except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
-            raise ValueError(f"{path} is not a valid safetensors file: {error}") from None
+            raise UserError(f"{path} is not a valid safetensors file: {error}") from None
     if not tensors:
-        raise ValueError(f"{folder} contains no safetensors file")
+        raise UserError(f"{folder} contains no safetensors file")
     return tensors
 
 
@@ -150,7 +152,7 @@ def load(
     missing.
     """
     if (config := read_config(folder)) is None:
-        raise ValueError(
+        raise UserError(
             f"{folder} is not a model for the native runtime: a Qwen3 with tied embeddings"
         )
     return Weights(name or Path(folder).name, config, read_tensors(folder), dtype, vocab_size)
@@ -234,7 +236,7 @@ class Weights:
 
     def _get(self, name: str, *shape: int) -> np.ndarray:
         if name not in self._tensors or self._tensors[name].shape != shape:
-            raise ValueError(
+            raise UserError(
                 f"{self.name}: its files have no tensor {name} of the shape {list(shape)}"
             )
         return self._tensors[name]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz.disk import read_text
+from hsd_viz.errors import UserError
 from hsd_viz.prompts import Prompt, Suite
 from hsd_viz.words import first_line
 
@@ -38,15 +39,15 @@ def read_questions(path: Path) -> Suite:
         try:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise ValueError(f"{path}, line {number}: not JSON ({first_line(error)})") from None
+            raise UserError(f"{path}, line {number}: not JSON ({first_line(error)})") from None
         try:
             prompt = _question(row)
             if prompts.setdefault(prompt.id, prompt) is not prompt:
-                raise ValueError(f"question_id {prompt.id} occurs twice")
+                raise UserError(f"question_id {prompt.id} occurs twice")
         except ValueError as error:
-            raise ValueError(f"{path}, line {number}: {error}") from None
+            raise UserError(f"{path}, line {number}: {error}") from None
     if not prompts:
-        raise ValueError(
+        raise UserError(
             f"the question file {path} contains no question: write a JSON object per line"
         )
     found = dict.fromkeys(p.category for p in prompts.values())
@@ -61,14 +62,14 @@ def _question(row: Any) -> Prompt:
         isinstance(value, str) and value.strip() and not re.search("[\ud800-\udfff]", value)
     )
     if not isinstance(row, dict):
-        raise ValueError("a question must be a JSON object with question_id, category and turns")
+        raise UserError("a question must be a JSON object with question_id, category and turns")
     number, category, turns = (row.get(key) for key in ("question_id", "category", "turns"))
     if not is_text(str(number) if type(number) is int else number):
-        raise ValueError(f"question_id must be an integer or a text, not {number!r}")
+        raise UserError(f"question_id must be an integer or a text, not {number!r}")
     if not is_text(category):
-        raise ValueError(f"category must be a non-empty text, not {category!r}")
+        raise UserError(f"category must be a non-empty text, not {category!r}")
     if not isinstance(turns, list) or not turns or not all(map(is_text, turns)):
-        raise ValueError(
+        raise UserError(
             f"turns must be a list of non-empty texts of valid Unicode, not {str(turns)[:80]!r}"
         )
     task = "mt_bench" if category in MT_BENCH else category

@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from hsd_viz.disk import read_text
+from hsd_viz.errors import UserError
 from hsd_viz.prompts import Prompt, Suite
 from hsd_viz.prompts.questions import read_questions
 from hsd_viz.words import did_you_mean
@@ -33,7 +34,7 @@ def load_suite(name_or_path: str) -> Suite:
         expected = (
             f"use {', '.join(SHIPPED)} or the path of a file{did_you_mean(name_or_path, SHIPPED)}"
         )
-        raise ValueError(f"unknown suite '{name_or_path}': {expected}")
+        raise UserError(f"unknown suite '{name_or_path}': {expected}")
     if path.suffix.lower() == ".jsonl":
         return read_questions(path)
     return _from_text(path.name, read_text(path, "suite"))
@@ -44,7 +45,7 @@ def _from_text(name: str, text: str) -> Suite:
     blocks = [block.lstrip("\n").removesuffix("\n") for block in _SEPARATOR.split("\n" + text)]
     blocks = [block for block in blocks if block.strip()]
     if not blocks:
-        raise ValueError(
+        raise UserError(
             f"the suite {name} contains no prompt: write prompts separated by three or more blank lines"
         )
     prompts = tuple(Prompt(str(k), "all", block) for k, block in enumerate(blocks, start=1))

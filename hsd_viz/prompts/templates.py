@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hsd_viz.errors import UserError
 from hsd_viz.prompts import Prompt
 from hsd_viz.words import did_you_mean, first_line
 
@@ -64,12 +65,12 @@ class Template:
                 messages, tokenize=False, add_generation_prompt=True
             )
         except ImportError:
-            raise ValueError(
+            raise UserError(
                 "chat templates need the package jinja2: install it with `pip install jinja2`"
             ) from None
         except Exception as error:  # a template is a program and may raise anything
             what = f"the chat template of the target's tokenizer rejects {len(turns)} turns"
-            raise ValueError(f"{what}: {first_line(error)}") from None
+            raise UserError(f"{what}: {first_line(error)}") from None
         # The template writes its special tokens as text; no others are added.
         return self.tokenizer.encode(text, add_special_tokens=False, verbose=False)
 
@@ -97,11 +98,11 @@ def choose_template(tokenizer: Any, target: str, name: str = "auto") -> Template
         name = "chat" if own else "vicuna" if "vicuna" in target.lower() else "plain"
     if name not in TEMPLATES:
         allowed = ("auto", *TEMPLATES)
-        raise ValueError(
+        raise UserError(
             f"unknown template '{name}': use one of {', '.join(allowed)}{did_you_mean(name, allowed)}"
         )
     if name == "chat" and not own:
-        raise ValueError(
+        raise UserError(
             f"the tokenizer of {target} has no chat template: use the template vicuna or plain"
         )
     return Template(name, tokenizer)

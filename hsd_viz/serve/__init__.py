@@ -5,6 +5,7 @@ import os
 import secrets
 from typing import Any
 
+from hsd_viz.errors import UserError
 from hsd_viz.words import first_line
 
 
@@ -33,5 +34,5 @@ def start(address: str | None = None, cpus: int = 1) -> Any:
     try:
         ray.init(log_to_driver=False, logging_level=logging.ERROR, **where)
     except Exception as error:  # Ray raises plain exceptions
-        raise ValueError(f"Ray did not start: {first_line(error)}") from None
+        raise UserError(f"Ray did not start: {first_line(error)}") from None
     return ray

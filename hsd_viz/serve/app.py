@@ -29,6 +29,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from hsd_viz.engine import DEFAULTS, Engine, load_engine
 from hsd_viz.engine.live import batches
+from hsd_viz.errors import UserError
 from hsd_viz.machine import url
 from hsd_viz.stack import StackError, parse
 from hsd_viz.trace.tables import RULES
@@ -64,7 +65,7 @@ def decode_with(engine: Engine) -> Decode:
         try:
             while (events := await asyncio.to_thread(next, running, None)) is not None:
                 yield [to_record(event) for event in events]
-        except ValueError as invalid:
+        except UserError as invalid:
             yield [error(str(invalid))]
         except Exception:
             logging.getLogger(__name__).exception("a decode failed")
@@ -118,23 +119,23 @@ class DecodeRequest(BaseModel):
     def checked(self, settings: Settings) -> Record:
         """Return the arguments of a decode. Raises: ValueError: if the request exceeds a limit."""
         if len(self.prompt) > settings.prompt_characters:
-            raise ValueError(
+            raise UserError(
                 f"prompt: {len(self.prompt)} is too long, the limit is {settings.prompt_characters}"
             )
         if self.max_new_tokens > settings.new_tokens:
-            raise ValueError(
+            raise UserError(
                 f"max_new_tokens: {self.max_new_tokens} is above the limit of {settings.new_tokens}"
             )
         try:
             names = [model.name for model in parse(self.stack).models]
         except StackError as invalid:
-            raise ValueError(f"stack: {invalid}") from None
+            raise UserError(f"stack: {invalid}") from None
         if other := next((name for name in names if name not in settings.models), None):
-            raise ValueError(
+            raise UserError(
                 f"stack: the model {other!r} is not offered here: use {', '.join(settings.models)}"
             )
         if self.rule not in RULES:
-            raise ValueError(
+            raise UserError(
                 f"rule: unknown verification rule '{self.rule}' (use {', '.join(RULES)})"
             )
         return self.model_dump()
@@ -299,7 +300,7 @@ def create_app(decode: Decode, settings: Settings, page: Page | None = None) -> 
             raise HTTPException(
                 422, f"{'.'.join(map(str, first['loc'])) or 'the body'}: {first['msg']}"
             ) from None
-        except ValueError as invalid:
+        except UserError as invalid:
             raise HTTPException(422, str(invalid)) from None
 
     return app

@@ -14,6 +14,7 @@ from ray.exceptions import RayError
 from ray.serve.exceptions import RayServeException
 from ray.serve.handle import DeploymentHandle
 
+from hsd_viz.errors import UserError
 from hsd_viz.machine import url
 from hsd_viz.serve import start
 from hsd_viz.serve.app import Page, Record, Settings, create_app, error, load_decode
@@ -101,7 +102,7 @@ def run(host: str, port: int, arguments: Record, address: str | None = None) -> 
         stopped.wait()
         serve.delete(APPLICATION)
     except RuntimeError as failed:
-        raise ValueError(f"the service did not start: {first_line(failed)}") from None
+        raise UserError(f"the service did not start: {first_line(failed)}") from None
     finally:
         if address is None:
             serve.shutdown()

@@ -20,6 +20,7 @@ from transformers.cache_utils import Cache, StaticLayer
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.session import Session
 from hsd_viz.decoding.verify import Numbers, SampledChain
+from hsd_viz.errors import UserError
 from hsd_viz.torch_models.eager import HFModel, capacity, lineage, move, to_numpy
 from hsd_viz.torch_models.load import check_forward
 from hsd_viz.words import first_line
@@ -104,7 +105,7 @@ class CompiledModel:
         except (torch.OutOfMemoryError, ValueError):
             raise
         except Exception as error:
-            raise ValueError(
+            raise UserError(
                 f"{model.name} has no compiled forward pass: {first_line(error)}"
             ) from None
 

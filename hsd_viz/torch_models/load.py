@@ -24,6 +24,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
 from transformers.utils import logging as hf_logging
 
 from hsd_viz.decoding.session import Session
+from hsd_viz.errors import UserError
 from hsd_viz.ladder.load import is_rounded, load_model
 from hsd_viz.machine import threads
 from hsd_viz.torch_models.eager import (
@@ -131,7 +132,7 @@ class Checkpoint:
             yield
         except torch.OutOfMemoryError:
             where = f"{self._device}: the device has too little free memory"
-            raise ValueError(f"{self._name} does not fit on {where}") from None
+            raise UserError(f"{self._name} does not fit on {where}") from None
         except Exception as error:
             reason = first_line(error)
             if "trust_remote_code" in str(error):
@@ -140,7 +141,7 @@ class Checkpoint:
                 reason = self._unreached
             elif reason.endswith(":"):  # it only announces a list
                 reason = "its files are missing or of no known form"
-            raise ValueError(f"{failed}: {reason}") from None
+            raise UserError(f"{failed}: {reason}") from None
 
 
 def check_sizes(config: dict[str, Any]) -> None:
@@ -149,7 +150,7 @@ def check_sizes(config: dict[str, Any]) -> None:
         if isinstance(value, dict):
             check_sizes(value)
         elif isinstance(value, int | float) and name in _MOST and not value <= _MOST[name]:
-            raise ValueError(f"{name} is {value} in its config: expected at most {_MOST[name]}")
+            raise UserError(f"{name} is {value} in its config: expected at most {_MOST[name]}")
 
 
 def check_config(name: str, config: PreTrainedConfig) -> None:
@@ -161,13 +162,13 @@ def check_config(name: str, config: PreTrainedConfig) -> None:
             if config.is_encoder_decoder
             else f"a model of the type {config.model_type}"
         )
-        raise ValueError(
+        raise UserError(
             f"{name} is {what}: only causal (decoder-only) language models can be decoded here"
         )
     foreign = layer_kinds(config.get_text_config(decoder=True)) - {FULL, SLIDING, CHUNKED}
     if foreign or getattr(kind, "_is_stateful", False):
         what = ", ".join(sorted(foreign)) or config.model_type
-        raise ValueError(
+        raise UserError(
             f"{name} keeps a state that cannot be rolled back ({what}): speculative decoding needs attention layers"
         )
 
@@ -197,9 +198,9 @@ def check_forward(model: HFModel, session: Session | None = None) -> None:
         raise
     except Exception as error:
         why = f"its forward does not take a cache, a mask and positions ({first_line(error)})"
-        raise ValueError(f"{model.name} cannot be decoded here: {why}") from None
+        raise UserError(f"{model.name} cannot be decoded here: {why}") from None
     if not np.isfinite(own).all():
-        raise ValueError(
+        raise UserError(
             f"{model.name} gives logits that are not finite in {model.dtype}: try another dtype"
         )
     # The mean over the rows of ‖rows − own‖ / ‖own − its mean‖: about 1.4 for rows of other texts. Half precision alone
@@ -208,7 +209,7 @@ def check_forward(model: HFModel, session: Session | None = None) -> None:
     spread = np.linalg.norm(own - own.mean(-1, keepdims=True), axis=-1)
     error = (np.linalg.norm(rows - own, axis=-1) / np.maximum(spread, 1e-9)).mean()
     if not error <= (0.02 if model.dtype in ("float32", "float64") else 0.3):
-        raise ValueError(
+        raise UserError(
             f"{model.name} cannot be decoded here: in a tree of drafts its rows are not those of the text itself "
             f"({model.module.config.model_type} makes its own mask or positions, or looks ahead)"
         )

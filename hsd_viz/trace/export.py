@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz.disk import write_whole
+from hsd_viz.errors import UserError
 from hsd_viz.trace.tables import TABLES, Row
 from hsd_viz.trace.trace import Trace
 
@@ -95,7 +96,7 @@ def aiperf_record(trace: Trace, number: int = 0) -> dict[str, Any]:
     meta, tokens = trace.meta, trace.metrics()["tokens"]
     engine = (meta.get("imported") or {"engine": "hsd_viz"})["engine"]
     if "counts" in meta and not trace.round_rows:
-        raise ValueError(
+        raise UserError(
             f"the record of {engine} has no single verifications: AIPerf's form needs them"
         )
     steps = [row for row in trace.round_rows if row.parent is None and row.drafted]

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from hsd_viz.errors import UserError
 from hsd_viz.trace.tables import Columns
 
 NGRAM = 8
@@ -112,7 +113,7 @@ def _level(level: int, rows: list[list[int]]) -> dict[str, Any]:
     drafted, examined, accepted = map(sum, zip(*rows, strict=True)) if rows else (0, 0, 0)
     counts = Counter(row[2] for row in rows)
     if (most := max(counts, default=-1)) > MOST_ACCEPTED:
-        raise ValueError(f"a round accepted {most} tokens: the maximum is {MOST_ACCEPTED}")
+        raise UserError(f"a round accepted {most} tokens: the maximum is {MOST_ACCEPTED}")
     about = {
         "level": level,
         "rounds": len(rows),
@@ -215,4 +216,4 @@ def check(trace: Any) -> None:
 
 def _same(what: str, left: Any, right: Any) -> None:
     if left != right:
-        raise ValueError(f"the trace violates an identity: {what}: {left} is not {right}")
+        raise UserError(f"the trace violates an identity: {what}: {left} is not {right}")

@@ -26,6 +26,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 import numpy as np
 
+from hsd_viz.errors import UserError
+
 #: The verification rule of chains that were sampled from rows, unless another one is requested: the faster one
 #: (docs/bench/rules-cpu.json).
 DEFAULT_RULE = "block"
@@ -117,18 +119,18 @@ class Column:
                 )
             )
             if (ends[-1] if len(ends) else 0) != len(pairs):
-                raise ValueError("its lists have other lengths")
+                raise UserError("its lists have other lengths")
             places = zip(lengths.tolist(), ends.tolist(), strict=True)
             return [None if n < 0 else pairs[end - n : end] for n, end in places]
         ((kind, text),) = packed.items()
         if kind not in ("i4", "f8") or self.kind not in ("int", "float"):
-            raise ValueError(f"{kind!r} is not a kind of numbers of this column")
+            raise UserError(f"{kind!r} is not a kind of numbers of this column")
         numbers = np.frombuffer(a2b_base64(text, strict_mode=True), f"<{kind}")
         if np.isinf(numbers).any():
-            raise ValueError("a number is not finite")
+            raise UserError("a number is not finite")
         missing = np.isnan(numbers) if kind == "f8" else numbers == _NULL
         if missing.any() and not self.null:
-            raise ValueError("a value is missing")
+            raise UserError("a value is missing")
         values: list = (
             np.where(missing, 0, numbers).astype(int if self.kind == "int" else float).tolist()
         )
@@ -157,22 +159,22 @@ class TableColumns:
         ValueError: if a column is missing or is not as declared.
         """
         if not isinstance(data, dict):
-            raise ValueError(f"its table '{self.name}' is not an object of columns")
+            raise UserError(f"its table '{self.name}' is not an object of columns")
         columns: Columns = {}
         for name, column in self.columns.items():
             if name not in data and not column.later:
-                raise ValueError(f"column '{name}' of its table '{self.name}' is missing")
+                raise UserError(f"column '{name}' of its table '{self.name}' is missing")
             rows = len(next(iter(columns.values()), ()))
             try:
                 columns[name] = (
                     column.unpack(data[name]) if name in data else [column.default] * rows
                 )
             except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError):
-                raise ValueError(
+                raise UserError(
                     f"column '{name}' of its table '{self.name}' has values of a wrong type"
                 ) from None
         if len({len(values) for values in columns.values()}) > 1:
-            raise ValueError(f"the columns of its table '{self.name}' are not lists of one length")
+            raise UserError(f"the columns of its table '{self.name}' are not lists of one length")
         return columns
 
 

@@ -17,6 +17,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, Self
 
 from hsd_viz.disk import is_regular, most_unpacked, write_whole
+from hsd_viz.errors import BadFile, UserError
 from hsd_viz.trace import metrics
 from hsd_viz.trace.tables import TABLES, Columns
 from hsd_viz.words import VIEWERS, guess
@@ -62,7 +63,7 @@ def _read(data: dict[str, Any]) -> Tables:
     return {name: table.read(data.get(name)) for name, table in TABLES.items()}, pieces
 
 
-class TraceError(ValueError):
+class TraceError(BadFile):
     """A trace file that cannot be read; the message is one line for the user."""
 
 
@@ -263,9 +264,9 @@ class Trace(Record):
                 and isinstance(pieces, dict)
                 and all(map(str.isdecimal, pieces))
             ):
-                raise ValueError("its parts do not have the structure of a trace")
+                raise UserError("its parts do not have the structure of a trace")
             if missing := [key for key in _META if key not in meta]:
-                raise ValueError(f"its meta lacks {', '.join(missing)}")
+                raise UserError(f"its meta lacks {', '.join(missing)}")
             trace = cls(dict(meta))
             trace._columns, trace._pieces = _read(data)
         except ValueError as error:
@@ -325,7 +326,7 @@ class Trace(Record):
 def checked_name(path: Path) -> Path:
     """Return the path of a trace to write. Raises: ValueError: if the name of a file has another ending."""
     if is_regular(path) and not path.name.endswith((".json", ".json.gz")):
-        raise ValueError(
+        raise UserError(
             f"cannot save a trace as {path.name}: the name must end in .json or .json.gz"
         )
     return path
@@ -383,7 +384,7 @@ class Finished:
 Event = Stage | Started | Step | Finished
 
 
-class ServerError(ValueError):
+class ServerError(UserError):
     """A server ended a decode with an error. ``retry``: the same request may be sent again."""
 
     def __init__(self, message: str, retry: bool = False) -> None:

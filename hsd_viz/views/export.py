@@ -18,6 +18,7 @@ import anywidget
 import ipywidgets as widgets
 
 from hsd_viz.disk import write_whole
+from hsd_viz.errors import UserError
 from hsd_viz.figures.pictures import CARTESIAN, WHOLE, check_drawn, picture, script
 from hsd_viz.figures.theme import Given, checked_ending, dark_of, trace_of
 from hsd_viz.figures.theme import save as save_figure
@@ -35,9 +36,7 @@ def run_page(trace: Given, *others: Given) -> str:
     Each is a trace or the path of its file. Raises: ValueError: if there are more than three.
     """
     if len(others) >= MOST_RUNS:
-        raise ValueError(
-            f"{1 + len(others)} runs are too many to compare: give at most {MOST_RUNS}"
-        )
+        raise UserError(f"{1 + len(others)} runs are too many to compare: give at most {MOST_RUNS}")
     traces = {f"runs/{k}": trace_of(one) for k, one in enumerate((trace, *others))}
     shown = []
     for name, trace in traces.items():
@@ -75,7 +74,7 @@ class Exported:
     def _page(self, dark: bool | None, then: str = "") -> str:
         """Return the page; for a picture, ``then`` puts ``height`` or ``drawing`` into ``<pre id="result">``."""
         if not (parts := parts_of(self)):
-            raise ValueError(f"{type(self).__name__} contains no view to export")
+            raise UserError(f"{type(self).__name__} contains no view to export")
         columns = f"repeat({getattr(self, 'cols', 1)}, minmax(0, 1fr))"
         boxes = "".join(f'<div id="view-{k}"></div>' for k in range(len(parts)))
         body = f'<main class="hsd-still" style="grid-template-columns: {columns}">{boxes}</main>'

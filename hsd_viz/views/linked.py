@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import traitlets
 
+from hsd_viz.errors import UserError
 from hsd_viz.figures.theme import Given, trace_of
 from hsd_viz.stack import draft_sources
 from hsd_viz.trace import Trace
@@ -89,7 +90,7 @@ class LinkedView(View):
 def link(*views: LinkedView, group: str | None = None) -> str:
     """Join views into a group (default: the first view's) and return its name; the first trace is shown."""
     if not views:
-        raise ValueError("link() needs at least one view")
+        raise UserError("link() needs at least one view")
     first = next((view for view in views if view.data), None)
     name = group or views[0].group
     for view in views:

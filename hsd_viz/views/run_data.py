@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from hsd_viz.errors import UserError
 from hsd_viz.stack import StackError, parse
 from hsd_viz.trace import Step, Trace
 from hsd_viz.trace.metrics import check
@@ -103,7 +104,7 @@ def checked(trace: Trace, name: str) -> Trace:
             *trace.columns["drafts"]["token_id"],
         ]
         if not all(type(i) is int and 0 <= i < MOST_IDS for i in ids):
-            raise ValueError("a token id is invalid")
+            raise UserError("a token id is invalid")
         check(trace)
         # Lone surrogates and NaN, which columns do not have, cannot be sent to a browser.
         json.dumps(head(trace.meta), ensure_ascii=False, allow_nan=False).encode("utf-8")
@@ -143,4 +144,4 @@ def _check_meta(meta: dict[str, Any]) -> None:
     if not (
         valid and isinstance(models, list) and all(isinstance(model, dict) for model in models)
     ):
-        raise ValueError("a value in its meta is invalid")
+        raise UserError("a value in its meta is invalid")

@@ -20,6 +20,7 @@ from hsd_viz.bench.report import read_report
 from hsd_viz.disk import write_whole
 from hsd_viz.engine import tab
 from hsd_viz.engine.replay import bundled
+from hsd_viz.errors import UserError
 from hsd_viz.exercises import editions
 from hsd_viz.exercises.data import measured
 from hsd_viz.latency.hardware import Machine, gpu_of, shape_of
@@ -73,7 +74,7 @@ def build(out: Path, say: Callable[[str], None] = lambda text: None) -> int:
     the folder exists and is not a site of this command.
     """
     if out.exists() and not (out.is_dir() and (not any(out.iterdir()) or (out / MARK).is_file())):
-        raise ValueError(
+        raise UserError(
             f"{out} exists and is not a site made by this command: give a new or empty folder"
         )
     found = sections()

@@ -11,6 +11,7 @@ import anywidget
 import ipywidgets as widgets
 import traitlets
 
+from hsd_viz.errors import UserError
 from hsd_viz.figures.palette import KINDS
 from hsd_viz.figures.pictures import CARTESIAN, library_of, packed
 from hsd_viz.figures.theme import CONFIG, dark_of, data_of, template
@@ -136,7 +137,7 @@ def compose(parts: Iterable[Any], cols: int = 2) -> Composition:
     """
     check_range("the number of columns", cols, 1)
     if not (found := [as_widget(part) for part in parts]):
-        raise ValueError("compose() needs at least one view")
+        raise UserError("compose() needs at least one view")
     layout = widgets.Layout(
         grid_template_columns=f"repeat({cols}, minmax(0, 1fr))", grid_gap="24px"
     )
@@ -162,7 +163,7 @@ def register(name: str, cls: Maker) -> Maker:
     Raises: ValueError: for an empty name. TypeError: if ``cls`` cannot be called.
     """
     if not isinstance(name, str) or not name.strip():
-        raise ValueError(f"invalid name of a view: {name!r}, use a short text for its tab")
+        raise UserError(f"invalid name of a view: {name!r}, use a short text for its tab")
     if not callable(cls):
         raise TypeError(
             f"'{name}' cannot be registered: expected a class or a function of a trace, not {cls!r}"

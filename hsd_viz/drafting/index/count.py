@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from hsd_viz.drafting.index.format import KEY_BYTES, MOST_CONTINUATIONS, KeyTable, marks
+from hsd_viz.errors import UserError
 
 #: Characters of a file read, and approximately tokenized, at a time.
 PIECE = 2**20
@@ -44,7 +45,7 @@ def find_texts(paths: Sequence[str | Path]) -> tuple[list[Path], int]:
         if path.is_file():
             texts[path] = is_text(path)
         elif not path.is_dir():
-            raise ValueError(f"there is no file or folder '{path}'")
+            raise UserError(f"there is no file or folder '{path}'")
         for folder, below, names in os.walk(path):
             below[:] = sorted(name for name in below if not name.startswith("."))
             for file in (Path(folder, name) for name in sorted(names) if not name.startswith(".")):
@@ -53,7 +54,7 @@ def find_texts(paths: Sequence[str | Path]) -> tuple[list[Path], int]:
                     with suppress(ValueError):
                         texts[file] = is_text(file)
     if not texts:
-        raise ValueError(f"there is no file to read in {', '.join(map(str, paths))}")
+        raise UserError(f"there is no file to read in {', '.join(map(str, paths))}")
     return [file for file, is_text in texts.items() if is_text], list(texts.values()).count(False)
 
 
@@ -69,7 +70,7 @@ def read_pieces(path: Path) -> Iterator[str]:
                     raise UnicodeError("it contains a zero byte")
                 yield text
     except (OSError, UnicodeError) as error:
-        raise ValueError(
+        raise UserError(
             f"cannot read '{path}' as UTF-8 text: {getattr(error, 'strerror', None) or error}"
         ) from None
 
@@ -107,7 +108,7 @@ def write_corpus(documents: Iterable[Document], path: Path, vocabulary_size: int
                     continue
                 for token in map(int, (tokens.min(), tokens.max())):
                     if not 0 <= token < vocabulary_size:
-                        raise ValueError(
+                        raise UserError(
                             f"token {token} is outside a vocabulary of {vocabulary_size}"
                         )
                 file.write(tokens.astype(dtype).tobytes())
@@ -115,7 +116,7 @@ def write_corpus(documents: Iterable[Document], path: Path, vocabulary_size: int
             if size > begin:
                 ends.append(size)
     if not size:
-        raise ValueError("the corpus is empty: there are no tokens to count")
+        raise UserError("the corpus is empty: there are no tokens to count")
     return np.memmap(path, dtype=dtype, mode="r"), np.array(ends, dtype=np.int64)
 
 
@@ -198,7 +199,7 @@ def _levels(
         if not len(places):
             break
         if (int(numbers.max()) + 1) * vocabulary_size**2 >= 2**63:
-            raise ValueError("too many keys for this vocabulary: raise the minimum count")
+            raise UserError("too many keys for this vocabulary: raise the minimum count")
         pairs = (numbers * wide + tokens[places - (length - 1)]) * wide + tokens[places + 1]
         pairs, which = np.unique(pairs, return_inverse=True)
         once = (

@@ -24,6 +24,7 @@ import numpy as np
 
 from hsd_viz.disk import write_whole
 from hsd_viz.drafting.context import Match
+from hsd_viz.errors import BadFile, UserError
 
 VERSION = "2"
 SUFFIX = ".hsdb"
@@ -41,7 +42,7 @@ _TYPES: Mapping[str, Literal["H", "I"]] = {"U16": "H", "U32": "I"}
 _NO_CHECKSUM = "0" * 8
 
 
-class DatabaseError(ValueError):
+class DatabaseError(BadFile):
     """A database file that cannot be used; the message is one line with the file's name."""
 
 
@@ -99,7 +100,7 @@ def write_index(
         len(table.marks) + 2 * len(table.tokens),
     )
     if total >= MOST_VALUES:
-        raise ValueError(
+        raise UserError(
             f"{total} values are too many for one file: reduce its bytes or raise the minimum count"
         )
     # The shorter of two keys with the same mark comes first and is found: it is the more frequent one.

@@ -14,6 +14,7 @@ from typing import Any
 
 from hsd_viz import figures
 from hsd_viz.calibration.basis import Basis, basis_of, identity, newest, recorded, temperature_words
+from hsd_viz.errors import UserError
 from hsd_viz.tables import Table, page
 from hsd_viz.trace import Trace
 from hsd_viz.views import run_data
@@ -42,14 +43,14 @@ class Request:
     def trace(self) -> Trace:
         """The run. Raises: ValueError: without one."""
         if self.run is None or not len(self.run):
-            raise ValueError("there is no run to ask about")
+            raise UserError("there is no run to ask about")
         return self.run
 
 
 def answer(asked: Request) -> Answer:
     """Return the answer to a question. Raises: ValueError: if it has none."""
     if asked.about not in TOPICS:
-        raise ValueError(f"this page has no view '{asked.about}'")
+        raise UserError(f"this page has no view '{asked.about}'")
     return TOPICS[asked.about](asked)
 
 
@@ -148,7 +149,7 @@ def prediction(asked: Request) -> Answer:
         str(asked.options.get(name) or value) for name, value in usual.items()
     )
     if models not in FAMILIES.values():
-        raise ValueError(f"unknown models {models!r}")
+        raise UserError(f"unknown models {models!r}")
     plan = predict(
         gpu,
         models.split(","),
@@ -195,7 +196,7 @@ def report(asked: Request) -> Answer:
         by_name = {path.name: path for path in paths.values()}
         name = chosen = str(asked.options.get("name") or next(iter(by_name), ""))
         if name not in by_name:
-            raise ValueError("no saved report has this name: open a file of hsd-viz bench --json")
+            raise UserError("no saved report has this name: open a file of hsd-viz bench --json")
         content = by_name[name].read_bytes()
     found = read_report(content, name)
     return shown("report", found, page_of(found)) | {
@@ -209,10 +210,10 @@ def replay(asked: Request) -> Answer:
 
     options, files = asked.options, asked.files
     if not files:
-        raise ValueError("no log: drop a file on the field above, or open one")
+        raise UserError("no log: drop a file on the field above, or open one")
     names = [line.strip() for line in str(options.get("drafters", "")).splitlines() if line.strip()]
     if not names:
-        raise ValueError("no drafters: write one per line")
+        raise UserError("no drafters: write one per line")
     tokenizer = options.get("tokenizer") or None
 
     def progress(done: int, size: int, words: str) -> None:
@@ -237,9 +238,9 @@ def replay(asked: Request) -> Answer:
                 paths[0], tokenizer=own, drafters=names, verify_cost=costs, progress=progress
             )
         except ValueError as error:
-            raise ValueError(str(error).replace(str(paths[0]), files[0][0])) from None
+            raise UserError(str(error).replace(str(paths[0]), files[0][0])) from None
     if not found.drafters:
-        raise ValueError("cancelled before a request was replayed; no results")
+        raise UserError("cancelled before a request was replayed; no results")
     found.log["name"] = files[0][0]
     html = page(f"Replay of {found.log['name']}", found.introduction(), found.tables())
     return shown("replay", found, html)
@@ -271,7 +272,7 @@ def tab(asked: Request) -> tuple[Part, Any]:
             return figure_part(made), None
         widget = as_widget(made)
     except Exception as error:  # of a third party: any error is shown in its tab
-        raise ValueError(f"the view '{name}' failed: {type(error).__name__}: {error}") from error
+        raise UserError(f"the view '{name}' failed: {type(error).__name__}: {error}") from error
     return {"kind": "widget", "model": widget.model_id}, widget
 
 
@@ -280,7 +281,7 @@ def file(asked: Request) -> tuple[str, str, bytes]:
     if asked.about == "comparison":
         runs = asked.options.get("runs") or []
         if len(runs) < 2:
-            raise ValueError("no runs to save: select two or three")
+            raise UserError("no runs to save: select two or three")
         stacks = "_".join(_dashed(run["meta"]["stack"], 24) for run in runs)
         page = run_page(*map(run_data.trace_from, runs))
         return f"hsd_viz_compare_{stacks}.html", "text/html", page.encode()
@@ -291,7 +292,7 @@ def file(asked: Request) -> tuple[str, str, bytes]:
         return f"{stem}.json.gz", "application/gzip", trace.to_bytes()
     if asked.about == "page":
         return f"{stem}.html", "text/html", run_page(trace).encode()
-    raise ValueError(f"there is no file '{asked.about}'")
+    raise UserError(f"there is no file '{asked.about}'")
 
 
 def _dashed(words: str, most: int) -> str:

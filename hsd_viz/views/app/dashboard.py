@@ -21,6 +21,7 @@ from hsd_viz.engine import Engine, prepare
 from hsd_viz.engine.live import batches, decode_beside_plain
 from hsd_viz.engine.remote import RemoteEngine
 from hsd_viz.engine.replay import load_bundled
+from hsd_viz.errors import UserError, fault_message
 from hsd_viz.figures.pictures import CARTESIAN, packed
 from hsd_viz.figures.theme import Given, trace_of
 from hsd_viz.trace import Event, Finished, Stage, Started, Step, Trace
@@ -111,12 +112,12 @@ class App(Part):
             self.send({"id": key, "kind": "done", **answer}, buffers)
         except Exception as error:
             # Bad input is a one-line message; a fault has its traceback, too.
-            expected = isinstance(error, ValueError | ImportError) and not isinstance(
-                error, UnicodeError
-            )
-            said = str(error).strip() or type(error).__name__
-            details = "" if expected else "".join(traceback.format_exception(error))
-            asked.tell("failed", message=said[:2000], details=details[-8000:])
+            message = str(error).strip()
+            details = ""
+            if not isinstance(error, UserError | ImportError | OSError):
+                message = fault_message(error)
+                details = "".join(traceback.format_exception(error))
+            asked.tell("failed", message=message[:2000], details=details[-8000:])
         finally:
             self._cancels.pop(key, None)
 
@@ -149,7 +150,7 @@ class App(Part):
 
     def _open(self, asked: Request) -> tuple[dict[str, Any], list[bytes]]:
         if not asked.files:
-            raise ValueError("no file was sent")
+            raise UserError("no file was sent")
         name, content = asked.files[0]
         trace = run_data.read_trace(content, name)
         return {}, [msgspec.json.encode(run_data.snapshot(trace, self._keep(trace)))]
@@ -173,7 +174,7 @@ class App(Part):
             or not 1 <= request["max_new_tokens"] <= limits["tokens"]
         ):
             most = f"{limits['tokens']} tokens of a prompt of up to {limits['prompt']} characters"
-            raise ValueError(f"a page decodes up to {most}")
+            raise UserError(f"a page decodes up to {most}")
         run, seq, trace = uuid.uuid4().hex, 0, Trace({})
         for batch in batches(lambda: self._events(request), asked.cancelled, FLUSH):
             steps = []
@@ -206,7 +207,7 @@ class App(Part):
     def _events(self, request: dict[str, Any]) -> Iterator[Event]:
         folder = request.get("databases") or None
         if folder and not self._allow:
-            raise ValueError(
+            raise UserError(
                 "other databases than the shipped ones are not allowed: use `hsd-viz dashboard --allow-models`"
             )
         machine = {name: request.get(name) or None for name in ("device", "dtype")}

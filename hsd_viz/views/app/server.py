@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz.engine.replay import bundled, load_bundled
+from hsd_viz.errors import UserError
 from hsd_viz.machine import check_address, url
 
 #: Environment variables of a served page: the address of the server that decodes, and the token for it.
@@ -57,7 +58,7 @@ def serve(
     installed, the port is in use, or a host other than loopback has no token.
     """
     if find_spec("voila") is None:
-        raise ValueError("Voilà is not installed: pip install 'hsd-viz[app]'")
+        raise UserError("Voilà is not installed: pip install 'hsd-viz[app]'")
     check_address(host, port, token)
     for name in {"SIGTERM", "SIGHUP"} & set(dir(signal)):
         signal.signal(getattr(signal, name), signal.default_int_handler)

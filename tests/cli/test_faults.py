@@ -1,0 +1,115 @@
+"""A fault of the package is reported as one; only a UserError is blamed on the input."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hsd_viz import errors, ladder
+from hsd_viz.cli import main
+from hsd_viz.errors import BadFile, UserError, parsing
+from hsd_viz.logs import doctor
+
+RUN = str(Path(errors.__file__).with_name("traces") / "mixed.json.gz")
+
+
+def unequal_lists():
+    return dict(zip([1, 2], [3], strict=True))
+
+
+def missing_attribute(*_):
+    return None.nothing
+
+
+@pytest.fixture
+def faulty_ladder(monkeypatch):
+    monkeypatch.setattr(ladder, "info", unequal_lists)
+
+
+@pytest.fixture
+def faulty_doctor(monkeypatch):
+    monkeypatch.setattr(doctor, "diagnose", missing_attribute)
+
+
+def test_an_inner_value_error_is_a_fault(faulty_ladder, capsys):
+    code = main(["ladder", "info"])
+    err = capsys.readouterr().err
+    assert code == 1
+    assert err.startswith(
+        "hsd-viz: this is a fault of hsd-viz, not of your input: ValueError: zip()"
+    )
+    assert "report it to the project" in err
+    assert err.count("\n") == 1
+
+
+def test_an_inner_attribute_error_is_not_blamed_on_the_file(faulty_doctor, capsys):
+    code = main(["doctor", RUN])
+    err = capsys.readouterr().err
+    assert code == 1
+    assert "AttributeError: 'NoneType' object has no attribute 'nothing'" in err
+    assert "(hsd_viz/logs/doctor.py, line" in err
+    assert "mixed.json.gz" not in err
+
+
+def test_the_debug_variable_shows_the_traceback(faulty_ladder, monkeypatch, capsys):
+    monkeypatch.setenv("HSD_VIZ_DEBUG", "1")
+    code = main(["ladder", "info"])
+    assert code == 1
+    assert "Traceback (most recent call last)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("value", ["", "0"])
+def test_without_the_debug_variable_there_is_no_traceback(
+    value, faulty_ladder, monkeypatch, capsys
+):
+    monkeypatch.setenv("HSD_VIZ_DEBUG", value)
+    main(["ladder", "info"])
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_user_error_is_one_line_and_exit_code_2(monkeypatch, capsys):
+    def refuse():
+        raise UserError("the ladder is not usable: use another")
+
+    monkeypatch.setattr(ladder, "info", refuse)
+    code = main(["ladder", "info"])
+    assert code == 2
+    assert capsys.readouterr().err == "hsd-viz: the ladder is not usable: use another\n"
+
+
+@pytest.mark.parametrize(
+    "fault", [TypeError, KeyError, AttributeError, ZeroDivisionError, ValueError]
+)
+def test_a_malformed_file_is_reported_as_bad(fault):
+    with (
+        pytest.raises(BadFile, match=r"run.json is not valid: its parts are inconsistent"),
+        parsing("run.json"),
+    ):
+        raise fault
+
+
+def test_a_user_error_passes_the_reading_of_a_file():
+    with pytest.raises(UserError, match=r"^too large$"), parsing("run.json"):
+        raise UserError("too large")
+
+
+def test_other_faults_pass_the_reading_of_a_file():
+    with pytest.raises(MemoryError), parsing("run.json"):
+        raise MemoryError
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "parent"),
+    [
+        ("hsd_viz.stack", "StackError", UserError),
+        ("hsd_viz.trace", "TraceError", BadFile),
+        ("hsd_viz.drafting.index.format", "DatabaseError", BadFile),
+        ("hsd_viz.decoding.sampling", "PromptTooLong", UserError),
+        ("hsd_viz.trace.trace", "ServerError", UserError),
+        ("hsd_viz.audit.enumeration", "TooManyOutcomes", UserError),
+    ],
+)
+def test_errors_of_the_packages_are_user_errors(module, name, parent):
+    error = getattr(__import__(module, fromlist=[name]), name)
+    assert issubclass(error, parent)
