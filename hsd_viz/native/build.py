@@ -5,13 +5,16 @@ compiler makes one, once, for ``~/.cache/hsd_viz/native`` (see :func:`hsd_viz.di
 features decide which kernel is used, or ``$HSD_VIZ_KERNEL``; in int8 all give the same bits. ``$CXX`` names the
 compiler, ``$HSD_VIZ_CXXFLAGS`` is added to its flags.
 
-The name of a compiled library is a hash over the sources, the machine, the compiler and its flags, and ends in a digest
-of the content; a file with other content, of another user, or writable by others is never loaded.
+The name of a compiled library is a hash over the sources, the machine, the compiler and its
+flags, and ends in a digest of the content. A file with other content, of another user, or that
+others can write is never loaded, nor one in a folder that others can change. A process without a
+usable cache compiles its own library.
 """
 
 from __future__ import annotations
 
 import ctypes
+import errno
 import functools
 import hashlib
 import os
@@ -19,10 +22,12 @@ import platform
 import re
 import shlex
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
 import threading
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -121,6 +126,8 @@ class Build:
         self.kernel: str | None = None
         self._folder, self._wanted = cache, kernel
         self._library: ctypes.CDLL | None = None
+        #: Holds the library of this process alone, where the cache cannot be used.
+        self._room: tempfile.TemporaryDirectory[str] | None = None
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
@@ -188,14 +195,29 @@ class Build:
         reasons = []
         for kernel, (command, name) in commands.items():
             try:
-                if self._use(kernel, into_cache(command, name)):
+                if self._use(kernel, self._compiled(command, name)):
                     return
                 reasons.append(f"{command[0]} failed: the compiled library cannot be loaded")
             except ValueError as error:
                 reasons.append(f"{command[0]} failed: {error}")
             except OSError as error:
-                reasons.append(f"{name.parent} cannot be written: {error.strerror}")
+                where = error.filename or tempfile.gettempdir()
+                reasons.append(f"{where} cannot be written: {error.strerror or error}")
         self.reason = reasons[0]
+
+    def _compiled(self, command: Sequence[str], name: Path) -> Path:
+        """Return the library of the cache, where it cannot be used one of this process alone."""
+        room = tempfile.TemporaryDirectory(prefix="hsd-viz-native-")
+        made = Path(room.name) / "library.so"
+        try:
+            return into_cache(command, name, made)
+        except OSError as error:
+            why = f"{name.parent}: {error.strerror or error}"
+        warnings.warn(f"the native runtime is compiled for this run only ({why})", stacklevel=2)
+        self._room = room
+        if not made.exists():
+            compile_library(command, SOURCES, made)
+        return made
 
     def _use(self, kernel: str, path: Path | None) -> bool:
         """Load a library; whether it is one (a full disk truncates: it is then compiled again)."""
@@ -265,14 +287,71 @@ def trusted(path: Path) -> bool:
     content is the one it was named after.
     """
     try:
-        for found in (path.stat(), path.parent.stat()):
-            if hasattr(os, "getuid") and (
-                found.st_uid not in (os.getuid(), 0) or found.st_mode & 0o002
-            ):
-                return False
-        return path.stem.rpartition("-")[2] == _digest(path.read_bytes())
+        real = path.resolve(strict=True)
+        if not (is_closed(real) and is_closed(real.parent)):
+            return False
+        if not all(map(is_safe_above, real.parent.parents)):
+            return False
+        return real.stem.rpartition("-")[2] == _digest(real.read_bytes())
     except OSError:
         return False
+
+
+def is_closed(path: Path) -> bool:
+    """Return whether a file or folder belongs to this user or root, and no other user can write it. Raises: OSError."""
+    if not hasattr(os, "getuid"):
+        return True
+    found = path.stat()
+    is_own = found.st_uid in (os.getuid(), 0)
+    return is_own and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def is_safe_above(folder: Path) -> bool:
+    """Return whether no other user can replace what this user has in a folder. Others may write it where only the owner
+    of an entry can rename it (the sticky bit, as in ``/tmp``), or where this user is alone in its group. Raises:
+    OSError: if the folder does not exist.
+    """
+    if not hasattr(os, "getuid"):
+        return True
+    found = folder.stat()
+    if found.st_uid not in (os.getuid(), 0):
+        return False
+    if found.st_mode & stat.S_ISVTX:
+        return True
+    if found.st_mode & stat.S_IWOTH:
+        return False
+    return not found.st_mode & stat.S_IWGRP or _is_alone_in(found.st_gid)
+
+
+def _is_alone_in(group: int) -> bool:
+    """Return whether a group is the private one of this user, of the same name."""
+    import grp
+    import pwd
+
+    try:
+        user = pwd.getpwuid(os.getuid()).pw_name
+        entry = grp.getgrgid(group)
+    except KeyError:
+        return False
+    return entry.gr_name == user and set(entry.gr_mem) <= {user}
+
+
+def own_folder(folder: Path) -> None:
+    """Make a folder that only this user can write, with those above it that are missing; one of this user that others
+    can write is emptied of its libraries and closed. Raises: OSError: if it is not possible.
+    """
+    for missing in reversed([path for path in (folder, *folder.parents) if not path.exists()]):
+        missing.mkdir(mode=0o700, exist_ok=True)
+    if not hasattr(os, "getuid"):
+        return
+    if folder.stat().st_uid == os.getuid() and not is_closed(folder):
+        # Another user may have put files here: nothing of them is kept.
+        folder.chmod(0o700)
+        for path in folder.glob("*.so"):
+            path.unlink()
+    real = folder.resolve()
+    if not (is_closed(real) and all(map(is_safe_above, real.parents))):
+        raise PermissionError(errno.EPERM, "other users can change this folder", str(folder))
 
 
 def cached(name: Path) -> Path | None:
@@ -280,20 +359,20 @@ def cached(name: Path) -> Path | None:
     return next(filter(trusted, sorted(name.parent.glob(f"{name.name}-*.so"))), None)
 
 
-def into_cache(command: Sequence[str], name: Path) -> Path:
-    """Return the path ``NAME-DIGEST.so`` of the library, compiled unless another process was faster. Raises: OSError:
-    if it cannot be written. ValueError: if the compiler fails; the message is the first line of its complaint.
+def into_cache(command: Sequence[str], name: Path, made: Path) -> Path:
+    """Return the path ``NAME-DIGEST.so`` of the library, compiled to ``made`` and copied from there unless another
+    process was faster. Raises: OSError: if it cannot be written, or others can change its folder. ValueError: if the
+    compiler fails; the message is the first line of its complaint.
     """
-    name.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    own_folder(name.parent)
     locked = name.with_suffix(".lock")
-    with locked.open("w") as file, tempfile.TemporaryDirectory() as room:
+    with locked.open("w") as file:
         if os.name == "posix":
             import fcntl
 
             fcntl.flock(file, fcntl.LOCK_EX)
         try:
             if (path := cached(name)) is None:
-                made = Path(room) / "library.so"
                 compile_library(command, SOURCES, made)
                 path = name.with_name(f"{name.name}-{_digest(made.read_bytes())}.so")
                 disk.write_whole(path, made.read_bytes(), mode=0o755)

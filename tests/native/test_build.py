@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import ctypes
 import os
+import resource
 import shutil
 import stat
 import threading
+import warnings
 from pathlib import Path
 
 import pytest
 
+from hsd_viz.disk import write_whole
 from hsd_viz.native import build as build_module
 from hsd_viz.native.build import Build, default_build
 
@@ -82,10 +85,35 @@ def test_a_compiler_that_fails(body, said, compiler, tmp_path):
     assert not [path for path in (tmp_path / "cache").glob("*") if path.suffix != ".so"]
 
 
-def test_a_folder_that_cannot_be_written(compiler, tmp_path):
+@needs_library
+def test_without_a_cache_the_library_is_compiled_once_for_this_process(compiler, tmp_path):
     (tmp_path / "cache").write_text("a file")
-    build = compiler("exit 0")
-    assert not build.wait(10) and "cannot be written" in build.reason
+    build = compiler(copying())
+    with pytest.warns(UserWarning, match="compiled for this run only .*cache: "):
+        assert build.wait(30)
+    assert (tmp_path / "c++.count").read_text().count("x") == 1
+    assert tmp_path not in build.path.parents
+
+
+@needs_library
+def test_a_full_disk_costs_one_compilation_and_no_library(compiler, tmp_path):
+    """A file can have at most 64 kB, as on a disk with no more room; the compiler's own files are elsewhere."""
+    build, limits = compiler(copying()), resource.getrlimit(resource.RLIMIT_FSIZE)
+    whole = default_build().path.read_bytes()
+
+    def write(path, content, mode=None):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2**16, limits[1]))
+        try:
+            write_whole(path, content, mode)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    with pytest.MonkeyPatch.context() as patched, pytest.warns(UserWarning, match="too large"):
+        patched.setattr(build_module.disk, "write_whole", write)
+        assert build.wait(30)
+    assert (tmp_path / "c++.count").read_text().count("x") == 1
+    assert build.path.read_bytes() == whole
+    assert not list((tmp_path / "cache").iterdir())
 
 
 @needs_library
@@ -101,22 +129,48 @@ def test_it_is_compiled_once(compiler, tmp_path):
 
 
 @needs_library
-@pytest.mark.parametrize("attack", ["content", "mode", "folder", "owner"])
-def test_a_library_that_others_may_have_changed_is_not_loaded(
-    attack, compiler, tmp_path, monkeypatch
-):
+@pytest.mark.parametrize(
+    "attack",
+    [
+        "content",
+        *("file for all", "file for the group", "file of another user"),
+        *("folder for all", "folder for the group", "folder of another user"),
+        *("above for all", "above for a group", "above of another user"),
+    ],
+)
+def test_a_library_that_others_may_have_changed_is_not_loaded(attack, compiler, tmp_path):
     assert compiler(copying()).wait(30)
     (library,) = (tmp_path / "cache").glob("*.so")
     content = library.read_bytes()
     library.unlink()
     library.write_bytes(content + (b"more" if attack == "content" else b""))  # it still loads
-    library.chmod(0o777 if attack == "mode" else 0o755)
-    (tmp_path / "cache").chmod(0o777 if attack == "folder" else 0o700)
-    if attack == "owner":
-        monkeypatch.setattr(os, "getuid", lambda: 12345)
-        os.chown(library, 54321, -1)
-    assert compiler(copying()).wait(30)
+    library.chmod(0o755)
+    what, _, who = attack.partition(" ")
+    changed = {"file": library, "folder": tmp_path / "cache", "above": tmp_path}.get(what)
+    if changed is not None:
+        before = stat.S_IMODE(changed.stat().st_mode)
+        changed.chmod(
+            {"for all": before | 0o002, "of another user": before}.get(who, before | 0o020)
+        )
+        if who == "of another user":
+            os.chown(changed, 54321, -1)
+        elif who == "for a group":
+            os.chown(changed, -1, 54321)
+    with warnings.catch_warnings(record=True):
+        build = compiler(copying())
+        assert build.wait(30)
     assert (tmp_path / "c++.count").read_text().count("x") == 2, "it is compiled again"
+    above_is_bad = what == "above" or attack == "folder of another user"
+    assert (tmp_path in build.path.parents) != above_is_bad
+
+
+@needs_library
+def test_folders_above_the_cache_that_others_cannot_change_are_fine(compiler, tmp_path):
+    tmp_path.chmod(0o1777)  # as /tmp: only the owner of an entry renames it
+    assert compiler(copying()).wait(30)
+    assert compiler(copying()).wait(30)
+    assert (tmp_path / "c++.count").read_text().count("x") == 1
+    assert stat.S_IMODE((tmp_path / "cache").stat().st_mode) == 0o700
 
 
 @needs_library
