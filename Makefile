@@ -12,17 +12,17 @@ GPU = $(shell nvidia-smi -L 2>/dev/null | head -1)
 comma = ,
 CHROMIUM = $(firstword $(foreach name,chromium chromium-browser google-chrome,$(shell command -v $(name) 2>/dev/null)))
 
-.PHONY: dashboard test test-full check views views-check wasm docs chromium
+.PHONY: dashboard test test-full check views views-check wasm docs chromium node
 .DELETE_ON_ERROR:
 
 dashboard: $(VENV)/.dashboard-ready  ## serve the dashboard on http://HOST:PORT
 	@$(VENV)/bin/hsd-viz dashboard --host '$(HOST)' --port '$(PORT)' $(if $(TOKEN),--token '$(TOKEN)')
 
-test: $(VENV)/.test-ready chromium  ## run the everyday tests, including the browser tests
+test: $(VENV)/.test-ready chromium node  ## run the everyday tests, including the browser tests
 	$(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m 'not slow and not browser'
 	$(if $(CHROMIUM),$(PYTEST) -n 2 --dist worksteal -m 'not slow and browser' tests/browser)
 
-test-full: $(VENV)/.test-ready chromium  ## run all tests
+test-full: $(VENV)/.test-ready chromium node  ## run all tests
 	$(PYTEST) $(if $(CHROMIUM),,-m 'not browser')
 
 check: $(VENV)/.test-ready  ## check formatting, lint, wording, types and legibility
@@ -52,6 +52,10 @@ js/node_modules/.ready: js/package.json js/package-lock.json
 
 chromium:
 	@test -n '$(CHROMIUM)' || echo 'Chromium is missing: skipping the browser tests; install it with apt-get install chromium (macOS: brew install chromium)' >&2
+
+node:
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory js/node_modules/.ready; \
+	else echo 'npm is missing: the tests of the page will fail; install node 20 or newer, for example with apt-get install nodejs npm' >&2; fi
 
 $(VENV)/bin/python:
 	@command -v '$(PYTHON)' >/dev/null || { echo '$(PYTHON) is missing: install Python 3.11 or newer, or select it with make PYTHON=/path/to/python3' >&2; exit 1; }

@@ -7,8 +7,10 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+import shlex
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -44,6 +46,22 @@ def test_commands_exist(page):
     commands = re.findall(r"^hsd-viz ([a-z]\w*)", page.read_text(encoding="utf-8"), re.M)
     known = next(a for a in build_parser()._actions if a.dest == "command").choices
     assert set(commands) <= set(known)
+
+
+def options_of(command: str) -> dict[str, str]:
+    """The options of a command that do not differ between the rows and the reports of a table."""
+    words = shlex.split(command)[2:]
+    given = dict(pairwise(words))
+    varied = ("--stack", "--json", "--temperature", "--profile")
+    return {word: given[word] for word in words if word.startswith("--") and word not in varied}
+
+
+@pytest.mark.parametrize("part", ["t07", "t1", "greedy"])
+def test_the_command_of_the_report_is_the_one_that_was_run(part):
+    section = (DOCS / "report.md").read_text(encoding="utf-8").partition("## 5.")[2]
+    (shown,) = re.findall(r"`(hsd-viz bench --suite [^`]*)`", section)
+    measured = json.loads((DOCS / "bench" / f"heldout-{part}-cpu.json").read_text())
+    assert options_of(shown) == options_of(measured["command"])
 
 
 @named

@@ -198,7 +198,7 @@ def test_a_second_run_installs_nothing_and_host_and_port_are_respected(
 
 
 @needs_make
-def test_a_missing_chromium_is_reported_with_the_remedy(make, tmp_path):
+def test_missing_chromium_and_node_are_reported_with_the_remedy(make, tmp_path):
     ready(tmp_path)
     tools = tmp_path / "tools"
     tools.mkdir()
@@ -206,7 +206,9 @@ def test_a_missing_chromium_is_reported_with_the_remedy(make, tmp_path):
         (tools / name).symlink_to(shutil.which(name))
     done = make("test", PATH=str(tools))
     assert done.returncode == 0, done.stderr
-    assert done.stderr.count("\n") == 1 and "apt-get install chromium" in done.stderr
+    browser, node = done.stderr.splitlines()
+    assert "apt-get install chromium" in browser
+    assert "apt-get install nodejs npm" in node and "the tests of the page will fail" in node
     assert "not slow and not browser" in done.stdout
 
 

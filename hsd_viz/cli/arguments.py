@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, is_dataclass
 from functools import partial
+from importlib.metadata import entry_points
 from inspect import Parameter, getdoc, signature
 from pathlib import Path
 from typing import (
@@ -216,11 +217,23 @@ READERS = {
 }
 
 DType = Literal["int8", "float32", "bfloat16", "float64"]
+
+
+def _rule_help() -> str:
+    """Return the help of ``--rule``. Rules of other packages are named; nothing here has checked them."""
+    others = sorted(point.name for point in entry_points(group="hsd_viz.rules"))
+    named = f"; of other packages, unchecked: {', '.join(others)}" if others else ""
+    return (
+        "verification of drafts that a model sampled: token, block or branch, which are lossless"
+        + named
+    )
+
+
 #: Options of several commands.
 Rule = A[
     str,
     "RULE",
-    "verification of drafts that a model sampled: token, block or branch; all are lossless",
+    _rule_help(),
 ]
 Json = A[Out | None, "OUT", "write the report as JSON"]
 Html = A[Out | None, "OUT", "write the report as a page that opens offline"]

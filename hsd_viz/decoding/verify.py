@@ -1,5 +1,7 @@
-"""The verification rules, in numpy: the reference for all runtimes. All give tokens distributed exactly as the
-verifier's own. **Point-mass** drafts (of a database or a baseline, or any draft under greedy decoding) are walked by
+"""The verification rules, in numpy: the reference for all runtimes. All three give tokens distributed exactly as the
+verifier's own; a rule of another package promises that itself.
+
+**Point-mass** drafts (of a database or a baseline, or any draft under greedy decoding) are walked by
 :func:`walk`; chains **sampled from rows q** are judged by one of :data:`RULES`.
 """
 
@@ -9,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import entry_points
+from inspect import getdoc
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -131,8 +134,10 @@ def block_rule(
     """Accept a prefix of a sampled chain, judged as a whole; never less in expectation than by :func:`token_rule`,
     whose arguments it has (Sun et al. 2024, arXiv 2403.10444, Algorithm 2).
 
-    With w_0 = 1, w_k = min(1, w_{k-1} p(d_k) / q(d_k)) is the probability that at least k tokens are accepted. The
-    draft is accepted up to the last place k with u_k < h_k, where h_k = s / (s + 1 - w_k), s = sum (w_k p - q)+ over
+    With w_0 = 1, w_k = min(1, w_{k-1} p(d_k) / q(d_k)) is the probability that at least k tokens are accepted, given
+    the first k tokens: an average over the later tokens that the draft model may sample.
+
+    The draft is accepted up to the last place k with u_k < h_k, where h_k = s / (s + 1 - w_k), s = sum (w_k p - q)+ over
     the rows after k tokens, and h_n = w_n. The correction is drawn from (w_k p - q)+. Whether place k + 1 exists must
     not depend on its token.
     """
@@ -183,6 +188,11 @@ def _judge_whole(
 Rule = Callable[[Sequence[int], np.ndarray, np.ndarray, Sequence[float]], VerifiedDraft]
 #: The rules by the names that a trace has for them.
 RULES: dict[str, Rule] = {"token": token_rule, "block": block_rule, "branch": branch_rule}
+
+
+def rule_words(name: str) -> str:
+    """Return how a rule of another package describes itself: the first line of its docstring, "" without one."""
+    return (getdoc(_other_rule(name)) or "").partition("\n")[0]
 
 
 @cache

@@ -15,7 +15,7 @@ from hsd_viz.decoding.engine import Engine, Options
 from hsd_viz.decoding.loop import LIKELIEST, Level, Loop, decode
 from hsd_viz.decoding.session import Model
 from hsd_viz.decoding.text import Tokenizer
-from hsd_viz.decoding.verify import RULES
+from hsd_viz.decoding.verify import RULES, rule_words
 from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
 from hsd_viz.drafting.make import CostCurve, check_folder
 from hsd_viz.drafting.tree import Drafter
@@ -240,6 +240,9 @@ class LocalEngine(Engine):
         models[0] |= {"bridge": bridge} if bridge else {}
         imported = {name: sys.modules.get(name) for name in ("torch", "transformers")}
         packages = {name: module.__version__ for name, module in imported.items() if module}
+        # A rule of another package speaks for itself: nothing here has checked it.
+        rule = asked.sampling.rule
+        described = {} if rule in RULES else {"rule_words": rule_words(rule)}
         return {
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
             "stack": asked.written,
@@ -254,6 +257,7 @@ class LocalEngine(Engine):
             "threads": threads_now(),
             "runtime": " + ".join(dict.fromkeys(model.runtime for model in reversed(loaded))),
             "sampling": asdict(asked.sampling),
+            **described,
             "chat": asked.options["chat"],
             "max_new_tokens": asked.options["max_new_tokens"],
             "versions": {"hsd_viz": __version__, **packages, "python": platform.python_version()},

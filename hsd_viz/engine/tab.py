@@ -20,7 +20,7 @@ from hsd_viz.native import model as library
 from hsd_viz.native.decode import drafting_of
 from hsd_viz.native.weights import SLOTS, load, turn
 from hsd_viz.stack import DATABASES, DEFAULT_LOOKAHEAD, MAX_LOOKAHEAD, draft_sources
-from hsd_viz.trace.tables import DEFAULT_RULE, RULES, TABLES
+from hsd_viz.trace.tables import DEFAULT_RULE, OWN_RULES, TABLES
 from hsd_viz.version import __version__
 
 FORMAT = "hsd_viz tab 1"
@@ -68,7 +68,7 @@ def manifest() -> dict[str, Any]:
         "slots": SLOTS,
         "tables": {name: [*map(column, table.columns.values())] for name, table in TABLES.items()},
         "top": LIKELIEST,
-        "rules": RULES,
+        "rules": OWN_RULES,
         "stacks": {
             "sources": dict(draft_sources()),
             "databases": DATABASES,

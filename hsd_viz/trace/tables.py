@@ -206,5 +206,7 @@ for _name, _table in _declared.items():
 
 #: The classes of rows.
 TokenRow, DraftRow, RoundRow, CallRow = (table.row for table in TABLES.values())
-#: The names of all verification rules, those of other packages too.
+#: The names of this package's verification rules, which are lossless.
+OWN_RULES = tuple(_declared["rounds"]["columns"]["rule"]["names"])
+#: The names of all verification rules. Whether those of other packages are lossless is unknown.
 RULES = TABLES["rounds"].columns["rule"].names

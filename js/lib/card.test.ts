@@ -11,11 +11,11 @@ const row = (more: object): any => ({ verdict: "accepted", u: null, h: null, p: 
 test("a sampled token is judged by u · q < p, a block by u < h, a point mass by no number", () => {
   assert.deepEqual(
     [
-      lineOf(row({ u: 0.359, q: 0.987, p: 0.702 })),
-      lineOf(row({ verdict: "rejected", u: 0.991, q: 0.662, p: 0.581 })),
-      lineOf(row({ u: 0.359, h: 0.41, q: 0.987, p: 0.702 })),
-      lineOf(row({ verdict: "rejected", u: 0.991, h: 0.5, q: 0.662, p: 0.581 })),
-      lineOf(row({ q: 1, p: 0.2 })),
+      lineOf(row({ u: 0.359, q: 0.987, p: 0.702 }), "token"),
+      lineOf(row({ verdict: "rejected", u: 0.991, q: 0.662, p: 0.581 }), "token"),
+      lineOf(row({ u: 0.359, h: 0.41, q: 0.987, p: 0.702 }), "block"),
+      lineOf(row({ verdict: "rejected", u: 0.991, h: 0.5, q: 0.662, p: 0.581 }), "block"),
+      lineOf(row({ q: 1, p: 0.2 }), "token"),
     ],
     [
       "u · q = 0.359 × 0.987 = 0.354 < 0.702 = p",
@@ -25,6 +25,10 @@ test("a sampled token is judged by u · q < p, a block by u < h, a point mass by
       "",
     ],
   );
+});
+
+test("the numbers of a rule of another package are not explained", () => {
+  assert.equal(lineOf(row({ u: 0.359, q: 0.987, p: 0.702 }), "leviathan"), "");
 });
 
 test("figures have the digits that distinguish the two sides", () => {
@@ -45,7 +49,7 @@ for (const [name, run] of Object.entries(RECORDED))
     const store = createStore();
     store.adopt(run);
     for (const d of [...store.drafts.values()].flat()) {
-      const line = lineOf(d);
+      const line = lineOf(d, store.rounds.get(d.round)?.rule ?? "token");
       if (!line || typeof d.h === "number") continue;
       assert.equal((d.u ?? 0) * (d.q ?? 0) < (d.p ?? 0), d.verdict === "accepted");
       assert.equal(line.includes("<"), d.verdict === "accepted");

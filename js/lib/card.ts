@@ -1,5 +1,6 @@
 // The card of a token, in the text and in the scene of a round: what proposed it, how it was decided and why, with the recorded numbers.
 import { html, nothing } from "lit-html";
+import { isWhole, RULES } from "./facts";
 import type { Palette } from "./palette";
 import type { Store } from "./run";
 import type { Draft, Round, Token } from "./tables";
@@ -22,8 +23,9 @@ export interface Subject {
 }
 type Fact = [name: string, value: unknown];
 
-/** How a verdict follows from the recorded numbers; "" where they were not compared. */
-export function lineOf({ verdict, u, h, p, q }: Draft): string {
+/** How a verdict follows from the recorded numbers by a rule; "" where they were not compared, or by a rule of another package. */
+export function lineOf({ verdict, u, h, p, q }: Draft, rule: string): string {
+  if (!RULES.includes(rule)) return "";
   // The sign follows the recorded verdict, even if six digits cannot distinguish the sides.
   const sign = verdict === "rejected" ? "≥" : "<";
   if (u !== null && typeof h === "number") {
@@ -41,7 +43,9 @@ export function createCard(store: Store, palette: Palette, light: (position: num
 
   /** Why a draft token was accepted or not. */
   function verdictWords({ round: r, draft: d }: VerifiedDraft) {
-    const block = r.rule !== "token" && d.u !== null;
+    const block = isWhole(r.rule) && d.u !== null;
+    if (!RULES.includes(r.rule) && (d.verdict === "accepted" || d.verdict === "rejected"))
+      return `${capital(d.verdict)} by the rule “${r.rule}” of another package.`;
     if (d.verdict === "accepted") {
       if (block) return "Accepted: the last position with u < h is this one or a later one.";
       return d.u === null ? `Accepted: ${actor(r)} has the same token.` : "Accepted: u·q < p.";
@@ -65,6 +69,7 @@ export function createCard(store: Store, palette: Palette, light: (position: num
     if (!refused) return `No draft token was accepted here; this is ${actor(r)}’s own token.`;
     const words = `${by} rejected “${glyphs(refused.text)}” from ${palette.phrase(refused.source)}`;
     if (refused.u === null) return `${words}; this is its own token.`;
+    if (!RULES.includes(r.rule)) return `${words}; this token was drawn from the weights of the rule “${r.rule}”.`;
     return `${words} and drew this token from the residual max(0, ${r.rule === "token" ? "p" : "w·p"} − q), scaled to 1.`;
   }
   function draftFacts(d: Draft): Fact[] {
@@ -112,7 +117,7 @@ export function createCard(store: Store, palette: Palette, light: (position: num
         .slice(0, -1)
         .map((j) => `${capital(actor(j.round))} accepted it${j.draft.p === null ? "" : `, p ${figure(j.draft.p)}`}.`),
     ];
-    const line = last && lineOf(last.draft);
+    const line = last && lineOf(last.draft, last.round.rule);
     const why = last ? verdictWords(last) : own ? ownWords(own) : "";
     const note = greedy()
       ? "Greedy decoding: p is 1 for the verifier’s most likely token and 0 for all others."

@@ -31,13 +31,26 @@ export function factsOf(meta: Meta, recorded: boolean): string[] {
   return facts.map(String);
 }
 
+/** The verification rules of hsd_viz, which are lossless; what one of another package keeps is not known. */
+export const RULES: readonly string[] = ["token", "block", "branch"];
+/** Rules that judge a draft as a whole, from its end. */
+export const isWhole = (rule: string) => rule === "block" || rule === "branch";
+
+/** A rule of another package, by its own words. */
+function otherRule({ sampling, rule_words: words }: Meta): string {
+  const own = words ? `, which says of itself: “${words}”` : "";
+  return `Verified by the rule “${sampling.rule}” of another package${own}. Nothing here has checked whether it is lossless.`;
+}
+
 /** How a run's text relates to plain decoding of its target. */
 export function losslessWords(meta: Meta, sources: Sources): string {
   if (!meta.stack) return "";
   if (isPlain(meta.stack)) return "Plain decoding: no drafts.";
   const target = targetOf(meta.stack) === "target" ? "the target" : targetOf(meta.stack);
   if (!meta.sampling.temperature) return `Lossless: the output equals plain decoding of ${target}.`;
-  return draftsWithModels(meta.stack, sources)
+  const models = draftsWithModels(meta.stack, sources);
+  if (models && !RULES.includes(meta.sampling.rule ?? "token")) return otherRule(meta);
+  return models
     ? `Lossless in distribution: the same seed may give another text than plain sampling of ${target}.`
     : `Lossless: the output equals plain sampling of ${target} with the same seed, token for token.`;
 }

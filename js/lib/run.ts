@@ -20,6 +20,8 @@ export interface Meta extends Partial<Record<Texts, string | null> & Record<Coun
   models?: { name: string; model?: string; weights?: string | null }[];
   chat?: boolean;
   cancelled?: boolean;
+  /** How a verification rule of another package describes itself. */
+  rule_words?: string;
 }
 /** The tables of one or more target rounds; `pieces` are token texts by id. */
 export interface Step extends Tables {

@@ -73,3 +73,30 @@ test("disagreement 0 is the target's row, 1 its reverse", () => {
     [2, 3, 5],
   );
 });
+
+test.each([
+  ["token", 0.5, 0, "u q = p is a rejection"],
+  ["token", 0.499, 1, "u q < p accepts"],
+  ["block", 0.5, 0, "u = h is a rejection"],
+  ["branch", 0.5, 0, "u = h is a rejection"],
+] as const)("%s verification with u = %s accepts %s: %s", (rule, u, accepted) => {
+  const models = { p: [0.5, 0.5], q: [1, 0], epsilon: 0.2 };
+  assert.equal(judge(rule, models, [0], [u], [0.1, 0.1]).accepted, accepted);
+});
+test("the threshold of typical acceptance falls with the entropy of p", () => {
+  // Four equal tokens: the square root of ε by exp(-log 4), 0.5 / 4; a certain token: ε.
+  const threshold = (p: number[]) => judge("typical", { p, q: p, epsilon: 0.25 }, [0], [0.5], [0.1, 0.1]).steps[0].left;
+  assert.ok(Math.abs(threshold([0.25, 0.25, 0.25, 0.25]) - 0.125) < 1e-12);
+  assert.equal(threshold([1, 0]), 0.25);
+});
+test("typical acceptance accepts a token at its threshold", () => {
+  // ε = 0.25 is below 0.5 by exp(-0.56).
+  const models = { p: [0.25, 0.75], q: [0.5, 0.5], epsilon: 0.25 };
+  assert.equal(judge("typical", models, [0], [0.9], [0.1, 0.1]).accepted, 1);
+});
+test("a draw at a border takes the next token", () => {
+  assert.deepEqual(
+    [0, 0.25, 0.2499, 0.999].map((r) => drawFrom([0.25, 0.75, 0], r)),
+    [0, 1, 0, 1],
+  );
+});

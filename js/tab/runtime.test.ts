@@ -67,6 +67,18 @@ describe.skipIf(!given)("the runtime of a tab", async () => {
     },
   );
 
+  test("a text ends at the last position of its model", () => {
+    const { positions } = manifest.models.nano;
+    const decode = runtime.decode({
+      prompt: Array.from({ length: positions - 3 }, (_, k) => 100 + (k % 50)),
+      stack: parse("nano", manifest),
+      sampling: { temperature: 0, top_k: 0, top_p: 1, seed: 0n, rule: "token" },
+      max_new_tokens: 8,
+    });
+    expect(decode.limit).toBe(positions);
+    decode.close();
+  });
+
   test("a file that is incomplete or changed is refused", () => {
     const file = new Uint8Array(read(given.files["nano.safetensors"]));
     check("nano.safetensors", file, manifest);

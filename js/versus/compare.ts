@@ -1,7 +1,7 @@
 // Two or three runs of one prompt as figures: whether they can be compared, whether their texts agree and must, and their metrics
 // with the differences to the first run. Pure.
 import DEFINITIONS from "../lib/definitions.json";
-import { factsOf as runFacts, samplingWords } from "../lib/facts";
+import { RULES, factsOf as runFacts, samplingWords } from "../lib/facts";
 import { callSums, impossible, type Metrics, metricsOf } from "../lib/metrics";
 import { type Snapshot, type Store, storeOf } from "../lib/run";
 import { draftsWithModels, isPlain, type Sources } from "../lib/stack";
@@ -72,8 +72,10 @@ export const agreementOf = (runs: Store[], sources: Sources) =>
     const differs = `${b} differs from ${a} from output position ${at + 1}: ${a} ${has(one)}, ${b} ${has(run)}.`;
     if (must)
       return { state: "broken", words: `${differs} Not allowed: either a near-tie that rounding decided, or a bug.` };
-    const why =
-      "Expected: above temperature 0, lossless means equal in distribution. Draft models use additional random numbers, so one seed gives different texts.";
+    const other = [one, run].map(({ meta }) => meta.sampling.rule ?? "token").find((rule) => !RULES.includes(rule));
+    const why = other
+      ? `The rule “${other}” is of another package: nothing here has checked whether its texts have the distribution of the target’s.`
+      : "Expected: above temperature 0, lossless means equal in distribution. Draft models use additional random numbers, so one seed gives different texts.";
     return { state: "apart", words: `${differs} ${why}` };
   });
 

@@ -21,7 +21,6 @@ def package(tmp_path_factory):
     code, project = (
         re.search(rf"```{kind}\n# \S+\n(.*?)```", PAGE, re.S)[1] for kind in ("python", "toml")
     )
-    assert len((code + project).strip().splitlines()) <= 25
     (folder / "my_drafts.py").write_text(code)
     installed = folder / "my_drafts-1.dist-info"
     installed.mkdir()
@@ -65,6 +64,33 @@ print(json.dumps(found))
     assert found["mine"][0] == found["token"][0] and "leviathan" in found["mine"][1]
     assert found["ink"] == "#7a3b00"
     assert "repeat" in found["palette"]["baselines"] and "repeat" not in found["palette"]["hues"]
+
+
+def test_a_rule_of_another_package_speaks_for_itself(package):
+    found = run(
+        package,
+        """
+import json
+from hsd_viz.engine import tab
+from hsd_viz.engine.local import load_engine
+engine = load_engine()
+words = lambda rule: engine.run("x", "target", max_new_tokens=1, rule=rule).meta.get("rule_words")
+found = {"mine": words("leviathan"), "block": words("block"), "tab": tab.manifest()["rules"]}
+print(json.dumps(found))
+""",
+    )
+    assert found["mine"] == "Accept a token while u q < p (Leviathan et al. 2023)."
+    assert found["block"] is None
+    assert found["tab"] == ["token", "block", "branch"], "the page's runtime has no others"
+
+
+def test_the_help_certifies_no_rule_of_another_package(package):
+    code = "import json\nfrom hsd_viz.cli.arguments import Rule\n"
+    code += "print(json.dumps(Rule.__metadata__[-1]))"
+    assert run(package, code) == (
+        "verification of drafts that a model sampled: token, block or branch, which are lossless; "
+        "of other packages, unchecked: leviathan"
+    )
 
 
 def test_a_file_among_the_baselines_is_a_drafter(tmp_path):

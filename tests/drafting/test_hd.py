@@ -58,6 +58,21 @@ def test_unseen_tokens_ahead_are_no_text():
     assert hd.draft([1, 2, 3, 4, 5, 9], 28).why_empty == "no match"
 
 
+def test_a_full_bucket_drops_its_oldest_five_gram():
+    hd = drafter()
+    text = [t for i in range(8) for t in gram(i)] + [1]
+    hd.start(text)
+    assert [chain[0] for chain in chains(hd.draft(text, 28))] == [17, 16, 15, 14, 13, 12, 11]
+
+
+def test_a_draft_names_the_place_in_the_text_that_it_was_copied_from():
+    hd = drafter()
+    text = [*gram(0), *gram(1), 1]
+    hd.start(text)
+    # The newest first: gram 1 is the text from place 5 on, gram 0 from place 0, each without its key.
+    assert hd.draft(text, 28).positions == [6, 7, 8, 9, 1, 2, 3, 4]
+
+
 # --- the order of access ----------------------------------------------------------------------------------------------
 
 

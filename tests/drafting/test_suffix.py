@@ -152,6 +152,23 @@ def test_by_hand():
     assert drafter.draft([5, 6, 7, 8, 9, 5, 6, 44], 9).why_empty == "no match"
 
 
+@pytest.mark.parametrize(
+    ("others", "drafted"),
+    [
+        pytest.param(9, [2], id="one in ten, the least probability"),
+        pytest.param(10, [], id="one in eleven"),
+    ],
+)
+def test_a_token_is_drafted_down_to_the_least_probability(others, drafted):
+    """The text is 1 2 1 3 1 4 ... 1: each token after a 1 was seen once, and the end of the text counts."""
+    text = [1]
+    for token in range(2, 2 + others):
+        text += [token, 1]
+    drafter = make("suffix")
+    drafter.start(text)
+    assert drafter.draft(text, 9).tokens == drafted
+
+
 def test_earlier_outputs_are_remembered_and_prompts_are_not():
     outputs = SuffixTree()
     first = make("suffix", state=outputs)

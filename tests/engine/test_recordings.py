@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -100,6 +101,17 @@ def test_the_first_recording_shows_the_point():
     shown = {name: facts(load_bundled(name)) for name in NAMES}
     assert opening(shown.items()) == NAMES[0] and not shown[NAMES[0]].missing
     assert load_bundled(NAMES[0]).meta["sampling"]["temperature"] == TEMPERATURE
+
+
+def test_a_hierarchy_is_said_to_pay_only_where_the_benchmark_finds_it():
+    """Against the best single draft model, by the row of its target in docs/results.md."""
+    results = (TRACES.parents[1] / "docs" / "results.md").read_text(encoding="utf-8")
+    (row,) = re.findall(r"^\| T = 0\.7 \| `target\+24` .*$", results, re.M)
+    low = float(re.findall(r"\[([\d.]+), [\d.]+\]", row)[0])
+    (padded,) = [recording for recording in bundled() if recording.name == "padded"]
+    assert load_bundled("padded").meta["models"][-1]["model"] == "target+24"
+    assert ("pays" in padded.title) == (low > 1)
+    assert ("no faster than one draft model" in padded.blurb) == (low <= 1)
 
 
 def test_slower_runs_are_labelled():

@@ -23,15 +23,17 @@ JS = Path(__file__).parents[2] / "js"
 NODE = shutil.which("node")
 #: Traits that a host sets.
 HOSTED = ("bundle", "layout", "tabbable", "tooltip", "comm")
-needs_tools = pytest.mark.skipif(
-    NODE is None or not (JS / "node_modules").is_dir(),
-    reason="node or js/node_modules is missing; to install them: apt-get install nodejs npm, then npm ci in js/",
+MISSING = (
+    "node or js/node_modules is missing, so the page is not tested: install node 20 or newer, "
+    "for example with apt-get install nodejs npm, then run npm ci in js/"
 )
 
 
 def run(*arguments: str, **environment: str) -> None:
+    """Run node in js/. A test that needs it fails without it: figures of the page are tested nowhere else."""
+    assert NODE is not None and (JS / "node_modules").is_dir(), MISSING
     done = subprocess.run(
-        [str(NODE), *arguments],
+        [NODE, *arguments],
         cwd=JS,
         env={**os.environ, **environment, "NO_COLOR": "1"},
         capture_output=True,
@@ -80,7 +82,6 @@ def printed(text: str) -> str | None:
         return None
 
 
-@needs_tools
 def test_the_scripts_do_what_their_tests_say(tmp_path):
     traces = {"made": make_trace(), **{r.name: load_bundled(r.name) for r in bundled()}}
     content = {
@@ -95,9 +96,15 @@ def test_the_scripts_do_what_their_tests_say(tmp_path):
     run("node_modules/vitest/vitest.mjs", "run", HSD_SNAPSHOTS=str(snapshots))
 
 
-@needs_tools
 def test_the_built_files_are_those_of_the_sources():
     run("build.mjs", "--check")
+
+
+@pytest.mark.parametrize("missing", ["NODE", "JS"])
+def test_without_node_or_its_packages_the_tests_of_the_page_fail(missing, monkeypatch, tmp_path):
+    monkeypatch.setitem(globals(), missing, {"NODE": None, "JS": tmp_path}[missing])
+    with pytest.raises(AssertionError, match="the page is not tested: install node"):
+        run("--version")
 
 
 def test_the_module_imports_nothing_and_is_small():

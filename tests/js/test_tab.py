@@ -13,7 +13,7 @@ from hsd_viz.engine import tab
 from hsd_viz.engine.replay import bundled, load_bundled
 from hsd_viz.ladder.load import LadderTokenizer, model_path
 from hsd_viz.stack import parse
-from tests.js.test_scripts import needs_tools, run
+from tests.js.test_scripts import run
 from tools import wasm
 
 STACKS = (
@@ -47,7 +47,6 @@ def random_texts(count: int) -> list[str]:
     return found
 
 
-@needs_tools
 def test_the_tab_decodes_as_the_native_runtime(tmp_path):
     text = TokenText(LadderTokenizer(model_path("target")))
     source = random.Random(1)

@@ -168,6 +168,17 @@ def test_large_vocabularies_and_wide_files(tmp_path, size):
     assert nodes > 300
 
 
+def test_a_text_beyond_the_first_table_is_remembered_whole():
+    """The table of places has room for 512 different keys, then grows."""
+    one, twin = pair(("context",), {}, costs=None)
+    one.start(range(1500))
+    twin.start(range(1500))
+    for token in range(0, 1499, 7):
+        tree = twin.draft([token], 4)
+        same(one.draft([token], 4), tree)
+        assert tree.tokens == list(range(token + 1, token + 1 + len(tree))) and len(tree)
+
+
 def test_counts_of_any_size(tmp_path):
     counts = [
         1,

@@ -14,6 +14,7 @@ from transformers import AutoModelForCausalLM, LlamaConfig
 
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.verify import Numbers
+from hsd_viz.torch_models import compiled
 from hsd_viz.torch_models.compiled import CompiledModel
 from hsd_viz.torch_models.eager import HFModel
 
@@ -133,6 +134,18 @@ def test_what_cannot_be_compiled_is_refused():
     with pytest.raises(ValueError, match="odd") as error:
         CompiledModel(model, widths=(WIDTH,))
     assert "\n" not in str(error.value)
+
+
+def test_a_text_that_outgrows_its_cache_keeps_its_keys_and_values(monkeypatch):
+    monkeypatch.setattr(torch, "compile", functools.partial(torch.compile, backend="eager"))
+    monkeypatch.setattr(compiled, "FIRST_CAPACITY", 16)
+    model = CompiledModel(eager("llama", torch.float32), widths=(4,))
+    session, plain, text = model.session(), model.eager.session(), text_of(60)
+    first = session.cache.places
+    for start in range(0, 60, 3):
+        part = text[start : start + 3]
+        assert close(session.forward(part, 3), plain.forward(part, 3))
+    assert (first, session.cache.places) == (16, 64)
 
 
 def test_every_width_is_compiled_once_before_anything_is_timed(monkeypatch):

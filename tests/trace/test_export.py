@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 
 import pytest
@@ -9,7 +10,7 @@ from samples import sample_trace
 
 from hsd_viz.engine.replay import bundled, load_bundled
 from hsd_viz.trace import Trace
-from hsd_viz.trace.export import chrome_trace
+from hsd_viz.trace.export import aiperf_record, chrome_trace, write_csv
 
 
 def events(trace: Trace, **wanted) -> list[dict]:
@@ -35,6 +36,56 @@ def test_times_are_those_of_the_trace_and_slices_of_a_thread_nest_or_follow_one_
             assert not open_until or e["ts"] + e["dur"] <= open_until[-1]
             open_until.append(e["ts"] + e["dur"])
             assert len(open_until) == 1 or e["cat"] == "round"
+
+
+@pytest.mark.parametrize("table", ["tokens", "drafts", "rounds", "calls"])
+def test_a_table_is_written_with_every_digit(table, tmp_path):
+    trace = load_bundled("sampled")
+    paths = {path.stem: path for path in write_csv(trace, tmp_path)}
+    with open(paths[table], encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    for name, values in trace.columns[table].items():
+        assert [read(row[name], value) for row, value in zip(rows, values, strict=True)] == list(
+            values
+        ), name
+
+
+def read(cell: str, value: object) -> object:
+    """A cell as a value of the type of ``value``: lists are JSON, absent values empty."""
+    if value is None:
+        return None if cell == "" else cell
+    if isinstance(value, list | tuple):
+        return json.loads(cell)
+    if isinstance(value, bool):
+        return cell == "True"
+    if isinstance(value, int):
+        return int(float(cell))
+    return type(value)(cell)
+
+
+def test_a_line_for_aiperf_by_hand():
+    line = aiperf_record(sample_trace(), number=3)
+    assert line["spec_decode_acceptance"] == {
+        "engine": "hsd_viz",
+        # Two steps that accepted one token each of three and of one.
+        "mean_acceptance_length": 2.0,
+        "draft_acceptance_rate": 2 / 4,
+        "acceptance_histogram": {"1": 2},
+        "num_accepted_draft_tokens": 2,
+        "num_draft_tokens": 4,
+        "num_spec_steps": 2,
+        "num_spec_tokens": 3,
+        "completion_tokens": 4,
+        "per_step_accepted": [1, 1],
+        "per_step_drafted": [3, 1],
+    }
+    assert line["metrics"] == {
+        "input_sequence_length": {"value": 1, "unit": "tokens"},
+        "output_sequence_length": {"value": 4, "unit": "tokens"},
+        "time_to_first_token": {"value": 0.0005, "unit": "ms"},
+        "request_latency": {"value": 0.0045, "unit": "ms"},
+    }
+    assert (line["metadata"]["session_num"], line["metadata"]["request_end_ns"]) == (3, 4_500)
 
 
 def test_lanes_are_threads_with_names_the_target_first():

@@ -6,8 +6,8 @@ import pytest
 from samples import sample_trace
 
 from hsd_viz.engine.replay import load_bundled
-from hsd_viz.trace import Trace
-from hsd_viz.trace.metrics import check, repetition_share
+from hsd_viz.trace import CallRow, DraftRow, RoundRow, TokenRow, Trace
+from hsd_viz.trace.metrics import check, repetition_share, target_round_of
 from tests.changes import change_row, replace_rows
 
 
@@ -64,27 +64,152 @@ def test_repetition_share_counts_tokens_that_end_a_seen_8_gram():
     assert repetition_share([k % 10 for k in range(40)]) == (40 - 17) / 40
 
 
+INDICES = "token indices run from 0: [0, 1, 7, 3] is not [0, 1, 2, 3]"
+ONE_ROW = "token 0: one accepted draft row: 0 is not 1"
+ACCEPTED_TOKENS = "round 0 of the target: accepted tokens: 0 is not 1"
+DRAFTED = "round 0: drafted = accepted + rejected + unreached + cut: 4 is not 3"
+PARENT = "round 1: its parent 0 is of a level above: False is not True"
+NO_ROUND = "draft of round 9: there is such a round: False is not True"
+TIME = "calls took 6700 ns of 4500 ns: at most all: False is not True"
+
+
 @pytest.mark.parametrize(
-    ("table", "k", "change"),
+    ("table", "k", "change", "identity"),
     [
-        ("tokens", 2, {"index": 7}),
-        ("tokens", 0, {"source": "model"}),
-        ("tokens", 0, {"token_id": 8}),
-        ("tokens", 0, {"kind": "bonus", "source": "target"}),
-        ("tokens", 0, {"round": 99}),
-        ("rounds", 0, {"drafted": 4}),
-        ("rounds", 0, {"accepted": 2}),
-        ("rounds", 1, {"outcome": "stopped"}),
-        ("rounds", 1, {"parent": 0}),
-        ("drafts", 0, {"verdict": "rejected"}),
-        ("drafts", 0, {"round": 9}),
-        ("calls", 0, {"duration_ns": 5_000}),
+        ("tokens", 2, {"index": 7}, INDICES),
+        ("tokens", 0, {"source": "model"}, ONE_ROW),
+        ("tokens", 0, {"token_id": 8}, ONE_ROW),
+        ("tokens", 0, {"depth": 2}, ONE_ROW),
+        ("tokens", 0, {"kind": "bonus", "source": "target"}, ACCEPTED_TOKENS),
+        ("tokens", 0, {"round": 99}, ACCEPTED_TOKENS),
+        ("rounds", 0, {"drafted": 4}, DRAFTED),
+        ("rounds", 0, {"accepted": 2}, "round 0: accepted: 2 is not 1"),
+        ("rounds", 1, {"outcome": "stopped"}, "round 1 of the target: bonus tokens: 1 is not 0"),
+        ("rounds", 1, {"parent": 0}, PARENT),
+        ("drafts", 0, {"verdict": "rejected"}, "round 0: accepted: 1 is not 0"),
+        ("drafts", 0, {"round": 9}, NO_ROUND),
+        ("calls", 0, {"duration_ns": 5_000}, TIME),
     ],
 )
-def test_identities_notice(table, k, change):
+def test_each_identity_notices_by_itself(table, k, change, identity):
     trace = sample_trace()
     change_row(trace, table, k, **change)
-    with pytest.raises(ValueError, match="violates an identity"):
+    with pytest.raises(ValueError) as error:
+        check(trace)
+    assert str(error.value) == f"the trace violates an identity: {identity}"
+
+
+def drafted(number, level, source, node, parent, depth, token, text, verdict):
+    """A row of the table of drafts, without its random numbers."""
+    return DraftRow(
+        number, level, source, node, parent, depth, token, text, None, None, None, verdict
+    )
+
+
+def hierarchy_trace() -> Trace:
+    """A target's round that served itself with two rounds of a model between it and a database, in 20 us."""
+    trace = Trace({"stack": "db > m:2 > target", "prefill_ns": 1_000, "wall_ns": 21_000})
+    trace.add_rows(
+        tokens=[
+            TokenRow(0, 1, "a", None, 0, "accepted", "context", [0, 1, 2], 1),
+            TokenRow(1, 2, "b", None, 0, "correction", "target", [2], 0),
+        ],
+        drafts=[
+            drafted(0, 2, "context", 0, -1, 1, 1, "a", "accepted"),
+            drafted(0, 2, "m", 1, 0, 2, 5, "x", "rejected"),
+            drafted(1, 1, "context", 0, -1, 1, 1, "a", "accepted"),
+            drafted(2, 1, "context", 0, -1, 1, 7, "y", "rejected"),
+        ],
+        rounds=[
+            RoundRow(0, None, 2, 2, 2, 1, "correction", None, 2_000, 15_000),
+            RoundRow(1, 0, 1, 1, 1, 1, "bonus", None, 3_000, 4_000),
+            RoundRow(2, 0, 1, 1, 1, 0, "correction", None, 8_000, 4_000),
+        ],
+        calls=[
+            CallRow(-1, 2, "target", "prefill", 1, 9, 0, 0, 900),
+            CallRow(1, 0, "db", "lookup", 1, 1, 0, 3_000, 100),
+            CallRow(1, 1, "m", "verify", 1, 2, 9, 3_200, 1_000),
+            CallRow(2, 0, "db", "lookup", 1, 1, 0, 8_000, 200),
+            CallRow(2, 1, "m", "verify", 1, 3, 10, 8_300, 3_000),
+            CallRow(0, 2, "target", "verify", 1, 3, 9, 13_000, 2_500),
+            CallRow(0, 0, "db", "update", 1, 2, 0, 16_000, 300),
+        ],
+    )
+    return trace
+
+
+@pytest.mark.parametrize(
+    ("metric", "value"),
+    [
+        ("tokens", 2),
+        ("rounds", 1),
+        ("drafted", 2),
+        ("accepted", 1),
+        ("acceptance_rate", 1 / 2),
+        ("conditional_acceptance", 1 / 2),
+        ("target_forwards", 1),
+        ("mean_acceptance_length", 2.0),
+        # Without the 1 us of prefill.
+        ("seconds", 20e-6),
+        ("prefill_seconds", 1e-6),
+        ("tokens_per_second", 2 / 20e-6),
+        # Two look-ups and the update, for one round of the target.
+        ("draft_seconds_per_round", 600e-9),
+        ("repetition_share", 0.0),
+        # Drafts of the target's rounds alone.
+        ("drafted_by_source", {"context": 1, "m": 1}),
+        ("accepted_by_source", {"context": 1}),
+        ("emitted_by_source", {"context": 1, "target": 1}),
+    ],
+)
+def test_a_metric_of_a_hierarchy_by_hand(metric, value):
+    check(hierarchy_trace())
+    found = hierarchy_trace().metrics()[metric]
+    assert found == (pytest.approx(value) if isinstance(value, float) else value)
+
+
+def test_levels_of_a_hierarchy_by_hand():
+    middle, target = hierarchy_trace().metrics()["levels"]
+    assert middle == {
+        "level": 1,
+        "rounds": 2,
+        "drafted": 2,
+        "examined": 2,
+        "accepted": 1,
+        "acceptance_rate": 0.5,
+        "conditional_acceptance": 0.5,
+        "accepted_histogram": [1, 1],
+    }
+    assert target["accepted_histogram"] == [0, 1]
+
+
+def test_calls_of_a_hierarchy_by_hand():
+    calls = {
+        (call["level"], call["name"], call["kind"]): (
+            call["calls"],
+            call["steps"],
+            call["fed"],
+            call["seconds"],
+        )
+        for call in hierarchy_trace().metrics()["calls_by_level"]
+    }
+    assert calls == {
+        (0, "db", "lookup"): (2, 2, 2, pytest.approx(300e-9)),
+        (0, "db", "update"): (1, 1, 2, pytest.approx(300e-9)),
+        (1, "m", "verify"): (2, 2, 5, pytest.approx(4e-6)),
+        (2, "target", "prefill"): (1, 1, 9, pytest.approx(900e-9)),
+        (2, "target", "verify"): (1, 1, 3, pytest.approx(2.5e-6)),
+    }
+
+
+def test_the_target_round_of_every_round():
+    assert target_round_of(hierarchy_trace().round_rows) == {0: 0, 1: 0, 2: 0}
+
+
+def test_the_accepted_tokens_of_a_round_below_the_target_are_checked():
+    trace = hierarchy_trace()
+    change_row(trace, "rounds", 2, accepted=1)
+    with pytest.raises(ValueError, match="round 2: accepted: 1 is not 0"):
         check(trace)
 
 

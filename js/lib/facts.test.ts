@@ -1,0 +1,49 @@
+// What a page may say of a run: lossless by a rule of hsd_viz, and nothing of a rule of another package.
+import { expect, test } from "vitest";
+import { losslessWords } from "./facts";
+
+const SOURCES = { db: ["context"] };
+const meta = (stack: string, temperature: number, more: object = {}): any => ({
+  ...{ stack, sampling: { temperature, seed: 3, rule: "block" }, prefill_ns: 0, wall_ns: 0 },
+  ...more,
+});
+const sampled = (rule: string, more: object = {}) =>
+  meta("nano:4 > target", 0.7, { sampling: { temperature: 0.7, rule }, ...more });
+
+test.each([
+  ["plain", meta("target", 0.7), "Plain decoding: no drafts."],
+  ["greedy", meta("nano:4 > target", 0), "Lossless: the output equals plain decoding of the target."],
+  [
+    "a database",
+    meta("db > target", 0.7),
+    "Lossless: the output equals plain sampling of the target with the same seed, token for token.",
+  ],
+  [
+    "a draft model",
+    meta("nano:4 > small", 0.7),
+    "Lossless in distribution: the same seed may give another text than plain sampling of small.",
+  ],
+])("%s", (_, run, words) => {
+  expect(losslessWords(run, SOURCES)).toBe(words);
+});
+
+test.each(["token", "block", "branch"])("the rule %s is lossless", (rule) => {
+  expect(losslessWords(sampled(rule), SOURCES)).toMatch(/^Lossless in distribution/);
+});
+
+test("a rule of another package speaks for itself and is certified by nobody", () => {
+  expect(losslessWords(sampled("best", { rule_words: "Accept all." }), SOURCES)).toBe(
+    "Verified by the rule “best” of another package, which says of itself: “Accept all.”. Nothing here has checked whether it is lossless.",
+  );
+  expect(losslessWords(sampled("best"), SOURCES)).toBe(
+    "Verified by the rule “best” of another package. Nothing here has checked whether it is lossless.",
+  );
+});
+
+test("a rule judges no point masses: databases and greedy decoding are lossless under any", () => {
+  const rule = { temperature: 0.7, rule: "best" };
+  expect(losslessWords(meta("db > target", 0.7, { sampling: rule }), SOURCES)).toMatch(/^Lossless:/);
+  expect(losslessWords(meta("nano > target", 0, { sampling: { ...rule, temperature: 0 } }), SOURCES)).toMatch(
+    /^Lossless:/,
+  );
+});

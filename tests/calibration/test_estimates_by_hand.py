@@ -1,0 +1,218 @@
+"""Estimates by hand: acceptance counted round by round, costs as medians of calls."""
+
+from __future__ import annotations
+
+import pytest
+
+from hsd_viz.calibration.basis import level_use, tier_rate
+from hsd_viz.calibration.estimate import (
+    estimate,
+    estimate_edge,
+    monotone,
+    over_databases,
+    own_times,
+    rounds_of,
+)
+from hsd_viz.calibration.forwards import fit_curve
+from hsd_viz.latency.inputs import Edge, LookupCost, OverDatabase, Tier
+from hsd_viz.trace import CallRow, RoundRow, Trace
+
+MS = 1_000_000
+
+
+def verified(drafted, accepted, *, number=0, parent=None, level=1, start=0, spent=0):
+    """A round that examined its draft up to the first rejected token."""
+    outcome = "bonus" if accepted == drafted else "correction"
+    examined = min(accepted + 1, drafted)
+    return RoundRow(number, parent, level, drafted, examined, accepted, outcome, None, start, spent)
+
+
+def rounds_of_two(first_rejected: int, second_rejected: int, both_accepted: int) -> list:
+    """Rounds over drafts of two tokens, by where they ended."""
+    return [
+        *[verified(2, 0)] * first_rejected,
+        *[verified(2, 1)] * second_rejected,
+        *[verified(2, 2)] * both_accepted,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rounds", "edge"),
+    [
+        # 80 first tokens, 40 accepted; 40 second tokens, 10 accepted. Both places have their own
+        # figure, and the tail pools the two: 50 of 120.
+        pytest.param(
+            rounds_of_two(40, 30, 10), Edge((0.5, 0.125), 50 / 120), id="40 at both places"
+        ),
+        # 79 first tokens, 39 accepted; the 39 second ones are too few for a figure of their own.
+        pytest.param(
+            rounds_of_two(40, 29, 10), Edge((39 / 79,), 49 / 118), id="39 at the second place"
+        ),
+    ],
+)
+def test_a_place_has_its_own_figure_from_40_examined_tokens(rounds, edge):
+    found = estimate_edge(rounds)
+    assert found.survival == pytest.approx(edge.survival)
+    assert found.tail == pytest.approx(edge.tail)
+
+
+def over_a_database(accepted: list[int]) -> Trace:
+    """Rounds of a target above m above db: each draft is a token of db, then one of m's own."""
+    trace = Trace({"stack": "db > m:1 > target"})
+    names = {"lookup": (0, "db"), "draft": (1, "m"), "verify": (2, "target")}
+    for kind, (level, name) in names.items():
+        trace.add_rows(calls=[CallRow(0, level, name, kind, 1, 1, 0, 0, MS)])
+    for number, count in enumerate(accepted):
+        start = 10 * number
+        inner = verified(1, 1, number=1000 + number, parent=number, start=start)
+        outer = verified(2, count, number=number, level=2, start=start)
+        trace.add_rows(rounds=[outer, inner])
+    return trace
+
+
+def test_tokens_of_a_database_and_of_the_model_over_it_are_counted_apart():
+    # The database's token is examined in all 60 rounds and accepted in 40; m's own in these 40, and accepted in 30.
+    trace = over_a_database([0] * 20 + [1] * 10 + [2] * 30)
+    assert over_databases([trace]) == {
+        ("db > m", "target"): OverDatabase(taken=40 / 60, own=30 / 40)
+    }
+    assert estimate([trace]).over == over_databases([trace])
+
+
+def test_acceptance_over_a_database_needs_40_examined_tokens_of_both_kinds():
+    # One own token fewer is examined.
+    assert over_databases([over_a_database([0] * 21 + [1] * 9 + [2] * 30)]) == {}
+
+
+@pytest.mark.parametrize("why", ["no room", "off"])
+def test_a_round_without_room_says_nothing_of_the_database(why):
+    trace = Trace({"stack": "db > target"})
+    trace.add_rows(
+        calls=[
+            CallRow(0, 0, "db", "lookup", 1, 1, 0, 0, MS),
+            CallRow(0, 1, "target", "verify", 1, 2, 0, 0, MS),
+        ],
+        rounds=[
+            verified(1, 1, number=0),
+            RoundRow(1, None, 1, 0, 0, 0, "plain", why, 0, 0),
+            RoundRow(2, None, 1, 0, 0, 0, "plain", "no match", 0, 0),
+        ],
+    )
+    assert rounds_of([trace])[1] == {("db", "target"): {(1, 1): 1, (0, 0): 1}}
+
+
+@pytest.mark.parametrize(
+    ("values", "weights", "curve"),
+    [
+        # 4 and 2 make 3 of weight 2; with 0 of weight 2 that makes 6 / 4.
+        pytest.param([4.0, 2.0, 0.0], [1.0, 1.0, 2.0], [1.5, 1.5, 1.5], id="a pool of pools"),
+        pytest.param([3.0, 1.0], [3.0, 1.0], [2.5, 2.5], id="by weight"),
+        pytest.param([1.0, 1.0, 2.0], [1.0, 9.0, 1.0], [1.0, 1.0, 2.0], id="equal is no fall"),
+    ],
+)
+def test_a_falling_curve_is_pooled_by_weight(values, weights, curve):
+    assert monotone(values, weights) == pytest.approx(curve)
+
+
+def forward_passes(times: dict[int, list[float]]) -> Trace:
+    """Verifications of a target by tokens fed, in ms."""
+    trace = Trace({"stack": "target"})
+    trace.add_rows(
+        calls=[
+            CallRow(0, 0, "target", "verify", 1, fed, 0, 0, round(ms * MS))
+            for fed, measured in times.items()
+            for ms in measured
+        ]
+    )
+    return trace
+
+
+@pytest.mark.parametrize(
+    ("times", "curve"),
+    [
+        pytest.param({1: [2.0], 3: [4.0]}, [2.0, 3.0, 4.0, 5.0], id="between and beyond"),
+        pytest.param({1: [1.0, 2.0, 9.0]}, [2.0, 2.0], id="the median"),
+        # A fall: one pass of 4 ms and three of 2 ms.
+        pytest.param(
+            {1: [4.0], 2: [2.0, 2.0, 2.0]}, [2.5, 2.5], id="pooled by the number of passes"
+        ),
+    ],
+)
+def test_the_cost_of_a_verification_by_tokens_fed(times, curve):
+    cost = estimate([forward_passes(times)]).costs["target"]
+    assert [cost.verifying(fed) for fed in range(1, len(curve) + 1)] == pytest.approx(curve)
+
+
+@pytest.mark.parametrize(
+    ("launches", "each", "launch"),
+    [
+        pytest.param({1: [3.0], 3: [5.0]}, 1.0, 2.0, id="a line: 2 ms and 1 ms a token"),
+        pytest.param({2: [5.0]}, 2.5, 0.0, id="one length has no intercept"),
+        # Longer launches were faster: through zero, (1 * 3 + 2 * 2) / (1 + 4).
+        pytest.param({1: [3.0], 2: [2.0]}, 7 / 5, 0.0, id="a falling line"),
+        # 2 ms per token less 1 ms: through zero, by the number of launches, (2 * 1 + 2 * 3) / (2 + 4).
+        pytest.param({1: [1.0, 1.0], 2: [3.0]}, 8 / 6, 0.0, id="a negative launch"),
+    ],
+)
+def test_the_cost_of_drafting_by_tokens_per_launch(launches, each, launch):
+    trace = Trace({"stack": "d:1 > target"})
+    trace.add_rows(
+        calls=[
+            CallRow(0, 0, "d", "draft", steps, steps, 0, 0, round(ms * MS))
+            for steps, measured in launches.items()
+            for ms in measured
+        ]
+    )
+    trace.add_rows(calls=[CallRow(0, 1, "target", "verify", 1, 1, 0, 0, MS)])
+    cost = estimate([trace]).costs["d"]
+    assert cost.drafting(1) == pytest.approx(each)
+    assert cost.draft_overhead == pytest.approx(launch)
+
+
+def timed_rounds() -> Trace:
+    """Two rounds of 10 and 12 ms with a pause of 3 ms; in each, 2 ms of look-up, 5 of verification, 1 of update."""
+    trace = Trace({"stack": "db > target", "prefill_ns": 4 * MS, "wall_ns": 34 * MS})
+    for number, (start, spent) in enumerate([(5, 10), (18, 12)]):
+        calls = [("lookup", 0, "db", 2), ("verify", 1, "target", 5), ("update", 0, "db", 1)]
+        for kind, level, name, ms in calls:
+            trace.add_rows(calls=[CallRow(number, level, name, kind, 1, 1, 0, start * MS, ms * MS)])
+        row = verified(1, 1, number=number, start=start * MS, spent=spent * MS)
+        trace.add_rows(rounds=[row])
+    return trace
+
+
+def test_the_overhead_is_the_rest_of_a_round_and_the_pause_after_it():
+    found = estimate([timed_rounds()])
+    # 10 - 8 and 12 - 8 ms: a median of 3, and the pause of 3.
+    assert own_times(timed_rounds()) == {0: 2 * MS, 1: 4 * MS}
+    assert found.costs["target"].overhead == pytest.approx(6.0)
+    assert found.lookups == {"db": LookupCost(2.0, 1.0)}
+
+
+def test_the_use_of_each_level_per_token():
+    trace = timed_rounds()
+    trace.columns["tokens"]["token_id"] = [1, 2, 3, 4]
+    database, target = level_use(trace)
+    # Of 30 ms without prefill the database has 2 * 3, the target the rest; its calls are 2 * 5.
+    assert (database.name, database.forwards, database.ms, database.calls) == ("db", 0.5, 1.5, 1.5)
+    assert (target.name, target.forwards, target.ms, target.calls) == ("target", 0.5, 6.0, 2.5)
+
+
+def test_the_acceptance_of_a_database_is_accepted_over_examined():
+    # (3, 1) examines 2, (3, 3) examines 3, a miss nothing: (0.2 + 0.9) / (0.4 + 0.9).
+    tier = Tier(((0, 0, 0.5), (3, 1, 0.2), (3, 3, 0.3)))
+    assert tier_rate(tier) == pytest.approx(1.1 / 1.3)
+
+
+@pytest.mark.parametrize(
+    ("real", "curve"),
+    [
+        # In isolation 1 and 2 ms, so 3 and 4 ms at widths 3 and 4.
+        pytest.param({4: [4.0] * 20}, [1.0, 2.0, 3.0, 4.0], id="beyond the widest pass"),
+        pytest.param({1: [1.0] * 20, 2: [3.0] * 20}, [1.0, 3.0], id="20 rounds at a width"),
+        pytest.param({1: [1.0] * 20, 2: [3.0] * 19}, [1.0, 2.0], id="19 are too few"),
+        pytest.param({1: [2.0] * 3, 2: [3.0] * 2}, [2.0, 4.0], id="else the most frequent width"),
+    ],
+)
+def test_a_curve_has_the_shape_of_passes_in_isolation_and_the_height_of_real_rounds(real, curve):
+    assert fit_curve({1: 1.0, 2: 2.0}, real) == pytest.approx(curve)
