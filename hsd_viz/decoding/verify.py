@@ -137,9 +137,9 @@ def block_rule(
     With w_0 = 1, w_k = min(1, w_{k-1} p(d_k) / q(d_k)) is the probability that at least k tokens are accepted, given
     the first k tokens: an average over the later tokens that the draft model may sample.
 
-    The draft is accepted up to the last place k with u_k < h_k, where h_k = s / (s + 1 - w_k), s = sum (w_k p - q)+ over
-    the rows after k tokens, and h_n = w_n. The correction is drawn from (w_k p - q)+. Whether place k + 1 exists must
-    not depend on its token.
+    The draft is accepted up to the last place k with u_k < h_k, where h_k = s / (s + 1 - w_k), s = sum (w_k p - q)+
+    over the rows after k tokens, and h_n = w_n. The correction is drawn from (w_k p - q)+. Whether place k + 1 exists
+    must not depend on its token.
     """
     w = [1.0]
     for k, token in enumerate(tokens):

@@ -31,7 +31,7 @@ test.each(["token", "block", "branch"])("the rule %s is lossless", (rule) => {
   expect(losslessWords(sampled(rule), SOURCES)).toMatch(/^Lossless in distribution/);
 });
 
-test("a rule of another package speaks for itself and is certified by nobody", () => {
+test("a rule of another package speaks for itself and is not certified", () => {
   expect(losslessWords(sampled("best", { rule_words: "Accept all." }), SOURCES)).toBe(
     "Verified by the rule “best” of another package, which says of itself: “Accept all.”. Nothing here has checked whether it is lossless.",
   );
