@@ -92,7 +92,7 @@ def _model(name: str) -> dict[str, Any]:
     weights = load(model_path(name))
     curve = Costs().of(weights)
     at, slopes = curve.tables(DatabaseDrafter.nodes)
-    cos, sin = turn(*weights.rotary)
+    cos, sin = turn(weights.form.rotary, weights.form.head_dim)
     return {
         "file": f"{name}.safetensors",
         "hash": weights_hash(model_path(name)),

@@ -12,8 +12,11 @@ import numpy as np
 
 from hsd_viz import machine
 from hsd_viz.decoding.session import Session
+from hsd_viz.models.matrix import GroupedMatrix
+from hsd_viz.models.tensors import Tensor
 from hsd_viz.native.build import Build, default_build
-from hsd_viz.native.weights import SLOTS, Bytes, Weights, angles
+from hsd_viz.native.panels import packed
+from hsd_viz.native.weights import SLOTS, Weights, angles
 
 #: Bytes of weights that a thread must read in a forward pass to be worth waking (about 0.1 ms; one read serves a few
 #: tokens).
@@ -109,17 +112,41 @@ class NativeModel:
             weights.positions,
         )
         self.layers, self.parameters, self.dtype = weights.layers, weights.parameters, weights.dtype
-        self.compute, self.rotary = weights.compute, weights.rotary
+        self.compute, self.form = weights.compute, weights.form
+        self._in_groups = weights.in_groups
         self.handle = library.hsd_model_new(byref(Shape(**weights.shape)))
         owned(self, library.hsd_model_free, self.handle)
+        #: What the library reads where it is, instead of a copy.
+        self._kept: list[Any] = []
         for layer, slot, tensor in weights.items():
-            if slot == "embedding":
-                self._embedding = tensor  # the library reads it where it is
-            numbers, scales = tensor if isinstance(tensor, Bytes) else (tensor, None)
-            at = None if scales is None else scales.ctypes.data
-            library.hsd_model_set(self.handle, layer, SLOTS.index(slot), numbers.ctypes.data, at)
+            tied = slot == "embedding" and weights.form.tied_head
+            self._set(layer, ("embedding", "head") if tied else (slot,), tensor)
+        for layer in weights.form.layers_without_rotary:
+            library.hsd_model_unturned(self.handle, layer)
         self.weight_bytes: int = library.hsd_model_bytes(self.handle)
         self.cache_bytes_per_token: int = library.hsd_model_cache_bytes(self.handle)
+
+    def _set(self, layer: int, slots: Sequence[str], tensor: Tensor) -> None:
+        """Give a vector or matrix to the library, for one slot or several."""
+        numbers = [SLOTS.index(slot) for slot in slots]
+        if isinstance(tensor, GroupedMatrix) and self._in_groups:
+            panels = packed(tensor)
+            self._kept.append(panels.content)
+            data = panels.content.ctypes.data
+            for number in numbers:
+                self.library.hsd_model_panels(self.handle, layer, number, data, panels.bits)
+            return
+        if isinstance(tensor, GroupedMatrix):
+            values = np.ascontiguousarray(tensor.numbers)
+            scales = np.require(tensor.scales[:, 0], np.float32, "CA")
+            scales_at = scales.ctypes.data
+            self._kept += [values, scales] if "embedding" in slots else []
+        else:
+            values = tensor
+            scales_at = None
+            self._kept += [values] if "embedding" in slots else []
+        for number in numbers:
+            self.library.hsd_model_set(self.handle, layer, number, values.ctypes.data, scales_at)
 
     def session(self, room: int | None = None) -> NativeSession:
         """Open an empty sequence."""
@@ -127,7 +154,7 @@ class NativeModel:
 
     def turns(self, places: int) -> tuple[int, list[Any]]:
         """Return a number of places, at least so many, and pointers to their cosines and sines, which keep these."""
-        tables = angles(*self.rotary, places, self.compute)
+        tables = angles(self.form.rotary, self.form.head_dim, places, self.compute)
         return len(tables[0]), [table.ctypes.data_as(c_void_p) for table in tables]
 
 

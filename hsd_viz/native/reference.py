@@ -1,9 +1,13 @@
-"""The forward pass in numpy: ``docs/reference/arithmetic.md`` in code, bit-equal to the library, and what runs where
-there is no compiler.
+"""The forward pass in numpy: ``docs/reference/arithmetic.md`` in code.
 
-    x = embedding;  per layer: x += o(attention(turn(qkv(norm(x)))));  x += down(silu(gate(norm(x))) * up(norm(x)))
+It is bit-equal to the library in both arithmetics of int8, and runs where there is no compiler.
 
-and logits = head(norm(x)). Sums over an axis that is not the last are added in order, one after the other.
+    x = embedding
+    in each layer: x += o(attention(turn(qkv(norm(x)))))
+                   x += down(silu(gate(norm(x))) * up(norm(x)))
+    logits = head(norm(x))
+
+Sums over an axis that is not the last are added in order, one after the other.
 """
 
 from __future__ import annotations
@@ -15,29 +19,71 @@ import numpy as np
 from hsd_viz.decoding.sampling import exponential, lane_sums
 from hsd_viz.decoding.session import Session
 from hsd_viz.errors import UserError
-from hsd_viz.native.weights import Bytes, Weights, angles
+from hsd_viz.models.matrix import GroupedMatrix
+from hsd_viz.native.rounding import GROUP, padded
+from hsd_viz.native.weights import Weights, angles
 
 ONE = np.float32(1)
-#: A row without a number of at least this size is all zeros in 8 bits.
+#: A row without a number of at least this size is all zeros in integers.
 SMALLEST = np.float32(1e-30)
+#: The largest numbers of 8, 14 and 16 bits that rows are rounded to.
+MOST_8 = 127
+MOST_14 = 16383
+MOST_16 = 32767
 
 
-def quantised(x: np.ndarray, most: int = 127) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows ``[..., k]`` as integers up to ``most`` (held in float32) and their scales ``[..., 1]``."""
-    largest, most = np.abs(x).max(-1, keepdims=True), np.float32(most)
+def quantised(x: np.ndarray, most: int = MOST_8) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows ``[..., k]`` as integers up to ``most`` (in float32) and scales ``[..., 1]``."""
+    largest = np.abs(x).max(-1, keepdims=True)
+    most_float = np.float32(most)
     some = largest >= SMALLEST
-    by = np.where(some, most / np.where(some, largest, ONE), np.float32(0))
-    return np.rint(x * by), np.where(some, largest / most, np.float32(0))
+    factor = np.where(some, most_float / np.where(some, largest, ONE), np.float32(0))
+    scale = np.where(some, largest / most_float, np.float32(0))
+    return np.rint(x * factor), scale
 
 
 def products(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the matrix product of 8-bit numbers in float32, each sum exact before it is rounded: sums of up to 1 040
-    products are integers of 24 bits.
+    """Return the matrix product of 8-bit numbers in float32, each sum exact before it is rounded.
+
+    Sums of up to 1 040 products are integers of 24 bits, which float32 has.
     """
     exact = np.float32 if a.shape[-1] <= 1040 else np.float64
-    return (a.astype(exact, copy=False) @ b.astype(exact, copy=False)).astype(
-        np.float32, copy=False
-    )
+    whole = a.astype(exact, copy=False) @ b.astype(exact, copy=False)
+    return whole.astype(np.float32, copy=False)
+
+
+def row_products(x: np.ndarray, matrix: GroupedMatrix) -> np.ndarray:
+    """Multiply rows ``[m, in]`` with a matrix in the arithmetic ``rows``; returns ``[m, out]``.
+
+    y = float32(integer sum) * (scale of the weights * scale of the row).
+    """
+    numbers, scales = quantised(x)
+    return products(numbers, matrix.numbers.T) * (matrix.scales[:, 0] * scales)
+
+
+def group_products(x: np.ndarray, matrix: GroupedMatrix) -> np.ndarray:
+    """Multiply rows ``[m, in]`` with a matrix in the arithmetic ``groups``; returns ``[m, out]``.
+
+    Over the groups in order: y += scale * float32(integer sum), then with minima
+    y += minimum * float32(sum of the row's numbers); at the end y *= scale of the row.
+    """
+    numbers, row_scales = quantised(x, MOST_16)
+    numbers = padded(numbers)
+    # In two parts of 8 bits, so that the sums of a group are integers of 24 bits.
+    high = np.floor(numbers / np.float32(256))
+    low = numbers - high * np.float32(256)
+    weights = padded(matrix.numbers)
+    y = np.zeros((len(x), len(weights)), np.float32)
+    for group in range(weights.shape[1] // GROUP):
+        part = slice(group * GROUP, (group + 1) * GROUP)
+        columns = weights[:, part].T.astype(np.float32)
+        upper = (high[:, part] @ columns).astype(np.float64)
+        lower = (low[:, part] @ columns).astype(np.float64)
+        sums = (upper * 256 + lower).astype(np.float32)
+        y += matrix.scales[:, group] * sums
+        if matrix.minima is not None:
+            y += matrix.minima[:, group] * numbers[:, part].sum(-1, keepdims=True)
+    return y * row_scales
 
 
 def normalised(x: np.ndarray, weight: np.ndarray, epsilon: float) -> np.ndarray:
@@ -47,141 +93,191 @@ def normalised(x: np.ndarray, weight: np.ndarray, epsilon: float) -> np.ndarray:
 
 
 def turned(x: np.ndarray, cos: np.ndarray, sin: np.ndarray) -> np.ndarray:
-    """Turn the pairs (i, i + half) of heads ``[n, heads, dim]`` by the angles of their places ``[n, 1, dim / 2]``."""
+    """Turn the pairs (i, i + half) of heads ``[n, heads, dim]`` by the angles of their places.
+
+    ``cos`` and ``sin`` are ``[n, 1, dim / 2]``.
+    """
     a, b = np.split(x, 2, -1)
     return np.concatenate([a * cos - b * sin, b * cos + a * sin], -1)
 
 
-def attention(q: np.ndarray, keys: Bytes, values: Bytes) -> np.ndarray:
-    """Return ``[heads, dim]`` for one token: scaled queries ``[heads, dim]`` and the 8-bit keys and values of what it
-    sees, in the order of the text ``[heads, places, dim]`` with their scales ``[heads, places]``.
+def silu(x: np.ndarray) -> np.ndarray:
+    """Return x times its sigmoid."""
+    return x / (exponential(-x) + ONE)
+
+
+def attention(
+    q: np.ndarray,
+    keys: np.ndarray,
+    key_scales: np.ndarray,
+    values: np.ndarray,
+    value_scales: np.ndarray,
+) -> np.ndarray:
+    """Return ``[heads, dim]`` for one token.
+
+    ``q`` are scaled queries ``[heads, dim]``. ``keys`` and ``values`` are the 8-bit numbers of what
+    the token sees, in the order of the text ``[heads, places, dim]``, with a scale per place
+    ``[heads, places]``.
     """
     numbers, scale = quantised(q)
-    scores = products(keys.numbers, numbers[:, :, None])[:, :, 0] * (keys.scales * scale)
+    scores = products(keys, numbers[:, :, None])[:, :, 0] * (key_scales * scale)
     weights = exponential(scores - scores.max(-1, keepdims=True))
-    numbers, scale = quantised(weights * values.scales, 16383)
+    numbers, scale = quantised(weights * value_scales, MOST_14)
     high = np.floor(numbers / np.float32(128))
-    upper, lower = (
-        products(part[:, None], values.numbers)[:, 0]
-        for part in (high, numbers - high * np.float32(128))
-    )
+    low = numbers - high * np.float32(128)
+    upper = products(high[:, None], values)[:, 0]
+    lower = products(low[:, None], values)[:, 0]
     return (upper * (scale * np.float32(128)) + lower * scale) * (ONE / lane_sums(weights))
 
 
 class ReferenceModel:
-    """A model in 8-bit integers that numpy runs; a :class:`~hsd_viz.decoding.session.Model`."""
+    """A model in int8 that numpy runs; a :class:`~hsd_viz.decoding.session.Model`."""
 
     runtime = "numpy"
 
     def __init__(self, weights: Weights) -> None:
         if weights.dtype != "int8":
             raise UserError(f"the forward pass in numpy is for int8, not {weights.dtype}")
-        self.weights, self.name, self.dtype = weights, weights.name, weights.dtype
-        self.vocab_size, self.positions, self.parameters = (
-            weights.vocab_size,
-            weights.positions,
-            weights.parameters,
-        )
+        self.weights = weights
+        self.name = weights.name
+        self.dtype = weights.dtype
+        self.vocab_size = weights.vocab_size
+        self.positions = weights.positions
+        self.parameters = weights.parameters
+        self.multiply = group_products if weights.in_groups else row_products
+        #: Of each layer, and of the rest, the tensors by the library's slots.
         self.layers: list[dict] = [{} for _ in range(weights.layers)]
         self.rest: dict = {}
         for layer, slot, tensor in weights.items():
-            if isinstance(tensor, Bytes):
-                exact = np.float32 if tensor.numbers.shape[1] <= 1040 else np.float64
-                tensor = Bytes(tensor.numbers.astype(exact).T, tensor.scales)
-            (self.rest if layer < 0 else self.layers[layer])[slot] = tensor
-        head = self.rest["head"]
-        self.rest["head"] = Bytes(
-            head.numbers[:, : self.vocab_size], head.scales[: self.vocab_size]
-        )
+            target = self.rest if layer < 0 else self.layers[layer]
+            target[slot] = tensor
+        head = self.rest.get("head", self.rest["embedding"])
+        self.rest["head"] = _first_rows(head, self.vocab_size)
 
     def session(self, room: int | None = None) -> ReferenceSession:
         """Open an empty sequence."""
         return ReferenceSession(self)
 
+    def embed(self, tokens: Sequence[int]) -> np.ndarray:
+        """Return the embeddings ``[n, width]`` of tokens."""
+        embedding = self.rest["embedding"]
+        minima = embedding.minima
+        rows = [*tokens]
+        return GroupedMatrix(
+            numbers=embedding.numbers[rows],
+            scales=embedding.scales[rows],
+            minima=None if minima is None else minima[rows],
+            bits=embedding.bits,
+        ).widened()[:, : self.weights.form.width]
+
+
+def _first_rows(matrix: GroupedMatrix, rows: int) -> GroupedMatrix:
+    """Return the first rows of a matrix."""
+    return GroupedMatrix(
+        numbers=matrix.numbers[:rows],
+        scales=matrix.scales[:rows],
+        minima=None if matrix.minima is None else matrix.minima[:rows],
+        bits=matrix.bits,
+    )
+
 
 class ReferenceSession(Session):
-    """One sequence: 8-bit keys and values ``[2, layers, heads, places, dim]``, held in float32, and their scales."""
+    """One sequence: 8-bit keys and values, held in float32, and their scales.
+
+    The numbers are ``[2, layers, heads, places, dim]``, the scales ``[2, layers, heads, places]``.
+    """
 
     def __init__(self, model: ReferenceModel) -> None:
-        self._model, w, self.length = model, model.weights, 0
-        self._numbers = np.empty((2, w.layers, w.kv_heads, 0, w.head_dim), np.float32)
-        self._scales = np.empty((2, w.layers, w.kv_heads, 0), np.float32)
+        form = model.weights.form
+        self._model = model
+        self.length = 0
+        self._numbers = np.empty((2, form.layers, form.kv_heads, 0, form.head_dim), np.float32)
+        self._scales = np.empty((2, form.layers, form.kv_heads, 0), np.float32)
 
     def forward(
         self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None
     ) -> np.ndarray:
-        model, w, n, cached = self._model, self._model.weights, len(tokens), self.length
+        model = self._model
+        form = model.weights.form
         if any(not 0 <= token < model.vocab_size for token in tokens):
             raise UserError("a token outside of the vocabulary was fed")
-        seen: list[
-            list[int]
-        ] = []  # of each token the places of the cache that it sees, in the order of the text
-        for i, parent in enumerate(range(-1, n - 1) if parents is None else parents):
-            seen.append([*(range(cached) if parent < 0 else seen[parent]), cached + i])
-        cos, sin = (
-            part[[len(s) - 1 for s in seen], None]
-            for part in angles(*w.rotary, cached + n, w.compute)
-        )
-        self._reserve(cached + n)
-        embedding = model.rest["embedding"]
-        x = (
-            embedding.numbers.T[list(tokens)].astype(np.float32)
-            * embedding.scales[list(tokens), None]
-        )
+        seen = self._seen(len(tokens), parents)
+        self._reserve(self.length + len(tokens))
+        x = model.embed(tokens)
         for at, layer in enumerate(model.layers):
-            q, k, v = self._apply(
-                normalised(x, layer["input_norm"], w.epsilon), layer, "q", "k", "v"
-            )
-            q, k, v = (part.reshape(n, -1, w.head_dim) for part in (q, k, v))
-            q, k = (
-                normalised(q, layer["q_norm"], w.epsilon),
-                normalised(k, layer["k_norm"], w.epsilon),
-            )
-            q, k = turned(q, cos, sin) * np.float32(w.scale), turned(k, cos, sin)
-            numbers, scales = quantised(np.stack([k, v]).swapaxes(1, 2))
-            self._numbers[:, at, :, cached : cached + n] = numbers
-            self._scales[:, at, :, cached : cached + n] = scales[..., 0]
-            x = x + self._apply(self._attend(at, q, seen), layer, "o")[0]
-            gate, up = self._apply(
-                normalised(x, layer["post_norm"], w.epsilon), layer, "gate", "up"
-            )
-            x = x + self._apply(gate / (exponential(-gate) + ONE) * up, layer, "down")[0]
-        self.length = cached + n
-        return self._apply(
-            normalised(x[-rows:], model.rest["final_norm"], w.epsilon), model.rest, "head"
-        )[0]
+            normed = normalised(x, layer["input_norm"], form.epsilon)
+            x = x + model.multiply(self._attend(at, normed, seen), layer["o"])
+            normed = normalised(x, layer["post_norm"], form.epsilon)
+            gate = model.multiply(normed, layer["gate"])
+            up = model.multiply(normed, layer["up"])
+            x = x + model.multiply(silu(gate) * up, layer["down"])
+        self.length += len(tokens)
+        last = normalised(x[-rows:], model.rest["final_norm"], form.epsilon)
+        return model.multiply(last, model.rest["head"])
 
     def keep(self, base: int, nodes: Sequence[int]) -> None:
-        places, end = [base + node for node in nodes], base + len(nodes)
+        places = [base + node for node in nodes]
+        end = base + len(nodes)
         for cache in (self._numbers, self._scales):
             cache[:, :, :, base:end] = cache[:, :, :, places]
         self.length = end
 
-    def _apply(self, x: np.ndarray, layer: dict, *slots: str) -> list[np.ndarray]:
-        """Multiply rows with matrices: y = float32(integer sum) * (scale of the weights * scale of the row)."""
-        numbers, scales = quantised(x)
-        return [
-            products(numbers, layer[slot].numbers) * (layer[slot].scales * scales) for slot in slots
-        ]
+    def _seen(self, n: int, parents: Sequence[int] | None) -> list[list[int]]:
+        """Return the places of the cache that each fed token sees, in the order of the text."""
+        cached = self.length
+        seen: list[list[int]] = []
+        for i, parent in enumerate(range(-1, n - 1) if parents is None else parents):
+            before = range(cached) if parent < 0 else seen[parent]
+            seen.append([*before, cached + i])
+        return seen
 
-    def _attend(self, at: int, q: np.ndarray, seen: list[list[int]]) -> np.ndarray:
-        group = q.shape[1] // self._scales.shape[2]
-        out = np.empty((len(q), q.shape[1] * q.shape[2]), np.float32)
+    def _attend(self, at: int, x: np.ndarray, seen: list[list[int]]) -> np.ndarray:
+        """Return the attention ``[n, heads * dim]`` of a layer for normalised ``x``, and fill its cache."""
+        form = self._model.weights.form
+        q, k, v = self._queries_keys_values(at, x, [len(places) - 1 for places in seen])
+        numbers, scales = quantised(np.stack([k, v]).swapaxes(1, 2))
+        fed = slice(self.length, self.length + len(x))
+        self._numbers[:, at, :, fed] = numbers
+        self._scales[:, at, :, fed] = scales[..., 0]
+        group = form.heads // form.kv_heads
+        out = np.empty((len(q), form.heads * form.head_dim), np.float32)
         for i, places in enumerate(seen):
-            chain = places[-1] - places[0] == len(places) - 1
-            where = slice(places[0], places[-1] + 1) if chain else places
-            cache = zip(
-                self._numbers[:, at][:, :, where], self._scales[:, at][:, :, where], strict=True
-            )
-            keys, values = (
-                Bytes(numbers.repeat(group, 0), scales.repeat(group, 0))
-                for numbers, scales in cache
-            )
-            out[i] = attention(q[i], keys, values).ravel()
+            keys, values = self._numbers[:, at][:, :, places].repeat(group, 1)
+            key_scales, value_scales = self._scales[:, at][:, :, places].repeat(group, 1)
+            out[i] = attention(q[i], keys, key_scales, values, value_scales).ravel()
         return out
 
+    def _queries_keys_values(self, at: int, x: np.ndarray, places: list[int]) -> list[np.ndarray]:
+        """Return those of a layer for tokens at places of the text, each ``[n, heads, dim]``.
+
+        Queries are multiplied by the factor of the scores.
+        """
+        model = self._model
+        form = model.weights.form
+        layer = model.layers[at]
+        parts = []
+        for slot in ("q", "k", "v"):
+            part = model.multiply(x, layer[slot])
+            if f"{slot}_bias" in layer:
+                part = part + layer[f"{slot}_bias"]
+            part = part.reshape(len(x), -1, form.head_dim)
+            if f"{slot}_norm" in layer:
+                part = normalised(part, layer[f"{slot}_norm"], form.epsilon)
+            parts.append(part)
+        q, k, v = parts
+        if at not in form.layers_without_rotary:
+            tables = angles(
+                form.rotary, form.head_dim, max(places) + 1, model.weights.compute
+            )
+            cos, sin = (table[places, None] for table in tables)
+            q = turned(q, cos, sin)
+            k = turned(k, cos, sin)
+        return [q * np.float32(model.weights.scale), k, v]
+
     def _reserve(self, places: int) -> None:
-        if places > (room := self._scales.shape[-1]):
-            more = max(256, places, 2 * room) - room
-            self._numbers = np.pad(self._numbers, ((0, 0),) * 3 + ((0, more), (0, 0)))
-            self._scales = np.pad(self._scales, ((0, 0),) * 3 + ((0, more),))
+        room = self._scales.shape[-1]
+        if places <= room:
+            return
+        more = max(256, places, 2 * room) - room
+        self._numbers = np.pad(self._numbers, ((0, 0),) * 3 + ((0, more), (0, 0)))
+        self._scales = np.pad(self._scales, ((0, 0),) * 3 + ((0, more),))

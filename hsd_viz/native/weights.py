@@ -1,27 +1,40 @@
-"""The weights of the ladder's models, Qwen3 with tied embeddings, read with numpy and packed for the native runtime.
+"""The weights of a Llama-shaped model in the types that the native runtime computes with.
 
-A shipped model has int8 matrices ``NAME.weight`` ``[out, in]`` with float32 ``NAME.scale`` ``[out]``; the floats that
-training writes are rounded by the same rule where int8 is asked for (``docs/reference/arithmetic.md``). Rotary angles
-come from float64 additions and multiplications alone, in the order that is stated there: a C library's sine may differ
-from another's in the last bit.
+Integers come in two arithmetics, ``docs/reference/arithmetic.md`` states both. ``rows`` is that of
+the shipped ladder: 8-bit weights with a scale per row, 8-bit activations. ``groups`` is for all
+other models: the 4- or 8-bit weights of a file as they are, or floats rounded to 8 bits, with a
+scale per group of 32 along the depth, and 16-bit activations. The other types are floats.
+
+Rotary angles come from float64 additions and multiplications alone, in the order that is stated
+there: a C library's sine may differ from another's in the last bit.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from math import factorial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from hsd_viz.errors import UserError
+from hsd_viz.errors import BadFile, UserError
+from hsd_viz.models.form import LlamaForm, Rotary
+from hsd_viz.models.matrix import GroupedMatrix
+from hsd_viz.models.rotary import frequencies
+from hsd_viz.models.tensors import Tensor, TensorSource
+from hsd_viz.native.panels import grouped
+from hsd_viz.native.rounding import rounded_rows
 
 #: The types of weights, with the number the library has for each.
 STORAGE = {"float32": 0, "float64": 1, "bfloat16": 2, "int8": 3}
-#: What the ``config.json`` of such a model says.
+#: The library's number for int8 in groups.
+GROUPS_STORAGE = 4
+#: The two arithmetics of int8.
+ARITHMETICS = ("rows", "groups")
+
 _FORM = {
     "model_type": "qwen3",
     "hidden_act": "silu",
@@ -31,57 +44,69 @@ _FORM = {
     "quantization_config": None,
 }
 _SIZES = (
-    *(
-        "vocab_size",
-        "hidden_size",
-        "intermediate_size",
-        "num_hidden_layers",
-        "max_position_embeddings",
-    ),
-    *("num_attention_heads", "num_key_value_heads", "head_dim"),
+    "vocab_size",
+    "hidden_size",
+    "intermediate_size",
+    "num_hidden_layers",
+    "max_position_embeddings",
+    "num_attention_heads",
+    "num_key_value_heads",
+    "head_dim",
 )
 _FILE_TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I8": "<i1"}
-#: Of a layer's slots in the library the tensor and its shape, see :meth:`Weights.items`.
+#: The slots of a layer in the library -> the name of the tensor, and the names of its sizes.
 _LAYER = {
-    "q": ("self_attn.q_proj", "queries", "width"),
-    "k": ("self_attn.k_proj", "keys", "width"),
-    "v": ("self_attn.v_proj", "keys", "width"),
-    "o": ("self_attn.o_proj", "width", "queries"),
-    "gate": ("mlp.gate_proj", "inner", "width"),
-    "up": ("mlp.up_proj", "inner", "width"),
-    "down": ("mlp.down_proj", "width", "inner"),
-    "input_norm": ("input_layernorm", "width"),
-    "post_norm": ("post_attention_layernorm", "width"),
-    "q_norm": ("self_attn.q_norm", "head_dim"),
-    "k_norm": ("self_attn.k_norm", "head_dim"),
+    "q": ("self_attn.q_proj.weight", "queries", "width"),
+    "k": ("self_attn.k_proj.weight", "keys", "width"),
+    "v": ("self_attn.v_proj.weight", "keys", "width"),
+    "o": ("self_attn.o_proj.weight", "width", "queries"),
+    "gate": ("mlp.gate_proj.weight", "inner", "width"),
+    "up": ("mlp.up_proj.weight", "inner", "width"),
+    "down": ("mlp.down_proj.weight", "width", "inner"),
+    "input_norm": ("input_layernorm.weight", "width"),
+    "post_norm": ("post_attention_layernorm.weight", "width"),
+    "q_norm": ("self_attn.q_norm.weight", "head_dim"),
+    "k_norm": ("self_attn.k_norm.weight", "head_dim"),
+    "q_bias": ("self_attn.q_proj.bias", "queries"),
+    "k_bias": ("self_attn.k_proj.bias", "keys"),
+    "v_bias": ("self_attn.v_proj.bias", "keys"),
 }
-#: What a matrix or vector of a model is; the order is that of ``Slot`` in ``src/model.hpp``.
+_NORM_SLOTS = ("q_norm", "k_norm")
+_BIAS_SLOTS = ("q_bias", "k_bias", "v_bias")
+#: All slots, in the order of ``Slot`` in ``src/model.hpp``.
 SLOTS = (*_LAYER, "embedding", "final_norm", "head")
 
 
-class Bytes(NamedTuple):
-    """A matrix of 8-bit numbers ``[out, in]`` with a float32 scale for each row ``[out]``."""
+class ArrayTensors:
+    """Tensors in memory as a :class:`~hsd_viz.models.tensors.TensorSource`.
 
-    numbers: np.ndarray
-    scales: np.ndarray
-
-    def widened(self) -> np.ndarray:
-        """Return the matrix in float32."""
-        return self.numbers * self.scales[:, None]
-
-
-def rounded(matrix: np.ndarray) -> Bytes:
-    """Round the rows of a matrix ``[out, in]`` to 8 bits: s = max |w| / 127, q = w / s rounded to the nearest, ties to
-    even.
+    8-bit matrices ``NAME.weight`` with ``NAME.scale`` ``[out]`` are one tensor each.
     """
-    matrix = matrix.astype(np.float32, copy=False)
-    scales = np.abs(matrix).max(1) / np.float32(127)
-    numbers = np.rint(matrix / np.where(scales > 0, scales, np.float32(1))[:, None])
-    return Bytes(numbers.clip(-127, 127).astype(np.int8), scales)
+
+    files: tuple[Path, ...] = ()
+
+    def __init__(self, arrays: Mapping[str, np.ndarray | GroupedMatrix]) -> None:
+        self._arrays = arrays
+
+    def names(self) -> Collection[str]:
+        return [name for name in self._arrays if not name.endswith(".scale")]
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        return tuple(self._arrays[name].shape)
+
+    def read(self, name: str) -> Tensor:
+        tensor = self._arrays[name]
+        if isinstance(tensor, GroupedMatrix) or tensor.dtype != np.int8:
+            return tensor
+        scale = f"{name.removesuffix('weight')}scale"
+        scales = self._arrays.get(scale)
+        if not isinstance(scales, np.ndarray) or scales.shape != tensor.shape[:1]:
+            raise BadFile(f"the matrix {name} has no tensor {scale} with a scale per row")
+        return GroupedMatrix(tensor, np.require(scales, np.float32)[:, None])
 
 
 def read_config(folder: str | Path) -> dict[str, Any] | None:
-    """Return the ``config.json`` of a folder with a model in the form of the ladder's; ``None`` of any other."""
+    """Return the ``config.json`` of a folder with a model in the form of the ladder's, else ``None``."""
     try:
         config = json.loads((Path(folder) / "config.json").read_text(encoding="utf-8"))
         rope = config["rope_parameters"]
@@ -98,6 +123,23 @@ def read_config(folder: str | Path) -> dict[str, Any] | None:
         return config if fits else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
+
+
+def ladder_form(config: Mapping[str, Any]) -> LlamaForm:
+    """Return the form of a model of the ladder by its ``config.json``."""
+    return LlamaForm(
+        layers=config["num_hidden_layers"],
+        width=config["hidden_size"],
+        inner=config["intermediate_size"],
+        heads=config["num_attention_heads"],
+        kv_heads=config["num_key_value_heads"],
+        head_dim=config["head_dim"],
+        vocabulary=config["vocab_size"],
+        positions=config["max_position_embeddings"],
+        epsilon=config["rms_norm_eps"],
+        rotary=Rotary(float(config["rope_parameters"]["rope_theta"])),
+        query_key_norm=True,
+    )
 
 
 def read_tensors(folder: str | Path) -> dict[str, np.ndarray]:
@@ -137,11 +179,12 @@ def parameter_count(tensors: Mapping[str, np.ndarray]) -> int:
 
 def widened(tensors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Return tensors without 8-bit numbers: each such matrix times its scales, in float32."""
-    found = {name: tensor for name, tensor in tensors.items() if not name.endswith(".scale")}
-    for name, tensor in found.items():
-        if tensor.dtype == np.int8:
-            found[name] = Bytes(tensor, tensors[f"{name.removesuffix('weight')}scale"]).widened()
-    return found
+    source = ArrayTensors(tensors)
+    floats: dict[str, np.ndarray] = {}
+    for name in source.names():
+        tensor = source.read(name)
+        floats[name] = tensor.widened() if isinstance(tensor, GroupedMatrix) else tensor
+    return floats
 
 
 def load(
@@ -155,102 +198,168 @@ def load(
         raise UserError(
             f"{folder} is not a model for the native runtime: a Qwen3 with tied embeddings"
         )
-    return Weights(name or Path(folder).name, config, read_tensors(folder), dtype, vocab_size)
+    name = name or Path(folder).name
+    source = ArrayTensors(read_tensors(folder))
+    return Weights(name, ladder_form(config), source, dtype, vocab_size, "rows")
 
 
 class Weights:
-    """The weights of a model in one of the types of :data:`STORAGE`, by the names of transformers. ``config`` is its
-    ``config.json``, ``tensors`` are numpy arrays, matrices of floats or of 8-bit numbers with their scales. In ``int8``
-    every matrix is int8 and the rest float32; in the others int8 matrices are widened: the same weights. ``compute`` is
-    the type of logits and of the cache, ``rotary`` are the arguments of :func:`turn`.
+    """The weights of a model in one of the types of :data:`STORAGE`, read when they are iterated.
+
+    Attributes:
+        name: The model's name.
+        form: Its shape and options.
+        dtype: The type of the weights, a key of :data:`STORAGE`.
+        arithmetic: That of int8, one of :data:`ARITHMETICS`.
+        vocab_size: The rows of the head that are computed.
+        parameters: The number of parameters; a head that is the embedding counts once.
+        compute: The type of logits and of the cache.
     """
 
     def __init__(
         self,
         name: str,
-        config: Mapping[str, Any],
-        tensors: Mapping[str, np.ndarray],
+        form: LlamaForm,
+        source: TensorSource,
         dtype: str = "int8",
         vocab_size: int | None = None,
+        arithmetic: str | None = None,
     ) -> None:
-        self.name, self.dtype, self._tensors, self.parameters = (
-            name,
-            dtype,
-            tensors,
-            parameter_count(tensors),
-        )
-        self.width, self.inner = config["hidden_size"], config["intermediate_size"]
-        self.layers, self.heads = config["num_hidden_layers"], config["num_attention_heads"]
-        self.kv_heads, self.head_dim = config["num_key_value_heads"], config["head_dim"]
-        self.epsilon, self.scale = config["rms_norm_eps"], self.head_dim**-0.5
-        self.rows, self.positions = config["vocab_size"], config["max_position_embeddings"]
-        self.vocab_size = min(self.rows, vocab_size or self.rows)
+        """``vocab_size`` is the number of the tokenizer's tokens, if lower than the head's rows.
+
+        By default the arithmetic is ``rows`` for matrices that are stored with a scale per row.
+        """
+        self.name = name
+        self.form = form
+        self.source = source
+        self.dtype = dtype
+        self.arithmetic = arithmetic or _arithmetic_of(source)
+        self.vocab_size = min(form.vocabulary, vocab_size or form.vocabulary)
+        self.parameters = _parameters(form, source)
         self.compute = np.dtype(np.float64 if dtype == "float64" else np.float32)
-        self.rotary = float(config["rope_parameters"]["rope_theta"]), self.head_dim
+
+    @property
+    def positions(self) -> int:
+        """The longest context."""
+        return self.form.positions
+
+    @property
+    def layers(self) -> int:
+        """The number of layers."""
+        return self.form.layers
+
+    @property
+    def in_groups(self) -> bool:
+        """Whether the matrices are integers with a scale per group."""
+        return self.dtype == "int8" and self.arithmetic == "groups"
+
+    @property
+    def scale(self) -> float:
+        """The factor of attention scores."""
+        return self.form.head_dim**-0.5
 
     @property
     def shape(self) -> dict[str, Any]:
-        """The measures of the library's ``Shape``."""
-        names = ("layers", "width", "heads", "kv_heads", "head_dim", "inner", "epsilon", "scale")
+        """The fields of the library's ``Shape``."""
+        form = self.form
         return {
-            "type": STORAGE[self.dtype],
+            "type": GROUPS_STORAGE if self.in_groups else STORAGE[self.dtype],
+            "layers": form.layers,
+            "width": form.width,
+            "heads": form.heads,
+            "kv_heads": form.kv_heads,
+            "head_dim": form.head_dim,
+            "inner": form.inner,
             "vocab": self.vocab_size,
-            **{name: getattr(self, name) for name in names},
+            "epsilon": form.epsilon,
+            "scale": self.scale,
         }
 
-    def items(self) -> Iterator[tuple[int, str, np.ndarray | Bytes]]:
-        """Iterate over (layer, slot of the library, tensor); the layer is -1 for what belongs to none. Vectors are
-        float32 in int8.
-        """
-        sizes = {"width": self.width, "inner": self.inner, "head_dim": self.head_dim}
-        sizes |= {"queries": self.heads * self.head_dim, "keys": self.kv_heads * self.head_dim}
-        for i in range(self.layers):
-            for slot, (part, *axes) in _LAYER.items():
-                yield (
-                    i,
-                    slot,
-                    self._tensor(f"model.layers.{i}.{part}", *map(sizes.__getitem__, axes)),
-                )
-        yield -1, "final_norm", self._tensor("model.norm", self.width)
-        embedding = self._tensor("model.embed_tokens", self.rows, self.width)
-        yield from ((-1, slot, embedding) for slot in ("embedding", "head"))
+    def items(self) -> Iterator[tuple[int, str, Tensor]]:
+        """Iterate over (layer, slot of the library, tensor).
 
-    def _tensor(self, name: str, *shape: int) -> np.ndarray | Bytes:
+        The layer is -1 for what belongs to none. Without a head, the head is the embedding. In
+        int8 matrices are :class:`GroupedMatrix` and vectors float32.
+        """
+        for layer in range(self.form.layers):
+            for slot in self._layer_slots():
+                name, *axes = _LAYER[slot]
+                yield layer, slot, self._tensor(f"model.layers.{layer}.{name}", *axes)
+        yield -1, "final_norm", self._tensor("model.norm.weight", "width")
+        yield -1, "embedding", self._tensor("model.embed_tokens.weight", "rows", "width")
+        if not self.form.tied_head:
+            yield -1, "head", self._tensor("lm_head.weight", "rows", "width")
+
+    def _layer_slots(self) -> list[str]:
+        """Return the slots of a layer that this model has."""
+        absent: tuple[str, ...] = ()
+        if not self.form.query_key_norm:
+            absent += _NORM_SLOTS
+        if not self.form.query_key_value_bias:
+            absent += _BIAS_SLOTS
+        return [slot for slot in _LAYER if slot not in absent]
+
+    def _tensor(self, name: str, *axes: str) -> Tensor:
         """Return a vector or matrix in the type of these weights."""
-        found = self._get(f"{name}.weight", *shape)
-        stored: np.ndarray | Bytes = found
-        if found.dtype == np.int8:
-            # A stranger's file may have them in another type, or at any address.
-            stored = Bytes(
-                found, np.require(self._get(f"{name}.scale", shape[0]), np.float32, "CA")
-            )
-        if self.dtype == "int8" and len(shape) == 2:
-            return stored if isinstance(stored, Bytes) else rounded(stored)
-        values = stored.widened() if isinstance(stored, Bytes) else stored
-        wide = np.require(values, np.float64 if self.dtype == "float64" else np.float32, "CA")
+        stored = self._read(name, *axes)
+        if self.dtype == "int8" and len(axes) == 2:
+            if self.arithmetic == "groups":
+                return grouped(stored)
+            if isinstance(stored, GroupedMatrix):
+                return stored
+            return rounded_rows(stored)
+        values = stored.widened() if isinstance(stored, GroupedMatrix) else stored
+        wide_type = np.float64 if self.dtype == "float64" else np.float32
+        wide = np.require(values, wide_type, "CA")
         if self.dtype != "bfloat16":
             return wide
         # Round to nearest, ties to even.
         bits = wide.view(np.uint32)
         return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
 
-    def _get(self, name: str, *shape: int) -> np.ndarray:
-        if name not in self._tensors or self._tensors[name].shape != shape:
-            raise UserError(
-                f"{self.name}: its files have no tensor {name} of the shape {list(shape)}"
-            )
-        return self._tensors[name]
+    def _read(self, name: str, *axes: str) -> Tensor:
+        form = self.form
+        sizes = {
+            "width": form.width,
+            "inner": form.inner,
+            "head_dim": form.head_dim,
+            "queries": form.heads * form.head_dim,
+            "keys": form.kv_heads * form.head_dim,
+            "rows": form.vocabulary,
+        }
+        shape = tuple(sizes[axis] for axis in axes)
+        if name not in self.source.names() or self.source.shape(name) != shape:
+            raise BadFile(f"{self.name}: its files have no tensor {name} of the shape {[*shape]}")
+        return self.source.read(name)
 
 
-def turn(theta: float, head_dim: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the cosines and sines of rotary angles ``[head_dim / 2]`` from one place to the next, by Taylor's series
-    to the power of 23.
+def _arithmetic_of(source: TensorSource) -> str:
+    """Return the arithmetic of int8 for a model: ``rows`` if its file has a scale per row."""
+    matrix = source.read("model.embed_tokens.weight")
+    if isinstance(matrix, GroupedMatrix) and matrix.scales.shape[1] == 1 and matrix.bits == 8:
+        return "rows"
+    return "groups"
+
+
+def _parameters(form: LlamaForm, source: TensorSource) -> int:
+    sizes = [
+        int(np.prod(source.shape(name)))
+        for name in source.names()
+        if not (form.tied_head and name == "lm_head.weight")
+    ]
+    return sum(sizes)
+
+
+def turn(rotary: Rotary, head_dim: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the cosines and sines of rotary angles ``[head_dim / 2]`` from one place to the next.
+
+    They are Taylor's series to the power of 23.
     """
     # Rounding to float32 leaves no trace of how a C library rounds powers.
-    turns = np.array(
-        [theta ** (-2 * i / head_dim) for i in range(head_dim // 2)], np.float32
-    ).astype(np.float64)
-    square, cos, sin = turns * turns, np.zeros_like(turns), np.zeros_like(turns)
+    turns = frequencies(rotary, head_dim).astype(np.float32).astype(np.float64)
+    square = turns * turns
+    cos = np.zeros_like(turns)
+    sin = np.zeros_like(turns)
     for k in range(11, -1, -1):
         cos = (-1) ** k / factorial(2 * k) + cos * square
         sin = (-1) ** k / factorial(2 * k + 1) + sin * square
@@ -258,23 +367,30 @@ def turn(theta: float, head_dim: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def angles(
-    theta: float, head_dim: int, places: int, dtype: np.dtype
+    rotary: Rotary, head_dim: int, places: int, dtype: np.dtype
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the cosines and sines of rotary angles ``[n, head_dim / 2]`` of at least so many places."""
-    return _doubled(theta, head_dim, max(8, (places - 1).bit_length()), dtype)
+    return _doubled(rotary, head_dim, max(8, (places - 1).bit_length()), dtype)
 
 
 @cache
 def _doubled(
-    theta: float, head_dim: int, times: int, dtype: np.dtype
+    rotary: Rotary, head_dim: int, times: int, dtype: np.dtype
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return those of ``2 ** times`` places: all are turned by as many places as there are, and the turn is doubled."""
-    c, s = turn(theta, head_dim)
-    cos, sin = np.ones((1, len(c))), np.zeros((1, len(c)))
+    """Return those of ``2 ** times`` places.
+
+    All are turned by as many places as there are, and the turn is doubled.
+    """
+    turn_cos, turn_sin = turn(rotary, head_dim)
+    cos = np.ones((1, len(turn_cos)))
+    sin = np.zeros((1, len(turn_cos)))
     for _ in range(times):
-        cos, sin = (
-            np.concatenate([cos, cos * c - sin * s]),
-            np.concatenate([sin, sin * c + cos * s]),
-        )
-        c, s = c * c - s * s, 2.0 * (s * c)
+        turned_cos = cos * turn_cos - sin * turn_sin
+        turned_sin = sin * turn_cos + cos * turn_sin
+        cos = np.concatenate([cos, turned_cos])
+        sin = np.concatenate([sin, turned_sin])
+        double_cos = turn_cos * turn_cos - turn_sin * turn_sin
+        double_sin = 2.0 * (turn_sin * turn_cos)
+        turn_cos = double_cos
+        turn_sin = double_sin
     return cos.astype(dtype), sin.astype(dtype)

@@ -198,7 +198,6 @@ inline void pack_bytes(int8_t* panels, const int8_t* rows, size_t n, size_t k, s
 
 // A row x [n] as 8-bit numbers q = round(x * (127 / largest)), ties to even, and the scale largest / 127. A row without a number of
 // at least SMALLEST is all zeros.
-constexpr float SMALLEST = 1e-30f;
 inline void quantise(const float* x, int n, int8_t* q, float* scale, int32_t* sum) {
     constexpr int L = LANES<float>;
     f32v top{};

@@ -115,11 +115,12 @@ template <class T, class W> class Sequence : public Session {
         }
     }
 
-    // What the rows x [m][ldx] are multiplied as: themselves, or 8-bit numbers with scales.
+    // What the rows x [m][ldx] are multiplied as: themselves, or numbers of 8 or 16 bits with scales.
     struct Rows {
         const T* x;
         size_t ldx;
         ByteRows bytes;
+        ShortRows shorts;
     };
     Rows ready(Team& team, const Matrix<T, W>& a, const T* x, size_t ldx, int depth, int rows) {
         if constexpr (std::is_same_v<W, i8>) {
@@ -128,15 +129,25 @@ template <class T, class W> class Sequence : public Session {
                 for (int m = part * SHARE; m < std::min(rows, (part + 1) * SHARE); ++m)
                     quantise(x + m * ldx, depth, b.numbers + m * b.ld, b.scales + m, b.sums + m);
             });
-            return {x, ldx, b};
+            return {x, ldx, b, {}};
+        } else if constexpr (std::is_same_v<W, grouped>) {
+            const size_t ld = groups_of(depth) * GROUP, groups = ld / GROUP;
+            const ShortRows s{shorts_.at_least(rows * ld), ld, scales_.at_least(rows), group_sums_.at_least(rows * groups)};
+            team.each((rows + SHARE - 1) / SHARE, [&](int part) {
+                for (int m = part * SHARE; m < std::min(rows, (part + 1) * SHARE); ++m)
+                    quantise_shorts(x + m * ldx, depth, s.numbers + m * ld, s.scales + m, s.sums + m * groups);
+            });
+            return {x, ldx, {}, s};
         } else {
-            return {x, ldx, {}};
+            return {x, ldx, {}, {}};
         }
     }
     // `here` rows from m on times panel p into out [here][WIDE].
     static INLINE void times(const Matrix<T, W>& a, int p, const Rows& rows, int m, int here, T* out) {
         if constexpr (std::is_same_v<W, i8>)
             multiply_bytes((const int8_t*)a.panel(p), a.scale.data() + (size_t)p * COLUMNS, a.depth / 4, rows.bytes, m, here, out, COLUMNS);
+        else if constexpr (std::is_same_v<W, grouped>)
+            multiply_groups(a.list[p].bits, a.list[p].data, groups_of(a.depth), rows.shorts, m, here, out, GROUP_COLUMNS);
         else
             multiply<T, W>(a.panel(p), a.depth, rows.x + m * rows.ldx, rows.ldx, here, out);
     }
@@ -146,7 +157,7 @@ template <class T, class W> class Sequence : public Session {
         const Rows in = ready(team, a, x, ldx, depth, rows);
         team.each(a.panels(), [&](int p) {
             alignas(64) T out[ROWS * WIDE<T, W>];
-            const int column = p * WIDE<T, W>, columns = std::min(WIDE<T, W>, a.columns - column);
+            const int column = a.column(p), columns = a.width(p);
             for (int m = 0; m < rows; m += ROWS) {
                 const int here = std::min(ROWS, rows - m);
                 times(a, p, in, m, here, out);
@@ -177,13 +188,20 @@ template <class T, class W> class Sequence : public Session {
     }
 
     void embed(int32_t token, T* x) {
+        if constexpr (std::is_same_v<W, grouped>) return embed_panels(token, x);
         const auto* row = w_.embedding + (size_t)token * s_.width;
         for (int d = 0; d < s_.width; ++d) {
             if constexpr (std::is_same_v<W, i8>)
                 x[d] = (float)row[d] * w_.embedding_scales[token];
-            else
+            else if constexpr (!std::is_same_v<W, grouped>)
                 x[d] = widen(row[d]);
         }
+    }
+    // Column `token` of the panels, which are often those of the head.
+    void embed_panels(int32_t token, T* x) {
+        const int bits = w_.embedding_panels.bits, column = token % GROUP_COLUMNS;
+        const uint8_t* block = w_.embedding_panels.data + (size_t)(token / GROUP_COLUMNS) * groups_of(s_.width) * block_bytes(bits);
+        for (int d = 0; d < s_.width; ++d) x[d] = (T)weight_in(bits, block + d / GROUP * block_bytes(bits), column, d % GROUP);
     }
 
     void normalise_rows(Team& team, const T* x, const std::vector<T>& weight, int rows, T* out) {
@@ -193,7 +211,7 @@ template <class T, class W> class Sequence : public Session {
         });
     }
 
-    // Normalise and turn the keys of all fed tokens and the queries from `first` on of one key-value head; put keys and values away.
+    // Add biases to, normalise and turn the keys of all fed tokens and the queries from `first` on of one key-value head; put keys and values away.
     void put_away(const Layer<T, W>& layer, const Memory& memory, int h, int n, int first, int cached, const T* cos, const T* sin) {
         const int dim = s_.head_dim, group = s_.heads / s_.kv_heads;
         static thread_local Scratch<int8_t> room;
@@ -201,16 +219,26 @@ template <class T, class W> class Sequence : public Session {
         for (int m = 0; m < n; ++m) {
             T* q = qkv_ + m * ldq_ + (size_t)h * group * dim;
             T* k = qkv_ + m * ldq_ + (size_t)(s_.heads + h) * dim;
-            const T* v = k + (size_t)s_.kv_heads * dim;
+            T* v = k + (size_t)s_.kv_heads * dim;
             const size_t turn = (size_t)places_[m] * (dim / 2);
-            normalise(k, layer.k_norm.data(), dim, s_.epsilon, k);
-            rotate(k, cos + turn, sin + turn, dim);
-            c.put(cached + m, k, v, room);
-            if (m < first) continue;
-            for (int g = 0; g < group; ++g) {
-                normalise(q + g * dim, layer.q_norm.data(), dim, s_.epsilon, q + g * dim);
-                rotate(q + g * dim, cos + turn, sin + turn, dim);
+            auto place = [&](T* x, int heads, const std::vector<T>& norm) {
+                for (T* head = x; head < x + heads * dim; head += dim) {
+                    if (!norm.empty()) normalise(head, norm.data(), dim, s_.epsilon, head);
+                    if (layer.turned) rotate(head, cos + turn, sin + turn, dim);
+                }
+            };
+            if (!layer.bias.empty()) {
+                const T* bias = layer.bias.data() + (q - (qkv_ + m * ldq_));
+                for (int i = 0; i < group * dim; ++i) q[i] += bias[i];
+                bias = layer.bias.data() + (k - (qkv_ + m * ldq_));
+                for (int i = 0; i < dim; ++i) {
+                    k[i] += bias[i];
+                    v[i] += bias[(size_t)s_.kv_heads * dim + i];
+                }
             }
+            place(k, 1, layer.k_norm);
+            c.put(cached + m, k, v, room);
+            if (m >= first) place(q, group, layer.q_norm);
         }
     }
 
@@ -285,7 +313,8 @@ template <class T, class W> class Sequence : public Session {
     std::vector<View> views_;
     std::vector<int> places_, lists_;
     Scratch<int8_t> bytes_;
-    Scratch<float> scales_;
+    Scratch<int16_t> shorts_;
+    Scratch<float> scales_, group_sums_;
     Scratch<int32_t> sums_;
     Scratch<T> x_, normed_, rows_qkv_, attended_, hidden_;
     T* qkv_ = nullptr;

@@ -6,6 +6,7 @@
 #include <vector>
 #include "attention.hpp"
 #include "bytes.hpp"
+#include "groups.hpp"
 #include "panels.hpp"
 #include "pool.hpp"
 #include "vectors.hpp"
@@ -13,10 +14,12 @@
 namespace hsd {
 
 // The cache of a head, and the room that attention over it needs.
-template <class T, class W> using Head = std::conditional_t<std::is_same_v<W, i8>, ByteHead, FloatHead<T>>;
-template <class T, class W> using HeadScratch = std::conditional_t<std::is_same_v<W, i8>, ByteScratch, FloatScratch<T>>;
+template <class W> constexpr bool INTEGERS = std::is_same_v<W, i8> || std::is_same_v<W, grouped>;
+template <class T, class W> using Head = std::conditional_t<INTEGERS<W>, ByteHead, FloatHead<T>>;
+template <class T, class W> using HeadScratch = std::conditional_t<INTEGERS<W>, ByteScratch, FloatScratch<T>>;
 
-enum Slot { Q, K, V, O, GATE, UP, DOWN, INPUT_NORM, POST_NORM, Q_NORM, K_NORM, EMBEDDING, FINAL_NORM, HEAD };
+// The order of SLOTS in native/weights.py.
+enum Slot { Q, K, V, O, GATE, UP, DOWN, INPUT_NORM, POST_NORM, Q_NORM, K_NORM, Q_BIAS, K_BIAS, V_BIAS, EMBEDDING, FINAL_NORM, HEAD };
 
 struct Shape {
     int32_t type, layers, width, heads, kv_heads, head_dim, inner, vocab;
@@ -33,8 +36,12 @@ struct Session {
 
 struct Model {
     virtual ~Model() = default;
-    // Rows of 8-bit weights have a scale each.
+    // Floats, or rows of 8-bit weights with a scale each.
     virtual void set(int layer, int slot, const void* data, const float* scales) = 0;
+    // Panels of groups.hpp, which stay the caller's.
+    virtual void set_panels(int layer, int slot, const void* data, int bits) = 0;
+    // The queries and keys of this layer are not turned.
+    virtual void unturned(int layer) = 0;
     virtual Session* session() const = 0;
     virtual size_t bytes() const = 0;
     virtual size_t cache_bytes() const = 0;  // of a session, per token
@@ -44,13 +51,17 @@ struct Model {
 template <class T, class W> Model* new_model(const Shape& shape);
 
 // Columns of a panel.
-template <class T, class W> constexpr int WIDE = std::is_same_v<W, i8> ? COLUMNS : PANEL<T>;
+template <class T, class W> constexpr int WIDE = std::is_same_v<W, grouped> ? GROUP_COLUMNS : std::is_same_v<W, i8> ? COLUMNS : PANEL<T>;
 
 template <class T, class W> struct Matrix {
     Memory memory;
     int depth = 0, columns = 0;
     std::vector<T> scale;  // of 8-bit columns, as long as the panels are wide
     int panels() const { return (columns + WIDE<T, W> - 1) / WIDE<T, W>; }
+    size_t bytes() const { return memory.bytes(); }
+    // The first column of a panel in a row of the result, and how many of its columns there are.
+    int column(int p) const { return p * WIDE<T, W>; }
+    int width(int p) const { return std::min(WIDE<T, W>, columns - column(p)); }
     const W* panel(int p) const { return memory.template as<W>() + (size_t)p * depth * WIDE<T, W>; }
     void shape(int k, int n) {
         depth = std::is_same_v<W, i8> ? (int)round_up(k, 4) : k;
@@ -60,13 +71,46 @@ template <class T, class W> struct Matrix {
     }
 };
 
+// A panel of groups.hpp: where it is, its bits, and the columns of the result that it gives.
+struct GroupPanel {
+    const uint8_t* data = nullptr;
+    int bits = 8, column = 0, width = 0;
+};
+
+// Panels of several matrices side by side, each in the bits of its own.
+template <> struct Matrix<float, grouped> {
+    int depth = 0;
+    std::vector<GroupPanel> list;
+    int panels() const { return (int)list.size(); }
+    int column(int p) const { return list[p].column; }
+    int width(int p) const { return list[p].width; }
+    size_t bytes() const {
+        size_t sum = 0;
+        for (auto& panel : list) sum += groups_of(depth) * block_bytes(panel.bits);
+        return sum;
+    }
+    void shape(int k, int) { depth = k; }
+    // Have the panels of a matrix of n columns, the first of which is `column` of the result, in the places first, first + stride ... of the list.
+    void take(const void* data, int bits, int n, int column, size_t first, size_t stride) {
+        const size_t size = groups_of(depth) * block_bytes(bits), count = (n + GROUP_COLUMNS - 1) / GROUP_COLUMNS;
+        list.resize(std::max(list.size(), first + (count - 1) * stride + 1));
+        for (size_t p = 0; p < count; ++p) {
+            const int at = (int)p * GROUP_COLUMNS;
+            list[first + p * stride] = {(const uint8_t*)data + p * size, bits, column + at, std::min(GROUP_COLUMNS, n - at)};
+        }
+    }
+};
+
 template <class T, class W> struct Layer {
     Matrix<T, W> qkv, o, mlp, down;  // mlp: panels of gate and up in turns
-    std::vector<T> input_norm, post_norm, q_norm, k_norm;
+    std::vector<T> input_norm, post_norm;
+    std::vector<T> q_norm, k_norm;  // empty: not normalised
+    std::vector<T> bias;            // of queries, keys and values; empty: none
+    bool turned = true;             // whether queries and keys have rotary positions
 };
 
 template <class T, class W> struct Weights : Model {
-    using Rest = std::conditional_t<std::is_same_v<W, i8>, T, W>;  // what is not a matrix
+    using Rest = std::conditional_t<INTEGERS<W>, T, W>;  // what is not a matrix
     using Element = std::conditional_t<std::is_same_v<W, i8>, int8_t, W>;
     Shape shape;
     std::vector<Layer<T, W>> layers;
@@ -74,6 +118,7 @@ template <class T, class W> struct Weights : Model {
     std::vector<T> final_norm;
     const Element* embedding = nullptr;  // [vocab][width], the caller's own
     const float* embedding_scales = nullptr;
+    GroupPanel embedding_panels;
 
     explicit Weights(const Shape& s) : shape(s), layers(s.layers) {
         const int q = s.heads * s.head_dim, kv = s.kv_heads * s.head_dim, wide = (int)round_up(s.inner, WIDE<T, W>);
@@ -92,13 +137,21 @@ template <class T, class W> struct Weights : Model {
         const size_t q = (size_t)s.heads * s.head_dim, kv = (size_t)s.kv_heads * s.head_dim;
         Layer<T, W>* layer = at < 0 ? nullptr : &layers.at(at);
         auto fill = [&](Matrix<T, W>& m, size_t depth, size_t n, size_t column, size_t first, size_t stride) {
-            if constexpr (std::is_same_v<W, i8>)
-                pack_bytes(m.memory.template as<int8_t>(), (const int8_t*)data, n, depth, column, first, stride);
-            else
-                pack<T, W>(m.memory.template as<W>(), (const W*)data, n, depth, column, first, stride);
-            if (!scales) return;
-            m.scale.resize((size_t)m.panels() * WIDE<T, W>);
-            for (size_t i = 0, c = column; i < n; ++i, ++c) m.scale[(first + c / WIDE<T, W> * stride) * WIDE<T, W> + c % WIDE<T, W>] = scales[i];
+            if constexpr (std::is_same_v<W, grouped>) {
+                raise(std::invalid_argument("a matrix of groups is set by its panels"));
+            } else {
+                if constexpr (std::is_same_v<W, i8>)
+                    pack_bytes(m.memory.template as<int8_t>(), (const int8_t*)data, n, depth, column, first, stride);
+                else
+                    pack<T, W>(m.memory.template as<W>(), (const W*)data, n, depth, column, first, stride);
+                if (!scales) return;
+                m.scale.resize((size_t)m.panels() * WIDE<T, W>);
+                for (size_t i = 0, c = column; i < n; ++i, ++c) m.scale[(first + c / WIDE<T, W> * stride) * WIDE<T, W> + c % WIDE<T, W>] = scales[i];
+            }
+        };
+        auto bias = [&](size_t first, size_t n) {
+            layer->bias.resize(q + 2 * kv);
+            for (size_t i = 0; i < n; ++i) layer->bias[first + i] = widen(w[i]);
         };
         auto copy = [&](std::vector<T>& to, size_t n) {
             to.resize(n);
@@ -116,17 +169,43 @@ template <class T, class W> struct Weights : Model {
             case POST_NORM: return copy(layer->post_norm, s.width);
             case Q_NORM: return copy(layer->q_norm, s.head_dim);
             case K_NORM: return copy(layer->k_norm, s.head_dim);
+            case Q_BIAS: return bias(0, q);
+            case K_BIAS: return bias(q, kv);
+            case V_BIAS: return bias(q + kv, kv);
             case EMBEDDING: embedding = (const Element*)data, embedding_scales = scales; return;
             case FINAL_NORM: return copy(final_norm, s.width);
             case HEAD: return fill(head, s.width, s.vocab, 0, 0, 1);
         }
         raise(std::invalid_argument("no such slot"));
     }
+
+    void set_panels(int at, int slot, const void* data, int bits) override {
+        if (bits != 4 && bits != 8) raise(std::invalid_argument("weights have 4 or 8 bits"));
+        if constexpr (std::is_same_v<W, grouped>) {
+            const Shape& s = shape;
+            const int q = s.heads * s.head_dim, kv = s.kv_heads * s.head_dim;
+            auto panels = [](int n) { return (size_t)(n + GROUP_COLUMNS - 1) / GROUP_COLUMNS; };
+            Layer<T, W>* layer = at < 0 ? nullptr : &layers.at(at);
+            switch (slot) {
+                case Q: return layer->qkv.take(data, bits, q, 0, 0, 1);
+                case K: return layer->qkv.take(data, bits, kv, q, panels(q), 1);
+                case V: return layer->qkv.take(data, bits, kv, q + kv, panels(q) + panels(kv), 1);
+                case O: return layer->o.take(data, bits, s.width, 0, 0, 1);
+                case GATE: return layer->mlp.take(data, bits, s.inner, 0, 0, 2);
+                case UP: return layer->mlp.take(data, bits, s.inner, 0, 1, 2);
+                case DOWN: return layer->down.take(data, bits, s.width, 0, 0, 1);
+                case EMBEDDING: embedding_panels = {(const uint8_t*)data, bits, 0, s.vocab}; return;
+                case HEAD: return head.take(data, bits, s.vocab, 0, 0, 1);
+            }
+        }
+        raise(std::invalid_argument("no such slot of panels"));
+    }
+    void unturned(int layer) override { layers.at(layer).turned = false; }
     Session* session() const override;
     size_t cache_bytes() const override { return Head<T, W>::bytes(shape.head_dim, 4096) / 4096 * shape.layers * shape.kv_heads; }
     size_t bytes() const override {
-        size_t sum = head.memory.bytes();
-        for (auto& l : layers) sum += l.qkv.memory.bytes() + l.o.memory.bytes() + l.mlp.memory.bytes() + l.down.memory.bytes();
+        size_t sum = head.bytes();
+        for (auto& l : layers) sum += l.qkv.bytes() + l.o.bytes() + l.mlp.bytes() + l.down.bytes();
         return sum;
     }
 };

@@ -38,12 +38,19 @@ API Model* hsd_model_new(const Shape* shape) {
             case 2: return new_model<float, bf16>(*shape);
 #endif
             case 3: return new Weights<float, i8>(*shape);
+            case 4: return new_model<float, grouped>(*shape);
         }
         raise(std::invalid_argument("no such type"));
     });
 }
 API int hsd_model_set(Model* model, int layer, int slot, const void* data, const float* scales) {
     return guarded(0, [&] { return model->set(layer, slot, data, scales), 1; });
+}
+API int hsd_model_panels(Model* model, int layer, int slot, const void* data, int bits) {
+    return guarded(0, [&] { return model->set_panels(layer, slot, data, bits), 1; });
+}
+API int hsd_model_unturned(Model* model, int layer) {
+    return guarded(0, [&] { return model->unturned(layer), 1; });
 }
 API int64_t hsd_model_bytes(const Model* model) { return (int64_t)model->bytes(); }
 API int64_t hsd_model_cache_bytes(const Model* model) { return (int64_t)model->cache_bytes(); }

@@ -148,6 +148,9 @@ template <class T> INLINE T largest_lane(vec<T> v) {
 // To the nearest integer, ties to even: adding 1.5 * 2^23 leaves it in the low bits. For numbers below 2^22.
 INLINE i32v rounded(f32v x) { return (i32v)(x + 12582912.0f) - 0x4b400000; }
 
+// A row without a number of at least this size is all zeros in integers.
+constexpr float SMALLEST = 1e-30f;
+
 // A sum in 64 lanes: number i is added to lane i mod 64, in order; then the upper half of the lanes is added to the lower half until one
 // is left. The same for any width of vector.
 template <class T> struct LaneSum {

@@ -1,0 +1,8 @@
+// Models whose weights have a scale for each group of them.
+#include "forward.hpp"
+
+namespace hsd {
+
+template <> Model* new_model<float, grouped>(const Shape& shape) { return new Weights<float, grouped>(shape); }
+
+}  // namespace hsd
