@@ -15,7 +15,8 @@ import numpy as np
 
 from hsd_viz.disk import write_whole
 from hsd_viz.ladder.load import weights_hash
-from hsd_viz.native.weights import read_tensors, rounded
+from hsd_viz.native.rounding import rounded_rows
+from hsd_viz.native.weights import read_tensors
 
 _TYPES = {np.dtype(np.int8): "I8", np.dtype(np.float32): "F32"}
 
@@ -27,8 +28,9 @@ def convert(folder: Path) -> Path:
         if tensor.dtype == np.int8 or name.endswith(".scale"):
             tensors[name] = tensor
         elif tensor.ndim == 2:
-            matrix = rounded(tensor)
-            tensors |= {name: matrix.numbers, f"{name.removesuffix('weight')}scale": matrix.scales}
+            matrix = rounded_rows(tensor)
+            tensors[name] = matrix.numbers
+            tensors[f"{name.removesuffix('weight')}scale"] = matrix.scales[:, 0]
         else:
             tensors[name] = tensor.astype(np.float32)
     # Float32 first: every tensor begins at a multiple of four bytes.

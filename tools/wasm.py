@@ -58,7 +58,9 @@ def build(out: Path) -> None:
     exported = ",".join(f"--export={name}" for name in (*names, "malloc", "free"))
     linked = f"-Wl,{exported},--strip-all,-z,stack-size={_STACK_BYTES},--max-memory={MAX_BYTES}"
     subprocess.run(
-        ["clang++", *_FLAGS, linked, source.name, "-o", str(out.resolve())], check=True, cwd=SOURCES
+        ["clang++", *_FLAGS, linked, source.name, "groups.cpp", "-o", str(out.resolve())],
+        check=True,
+        cwd=SOURCES,
     )
 
 

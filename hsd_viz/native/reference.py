@@ -266,9 +266,7 @@ class ReferenceSession(Session):
             parts.append(part)
         q, k, v = parts
         if at not in form.layers_without_rotary:
-            tables = angles(
-                form.rotary, form.head_dim, max(places) + 1, model.weights.compute
-            )
+            tables = angles(form.rotary, form.head_dim, max(places) + 1, model.weights.compute)
             cos, sin = (table[places, None] for table in tables)
             q = turned(q, cos, sin)
             k = turned(k, cos, sin)

@@ -9,9 +9,10 @@ import torch
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from hsd_viz.engine import load_engine
+from hsd_viz.models.config import form_of
 from hsd_viz.native.build import default_build
 from hsd_viz.native.model import NativeModel
-from hsd_viz.native.weights import Weights
+from hsd_viz.native.weights import ArrayTensors, Weights
 from hsd_viz.prompts.suites import load_suite
 from hsd_viz.torch_models.eager import HFModel
 
@@ -61,8 +62,9 @@ def random_module(
 def native_of(module: Qwen3ForCausalLM, dtype: str | None = None) -> NativeModel:
     """A module in the native runtime, by default in its own type."""
     tensors = {name: tensor.numpy(force=True) for name, tensor in module.state_dict().items()}
+    form = form_of("random", module.config.to_dict())
     return NativeModel(
-        Weights("random", module.config.to_dict(), tensors, dtype or str(module.dtype)[6:])
+        Weights("random", form, ArrayTensors(tensors), dtype or str(module.dtype)[6:])
     )
 
 

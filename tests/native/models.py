@@ -1,4 +1,4 @@
-"""Small random models in the form of the ladder's."""
+"""Small random models: in the form of the ladder's, and of other Llama-shaped families."""
 
 from __future__ import annotations
 
@@ -6,11 +6,20 @@ import functools
 from typing import Any
 
 import torch
-from transformers import PreTrainedConfig, Qwen3Config, Qwen3ForCausalLM
+from transformers import (
+    AutoModelForCausalLM,
+    LlamaConfig,
+    MistralConfig,
+    PreTrainedConfig,
+    Qwen2Config,
+    Qwen3Config,
+    SmolLM3Config,
+)
 
+from hsd_viz.models.config import form_of
 from hsd_viz.native.build import Build
 from hsd_viz.native.model import NativeModel
-from hsd_viz.native.weights import Weights
+from hsd_viz.native.weights import ArrayTensors, Weights
 from hsd_viz.torch_models.eager import HFModel
 
 VOCAB = 150
@@ -38,11 +47,39 @@ CONFIGS: dict[str, PreTrainedConfig] = {
 }
 
 
+_LLAMA3 = {
+    "rope_type": "llama3",
+    "rope_theta": 500.0,
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 16,
+}
+_LINEAR = {"rope_type": "linear", "rope_theta": 1000.0, "factor": 4.0}
+#: Other families: grouped heads, a head of its own, biases, rotary scalings, layers without rotary positions.
+FAMILIES: dict[str, PreTrainedConfig] = {
+    "llama": LlamaConfig(
+        **_SMALL | {"num_attention_heads": 8, "tie_word_embeddings": False},
+        rope_parameters=_LLAMA3,
+    ),
+    "mistral": MistralConfig(**_SMALL, sliding_window=None, rope_parameters=_LINEAR),
+    "qwen2": Qwen2Config(
+        **{k: v for k, v in _SMALL.items() if k != "head_dim"} | {"hidden_size": 64}
+    ),
+    "smollm3": SmolLM3Config(
+        **_SMALL, no_rope_layer_interval=2, pad_token_id=None, use_sliding_window=False
+    ),
+}
+FORMS = CONFIGS | FAMILIES
+#: The arithmetic of a model in int8, by what stands for a type.
+INTEGERS = {"int8": "rows", "int8 groups": "groups"}
+
+
 @functools.cache
 def eager(name: str, dtype: torch.dtype = torch.float32) -> HFModel:
     """The model in transformers; its norms are random too."""
     torch.manual_seed(0)
-    module = Qwen3ForCausalLM(CONFIGS[name]).double()
+    module = AutoModelForCausalLM.from_config(FORMS[name]).double()
     with torch.no_grad():
         for part in module.parameters():
             if part.dim() == 1:
@@ -50,21 +87,32 @@ def eager(name: str, dtype: torch.dtype = torch.float32) -> HFModel:
     return HFModel(name, module.to(dtype))
 
 
-def weights_of(module: torch.nn.Module, dtype: str, tokens: int | None = None) -> Weights:
+def weights_of(
+    module: torch.nn.Module,
+    dtype: str,
+    tokens: int | None = None,
+    arithmetic: str | None = None,
+) -> Weights:
     """The weights of a module, with the first ``tokens`` rows of its head."""
     wide = torch.float64 if dtype == "float64" else torch.float32
     tensors = {
         name: tensor.to(wide).numpy(force=True) for name, tensor in module.state_dict().items()
     }
-    return Weights("random", module.config.to_dict(), tensors, dtype, tokens)
+    form = form_of("random", module.config.to_dict())
+    return Weights("random", form, ArrayTensors(tensors), dtype, tokens, arithmetic)
 
 
 @functools.cache
 def native(
     name: str, dtype: torch.dtype | str = torch.float32, build: Build | None = None
 ) -> NativeModel:
-    module = eager(name, torch.float32 if dtype == "int8" else dtype).module
-    return NativeModel(weights_of(module, str(dtype).removeprefix("torch.")), build)
+    if dtype in INTEGERS:
+        module = eager(name).module
+        weights = weights_of(module, "int8", arithmetic=INTEGERS[dtype])
+    else:
+        module = eager(name, dtype).module
+        weights = weights_of(module, str(dtype).removeprefix("torch."))
+    return NativeModel(weights, build)
 
 
 def ids(n: int, seed: int = 0, vocab: int = VOCAB) -> list[int]:

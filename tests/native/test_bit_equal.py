@@ -18,7 +18,7 @@ from hsd_viz.native import model as model_module
 from hsd_viz.native.build import Build, default_build, kernels
 from hsd_viz.native.model import NativeModel
 from hsd_viz.native.reference import ReferenceModel
-from hsd_viz.native.weights import Weights, load
+from hsd_viz.native.weights import ARITHMETICS, Weights, load
 
 pytestmark = pytest.mark.skipif(
     not default_build().wait(), reason=f"no native runtime: {default_build().reason}"
@@ -83,10 +83,11 @@ def test_every_kernel_has_the_bits_of_the_numpy_pass(monkeypatch):
     assert differing(load(model_path("nano")), everything(), CONTEXTS, range(2), monkeypatch) == []
 
 
-@pytest.mark.parametrize("name", ["odd", "long heads"])
-def test_models_of_odd_shapes(name, monkeypatch):
+@pytest.mark.parametrize("arithmetic", ARITHMETICS)
+@pytest.mark.parametrize("name", ["odd", "long heads", "llama", "qwen2", "smollm3"])
+def test_models_of_odd_shapes(name, arithmetic, monkeypatch):
     """No width, head or vocabulary is a multiple of a vector or a panel; floats are rounded when they are loaded."""
-    weights = weights_of(eager(name).module, "int8")
+    weights = weights_of(eager(name).module, "int8", arithmetic=arithmetic)
     assert differing(weights, everything(), (0, 1, 70), [3], monkeypatch) == []
 
 

@@ -11,13 +11,15 @@ import weakref
 import numpy as np
 import pytest
 import torch
-from models import CONFIGS, eager, ids, native, path_to, random_tree, weights_of
+from models import CONFIGS, FORMS, eager, ids, native, path_to, random_tree, weights_of
 
+from hsd_viz.models.config import form_of
 from hsd_viz.native import model as model_module
 from hsd_viz.native import weights as weights_module
 from hsd_viz.native.build import Build, default_build, kernels
 from hsd_viz.native.model import NativeModel
-from hsd_viz.native.weights import Weights
+from hsd_viz.native.rounding import rounded_rows
+from hsd_viz.native.weights import ArrayTensors, Weights
 
 pytestmark = pytest.mark.skipif(
     not default_build().wait(), reason=f"no native runtime: {default_build().reason}"
@@ -46,7 +48,7 @@ def build(request, monkeypatch):
 
 
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
-@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("name", FORMS)
 def test_it_is_the_function_of_the_module(name, dtype):
     """Over a chain, a tree behind it, a chain behind the path kept of the tree."""
     parents = random_tree(17, seed=3)
@@ -162,9 +164,14 @@ def test_scales_of_another_type_are_converted():
     for name, tensor in module.state_dict().items():
         tensors[name] = tensor.numpy()
         if tensor.dim() == 2:
-            tensors[name], scales = weights_module.rounded(tensors[name])
-            tensors[f"{name.removesuffix('weight')}scale"] = scales.astype(np.float64)
-    models = Weights("random", module.config.to_dict(), tensors), weights_of(module, "int8")
+            matrix = rounded_rows(tensors[name])
+            tensors[name] = matrix.numbers
+            scales = matrix.scales[:, 0].astype(np.float64)
+            tensors[f"{name.removesuffix('weight')}scale"] = scales
+    form = form_of("random", module.config.to_dict())
+    stored = Weights("random", form, ArrayTensors(tensors))
+    assert stored.arithmetic == "rows"
+    models = stored, weights_of(module, "int8", arithmetic="rows")
     assert np.array_equal(
         *(NativeModel(weights).session().forward(ids(9), 9) for weights in models)
     )

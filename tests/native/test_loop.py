@@ -77,9 +77,10 @@ def combination(seed: int, files: dict) -> tuple[list, dict]:
     choose = random.Random(seed)
     n, dtype = (
         choose.choice([1, 2, 2, 3, 4]),
-        choose.choice(["int8", "int8", torch.float32, torch.float64]),
+        choose.choice(["int8", "int8 groups", torch.float32, torch.float64]),
     )
-    models = [native(choose.choice(["odd", "long heads"]), dtype) for _ in range(n)]
+    names = ["odd", "long heads", "llama", "qwen2", "smollm3"]
+    models = [native(choose.choice(names), dtype) for _ in range(n)]
     levels = [
         Level(f"m{k}", model, None if k == n - 1 else choose.randint(1, 7))
         for k, model in enumerate(models)
