@@ -59,7 +59,7 @@ def compare(
             if not isinstance(one, Trace):
                 if prompt is None:
                     raise UserError(
-                        f"the stack '{one}' needs a prompt: compare([...], prompt='def main(')"
+                        f"the stack '{one}' needs a prompt: compare(['{one}'], prompt='def main(')"
                     )
                 one = run(prompt, one, engine=engine, **options)
             traces.append(one)

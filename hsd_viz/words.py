@@ -60,15 +60,17 @@ def did_you_mean(word: str, choices: Iterable[str]) -> str:
 
 
 @cache
-def guesses() -> dict[str, dict[str, str]]:
-    """Return natural guesses, by the object they are tried on, and what is meant."""
+def guesses() -> dict[str, dict[str, list[str]]]:
+    """Return natural guesses, by the object they are tried on, and the calls or commands that are meant. A test
+    executes each of these.
+    """
     return json.loads(Path(__file__).with_name("guesses.json").read_text(encoding="utf-8"))
 
 
 def guess(owner: str, name: str, known: Iterable[str] = ()) -> str:
     """Return what a wrong name probably means, to append to an error message; empty where nothing is close."""
     meant = guesses()[owner].get(name)
-    return f"; did you mean {meant}?" if meant else did_you_mean(name, known)
+    return f"; did you mean {' or '.join(meant)}?" if meant else did_you_mean(name, known)
 
 
 def guided(function: Callable[P, T]) -> Callable[P, T]:

@@ -33,12 +33,14 @@ def test_an_attribute_of_an_engine(name):
 
 def test_arguments():
     with pytest.raises(
-        TypeError, match="no argument 'draft'; did you mean a stack names its drafts"
+        TypeError, match=r"no argument 'draft'; did you mean load_engine\(target\)\.run"
     ):
         hsd.load_engine(draft="nano")
     with pytest.raises(TypeError, match="no argument 'thread'; did you mean 'threads'"):
         hsd.load_engine(thread=1)
-    with pytest.raises(TypeError, match="no argument 'drafter'; did you mean drafters"):
+    with pytest.raises(
+        TypeError, match=r"no argument 'drafter'; did you mean replay\(log, drafters=drafters"
+    ):
         hsd.replay("log.jsonl", drafter="db")
 
 

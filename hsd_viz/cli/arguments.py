@@ -36,6 +36,7 @@ from typing import (
 from typing import Annotated as A
 
 from hsd_viz.disk import check_writable, write_whole, writing
+from hsd_viz.dtypes import DType
 from hsd_viz.errors import UserError
 from hsd_viz.words import check_range, did_you_mean
 
@@ -215,8 +216,6 @@ READERS = {
     Save: _save,
     Numbers: _numbers,
 }
-
-DType = Literal["int8", "float32", "bfloat16", "float64"]
 
 
 def _rule_help() -> str:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from hsd_viz.decoding.sampling import BRIDGES, PromptTooLong, Sampling
 from hsd_viz.decoding.session import Model
 from hsd_viz.decoding.text import TokenText, differing_tokens
+from hsd_viz.dtypes import DTYPES as NUMBER_TYPES
 from hsd_viz.errors import UserError
 from hsd_viz.ladder.load import LadderTokenizer, model_path, names, weights_hash
 from hsd_viz.native.build import Build, default_build
@@ -34,9 +35,7 @@ if TYPE_CHECKING:
 
 #: The types of weights, and of the module that has them: int8 is the native runtime's and numpy's, see
 #: ``docs/reference/arithmetic.md``; the module has the same weights widened.
-DTYPES = {"int8": "float32"} | {
-    name: name for name in ("float32", "bfloat16", "float16", "float64")
-}
+DTYPES = {name: "float32" if name == "int8" else name for name in NUMBER_TYPES}
 RUNTIMES = ("auto", "eager", "compiled", "strict")
 T = TypeVar("T")
 

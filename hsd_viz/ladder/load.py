@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hsd_viz.dtypes import DTYPES
 from hsd_viz.errors import UserError
 from hsd_viz.native.weights import parameter_count, read_tensors, widened
 
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 NAMES = ("nano", "small", "target")
-_DTYPES = ("float16", "bfloat16", "float32", "float64")
+#: The types of a module, which has no 8-bit integers.
+_DTYPES = tuple(name for name in DTYPES if name != "int8")
 
 
 def weights_dir() -> Path:

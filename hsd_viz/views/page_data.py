@@ -13,6 +13,7 @@ from typing import Any
 from hsd_viz.calibration.basis import temperature_words
 from hsd_viz.disk import data_folder
 from hsd_viz.drafting import drafters
+from hsd_viz.dtypes import DTYPES
 from hsd_viz.engine.replay import (
     SIDE_BY_SIDE,
     TEMPERATURE,
@@ -32,7 +33,8 @@ BUNDLE = (STATIC / "hsd-viz.js").read_text(encoding="utf-8")
 _DATA = json.loads((Path(__file__).parent / "page.json").read_text(encoding="utf-8"))
 #: What all pages know (prompts with their locality, stacks with descriptions, ...), what a kernel decodes on and with,
 #: and families of models to predict (target first).
-ABOUT, MACHINE, FAMILIES = _DATA["about"], _DATA["machine"], _DATA["families"]
+ABOUT, FAMILIES = _DATA["about"], _DATA["families"]
+MACHINE = {**_DATA["machine"], "dtypes": list(DTYPES)}
 _PURPOSE = re.compile(r"^- `([^`]+\.json)`: (.+)$", re.M)
 
 
