@@ -10,7 +10,7 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "hsd_viz"
 #: Pure helpers that every other package may import.
-BASE = {"errors", "intervals", "tables", "version", "words"}
+BASE = {"dtypes", "errors", "intervals", "tables", "version", "words"}
 ALLOWED = {
     part: set(names.split())
     for part, names in {
