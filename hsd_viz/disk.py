@@ -2,6 +2,7 @@
 
 import errno
 import gzip
+import json
 import os
 import secrets
 import sys
@@ -11,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.errors import UserError
+from hsd_viz.errors import BadFile, UserError
 
 PACKAGE = Path(__file__).resolve().parent
 #: The most bytes of a text file, and of a JSON file: parsed, it takes up to thirty times as much memory.
@@ -114,6 +115,26 @@ def read_text(path: Path, what: str, most: int = MOST_TEXT) -> str:
             f"the {what} file {path} is not UTF-8 text (byte {error.start} is {byte:#04x})"
         ) from None
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_json(path: Path, what: str, most: int = MOST_JSON) -> Any:
+    """Return the value in a JSON file of a stranger; messages call it the ``what`` file.
+
+    Raises: BadFile: if it cannot be read, is too large, or is not JSON.
+    """
+    return parse_json(read_text(path, what, most), f"the {what} file {path}")
+
+
+def parse_json(text: str, what: str) -> Any:
+    """Return the value of a JSON text. Raises: BadFile: if it is not JSON, which includes numbers
+    of thousands of digits and values nested too deeply.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise BadFile(f"{what} is not JSON: it is nested too deeply") from None
+    except ValueError as error:
+        raise BadFile(f"{what} is not JSON: {error}") from None
 
 
 def most_unpacked(size: int) -> int:

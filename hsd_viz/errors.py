@@ -17,14 +17,20 @@ reported as one.
 
 from __future__ import annotations
 
+import logging
 import os
+import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from traceback import extract_tb
+from traceback import extract_tb, format_exception
 
 #: Set to a value other than "" and 0, this environment variable shows the traceback of a fault.
 DEBUG_VARIABLE = "HSD_VIZ_DEBUG"
+#: The file in which the kernels of a server report faults.
+FAULTS_VARIABLE = "HSD_VIZ_FAULTS"
+#: An absolute path of two or more parts.
+_PATH = re.compile(r"(?<![\w.~:/])/[^\s'\"`:;,()\[\]/]+(?:/[^\s'\"`:;,()\[\]/]*)+")
 #: What code that reads a file of another program raises if the file does not have the form.
 _MALFORMED = (
     TypeError,
@@ -70,6 +76,25 @@ def parsing(name: Path | str) -> Iterator[None]:
         raise BadFile(f"{name} is not valid: its parts are inconsistent") from None
 
 
+@contextmanager
+def no_panics(what: str) -> Iterator[None]:
+    """Report any fault of a library in Rust that works on a file or text of the user as one of it.
+
+    Its panics are not children of ``Exception``, so that no other handler catches them.
+
+    Raises:
+        BadFile: if the block raises; the message begins with ``what``. A UserError passes.
+    """
+    try:
+        yield
+    except (UserError, KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:
+        lines = str(error).strip().splitlines()
+        reason = lines[0] if lines else type(error).__name__
+        raise BadFile(f"{what}: {reason[:200]}") from None
+
+
 def is_debugging() -> bool:
     """Return whether faults are shown with their traceback."""
     return os.environ.get(DEBUG_VARIABLE, "") not in ("", "0")
@@ -83,6 +108,43 @@ def fault_message(error: BaseException) -> str:
         f"this is a fault of hsd-viz, not of your input: {reason}{_place(error)}; "
         f"report it to the project with the traceback that {DEBUG_VARIABLE}=1 shows"
     )
+
+
+def report_fault(error: BaseException) -> None:
+    """Write the traceback of a fault to the log of the server, or of this process if it has none.
+
+    The output of a served kernel is sent to its visitor, so that a kernel writes to a file.
+    """
+    text = "".join(format_exception(error))
+    if path := os.environ.get(FAULTS_VARIABLE):
+        with suppress(OSError), Path(path).open("a", encoding="utf-8", errors="replace") as file:
+            file.write(text)
+    else:
+        logging.getLogger("hsd_viz").error("a request failed\n%s", text)
+
+
+def visitor_message(error: BaseException, request: str = "") -> str:
+    """Return what a visitor of a server reads of an exception: one line without paths of the server.
+
+    Args:
+        error: The message of a UserError is for the visitor. Of any other only the type is shown.
+        request: Text of the visitor, whose own paths stay.
+    """
+    if isinstance(error, UserError | ModuleNotFoundError):
+        message = " ".join(str(error).split()) or type(error).__name__
+        return without_paths(message, request)[:2000]
+    kind = type(error).__name__
+    return f"this is a fault of hsd-viz, not of your input ({kind}): the log of its server has it"
+
+
+def without_paths(text: str, kept: str = "") -> str:
+    """Return a text with the last part of each absolute path, except for paths that ``kept`` has."""
+
+    def shortened(match: re.Match[str]) -> str:
+        path = match[0]
+        return path if path in kept else path.rstrip("/").rpartition("/")[2]
+
+    return _PATH.sub(shortened, text)
 
 
 def _place(error: BaseException) -> str:

@@ -36,7 +36,7 @@ ALLOWED = {
         "torch_models trace",
         "bench": "adapters calibration decoding disk drafting engine ladder latency machine prompts stack terminal trace",
         "figures": "bench calibration disk drafting engine latency logs stack trace",
-        "logs": "adapters bench calibration disk drafting engine ladder latency native prompts stack terminal trace",
+        "logs": "adapters bench calibration disk drafting engine ladder latency models native prompts stack terminal trace",
         "views": "adapters bench calibration disk drafting engine exercises figures latency logs machine prompts stack "
         "terminal trace",
         "exercises": "audit disk drafting engine latency trace",

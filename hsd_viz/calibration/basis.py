@@ -18,9 +18,10 @@ from typing import Any
 
 import msgspec
 
+from hsd_viz import disk
 from hsd_viz.calibration.estimate import MS, names_of, own_times
-from hsd_viz.disk import MOST_JSON, cache_folder, data_folder, read_text, write_whole
-from hsd_viz.errors import UserError
+from hsd_viz.disk import cache_folder, data_folder, write_whole
+from hsd_viz.errors import BadFile, UserError
 from hsd_viz.intervals import LEAST
 from hsd_viz.latency.inputs import Calibration, Edge, Tier
 from hsd_viz.latency.select import fill, select
@@ -118,9 +119,9 @@ def basis_of(
 def read_json(path: str | Path) -> Any:
     """Read a JSON file. Raises: ValueError: if it cannot be read."""
     try:
-        return json.loads(read_text(Path(path).expanduser(), "JSON", MOST_JSON))
-    except (json.JSONDecodeError, RecursionError):
-        raise UserError(f"{path} is not JSON: use the output of 'hsd-viz plan --json'") from None
+        return disk.read_json(Path(path).expanduser(), "JSON")
+    except BadFile as error:
+        raise BadFile(f"{error}: use the output of 'hsd-viz plan --json'") from None
 
 
 def plan_measured(plan: Mapping[str, Any]) -> dict[str, Measured]:

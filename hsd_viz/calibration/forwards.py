@@ -9,7 +9,6 @@ measured in isolation, at every width, and its height in real rounds (:func:`fit
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -23,7 +22,7 @@ import numpy as np
 from hsd_viz.calibration.estimate import monotone
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.verify import Draft, RecordOptions
-from hsd_viz.disk import MOST_JSON, read_text
+from hsd_viz.disk import read_json
 from hsd_viz.drafting.make import CostCurve, cost_curve
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.errors import UserError
@@ -152,9 +151,8 @@ class Costs:
 
 
 def _read(path: Path) -> dict[str, dict[str, Any]]:
-    text = read_text(path, "costs", MOST_JSON)
+    data = read_json(path, "costs")
     try:
-        data = json.loads(text)
         if data["format"] != FORMAT:
             raise UserError(f"its format is not '{FORMAT}'")
         curves = lambda rows: {key: cost_curve(row) for key, row in rows.items()}

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Protocol, cast
 
-from hsd_viz.errors import UserError
+from hsd_viz.errors import UserError, no_panics
 from hsd_viz.words import first_line
 
 _BYTE_FALLBACK = re.compile(r"<0x([0-9A-F]{2})>\Z")
@@ -92,7 +92,8 @@ class TokenText:
                 "the prompt contains a lone surrogate and is not valid Unicode"
             ) from None
         starts = (self.tokenizer.bos_token_id, self.tokenizer.eos_token_id)
-        ids = self._encode_chat(prompt) if chat else self.encode(prompt)
+        with no_panics("the tokenizer does not take this prompt"):
+            ids = self._encode_chat(prompt) if chat else self.encode(prompt)
         if found := ids or [start for start in starts if start is not None][:1]:
             return found
         raise UserError(

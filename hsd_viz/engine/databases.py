@@ -12,10 +12,10 @@ from hsd_viz.drafting.index.format import SUFFIX
 from hsd_viz.drafting.make import FIVEGRAMS, vocabulary_hash
 from hsd_viz.engine.load import Models
 from hsd_viz.engine.local import LocalEngine
-from hsd_viz.errors import UserError
+from hsd_viz.errors import UserError, no_panics
+from hsd_viz.models.tokenizer_file import read_tokenizer_file
 from hsd_viz.prompts.suites import load_suite
 from hsd_viz.prompts.templates import choose_template, opening
-from hsd_viz.words import first_line
 
 PRUNING = Pruning(least=2, least_continuation=1, max_bytes=64_000_000)
 
@@ -118,14 +118,20 @@ def find_tokenizer(name: str) -> Any:
         return Models(name, "cpu", None, allow_models=True).text(name).tokenizer
     from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-    try:
+    file = path if path.is_file() else path / "tokenizer.json"
+    if file.is_file():
+        read_tokenizer_file(file)  # refuses what a tokenizer may not ask for
+    with no_panics(f"the tokenizer '{name}' cannot be loaded"):
         if path.is_file():
-            return PreTrainedTokenizerFast(tokenizer_file=str(path))
-        return AutoTokenizer.from_pretrained(
-            str(path), trust_remote_code=False, local_files_only=True
-        )
-    except Exception as error:  # the file and format libraries raise many types
-        raise UserError(f"the tokenizer '{name}' cannot be loaded: {first_line(error)}") from None
+            found = PreTrainedTokenizerFast(tokenizer_file=str(path))
+        else:
+            found = AutoTokenizer.from_pretrained(
+                str(path), trust_remote_code=False, local_files_only=True
+            )
+    if (backend := getattr(found, "backend_tokenizer", None)) is not None:
+        backend.no_padding()
+        backend.no_truncation()
+    return found
 
 
 def _encoder(tokenizer: Any) -> Encode:
@@ -136,7 +142,8 @@ def _encoder(tokenizer: Any) -> Encode:
         # A special token spelled out in a text is encoded as letters, not as the token.
         before, backend.encode_special_tokens = backend.encode_special_tokens, True
         try:
-            return backend.encode(text, add_special_tokens=False).ids
+            with no_panics("the tokenizer does not take this text"):
+                return backend.encode(text, add_special_tokens=False).ids
         finally:
             backend.encode_special_tokens = before
 

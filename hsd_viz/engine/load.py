@@ -19,6 +19,7 @@ from hsd_viz.decoding.sampling import BRIDGES, PromptTooLong, Sampling
 from hsd_viz.decoding.session import Model
 from hsd_viz.decoding.text import TokenText, differing_tokens
 from hsd_viz.dtypes import DTYPES as NUMBER_TYPES
+from hsd_viz.engine.access import Access
 from hsd_viz.errors import UserError
 from hsd_viz.ladder.load import LadderTokenizer, model_path, names, weights_hash
 from hsd_viz.native.build import Build, default_build
@@ -91,7 +92,7 @@ class Models:
             raise UserError("int8 is for the CPU: on a GPU use bfloat16")
         #: The type of weights; on the CPU by default that in which each model is: int8 for the ladder, else float32.
         self.dtype = dtype or ("bfloat16" if on_gpu else "int8" if target in names() else "float32")
-        self._allow, self._bridge, self._runtime = allow_models, bridge, runtime
+        self._access, self._bridge, self._runtime = Access.of(allow_models), bridge, runtime
         #: The build of the native library; drafting is the processor's work wherever the models are.
         self.build = None if runtime == "eager" else (build or default_build()).start()
         #: What was made of checkpoints, by what it is and the directories or hub ids.
@@ -110,10 +111,7 @@ class Models:
         if not named and name.count("/") != 1:
             others = "others are hub ids with one '/' or paths"
             raise UserError(f"unknown model '{name}': the ladder has {ladder}; {others}")
-        if not self._allow:
-            raise UserError(
-                f"'{name}' is not allowed here: only the models of the ladder ({ladder}) are"
-            )
+        self._access.check("model", name)
         if not named:
             return name
         path = Path(name).expanduser()

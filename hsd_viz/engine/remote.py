@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Unpack
 
 import httpx
@@ -80,8 +80,8 @@ class RemoteEngine(Engine):
             None,
             self._lines("POST", "/decode", f"the connection to {self.url} broke", body),
         )
-        with lines as given, suppress(json.JSONDecodeError):  # half a line
-            for event in read_events(map(json.loads, given)):
+        with lines as given:
+            for event in read_events(_records(given)):
                 yield event
         if not isinstance(event, Finished):
             raise ServerError("the server closed the connection before the end", retry=True)
@@ -103,6 +103,17 @@ class RemoteEngine(Engine):
             except (httpx.HTTPError, httpx.InvalidURL) as error:
                 reason = re.sub(r"^\[Errno -?[0-9]+\] ", "", str(error)) or type(error).__name__
                 raise ServerError(f"{broken}: {reason}", retry=True) from None
+
+
+def _records(lines: Iterable[str]) -> Iterator[Any]:
+    """Yield the records of an answer up to half a line. Raises: ServerError: if a line is not one."""
+    for line in lines:
+        try:
+            yield json.loads(line)
+        except json.JSONDecodeError:
+            return
+        except (ValueError, RecursionError):
+            raise ServerError("the server sent a record that is not valid") from None
 
 
 def _message(response: httpx.Response, url: str) -> str:

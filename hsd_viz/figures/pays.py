@@ -7,7 +7,6 @@ bottom model or its verification costs do.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ import plotly.express as px
 from numpy.typing import ArrayLike
 
 from hsd_viz.bench.predict import predict
-from hsd_viz.disk import MOST_JSON, data_folder, read_text
+from hsd_viz.disk import data_folder, read_json
 from hsd_viz.figures.charts import HOVER, INK, Figure, between, finish
 from hsd_viz.figures.palette import KINDS, pale
 from hsd_viz.latency.hardware import Machine, gpu_of, shape_of
@@ -144,10 +143,7 @@ def when_it_pays(
     """
     if grids is None:
         grids = sorted(data_folder("bench/measured", "docs/bench").glob("grid-*.json"))
-    data = [
-        json.loads(read_text(Path(g), "grid", MOST_JSON)) if isinstance(g, str | Path) else g
-        for g in grids
-    ]
+    data = [read_json(Path(g), "grid") if isinstance(g, str | Path) else g for g in grids]
     points = pd.concat([measured_points(data), predicted_point(*PREDICTED)], ignore_index=True)
     here = [
         [point["verifying_over_one"][str(w)] for w in WIDTHS[1:]]

@@ -4,7 +4,6 @@ Model-Optimizer, specdec_bench, schema 1.0), and by category, context and temper
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise, zip_longest
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz.adapters.observation import Observation, Served
-from hsd_viz.disk import MOST_JSON, read_text
+from hsd_viz.disk import read_json
 from hsd_viz.errors import UserError
 from hsd_viz.latency.inputs import Edge
 
@@ -92,10 +91,7 @@ def _conditional(marginal: Sequence[float]) -> list[float]:
 
 def read_profile(path: Path) -> dict[str, Any]:
     """Return a profile as :func:`profile_of`. Raises: ValueError: if it is not usable or was not measured."""
-    try:
-        data = json.loads(read_text(path, "profile", MOST_JSON))
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise UserError(f"{path} is not a readable profile: {error}") from None
+    data = read_json(path, "profile")
     if not isinstance(data, dict) or not (
         "marginal_accept_rates" in data or "conditional_accept_rates" in data
     ):

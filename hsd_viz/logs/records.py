@@ -8,15 +8,15 @@ paragraphs. An entry that cannot be used is a :class:`~hsd_viz.adapters.entries.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from hsd_viz.adapters.entries import BrokenEntry, EntryReader
 from hsd_viz.bench.replay import Text
-from hsd_viz.errors import UserError
+from hsd_viz.disk import MOST_JSON, read_text
+from hsd_viz.errors import UserError, no_panics
 from hsd_viz.ladder.load import names, weights_dir
-from hsd_viz.words import first_line
+from hsd_viz.models.tokenizer_process import TokenizerProcess
 
 #: Most tokens of a request that are used: the end of the prompt, then the start of the output.
 MOST_TOKENS = 32_768
@@ -35,16 +35,27 @@ class LoggedRequest(NamedTuple):
 
 
 class LogTokenizer:
-    """A tokenizer: ``None`` (ids only), a ``tokenizer.json`` or its folder, a ladder name or a hub id."""
+    """A tokenizer: ``None`` (ids only), a ``tokenizer.json`` or its folder, a ladder name or a hub id.
+
+    Files work in a process of their own (:mod:`hsd_viz.models.tokenizer_process`), which
+    :meth:`close` ends.
+    """
 
     def __init__(self, name: str | Path | None = None) -> None:
         self.name = None if name is None else str(name)
-        self._encoder, end = (None, "") if self.name is None else _load(self.name)
-        self.vocabulary: dict[str, int] = (
-            self._encoder.get_vocab(with_added_tokens=True) if self._encoder else {}
-        )
+        self._encoder: _Encoder | None = None
+        self.vocabulary: dict[str, int] = {}
+        end = ""
+        if self.name is not None:
+            self._encoder, end = _load(self.name)
+            self.vocabulary = self._encoder.vocabulary
         self.eos = frozenset({self.vocabulary[end]} if end in self.vocabulary else ())
         self.size = max(self.vocabulary.values(), default=MOST_IDS - 1) + 1
+
+    def close(self) -> None:
+        """End the process of the tokenizer, if it has one."""
+        if self._encoder is not None:
+            self._encoder.close()
 
     def ids(self, value: str | Sequence[int], what: str = "text") -> Sequence[int]:
         """Return the token ids of a text (without special tokens around it) or of ids. Raises: ValueError."""
@@ -57,9 +68,10 @@ class LogTokenizer:
         if self._encoder is None:
             raise UserError(f"the {what} is text: give the tokenizer of its model")
         try:
-            return self._encoder.encode(value, add_special_tokens=False).ids
-        except (UnicodeEncodeError, TypeError):
+            value.encode()
+        except UnicodeEncodeError:
             raise UserError(f"the {what} is not valid Unicode") from None
+        return self._encoder.encode(value)
 
     def request(
         self, prompt: str | Sequence[int], output: str | Sequence[int], limit: Any = None
@@ -77,27 +89,62 @@ class LogTokenizer:
         )
 
 
-def _load(name: str) -> tuple[Any, str]:
+class _Encoder(Protocol):
+    """What a log needs of a tokenizer."""
+
+    vocabulary: dict[str, int]
+
+    def encode(self, text: str) -> list[int]: ...
+
+    def close(self) -> None: ...
+
+
+class _OwnEncoder:
+    """A tokenizer of this project or of a model, in this process."""
+
+    def __init__(self, backend: Any) -> None:
+        backend.no_padding()
+        backend.no_truncation()
+        self._backend = backend
+        self.vocabulary: dict[str, int] = backend.get_vocab(with_added_tokens=True)
+
+    def encode(self, text: str) -> list[int]:
+        """Return the token ids of a text. Raises: BadFile: if the tokenizer does not take it."""
+        with no_panics("the tokenizer does not take this text"):
+            return self._backend.encode(text, add_special_tokens=False).ids
+
+    def close(self) -> None:
+        """There is no process to end."""
+
+
+def _load(name: str) -> tuple[_Encoder, str]:
     """Return a tokenizer and the token that ends a text."""
-    path = weights_dir() / name if name in names() else Path(name).expanduser()
+    if name in names():
+        from tokenizers import Tokenizer
+
+        file = weights_dir() / name / "tokenizer.json"
+        encoder: _Encoder = _OwnEncoder(Tokenizer.from_file(str(file)))
+        return encoder, _end_token(file)
+    path = Path(name).expanduser()
     file = path / "tokenizer.json" if path.is_dir() else path
-    if not file.is_file():
-        from hsd_viz.engine.databases import find_tokenizer
+    if file.is_file():
+        return TokenizerProcess(file), _end_token(file)
+    from hsd_viz.engine.databases import find_tokenizer
 
-        whole = find_tokenizer(name)
-        return whole.backend_tokenizer, whole.eos_token or ""
-    from tokenizers import Tokenizer  # transformers would take seconds to import
+    whole = find_tokenizer(name)
+    return _OwnEncoder(whole.backend_tokenizer), whole.eos_token or ""
 
+
+def _end_token(file: Path) -> str:
+    """Return the token that ends a text, from the configuration beside a tokenizer; "" without."""
     try:
-        encoder = Tokenizer.from_file(str(file))
-    except Exception as error:  # the library raises its own type for every fault
-        raise UserError(f"the tokenizer '{name}' cannot be loaded: {first_line(error)}") from None
-    end: Any = ""
-    with suppress(OSError, ValueError, AttributeError):
-        end = json.loads(file.with_name("tokenizer_config.json").read_text(encoding="utf-8")).get(
-            "eos_token"
+        config = json.loads(
+            read_text(file.with_name("tokenizer_config.json"), "tokenizer", MOST_JSON)
         )
-    return encoder, str(end.get("content") if isinstance(end, dict) else end)
+        end = config.get("eos_token")
+    except (ValueError, AttributeError, RecursionError):
+        return ""
+    return str(end.get("content") if isinstance(end, dict) else end)
 
 
 def requests(reader: EntryReader, tokenizer: LogTokenizer) -> Iterator[LoggedRequest | BrokenEntry]:

@@ -229,7 +229,7 @@ def replay(
     options = {"databases": found, "eos": tokens.eos, "costs": costs if budget is None else None}
     tally = _Tally({name: Counter() for name in sources}, dict.fromkeys(COUNTS, 0), [])
     complete, shown = False, 0.0
-    with closing(EntryReader(path)) as reader, suppress(KeyboardInterrupt):
+    with closing(tokens), closing(EntryReader(path)) as reader, suppress(KeyboardInterrupt):
         for request in requests(reader, tokens):
             if isinstance(request, BrokenEntry):
                 tally.counts["broken"] += 1

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from hsd_viz.errors import BadFile, Unsupported
 from hsd_viz.models.chat import render
+from hsd_viz.models.tokenizer_file import open_tokenizer
 from hsd_viz.words import first_line
 
 if TYPE_CHECKING:
@@ -126,18 +127,11 @@ def load_tokenizer(folder: str | Path) -> FileTokenizer:
     Raises: Unsupported: if it is not a byte-level BPE, whose tokens are bytes. BadFile: if a file
     is missing or not valid.
     """
-    from tokenizers import Tokenizer
-
     folder = Path(folder)
     path = folder / FILE
     if not path.is_file():
         raise BadFile(f"{folder} contains no {FILE}")
-    try:
-        backend = Tokenizer.from_file(str(path))
-    except BaseException as error:  # a panic of the library is a BaseException
-        if isinstance(error, KeyboardInterrupt | SystemExit):
-            raise
-        raise BadFile(f"{path} is not a valid tokenizer: {first_line(error)}") from None
+    backend = open_tokenizer(path)
     if not _is_byte_level(backend):
         raise Unsupported(f"{path} is not a byte-level BPE tokenizer")
     config = _read_json(folder / CONFIG)

@@ -24,9 +24,10 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
 from transformers.utils import logging as hf_logging
 
 from hsd_viz.decoding.session import Session
-from hsd_viz.errors import UserError
+from hsd_viz.errors import UserError, no_panics
 from hsd_viz.ladder.load import is_rounded, load_model
 from hsd_viz.machine import threads
+from hsd_viz.models.tokenizer_file import read_tokenizer_file
 from hsd_viz.torch_models.eager import (
     CHUNKED,
     FULL,
@@ -81,8 +82,16 @@ class Checkpoint:
     def tokenizer(self) -> Any:
         """Return the tokenizer of transformers."""
         assert self.config
-        with self._reading(f"the tokenizer of {self._name} cannot be loaded"):
-            return AutoTokenizer.from_pretrained(self._where, **self._source)
+        file = Path(self._where) / "tokenizer.json"
+        if file.is_file():
+            read_tokenizer_file(file)  # refuses what a tokenizer may not ask for
+        what = f"the tokenizer of {self._name} cannot be loaded"
+        with self._reading(what), no_panics(what):
+            tokenizer = AutoTokenizer.from_pretrained(self._where, **self._source)
+            if (backend := getattr(tokenizer, "backend_tokenizer", None)) is not None:
+                backend.no_padding()
+                backend.no_truncation()
+            return tokenizer
 
     def model(self, tokens: int) -> HFModel:
         """Return the model; its tokenizer has so many tokens."""

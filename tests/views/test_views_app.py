@@ -16,9 +16,10 @@ import hsd_viz as hsd
 from hsd_viz.calibration import basis as store
 from hsd_viz.calibration.basis import recorded
 from hsd_viz.engine.replay import bundled, load_bundled
+from hsd_viz.errors import FAULTS_VARIABLE, UserError
 from hsd_viz.trace import Trace
 from hsd_viz.views import run_data
-from hsd_viz.views.app.dashboard import App
+from hsd_viz.views.app.dashboard import MOST_REQUESTS, App
 from hsd_viz.views.export import run_page
 from tests.changes import change_row
 
@@ -96,22 +97,98 @@ def test_a_decode_can_be_cancelled_and_keeps_what_it_has(page):
     page.send("cancel", key="ended")
 
 
-def test_an_error_is_one_message_and_the_next_run_works(page):
-    page.engine.error = ValueError("the prompt contains a lone surrogate")
+class Panic(BaseException):
+    """What a library in Rust raises."""
+
+
+def test_an_error_is_one_message_and_the_next_run_works(page, caplog, monkeypatch):
+    page.engine.error = UserError("the prompt contains a lone surrogate")
     message, _ = page.ask("decode", request=REQUEST)
     assert (message["message"], message["details"]) == ("the prompt contains a lone surrogate", "")
-    page.engine.error = ZeroDivisionError("a fault")
-    message, _ = page.ask("decode", request=REQUEST)
-    assert "a fault" in message["message"] and "Traceback" in message["details"]
     page.engine.error = None
     assert page.ask("decode", request=REQUEST)[0]["kind"] == "done"
 
 
 @pytest.mark.parametrize(
+    "error",
+    [
+        ZeroDivisionError("in /srv/secret/file"),
+        FileNotFoundError(2, "No such file", "/srv/secret/file"),
+        ValueError("in /srv/secret/file"),
+        Panic("in /srv/secret/file"),
+        SystemExit(3),
+    ],
+)
+def test_a_fault_is_answered_without_paths_and_logged(error, page, caplog, tmp_path, monkeypatch):
+    page.engine.error = error
+    message, _ = page.ask("decode", request=REQUEST)
+    kind = type(error).__name__
+    assert message["message"] == (
+        f"this is a fault of hsd-viz, not of your input ({kind}): the log of its server has it"
+    )
+    assert message["details"] == "" and kind in caplog.text
+
+    monkeypatch.setenv(FAULTS_VARIABLE, str(tmp_path / "faults"))
+    caplog.clear()
+    page.ask("decode", request=REQUEST)
+    assert "Traceback" in (tmp_path / "faults").read_text()
+    assert not caplog.text, "the output of a served kernel reaches its visitor"
+
+    monkeypatch.setenv("HSD_VIZ_DEBUG", "1")
+    assert "Traceback" in page.ask("decode", request=REQUEST)[0]["details"]
+
+
+def test_paths_of_the_server_become_names(page):
+    page.engine.error = UserError("/srv/a/b is bad: '/srv/x/weights.bin', ~/y or https://host/a/b")
+    message, _ = page.ask("decode", request=REQUEST | {"prompt": "/mine/file"})
+    assert message["message"] == "b is bad: 'weights.bin', ~/y or https://host/a/b"
+    page.engine.error = UserError("'/mine/file' and '/other/file'")
+    message, _ = page.ask("decode", request=REQUEST | {"prompt": "/mine/file"})
+    assert message["message"] == "'/mine/file' and 'file'"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"kind": "nix"},
+        {"kind": None},
+        {"kind": "__init__"},
+        {"kind": "ask", "names": 5},
+        {"kind": "ask", "options": 5},
+        {"kind": "ask", "about": "replay", "names": ["a"], "options": {"drafters": "x\n" * 99}},
+        {"kind": "ask", "about": "predict", "options": {"tp": "x"}},
+        {"kind": "ask", "about": "predict", "options": {"tp": "9" * 9999}},
+        {"kind": "decode"},
+        {"kind": "decode", "request": []},
+        {"kind": "decode", "request": REQUEST | {"max_new_tokens": "4"}},
+        {"kind": "decode", "request": REQUEST | {"max_new_tokens": float("nan")}},
+        {"kind": "decode", "request": REQUEST | {"prompt": {"a": 1}}},
+        {"kind": "take"},
+        {"kind": "take", "snapshot": {"meta": 5}},
+        {"kind": "file", "about": "comparison", "options": {"runs": [1, 2]}},
+        {"kind": "file", "about": "comparison", "options": {"runs": 7}},
+    ],
+    ids=str,
+)
+def test_every_request_is_answered_and_what_is_none_is_no_fault(page, content):
+    message, _ = page.ask(**content)
+    assert message["kind"] == "failed" and "fault" not in message["message"]
+
+
+def test_a_page_answers_so_many_requests_at_a_time(page):
+    page.engine.go.clear()
+    for number in range(MOST_REQUESTS):
+        page.send("decode", key=str(number), request=REQUEST)
+    message, _ = page.ask("knows", key="more", run="x")
+    assert message["kind"] == "failed" and "16 requests in progress" in message["message"]
+    page.engine.go.set()
+
+
+@pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"max_new_tokens": 100_000}, "a page decodes up to 2000 tokens"),
-        ({"prompt": "x" * 20_001}, "a prompt of up to 20000 characters"),
+        ({"max_new_tokens": 100_000}, "expected a whole number from 1 to 2000"),
+        ({"prompt": "x" * 20_001}, "prompts of up to 20000 characters"),
         ({"databases": "/tmp/x"}, "other databases than the shipped ones are not allowed"),
     ],
 )
@@ -147,8 +224,6 @@ def test_strange_messages_change_nothing(page):
         "x",
         {},
         {"id": 3, "kind": "decode"},
-        {"id": "1"},
-        {"id": "1", "kind": "__class__"},
     ):
         page.app._on_message(None, content, [])
     assert page.heard == []

@@ -14,7 +14,8 @@ from typing import Any
 
 from hsd_viz import figures
 from hsd_viz.calibration.basis import Basis, basis_of, identity, newest, recorded, temperature_words
-from hsd_viz.errors import UserError
+from hsd_viz.engine.access import Access
+from hsd_viz.errors import UserError, parsing
 from hsd_viz.tables import Table, page
 from hsd_viz.trace import Trace
 from hsd_viz.views import run_data
@@ -27,16 +28,35 @@ Part = dict[str, Any]
 Answer = dict[str, Any]
 
 
+#: The tokenizer of a replay that is an opened file.
+OWN = "own"
+#: The most drafters of a replay, and runs of a comparison.
+MOST_DRAFTERS = 32
+MOST_COMPARED = 3
+
+
 @dataclass
 class Request:
-    """A request of the page: its message, its files (name, content), where progress is reported, and its run."""
+    """A request of the page.
+
+    Attributes:
+        message: The request as it was sent.
+        about: What it asks for.
+        options: The settings of the question.
+        files: The names and contents of its files.
+        send: Sends a message of progress: its kind, and its content by name.
+        run: The run that it is about.
+        access: What the request may name.
+        cancelled: Set when the visitor no longer waits.
+    """
 
     message: dict[str, Any]
     about: str
     options: dict[str, Any]
     files: list[tuple[str, bytes]]
-    tell: Callable[..., None]
+    send: Callable[..., None]
     run: Trace | None
+    access: Access
     cancelled: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -150,10 +170,12 @@ def prediction(asked: Request) -> Answer:
     )
     if models not in FAMILIES.values():
         raise UserError(f"unknown models {models!r}")
+    with parsing("the number of GPUs"):
+        cards = int(tp[:10])
     plan = predict(
         gpu,
         models.split(","),
-        tp=int(tp),
+        tp=cards,
         weights=weights,
         batch=(1, 4, 16, 64),
         context=(2048, 32768),
@@ -214,34 +236,41 @@ def replay(asked: Request) -> Answer:
     names = [line.strip() for line in str(options.get("drafters", "")).splitlines() if line.strip()]
     if not names:
         raise UserError("no drafters: write one per line")
+    if len(names) > MOST_DRAFTERS:
+        raise UserError(f"{len(names)} drafters are too many: at most {MOST_DRAFTERS}")
     tokenizer = options.get("tokenizer") or None
 
     def progress(done: int, size: int, words: str) -> None:
-        asked.tell("stage", text=words, done=done, total=size)
+        asked.send("stage", text=words, done=done, total=size)
         if asked.cancelled.is_set():
             raise KeyboardInterrupt
 
     with tempfile.TemporaryDirectory(prefix="hsd-viz-log-") as place:
-        # The visitor's name says how the file is packed; only its ending is used.
-        paths = [
-            Path(place) / f"{k}{''.join(Path(name).suffixes[-2:])}"
-            for k, (name, _) in enumerate(files)
-        ]
-        for path, (_, content) in zip(paths, files, strict=True):
+        # A visitor's name of a file never becomes a path, not even its ending.
+        paths = [Path(place) / str(number) for number in range(len(files[:2]))]
+        for path, (_, content) in zip(paths, files, strict=False):
             path.write_bytes(content)
-        own, costs = (
-            paths[1] if tokenizer == "own" and len(paths) > 1 else tokenizer,
-            str(options.get("costs", "cpu")),
-        )
+        if tokenizer == OWN and len(paths) > 1:
+            own: str | Path | None = paths[1]
+        elif tokenizer is not None:
+            own = asked.access.check("tokenizer", str(tokenizer))
+        else:
+            own = None
+        costs = str(options.get("costs", "cpu"))
         try:
             found = replay(
                 paths[0], tokenizer=own, drafters=names, verify_cost=costs, progress=progress
             )
-        except ValueError as error:
-            raise UserError(str(error).replace(str(paths[0]), files[0][0])) from None
+        except UserError as error:
+            message = str(error)
+            for path, (name, _) in zip(paths, files, strict=False):
+                message = message.replace(str(path), name[:80])
+            raise UserError(message) from None
     if not found.drafters:
         raise UserError("cancelled before a request was replayed; no results")
-    found.log["name"] = files[0][0]
+    found.log["name"] = files[0][0][:80]
+    if isinstance(own, Path):
+        found.settings["tokenizer"] = files[1][0][:80]
     html = page(f"Replay of {found.log['name']}", found.introduction(), found.tables())
     return shown("replay", found, html)
 
@@ -279,11 +308,13 @@ def tab(asked: Request) -> tuple[Part, Any]:
 def file(asked: Request) -> tuple[str, str, bytes]:
     """Return name, media type and content of a file. Raises: ValueError: if there is nothing to save."""
     if asked.about == "comparison":
-        runs = asked.options.get("runs") or []
+        with parsing("the comparison"):
+            runs = list(asked.options.get("runs") or [])[:MOST_COMPARED]
+            stacks = "_".join(_dashed(run["meta"]["stack"], 24) for run in runs)
+            traces = [run_data.trace_from(run) for run in runs]
         if len(runs) < 2:
             raise UserError("no runs to save: select two or three")
-        stacks = "_".join(_dashed(run["meta"]["stack"], 24) for run in runs)
-        page = run_page(*map(run_data.trace_from, runs))
+        page = run_page(*traces)
         return f"hsd_viz_compare_{stacks}.html", "text/html", page.encode()
     trace = asked.trace
     at = re.sub(r"\D", "", str(trace.meta.get("created") or "")[:19])

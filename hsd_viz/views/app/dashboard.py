@@ -18,10 +18,11 @@ import msgspec
 import traitlets
 
 from hsd_viz.engine import Engine, prepare
+from hsd_viz.engine.access import Access
 from hsd_viz.engine.live import batches, decode_beside_plain
 from hsd_viz.engine.remote import RemoteEngine
 from hsd_viz.engine.replay import load_bundled
-from hsd_viz.errors import UserError, fault_message
+from hsd_viz.errors import UserError, is_debugging, parsing, report_fault, visitor_message
 from hsd_viz.figures.pictures import CARTESIAN, packed
 from hsd_viz.figures.theme import Given, trace_of
 from hsd_viz.trace import Event, Finished, Stage, Started, Step, Trace
@@ -31,11 +32,14 @@ from hsd_viz.views.app.answers import Request
 from hsd_viz.views.app.server import ENGINE_TOKEN, ENGINE_URL
 from hsd_viz.views.page_data import ABOUT, MACHINE, about, recorded_runs
 from hsd_viz.views.view import Part, registered
+from hsd_viz.words import check_range
 
 #: Seconds between messages with new steps: 12 per second look continuous.
 FLUSH = 0.08
 #: Runs that are kept for questions about them.
 MOST_RUNS = 8
+#: Requests of a page that are answered at a time.
+MOST_REQUESTS = 16
 GIVEN = "given"
 #: Messages, each with a method of its name.
 KINDS = ("recording", "open", "knows", "take", "decode", "ask", "file", "plotly")
@@ -58,7 +62,8 @@ class App(Part):
         allow_models: bool = False,
         shown: Given | None = None,
     ) -> None:
-        self._engine, self._own, self._allow = engine, engine is None, allow_models
+        self._engine, self._own = engine, engine is None
+        self._access = Access.of(allow_models)
         self._machine: dict[str, Any] = {}
         self._loading = threading.Lock()
         self._cancels: dict[str, threading.Event] = {}
@@ -86,40 +91,68 @@ class App(Part):
     def _on_message(self, widget: Any, content: Any, buffers: Any) -> None:
         if not isinstance(content, dict) or not isinstance(content.get("id"), str):
             return super()._on_message(widget, content, buffers)
-        key, kind = content["id"], content.get("kind")
-        if kind == "cancel" and (running := self._cancels.get(key)):
-            running.set()
-        if kind not in KINDS:
+        key = content["id"]
+        if content.get("kind") == "cancel":
+            if running := self._cancels.get(key):
+                running.set()
             return
-        names = content.get("names") or []
-        files = [(str(name), bytes(buffer)) for name, buffer in zip(names, buffers, strict=False)]
-        tell = lambda kind, **content: self.send({"id": key, "kind": kind, **content})
-        about, options, run = (
-            str(content.get("about")),
-            content.get("options") or {},
-            str(content.get("run")),
+        if len(self._cancels) >= MOST_REQUESTS:
+            busy = f"this page has {MOST_REQUESTS} requests in progress: wait for one to end"
+            self._fail(key, UserError(busy), content)
+            return
+        self._cancels[key] = cancelled = threading.Event()
+        work = threading.Thread(
+            target=self._work, args=(key, content, buffers, cancelled), daemon=True
         )
-        asked = Request(content, about, options, files, tell, self._runs.get(run))
-        self._cancels[key] = asked.cancelled
-        threading.Thread(
-            target=self._work, args=(key, getattr(self, f"_{kind}"), asked), daemon=True
-        ).start()
+        work.start()
 
-    def _work(self, key: str, handler: Callable[[Request], Any], asked: Request) -> None:
+    def _work(
+        self, key: str, content: dict[str, Any], buffers: Any, cancelled: threading.Event
+    ) -> None:
+        """Answer a request, also one that cannot be read, and if a library panics."""
         try:
-            found = handler(asked)
-            answer, buffers = found if isinstance(found, tuple) else (found, None)
-            self.send({"id": key, "kind": "done", **answer}, buffers)
-        except Exception as error:
-            # Bad input is a one-line message; a fault has its traceback, too.
-            message = str(error).strip()
-            details = ""
-            if not isinstance(error, UserError | ImportError | OSError):
-                message = fault_message(error)
-                details = "".join(traceback.format_exception(error))
-            asked.tell("failed", message=message[:2000], details=details[-8000:])
+            asked = self._request(key, content, buffers, cancelled)
+            found = getattr(self, f"_{content['kind']}")(asked)
+            answer, files = found if isinstance(found, tuple) else (found, None)
+            self.send({"id": key, "kind": "done", **answer}, files)
+        except BaseException as error:
+            self._fail(key, error, content)
         finally:
             self._cancels.pop(key, None)
+
+    def _request(
+        self, key: str, content: dict[str, Any], buffers: Any, cancelled: threading.Event
+    ) -> Request:
+        """Return a message as a request. Raises: UserError: if it is not one."""
+        kind = content.get("kind")
+        if kind not in KINDS:
+            raise UserError(f"the page knows no request {kind!r:.40}")
+
+        def send(kind: str, **content: Any) -> None:
+            self.send({"id": key, "kind": kind, **content})
+
+        with parsing("the request"):
+            names = [str(name) for name in content.get("names") or []]
+            contents = [bytes(buffer) for buffer in buffers or []]
+            options = dict(content.get("options") or {})
+        return Request(
+            message=content,
+            about=str(content.get("about")),
+            options=options,
+            files=list(zip(names, contents, strict=False)),
+            send=send,
+            run=self._runs.get(str(content.get("run"))),
+            access=self._access,
+            cancelled=cancelled,
+        )
+
+    def _fail(self, key: str, error: BaseException, content: dict[str, Any]) -> None:
+        """Answer that a request failed. A visitor reads one line; the server's log has the rest."""
+        if not isinstance(error, UserError | ModuleNotFoundError):
+            report_fault(error)
+        message = visitor_message(error, str(content))
+        details = "".join(traceback.format_exception(error)) if is_debugging() else ""
+        self.send({"id": key, "kind": "failed", "message": message, "details": details[-8000:]})
 
     def _keep(self, trace: Trace, run: str | None = None) -> str:
         run = run or uuid.uuid4().hex
@@ -144,8 +177,10 @@ class App(Part):
         return {}, [packed(CARTESIAN)]
 
     def _take(self, asked: Request) -> dict[str, Any]:
-        kept = asked.message["snapshot"]
-        self._keep(run_data.trace_from(kept), str(kept["run"]))
+        with parsing("the run"):
+            kept = asked.message["snapshot"]
+            trace, run = run_data.trace_from(kept), str(kept["run"])
+        self._keep(trace, run)
         return {}
 
     def _open(self, asked: Request) -> tuple[dict[str, Any], list[bytes]]:
@@ -168,13 +203,7 @@ class App(Part):
         return {"name": name, "type": kind}, [content]
 
     def _decode(self, asked: Request) -> dict[str, Any]:
-        request, limits = asked.message["request"], ABOUT["limits"]
-        if (
-            len(str(request["prompt"])) > limits["prompt"]
-            or not 1 <= request["max_new_tokens"] <= limits["tokens"]
-        ):
-            most = f"{limits['tokens']} tokens of a prompt of up to {limits['prompt']} characters"
-            raise UserError(f"a page decodes up to {most}")
+        request = _decode_request(asked.message.get("request"))
         run, seq, trace = uuid.uuid4().hex, 0, Trace({})
         for batch in batches(lambda: self._events(request), asked.cancelled, FLUSH):
             steps = []
@@ -184,7 +213,7 @@ class App(Part):
                         trace.append(event)
                         steps.append(event)
                     case Stage():
-                        asked.tell("stage", text=event.text, done=event.done, total=event.total)
+                        asked.send("stage", text=event.text, done=event.done, total=event.total)
                     case Started():
                         trace = Trace(event.meta, event.pieces)
                         begun = run_data.snapshot(trace, run, 0)
@@ -195,21 +224,19 @@ class App(Part):
                             "wall_ns": None,
                             "prefill_ns": prefill,
                         }
-                        asked.tell("begin", run=begun)
+                        asked.send("begin", run=begun)
                     case Finished():
                         trace = event.trace
             if steps:
-                asked.tell("append", steps=run_data.append(run, seq + 1, steps))
+                asked.send("append", steps=run_data.append(run, seq + 1, steps))
                 seq += len(steps)
         self._keep(trace, run)
         return {"head": {"run": run, "seq": seq, **run_data.head(trace.meta)}}
 
     def _events(self, request: dict[str, Any]) -> Iterator[Event]:
         folder = request.get("databases") or None
-        if folder and not self._allow:
-            raise UserError(
-                "other databases than the shipped ones are not allowed: use `hsd-viz dashboard --allow-models`"
-            )
+        if folder is not None:
+            folder = self._access.check("databases", str(folder))
         machine = {name: request.get(name) or None for name in ("device", "dtype")}
         machine |= {"target": str(request.get("target") or "target"), "databases": folder}
         with self._loading:
@@ -220,7 +247,8 @@ class App(Part):
                 self._engine = None  # frees the previous models
                 # The page and the browser need the other cores, and small models do not profit from more.
                 threads = min(8, max(1, (os.cpu_count() or 2) // 2))
-                self._engine = load_engine(**machine, threads=threads, allow_models=self._allow)
+                allow_models = self._access.models is None
+                self._engine = load_engine(**machine, threads=threads, allow_models=allow_models)
                 self._machine = machine
             engine = self._engine
         assert engine is not None
@@ -229,6 +257,20 @@ class App(Part):
         )
         options: Any = {name: request[name] for name in OPTIONS if name in request}
         yield from decode(str(request["prompt"]), str(request["stack"]), **options)
+
+
+def _decode_request(request: Any) -> dict[str, Any]:
+    """Return the request of a decode. Raises: UserError: if it is not one, or above the limits."""
+    limits = ABOUT["limits"]
+    if not isinstance(request, dict):
+        raise UserError("the request has no settings of a decode")
+    for name in ("prompt", "stack"):
+        if not isinstance(request.get(name), str):
+            raise UserError(f"the {name} is {request.get(name)!r:.40}: expected a text")
+    if len(request["prompt"]) > limits["prompt"]:
+        raise UserError(f"a page decodes prompts of up to {limits['prompt']} characters")
+    check_range("max_new_tokens", request.get("max_new_tokens"), 1, limits["tokens"])
+    return request
 
 
 def dashboard(

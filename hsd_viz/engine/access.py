@@ -1,0 +1,50 @@
+"""The gate between requests of strangers, and files and the model hub.
+
+A request names models, tokenizers and databases. Every such name passes :meth:`Access.check`
+before anything is read. The answer does not depend on what exists, so that it does not show which
+files a server has.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from hsd_viz.errors import Unsupported
+from hsd_viz.ladder.load import names
+from hsd_viz.words import did_you_mean
+
+Kind = Literal["model", "tokenizer", "databases"]
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What a request may name.
+
+    Attributes:
+        models: The names of the models and tokenizers that are offered; ``None``: also hub ids and
+            paths, and folders of databases.
+    """
+
+    models: tuple[str, ...] | None
+
+    @classmethod
+    def of(cls, allow_models: bool) -> Access:
+        """Return the access of one who may name any model and file, or only the shipped ones."""
+        return cls(None if allow_models else names())
+
+    def check(self, kind: Kind, name: str) -> str:
+        """Return a name that is allowed. Raises: Unsupported: if it is not."""
+        if self.models is None:
+            return name
+        if kind == "databases":
+            raise Unsupported(
+                "other databases than the shipped ones are not allowed: "
+                "use `hsd-viz dashboard --allow-models`"
+            )
+        if name not in self.models:
+            hint = did_you_mean(name, self.models)
+            raise Unsupported(
+                f"the {kind} {name[:80]!r} is not allowed here: use {', '.join(self.models)}{hint}"
+            )
+        return name

@@ -1,0 +1,195 @@
+"""What a ``tokenizer.json`` may ask for, checked before the package ``tokenizers`` opens it.
+
+A tokenizer is a program of normalizers, pre-tokenizers and a model that a file describes. The
+package runs any of them: a file of some lines can fill the memory, loop, or end the process. Here
+the kinds of its steps are on a list, how much they lengthen a text is bounded, and padding,
+truncation and dropout are off. What a list cannot find, such as regular expressions that
+backtrack, ends at the limits of :mod:`hsd_viz.models.tokenizer_process`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hsd_viz.disk import parse_json, read_text
+from hsd_viz.errors import BadFile, Unsupported, no_panics
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+#: The most bytes of a file; those of the largest vocabularies (256 000 tokens) have 35 MB.
+MOST_BYTES = 64 * 2**20
+#: The most tokens, and the number that none reaches: databases store tokens as characters.
+MOST_TOKENS = 2**20
+MOST_IDS = 0x110000
+#: The most characters of a text that is inserted, and of a regular expression.
+MOST_INSERTED = 64
+MOST_PATTERN = 4096
+#: The most times that the normalizers together may lengthen a text.
+MOST_GROWTH = 16
+#: The most steps of one kind, one in another counted, and the most parts of a template.
+MOST_STEPS = 64
+MODELS = ("BPE", "Unigram", "WordLevel", "WordPiece")
+#: Part of a file -> the steps that it may have.
+STEPS = {
+    "normalizer": (
+        *("BertNormalizer", "ByteLevel", "Lowercase", "NFC", "NFD", "NFKC", "NFKD", "Nmt"),
+        *("Precompiled", "Prepend", "Replace", "Sequence", "Strip", "StripAccents"),
+    ),
+    "pre_tokenizer": (
+        *("BertPreTokenizer", "ByteLevel", "CharDelimiterSplit", "Digits", "Metaspace"),
+        *("Punctuation", "Sequence", "Split", "UnicodeScripts", "Whitespace", "WhitespaceSplit"),
+    ),
+    "post_processor": (
+        *("BertProcessing", "ByteLevel", "RobertaProcessing", "Sequence", "TemplateProcessing"),
+    ),
+    "decoder": (
+        *("BPEDecoder", "ByteFallback", "ByteLevel", "CTC", "Fuse", "Metaspace", "Replace"),
+        *("Sequence", "Strip", "WordPiece"),
+    ),
+}
+#: Where a sequence has its steps.
+_PARTS = ("normalizers", "pretokenizers", "processors", "decoders")
+
+
+def read_tokenizer_file(path: Path) -> dict[str, Any]:
+    """Return the data of a ``tokenizer.json``, without padding, truncation and dropout.
+
+    Raises:
+        BadFile: if it cannot be read, or is not a tokenizer.
+        Unsupported: if it asks for what is not allowed.
+    """
+    text = read_text(path, "tokenizer", MOST_BYTES)
+    data = parse_json(text, f"{path} is not a valid tokenizer: it")
+    try:
+        return _checked(data)
+    except Unsupported as error:
+        raise Unsupported(f"the tokenizer {path} cannot be used: {error}") from None
+    except (TypeError, LookupError, AttributeError, RecursionError, ValueError):
+        reason = "its parts are not those of a tokenizer.json"
+        raise BadFile(f"{path} is not a valid tokenizer: {reason}") from None
+
+
+def open_tokenizer(path: Path) -> Tokenizer:
+    """Return the tokenizer of a ``tokenizer.json``.
+
+    Raises: BadFile, Unsupported: as :func:`read_tokenizer_file`, and if the package refuses it.
+    """
+    from tokenizers import Tokenizer
+
+    data = read_tokenizer_file(path)
+    with no_panics(f"{path} is not a valid tokenizer"):
+        return Tokenizer.from_str(json.dumps(data))
+
+
+def _checked(data: Any) -> dict[str, Any]:
+    if not isinstance(data, dict):
+        raise TypeError("not an object")
+    _check_model(data["model"])
+    _check_added(data.get("added_tokens") or [])
+    for part in STEPS:
+        steps = [*_steps(part, data.get(part))]
+        if len(steps) > MOST_STEPS:
+            raise Unsupported(f"its {part} has {len(steps)} steps: at most {MOST_STEPS} are")
+        growth = 1
+        for step in steps:
+            growth *= _check_step(part, step)
+        if growth > MOST_GROWTH:
+            raise Unsupported(
+                f"its {part} may make a text {growth:,} times as long: at most {MOST_GROWTH} times"
+            )
+    model = {**data["model"], "dropout": None} if "dropout" in data["model"] else data["model"]
+    return {**data, "model": model, "padding": None, "truncation": None}
+
+
+def _check_model(model: Mapping[str, Any]) -> None:
+    kind = model.get("type") or "BPE"
+    if kind not in MODELS:
+        raise Unsupported(f"its model is {kind!r:.40}: expected {', '.join(MODELS)}")
+    vocabulary = model["vocab"]
+    if len(vocabulary) > MOST_TOKENS:
+        raise Unsupported(f"it has {len(vocabulary):,} tokens: the maximum is {MOST_TOKENS:,}")
+    if isinstance(vocabulary, dict):
+        for token, number in vocabulary.items():
+            _check_id(token, number)
+    for name in ("continuing_subword_prefix", "end_of_word_suffix", "unk_token"):
+        _check_inserted(name, model.get(name) or "")
+
+
+def _check_added(tokens: list[Mapping[str, Any]]) -> None:
+    if len(tokens) > MOST_TOKENS:
+        raise Unsupported(f"it adds {len(tokens):,} tokens: the maximum is {MOST_TOKENS:,}")
+    for token in tokens:
+        _check_id(token["content"], token["id"])
+        if not token["content"]:
+            raise Unsupported(f"its token {token['id']} is empty")
+
+
+def _check_id(token: str, number: Any) -> None:
+    if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < MOST_IDS:
+        raise Unsupported(f"its token {token!r:.40} has the number {number!r:.40}")
+
+
+def _steps(part: str, step: Any, depth: int = 0) -> Iterator[Mapping[str, Any]]:
+    """Yield a step and those in it."""
+    if step is None:
+        return
+    if depth > MOST_STEPS:
+        raise Unsupported(f"its {part} is nested too deeply")
+    kind = step["type"]
+    if kind not in STEPS[part]:
+        allowed = ", ".join(STEPS[part])
+        raise Unsupported(f"its {part} is {kind!r:.40}: allowed are {allowed}")
+    yield step
+    if kind == "Sequence":
+        for name in _PARTS:
+            for one in step.get(name) or ():
+                yield from _steps(part, one, depth + 1)
+
+
+def _check_step(part: str, step: Mapping[str, Any]) -> int:
+    """Check the values of a step; return how many times it may lengthen a text."""
+    kind = step["type"]
+    pattern = step.get("pattern")
+    if kind in ("Replace", "Split") and isinstance(pattern, dict):
+        _check_pattern(part, *pattern.items())
+    for name in ("content", "prepend", "prefix", "suffix", "replacement"):
+        _check_inserted(f"{part}: {name}", step.get(name) or "")
+    if kind == "TemplateProcessing":
+        _check_template(step)
+    if kind == "Strip":
+        for name in ("start", "stop"):
+            if not -1 < int(step.get(name) or 0) <= MOST_INSERTED:
+                raise Unsupported(f"its {part} strips {step[name]!r:.40} characters")
+    if kind != "Replace":
+        return 1
+    inserted = len(step["content"].encode())
+    ((way, matched),) = pattern.items()
+    # A regular expression may match nothing, between all characters.
+    return max(1, -(-inserted // len(matched.encode())) if way == "String" else 1 + inserted)
+
+
+def _check_pattern(part: str, *items: tuple[str, str]) -> None:
+    ((way, pattern),) = items
+    if way not in ("String", "Regex") or not pattern or len(pattern) > MOST_PATTERN:
+        raise Unsupported(
+            f"its {part} has the pattern {pattern!r:.40}: expected 1 to {MOST_PATTERN} characters"
+        )
+
+
+def _check_inserted(what: str, text: Any) -> None:
+    if not isinstance(text, str):
+        raise TypeError(f"{what} is not a text")
+    if len(text) > MOST_INSERTED:
+        raise Unsupported(f"{what} has {len(text):,} characters: at most {MOST_INSERTED}")
+
+
+def _check_template(step: Mapping[str, Any]) -> None:
+    special = sum(len(token["ids"]) for token in step["special_tokens"].values())
+    if max(len(step["single"]), len(step["pair"]), special) > MOST_STEPS:
+        raise Unsupported(f"its template has more than {MOST_STEPS} parts")
+    if sum("Sequence" in piece for piece in step["single"]) > 1:
+        raise Unsupported("its template repeats the text")

@@ -1,0 +1,190 @@
+"""The gate between requests and files: the ways on which a name of a request could reach one."""
+
+from __future__ import annotations
+
+import ast
+import sys
+import time
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+import hsd_viz
+from hsd_viz.engine.access import Access, Kind
+from hsd_viz.errors import Unsupported
+from hsd_viz.views.app import answers, dashboard
+from hsd_viz.views.app.dashboard import App
+
+ROOT = Path(hsd_viz.__file__).parent
+#: The package, its reports in a checkout, and Python.
+OWN = (ROOT, ROOT.parent / "docs" / "bench", sys.prefix, sys.base_prefix)
+LOG = (b'{"prompt_ids": [1, 2, 3], "output_ids": [4, 5, 6]}\n', "log.jsonl")
+DECODE = {"prompt": "x", "stack": "db > target", "max_new_tokens": 2}
+#: Names that reach files, folders or the hub: of what exists, and of what does not.
+NAMES = (
+    *("/etc/passwd", "/etc/none", "/proc/self/environ", "/", "~", "~/none", "."),
+    *("../README.md", "./none", "some/model", "file:///etc/passwd", "target/../../x", "\0", ""),
+)
+
+
+def asking(about: str, name: str):
+    """Return a way: the fields of a question about which a visitor chooses a value."""
+
+    def message(value: str) -> dict:
+        options = {"drafters": "lookup", name: value}
+        return {"kind": "ask", "about": about, "options": options}
+
+    return message
+
+
+def decoding(name: str, form: str = "{}"):
+    def message(value: str) -> dict:
+        return {"kind": "decode", "request": DECODE | {name: form.format(value)}}
+
+    return message
+
+
+def naming(kind: str, name: str = "about"):
+    return lambda value: {"kind": kind, name: value}
+
+
+#: Every field of a message whose text comes from the visitor and reaches more than a comparison.
+WAYS = {
+    "recording name": naming("recording", "name"),
+    "open file name": lambda value: {"kind": "open", "names": [value]},
+    "knows run": naming("knows", "run"),
+    "ask about": naming("ask"),
+    "file about": naming("file"),
+    **{
+        f"decode {name}": decoding(name)
+        for name in ("target", "databases", "stack", "device", "dtype", "rule", "chat")
+    },
+    "decode draft": decoding("stack", "{} > target"),
+    "decode quoted": decoding("stack", '"{}" > target'),
+    "decode auto": decoding("stack", "auto[db,{}] > target"),
+    **{f"replay {name}": asking("replay", name) for name in ("tokenizer", "drafters", "costs")},
+    "replay file name": lambda value: asking("replay", "tokenizer")("own") | {"names": [value] * 2},
+    **{f"predict {name}": asking("predict", name) for name in ("gpu", "models", "weights", "tp")},
+    "report name": asking("report", "name"),
+    "report file name": lambda value: asking("report", "name")("") | {"names": [value]},
+}
+
+
+class Watched:
+    """The files, folders and hosts that this process opens."""
+
+    def __init__(self) -> None:
+        self.opened: list[str] | None = None
+        sys.addaudithook(self._note)
+
+    def _note(self, event: str, args: tuple) -> None:
+        if self.opened is None:
+            return
+        if event in ("open", "os.listdir", "os.scandir", "subprocess.Popen"):
+            self.opened.append(str(args[0]))
+        elif event in ("socket.connect", "socket.getaddrinfo"):
+            self.opened.append(f"host {args[-1]}")
+
+
+@pytest.fixture(scope="module")
+def watched():
+    return Watched()
+
+
+class Page(App):
+    """A page that keeps what it would send."""
+
+    def __init__(self) -> None:
+        self.sent: list[dict] = []
+        super().__init__()
+
+    def send(self, content, buffers=None):
+        self.sent.append(content)
+
+    def ask(self, message: dict, *files: bytes) -> dict:
+        """Send a message; return the last answer."""
+        self.sent.clear()
+        self._on_message(None, {"id": "1", **message}, list(files))
+        until = time.monotonic() + 120
+        while self._cancels:
+            assert time.monotonic() < until, message
+            time.sleep(0.001)
+        return self.sent[-1]
+
+
+@pytest.fixture(scope="module")
+def page():
+    page = Page()
+    # What is imported and loaded once is no answer to a name.
+    assert page.ask({"kind": "decode", "request": DECODE})["kind"] == "done"
+    for about in answers.TOPICS:
+        page.ask({"kind": "ask", "about": about, "options": {"drafters": "lookup"}}, LOG[0])
+    return page
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_no_way_of_the_page_reaches_a_file_of_a_visitors_choice(way, page, watched, tmp_path):
+    outside = []
+    for name in NAMES:
+        watched.opened = []
+        try:
+            answer = page.ask(WAYS[way](name), LOG[0], LOG[0])
+        finally:
+            opened, watched.opened = watched.opened, None
+        assert answer["kind"] in ("done", "failed")
+        assert "fault of hsd-viz" not in answer.get("message", ""), (name, answer)
+        outside += [
+            (name, path)
+            for path in opened
+            if "hsd-viz-log-" not in path
+            and not path.startswith(tuple(map(str, OWN)))
+            and path not in (sys.executable, "/dev/null")
+            and "hsd_viz/calibration" not in path
+            and not path.startswith(("/proc/cpuinfo", "/proc/meminfo", "/proc/loadavg", "/sys/"))
+            and not path.isdecimal()
+        ]
+    assert not outside
+
+
+@pytest.mark.parametrize("way", ["replay tokenizer", "decode target", "decode databases"])
+def test_the_answer_does_not_tell_what_exists(way, page):
+    def refusal(name: str) -> str:
+        return page.ask(WAYS[way](name), LOG[0])["message"].replace(name, "NAME")
+
+    assert refusal("/etc/passwd") == refusal("/etc/none!") == refusal("/proc/self/environ")
+    assert refusal("/etc/passwd") == refusal("/root/x")
+
+
+def test_all_fields_that_the_page_reads_are_ways():
+    """A new kind of request, question or field needs a line in the list above."""
+    ways = {tuple(way.split()[:2]) for way in WAYS}
+    kinds = {kind for kind, _ in ways} | set(answers.TOPICS)
+    assert set(dashboard.KINDS) - {"take", "plotly"} <= kinds
+    # A stack and a run are data of the visitor; the other fields are numbers and booleans.
+    harmless = {"id", "kind", "names", "options", "request", "snapshot", "runs", "beside_plain"}
+    harmless |= {"prompt", "max_new_tokens", "run", "about"}
+    fields = {name for _, *names in ways for name in names} | harmless
+    read = {
+        node.args[0].value
+        for module in (dashboard, answers)
+        for node in ast.walk(ast.parse(Path(module.__file__).read_text()))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "get"
+        and ast.unparse(node.func.value).endswith(("message", "options", "request", "content"))
+        and isinstance(node.args[0], ast.Constant)
+    }
+    assert read <= fields
+    assert {"tokenizer", "databases", "target"} <= read
+
+
+@pytest.mark.parametrize("kind", get_args(Kind))
+def test_the_gate_lets_only_offered_names_pass(kind):
+    gate = Access(("nano", "target"))
+    for name in NAMES:
+        with pytest.raises(Unsupported, match="not allowed"):
+            gate.check(kind, name)
+        assert Access(None).check(kind, name) == name
+    if kind != "databases":
+        assert gate.check(kind, "nano") == "nano"
