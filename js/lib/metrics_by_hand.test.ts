@@ -1,6 +1,6 @@
 // The metrics of a run that is small enough to work out on paper: the one of tests/trace/test_metrics.py.
 import { expect, test } from "vitest";
-import { callSums, countsBy, metricsOf } from "./metrics";
+import { callSums, countsBy, gainOf, metricsOf } from "./metrics";
 
 const call = (round: number, level: number, name: string, kind: string, fed: number, ns: number) =>
   ({ round, level, name, kind, steps: 1, fed, cached: 0, start_ns: 0, duration_ns: ns }) as any;
@@ -92,4 +92,15 @@ test("a run in progress is timed to the end of its last round, its prefill by it
 
 test("items are counted by their key", () => {
   expect(countsBy(["a", "b", "a"], (item) => item)).toEqual({ a: 2, b: 1 });
+});
+
+test.each([
+  ["one pair: the run over plain decoding", { tokens_per_second: 80_000 }, 1.25],
+  ["the middle of three", { tokens_per_second: 1, speedups: [1.5, 0.5, 1] }, 1],
+  ["the mean of the middle two of four", { tokens_per_second: 1, speedups: [2, 0.5, 1, 1.5] }, 1.25],
+])("the speed-up of %s", (_, plain, value) => {
+  expect(gainOf({ ...RUN, meta: { ...RUN.meta, plain } })?.value).toBe(value);
+});
+test("a speed-up is not measured without plain decoding", () => {
+  expect(gainOf(RUN)).toBe(null);
 });

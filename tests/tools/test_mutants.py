@@ -27,6 +27,25 @@ def test_every_mutant_can_be_applied_and_names_a_test():
         assert re.search(defined, (ROOT / file).read_text(encoding="utf-8"), re.M)
 
 
+def figures() -> list[tuple[str, str]]:
+    """The figures of the list that have a value by hand, with their tests."""
+    section = LIST.read_text(encoding="utf-8").partition("## Figures")[2].partition("## Faults")[0]
+    return re.findall(r"^\| (?!figure \||---)([^|]+) \| [^|]+ \| (\S+) \|$", section, re.M)
+
+
+@pytest.mark.parametrize(("figure", "test"), figures(), ids=lambda text: text.split("::")[-1])
+def test_a_figure_names_the_test_of_its_value(figure, test):
+    file, _, name = test.partition("::")
+    source = (ROOT / file).read_text(encoding="utf-8")
+    assert re.search(rf"^def {re.escape(name)}\(", source, re.M) if name else figure
+
+
+def test_every_figure_of_the_table_is_read():
+    section = LIST.read_text(encoding="utf-8").partition("## Figures")[2].partition("## Faults")[0]
+    rows = [line for line in section.splitlines() if line.startswith("| ")]
+    assert len(figures()) == len(rows) - 1 >= 50
+
+
 def test_a_text_that_is_gone_is_one_line():
     with pytest.raises(ValueError, match=r"x\.py has 0 times 'a': update tests/mutants.md"):
         Mutant("x.py", "a", "b", "t").applied("c")

@@ -93,3 +93,42 @@ def sample_trace() -> Trace:
     for step in (first, second):
         trace.append(step)
     return trace
+
+
+def drafted(number, level, source, node, parent, depth, token, text, verdict):
+    """A row of the table of drafts, without its random numbers."""
+    return DraftRow(
+        number, level, source, node, parent, depth, token, text, None, None, None, verdict
+    )
+
+
+def hierarchy_trace() -> Trace:
+    """A target's round that served itself with two rounds of a model between it and a database, in 20 us."""
+    trace = Trace({"stack": "db > m:2 > target", "prefill_ns": 1_000, "wall_ns": 21_000})
+    trace.add_rows(
+        tokens=[
+            TokenRow(0, 1, "a", None, 0, "accepted", "context", [0, 1, 2], 1),
+            TokenRow(1, 2, "b", None, 0, "correction", "target", [2], 0),
+        ],
+        drafts=[
+            drafted(0, 2, "context", 0, -1, 1, 1, "a", "accepted"),
+            drafted(0, 2, "m", 1, 0, 2, 5, "x", "rejected"),
+            drafted(1, 1, "context", 0, -1, 1, 1, "a", "accepted"),
+            drafted(2, 1, "context", 0, -1, 1, 7, "y", "rejected"),
+        ],
+        rounds=[
+            RoundRow(0, None, 2, 2, 2, 1, "correction", None, 2_000, 15_000),
+            RoundRow(1, 0, 1, 1, 1, 1, "bonus", None, 3_000, 4_000),
+            RoundRow(2, 0, 1, 1, 1, 0, "correction", None, 8_000, 4_000),
+        ],
+        calls=[
+            CallRow(-1, 2, "target", "prefill", 1, 9, 0, 0, 900),
+            CallRow(1, 0, "db", "lookup", 1, 1, 0, 3_000, 100),
+            CallRow(1, 1, "m", "verify", 1, 2, 9, 3_200, 1_000),
+            CallRow(2, 0, "db", "lookup", 1, 1, 0, 8_000, 200),
+            CallRow(2, 1, "m", "verify", 1, 3, 10, 8_300, 3_000),
+            CallRow(0, 2, "target", "verify", 1, 3, 9, 13_000, 2_500),
+            CallRow(0, 0, "db", "update", 1, 2, 0, 16_000, 300),
+        ],
+    )
+    return trace
