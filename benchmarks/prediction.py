@@ -18,9 +18,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from hsd_viz.bench.predict import predict
 from hsd_viz.figures import prediction
 from hsd_viz.latency.hardware import GPUS, MODELS, PUBLISHED, Efficiency, Machine
+from hsd_viz.measure.predict import predict
 
 GPT_FAST = "https://github.com/pytorch-labs/gpt-fast (README)"
 MIXTRAL = "https://github.com/pytorch-labs/gpt-fast (mixtral-moe/README)"

@@ -17,30 +17,30 @@ from hsd_viz.words import VIEWERS, guess
 # ruff: noqa: F401 (the names below are for type checkers; they load on first use)
 if TYPE_CHECKING:
     from hsd_viz import audit, figures, views
-    from hsd_viz.adapters import vocabulary as metrics
-    from hsd_viz.adapters.read import import_records
-    from hsd_viz.bench.predict import predict
     from hsd_viz.engine.local import load_engine
     from hsd_viz.engine.remote import connect
     from hsd_viz.engine.replay import bundled, load_bundled
     from hsd_viz.latency.select import plan
-    from hsd_viz.logs.doctor import doctor
-    from hsd_viz.logs.replay import replay
+    from hsd_viz.measure.doctor import doctor
+    from hsd_viz.measure.predict import predict
+    from hsd_viz.measure.replay import replay
     from hsd_viz.quick import compare, run
+    from hsd_viz.records import convert as metrics
+    from hsd_viz.records.traces import import_records
     from hsd_viz.stack import StackError, parse
     from hsd_viz.trace import Trace, TraceError
     from hsd_viz.views.app.dashboard import dashboard
 
 # Module -> the public names that load it.
 _MODULES = {
-    "bench.predict": ("predict",),
+    "measure.predict": ("predict",),
     "engine.local": ("load_engine",),
     "engine.remote": ("connect",),
     "engine.replay": ("bundled", "load_bundled"),
-    "adapters.read": ("import_records",),
+    "records.traces": ("import_records",),
     "latency.select": ("plan",),
-    "logs.doctor": ("doctor",),
-    "logs.replay": ("replay",),
+    "measure.doctor": ("doctor",),
+    "measure.replay": ("replay",),
     "quick": ("compare", "run"),
     "stack": ("StackError", "parse"),
     "trace": ("Trace", "TraceError"),
@@ -48,7 +48,7 @@ _MODULES = {
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 # Public names that are modules themselves.
-_SELF = {"audit": "audit", "figures": "figures", "metrics": "adapters.vocabulary", "views": "views"}
+_SELF = {"audit": "audit", "figures": "figures", "metrics": "records.convert", "views": "views"}
 __all__ = sorted({"__version__", *_HOMES, *_SELF})
 
 

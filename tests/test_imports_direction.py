@@ -21,7 +21,7 @@ ALLOWED = {
         "disk": "",
         "terminal": "",
         "machine": "",
-        "adapters": "disk trace",
+        "records": "disk trace",
         "drafting": "disk stack trace",
         "latency": "disk stack trace",
         "decoding": "drafting latency stack terminal trace",
@@ -34,10 +34,11 @@ ALLOWED = {
         "calibration": "decoding disk drafting ladder latency machine prompts stack terminal trace",
         "engine": "calibration decoding drafting ladder latency machine models native prompts stack terminal "
         "torch_models trace",
-        "bench": "adapters calibration decoding disk drafting engine ladder latency machine prompts stack terminal trace",
-        "figures": "bench calibration disk drafting engine latency logs stack trace",
-        "logs": "adapters bench calibration disk drafting engine ladder latency models native prompts stack terminal trace",
-        "views": "adapters bench calibration disk drafting engine exercises figures latency logs machine prompts stack "
+        "bench": "calibration decoding disk drafting engine ladder latency machine prompts stack terminal trace",
+        "figures": "bench calibration disk drafting engine latency measure stack trace",
+        "measure": "bench calibration disk drafting engine ladder latency models native prompts records stack terminal "
+        "trace",
+        "views": "bench calibration disk drafting engine exercises figures latency machine measure prompts stack "
         "terminal trace",
         "exercises": "audit disk drafting engine latency trace",
         "serve": "engine machine stack trace",

@@ -19,6 +19,8 @@ from types import ModuleType
 
 from hsd_viz.cli import build_parser
 from hsd_viz.disk import write_whole
+from hsd_viz.records.forms import FORMS, engines_with_forms
+from hsd_viz.records.read import PATTERNS  # noqa: F401 (the engines declare their forms)
 from hsd_viz.trace.tables import TABLES, Column, TableColumns
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -283,6 +285,31 @@ def trace_reference() -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def records_reference() -> str:
+    """Return the forms of records that are read, by engine, as Markdown."""
+    parts = [
+        "# Forms of records",
+        _GENERATED,
+        "What `hsd-viz import`, `doctor` and `predict --records` read, the versions whose text was "
+        "compared with the reader, and where they are shown. A file may be text, JSON lines, a JSON "
+        "array, one JSON object, the events of a stream, or lines that a container runtime or a log "
+        "collector wrapped in JSON; colours and prefixes do not matter, and it may be gzipped. A "
+        "line of an unknown form is counted and shown.",
+    ]
+    for engine in engines_with_forms():
+        rows = [
+            "| form | seen in | starts with | reports |",
+            "| --- | --- | --- | --- |",
+        ]
+        for form in FORMS:
+            if form.engine == engine:
+                sample = form.sample.replace("|", "\\|")
+                name = f"[{form.name}]({form.source})"
+                rows.append(f"| {name} | {form.seen_in} | `{sample}` | {form.reports} |")
+        parts += [f"## {engine}", "\n".join(rows)]
+    return "\n\n".join(parts) + "\n"
+
+
 def _type(column: Column) -> str:
     return _JSON[column.kind] + ", or null" * column.null + f" ({column.unit})" * bool(column.unit)
 
@@ -324,6 +351,7 @@ PAGES = {
     FOLDER / "cli.md": cli_reference,
     FOLDER / "python.md": python_reference,
     FOLDER / "trace.md": trace_reference,
+    FOLDER / "records.md": records_reference,
     ROOT / "js" / "lib" / "tables.ts": typescript,
 }
 

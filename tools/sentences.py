@@ -14,9 +14,9 @@ from string import Formatter
 from typing import Any
 
 from benchmarks.grid_point import picks
-from hsd_viz.bench.predict import HardwarePlan, predict
 from hsd_viz.calibration.basis import recorded
 from hsd_viz.figures.pays import WIDTHS, gain, measured_points
+from hsd_viz.measure.predict import HardwarePlan, predict
 from tools.results import PLAIN, TEMPERATURES, by_stack, read
 
 Values = Callable[[], Iterable[Any]]

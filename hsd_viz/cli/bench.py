@@ -159,9 +159,12 @@ def predict(
         Numbers | None, "T1,T8", "measured ms of a step of the target with 1 and with 8 tokens"
     ] = None,
     tp: A[int, "N", "GPUs that share each model"] = 1,
-    weights: A[str, "FORMAT", "bf16, fp8, int8 or int4"] = "bf16",
+    weights: A[str, "FORMAT", "bf16, fp8, int8, int4 or fp4"] = "bf16",
     cache: A[str, "FORMAT", "format of the KV cache: bf16 or fp8"] = "bf16",
     temperature: A[float, "T", "0-2; lowers assumed acceptances"] = 0.0,
+    text: A[
+        Literal["mixed", "chat", "code", "math", "documents"], "the text, for assumed acceptances"
+    ] = "mixed",
     bandwidth: A[float | None, "GB", "GB/s of an unknown GPU"] = None,
     flops: A[float | None, "TF", "dense 16-bit TFLOP/s of an unknown GPU"] = None,
     gpu_memory: A[float | None, "GB", "memory of an unknown GPU"] = None,
@@ -169,7 +172,7 @@ def predict(
     html: A[Out | None, "OUT", "write a figure of the speed-ups"] = None,
 ) -> None:
     """Predict plain decoding, drafts and hierarchies on hardware that is not at hand."""
-    from hsd_viz.bench.predict import predict, report_parts
+    from hsd_viz.measure.predict import predict, report_parts
 
     if calibrate is not None and len(calibrate) != 2:
         raise UserError("--calibrate needs two times in ms, as in 18.2,19.5")
@@ -184,6 +187,7 @@ def predict(
     options |= {
         "weights": weights,
         "temperature": temperature,
+        "text": text,
         "bandwidth": bandwidth,
         "flops": flops,
     }
@@ -221,12 +225,12 @@ def _acceptance(
         raise UserError(
             "a profile is of one draft model: name the target and that model in --models"
         )
-    from hsd_viz.logs.observe import observe
-    from hsd_viz.logs.profile import acceptance_of, edge_of, read_profile
+    from hsd_viz.measure.observe import observe
+    from hsd_viz.measure.profile import acceptance_of, edge_of, read_profile
 
     with parsing(str(records or profile)):
         return edge_of(
             read_profile(profile)["marginal_accept_rates"]
             if profile
-            else acceptance_of(observe(records))
+            else acceptance_of(observe(records).seen)
         )

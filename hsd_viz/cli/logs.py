@@ -32,6 +32,9 @@ def replay(
         int | None, (1, 256), "N", "the most draft tokens per round, cost stopping off"
     ] = None,
     verify_cost: A[str, "C", "cost of drafts: cpu, free16, a number, or c(0),c(1),..."] = "cpu",
+    temperature: A[
+        float | None, (0, 100), "T", "of the sampling (default: of each request, else 0)"
+    ] = None,
     databases: A[
         Path | None, "DIR", "use these databases (default: the shipped ones, for their tokenizer)"
     ] = None,
@@ -40,40 +43,50 @@ def replay(
     html: Html = None,
 ) -> None:
     """Count what drafters would have brought on a log, without a model."""
-    from hsd_viz.logs import replay as logs
+    from hsd_viz.measure import replay as logs
 
-    options: dict[str, Any] = {"tokenizer": tokenizer, "budget": budget, "verify_cost": verify_cost}
-    options |= {"databases": databases, "limit": limit, "drafters": drafter or logs.DRAFTERS}
     with progress_bar() as update:
-        report = logs.replay(log, progress=update, **options)
+        report = logs.replay(
+            log,
+            drafters=drafter or logs.DRAFTERS,
+            tokenizer=tokenizer,
+            budget=budget,
+            verify_cost=verify_cost,
+            temperature=temperature,
+            databases=databases,
+            limit=limit,
+            progress=update,
+        )
     print(report)
-    _write(
-        json_,
-        html,
-        report.to_dict(),
-        f"Replay of {log.name}",
-        report.introduction(),
-        report.tables(),
-    )
+    lines = report.introduction()
+    _write(json_, html, report.to_dict(), report.title, lines, report.tables())
     if not report.complete:
         raise KeyboardInterrupt
 
 
 def import_(
-    record: A[Path, "RECORD", "responses, a log or a copy of /metrics"],
+    record: A[Path, "RECORD", "responses, a log, a stream, a summary or a copy of /metrics"],
     *,
     engine: A[str | None, "ENGINE", "the engine, as in vllm (default: any)"] = None,
+    model: A[str | None, "NAME", "of a record of several models: save this one"] = None,
+    since: A[
+        Path | None, "BEFORE", "an earlier copy of /metrics: count from it, not from the start"
+    ] = None,
     save: A[Save | None, "FILE", "write one trace; several requests are added up"] = None,
+    json_: Json = None,
 ) -> None:
-    """Convert records of vLLM, SGLang, llama.cpp, TensorRT-LLM or AIPerf to traces."""
-    from hsd_viz.adapters.read import import_records, pooled, summary
+    """Convert records of vLLM, SGLang, llama.cpp, TensorRT-LLM and others to traces."""
+    from hsd_viz.records.read import read
+    from hsd_viz.records.traces import summary, trace_of
 
     with parsing(record):
-        traces = import_records(record, engine)
-    print(summary(traces))
+        reading = read(record, engine, since)
+    print(summary(reading))
+    arguments.write_json(json_, reading.to_dict())
     if save is not None:
+        trace = trace_of(reading.one(model))
         with arguments.writing(save):
-            print(pooled(traces).save(save))
+            print(trace.save(save))
 
 
 def doctor(
@@ -86,7 +99,11 @@ def doctor(
         Numbers | None, "A", "instead of both: accepted / drafted, a length, or rates: 0.8,0.6"
     ] = None,
     lookahead: A[int | None, (1, 64), "K", "draft tokens per round, with --acceptance"] = None,
-    batch: A[int, (1, 4096), "N", "requests per batch of the run"] = 1,
+    model: A[str | None, "NAME", "of a record of several models: this one"] = None,
+    engine: A[str | None, "ENGINE", "of a record of several engines: this one"] = None,
+    batch: A[
+        int | None, (1, 4096), "N", "requests per batch of the run (default: as recorded, else 1)"
+    ] = None,
     method: A[
         str | None, "M", "draft, eagle, eagle3, mtp, dflash, medusa, lookup (ngram) or suffix"
     ] = None,
@@ -109,60 +126,68 @@ def doctor(
     ] = None,
     tp: A[int, (1, 64), "N", "GPUs that share each model"] = 1,
     context: A[Numbers, "N", "tokens cached per request, as in 8k"] = "2k",
-    weights: A[Literal["bf16", "fp8", "int8", "int4"], "format of the weights"] = "bf16",
+    weights: A[Literal["bf16", "fp8", "int8", "int4", "fp4"], "format of the weights"] = "bf16",
+    bandwidth: A[float | None, "GB", "GB/s of an unknown GPU"] = None,
+    flops: A[float | None, "TF", "dense 16-bit TFLOP/s of an unknown GPU"] = None,
+    gpu_memory: A[float | None, "GB", "memory of an unknown GPU"] = None,
     profile: A[
         Out | None, "OUT", "write acceptance by position as speculation_profile.json"
     ] = None,
+    fail_below: A[
+        float | None, (0, 1000), "X", "exit with 1 if the speed-up is below X, or collapsed"
+    ] = None,
     json_: Json = None,
     html: Html = None,
-) -> None:
+) -> int:
     """Explain why speculative decoding is not faster, and what to set."""
-    from hsd_viz.logs.doctor import doctor as diagnose
-    from hsd_viz.logs.profile import profile_of
+    from hsd_viz.measure.doctor import below
+    from hsd_viz.measure.doctor import doctor as diagnose
+    from hsd_viz.measure.profile import profile_of
     from hsd_viz.tables import Table
 
     if sum(one is not None for one in (record, measure, acceptance)) != 1:
         raise UserError("give one of FILE, --measure STACK and --acceptance A")
-    if (gpu is None) != (models is None):
+    if (gpu is None and bandwidth is None) != (models is None):
         raise UserError("--gpu and --models belong together: name the GPU and the models on it")
     check_range("--context", context[0] if len(context) == 1 else context, 1, 10_000_000)
-    given = {
-        "speed": speed,
-        "plain_speed": plain_speed,
-        "step": step_ms,
-        "verify": verify_ms,
-        "draft": draft_ms,
-    }
-    given |= {"overhead": overhead_ms, "batch": batch, "method": method, "draft_model": draft_model}
-    given |= {
-        "measure": measure or "",
-        "acceptance": acceptance or (),
-        "lookahead": lookahead,
-        "weights": weights,
-    }
-    given |= {
-        "gpu": gpu or "",
-        "models": (models or "").split(","),
-        "tp": tp,
-        "context": context[0],
-    }
-    diagnosis = diagnose(record, **given)
+    diagnosis = diagnose(
+        record,
+        measure=measure or "",
+        acceptance=acceptance or (),
+        lookahead=lookahead,
+        model=model,
+        engine=engine,
+        gpu=gpu or "",
+        models=(models or "").split(","),
+        tp=tp,
+        context=context[0],
+        weights=weights,
+        bandwidth=bandwidth,
+        flops=flops,
+        memory=gpu_memory,
+        speed=speed,
+        plain_speed=plain_speed,
+        step=step_ms,
+        verify=verify_ms,
+        draft=draft_ms,
+        overhead=overhead_ms,
+        batch=batch,
+        method=method,
+        draft_model=draft_model,
+    )
     arguments.write_json(profile, profile_of(diagnosis.observation) if profile else None)
     # In the terminal settings have lines of their own, to be pasted.
-    flags, lines, tables = diagnosis.flags.items(), diagnosis.lines(), diagnosis.tables()
-    settings = [f"  {engine}: {text}" for engine, text in flags]
-    print(plain([*lines, *tables, *(["", "Settings to paste:", *settings] if settings else [])]))
-    tables.append(
-        Table("Settings to paste", [["engine", "settings"], *map(list, flags)] if flags else [])
-    )
-    _write(
-        json_,
-        html,
-        diagnosis.to_dict(),
-        f"Diagnosis of {diagnosis.observation.source}",
-        lines,
-        tables,
-    )
+    lines = diagnosis.lines()
+    tables = diagnosis.tables()
+    flags = [f"  {name}: {text}" for name, text in diagnosis.flags.items()]
+    print(plain([*lines, *tables, *(["", "Settings to paste:", *flags] if flags else [])]))
+    rows = [[name, text] for name, text in diagnosis.flags.items()]
+    tables.append(Table("Settings to paste", [["engine", "settings"], *rows] if rows else []))
+    _write(json_, html, diagnosis.to_dict(), diagnosis.title, lines, tables)
+    if fail_below is not None and (why := below(diagnosis, fail_below)):
+        print(f"failed: {why}", file=sys.stderr)
+        return 1
+    return 0
 
 
 def _write(json: Path | None, html: Path | None, data: Any, *parts: Any) -> None:

@@ -16,13 +16,13 @@ import pandas as pd
 import plotly.express as px
 from numpy.typing import ArrayLike
 
-from hsd_viz.bench.predict import predict
 from hsd_viz.disk import data_folder, read_json
 from hsd_viz.figures.charts import HOVER, INK, Figure, between, finish
 from hsd_viz.figures.palette import KINDS, pale
 from hsd_viz.latency.hardware import Machine, gpu_of, shape_of
 from hsd_viz.latency.inputs import Edge, LevelCost
 from hsd_viz.latency.law import LevelRound, draft, repeat, verify
+from hsd_viz.measure.predict import predict
 from hsd_viz.stack import parse
 
 #: The bottom model of the field, as nano is to small on the shipped ladder: its cost in passes of the upper draft

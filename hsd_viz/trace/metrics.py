@@ -4,7 +4,7 @@ Acceptance rate = accepted / drafted. Conditional acceptance = accepted / examin
 tokens per target forward pass, bonus included (plain decoding: 1.00). Drafting latency = seconds per target round spent
 on look-ups and database updates, model forward passes excluded. Speed counts from the end of prefill.
 
-A trace imported from another engine (:mod:`hsd_viz.adapters.read`) has counts in its meta; what they do not determine
+A trace imported from another engine (:mod:`hsd_viz.records.traces`) has counts in its meta; what they do not determine
 is *not observed*: ``None``.
 """
 

@@ -30,7 +30,7 @@ from hsd_viz.views.page_data import saved_reports
 from hsd_viz.views.run_data import read_trace
 
 SCRIPT = "</script><img src=x onerror=alert(1)><script>alert(2)</script>"
-RECORDS = Path(__file__).parents[1] / "adapters" / "records"
+RECORDS = Path(__file__).parents[1] / "records" / "files"
 NESTED = b'{"a":' * 100_000
 #: Values put in the place of others.
 WRONG = [
@@ -184,7 +184,7 @@ def test_a_small_file_unpacks_to_a_limited_size(monkeypatch):
 MEASURED = """
 import sys, time
 from hsd_viz.cli import main
-import hsd_viz.trace.trace, hsd_viz.logs.doctor, hsd_viz.views.run_data
+import hsd_viz.trace.trace, hsd_viz.measure.doctor, hsd_viz.views.run_data
 begun = time.process_time()
 code = main(sys.argv[1:])
 peak = next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM"))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hsd_viz.logs import doctor
 
 from hsd_viz import errors, ladder
 from hsd_viz.cli import main
 from hsd_viz.errors import BadFile, UserError, parsing
-from hsd_viz.logs import doctor
 
 RUN = str(Path(errors.__file__).with_name("traces") / "mixed.json.gz")
 

@@ -85,8 +85,8 @@ def choice(name: str, label: str, options: Iterable[Any], value: Any) -> dict[st
 
 def doctor(asked: Request) -> Answer:
     """Return the share of each cause in what is lost of the speed-up; no part where there is nothing to explain."""
-    from hsd_viz.logs.doctor import diagnose
-    from hsd_viz.logs.observe import from_trace
+    from hsd_viz.measure.doctor import diagnose
+    from hsd_viz.measure.observe import from_trace
 
     trace = asked.trace
     try:
@@ -161,8 +161,8 @@ def calibrated(trace: Trace, temperature: float) -> Basis | None:
 
 def prediction(asked: Request) -> Answer:
     """Return a prediction for hardware that is not at hand."""
-    from hsd_viz.bench.predict import predict, report_parts
     from hsd_viz.latency.hardware import GPUS, WEIGHTS
+    from hsd_viz.measure.predict import predict, report_parts
 
     usual = {"gpu": "H100 SXM", "models": next(iter(FAMILIES.values())), "weights": "bf16", "tp": 4}
     gpu, models, weights, tp = (
@@ -228,7 +228,7 @@ def report(asked: Request) -> Answer:
 
 def replay(asked: Request) -> Answer:
     """Return what drafters would have brought on an opened log."""
-    from hsd_viz.logs.replay import replay
+    from hsd_viz.measure.replay import replay
 
     options, files = asked.options, asked.files
     if not files:

@@ -1,1 +1,0 @@
-"""Logs of other programs to replay, and the doctor. Imports no torch."""

@@ -1,0 +1,77 @@
+"""What a file has said so far: settings, speeds of neighbouring lines, the last cumulative counts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from hsd_viz.records.forms import Form
+from hsd_viz.records.sample import Sample
+
+
+@dataclass(slots=True)
+class Context:
+    """The state of one file.
+
+    Attributes:
+        line: the present line.
+        time: seconds since an arbitrary start, where the line has a time.
+        clock: the time as it is written.
+        versions: the version of an engine that the file names.
+        model: the model that the file names.
+        method: the drafter that the file names, by its name here.
+        draft_model: the model of the drafter that the file names.
+        draft_length: the configured number of draft tokens.
+        speed: tokens per second of all requests, of the line before.
+        running: running requests, of the line before.
+        context: tokens in use per running request, of the line before.
+        memory: what an engine's reader keeps, by name.
+    """
+
+    line: int = 0
+    time: float | None = None
+    clock: str = ""
+    versions: dict[str, str] = field(default_factory=dict)
+    model: str = ""
+    method: str | None = None
+    draft_model: str = ""
+    draft_length: int | None = None
+    speed: float | None = None
+    running: float | None = None
+    memory: dict[str, Any] = field(default_factory=dict)
+
+    def take_speed(self) -> tuple[float | None, float | None]:
+        """Return speed and running requests of the line before, and forget them."""
+        known = self.speed, self.running
+        self.speed = None
+        self.running = None
+        return known
+
+
+@dataclass(frozen=True, slots=True)
+class LinePattern:
+    """A line of a log.
+
+    Attributes:
+        form: the form that it belongs to; ``None``: it only changes the context.
+        regex: searched in the line.
+        read: returns the sample of a match, ``None`` where it only changes the context.
+    """
+
+    form: Form | None
+    regex: re.Pattern[str]
+    read: Callable[[re.Match[str], Context], Sample | None]
+
+
+def number(text: str | None) -> float | None:
+    """Return a number as it is written, ``None`` for none and for nan."""
+    if text is None or text.strip().lower() in ("", "nan", "none", "null", "-"):
+        return None
+    return float(text.replace(",", ""))
+
+
+def numbers(text: str) -> tuple[float, ...]:
+    """Return the numbers of a list as it is written: ``0.8, 0.6``."""
+    return tuple(float(part) for part in text.split(",") if part.strip())

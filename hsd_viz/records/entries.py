@@ -1,0 +1,160 @@
+"""Entries of a file of any size, one at a time: lines, JSON lines or one JSON array, plain or gzipped.
+
+Nothing in a file is executed, and an entry that cannot be used is a :class:`BrokenEntry`, never an
+exception.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from hsd_viz.disk import Unpacked
+from hsd_viz.errors import BadFile
+
+#: Bytes of the longest line or array element that is read; memory is about ten times that.
+MOST_BYTES = 8 * 2**20
+_BETWEEN = frozenset(" \t\r\n,")
+_BEFORE = (b" ", b"\t", b"\r", b"\n", b"\xef", b"\xbb", b"\xbf")
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenEntry:
+    """An entry that cannot be used.
+
+    Attributes:
+        number: its number in the file, from 1.
+        why: the reason.
+    """
+
+    number: int
+    why: str
+
+
+class EntryReader:
+    """Yields the numbered entries of a file.
+
+    Raises:
+        BadFile: if the file cannot be opened.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        try:
+            self._raw = self.path.open("rb")
+            self.size = self.path.stat().st_size
+            packed = self._raw.read(2) == b"\x1f\x8b"
+            self._raw.seek(0)
+        except OSError as error:
+            reason = error.strerror or error
+            raise BadFile(f"cannot read the log {self.path}: {reason}") from None
+        self._file: BinaryIO
+        if packed:
+            self._file = io.BufferedReader(Unpacked(fileobj=self._raw))
+        else:
+            self._file = self._raw
+
+    @property
+    def done(self) -> int:
+        """The bytes read so far."""
+        return self._raw.tell()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._raw.close()
+
+    def first_character(self) -> bytes:
+        """Read and return the first byte that is neither white space nor a byte order mark."""
+        start = self._file.read(1)
+        while start in _BEFORE:
+            start = self._file.read(1)
+        return start
+
+    def entries(self) -> Iterator[tuple[int, Any]]:
+        """Yield (number, JSON value or broken entry)."""
+        start = self.first_character()
+        if start == b"[":
+            yield from enumerate_array(self._file)
+            return
+        for number, line in self.lines(start):
+            yield number, line if isinstance(line, BrokenEntry) else _parse(number, line)
+
+    def lines(self, start: bytes = b"") -> Iterator[tuple[int, bytes | BrokenEntry]]:
+        """Yield (number, line or broken entry) of lines that are not empty, after ``start``."""
+        number = 0
+        while line := start + self._file.readline(MOST_BYTES):
+            number += 1
+            start = b""
+            if len(line) >= MOST_BYTES and not line.endswith(b"\n"):
+                self._skip_line()
+                yield number, BrokenEntry(number, f"longer than {MOST_BYTES // 2**20} MiB")
+            elif line.strip():
+                yield number, line
+
+    def array(self) -> Iterator[tuple[int, Any]]:
+        """Yield the numbered elements of a JSON array whose bracket was read."""
+        yield from enumerate_array(self._file)
+
+    def rest(self, most: int = -1) -> bytes:
+        """Return what was not yet read, at most ``most`` bytes."""
+        return self._file.read(most)
+
+    def peek(self, bytes_: int) -> bytes:
+        """Return the next bytes without reading them."""
+        return self._file.peek(bytes_)[:bytes_]  # type: ignore[attr-defined]
+
+    def _skip_line(self) -> None:
+        while rest := self._file.readline(MOST_BYTES):
+            if rest.endswith(b"\n"):
+                return
+
+
+def enumerate_array(file: BinaryIO) -> Iterator[tuple[int, Any]]:
+    """Yield the numbered elements of a JSON array whose bracket was read; damage ends it with a
+    broken entry.
+    """
+    decode = json.JSONDecoder().raw_decode
+    reader = io.TextIOWrapper(file, encoding="utf-8", errors="surrogateescape")
+    number = 0
+    text = ""
+    at = 0
+    ended = False
+    try:
+        while True:
+            while text[at : at + 1] in _BETWEEN:
+                at += 1
+            if text.startswith("]", at):
+                return
+            try:
+                value, end = decode(text, at)
+            except (ValueError, RecursionError) as error:
+                text = text[at:]
+                at = 0
+                if isinstance(error, RecursionError) or ended or len(text) > MOST_BYTES:
+                    yield number + 1, BrokenEntry(number + 1, "the rest of the array is not JSON")
+                    return
+                # Doubling keeps the work linear in the size of an element.
+                more = reader.read(max(2**16, len(text)))
+                ended = not more
+                text += more
+                continue
+            number += 1
+            at = end
+            yield number, value
+    finally:
+        reader.detach()
+
+
+def _parse(number: int, line: bytes) -> Any:
+    try:
+        return json.loads(line)
+    except UnicodeDecodeError as error:
+        return BrokenEntry(number, f"not UTF-8 text (byte {error.start} of the line)")
+    except RecursionError:
+        return BrokenEntry(number, "not JSON (nested too deeply)")
+    except ValueError as error:
+        return BrokenEntry(number, f"not JSON ({str(error).splitlines()[0]})")

@@ -1,0 +1,179 @@
+"""Lines of a record as their engine wrote them: without colours, container wrappers and prefixes.
+
+A file is text, JSON lines, a JSON array, one JSON object over many lines, or the events of a
+stream (``data: {...}``). :func:`documents` yields each as text or as a JSON value, with its line.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hsd_viz.records.entries import BrokenEntry, EntryReader
+
+#: Bytes of a JSON object over many lines that are read.
+MOST_OBJECT = 64 * 2**20
+#: Fields of a wrapped line that hold the text, and those that hold its time: Docker, CRI-O, Loki,
+#: Fluent Bit, Google Cloud, journald, structlog.
+TEXT_FIELDS = ("log", "message", "msg", "line", "textPayload", "MESSAGE", "event", "body", "text")
+TIME_FIELDS = ("time", "timestamp", "ts", "@timestamp", "date")
+_COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07|\x1b[()][A-Z0-9]")
+#: What is left of colours where a viewer dropped the escape character.
+_BARE_COLOURS = re.compile(r"(?<!\w)\[(?:\d{1,3}(?:;\d{1,3})*)m")
+_DATE = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d+))?"  # 2026-11-20 09:00:08,123
+)
+_SHORT_DATE = re.compile(r"\b(\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)(?:[.,](\d+))?\b")  # 11-20 09:00:08
+#: A line of a log that starts with a bracket: a date, a level or a colour.
+_LOG_BRACKET = re.compile(rb"\[(?:\d{4}-|\d+(?:;\d+)*m|(?!true|false|null)[A-Za-z])")
+_UPTIME = re.compile(r"^\s*(\d+)\.(\d\d)\.(\d{3})\.(\d{3}) [A-Z] ")  # llama.cpp: 0.06.896.015 I
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A line, or a JSON value.
+
+    Attributes:
+        line: the number of the line, or of the element of an array, from 1.
+        text: the line without colours and wrappers; "" for a JSON value.
+        value: the JSON value; ``None`` for a line.
+        clock: the time that a wrapper states.
+        event: whether it is an event of a stream.
+    """
+
+    line: int
+    text: str = ""
+    value: Any = None
+    clock: str = ""
+    event: bool = False
+
+
+def clean(text: str) -> str:
+    """Return a line without colours and control characters."""
+    without = _COLOURS.sub("", text)
+    without = _BARE_COLOURS.sub("", without)
+    return without.replace("\x00", "").rstrip("\r\n")
+
+
+def time_of(text: str) -> tuple[float | None, str]:
+    """Return the time of a line in seconds since an arbitrary start, and as it is written."""
+    if found := _DATE.search(text):
+        year, month, day, hour, minute, second = map(int, found.groups()[:6])
+        days = 366 * (year - 2000) + 31 * month + day
+        return _seconds(days, hour, minute, second, found[7]), found[0]
+    if found := _SHORT_DATE.search(text):
+        month, day, hour, minute, second = map(int, found.groups()[:5])
+        return _seconds(31 * month + day, hour, minute, second, found[6]), found[0]
+    if found := _UPTIME.match(text):
+        minutes, seconds, milliseconds, microseconds = map(int, found.groups())
+        return 60 * minutes + seconds + milliseconds / 1e3 + microseconds / 1e6, found[0].split()[0]
+    return None, ""
+
+
+def _seconds(days: int, hour: int, minute: int, second: int, fraction: str | None) -> float:
+    return 86400.0 * days + 3600 * hour + 60 * minute + second + float(f"0.{fraction or 0}")
+
+
+def documents(path: str | Path) -> Iterator[Document | BrokenEntry]:
+    """Yield the lines and JSON values of a file.
+
+    Raises:
+        BadFile: if the file cannot be opened.
+    """
+    reader = EntryReader(path)
+    try:
+        start = reader.first_character()
+        if start == b"[":
+            yield from _array_or_lines(reader)
+            return
+        if start == b"{" and (whole := _whole_object(reader)) is not None:
+            yield Document(1, value=whole)
+            return
+        if start == b"{":
+            reader.close()
+            reader = EntryReader(path)
+            start = reader.first_character()
+        for number, line in reader.lines(start):
+            if isinstance(line, BrokenEntry):
+                yield line
+            else:
+                yield document_of(number, line.decode("utf-8", errors="replace"))
+    except (OSError, EOFError) as error:
+        yield BrokenEntry(0, f"the file cannot be read further: {error}")
+    finally:
+        reader.close()
+
+
+def _array_or_lines(reader: EntryReader) -> Iterator[Document | BrokenEntry]:
+    """Yield the elements of a JSON array, or the lines of a log that starts with a bracket."""
+    following = b"[" + reader.peek(80)
+    if _LOG_BRACKET.match(following) is None:
+        for number, value in reader.array():
+            yield value if isinstance(value, BrokenEntry) else Document(number, value=value)
+        return
+    for number, line in reader.lines(b"["):
+        if isinstance(line, BrokenEntry):
+            yield line
+        else:
+            yield document_of(number, line.decode("utf-8", errors="replace"))
+
+
+def _whole_object(reader: EntryReader) -> Any:
+    """Return the JSON object that a whole file is, ``None`` if it is not one."""
+    data = b"{" + reader.rest(MOST_OBJECT)
+    first, _, more = data.partition(b"\n")
+    if more.strip() and _is_json(first):
+        return None
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def document_of(number: int, line: str) -> Document:
+    """Return a line as the engine wrote it: text, or the JSON value of a response or an event."""
+    text = clean(line)
+    stripped = text.strip()
+    event = stripped.startswith("data:")
+    if event:
+        stripped = stripped.removeprefix("data:").strip()
+    if not stripped.startswith("{"):
+        return Document(number, text="" if event else text, event=event)
+    try:
+        value = json.loads(stripped)
+    except (ValueError, RecursionError):
+        return Document(number, text=text)
+    return unwrapped(number, value, event)
+
+
+def unwrapped(number: int, value: Mapping[str, Any], event: bool = False) -> Document:
+    """Return the line that a container log wraps, or the JSON value itself."""
+    fields = [value.get(name) for name in TEXT_FIELDS]
+    texts = [one for one in fields if isinstance(one, str)]
+    is_response = any(name in value for name in ("choices", "meta_info", "timings", "metrics"))
+    if not texts or is_response or event:
+        return Document(number, value=value, event=event)
+    clock = ""
+    for name in TIME_FIELDS:
+        if isinstance(value.get(name), str):
+            clock = value[name]
+            break
+    inner = clean(texts[0])
+    if inner.strip().startswith("{"):
+        try:
+            return Document(number, value=json.loads(inner), clock=clock)
+        except (ValueError, RecursionError):
+            pass
+    return Document(number, text=inner, clock=clock)

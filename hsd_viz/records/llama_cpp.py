@@ -1,0 +1,350 @@
+"""llama.cpp: the log of ``llama-server`` of all versions, ``/metrics``, responses, streams.
+
+mlx-vlm and other servers that follow llama-server's ``timings`` are read here as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from statistics import fmean
+from typing import Any
+
+from hsd_viz.records import prometheus
+from hsd_viz.records.context import Context, LinePattern, number, numbers
+from hsd_viz.records.forms import declare
+from hsd_viz.records.sample import (
+    Request,
+    Sample,
+    Verification,
+    with_fixed_length,
+)
+
+NAME = "llama.cpp"
+METHODS = {
+    "draft-eagle3": "eagle3",
+    "draft-mtp": "mtp",
+    "draft-dflash": "dflash",
+    "draft-dspark": "dflash",
+    "draft-simple": "draft",
+    "draft": "draft",
+    "eagle3": "eagle3",
+    "mtp": "mtp",
+    "dflash": "dflash",
+}
+_N = r"([\d.]+|nan)"
+
+LINE = declare(
+    NAME,
+    "log of llama-server",
+    "log line",
+    seen_in="b4200–f5e85d4: draft acceptance [rate] = … (… accepted / … generated)",
+    source="https://github.com/ggml-org/llama.cpp/pull/24536",
+    sample="draft acceptance = 0.64479 ( 167 accepted / 259 generated), mean acceptance length = …",
+    reports="accepted and draft tokens, tokens and times of a request; newer ones positions, too",
+)
+ROUND = declare(
+    NAME,
+    "verbose log of llama-server",
+    "log line",
+    seen_in="b7500 (-v)",
+    source="https://github.com/ggml-org/llama.cpp/pull/18211",
+    sample="slot update_slots: id 3 | task 0 | accepted 2/16 draft tokens, new n_tokens = 664",
+    reports="every verification of a request",
+)
+SIMPLE = declare(
+    NAME,
+    "output of llama-speculative",
+    "summary",
+    seen_in="b1500–f5e85d4",
+    source="https://github.com/ggml-org/llama.cpp/issues/12968",
+    sample="n_predict = 261 / n_drafted = 156 / n_accept = 154",
+    reports="tokens, draft tokens, accepted tokens; not the number of verifications",
+)
+METRICS = declare(
+    NAME,
+    "counters of /metrics",
+    "metrics",
+    seen_in="b8200 (2026-08)",
+    source="https://github.com/ggml-org/llama.cpp/pull/26389",
+    sample="llamacpp:spec_decode_num_drafts_total 1000",
+    reports="drafts, draft tokens, accepted tokens, by position, tokens and seconds",
+)
+RESPONSE = declare(
+    NAME,
+    "response with timings",
+    "response",
+    seen_in="b5000–f5e85d4; chunks of a stream with timings_per_token",
+    source="https://github.com/ggml-org/llama.cpp/pull/12603",
+    sample='{"timings": {"predicted_n": 200, "predicted_ms": 11082.6, "draft_n": 347, …',
+    reports="tokens, draft tokens, accepted tokens and times of a request",
+)
+MLX = declare(
+    "mlx-vlm",
+    "response with timings",
+    "response",
+    seen_in="PR 1788",
+    source="https://github.com/Blaizzy/mlx-vlm/pull/1788",
+    sample='{"timings": {"draft_kind": "mtp", "draft_rounds": 30, "draft_n": 90, …',
+    reports="verifications, draft tokens, accepted tokens of a request",
+)
+
+
+# --- the server log -----------------------------------------------------------------------------
+
+
+def _task(text: str) -> str:
+    """Return the task that the prefix of a line names: lines of several slots are interleaved."""
+    found = re.search(r"id +(\d+) +\| +task +(-?\d+)", text)
+    return f"{found[1]}:{found[2]}" if found else ""
+
+
+def _timings(context: Context, text: str) -> dict[str, float]:
+    """Return what was read of the task of a line; a line without a prefix is of the last one."""
+    task = _task(text) or str(context.memory.get("llama task", ""))
+    context.memory["llama task"] = task
+    return context.memory.setdefault("llama timings", {}).setdefault(task, {})
+
+
+def _header(found: re.Match[str], context: Context) -> None:
+    _timings(context, found.string)
+
+
+def _prompt_time(found: re.Match[str], context: Context) -> None:
+    timings = _timings(context, found.string)
+    timings.clear()
+    timings["prefill_ms"] = float(found[1])
+    timings["prompt"] = float(found[2])
+
+
+def _eval_time(found: re.Match[str], context: Context) -> None:
+    timings = _timings(context, found.string)
+    timings["decode_ms"] = float(found[1])
+    timings["tokens"] = float(found[2])
+
+
+def _acceptance(found: re.Match[str], context: Context) -> Sample | None:
+    timings = _timings(context, found.string)
+    accepted = float(found[2])
+    drafted = float(found[3])
+    if not drafted:
+        return None
+    rates = numbers(found[5]) if found[5] else ()
+    drafts = _drafts(accepted, drafted, number(found[4]), rates)
+    tokens = timings.pop("tokens", None)
+    prefill = timings.pop("prefill_ms", None)
+    decode = timings.pop("decode_ms", None)
+    prompt = timings.pop("prompt", None)
+    rounds: tuple[Verification, ...] = tuple(
+        context.memory.get("llama rounds", {}).pop(_task(found.string), ())
+    )
+    complete = sum(row.drafted for row in rounds) == drafted
+    sample = Sample(
+        drafts=len(rounds) if complete else drafts,
+        drafted=drafted,
+        accepted=accepted,
+        by_position=tuple(rate * drafts for rate in rates) if rates and drafts else None,
+        verifications=rounds if complete else (),
+        tokens=tokens,
+        passes=None if tokens is None else tokens - accepted,
+        prefill_seconds=None if prefill is None else prefill / 1e3,
+        seconds=None if decode is None else decode / 1e3,
+        request=Request(context=prompt),
+        derived=frozenset(("drafts", "by_position", "passes")),
+    )
+    return with_fixed_length(sample)
+
+
+def _drafts(
+    accepted: float, drafted: float, length: float | None, rates: tuple[float, ...]
+) -> float | None:
+    """Return the number of verifications that rounded figures imply, ``None`` without them.
+
+    Versions before 24536 print none: it is unknown how many forward passes had a draft.
+    """
+    if length is None or length <= 1:
+        return None
+    whole = drafted / len(rates) if rates else 0.0
+    if rates and whole == round(whole) and abs(1 + accepted / whole - length) <= 0.006:
+        return whole
+    if rates and sum(rates):
+        return float(round(accepted / sum(rates)))
+    return float(round(accepted / (length - 1)))
+
+
+def _statistics(found: re.Match[str], context: Context) -> None:
+    """Read the drafter, and the time of drafting; the counts of these lines are cumulative."""
+    name = found[1]
+    drafts = float(found[2])
+    if drafts:
+        context.method = METHODS.get(name, "lookup" if "ngram" in name else "draft")
+    times = re.search(r"dur\(b,g,a\) = [\d.]+, ([\d.]+), [\d.]+ ms", found.string)
+    if times is None:
+        return
+    spent = float(times[1])
+    last = context.memory.setdefault("llama drafting", {})
+    before = last.get(name, (0.0, 0.0))
+    if drafts < before[0]:
+        before = (0.0, 0.0)
+    if drafts > before[0]:
+        per_draft = (spent - before[1]) / (drafts - before[0])
+        context.memory.setdefault("llama draft ms", []).append(per_draft)
+    last[name] = (drafts, spent)
+
+
+def with_drafting(samples: Sequence[Sample], context: Context) -> list[Sample]:
+    """Return the requests of a log with the mean time of drafting that its statistics state."""
+    times = context.memory.get("llama draft ms")
+    if not times:
+        return list(samples)
+    return [replace(one, draft_ms=fmean(times)) for one in samples]
+
+
+def _round(found: re.Match[str], context: Context) -> None:
+    """Keep a verification until the end of its request; before 18211 the draft length is 0."""
+    row = (int(found[2]), int(found[1]))
+    if row[0] >= row[1]:
+        rounds = context.memory.setdefault("llama rounds", {})
+        rounds.setdefault(_task(found.string), []).append(Verification(*row))
+
+
+def unfinished(context: Context) -> list[Sample]:
+    """Return the requests of a verbose log whose end is missing, by their verifications."""
+    rounds = context.memory.get("llama rounds", {})
+    return [of_verifications(tuple(rows)) for rows in rounds.values() if rows]
+
+
+def of_verifications(rows: tuple[Verification, ...]) -> Sample:
+    """Return the sample of a request of which every verification is known."""
+    longest = max(row.drafted for row in rows)
+    places = range(1, longest + 1)
+    return Sample(
+        drafts=len(rows),
+        drafted=sum(row.drafted for row in rows),
+        accepted=sum(row.accepted for row in rows),
+        by_position=tuple(float(sum(row.accepted >= k for row in rows)) for k in places),
+        reached=tuple(float(sum(row.drafted >= k for row in rows)) for k in places),
+        verifications=rows,
+        request=Request(),
+    )
+
+
+def _simple(found: re.Match[str], context: Context) -> None:
+    context.memory.setdefault("llama simple", {})[found[1]] = float(found[2])
+
+
+def _simple_end(found: re.Match[str], context: Context) -> Sample | None:
+    known = context.memory.pop("llama simple", {})
+    if "n_drafted" not in known:
+        return None
+    accepted = float(found[1])
+    tokens = known.get("n_predict")
+    return Sample(
+        drafted=known["n_drafted"],
+        accepted=accepted,
+        tokens=tokens,
+        passes=None if tokens is None else tokens - accepted,
+        derived=frozenset(("passes",)),
+    )
+
+
+def _model(found: re.Match[str], context: Context) -> None:
+    context.model = found[1]
+
+
+LINES = (
+    LinePattern(
+        LINE,
+        re.compile(
+            rf"draft acceptance(?: rate)? = {_N} \( *(\d+) accepted / *(\d+) generated\)"
+            rf"(?:, mean (?:acceptance length|len) = *{_N})?"
+            r"(?:, acceptance rate per position = \(([\d., ]+)\))?"
+        ),
+        _acceptance,
+    ),
+    LinePattern(None, re.compile(r"prompt eval time = *([\d.]+) ms / *(\d+) tokens"), _prompt_time),
+    LinePattern(
+        None,
+        re.compile(r"(?<!prompt )eval time = *([\d.]+) ms / *(\d+) (?:tokens|runs)"),
+        _eval_time,
+    ),
+    LinePattern(None, re.compile(r"slot +print_timing: id"), _header),
+    LinePattern(
+        None, re.compile(r"statistics +([\w-]+): #calls.*?#gen drafts = *(\d+)"), _statistics
+    ),
+    LinePattern(ROUND, re.compile(r"accepted (\d+)/ *(\d+) draft tokens"), _round),
+    LinePattern(None, re.compile(r"^\s*(n_draft|n_predict|n_drafted) += +(\d+)\s*$"), _simple),
+    LinePattern(SIMPLE, re.compile(r"^\s*n_accept += +(\d+)\s*$"), _simple_end),
+)
+
+
+# --- /metrics -----------------------------------------------------------------------------------
+
+
+def metrics(values: Mapping[prometheus.Key, float]) -> tuple[Sample, Any] | None:
+    """Return the sample of a scrape, or of the difference of two, with its form."""
+    prefix = "llamacpp:spec_decode_"
+    drafts = prometheus.total(values, [f"{prefix}num_drafts_total"])
+    if drafts is None:
+        return None
+    drafted = prometheus.total(values, [f"{prefix}num_draft_tokens_total"])
+    accepted = prometheus.total(values, [f"{prefix}num_accepted_tokens_total"])
+    places = prometheus.by_position(values, f"{prefix}num_accepted_tokens_per_pos_total")
+    tokens = prometheus.total(values, ["llamacpp:tokens_predicted_total"]) or None
+    seconds = prometheus.total(values, ["llamacpp:tokens_predicted_seconds_total"]) or None
+    sample = Sample(
+        drafts=drafts,
+        drafted=drafted,
+        accepted=accepted,
+        by_position=None if places is None else tuple(places),
+        tokens=tokens,
+        passes=None if tokens is None or accepted is None else max(tokens - accepted, 0.0),
+        seconds=seconds,
+        draft_length=None if places is None else len(places),
+        derived=frozenset(("passes",)),
+    )
+    return with_fixed_length(sample), METRICS
+
+
+# --- responses ----------------------------------------------------------------------------------
+
+
+def response(value: Mapping[str, Any], request: Request) -> tuple[Sample, Any] | None:
+    """Return the sample of a response with its form."""
+    found = value.get("timings")
+    if not isinstance(found, Mapping) or found.get("draft_n") is None:
+        return None
+    drafted = found.get("draft_n")
+    accepted = found.get("draft_n_accepted")
+    prefill = found.get("prompt_ms")
+    decode = found.get("predicted_ms")
+    tokens = found.get("predicted_n")
+    rounds = found.get("draft_rounds")
+    steps = found.get("draft_n_verif_steps") if rounds is None else rounds
+    passes = None
+    if rounds is not None:
+        # mlx-vlm counts accepted tokens past the end of the text: they do not determine forward passes.
+        passes = rounds + 1
+    elif tokens is not None and accepted is not None:
+        passes = max(0, tokens - accepted)
+    sample = Sample(
+        drafts=steps,
+        drafted=drafted,
+        accepted=accepted,
+        tokens=tokens,
+        passes=passes,
+        prefill_seconds=None if prefill is None else prefill / 1e3,
+        seconds=None if decode is None else decode / 1e3,
+        request=request,
+        derived=frozenset(("passes",)),
+    )
+    return sample, RESPONSE if rounds is None else MLX
+
+
+def is_later(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """Return whether a chunk of a stream continues another one: its counts are cumulative."""
+    counts = ("predicted_n", "draft_n", "draft_n_accepted")
+    same_prompt = all(before.get(name) == after.get(name) for name in ("prompt_n", "prompt_ms"))
+    grown = all((before.get(name) or 0) <= (after.get(name) or 0) for name in counts)
+    return same_prompt and grown

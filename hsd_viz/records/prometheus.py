@@ -1,0 +1,169 @@
+"""Texts of ``/metrics``: scrapes, series by label, differences of counters.
+
+A counter counts since the start of its server. One scrape reports all of that; two scrapes of one
+server report what was counted between them. A counter that falls was reset: the server restarted,
+and the later value is what it counted since then.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+
+#: ``name{labels} value [timestamp]``; in tables of logs ``name{labels} | value``.
+METRIC = re.compile(
+    r"^\s*(?P<name>[A-Za-z_:][\w:.]*)(?:\{(?P<labels>[^}]*)\})?\s*(?:\|\s*)?"
+    r"\s(?P<value>[-+]?(?:\d[\d.]*(?:[eE][-+]?\d+)?|[Nn]a[Nn]|\+?[Ii]nf))(?:\s+\d{9,})?\s*(?:\|\s*)?$"
+)
+_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+#: Ranks that report the same figures, of which one counts.
+COPIES = ("tp_rank", "pp_rank", "moe_ep_rank")
+MODEL_LABELS = ("model_name", "model", "served_model_name")
+
+#: Name and labels of a metric.
+Key = tuple[str, tuple[tuple[str, str], ...]]
+
+
+@dataclass(slots=True)
+class Scrape:
+    """The metrics of one moment.
+
+    Attributes:
+        values: value by name and labels.
+        first_line: the first line of the file that belongs to it.
+    """
+
+    values: dict[Key, float] = field(default_factory=dict)
+    first_line: int = 0
+
+
+@dataclass(slots=True)
+class Scrapes:
+    """The scrapes of a file, in order: a metric that appears again starts the next one."""
+
+    scrapes: list[Scrape] = field(default_factory=list)
+
+    def add(self, name: str, labels: str, value: float, line: int) -> None:
+        """Add a metric."""
+        key = (name, tuple(sorted(_LABEL.findall(labels))))
+        if not self.scrapes or key in self.scrapes[-1].values:
+            self.scrapes.append(Scrape(first_line=line))
+        self.scrapes[-1].values[key] = value
+
+    def models(self) -> list[str]:
+        """Return the names of the models, in order; "" where there is no label."""
+        names = [model_of(key) for scrape in self.scrapes for key in scrape.values]
+        return list(dict.fromkeys(names))
+
+
+def metric_of(text: str) -> tuple[str, str, float] | None:
+    """Return name, labels and value of a line, ``None`` if it is not a metric."""
+    found = METRIC.match(text)
+    if found is None:
+        return None
+    try:
+        value = float(found["value"])
+    except ValueError:
+        return None
+    return found["name"], found["labels"] or "", value
+
+
+def model_of(key: Key) -> str:
+    """Return the model that the labels of a metric name, "" for none."""
+    labels = dict(key[1])
+    return next((labels[name] for name in MODEL_LABELS if name in labels), "")
+
+
+def label(key: Key, name: str) -> str:
+    """Return a label of a metric, "" without one."""
+    return dict(key[1]).get(name, "")
+
+
+def of_model(scrape: Scrape, model: str) -> dict[Key, float]:
+    """Return the metrics of a model; those without a model label belong to every model."""
+    return {
+        key: value
+        for key, value in scrape.values.items()
+        if model_of(key) in (model, "") and isfinite(value)
+    }
+
+
+def total(values: Mapping[Key, float], names: Iterable[str]) -> float | None:
+    """Return the sum of a counter over the parts of a service, ``None`` without one.
+
+    ``names`` are its names, the first that exists counts; ``_total`` may be missing. Copies on the
+    ranks of one model count once.
+    """
+    for name in names:
+        plain = name.removesuffix("_total")
+        parts = {
+            key: value
+            for key, value in values.items()
+            if key[0] in (name, plain, f"{plain}_total") and not label(key, "position")
+        }
+        if parts:
+            return sum(_without_copies(parts).values())
+    return None
+
+
+def by_position(values: Mapping[Key, float], name: str) -> list[float] | None:
+    """Return the sums of a counter by its label ``position`` (0, 1, ...), ``None`` without one."""
+    plain = name.removesuffix("_total")
+    sums: dict[int, float] = {}
+    for key, value in _without_copies(values).items():
+        place = label(key, "position")
+        if key[0] in (plain, f"{plain}_total") and place.isdecimal() and int(place) <= 1024:
+            sums[int(place)] = sums.get(int(place), 0.0) + value
+    if not sums:
+        return None
+    return [sums.get(place, 0.0) for place in range(max(sums) + 1)]
+
+
+def gauge(values: Mapping[Key, float], name: str) -> float | None:
+    """Return the mean of a gauge over the parts of a service, ``None`` without one."""
+    found = [value for key, value in values.items() if key[0] == name]
+    return sum(found) / len(found) if found else None
+
+
+def _without_copies(values: Mapping[Key, float]) -> dict[Key, float]:
+    """Return the metrics of the first rank where ranks report the same figures."""
+    ranked = [label(key, name) for key in values for name in COPIES if label(key, name)]
+    if not ranked:
+        return dict(values)
+    return {
+        key: value
+        for key, value in values.items()
+        if all(label(key, name) in ("", "0") for name in COPIES)
+    }
+
+
+def difference(
+    before: Mapping[Key, float], after: Mapping[Key, float]
+) -> tuple[dict[Key, float], list[str]]:
+    """Return what counters counted between two scrapes, and the counters that were reset.
+
+    The counters of one part of a service (its labels but the position) are reset together.
+    """
+    reset = [key for key, value in after.items() if value < before.get(key, 0.0)]
+    restarted = {_part(key) for key in reset}
+    counted: dict[Key, float] = {}
+    for key, value in after.items():
+        earlier = 0.0 if _part(key) in restarted else before.get(key, 0.0)
+        counted[key] = value - earlier
+    return counted, sorted({key[0] for key in reset})
+
+
+def _part(key: Key) -> tuple[tuple[str, str], ...]:
+    """Return the labels of a metric that name a part of a service."""
+    return tuple((name, value) for name, value in key[1] if name != "position")
+
+
+def differences(
+    scrapes: Sequence[Mapping[Key, float]],
+) -> list[tuple[dict[Key, float], list[str]]]:
+    """Return the differences of neighbouring scrapes."""
+    pairs = itertools.pairwise(scrapes)
+    return [difference(before, after) for before, after in pairs]

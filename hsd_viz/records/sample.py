@@ -1,0 +1,399 @@
+"""What was counted: one sample per log line, response or pair of scrapes, and series of samples.
+
+A sample holds what its source reports and nothing else: what is not reported is ``None``. A series
+has the samples of one model served by one engine in one form of record; only a series is pooled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from itertools import zip_longest
+from math import isfinite
+from typing import Any
+
+from hsd_viz.errors import BadFile
+
+#: Limits of a record: beyond them it is damaged.
+MOST_DRAFT = 1024
+MOST_COUNT = 10**15
+#: Counts of a sample that add up.
+SUMMED = ("drafts", "drafted", "accepted", "tokens", "passes", "prefill_seconds", "seconds")
+#: A count of emitted tokens may be this much below the number of forward passes: the first token
+#: comes from the prefill, and the last round may have been cut.
+SLACK = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """One forward pass of the target over a draft.
+
+    Attributes:
+        drafted: draft tokens.
+        accepted: accepted draft tokens.
+        nanoseconds: its time, where the source reports it.
+    """
+
+    drafted: int
+    accepted: int
+    nanoseconds: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a record says of its request.
+
+    Attributes:
+        context: tokens of the prompt, the cached ones included.
+        cached: tokens of the prompt that came from a cache.
+        temperature: of the sampling.
+        category: the kind of the prompt.
+    """
+
+    context: float | None = None
+    cached: float | None = None
+    temperature: float | None = None
+    category: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What one line, response or pair of scrapes reports.
+
+    Attributes:
+        line: line of the file, from 1; 0: no line of its own.
+        time: seconds since an arbitrary start, where the line has a time.
+        clock: the time as it is written.
+        drafts: verifications of a draft.
+        drafted: draft tokens.
+        accepted: accepted draft tokens.
+        by_position: drafts whose first k tokens were all accepted, k = 1, 2, ...
+        reached: drafts of at least k tokens, k = 1, 2, ...; ``None``: lengths are unknown.
+        histogram: drafts of which exactly j tokens were accepted, j = 0, 1, ...
+        verifications: every verification, in order.
+        tokens: emitted tokens.
+        passes: passes of the target that emitted tokens, with a draft or without.
+        length: tokens per verification as reported, where there are no counts.
+        prefill_seconds: time to the first token.
+        seconds: time from then on.
+        speed: tokens per second of all requests together.
+        running: requests that were decoded together.
+        draft_length: the configured number of draft tokens.
+        draft_ms: milliseconds of drafting per verification.
+        engine_rate: the acceptance rate as this version of the engine counts it, where it differs.
+        request: what the record says of its request.
+        derived: the names of fields that follow from rounded figures.
+    """
+
+    line: int = 0
+    time: float | None = None
+    clock: str = ""
+    drafts: float | None = None
+    drafted: float | None = None
+    accepted: float | None = None
+    by_position: tuple[float, ...] | None = None
+    reached: tuple[float, ...] | None = None
+    histogram: tuple[float, ...] | None = None
+    verifications: tuple[Verification, ...] = ()
+    tokens: float | None = None
+    passes: float | None = None
+    length: float | None = None
+    prefill_seconds: float | None = None
+    seconds: float | None = None
+    speed: float | None = None
+    running: float | None = None
+    draft_length: int | None = None
+    draft_ms: float | None = None
+    engine_rate: float | None = None
+    request: Request | None = None
+    derived: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        _check_numbers(self)
+        _check_counts(self)
+
+    @property
+    def rate(self) -> float | None:
+        """Accepted per draft token."""
+        if self.accepted is None or not self.drafted:
+            return None
+        return self.accepted / self.drafted
+
+    @property
+    def tokens_per_pass(self) -> float | None:
+        """Emitted tokens per forward pass of the target, with a draft or without."""
+        if self.tokens is not None and self.passes:
+            return self.tokens / self.passes
+        return None
+
+    @property
+    def tokens_per_verification(self) -> float | None:
+        """Tokens per verification of a draft: accepted draft tokens and one of the target."""
+        if self.accepted is not None and self.drafts:
+            return 1 + self.accepted / self.drafts
+        return self.length
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields that are known, as JSON data."""
+        data = {
+            name: value
+            for name, value in asdict(self).items()
+            if value not in (None, (), "", frozenset())
+        }
+        if self.verifications:
+            data["verifications"] = [
+                [one.drafted, one.accepted, one.nanoseconds] for one in self.verifications
+            ]
+        if self.derived:
+            data["derived"] = sorted(self.derived)
+        return data
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Sample:
+        """Return the sample of :meth:`to_dict`. Raises: BadFile: if it is not one."""
+        known = {one.name for one in fields(cls)}
+        values = {name: value for name, value in data.items() if name in known}
+        try:
+            for name in ("by_position", "reached", "histogram"):
+                if name in values:
+                    values[name] = tuple(values[name])
+            rows = values.get("verifications", ())
+            values["verifications"] = tuple(Verification(*row) for row in rows)
+            values["derived"] = frozenset(values.get("derived", ()))
+            if "request" in values:
+                values["request"] = Request(**values["request"])
+            return cls(**values)
+        except TypeError as error:
+            raise BadFile(f"a sample of a record is not valid: {error}") from None
+
+
+def _check_numbers(sample: Sample) -> None:
+    """Raise ``BadFile`` for a figure that is not a number, or negative."""
+    for one in fields(sample):
+        if one.name in ("line", "time", "clock", "request", "derived", "verifications"):
+            continue
+        value = getattr(sample, one.name)
+        for number in value if isinstance(value, tuple) else (value,):
+            if number is None:
+                continue
+            usable = isinstance(number, int | float) and not isinstance(number, bool)
+            if not usable or not isfinite(number) or not 0 <= number <= MOST_COUNT:
+                raise BadFile(f"damaged: {one.name} is {number!r}")
+    for row in sample.verifications:
+        for number in (row.drafted, row.accepted):
+            if type(number) is not int or not 0 <= number <= MOST_DRAFT:
+                raise BadFile(f"damaged: a verification of {number!r} tokens")
+
+
+def _check_counts(sample: Sample) -> None:
+    """Raise ``BadFile`` for counts that contradict each other."""
+    drafted = sample.drafted
+    accepted = sample.accepted
+    if drafted is not None and accepted is not None and accepted > drafted:
+        raise BadFile(f"impossible: {accepted:g} accepted of {drafted:g} draft tokens")
+    if sample.drafts and drafted is not None and drafted < sample.drafts - SLACK:
+        raise BadFile(f"impossible: {sample.drafts:g} drafts of {drafted:g} tokens together")
+    if sample.engine_rate is not None and sample.engine_rate > 1:
+        raise BadFile(f"impossible: an acceptance rate of {sample.engine_rate:.1%}")
+    for rows, name in ((sample.by_position, "position"), (sample.histogram, "accepted tokens")):
+        if rows is not None and len(rows) > MOST_DRAFT + 1:
+            raise BadFile(f"the longest draft {len(rows)} is out of range: {name} up to 1024")
+    for row in sample.verifications:
+        if row.accepted > row.drafted:
+            raise BadFile(
+                "damaged: a verification accepted more tokens than were drafted "
+                f"({row.accepted} of {row.drafted})"
+            )
+    if sample.length is not None and 0 < sample.length < 1 - 0.01:
+        raise BadFile(f"impossible: {sample.length:g} tokens per verification")
+    tokens = sample.tokens
+    if tokens is not None and sample.passes is not None and tokens < sample.passes - SLACK:
+        raise BadFile(f"impossible: {tokens:g} tokens of {sample.passes:g} forward passes")
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """The samples of one model, engine and form of record.
+
+    Attributes:
+        engine: the program that wrote them.
+        version: the version that the record names, else those that the form was seen in.
+        form: the name of the form.
+        model: the served model, where the record names it.
+        samples: in the order of the file.
+        single: whether a sample is one request.
+        method: the drafter, by its name here, where the record names it.
+        draft_model: the model of the drafter, where the record names it.
+        remarks: what was left out, and why.
+    """
+
+    engine: str
+    version: str
+    form: str
+    samples: tuple[Sample, ...]
+    single: bool = False
+    model: str = ""
+    method: str | None = None
+    draft_model: str = ""
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The engine, the model and the form."""
+        parts = [self.engine, *([self.model] if self.model else []), self.form]
+        return ", ".join(parts)
+
+    def pooled(self) -> Sample:
+        """Return all samples as one (:func:`pooled`)."""
+        return pooled(self.samples)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the series as JSON data."""
+        return {
+            "engine": self.engine,
+            "version": self.version,
+            "form": self.form,
+            "model": self.model,
+            "single": self.single,
+            "method": self.method,
+            "draft_model": self.draft_model,
+            "remarks": list(self.remarks),
+            "samples": [sample.to_dict() for sample in self.samples],
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Series:
+        """Return the series of :meth:`to_dict`. Raises: BadFile: if it is not one."""
+        try:
+            return cls(
+                engine=str(data["engine"]),
+                version=str(data["version"]),
+                form=str(data["form"]),
+                model=str(data["model"]),
+                single=bool(data["single"]),
+                method=data["method"],
+                draft_model=str(data["draft_model"]),
+                remarks=tuple(map(str, data["remarks"])),
+                samples=tuple(Sample.from_dict(one) for one in data["samples"]),
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise BadFile(f"a series of a record is not valid: {error}") from None
+
+
+def pooled(samples: Sequence[Sample]) -> Sample:
+    """Return the samples as one.
+
+    Counts are added where all samples have them. Acceptance by position is added over the samples
+    that report it, each position over the drafts that reached it. Lengths without counts are
+    averaged by the requests that were running.
+    """
+    if len(samples) == 1:
+        return samples[0]
+    sums: dict[str, float | None] = {}
+    for name in SUMMED:
+        values = [getattr(sample, name) for sample in samples]
+        known = [value for value in values if value is not None]
+        sums[name] = sum(known) if known and len(known) == len(values) else None
+    positions = [one for one in samples if one.by_position is not None]
+    lengths_known = all(one.reached is not None for one in positions)
+    histograms = [one.histogram for one in samples]
+    known_histograms = [one for one in histograms if one is not None]
+    all_histograms = len(known_histograms) == len(histograms)
+    return Sample(
+        drafts=sums["drafts"],
+        drafted=sums["drafted"],
+        accepted=sums["accepted"],
+        by_position=added(one.by_position or () for one in positions) or None,
+        reached=added(one.reached or () for one in positions) or None if lengths_known else None,
+        histogram=added(known_histograms) if all_histograms and known_histograms else None,
+        verifications=_all_verifications(samples),
+        tokens=sums["tokens"],
+        passes=sums["passes"],
+        length=_mean_length(samples),
+        prefill_seconds=sums["prefill_seconds"],
+        seconds=sums["seconds"],
+        speed=_weighted(samples, "speed"),
+        running=_weighted(samples, "running"),
+        draft_length=_same([one.draft_length for one in samples]),
+        draft_ms=_weighted(samples, "draft_ms"),
+        engine_rate=_weighted(samples, "engine_rate"),
+        derived=frozenset().union(*(one.derived for one in samples)),
+    )
+
+
+def position_drafts(samples: Iterable[Sample]) -> float:
+    """Return the drafts of the samples that report acceptance by position."""
+    return sum(one.drafts or 0.0 for one in samples if one.by_position is not None)
+
+
+def added(rows: Iterable[Sequence[float]]) -> tuple[float, ...]:
+    """Return the sums of rows of different lengths, by place."""
+    return tuple(sum(column) for column in zip_longest(*rows, fillvalue=0.0))
+
+
+def _all_verifications(samples: Sequence[Sample]) -> tuple[Verification, ...]:
+    """Return all verifications where every sample that drafted lists its own."""
+    if any(one.drafted and not one.verifications for one in samples):
+        return ()
+    return tuple(row for one in samples for row in one.verifications)
+
+
+def _mean_length(samples: Sequence[Sample]) -> float | None:
+    """Return the mean of reported lengths, by running requests; ``None`` where there are counts."""
+    if any(one.length is None for one in samples):
+        return None
+    weights = [one.running or 1.0 for one in samples]
+    lengths = [one.length or 0.0 for one in samples]
+    return sum(w * x for w, x in zip(weights, lengths, strict=True)) / sum(weights)
+
+
+def _weighted(samples: Sequence[Sample], name: str) -> float | None:
+    """Return the mean of a field over the samples that have it."""
+    values = [getattr(one, name) for one in samples]
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _same(values: Sequence[int | None]) -> int | None:
+    """Return the value that all share, ``None`` where they differ."""
+    return values[0] if len(set(values)) == 1 else None
+
+
+#: Draft tokens per draft that may be missing of drafts of one length: cut at the ends of requests.
+CUT = 0.02
+
+
+def with_fixed_length(sample: Sample) -> Sample:
+    """Return the sample with ``reached`` where its counts show that all drafts have one length.
+
+    Drafts of n positions have one length exactly if the draft tokens are n times the drafts. The
+    last draft of a request may be cut at the token limit: up to :data:`CUT` draft tokens per draft
+    may be missing, or fewer than n of a single request, all of its last draft.
+    """
+    if sample.reached is not None or sample.by_position is None or not sample.drafts:
+        return sample
+    longest = max(len(sample.by_position), sample.draft_length or 0)
+    if sample.drafted is None or not longest:
+        return sample
+    missing = longest * sample.drafts - sample.drafted
+    if abs(missing) <= CUT * sample.drafts:
+        return replace(sample, reached=(sample.drafts,) * longest)
+    one_request = sample.request is not None
+    if one_request and 0 < missing < longest and missing == int(missing):
+        whole = longest - int(missing)
+        reached = (sample.drafts,) * whole + (sample.drafts - 1,) * int(missing)
+        return replace(sample, reached=reached, derived=sample.derived | {"reached"})
+    return sample
+
+
+@dataclass(slots=True)
+class Draft:
+    """A series that is being read: its samples so far, and what the file says of it."""
+
+    engine: str
+    version: str
+    form: str
+    single: bool
+    model: str = ""
+    samples: list[Sample] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)

@@ -1,0 +1,116 @@
+"""The settings of serving engines: how a drafter and its draft tokens are set in each.
+
+``engines.json`` has, for each engine, the names of its metrics and its settings, with the version
+in whose documentation they were checked.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from hsd_viz.errors import UserError
+from hsd_viz.words import did_you_mean
+
+#: Engine -> ``version``, ``metrics`` (name -> quantity), ``settings`` by drafter, ``schedule`` by
+#: batch size.
+ENGINES: dict[str, dict[str, Any]] = json.loads(
+    Path(__file__).with_name("engines.json").read_text(encoding="utf-8")
+)
+#: Drafters of serving engines.
+METHODS = ("draft", "eagle", "eagle3", "mtp", "dflash", "medusa", "lookup", "suffix")
+#: Drafters that copy text, and all whose time does not grow with the length of the draft.
+NGRAMS = ("lookup", "suffix")
+PARALLEL = (*NGRAMS, "dflash", "medusa")
+#: Largest batch of a schedule.
+LARGEST = 512
+_SAME = {
+    "ngram": "lookup",
+    "draft_model": "draft",
+    "draft-model": "draft",
+    "nextn": "mtp",
+    "prompt-lookup": "lookup",
+}
+
+
+def method_of(name: str) -> str:
+    """Return a drafter by any of its names. Raises: UserError: if it is unknown."""
+    plain = name.lower().replace("eagle-3", "eagle3").replace("n-gram", "ngram")
+    method = _SAME.get(plain, plain)
+    if method not in METHODS:
+        hint = did_you_mean(plain, METHODS)
+        raise UserError(f"the drafter '{name}' is unknown: use {', '.join(METHODS)}{hint}")
+    return method
+
+
+def settings(
+    method: str, tokens: int, model: str = "DRAFT", by_batch: Sequence[tuple[int, int]] = ()
+) -> dict[str, str]:
+    """Return the settings of each engine that has a drafter, by engine and version.
+
+    Args:
+        method: the drafter; ``plain``: none.
+        tokens: draft tokens per draft.
+        model: the draft model.
+        by_batch: (batch size, draft tokens from it on), for engines that change them.
+    """
+    cells = _schedule(by_batch)
+    found = {}
+    for name, engine in ENGINES.items():
+        text = engine.get("settings", {}).get(method)
+        if text is None:
+            continue
+        if len(cells) > 1:
+            text = _with_schedule(name, engine, method, text, tokens, cells)
+        # The last token of the text is verified as well.
+        text = text.replace("TOKENS", str(tokens)).replace("VERIFIED", str(tokens + 1))
+        escaped = json.dumps(model, ensure_ascii=False)[1:-1] if '{"' in text else model
+        found[f"{name} {engine['settings_version']}"] = text.replace("MODEL", escaped)
+    return found
+
+
+def _with_schedule(
+    name: str,
+    engine: dict[str, Any],
+    method: str,
+    text: str,
+    tokens: int,
+    cells: Sequence[Sequence[int]],
+) -> str:
+    """Return the settings of an engine with draft tokens by batch size, where it has them."""
+    if name == "vllm" and tokens:
+        # The number of draft tokens is then the most.
+        most = max(k for _, _, k in cells)
+        text = text.removesuffix("}'").replace("TOKENS", str(most))
+        return text + engine["schedule"].replace("SCHEDULE", json.dumps(cells))
+    if name == "sglang" and method in ("eagle", "eagle3"):
+        steps = {str(batch): {"candidate_steps": [k]} for batch, _, k in cells}
+        return text + engine["schedule"].replace("SCHEDULE", json.dumps(steps))
+    return text
+
+
+def _schedule(by_batch: Sequence[tuple[int, int]]) -> list[list[int]]:
+    """Return ``[[from, to, draft tokens], ...]`` from (batch size, draft tokens). Each holds from
+    its batch size on, the last one up to :data:`LARGEST`.
+    """
+    parts: list[list[int]] = []
+    for batch, tokens in sorted(by_batch):
+        if not parts or parts[-1][2] != tokens:
+            parts.append([batch if parts else 1, 0, tokens])
+        parts[-1][1] = max(batch, LARGEST)
+    for part, following in pairwise(parts):
+        part[1] = following[0] - 1
+    return parts
+
+
+def batch_costs(relative: Sequence[float]) -> str:
+    """Return costs of verifying 1, 2, ... tokens as llama.cpp takes them: per token, of one token.
+
+    ``relative`` are c(1), c(2), ... in forward passes over one token. llama.cpp's profile-guided
+    drafting reads ``GGML_BATCH_COSTS``: the cost of each token of a batch of n, n = 1, 2, ...
+    """
+    each = [cost / (n + 1) / relative[0] for n, cost in enumerate(relative)]
+    return "GGML_BATCH_COSTS=" + ",".join(f"{cost:.4f}" for cost in each)

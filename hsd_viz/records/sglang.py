@@ -1,0 +1,347 @@
+"""SGLang: the server log, gauges of ``/metrics``, responses of all versions, ``bench_serving``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from hsd_viz.records import prometheus
+from hsd_viz.records.context import Context, LinePattern, number
+from hsd_viz.records.forms import declare
+from hsd_viz.records.sample import Request, Sample, Verification, with_fixed_length
+
+NAME = "sglang"
+METHODS = {
+    "EAGLE": "eagle",
+    "EAGLE3": "eagle3",
+    "NEXTN": "mtp",
+    "STANDALONE": "draft",
+    "NGRAM": "lookup",
+    "LOOKAHEAD": "lookup",
+    "SUFFIX": "suffix",
+    "DFLASH": "dflash",
+    "DSPARK": "dflash",
+}
+
+LINE = declare(
+    NAME,
+    "decode line of the server log",
+    "log line",
+    seen_in="0.4–0.5.9 (accept rate from 0.5.3 on)",
+    source="https://github.com/sgl-project/sglang/blob/main/python/sglang/srt/managers/"
+    "scheduler_metrics_mixin.py",
+    sample="Decode batch. #running-req: 1, #token: 2100, …, accept len: 2.17, accept rate: 0.54, …",
+    reports="tokens per verification, running requests, tokens in use, tokens/s; no counts",
+)
+METRICS = declare(
+    NAME,
+    "gauges of /metrics",
+    "metrics",
+    seen_in="0.4.6–0.5.9",
+    source="https://github.com/sgl-project/sglang/blob/main/test/registered/metrics/test_metrics.py",
+    sample='sglang:spec_accept_length{model_name="m",tp_rank="0"} 2.9',
+    reports="tokens per verification of the last interval, running requests, tokens/s",
+)
+RESPONSE = declare(
+    NAME,
+    "response with meta_info",
+    "response",
+    seen_in="0.4.2–0.5.9; counts renamed in 0.5.10",
+    source="https://github.com/sgl-project/sglang/pull/11441",
+    sample='{"meta_info": {"spec_verify_ct": 43, "spec_accept_token_num": 10, …',
+    reports="verifications, accepted tokens, histogram of a request; drafted is the maximum",
+)
+SGLEXT = declare(
+    NAME,
+    "OpenAI response with sglext",
+    "response",
+    seen_in="0.5.12",
+    source="https://github.com/sgl-project/sglang/pull/33518",
+    sample='{"spec_num_correct_drafts": 63, "spec_num_proposed_drafts": 215, "spec_verify_ct": 43, …',
+    reports="verifications, draft tokens, accepted tokens, histogram of a request",
+)
+DETAILED = declare(
+    NAME,
+    "speculative_decoding_stats of a request",
+    "response",
+    seen_in="PR 34814 (--speculative-decoding-stats detailed)",
+    source="https://github.com/sgl-project/sglang/pull/34814",
+    sample='{"speculative_decoding_stats": {"verify_lengths": [4, 4, 2], "accept_lengths": …',
+    reports="every verification of a request, in order",
+)
+BENCH = declare(
+    NAME,
+    "summary of bench_serving",
+    "summary",
+    seen_in="0.4–0.5.9",
+    source="https://github.com/sgl-project/sglang/pull/13376",
+    sample="Accept length: 5.86",
+    reports="tokens per verification, tokens/s, concurrency; no counts",
+)
+TOKENSPEED = declare(
+    "tokenspeed",
+    "response with spec_draft_tokens",
+    "response",
+    seen_in="PR 1443",
+    source="https://github.com/lightseekorg/tokenspeed/pull/1443",
+    sample='{"meta_info": {"spec_verify_ct": 9, "spec_accepted_tokens": 20, "spec_draft_tokens": 63',
+    reports="verifications, draft tokens, accepted tokens of a request",
+)
+
+
+# --- the server log -----------------------------------------------------------------------------
+
+
+def _decode(found: re.Match[str], context: Context) -> Sample | None:
+    text = found[0]
+    length = number(_after("accept len", text))
+    if not length:
+        return None
+    running = number(_after("#running-req", text))
+    used = number(_after("#token", text)) or number(_after("#full token", text))
+    per_request = used / running if used and running else None
+    return Sample(
+        length=length,
+        engine_rate=_below_one(number(_after("accept rate", text))),
+        running=running,
+        speed=number(_after(r"gen throughput \(token/s\)", text)),
+        draft_length=context.draft_length,
+        request=None if per_request is None else Request(context=per_request),
+    )
+
+
+def _below_one(rate: float | None) -> float | None:
+    """Return a rate as printed; versions before 0.5.4 print rates above 1, which mean nothing."""
+    return None if rate is None or rate > 1 else rate
+
+
+def _after(name: str, text: str) -> str | None:
+    found = re.search(rf"{name}: ([\d.]+)", text)
+    return None if found is None else found[1]
+
+
+def _algorithm(found: re.Match[str], context: Context) -> None:
+    context.method = METHODS.get(found[1].upper(), context.method)
+
+
+def _draft_model(found: re.Match[str], context: Context) -> None:
+    context.draft_model = found[1]
+
+
+def _model(found: re.Match[str], context: Context) -> None:
+    context.model = found[1]
+
+
+def _steps(found: re.Match[str], context: Context) -> None:
+    """Take the draft length from the steps of a chain; a tree of several branches has none."""
+    branches = re.search(r"speculative_eagle_topk=(\d+)", found.string)
+    if branches is None or branches[1] == "1":
+        context.draft_length = int(found[1])
+
+
+def _draft_tokens(found: re.Match[str], context: Context) -> None:
+    """Take the draft length from the verified tokens where no steps are named."""
+    if context.draft_length is None and "speculative_num_steps=None" in found.string:
+        context.draft_length = int(found[1]) - 1
+
+
+LINES = (
+    LinePattern(LINE, re.compile(r"Decode batch.*accept len: [\d.]+.*"), _decode),
+    LinePattern(None, re.compile(r"speculative_algorithm='(\w+)'"), _algorithm),
+    LinePattern(None, re.compile(r"speculative_draft_model_path='([^']+)'"), _draft_model),
+    LinePattern(None, re.compile(r"server_args=ServerArgs\(model_path='([^']+)'"), _model),
+    LinePattern(None, re.compile(r"speculative_num_steps=(\d+)"), _steps),
+    LinePattern(None, re.compile(r"speculative_num_draft_tokens=(\d+)"), _draft_tokens),
+)
+
+
+#: Difference of a printed rate from the one that a length implies: both are rounded to 0.01.
+ROUNDED = 0.0085
+
+
+def with_draft_length(samples: Sequence[Sample]) -> list[Sample]:
+    """Return the lines of a log with the draft length that length and rate imply together.
+
+    Before 0.5.9 the rate is length / (n + 1), of n draft tokens and the target's own; from then on
+    it is (length - 1) / n. A draft length is taken where exactly one of both fits every line.
+    """
+    rated = [one for one in samples if one.length and one.engine_rate]
+    if not rated or any(one.draft_length for one in samples):
+        return list(samples)
+    pairs = [(one.length or 0.0, one.engine_rate or 0.0) for one in rated]
+    lengths = sum(length for length, _ in pairs)
+    rates = sum(rate for _, rate in pairs)
+    whole = round(lengths / rates) - 1
+    without_own = round((lengths - len(pairs)) / rates)
+    fitting = set()
+    if whole >= 1 and all(abs(x / (whole + 1) - r) <= ROUNDED for x, r in pairs):
+        fitting.add(whole)
+    if without_own >= 1 and all(abs((x - 1) / without_own - r) <= ROUNDED for x, r in pairs):
+        fitting.add(without_own)
+    if len(fitting) != 1:
+        return list(samples)
+    (tokens,) = fitting
+    return [replace(one, draft_length=tokens) for one in samples]
+
+
+# --- /metrics -----------------------------------------------------------------------------------
+
+
+def metrics(values: Mapping[prometheus.Key, float]) -> tuple[Sample, Any] | None:
+    """Return the sample of a scrape with its form."""
+    length = prometheus.gauge(values, "sglang:spec_accept_length")
+    if not length:
+        return None
+    rate = prometheus.gauge(values, "sglang:spec_accept_rate")
+    sample = Sample(
+        length=length,
+        engine_rate=_below_one(rate),
+        running=prometheus.gauge(values, "sglang:num_running_reqs"),
+        speed=prometheus.gauge(values, "sglang:gen_throughput"),
+    )
+    return sample, METRICS
+
+
+# --- responses ----------------------------------------------------------------------------------
+
+#: Names of a count in the order of their versions.
+VERIFY = ("spec_verify_ct",)
+DRAFTED = ("spec_draft_token_num", "spec_proposed_drafts", "spec_num_proposed_drafts")
+ACCEPTED = ("spec_accept_token_num", "spec_accepted_drafts", "spec_num_correct_drafts")
+HISTOGRAM = ("spec_accept_histogram", "spec_correct_drafts_histogram")
+
+
+def response(value: Mapping[str, Any], request: Request) -> tuple[Sample, Any] | None:
+    """Return the sample of a response with its form."""
+    detailed = _nested(value, "verify_lengths")
+    if detailed is not None:
+        return _detailed(detailed, value, request), DETAILED
+    found = _nested(value, "spec_verify_ct")
+    if found is None:
+        return None
+    if "spec_draft_tokens" in found:
+        return _tokenspeed(found, request), TOKENSPEED
+    tokens = found.get("completion_tokens")
+    if tokens is None:
+        tokens = (value.get("usage") or {}).get("completion_tokens")
+    sample = counted(found, tokens, request)
+    return sample, RESPONSE if "meta_info" in value else SGLEXT
+
+
+def _nested(value: Any, key: str, depth: int = 5) -> Mapping[str, Any] | None:
+    """Return the first mapping inside ``value`` that has a key."""
+    if not depth:
+        return None
+    if isinstance(value, Mapping):
+        if key in value:
+            return value
+        inner: Sequence[Any] = list(value.values())
+    elif isinstance(value, list):
+        inner = value[:8]
+    else:
+        return None
+    for one in inner:
+        if (found := _nested(one, key, depth - 1)) is not None:
+            return found
+    return None
+
+
+def _first(found: Mapping[str, Any], names: Sequence[str]) -> Any:
+    return next((found[name] for name in names if found.get(name) is not None), None)
+
+
+def counted(found: Mapping[str, Any], tokens: float | None, request: Request) -> Sample:
+    """Return the sample of the counts of a request. A request without verifications counts 0."""
+    histogram = _first(found, HISTOGRAM)
+    histogram = tuple(histogram) if histogram else None
+    accepted = _first(found, ACCEPTED)
+    by_position = None
+    if histogram is not None:
+        by_position = tuple(sum(histogram[k:]) for k in range(1, len(histogram)))
+        if accepted is None:
+            accepted = sum(by_position)
+    drafts = _first(found, VERIFY)
+    if accepted is None and tokens is not None and drafts is not None:
+        # The first token is of the prefill; each verification adds one token of the target.
+        accepted = max(0, tokens - 1 - drafts)
+    passes = None
+    if tokens is not None and accepted is not None:
+        passes = max(tokens - accepted, 0)
+    sample = Sample(
+        drafts=drafts,
+        drafted=_first(found, DRAFTED),
+        accepted=accepted,
+        by_position=by_position,
+        histogram=histogram,
+        tokens=tokens,
+        passes=passes,
+        request=request,
+        derived=frozenset(("passes", "by_position")),
+    )
+    return with_fixed_length(sample)
+
+
+def _tokenspeed(found: Mapping[str, Any], request: Request) -> Sample:
+    return Sample(
+        drafts=found.get("spec_verify_ct"),
+        drafted=found.get("spec_draft_tokens"),
+        accepted=found.get("spec_accepted_tokens"),
+        tokens=found.get("completion_tokens"),
+        request=request,
+    )
+
+
+def _detailed(found: Mapping[str, Any], value: Mapping[str, Any], request: Request) -> Sample:
+    """Return the sample of a request that lists every verification.
+
+    ``verify_lengths`` counts the verified tokens, the last token of the text included;
+    ``accept_lengths`` the tokens that a verification added, one of the target included.
+    """
+    verified = found.get("verify_lengths") or []
+    accepted = found.get("accept_lengths") or []
+    rows = tuple(
+        Verification(max(0, width - 1), max(0, added - 1))
+        for width, added in zip(verified, accepted, strict=False)
+    )
+    tokens = (value.get("usage") or value.get("meta_info") or {}).get("completion_tokens")
+    longest = max((row.drafted for row in rows), default=0)
+    places = range(1, longest + 1)
+    return Sample(
+        drafts=sum(1 for row in rows if row.drafted),
+        drafted=sum(row.drafted for row in rows),
+        accepted=sum(row.accepted for row in rows),
+        by_position=tuple(float(sum(row.accepted >= k for row in rows)) for k in places),
+        reached=tuple(float(sum(row.drafted >= k for row in rows)) for k in places),
+        verifications=rows,
+        tokens=tokens,
+        passes=None if tokens is None else len(rows) + 1,
+        request=request,
+        derived=frozenset(("passes",)),
+    )
+
+
+# --- bench_serving ------------------------------------------------------------------------------
+
+
+def summary_rows(rows: Mapping[str, str]) -> Sample | None:
+    """Return the sample of the rows of a printed summary, ``None`` without an accept length."""
+    length = number(rows.get("Accept length"))
+    if not length:
+        return None
+    tpot = number(rows.get("Median TPOT (ms)")) or number(rows.get("Mean TPOT (ms)"))
+    running = number(rows.get("Concurrency")) or number(rows.get("Max request concurrency"))
+    speed = 1e3 / tpot * (running or 1.0) if tpot else None
+    return Sample(length=length, running=running, speed=speed)
+
+
+def bench_json(value: Mapping[str, Any]) -> tuple[Sample, Any] | None:
+    """Return the sample of a line of ``bench_serving --output-file`` with its form."""
+    length = value.get("accept_length")
+    if not isinstance(length, int | float) or not length or "output_throughput" not in value:
+        return None
+    running = value.get("concurrency") or value.get("max_concurrency")
+    tpot = value.get("median_tpot_ms") or value.get("mean_tpot_ms")
+    speed = 1e3 / tpot * (running or 1.0) if tpot else None
+    return Sample(length=float(length), running=running, speed=speed), BENCH

@@ -1,0 +1,182 @@
+"""A series in time: where acceptance, speed or the number of running requests changed."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hsd_viz.records.sample import Sample, Series
+
+#: Samples on each side of a change.
+LEAST = 3
+#: Standard errors by which the two sides differ, and the least relative difference.
+CERTAIN = 4.5
+RELATIVE = 0.25
+#: Changes of one figure that are reported.
+MOST = 4
+#: Median of the squared difference of two draws from one normal distribution, over its variance.
+_MEDIAN_OF_DIFFERENCES = 0.9099
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A figure that changed in the middle of a series.
+
+    Attributes:
+        figure: ``acceptance``, ``speed`` or ``running requests``.
+        number: the first sample after the change, from 1.
+        samples: the number of samples of the series.
+        line: its line in the file.
+        clock: its time as it is written.
+        before: the mean before, from the change before it on.
+        after: the mean after, up to the next change.
+    """
+
+    figure: str
+    number: int
+    samples: int
+    line: int
+    clock: str
+    before: float
+    after: float
+
+    @property
+    def words(self) -> str:
+        """The change as a sentence."""
+        verb = "fell" if self.after < self.before else "rose"
+        when = f" ({self.clock})" if self.clock else ""
+        where = f"record {self.number} of {self.samples}, line {self.line}{when}"
+        if self.figure == "acceptance":
+            return f"acceptance {verb} from {self.before:.1%} to {self.after:.1%} at {where}"
+        unit = " tokens/s" if self.figure == "speed" else ""
+        return f"{self.figure} {verb} from {self.before:.1f} to {self.after:.1f}{unit} at {where}"
+
+
+def acceptance_of(sample: Sample) -> float | None:
+    """Return accepted per draft token; of a length without counts, per configured draft token."""
+    if sample.rate is not None:
+        return sample.rate
+    if sample.length is not None and sample.draft_length:
+        return (sample.length - 1) / sample.draft_length
+    return sample.engine_rate
+
+
+def speed_of(sample: Sample) -> float | None:
+    """Return tokens per second of one request."""
+    if sample.seconds and sample.tokens:
+        return sample.tokens / sample.seconds
+    if sample.speed and sample.running:
+        return sample.speed / sample.running
+    return sample.speed or None
+
+
+def changes(series: Series) -> list[Change]:
+    """Return the changes of a series, by figure and in order."""
+    figures = {
+        "acceptance": [acceptance_of(one) for one in series.samples],
+        "speed": [speed_of(one) for one in series.samples],
+        "running requests": [one.running for one in series.samples],
+    }
+    found = []
+    for figure, values in figures.items():
+        known = [k for k, value in enumerate(values) if value is not None]
+        if len(known) < 2 * LEAST:
+            continue
+        numbers = np.array([values[k] for k in known], float)
+        noise = np.array([_noise(series.samples[k], figure) for k in known])
+        for start, stop, before, after in splits(numbers, noise):
+            del stop
+            sample = series.samples[known[start]]
+            found.append(
+                Change(
+                    figure=figure,
+                    number=known[start] + 1,
+                    samples=len(series.samples),
+                    line=sample.line,
+                    clock=sample.clock,
+                    before=before,
+                    after=after,
+                )
+            )
+    return found
+
+
+def _noise(sample: Sample, figure: str) -> float:
+    """Return the variance of an acceptance rate that its draft tokens alone imply."""
+    rate = sample.rate
+    if figure != "acceptance" or rate is None or not sample.drafted:
+        return 0.0
+    return max(rate * (1 - rate), 0.01) / sample.drafted
+
+
+def splits(values: np.ndarray, noise: np.ndarray) -> list[tuple[int, int, float, float]]:
+    """Return (first index, end of its part, mean before, mean after) of each change, in order.
+
+    The series is divided at the place where the means of both sides differ by most standard
+    errors, and again on each side. The variance is that of neighbouring differences, which a
+    change does not enlarge, and at least what the counts alone imply.
+    """
+    differences = np.diff(values) ** 2
+    variance = float(np.median(differences)) / _MEDIAN_OF_DIFFERENCES if len(differences) else 0.0
+    variance = max(variance, float(np.mean(noise)), 1e-12)
+    cuts: list[int] = []
+    parts = [(0, len(values))]
+    while parts and len(cuts) < MOST:
+        start, stop = parts.pop(0)
+        cut = _best_cut(values[start:stop], variance)
+        if cut is not None:
+            cuts.append(start + cut)
+            parts += [(start, start + cut), (start + cut, stop)]
+    cuts.sort()
+    edges = [0, *cuts, len(values)]
+    means = [float(np.mean(values[a:b])) for a, b in itertools.pairwise(edges)]
+    return [
+        (cut, edges[k + 2], means[k], means[k + 1])
+        for k, cut in enumerate(cuts)
+        if _differs(means[k], means[k + 1])
+    ]
+
+
+def _differs(before: float, after: float) -> bool:
+    return abs(before - after) >= RELATIVE * max(abs(before), abs(after))
+
+
+def _best_cut(values: np.ndarray, variance: float) -> int | None:
+    """Return where a part is divided, ``None`` where nothing certainly changed."""
+    number = len(values)
+    if number < 2 * LEAST:
+        return None
+    places = np.arange(LEAST, number - LEAST + 1)
+    sums = np.cumsum(values)
+    before = sums[places - 1] / places
+    after = (sums[-1] - sums[places - 1]) / (number - places)
+    errors = np.sqrt(variance * (1 / places + 1 / (number - places)))
+    scores = np.abs(before - after) / errors
+    best = int(np.argmax(scores))
+    if scores[best] < CERTAIN or not _differs(float(before[best]), float(after[best])):
+        return None
+    return int(places[best])
+
+
+def trend(contexts: Sequence[float], rates: Sequence[float]) -> tuple[float, float, float] | None:
+    """Return the rate at the shorter and at the longer contexts, and the standard errors between.
+
+    A line through rate against the logarithm of the context; its ends are at the 10 % and the 90 %
+    quantile of the contexts. ``None`` with fewer than ten values, or of one context.
+    """
+    if len(contexts) < 10 or min(contexts) <= 0:
+        return None
+    x = np.log2(np.asarray(contexts, float))
+    y = np.asarray(rates, float)
+    spread = float(np.sum((x - x.mean()) ** 2))
+    if spread < 1e-9:
+        return None
+    slope = float(np.sum((x - x.mean()) * (y - y.mean()))) / spread
+    left = y - y.mean() - slope * (x - x.mean())
+    error = float(np.sqrt(np.sum(left**2) / (len(x) - 2) / spread)) or 1e-9
+    low, high = np.quantile(x, (0.1, 0.9))
+    ends = [float(y.mean() + slope * (end - x.mean())) for end in (low, high)]
+    return max(0.0, ends[0]), max(0.0, ends[1]), slope / error

@@ -1,0 +1,251 @@
+"""Series of records as traces: what a source does not report is *not observed*, ``None``.
+
+An imported trace has no tokens or drafts; it has rounds only where the source reports each
+verification. Its meta has ``counts`` (:data:`~hsd_viz.records.convert.QUANTITIES`), and under
+``imported`` the engine, the version, the lists ``exact``, ``derived`` and ``not_observed``, and
+the ``series`` itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from hsd_viz.errors import BadFile, UserError
+from hsd_viz.records.convert import complete
+from hsd_viz.records.read import Reading, read
+from hsd_viz.records.sample import Sample, Series
+from hsd_viz.trace import RoundRow, Trace
+from hsd_viz.words import counted
+
+#: What an importer looks for; the other quantities follow.
+COUNTS = ("tokens", "forwards", "verifications", "drafted", "accepted", "by_position")
+#: Fields of a sample -> quantities.
+_QUANTITIES = {
+    "drafts": "verifications",
+    "drafted": "drafted",
+    "accepted": "accepted",
+    "by_position": "by_position",
+    "histogram": "histogram",
+    "tokens": "tokens",
+    "passes": "forwards",
+    "length": "length_drafts",
+}
+
+
+def import_records(
+    path: str | Path, engine: str | None = None, since: str | Path | None = None
+) -> list[Trace]:
+    """Return the traces of a record of another engine: one per request, or one per series.
+
+    Args:
+        path: responses, a log, a stream, a summary or a copy of ``/metrics``.
+        engine: only records of this engine.
+        since: an earlier copy of ``/metrics``: counters are counted from it.
+
+    Raises:
+        UserError: for an unknown engine, or a file without a usable record.
+    """
+    reading = read(path, engine, since)
+    return [trace for series in reading.series for trace in traces_of(series)]
+
+
+def traces_of(series: Series) -> list[Trace]:
+    """Return a trace per request of a series, or one of all its samples."""
+    if not series.single:
+        return [trace_of(series)]
+    return [trace_of(replace(series, samples=(sample,))) for sample in series.samples]
+
+
+def trace_of(series: Series) -> Trace:
+    """Return the trace of all samples of a series."""
+    whole = series.pooled()
+    known = known_quantities(whole)
+    counts = complete(known)
+    prefill = _nanoseconds(whole.prefill_seconds)
+    decode = _nanoseconds(whole.seconds)
+    derived = {_QUANTITIES[name] for name in whole.derived if name in _QUANTITIES}
+    notes = _notes(series, known, counts, derived)
+    observed = {**counts, "prefill": prefill, "time": decode, "rounds": whole.verifications or None}
+    missing = [
+        name for name in (*COUNTS, "prefill", "time", "rounds") if observed.get(name) is None
+    ]
+    notes["not_observed"] = [*missing, "tokens' text", "draft tokens", "calls"]
+    meta: dict[str, Any] = {
+        "stack": series.engine,
+        "prompt": None,
+        "prompt_ids": None,
+        "counts": counts,
+        "imported": notes,
+        "prefill_ns": prefill,
+        "decode_ns": decode,
+        "wall_ns": None if prefill is None or decode is None else prefill + decode,
+    }
+    return Trace(meta).add_rows(rounds=round_rows(whole))
+
+
+def _notes(
+    series: Series, known: dict[str, Any], counts: dict[str, Any], derived: set[str]
+) -> dict[str, Any]:
+    """Return what the meta says of the import."""
+    follow = [name for name in COUNTS if name in counts and name not in known]
+    notes: dict[str, Any] = {
+        "engine": series.engine,
+        "version": series.version,
+        "form": series.form,
+        "model": series.model,
+        "exact": [name for name in known if name not in derived],
+        "derived": [*(name for name in known if name in derived), *follow],
+        "series": series.to_dict(),
+    }
+    if series.method is not None:
+        notes["method"] = series.method
+    return notes
+
+
+def known_quantities(sample: Sample) -> dict[str, Any]:
+    """Return the quantities that a sample has; without a draft there is no rate by position."""
+    quantities: dict[str, Any] = {}
+    for name, quantity in _QUANTITIES.items():
+        value = getattr(sample, name)
+        if value is not None:
+            quantities[quantity] = list(value) if isinstance(value, tuple) else value
+    if not sample.drafts:
+        quantities.pop("by_position", None)
+    return quantities
+
+
+def _nanoseconds(seconds: float | None) -> int | None:
+    return None if seconds is None else round(seconds * 1e9)
+
+
+def round_rows(sample: Sample) -> list[RoundRow]:
+    """Return the rounds of a sample, one per verification."""
+    rows = []
+    for number, one in enumerate(sample.verifications):
+        if not one.drafted:
+            outcome = "plain"
+        elif one.accepted == one.drafted:
+            outcome = "bonus"
+        else:
+            outcome = "correction"
+        rows.append(
+            RoundRow(
+                id=number,
+                parent=None,
+                level=1,
+                drafted=one.drafted,
+                examined=one.accepted + (one.accepted < one.drafted),
+                accepted=one.accepted,
+                outcome=outcome,
+                why_no_draft=None if one.drafted else "no match",
+                start_ns=None,
+                duration_ns=one.nanoseconds,
+            )
+        )
+    return rows
+
+
+def series_of(traces: Sequence[Trace]) -> Series:
+    """Return the series of imported traces as one.
+
+    Raises:
+        UserError: if they are of several engines or models.
+        BadFile: if a trace has no series.
+    """
+    parts = []
+    for trace in traces:
+        data = trace.meta["imported"].get("series")
+        if data is None:
+            raise BadFile("the trace was imported by an older version: import its record again")
+        parts.append(Series.from_dict(data))
+    engines = sorted({one.engine for one in parts})
+    if len(engines) > 1:
+        raise UserError(
+            f"the records are of several engines ({', '.join(engines)}): choose one of them"
+        )
+    models = sorted({one.model for one in parts})
+    if len(models) > 1:
+        raise UserError(
+            f"the records are of several models ({', '.join(models)}): choose one of them"
+        )
+    samples = tuple(sample for one in parts for sample in one.samples)
+    return replace(parts[0], samples=samples)
+
+
+def pooled(traces: Sequence[Trace]) -> Trace:
+    """Return one trace of all requests. Raises: UserError: as :func:`series_of`."""
+    return traces[0] if len(traces) == 1 else trace_of(series_of(traces))
+
+
+def summary(reading: Reading) -> str:
+    """Return what was imported and its figures, for the terminal."""
+    lines = []
+    for series in reading.series:
+        lines += series_lines(series)
+    return "\n".join([*lines, *(f"{line}" for line in reading.notes())])
+
+
+def series_lines(series: Series) -> list[str]:
+    """Return a series and its figures as lines."""
+    trace = trace_of(series)
+    about = trace.meta["imported"]
+    model = f", model {series.model}" if series.model else ""
+    records = counted(len(series.samples), "record")
+    lines = [f"{records} of {series.engine} ({series.version}){model}: {series.form}"]
+    for name in ("exact", "derived", "not_observed"):
+        if about[name]:
+            lines.append(f"  {name.replace('_', ' ')}: {', '.join(about[name])}")
+    if shown := figures_of(series, trace):
+        lines.append(f"  {', '.join(shown)}")
+    whole = series.pooled()
+    if rates := rates_text(whole):
+        lines.append(f"  {rates}")
+    return lines
+
+
+def figures_of(series: Series, trace: Trace) -> list[str]:
+    """Return the figures of a series as text."""
+    whole = series.pooled()
+    figures = trace.metrics()
+    shown = []
+    rate = figures["acceptance_rate"]
+    if whole.engine_rate is not None and rate is not None:
+        shown.append(
+            f"acceptance rate {whole.engine_rate:.1%} as this version counts it, tokens after a "
+            f"rejected one included; {rate:.1%} of the draft tokens were accepted"
+        )
+    elif rate is not None:
+        shown.append(f"acceptance rate {rate:.1%}")
+    elif whole.engine_rate is not None:
+        shown.append(f"acceptance rate {whole.engine_rate:.1%} as printed")
+    if figures["mean_acceptance_length"] is not None:
+        shown.append(f"{figures['mean_acceptance_length']:.2f} tokens per forward pass")
+    elif whole.tokens_per_verification is not None:
+        shown.append(f"{whole.tokens_per_verification:.2f} tokens per verification")
+    if whole.draft_length is not None:
+        shown.append(counted(whole.draft_length, "draft token"))
+    if figures["tokens_per_second"] is not None:
+        shown.append(f"{figures['tokens_per_second']:.1f} tokens/s per request")
+    elif whole.speed is not None:
+        shown.append(f"{whole.speed:.1f} tokens/s in all")
+    if whole.running is not None:
+        shown.append(f"{whole.running:.1f} requests running")
+    return shown
+
+
+def rates_text(sample: Sample) -> str:
+    """Return acceptance by position as text, "" where it is unknown."""
+    if sample.by_position is None or not sample.drafts:
+        return ""
+    if sample.reached is None:
+        rates = [f"{count / sample.drafts:.2f}" for count in sample.by_position]
+        return (
+            f"accepted by position, of all drafts: {', '.join(rates)}; drafts have several "
+            "lengths, which the record does not report"
+        )
+    pairs = zip(sample.by_position, sample.reached, strict=False)
+    rates = [f"{count / reached:.2f}" if reached else "-" for count, reached in pairs]
+    return f"accepted by position, of the drafts that reached it: {', '.join(rates)}"

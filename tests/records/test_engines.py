@@ -1,0 +1,212 @@
+"""Records of other engines, written by hand after their documentation: what is exact, derived and not observed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hsd_viz.cli import main
+from hsd_viz.engine.replay import load_bundled
+from hsd_viz.measure.observe import observe
+from hsd_viz.records.traces import import_records, pooled
+from hsd_viz.trace import Trace, TraceError
+from hsd_viz.trace.export import aiperf_record
+from hsd_viz.views.run_data import read_trace
+
+RECORDS = Path(__file__).parent / "files"
+#: File -> engine, exact counts, mean acceptance length, derived and not observed counts.
+CASES = {
+    "vllm-0.32.0-detailed.jsonl": ("vllm", {"tokens": 18, "drafted": 23, "accepted": 9, "verifications": 8}, 2, [], []),
+    "vllm-0.32.0-summary.jsonl": ("vllm", {"tokens": 18, "drafted": 23, "accepted": 9}, 2, [], ["time", "rounds"]),
+    "vllm-0.32.0-metrics.txt": ("vllm", {"verifications": 43, "drafted": 129, "accepted": 10, "by_position": [4, 3, 3]},
+        None, [], ["tokens", "forwards", "time", "rounds"]),
+    "vllm-0.32.0.log": ("vllm", {"drafted": 518, "accepted": 323, "by_position": [65, 60, 52, 48, 40, 33, 25]},
+        None, ["verifications", "by_position"], ["tokens"]),
+    "sglang-0.5.9.jsonl": ("sglang", {"tokens": 54, "verifications": 43, "drafted": 129, "accepted": 10},
+        54 / 44, [], ["time", "rounds"]),
+    "llama.cpp-f5e85d4.jsonl": ("llama.cpp", {"tokens": 200, "drafted": 347, "accepted": 65},
+        200 / 135, [], ["verifications", "by_position", "rounds"]),
+    "llama.cpp-f5e85d4.log": ("llama.cpp", {"tokens": 256, "drafted": 259, "accepted": 167},
+        256 / 89, ["verifications"], ["rounds"]),
+    "tensorrt-llm-1.2.jsonl": ("tensorrt-llm", {"verifications": 3, "drafted": 12, "accepted": 6},
+        None, [], ["tokens", "forwards", "time"]),
+    "aiperf-0.13.0.jsonl": ("aiperf", {"tokens": 411, "verifications": 128, "drafted": 640, "accepted": 278},
+        411 / 133, [], ["rounds"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_record_says_what_it_observed(name, tmp_path):
+    engine, exact, length, derived, missing = CASES[name]
+    (trace,) = import_records(RECORDS / name)
+    about, counts = trace.meta["imported"], trace.meta["counts"]
+    assert about["engine"] == engine and about["version"]
+    assert {key: counts[key] for key in exact} == exact and set(exact) <= {
+        *about["exact"],
+        *about["derived"],
+    }
+    assert set(derived) <= set(about["derived"]) and set(missing) <= set(about["not_observed"])
+    assert not set(about["exact"]) & {*about["derived"], *about["not_observed"]}
+    figures = trace.metrics()
+    assert figures["mean_acceptance_length"] == (
+        length if length is None else pytest.approx(length)
+    )
+    assert figures["acceptance_rate"] == pytest.approx(exact["accepted"] / exact["drafted"])
+    assert figures["tokens"] == exact.get("tokens") and figures["draft_seconds_per_round"] is None
+    assert (figures["seconds"] is None) == ("time" in about["not_observed"])
+    loaded = Trace.load(trace.save(tmp_path / "run.json.gz"))
+    assert loaded.metrics() == figures and repr(loaded) == repr(trace)
+
+
+def test_rounds_from_arrays_per_step_are_exact():
+    (trace,) = import_records(RECORDS / "vllm-0.32.0-detailed.jsonl")
+    rows = trace.round_rows
+    assert [(r.drafted, r.accepted) for r in rows] == list(
+        zip([3] * 7 + [2], [3, 0, 1, 0, 3, 2, 0, 0], strict=True)
+    )
+    assert [r.outcome for r in rows][:3] == ["bonus", "correction", "correction"]
+    assert rows[0].start_ns is None and trace.rounds["duration_ns"].isna().all()
+    assert trace.metrics()["levels"][0]["accepted_histogram"] == [4, 1, 1, 2]
+    assert trace.metrics()["tokens_per_second"] == pytest.approx(18 / 0.2405)
+    (timed,) = import_records(RECORDS / "tensorrt-llm-1.2.jsonl")
+    expected = [(4, 2, 20_000_000), (4, 0, 19_500_000), (4, 4, 21_000_000)]
+    assert [(r.drafted, r.accepted, r.duration_ns) for r in timed.round_rows] == expected
+
+
+#: Printed by llama-server 0c1e570 for the shipped ladder as GGUF files.
+LOG = """2.54.072.160 I slot print_timing: id  0 | task 923 | prompt eval time =     332.73 ms /    61 tokens (  5.45 ms)
+2.54.072.160 I slot print_timing: id  0 | task 923 |        eval time =    1172.52 ms /    40 tokens (   30.06 ms)
+2.54.072.160 I slot print_timing: id  0 | task 923 | draft acceptance = 0.51020 (   25 accepted /    49 generated), mean len =  2.92
+"""
+SPEC = {
+    "numDraftTokens": 8,
+    "numAcceptedTokens": 3,
+    "numRequestsWithDraftTokens": 2,
+    "acceptanceLength": 2.5,
+}
+
+
+def test_another_version_of_llama_server_and_iterations_of_several_requests(tmp_path):
+    path = tmp_path / "record"
+    path.write_text(LOG)
+    (trace,) = import_records(path)
+    expected = {"tokens": 40, "drafted": 49, "accepted": 25, "verifications": 13, "forwards": 15}
+    assert {name: trace.meta["counts"][name] for name in expected} == expected
+    assert (
+        "verifications" in trace.meta["imported"]["derived"]
+        and trace.meta["decode_ns"] == 1_172_520_000
+    )
+    path.write_text(json.dumps([{"iter": 1, "iterLatencyMS": 9.0, "specDecodingStats": SPEC}]))
+    (trace,) = import_records(path)
+    assert not trace.round_rows and trace.meta["counts"]["length_drafts"] == 2.5
+    assert "rounds" in trace.meta["imported"]["not_observed"]
+
+
+def test_a_run_of_ours_is_exported_to_aiperf_and_read_back(tmp_path, capsys):
+    trace = load_bundled("sampled")
+    target = max(r.level for r in trace.round_rows)
+    rounds = [(r.drafted, r.accepted) for r in trace.round_rows if r.level == target and r.drafted]
+    record = aiperf_record(trace)
+    assert record["spec_decode_acceptance"]["num_spec_steps"] == len(rounds) > 0
+    saved, out = trace.save(tmp_path / "run.json.gz"), tmp_path / "profile_export.jsonl"
+    assert main(["export", str(saved), str(saved), "--aiperf", str(out)]) == 0
+    one, _ = import_records(out, "aiperf")
+    assert [(r.drafted, r.accepted) for r in one.round_rows] == rounds
+    assert one.metrics()["tokens"] == trace.metrics()["tokens"]
+    assert one.meta["wall_ns"] == pytest.approx(trace.meta["wall_ns"], abs=2)
+
+
+def test_the_command_prints_what_was_observed_and_saves(tmp_path, capsys):
+    both = tmp_path / "both.jsonl"
+    both.write_text((RECORDS / "vllm-0.32.0-detailed.jsonl").read_text() * 2)
+    assert main(["import", str(both), "--save", str(tmp_path / "run.json.gz")]) == 0
+    out = capsys.readouterr().out
+    assert "2 records of vllm (form seen in 0.32.0), model m" in out and "not observed:" in out
+    (one,) = import_records(RECORDS / "vllm-0.32.0-detailed.jsonl")
+    whole, part = Trace.load(tmp_path / "run.json.gz").metrics(), one.metrics()
+    assert [path.name for path in tmp_path.glob("run*")] == ["run.json.gz"] and part["tokens"] == 18
+    assert all(whole[name] == 2 * part[name] for name in ("tokens", "drafted", "accepted"))
+    rate, length = part["acceptance_rate"], part["mean_acceptance_length"]
+    assert f"acceptance rate {rate:.1%}, {length:.2f} tokens per forward pass" in out
+    assert (whole["acceptance_rate"], whole["mean_acceptance_length"]) == (rate, length)
+
+
+def test_requests_are_added_up_and_what_one_lacks_is_not_observed():
+    (rounds,) = import_records(RECORDS / "vllm-0.32.0-detailed.jsonl")
+    (sums,) = import_records(RECORDS / "vllm-0.32.0-summary.jsonl")
+    whole = pooled([rounds, sums])
+    accepted = [trace.meta["counts"]["accepted"] for trace in (rounds, sums)]
+    assert whole.meta["counts"]["accepted"] == sum(accepted) and not whole.round_rows
+    assert "rounds" in whole.meta["imported"]["not_observed"]
+    (other,) = import_records(RECORDS / "sglang-0.5.9.jsonl")
+    with pytest.raises(ValueError, match=r"several engines \(sglang, vllm\): choose one of them"):
+        pooled([rounds, other])
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "hello\nworld\n", '{"choices": []}\n', '[{"metrics": 3}]', "\x00\xff" * 100, "[" * 2000],
+)
+def test_a_file_without_a_record_is_one_line(tmp_path, capsys, content):
+    path = tmp_path / "x"
+    path.write_bytes(content.encode("latin-1"))
+    assert main(["import", str(path)]) == 2
+    out, err = capsys.readouterr()
+    assert (
+        out == ""
+        and err.count("\n") == 1
+        and "no record of speculative decoding by a known engine" in err
+    )
+    assert main(["import", str(tmp_path / "missing")]) == 2
+    assert "cannot read" in capsys.readouterr().err
+    assert main(["import", str(RECORDS / "sglang-0.5.9.jsonl"), "--engine", "vllm"]) == 2
+    assert "by vllm" in capsys.readouterr().err
+
+
+def test_an_imported_trace_is_exported_only_where_it_can_be(tmp_path, capsys):
+    (with_rounds,) = import_records(RECORDS / "vllm-0.32.0-detailed.jsonl")
+    (sums,) = import_records(RECORDS / "sglang-0.5.9.jsonl")
+    one, two = with_rounds.save(tmp_path / "one.json.gz"), sums.save(tmp_path / "two.json.gz")
+    for option in ("--html", "--perfetto"):
+        assert main(["export", str(one), option, str(tmp_path / "x")]) == 2
+        assert "nothing to show" in capsys.readouterr().err
+    with pytest.raises(
+        TraceError, match="imported from sglang and has no tokens to show: use `hsd-viz doctor`"
+    ):
+        read_trace(sums.to_bytes(), "run.json.gz")
+    assert (
+        main(
+            [
+                "export",
+                str(one),
+                "--csv",
+                str(tmp_path / "tables"),
+                "--aiperf",
+                str(tmp_path / "a.jsonl"),
+            ]
+        )
+        == 0
+    )
+    record = json.loads((tmp_path / "a.jsonl").read_text())["spec_decode_acceptance"]
+    assert record["engine"] == "vllm" and record["per_step_accepted"] == [3, 0, 1, 0, 3, 2, 0, 0]
+    assert main(["export", str(two), "--aiperf", str(tmp_path / "b.jsonl")]) == 2
+    assert (
+        "has no single verifications" in capsys.readouterr().err
+        and not (tmp_path / "b.jsonl").exists()
+    )
+
+
+@pytest.mark.parametrize(("steps", "drafted", "accepted"), [(4, 12, 6), (4, 12, 0), (5, 12, 5)])
+def test_the_depth_and_the_mean_of_imported_sums(tmp_path, steps, drafted, accepted):
+    """Of 4 verifications with 12 drafted tokens, each draft had 3 tokens; 5 with 12 had several lengths, at least 3."""
+    path = tmp_path / "metrics"
+    counts = {"drafts": steps, "draft_tokens": drafted, "accepted_tokens": accepted}
+    path.write_text(
+        "".join(f"vllm:spec_decode_num_{name}_total {n}\n" for name, n in counts.items())
+    )
+    seen = observe(path).seen
+    one_length = drafted % steps == 0
+    assert (seen.deepest, seen.total, seen.by_mean) == (3, steps, one_length)
+    assert seen.length == pytest.approx(1 + accepted / steps)

@@ -1,0 +1,273 @@
+"""Forms of records: each line, response and metric gives the counts that were computed by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hsd_viz.errors import BadFile, UserError
+from hsd_viz.records.forms import FORMS
+from hsd_viz.records.read import PATTERNS, read
+from hsd_viz.records.sample import Sample, pooled, with_fixed_length
+from hsd_viz.records.vllm import drafts_of
+
+FILES = Path(__file__).resolve().parents[1] / "fixtures" / "records"
+CASES = json.loads((FILES / "cases.json").read_text())
+
+
+def write(tmp_path, text):
+    path = tmp_path / "record"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["file"])
+def test_a_record_of_a_public_thread_gives_the_counts_by_hand(case):
+    reading = read(FILES / case["file"])
+    series = reading.series[case.get("series", 0)]
+    whole = series.pooled()
+    assert (series.engine, series.form) == (case["engine"], case["form"])
+    assert len(reading.series) == case.get("number_of_series", 1)
+    assert len(series.samples) == case["samples"]
+    for name, value in case["pooled"].items():
+        found = getattr(whole, name)
+        if isinstance(value, list):
+            assert list(found) == pytest.approx(value), name
+        else:
+            assert found == (None if value is None else pytest.approx(value, rel=1e-4)), name
+    for name in ("method", "model", "draft_model"):
+        assert name not in case or getattr(series, name) == case[name]
+    notes = " ".join(reading.notes())
+    assert all(words in notes for words in case.get("notes", ()))
+
+
+def test_every_form_has_a_record_of_its_own():
+    read_forms = {(case["engine"], case["form"]) for case in CASES}
+    older = {
+        form
+        for path in (Path(__file__).parent / "files").iterdir()
+        for form in [(one.engine, one.form) for one in read(path).series]
+    }
+    assert {(form.engine, form.name) for form in FORMS} <= read_forms | older
+
+
+def test_every_form_names_its_versions_and_its_source():
+    for form in FORMS:
+        assert form.seen_in and form.sample and form.reports
+        assert form.source.startswith("https://")
+    assert all(pattern.form is None or pattern.form in FORMS for pattern in PATTERNS)
+
+
+@pytest.mark.parametrize(
+    ("accepted", "drafted", "length", "rates", "drafts"),
+    [
+        # 300 / 3 = 100 drafts, and 1 + 163 / 100 = 2.63: drafts of one length.
+        (163, 300, 2.63, (0.72, 0.53, 0.38), 100),
+        # 300 / 3 would be 100 drafts, but 1 + 120 / 100 is not 1.60: 120 / (0.5 + 0.1) = 200.
+        (120, 300, 1.60, (0.5, 0.1, 0.0), 200),
+        # Nothing accepted: the lengths of drafts are the positions.
+        (0, 300, 1.0, (0.0, 0.0, 0.0), 100),
+    ],
+)
+def test_the_number_of_drafts_of_an_interval_by_hand(accepted, drafted, length, rates, drafts):
+    assert drafts_of(accepted, drafted, length, rates) == drafts
+
+
+def test_intervals_of_different_lengths_are_pooled_by_their_own_drafts():
+    """100 drafts of 3 and 100 of 5: positions 4 and 5 are over the 100 drafts that had them."""
+    three = Sample(drafts=100, drafted=300, accepted=180, by_position=(80, 60, 40))
+    five = Sample(drafts=100, drafted=500, accepted=210, by_position=(80, 60, 40, 20, 10))
+    whole = pooled([with_fixed_length(three), with_fixed_length(five)])
+    assert whole.by_position == (160, 120, 80, 20, 10)
+    assert whole.reached == (200, 200, 200, 100, 100)
+
+
+def test_lengths_that_vary_are_unknown():
+    adaptive = Sample(drafts=1000, drafted=3600, accepted=1100, by_position=(700, 300, 80, 20))
+    assert with_fixed_length(adaptive).reached is None
+
+
+def test_one_cut_draft_of_a_request_is_told_apart():
+    """8 drafts of 3 are 24 tokens; 23 were drafted: the last draft of the request had 2."""
+    from hsd_viz.records.sample import Request
+
+    request = Sample(drafts=8, drafted=23, accepted=9, by_position=(4, 3, 2), request=Request())
+    assert with_fixed_length(request).reached == (8, 8, 7)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"drafted": 78, "accepted": 90}, "impossible: 90 accepted of 78 draft tokens"),
+        ({"drafted": -1}, "damaged: drafted is -1"),
+        ({"accepted": float("nan")}, "damaged: accepted is nan"),
+        ({"tokens": 10, "passes": 20}, "impossible: 10 tokens of 20 forward passes"),
+        ({"drafts": 50, "drafted": 20}, "impossible: 50 drafts of 20 tokens"),
+        ({"engine_rate": 1.15}, "impossible: an acceptance rate of 115.0%"),
+        ({"length": 0.4}, "impossible: 0.4 tokens per verification"),
+    ],
+)
+def test_impossible_numbers_are_refused(fields, words):
+    with pytest.raises(BadFile, match=words):
+        Sample(**fields)
+
+
+GOOD = (
+    "INFO 11-20 09:00:08 [metrics.py:120] SpecDecoding metrics: Mean acceptance length: 2.80, "
+    "Accepted throughput: 18.00 tokens/s, Drafted throughput: 30.00 tokens/s, Accepted: 180 "
+    "tokens, Drafted: 300 tokens, Per-position acceptance rate: 0.800, 0.600, 0.400, Avg Draft "
+    "acceptance rate: 60.0%\n"
+)
+
+
+def test_an_impossible_line_is_refused_with_its_number_and_the_others_are_read(tmp_path):
+    bad = GOOD.replace("Accepted: 180", "Accepted: 380")
+    reading = read(write(tmp_path, GOOD + bad + GOOD))
+    assert len(reading.series[0].samples) == 2
+    assert reading.refused == ((2, "impossible: 380 accepted of 300 draft tokens"),)
+    with pytest.raises(BadFile, match="line 1: impossible: 380 accepted of 300"):
+        read(write(tmp_path, bad))
+
+
+def test_an_unknown_line_is_counted_and_shown(tmp_path):
+    unknown = "INFO SpecDecode summary: 180 of 300 draft tokens accepted\n"
+    reading = read(write(tmp_path, GOOD + unknown + "INFO: GET /health 200\n"))
+    assert reading.unknown == ((2, unknown.strip()),) and reading.other == 1
+    assert "unknown form, skipped: line 2: INFO SpecDecode summary" in " ".join(reading.notes())
+
+
+def test_a_refusal_lists_what_was_looked_for(tmp_path):
+    with pytest.raises(BadFile) as error:
+        read(write(tmp_path, "hello 1 2 3\n"))
+    for form in FORMS:
+        assert form.name in str(error.value)
+
+
+def test_two_models_are_two_series_and_a_choice_is_asked_for():
+    reading = read(FILES / "two-models.txt")
+    rates = {series.model: series.pooled().rate for series in reading.series}
+    assert rates == {"small-code": pytest.approx(0.5), "large-chat": pytest.approx(0.125)}
+    with pytest.raises(UserError, match=r"small-code \(50.0% accepted\), large-chat \(12.5%"):
+        reading.one()
+    assert reading.one("large-chat").model == "large-chat"
+    with pytest.raises(UserError, match="did you mean 'large-chat'"):
+        reading.one("large-chap")
+
+
+def test_the_engines_of_one_service_are_added(tmp_path):
+    """Two data-parallel engines of one model: 40 + 60 drafts, 30 + 20 accepted of 120 + 180."""
+    counts = {"drafts": (40, 60), "draft_tokens": (120, 180), "accepted_tokens": (30, 20)}
+    text = "".join(
+        f'vllm:spec_decode_num_{name}_total{{engine="{k}",model_name="m"}} {n}\n'
+        for name, pair in counts.items()
+        for k, n in enumerate(pair)
+    )
+    whole = read(write(tmp_path, text)).series[0].pooled()
+    assert (whole.drafts, whole.drafted, whole.accepted) == (100, 300, 50)
+
+
+def test_counters_are_counted_since_an_earlier_copy(tmp_path):
+    before, after = FILES / "scrape-before.txt", FILES / "scrape-after.txt"
+    whole = read(after, since=before).series[0].pooled()
+    # 700 - 500 drafts, 1400 - 1000 draft tokens, 640 - 600 accepted.
+    assert (whole.drafts, whole.drafted, whole.accepted) == (200, 400, 40)
+    assert whole.by_position == (30, 10)
+    both = write(tmp_path, before.read_text() + after.read_text())
+    series = read(both).series[0]
+    assert series.pooled().accepted == 40 and "60.0% accepted" in series.remarks[0]
+
+
+def test_a_counter_that_falls_was_reset(tmp_path):
+    """The server restarted: the later copy is what it counted since then."""
+    text = (FILES / "scrape-after.txt").read_text() + (FILES / "scrape-before.txt").read_text()
+    series = read(write(tmp_path, text)).series[0]
+    assert series.pooled().accepted == 600
+    assert "the counters were reset before scrape 2" in " ".join(series.remarks)
+
+
+def test_since_needs_two_copies_of_metrics(tmp_path):
+    log = write(tmp_path, GOOD)
+    with pytest.raises(BadFile, match="is not a copy of /metrics"):
+        read(FILES / "scrape-after.txt", since=log)
+    with pytest.raises(BadFile, match="--since is for counters"):
+        read(log, since=FILES / "scrape-before.txt")
+
+
+def test_the_last_chunk_of_a_stream_counts(tmp_path):
+    """Counts of chunks are cumulative: two requests of 30 and 20 tokens, not five."""
+    rows = [(10, 8, 4), (20, 16, 9), (30, 24, 15), (10, 8, 6), (20, 16, 12)]
+    chunks = [
+        {
+            "object": "chat.completion.chunk",
+            "timings": {
+                "prompt_n": 7 if k < 3 else 9,
+                "prompt_ms": 10.0 if k < 3 else 12.0,
+                "predicted_n": tokens,
+                "predicted_ms": 20.0 * tokens,
+                "draft_n": drafted,
+                "draft_n_accepted": accepted,
+            },
+        }
+        for k, (tokens, drafted, accepted) in enumerate(rows)
+    ]
+    text = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n"
+    reading = read(write(tmp_path, text))
+    (series,) = reading.series
+    assert [one.tokens for one in series.samples] == [30, 20] and reading.superseded == 3
+    whole = series.pooled()
+    assert (whole.tokens, whole.drafted, whole.accepted) == (50, 40, 27)
+
+
+def test_a_chunk_of_a_named_request_is_superseded_by_its_response(tmp_path):
+    """SGLang streams cumulative meta_info under one id; the finished one has the counts."""
+    rows = [
+        {"meta_info": {"id": "a", "finish_reason": None, "completion_tokens": 5, **counts(2, 2)}},
+        {"meta_info": {"id": "b", "finish_reason": None, "completion_tokens": 4, **counts(2, 1)}},
+        {"meta_info": {"id": "a", "finish_reason": {"type": "stop"}, "completion_tokens": 9,
+                       **counts(4, 4)}},
+        {"meta_info": {"id": "b", "finish_reason": {"type": "stop"}, "completion_tokens": 7,
+                       **counts(4, 2)}},
+    ]  # fmt: skip
+    reading = read(write(tmp_path, "".join(json.dumps(row) + "\n" for row in rows)))
+    (series,) = reading.series
+    assert [one.tokens for one in series.samples] == [9, 7] and reading.superseded == 2
+
+
+def counts(verified, accepted):
+    return {
+        "spec_verify_ct": verified,
+        "spec_draft_token_num": 3 * verified,
+        "spec_accept_token_num": accepted,
+    }
+
+
+def test_speed_and_running_requests_are_those_of_the_line_before(tmp_path):
+    """Two engines report 140 and 60 tokens/s of 2 and 1 requests at the same time."""
+    engines = "".join(
+        f"INFO 11-20 09:00:08 [loggers.py:310] Engine 00{k}: Avg prompt throughput: 2.5 tokens/s, "
+        f"Avg generation throughput: {speed} tokens/s, Running: {running} reqs, Waiting: 0 reqs\n"
+        for k, (speed, running) in enumerate([(140.0, 2), (60.0, 1)])
+    )
+    (sample,) = read(write(tmp_path, engines + GOOD)).series[0].samples
+    assert (sample.speed, sample.running) == (200.0, 3.0)
+    later = engines + GOOD + GOOD.replace("09:00:08", "09:00:18")
+    first, second = read(write(tmp_path, later)).series[0].samples
+    assert first.speed == 200.0 and second.speed is None
+
+
+def test_the_draft_length_of_sglang_follows_from_length_and_rate(tmp_path):
+    """Older: rate = length / (n + 1); newer: rate = (length - 1) / n. Both are of 3 draft tokens."""
+    line = (
+        "[2026-11-20 10:27:2{k} TP0] Decode batch. #running-req: 1, #token: 2100, token usage: "
+        "0.00, accept len: {length:.2f}, accept rate: {rate:.2f}, cuda graph: True, gen throughput "
+        "(token/s): 180.00, #queue-req: 0, \n"
+    )
+    for older in (True, False):
+        rates = [(x, x / 4 if older else (x - 1) / 3) for x in (2.17, 1.95, 1.80, 2.05)]
+        text = "".join(
+            line.format(k=k, length=length, rate=rate) for k, (length, rate) in enumerate(rates)
+        )
+        whole = read(write(tmp_path, text)).series[0].pooled()
+        assert whole.draft_length == 3 and whole.length == pytest.approx(1.9925)
