@@ -47,6 +47,8 @@ CACHES = {"fp16": 2.0, "bf16": 2.0, "fp8": 1.0, "int8": 1.0}
 USABLE = 0.9
 #: The largest config.json that is read, in bytes.
 MOST_CONFIG = 2**20
+#: Names that a message lists.
+MOST_LISTED = 12
 #: Sizes of a config beyond these are damaged.
 MOST_SIZE = 10_000_000
 
@@ -650,6 +652,8 @@ def _named(
     wanted = _plain(name)
     if key := plain.get(wanted) or first.get(name.strip().lower()):
         return known[key]
-    near = [plain[text] for text in difflib.get_close_matches(wanted, plain, 3, 0.4)]
+    words = {**plain, **first}
+    near = [words[text] for text in difflib.get_close_matches(wanted, words, 4, 0.4)]
+    listed = list(dict.fromkeys(near)) or list(known)[:MOST_LISTED]
     written = name if shown is None else shown
-    raise UserError(f"the {what} '{written}' is unknown: use {', '.join(near or known)}{otherwise}")
+    raise UserError(f"the {what} '{written}' is unknown: use {', '.join(listed)}{otherwise}")

@@ -68,9 +68,8 @@ def observe(path: Path, model: str | None = None, engine: str | None = None) -> 
     try:
         reading = read(path, engine)
     except NoRecord as error:
-        if "it is not JSON" in not_a_trace or "not an hsd_viz trace" in not_a_trace:
-            raise
-        raise BadFile(f"{error}; as a trace: {not_a_trace}") from None
+        why = f"{error}; as a trace: {not_a_trace}"
+        raise BadFile(f"{path} is not a trace or a record of another engine: {why}") from None
     series = reading.one(model)
     notes = [*reading.notes(), *series.remarks]
     return Observed(

@@ -55,6 +55,11 @@ def declare(
     return form
 
 
+#: The order in which engines are listed; others follow.
+ORDER = ("vllm", "sglang", "llama.cpp", "tensorrt-llm", "aiperf", "lm-studio", "mlx-vlm")
+
+
 def engines_with_forms() -> list[str]:
-    """Return the engines that have forms, in order."""
-    return list(dict.fromkeys(form.engine for form in FORMS))
+    """Return the engines that have forms, in the order of :data:`ORDER`."""
+    names = list(dict.fromkeys(form.engine for form in FORMS))
+    return [name for name in ORDER if name in names] + [name for name in names if name not in ORDER]

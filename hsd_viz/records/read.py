@@ -228,11 +228,12 @@ def _nothing(path: Path, reader: _Reader, engine: str | None) -> BadFile:
         number, why = reader.refused[0]
         return BadFile(f"{path} has no usable record: line {number}: {why}")
     who = engine or "a known engine"
-    looked: dict[str, list[str]] = {}
-    for form in FORMS:
-        if engine in (None, form.engine):
-            looked.setdefault(form.engine, []).append(form.name)
-    forms = "; ".join(f"{name}: {', '.join(names)}" for name, names in looked.items())
+    engines = engines_with_forms() if engine is None else [engine]
+    looked = []
+    for name in engines:
+        names = [form.name for form in FORMS if form.engine == name]
+        looked.append(f"{name}: {', '.join(names)}")
+    forms = "; ".join(looked)
     message = f"{path} has no record of speculative decoding by {who}; looked for {forms}"
     if reader.broken:
         number, why = reader.broken[0]

@@ -93,7 +93,7 @@ replay log.jsonl --tokenizer target --drafter dbb | 'dbb' cannot be replayed
 replay log.jsonl --tokenizer target --databases a | there are no databases in 'a'
 replay log.jsonl --json none/x | cannot write none/x
 replay log.jsonl --budget 0 | argument --budget
-import log.jsonl --engine vlm | unknown engine 'vlm': use vllm, aiperf, sglang, llama.cpp, tensorrt-llm; did you mean
+import log.jsonl --engine vlm | unknown engine 'vlm': use vllm, sglang, llama.cpp, tensorrt-llm, aiperf, lm-studio, mlx-vlm, tokenspeed; did you mean
 databases inspect nowhere.hsdb | nowhere.hsdb
 databases build --out o --kind model | --kind model needs --prompts
 databases build --out o --kind statistics | --kind statistics needs --text
@@ -125,7 +125,7 @@ doctor --acceptance 0.6 | --lookahead
 doctor --acceptance high --lookahead 3 | not readable
 doctor --acceptance 0.6 --lookahead 3 --method eagel | did you mean 'eagle'
 doctor --acceptance 0.6 --lookahead 3 --gpu H100 | belong together
-doctor --acceptance 0.6 --lookahead 3 --gpu H1OO --models llama-8b | RTX 4090, RTX 5090
+doctor --acceptance 0.6 --lookahead 3 --gpu H1OO --models llama-8b | use H100
 doctor --acceptance 0.6 --lookahead 3 --gpu H100 --models eagle3 | have no target
 doctor --acceptance 2 --lookahead 3 --gpu L4 --models llama-70b | does not fit
 doctor --acceptance 2 --lookahead 3 --gpu L4 --models llama-8b --tp 3 | do not divide
