@@ -102,6 +102,11 @@ export interface Question {
   files?: File[];
 }
 
+/** The error of a request whose host was lost: the page says so once, above everything. By name, because bundles share no class. */
+const LOST = "HostLost";
+export const lostError = (why: string) => Object.assign(new Error(why), { name: LOST });
+export const isLost = (error: unknown) => error instanceof Error && error.name === LOST;
+
 export interface Host {
   readonly about: About;
   /** Return a recording's run. */

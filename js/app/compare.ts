@@ -4,7 +4,7 @@ import { make } from "../lib/dom";
 import { area } from "../lib/fields";
 import { drawNotice, troubleOf } from "../lib/notice";
 import type { Snapshot } from "../lib/run";
-import { countRefusal, MOST } from "../versus/compare";
+import { MOST } from "../versus/compare";
 import { mount } from "../views";
 import { elsewhere } from "./answer";
 import { decoded } from "./decode";
@@ -47,12 +47,11 @@ export function compareView({ host, store, state }: Context): Section {
   async function choose(names: string[]) {
     chosen = race.runs.map((r) => r.name).filter((name) => names.includes(name));
     paint();
-    if (chosen.length < 2 || chosen.length > MOST)
-      drawNotice(trouble, { message: countRefusal(chosen.length), caution: true });
-    else {
-      drawNotice(trouble, { message: "" });
-      show(await Promise.all(chosen.map((name) => host.recording(name))));
-    }
+    drawNotice(trouble, { message: "" });
+    const asked = chosen;
+    const found = await Promise.all(asked.map((name) => host.recording(name)));
+    // The view says when there are too few or too many. A newer choice has its own.
+    if (chosen === asked) show(found);
   }
   const chip = (words: string, on: boolean, act: () => void, title = "") =>
     html`<button type="button" aria-pressed=${on} title=${title || nothing} @click=${act}>${words}</button>`;

@@ -2,6 +2,7 @@
 import { html, nothing } from "lit-html";
 import { live } from "lit-html/directives/live.js";
 import type { About } from "../host";
+import { coded } from "../lib/coded";
 import { area, check, field, menu } from "../lib/fields";
 import { parseStack, refusalOf } from "../lib/stack";
 import { unique } from "../lib/widget";
@@ -35,7 +36,7 @@ export function formOf(store: Store, about: About, run: () => void, cancel: () =
   const line = (label: string, name: "stack" | "target" | "databases", hint = "") =>
     field(
       label,
-      html`<input class="hsd-mono" spellcheck="false" maxlength="1000" placeholder=${hint} .value=${live(store.state.form[name])}
+      html`<input class="hsd-mono hsd-${name}-field" spellcheck="false" maxlength="1000" placeholder=${hint} .value=${live(store.state.form[name])}
         @input=${({ target }: Field) => set({ [name]: target.value })}>`,
     );
   function number(name: (typeof NUMBERS)[number], form: Form) {
@@ -76,7 +77,7 @@ export function formOf(store: Store, about: About, run: () => void, cancel: () =
         ),
       )}
       ${line("Stack", "stack")}
-      <p class="hsd-field-problem" role="status">${sentence(wrong) || nothing}</p>
+      <p class="hsd-field-problem" role="status">${coded(sentence(wrong)) || nothing}</p>
       <div class="hsd-buttons">
         <button type="button" class="hsd-primary" title="Decode the prompt with the stack (Ctrl+Enter)" ?disabled=${busy} @click=${run}>Run</button>
         <button type="button" class="hsd-cancel" title="Stop after the current token" ?disabled=${!busy} @click=${cancel}>Cancel</button>

@@ -2,6 +2,7 @@
 // The page over hosts made for tests: what it shows, asks, keeps, and says when something is missing or fails.
 import assert from "node:assert/strict";
 import { beforeEach, expect, test, vi } from "vitest";
+import { lostError } from "../host";
 import { ABOUT, RECORDED } from "../lib/testing";
 import { recordingHost } from "../page/start";
 import { addressOf, parameters, read } from "./address";
@@ -206,5 +207,106 @@ test("hostile text of a run and of an answer is never markup", { skip, timeout: 
   }
   expect(el.querySelectorAll("img").length).toBe(0);
   assert.match(el.textContent ?? "", /onerror=alert/);
+  close();
+});
+
+/** A host that has begun a run and then waits; `lose` is what its watch tells, `end` how its decode ends. */
+function waitingHost() {
+  const hold = { lose: (_why: string) => {}, fail: (_error: Error) => {} };
+  const host = {
+    watch(heard: (why: string) => void) {
+      hold.lose = heard;
+      return () => {};
+    },
+    decode(_: unknown, on: any) {
+      const { meta } = RECORDED.sampled;
+      on.begin({ ...RECORDED.sampled, run: "live", meta: { ...meta, wall_ns: null } });
+      return new Promise((_done, fail) => {
+        hold.fail = fail;
+      });
+    },
+  };
+  return { host, hold };
+}
+
+test("a host that is lost during a run frees the page, and what was decoded is kept", {
+  skip,
+  timeout: 60_000,
+}, async () => {
+  const { host, hold } = waitingHost();
+  const { el, close } = opened(host);
+  await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Recording"));
+  button(el, "New run").click();
+  button(el, "Run").click();
+  await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Live run"));
+  hold.lose("The kernel of this page ended.");
+  hold.fail(lostError("The kernel of this page ended."));
+  await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Finished run"));
+  assert.match(text(el, ".hsd-lost"), /kernel of this page ended/);
+  assert.equal(text(el, ".hsd-main > .hsd-notice:not([hidden])"), "", "the banner says it alone");
+  assert.equal(el.querySelectorAll("progress.hsd-meter").length, 0);
+  assert.equal(el.querySelector<HTMLSelectElement>(".hsd-recordings select")?.disabled, false);
+  assert.match(text(el, ".hsd-verdict"), /Stopped: the host was lost/);
+  const kept = JSON.parse(sessionStorage.getItem("hsd_viz.run") ?? "null");
+  assert.equal(kept.tokens.token_id.length, RECORDED.sampled.tokens.token_id.length);
+  const forms = [...el.querySelectorAll(".hsd-save [role=menuitem]")].map((one) => one.textContent ?? "");
+  assert.ok(
+    forms.length === 2 && forms.every((words) => /svg|pdf/.test(words)),
+    "only what needs no host can be saved",
+  );
+  close();
+});
+
+test("nothing can be saved while a run is in progress", { skip, timeout: 60_000 }, async () => {
+  const { host } = waitingHost();
+  const { el, close } = opened(host);
+  await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Recording"));
+  const save = el.querySelector<HTMLDetailsElement>(".hsd-save") as HTMLDetailsElement;
+  const summary = save.querySelector("summary") as HTMLElement;
+  const press = () => {
+    const click = new MouseEvent("click", { bubbles: true, cancelable: true });
+    return summary.dispatchEvent(click);
+  };
+  assert.equal(press(), true);
+  save.open = true;
+  button(el, "New run").click();
+  button(el, "Run").click();
+  await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Live run"));
+  assert.equal(save.open, false);
+  assert.equal(press(), false);
+  close();
+});
+
+test("an invalid stack is said once, at its field", { skip, timeout: 60_000 }, async () => {
+  const { host } = waitingHost();
+  const { el, close } = opened(host);
+  await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Recording"));
+  button(el, "New run").click();
+  const stack = el.querySelector<HTMLInputElement>(".hsd-stack-field") as HTMLInputElement;
+  stack.value = "secret > target";
+  stack.dispatchEvent(new Event("input"));
+  button(el, "Run").click();
+  await vi.waitFor(() => assert.ok(document.activeElement === stack));
+  assert.match(text(el, ".hsd-controls > .hsd-field-problem"), /'secret' is not allowed on this page/);
+  assert.match(text(el, ".hsd-controls > .hsd-field-problem code"), /hsd-viz dashboard --allow-models/);
+  assert.equal(text(el, ".hsd-main > .hsd-notice:not([hidden])"), "");
+  close();
+});
+
+test("a comparison of one stack shows no chart of others", { skip, timeout: 60_000 }, async () => {
+  const about = structuredClone(ABOUT);
+  const runs = Object.fromEntries(
+    about.races.flatMap((r: any) => r.runs.map((one: any) => [one.name, { ...RECORDED.sampled, run: one.name }])),
+  );
+  const el = document.body.appendChild(document.createElement("div"));
+  const close = openPage(el, recordingHost(about, { ...RECORDED, ...runs }));
+  await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Recording"));
+  [...el.querySelectorAll<HTMLElement>("[role=tab]")].find((one) => one.textContent === "Compare")?.click();
+  await vi.waitFor(() => assert.ok(el.querySelector(".hsd-vs-race")));
+  const pressed = () => [...el.querySelectorAll<HTMLElement>(".hsd-compare [aria-pressed=true][title]")];
+  for (const chip of pressed().slice(1)) chip.click();
+  await vi.waitFor(() => assert.match(text(el, ".hsd-vs-refusal"), /One run is too few/));
+  assert.equal(el.querySelectorAll(".hsd-vs-race").length, 0);
+  assert.equal(el.querySelectorAll(".hsd-versus .hsd-notice:not([hidden])").length, 1);
   close();
 });

@@ -1,9 +1,10 @@
 // The page: one program over one state (state.ts), drawn for any host (host.ts).
 import { html, nothing, render } from "lit-html";
-import type { Host } from "../host";
+import { type Host, isLost } from "../host";
 import { make, suppressShortcuts } from "../lib/dom";
 import { factsOf } from "../lib/facts";
 import { hsdGroup } from "../lib/group";
+import { metricsOf } from "../lib/metrics";
 import { drawNotice, troubleOf } from "../lib/notice";
 import type { Snapshot } from "../lib/run";
 import { unique } from "../lib/widget";
@@ -83,8 +84,8 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
   let control: AbortController | null = null;
   async function decode() {
     if (!host.decode || store.state.busy) return;
-    const error = form?.error();
-    if (error) throw new Error(sentence(error).slice(0, -1));
+    // The field says what is wrong with its stack.
+    if (form?.error()) return showStack();
     const request = kept.requestOf(store.state.form, about.limits);
     control = new AbortController();
     wanted = "";
@@ -119,14 +120,31 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
       if (here) kept.keepRun(here);
       set({ here, kind: here ? "finished" : "none" });
     } catch (problem) {
-      if (begun && run.tokens.length) set({ here: run.snapshot(), kind: "finished" });
+      if (begun && run.tokens.length) keepPart(isLost(problem));
       else set(before);
-      throw problem;
+      // The banner says that the host is lost.
+      if (!isLost(problem)) throw problem;
     } finally {
       stream.model.set("live", false as never);
       control = null;
       set({ busy: false, stage: { text: "" } });
     }
+  }
+  /** Keep what was decoded before a failure, as a run that ended there. */
+  function keepPart(lost: boolean) {
+    const { prefill_seconds, seconds } = metricsOf(run);
+    const wall_ns = Math.round(1e9 * (prefill_seconds + seconds));
+    const { run: name, seq, prompt, promptIds: prompt_ids, levels } = run;
+    const meta = { ...run.meta, wall_ns, cancelled: true, stop_reason: lost ? "lost" : "failed" };
+    run.adopt({ run: name, seq, prompt, prompt_ids, levels, meta });
+    const here = run.snapshot();
+    kept.keepRun(here);
+    set({ here, kind: "finished" });
+  }
+  /** Open the form at the stack, which is wrong. */
+  function showStack() {
+    set({ drawer: true });
+    root.querySelector<HTMLElement>(".hsd-controls .hsd-stack-field")?.focus();
   }
   const start = tried(decode, "Run failed");
   const cancel = () => {

@@ -7,7 +7,7 @@ import { drawingOf } from "./drawing";
 import { choose, download, save } from "./files";
 import { readout } from "./readout";
 import { HERE, OPENED } from "./state";
-import type { Context, Tab } from "./tabs";
+import { APART, type Context, type Tab } from "./tabs";
 import { KEYS, STOPS } from "./tour";
 
 /** Forms of a saved run. */
@@ -60,15 +60,22 @@ export function picker(page: Page) {
       tried(() => saveAs(page, topic), "Save failed")();
     }}><span><strong>${words}</strong> <code>${ending}</code></span><small>${hint}</small></button>`;
   const kept = KEYS.indexOf(page.tourKept());
+  // Nothing whole to save yet. A summary cannot be disabled: it is kept from opening.
+  const unsaved = busy || !group.store.tokens.length;
+  const keepClosed = (e: Event) => {
+    if (unsaved) e.preventDefault();
+  };
+  if (unsaved) page.root.querySelector(".hsd-save")?.removeAttribute("open");
+  const forms = host.file && !store.state.lost ? [...FORMS, ...PICTURES] : PICTURES;
   return html`<div class="hsd-recordings">
     ${field(
-      "Recording",
+      "Run",
       menu(options, shown, (value) => tried(() => page.open(value), "Open failed")(), { disabled: busy }),
     )}
     ${host.open ? html`<button type="button" class="hsd-quiet" ?disabled=${busy} @click=${() => choose(".json,.gz", page.openFile)}>Open a trace</button>` : nothing}
     <details class="hsd-save" @keydown=${(e: KeyboardEvent & { currentTarget: HTMLElement }) => {
       if (e.key === "Escape") e.currentTarget.removeAttribute("open");
-    }}><summary class="hsd-quiet" role="button" aria-disabled=${busy || !group.store.tokens.length}>Save</summary><div role="menu" aria-label="Save the run as">${[...(host.file ? FORMS : []), ...PICTURES].map(form)}</div></details>
+    }}><summary class="hsd-quiet" role="button" aria-disabled=${unsaved} @click=${keepClosed}>Save</summary><div role="menu" aria-label="Save the run as">${forms.map(form)}</div></details>
     ${
       STOPS.every((s) => recordings.some((r) => r.name === s.recording))
         ? html`<button type="button" class="hsd-quiet hsd-tour-button" title="Learn the page step by step on recorded runs" ?disabled=${busy}
@@ -107,7 +114,7 @@ export function status({ store }: Page) {
   const known = Boolean(stage.total) && typeof stage.done === "number";
   return html`<div class="hsd-now">
     <span class="hsd-badge hsd-badge-${kind}">${BADGES[kind]}</span>
-    ${busy ? nothing : html`<span class="hsd-lede">${blurb || nothing}</span>`}
+    ${busy ? nothing : html`<span class="hsd-lede" title=${blurb || nothing}>${blurb || nothing}</span>`}
     <span class="hsd-stage hsd-note hsd-number" role="status">${stage.text}</span>
     ${busy ? html`<progress class="hsd-meter" aria-label="Progress" max=${known ? stage.total : nothing} value=${known ? stage.done : nothing}></progress>` : nothing}
   </div>`;
@@ -118,6 +125,9 @@ export function explorer({ host, root, uid, store, group, tabs }: Page, panel: H
     store.set({ tab: k });
     const button = root.querySelector<HTMLElement>(`#${uid}-t${k}`);
     button?.focus({ preventScroll: true });
+    // Just below the buttons of the player, which stay visible: what is between is hidden as a whole.
+    const player = root.querySelector<HTMLElement>(".hsd-player-row")?.offsetHeight ?? 0;
+    button?.style.setProperty("scroll-margin-top", `${APART.includes(tabs[k].title) ? 8 : player + 8}px`);
     // A tab that would show only its first lines goes up, below the player.
     const low = (button?.getBoundingClientRect().bottom ?? 0) > innerHeight * 0.35;
     button?.scrollIntoView({ block: low ? "start" : "nearest", inline: "nearest" });

@@ -2,15 +2,15 @@
 import { html, nothing } from "lit-html";
 import DEFINITIONS from "../lib/definitions.json";
 import { losslessWords } from "../lib/facts";
-import { gainOf, metricsOf } from "../lib/metrics";
+import { gainOf, metricsOf, REPETITIVE } from "../lib/metrics";
 import type { Store as Run } from "../lib/run";
 import { isPlain, type Sources } from "../lib/stack";
 import { term } from "../lib/tip";
 import { plural } from "../lib/words";
 
-/** Share of repeated tokens from which a run is called repetitive, as in bench reports. */
-const REPETITIVE = 0.2;
 const STOPS: Record<string, string> = {
+  lost: "the host was lost",
+  failed: "an error",
   eos: "end of text",
   context: "context full",
   cancelled: "cancelled",
@@ -28,7 +28,8 @@ export function tilesOf(run: Run) {
   else if (gain?.impossible) note = "timings disturbed: see below";
   else if (gain) {
     const spread = gain.pairs > 1 ? `median of ${gain.pairs} pairs, ` : "";
-    note = `${spread}over plain decoding: ${fixed(run.meta.plain?.tokens_per_second ?? null, 0)} tokens/s`;
+    if (m.repetition_share >= REPETITIVE) note = "the text repeats itself, which favours drafting";
+    else note = `${spread}over plain decoding: ${fixed(run.meta.plain?.tokens_per_second ?? null, 0)} tokens/s`;
   }
   const shown = gain && !gain.impossible && !isPlain(run.meta.stack);
   const speed = fixed(m.tokens_per_second, 0);
@@ -66,7 +67,8 @@ export function verdictOf(run: Run): string {
   if (load && cores && load > cores) said.push(`Busy machine: load ${load.toFixed(1)} on ${plural(cores, "core")}.`);
   const repeated = `${Math.round(100 * m.repetition_share)}% of tokens end a repeated 8-gram`;
   if (m.repetition_share >= REPETITIVE) said.push(`Repetitive: ${repeated}, which favours drafting.`);
-  const stop = STOPS[meta.cancelled ? "cancelled" : (meta.stop_reason ?? "")];
+  const ended = meta.stop_reason ?? "";
+  const stop = STOPS[meta.cancelled && !Object.hasOwn(STOPS, ended) ? "cancelled" : ended];
   if (stop) said.push(`Stopped: ${stop}.`);
   return said.join(" ");
 }

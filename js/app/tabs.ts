@@ -210,9 +210,9 @@ export const tabsOf = (host: Host): Tab[] => [
   ),
   tab(
     "Time",
+    ["What survives each level", view("panels", "", { which: ["ribbons"] })],
     ["Timeline", view("timeline", "calls", { show: "time" })],
     ["Lookahead and the fastest stack", law],
-    ["What survives each level", view("panels", "", { which: ["ribbons"] })],
     ["Other hardware", asked("predict", "A prediction for other hardware", "predict", false)],
   ),
   tab("Compare", ["Runs of one prompt", compareView], ["Reports on many prompts", reports]),

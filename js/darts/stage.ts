@@ -116,7 +116,7 @@ export function createDarts(host: HTMLElement, seed = 1) {
     const last = darts.at(-1);
     const two = last && darts.length > 1 && !darts[darts.length - 2].counts;
     const thrown = last ? html` Last dart: ${two ? "rejected, then " : ""}“${names[last.column]}”.` : nothing;
-    return html`<strong>accepted ${figure(kept)} + residual ${figure(1 - kept)} = p</strong>, which sums to 1.${thrown}`;
+    return html`<strong>accepted ${figure(kept)} + residual ${figure(1 - kept)} = 1</strong>: together they are p.${thrown}`;
   }
   function outcome({ board, names }: Shown) {
     const counted = darts.filter((d) => d.counts);

@@ -1,7 +1,16 @@
 // The host of a page in a notebook or under Voilà: hsd_viz/views/app.py in the kernel, by messages of the page's widget.
 //   request {id, kind, ...}          -> {id, kind: "stage" | "begin" | "append", ...}… then {id, kind: "done" | "failed", ...}
 //   files, and runs as JSON, travel as buffers; {id, kind: "cancel"} ends a request early
-import type { About, Answer, DecodeRequest, File, Host, Progress, Question } from "../host";
+import {
+  type About,
+  type Answer,
+  type DecodeRequest,
+  type File,
+  type Host,
+  lostError,
+  type Progress,
+  type Question,
+} from "../host";
 import type { Append, Head, Snapshot } from "../lib/run";
 import type { Model } from "../lib/widget";
 import { kernelOf, watchKernel } from "./watch";
@@ -31,6 +40,8 @@ export function kernelHost(model: Model<Traits>): Host & { end(): void } {
   const waiting = new Map<string, Waiting>();
   const page = Math.random().toString(36).slice(2);
   let sent = 0;
+  /** Why the kernel is lost; "": it is not. */
+  let gone = "";
 
   function heard(message: Message, buffers: Buffers) {
     const one = waiting.get(message?.id);
@@ -50,6 +61,7 @@ export function kernelHost(model: Model<Traits>): Host & { end(): void } {
 
   function request(kind: string, args: object, on: Partial<Progress> = {}, signal?: AbortSignal, files: File[] = []) {
     const id = `${page}-${++sent}`;
+    if (gone) return Promise.reject(lostError(gone));
     return new Promise<{ message: Message; buffers: Buffers }>((resolve, reject) => {
       waiting.set(id, { on, resolve, reject });
       signal?.addEventListener("abort", () => waiting.has(id) && model.send({ id, kind: "cancel" }));
@@ -65,6 +77,14 @@ export function kernelHost(model: Model<Traits>): Host & { end(): void } {
     if (!shown) return;
     const { message } = await request("knows", { run: shown.run });
     if (!message.known) await request("take", { snapshot: shown });
+  }
+  /** End every request that waits: no answer will come. */
+  function lose(why: string) {
+    gone = why;
+    if (!why) return;
+    const all = [...waiting.values()];
+    waiting.clear();
+    for (const one of all) one.reject(lostError(why));
   }
   const can = (name: string) => model.get("can").includes(name);
   const kernel = kernelOf(model);
@@ -99,7 +119,13 @@ export function kernelHost(model: Model<Traits>): Host & { end(): void } {
       el.append(view.el);
       return () => view.remove();
     },
-    watch: kernel ? (lost) => watchKernel(kernel, lost) : undefined,
+    watch: kernel
+      ? (heard) =>
+          watchKernel(kernel, (why) => {
+            heard(why);
+            lose(why);
+          })
+      : undefined,
     end: () => model.off("msg:custom", heard),
   };
 }

@@ -1,5 +1,5 @@
 // What charts of a run share: a frame with its scales, axes, and labels that do not touch.
-import { html, svg } from "lit-html";
+import { html, nothing, svg } from "lit-html";
 
 /** Pixels of a drawing, and of its margins. */
 type Size = Record<"width" | "height" | "left" | "right" | "top" | "bottom", number>;
@@ -29,16 +29,32 @@ export function ticks(most: number, parts: number, from = 0): number[] {
   const first = Math.ceil(from / step - 1e-9);
   return Array.from({ length: Math.floor(most / step + 1e-9) - first + 1 }, (_, k) => (first + k) * step);
 }
-export const axisY = (f: Frame, parts: number, words: (value: number) => string = String) =>
-  ticks(f.mostY, parts).map(
+/** Pixels of a character of an axis, at least. */
+const LETTER = 5.6;
+
+/** Lines and numbers of the axis upwards, and its name above them. */
+export function axisY(f: Frame, parts: number, words: (value: number) => string = String, name = "") {
+  const lines = ticks(f.mostY, parts).map(
     (v) => svg`<line class="hsd-grid" x1=${f.left} x2=${f.end} y1=${f.y(v)} y2=${f.y(v)}></line
       ><text class="hsd-tick" x=${f.left - 7} y=${f.y(v) + 4} text-anchor="end">${words(v)}</text>`,
   );
-export const axisX = (f: Frame, parts: number, words: (value: number) => string) =>
-  ticks(f.mostX, parts).map((v) => {
-    const anchor = !v ? "start" : f.x(v) > f.width - 50 ? "end" : "middle";
-    return svg`<text class="hsd-tick" x=${f.x(v)} y=${f.foot + 16} text-anchor=${anchor}>${v ? words(v) : "0"}</text>`;
+  if (!name) return lines;
+  const x = Math.max(0, f.left - 7 - LETTER * name.length);
+  return [...lines, svg`<text class="hsd-axis" x=${x} y=${f.top - 9}>${name}</text>`];
+}
+/** Numbers of the axis across, and its name at its end in the place of numbers that it would touch. */
+export function axisX(f: Frame, parts: number, words: (value: number) => string, name = "") {
+  const end = Math.min(f.width, f.end + 14);
+  const free = name ? end - LETTER * name.length - 12 : Infinity;
+  const numbers = ticks(f.mostX, parts).map((v) => {
+    const said = v ? words(v) : "0";
+    const anchor = !v ? "start" : f.x(v) > f.width - 50 && !name ? "end" : "middle";
+    if (f.x(v) + (LETTER / 2) * said.length > free) return nothing;
+    return svg`<text class="hsd-tick" x=${f.x(v)} y=${f.foot + 16} text-anchor=${anchor}>${said}</text>`;
   });
+  if (!name) return numbers;
+  return [...numbers, svg`<text class="hsd-axis" x=${end} y=${f.foot + 16} text-anchor="end">${name}</text>`];
+}
 
 /** Move labels down until no two at nearby places are closer than `gap`. */
 export function spread<P extends { x: number; y: number }>(places: P[], gap: number, near = Infinity): P[] {

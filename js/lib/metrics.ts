@@ -21,6 +21,11 @@ export function repetitionShare(ids: readonly number[]): number {
   return ids.length ? repeated / ids.length : 0;
 }
 
+/** Share of repeated tokens from which a text repeats itself, as in bench reports. */
+export const REPETITIVE = 0.2;
+export const repeatsItself = (run: Pick<Run, "tokens">) =>
+  repetitionShare(run.tokens.map((t) => t.token_id)) >= REPETITIVE;
+
 export function countsBy<T>(items: Iterable<T>, key: (item: T) => string): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const item of items) counts[key(item)] = (counts[key(item)] ?? 0) + 1;

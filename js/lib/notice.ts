@@ -1,4 +1,6 @@
 // The card for errors on the page, for those of Python and for those of a view.
+import { render } from "lit-html";
+import { coded } from "./coded";
 import { make, setAttributes, suppressShortcuts } from "./dom";
 import type { Drawing } from "./widget";
 
@@ -23,7 +25,9 @@ export function drawNotice(
   if (!message) return;
   setAttributes(root, { role: "alert" });
   if (title) root.append(make("strong", "", title));
-  root.append(make("p", "", message));
+  const said = make("p");
+  render(coded(message), said);
+  root.append(said);
   if (details) {
     const more = make("details");
     more.append(make("summary", "", "Details"), make("pre", "", details, { tabindex: 0 })); // focusable, because it scrolls

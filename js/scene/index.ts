@@ -12,14 +12,16 @@ import type { Change } from "../lib/run";
 import { unique } from "../lib/widget";
 import { columnsOfText, duration, plural, VERDICT_MARKS } from "../lib/words";
 import { boardOfRound, pieceOf } from "./board";
+import { lessonOf } from "./lesson";
 import { type Beam, beside, type Chip, chipOf, moveAt, type Scene, sceneOf, stillsOf, timeOf, type Way } from "./scene";
 import { createReading, isTarget, OWN, ROOT, token } from "./words";
 
 /** Pixels: a character, the padding of a chip, its mark, its height, a row, the line of a beam with its words, between chips. */
 const SIZE = { cell: 7.85, pad: 22, sign: 16, chip: 28, row: 34, line: 30, gap: 8 };
 const NARROW = 620;
-/** Milliseconds of the whole scene when played, and of each still with reduced motion. */
-const [PLAYED, STILL] = [5200, 1500];
+/** Milliseconds of each still with reduced motion, and of the end of a played scene before its controls return. */
+const STILL = 1500;
+const REST = 400;
 const LEGEND = [
   ["accepted", "accepted"],
   ["rejected", "rejected"],
@@ -81,11 +83,12 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
     if (playing || !scene) return paint();
     group.pause();
     const stills = stillsOf(scene);
+    const { lasts } = scene;
     const from = performance.now();
     const tick = () => {
       const passed = performance.now() - from;
       if (still.matches) state.t = stills[Math.floor(passed / STILL)] ?? null;
-      else state.t = passed > 1.08 * PLAYED ? null : Math.min(1, passed / PLAYED);
+      else state.t = passed > lasts + REST ? null : Math.min(1, passed / lasts);
       if (state.t === null) stop();
       else frame = still.matches ? (setTimeout(tick, STILL) as unknown as number) : requestAnimationFrame(tick);
       paint();
@@ -157,7 +160,10 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
       const beam = (b: Beam) => {
         const lit = state.t !== null && t >= b.from && t <= b.to + 0.03;
         const place = `top: ${y - 2}px; left: ${lefts[b.left]}px; width: ${Math.max(24, lefts[b.right] - lefts[b.left] - SIZE.gap)}px; --reach: ${tops[k] - y + SIZE.row}px`;
-        return html`<div class=${classMap({ "hsd-sc-beam": true, "hsd-lit": lit, "hsd-done": t >= b.from })} .style=${place} title=${passes([b], levelName(k + 1))}></div>`;
+        // The light moves over the chips while the pass takes its time.
+        const sweep = lit ? Math.min(1, (t - b.from) / Math.max(1e-9, b.to - b.from)) : 0;
+        const light = lit ? html`<i .style=${`left: ${(100 * sweep).toFixed(1)}%`}></i>` : nothing;
+        return html`<div class=${classMap({ "hsd-sc-beam": true, "hsd-lit": lit, "hsd-done": t >= b.from })} .style=${place} title=${passes([b], levelName(k + 1))}>${light}</div>`;
       };
       return html`<div class="hsd-sc-floor" .style=${`top: ${y}px; width: ${wide}px; height: ${foot - y}px`}
         ><span class="hsd-sc-label">${passes(beams, levelName(k + 1))}</span></div>${beams.map(beam)}`;
@@ -233,10 +239,10 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
     detailed = key;
     const r = roundOf(chip);
     const number = store.order.get(top?.id ?? NaN);
-    const share = top && it?.timed ? (PLAYED * 0.72) / Math.max(1e-9, top.duration_ns / 1e6) : 0;
+    const slowed = it?.timed ? `Slowed down: recorded in ${duration(it.round.duration_ns)}` : "";
     const shown = it ? boardFor(it, chip) : null;
     const title = !top ? "No round" : titleOf(r && !isTarget(r) ? r : top, top.id).replace(", ", " · ");
-    const hint = html`<p class="hsd-note">Each chip is a token. Below a line: stopped by that level. In the text: accepted by all levels, or the target’s own. Hover over a chip or use the arrow keys for details.</p>
+    const hint = html`<p class="hsd-note">Each chip is a token. Below a line: stopped by that level. In the text: accepted by all levels, or the target’s own. Select a chip for its details.</p>
       <ul class="hsd-sc-legend">${LEGEND.map(
         ([verdict, words]) =>
           html`<li><span class="hsd-sc-chip hsd-sc-sample" data-verdict=${verdict} aria-hidden="true"><code>abc</code></span>${words}</li>`,
@@ -246,7 +252,7 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
           <h3 class="hsd-sc-title hsd-number">${title}</h3>
           <div class="hsd-sc-nav">
             <button class="hsd-sc-play hsd-primary" ?disabled=${!it} aria-pressed=${playing} @click=${play}
-              title=${share ? `About ${share.toFixed(0)} times slower than recorded` : nothing}>${playing ? "Stop" : "Play round"}</button>
+              title=${slowed || nothing}>${playing ? "Stop" : "Play round"}</button>
             <button ?disabled=${!top || number === 1} @click=${() => walk(-1)} aria-label="Previous round">←<span> Previous round</span></button>
             <button ?disabled=${!top || number === store.order.size} @click=${() => walk(1)} aria-label="Next round"><span>Next round </span>→</button>
           </div>
@@ -273,7 +279,7 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
     const accepted = drawn ? drawn.board.columns.reduce((sum, c) => sum + c.accepted, 0) : 0;
     return accepted > 0.1 && accepted < 0.9;
   };
-  const topShown = () => group.cursor.round ?? reading.usual(state.top, hasBoard);
+  const topShown = () => group.cursor.round ?? reading.usual(state.top, (id) => lessonOf(store, id, hasBoard));
   function refresh() {
     const top = topShown();
     if (top !== state.top) {

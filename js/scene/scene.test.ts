@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "vitest";
 import { createStore } from "../lib/run";
 import { draft, RECORDED, round, small } from "../lib/testing";
-import { beside, chipOf, handedUp, moveAt, sceneOf, stillsOf, timeOf } from "./scene";
+import { beside, chipOf, handedUp, moveAt, PACE, paceOf, sceneOf, stillsOf, timeOf } from "./scene";
 import { OWN } from "./words";
 
 const storeOf = (data: any) => {
@@ -53,6 +53,27 @@ for (const [name, data] of Object.entries(RECORDED))
       );
     }
   });
+
+for (const [name, data] of Object.entries(RECORDED))
+  test(`${name}: a played round never stands still for more than a second`, () => {
+    const store = storeOf(data);
+    for (const { id } of store.index().rounds) {
+      const scene = sceneOf(store, id);
+      const moments = [
+        ...scene.beams.flatMap((b) => [b.from, b.to]),
+        ...scene.chips.flatMap((c) => c.moves.map((m) => m.at)),
+      ];
+      const sorted = [0, ...moments, 1].sort((a, b) => a - b);
+      const longest = Math.max(...sorted.slice(1).map((at, k) => (at - sorted[k]) * scene.lasts));
+      assert.ok(longest <= 1000 + 1e-6, `round ${id}: ${longest} ms`);
+    }
+  });
+
+test("recorded intervals keep their shares between the shortest and the longest", () => {
+  const pace = paceOf([0, 1e6, 1.2e6, 4e6]);
+  assert.deepEqual([0, 1e6, 1.2e6, 4e6].map(pace), [0, 800, 960, 960 + PACE.most]);
+  assert.equal(paceOf([5, 6, 1e9])(6), PACE.least);
+});
 
 test("stills go from the draft to the text; an event has its time", () => {
   const scene = sceneOf(storeOf(small()), 2);

@@ -42,8 +42,11 @@ export interface Beam {
 }
 export type Scene = ReturnType<typeof sceneOf>;
 
-/** Part of the scene in which the recorded round happens; in the rest, survivors move into the text. */
-const RECORDED = 0.72;
+/**
+ * Milliseconds of a played scene. All recorded intervals together take about `recorded`, each of them at least `least` and at most
+ * `most`, so that nothing stands still for long; then the target's verdicts fall one by one.
+ */
+export const PACE = { recorded: 3200, least: 90, most: 1000, verdict: 350 };
 
 export const chipKey = (round: number, node: number) => `${round}:${node === OWN ? "own" : node}`;
 /** The chip of a node of a round. */
@@ -146,28 +149,46 @@ export function sceneOf(store: Rows, id: number) {
     return [...path, chip];
   }
   play(top, 0, store.tokens.findLast((t) => t.round === id && t.depth === 0) ?? null);
-  const { ready, swept } = rescale(chips, raw, top);
+  const { ready, swept, lasts } = rescale(chips, raw, top);
   const rows = place(chips, top.level);
   const columns = Math.max(1, ...chips.map((c) => c.column + 1));
-  return { round: top, chips, beams: raw.map(({ beam }) => beam), rows, columns, ready, swept, timed };
+  return { round: top, chips, beams: raw.map(({ beam }) => beam), rows, columns, ready, swept, lasts, timed };
+}
+
+/** The milliseconds of a played scene at which each of these recorded times is reached: see {@link PACE}. */
+export function paceOf(times: readonly number[]): (at: number) => number {
+  const marks = [...new Set(times)].sort((a, b) => a - b);
+  const whole = Math.max(1e-9, marks[marks.length - 1] - marks[0]);
+  const reached = [0];
+  for (let k = 1; k < marks.length; k++) {
+    const share = (PACE.recorded * (marks[k] - marks[k - 1])) / whole;
+    reached.push(reached[k - 1] + Math.min(PACE.most, Math.max(PACE.least, share)));
+  }
+  const byTime = new Map(marks.map((mark, k) => [mark, reached[k]]));
+  return (at) => byTime.get(at) ?? 0;
 }
 
 /** Times to 0 … 1: the recorded round first, then verdicts of the target by position, and its own token last. */
 function rescale(chips: Chip[], raw: { beam: Beam; start: number; end: number }[], top: Round) {
   const target = raw[raw.length - 1];
-  const zero = Math.min(target.start, ...chips.flatMap((c) => c.moves.map((m) => m.at)), ...raw.map((b) => b.start));
-  const scale = RECORDED / Math.max(1, target.end - zero);
-  const share = (at: number) => (at - zero) * scale;
-  for (const { beam, start, end } of raw) Object.assign(beam, { from: share(start), to: share(end) });
   const depth = (c: Chip) => c.judged.find((j) => j.round.id === top.id)?.draft.depth ?? 0;
   const most = Math.max(1, ...chips.map(depth));
+  const times = [...chips.flatMap((c) => c.moves.map((m) => m.at)), ...raw.flatMap((b) => [b.start, b.end])];
+  const pace = paceOf(times.filter((at) => at <= target.end));
+  const passed = pace(target.end);
+  const lasts = passed + PACE.verdict * (most + 1);
+  const share = (at: number) => pace(at) / lasts;
+  for (const { beam, start, end } of raw) {
+    beam.from = share(start);
+    beam.to = share(end);
+  }
   for (const chip of chips) {
     for (const move of chip.moves) move.at = share(move.at);
     const end = chip.moves[chip.moves.length - 1];
     if (chip.own?.id === top.id) end.at = 1;
-    else if (depth(chip)) end.at = RECORDED + ((1 - RECORDED) * depth(chip)) / (most + 1);
+    else if (depth(chip)) end.at = (passed + PACE.verdict * depth(chip)) / lasts;
   }
-  return { ready: target.beam.from, swept: RECORDED };
+  return { ready: target.beam.from, swept: passed / lasts, lasts };
 }
 /** Give each chip a row on each floor it visits: 0 to those that pass on, the parent's where that is free, to those that rest. */
 function place(chips: Chip[], text: number) {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import { createStore } from "../lib/run";
-import { RECORDED, round, small, snapshot } from "../lib/testing";
+import { RECORDED, small, snapshot } from "../lib/testing";
 import { callWords, createTelling, isRound, servedBy } from "../timeline/said";
 import { createReading, OWN, ROOT } from "./words";
 
@@ -84,19 +84,26 @@ test("a round of a level below is named by the level and its place among its lik
   assert.equal(store.levelName(7), "level 7");
 });
 
-test("where the cursor is nowhere the first round with darts, else with a rejection or a draft is shown, of a live run the newest", () => {
+test("where the cursor is nowhere the round of the highest score is shown, of a live run the newest, and none is left", () => {
   const live = createReading(storeOf(small()), palette);
-  assert.equal(live.usual(null), 3);
+  assert.equal(
+    live.usual(null, () => 0),
+    3,
+  );
   const done = createReading(storeOf({ ...small(), meta: over }), palette);
-  assert.equal(done.usual(3), 3);
+  assert.equal(
+    done.usual(3, (id) => -id),
+    3,
+  );
   const best = [...storeOf(small()).order.keys()].at(-1);
   assert.equal(
-    done.usual(null, (id) => id === best),
+    done.usual(null, (id) => Number(id === best)),
     best,
   );
-  const late = snapshot({ rounds: [round(1, { outcome: "plain" }), { ...round(2), drafted: 4, examined: 1 }] });
-  assert.equal(createReading(storeOf({ ...late, meta: over }), palette).usual(null), 2);
-  assert.equal(createReading(storeOf(snapshot({})), palette).usual(null), null);
+  assert.equal(
+    createReading(storeOf(snapshot({})), palette).usual(null, () => 0),
+    null,
+  );
 });
 
 test("a span is a round, a call or a time without one", () => {

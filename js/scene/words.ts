@@ -30,14 +30,15 @@ export function createReading(store: Store, palette: Pick<Palette, "phrase">) {
     return { place: siblings.indexOf(r), ...handedUp(draftsOf(r.parent ?? NaN), siblings).get(r.id) };
   };
 
-  /** The target round shown without a cursor: the newest during a run, else the one `shown`; first the `best`, or with a rejection. */
-  function usual(shown: number | null, best: (id: number) => boolean = () => false) {
+  /** The target round shown without a cursor: the newest during a run, else the one `shown`; first the one of the highest `score`. */
+  function usual(shown: number | null, score: (id: number) => number) {
     const ids = [...store.order.keys()];
     if (!ids.length) return null;
     if ((store.meta.wall_ns ?? null) === null) return ids[ids.length - 1];
     if (shown !== null && store.order.has(shown)) return shown; // views do not jump
-    const refused = ids.find((id) => draftsOf(id).some((d) => d.verdict === "rejected"));
-    return ids.find(best) ?? refused ?? ids.find((id) => store.rounds.get(id)?.drafted) ?? ids[0];
+    const scores = new Map(ids.map((id) => [id, score(id)]));
+    const worth = (id: number) => scores.get(id) ?? 0;
+    return ids.reduce((best, id) => (worth(id) > worth(best) ? id : best));
   }
   /** The text before a target round's draft. */
   function before(r: Round): string {

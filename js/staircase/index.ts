@@ -4,9 +4,10 @@ import { axisX, axisY, type Frame, frameOf } from "../lib/chart";
 import { make, setAttributes } from "../lib/dom";
 import { menu } from "../lib/fields";
 import { linkedWidget, type View } from "../lib/linked";
+import { repeatsItself } from "../lib/metrics";
 import { duration, eventWords, plural } from "../lib/words";
 import { drawRamp, drawStairs } from "./drawing";
-import { gainOf, stairsOf, stepAt, timeOf } from "./stairs";
+import { stairsOf, stepAt, timeOf } from "./stairs";
 
 const SPEEDS = [
   ["1", "1 event/s"],
@@ -16,19 +17,14 @@ const SPEEDS = [
   ["recorded", "as recorded"],
 ];
 const [PLAY, PAUSE] = ["M5 3v14l12-7z", "M5 3h4v14H5zM11 3h4v14h-4z"];
+const [BACK, ON] = ["M13 4v12L5 10z", "M7 4v12l8-6z"];
 type Way = "round" | "token" | "move";
-const STEPS: Record<"back" | "on", [icon: string, label: string, way: Way, by: number][]> = {
-  back: [
-    ["M4 3h2v14H4zM17 3v14l-9.5-7z", "Previous round (Shift ←)", "round", -1],
-    ["M10.5 3v14L2 10zM18 3v14l-8.5-7z", "Previous token (,)", "token", -1],
-    ["M14 3v14L4.5 10z", "Previous event (←)", "move", -1],
-  ],
-  on: [
-    ["M6 3v14l9.5-7z", "Next event (→)", "move", 1],
-    ["M9.5 3v14l8.5-7zM2 3v14l8.5-7z", "Next token (.)", "token", 1],
-    ["M14 3h2v14h-2zM3 3v14l9.5-7z", "Next round (Shift →)", "round", 1],
-  ],
-};
+/** What the player steps by: its name, and its keys back and on. */
+const UNITS: [way: Way, name: string, back: string, on: string][] = [
+  ["round", "round", "Shift ←", "Shift →"],
+  ["token", "token", ",", "."],
+  ["move", "event", "←", "→"],
+];
 const MARGIN = { left: 40, right: 14, top: 30, bottom: 22 };
 /** Pixels between two rows of labels. */
 const LIFT = 27;
@@ -50,26 +46,30 @@ function staircaseView({ root, group, store, palette, follow, redrawn, resized }
   const time = (ns: number) => (stairs.timed ? duration(ns) : plural(Math.round(ns), "round"));
 
   function paint() {
-    root.hidden = store.index().events.length === 0;
+    // The place of a run that has begun is kept: nothing below it moves when its first token comes.
+    root.hidden = store.run === "";
     if (root.hidden) return;
     stairs = stairsOf(store);
     const size = { ...MARGIN, width: bar.clientWidth, height: bar.clientHeight };
     const fit = () => frameOf(size, Math.max(stairs.end, stairs.plain ?? 0, 1), Math.max(1, stairs.tokens));
     frame = fit();
-    const ends = endsOf();
+    const ends = stairs.tokens ? endsOf() : [];
     if (ends.some((end) => end.lift)) {
       size.top += LIFT;
       frame = fit();
     }
-    still = svg`${axisY(frame, Math.max(2, (frame.foot - frame.top) / 48))}${axisX(frame, (frame.end - frame.left) / 110, time)}
+    const across = stairs.timed ? "time" : "rounds";
+    still = svg`${axisY(frame, Math.max(2, (frame.foot - frame.top) / 48), String, "tokens")}${axisX(frame, (frame.end - frame.left) / 110, time, across)}
       ${stairs.plain === null ? nothing : drawRamp(frame, stairs.plain, stairs.tokens)}
       ${drawStairs(stairs, store.tokens, palette.family, frame)}${ends.map(label)}`;
     paintCursor();
   }
   /** The ends of the staircase and of the ramp, with what they took. */
   function endsOf() {
-    const times = gainOf(stairs);
-    const gain = times === null ? "" : ` · ${times.toFixed(2)}×`;
+    const { gain: own } = stairs;
+    // A caveat stands where the number does.
+    const loop = repeatsItself(store) ? ", repeats itself" : "";
+    const gain = own === null || own.impossible ? "" : ` · ${own.value.toFixed(2)}×${loop}`;
     const ends: [at: number, head: string, words: string, cls: string][] = [
       [stairs.end, store.meta.stack || "this run", `${time(stairs.end)}${gain}`, "hsd-stairs-end"],
     ];
@@ -116,28 +116,30 @@ function staircaseView({ root, group, store, palette, follow, redrawn, resized }
       : `${plural(events.length, "event")} in ${plural(rounds.length, "round")}`;
     const words = event
       ? eventWords(store, palette, step)
-      : "Tread: a round’s cost; riser: what it brought. Play, or drag.";
-    setAttributes(bar, { "aria-valuemax": events.length, "aria-valuenow": Math.max(0, step) + 1 });
+      : events.length
+        ? "Tread: a round’s cost; riser: what it brought. Play, or drag."
+        : "Waiting for the first token.";
+    setAttributes(bar, { "aria-valuemax": Math.max(1, events.length), "aria-valuenow": Math.max(0, step) + 1 });
     // Playing and hovering are not announced.
     if (!event || !(playing || hover))
       setAttributes(bar, { "aria-valuetext": event ? `${place}: ${words}` : "no event selected" });
 
     const button = (icon: string, label: string, act: () => void, cls = "") =>
       html`<button class="hsd-player-button ${cls}" aria-label=${label} title=${label} @click=${act}><svg viewBox="0 0 20 20" width="16" height="16" aria-hidden="true"><path d=${icon}></path></svg></button>`;
-    const steps = (all: (typeof STEPS)["on"]) =>
-      all.map(([icon, label, way, by]) =>
-        button(icon, label, () => {
-          group.pause();
-          group.follow();
-          group[way](by);
-        }),
-      );
+    const walk = (way: Way, by: number) => () => {
+      group.pause();
+      group.follow();
+      group[way](by);
+    };
+    const stepper = ([way, name, back, on]: (typeof UNITS)[number]) =>
+      html`<span class="hsd-player-unit" role="group" aria-label=${name}>${button(BACK, `Previous ${name} (${back})`, walk(way, -1))}<span
+        aria-hidden="true">${name}</span>${button(ON, `Next ${name} (${on})`, walk(way, 1))}</span>`;
     const toggle = () => (group.cursor.playing ? group.pause() : group.play());
     const pace = (value: string) => group.pace(value === "recorded" ? value : Number(value));
     render(
-      html`<div class="hsd-player-buttons">${steps(STEPS.back)}${button(playing ? PAUSE : PLAY, playing ? "Pause (Space)" : "Play (Space)", toggle, "hsd-player-main hsd-primary")}${steps(STEPS.on)}</div>
+      html`<div class="hsd-player-buttons">${button(playing ? PAUSE : PLAY, playing ? "Pause (Space)" : "Play (Space)", toggle, "hsd-player-main hsd-primary")}${UNITS.map(stepper)}</div>
         ${menu(SPEEDS, String(speed), pace, { class: "hsd-player-speed", label: "Speed" })}
-        <div class="hsd-player-line"><span class="hsd-player-place">${place}</span><span class="hsd-player-words">${words}</span
+        <div class="hsd-player-line"><span class="hsd-player-place">${place}</span><span class="hsd-player-words" title=${words}>${words}</span
           ><button class="hsd-player-whole" title="Escape" ?hidden=${shown === null} @click=${() => group.release()}>Show whole text</button></div>`,
       row,
     );

@@ -1,14 +1,15 @@
 // The staircase of a run: x is time after prefill, y is tokens. A tread is what a round cost, a riser what it brought. Pure.
+import { gainOf } from "../lib/metrics";
 import type { Store } from "../lib/run";
 
 export type Stairs = ReturnType<typeof stairsOf>;
 
 /**
  * The treads, one per target round: nanoseconds from the first round's start, and the tokens before and after it. `end` is that of the
- * decode, as in the metrics, or of the last round while it runs; `plain` of plain decoding of as many tokens, null where it was not
- * measured. Not `timed`: times were not recorded, and each round is one unit wide.
+ * decode, as in the metrics, or of the last round while it runs. `gain` is the run's one speed-up over plain decoding (lib/metrics.ts) and
+ * `plain` the end of plain decoding by it; null where plain decoding was not measured. Not `timed`: times were not recorded, and each round is one unit wide.
  */
-export function stairsOf(store: Pick<Store, "index" | "rounds" | "tokens" | "meta">) {
+export function stairsOf(store: Store) {
   const { rounds } = store.index();
   const rows = rounds.map((span) => store.rounds.get(span.id));
   const timed = rows.every((row) => row && row.start_ns !== null && row.duration_ns !== null);
@@ -22,16 +23,8 @@ export function stairsOf(store: Pick<Store, "index" | "rounds" | "tokens" | "met
   const tokens = store.tokens.length;
   const { wall_ns, prefill_ns } = store.meta;
   const end = timed && wall_ns ? wall_ns - (prefill_ns ?? 0) : (treads.at(-1)?.to ?? 0);
-  const rate = timed ? (store.meta.plain?.tokens_per_second ?? null) : null;
-  return { treads, tokens, end, plain: rate ? (tokens / rate) * 1e9 : null, timed };
-}
-
-/** Timings of an idle machine differ by a few percent, as in bench/report.py. */
-const NOISE = 0.05;
-/** How many times as fast as plain decoding; null where that was not measured, or exceeds the tokens of a round: no machine does that. */
-export function gainOf({ plain, end, tokens, treads }: Stairs): number | null {
-  const gain = plain !== null && end ? plain / end : null;
-  return gain !== null && gain <= (tokens / treads.length) * (1 + NOISE) ? gain : null;
+  const gain = timed && tokens ? gainOf(store) : null;
+  return { treads, tokens, end, gain, plain: gain ? end * gain.value : null, timed };
 }
 
 /** The event at a time: within a round, events are spread evenly over its duration. */

@@ -142,7 +142,7 @@ function streamView({ model, root, group, store, palette, follow, on }: View<Tra
     card.setAttribute("aria-live", pinned() === i ? "polite" : "off");
     if (!t) {
       const words = store.tokens.length
-        ? "Hover over a token to preview it; click or press Enter to pin it. ← → move by event, with Shift by round; Esc unpins."
+        ? "Select a token for its details. ← → move by event, with Shift by round; Enter pins, Esc unpins."
         : "Tokens appear here as they are decoded.";
       render(html`<h3>Token details</h3><p class="hsd-note">${words}</p>`, card);
       return;

@@ -1,5 +1,5 @@
 // The worker seen from a page: requests as promises, progress, and one reason when it cannot decode (any more).
-import type { DecodeRequest, Progress } from "../host";
+import { type DecodeRequest, lostError, type Progress } from "../host";
 import { listeners } from "../lib/listeners";
 import type { Append, Snapshot } from "../lib/run";
 
@@ -97,7 +97,7 @@ export class Client {
   }
 
   private request<T>(asked: (id: number) => Ask, on: On, signal?: AbortSignal): Promise<T> {
-    if (this.why) return Promise.reject(new Error(this.why));
+    if (this.why) return Promise.reject(lostError(this.why));
     if (signal?.aborted) return Promise.reject(new DOMException("The decode was cancelled.", "AbortError"));
     const id = this.next++;
     return new Promise<T>((resolve, reject) => {
@@ -150,7 +150,7 @@ export class Client {
     this.worker?.terminate();
     this.worker = null;
     this.set(why);
-    for (const pending of this.pending.values()) pending.reject(new Error(why));
+    for (const pending of this.pending.values()) pending.reject(lostError(why));
     this.pending.clear();
   }
   private set(why: string) {

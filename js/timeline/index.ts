@@ -190,13 +190,13 @@ function timelineView({ model, root, group, store, palette, follow, resized, soo
       area,
     );
     const r = here();
-    const range = `${from() ? duration(from()) : 0} to ${duration(to())}${zoom ? ` of ${duration(end)}` : ""}`;
+    const range = `Shown: ${from() ? duration(from()) : 0} to ${duration(to())}${zoom ? ` of ${duration(end)}` : ""}`;
     const names = placed().map(
       ({ row, top }) =>
         html`<div class=${row.high < 30 ? "hsd-tl-name hsd-low" : "hsd-tl-name"} .style=${`top: ${top}px; height: ${row.high - 4}px`}
           ><span class="hsd-tl-who" data-family=${row.family ?? nothing}>${row.name}</span><span class="hsd-tl-share">${row.more}</span></div>`,
     );
-    const ofRound = r ? told.roundSentence(r) : "Hover over a bar for details; click it to select its round.";
+    const ofRound = r ? told.roundSentence(r) : "Select a bar for its details and its round.";
     const said = !looked ? ofRound : isCall(looked) ? told.callSentence(looked) : told.gapSentence(looked);
     render(
       html`<div class="hsd-tl-bar"><span class="hsd-tl-range">${inOrder.length ? range : "no calls yet"}</span>

@@ -56,7 +56,7 @@ export function stateAt(runs: Pick<Runner, "letter" | "stairs">[], ns: number) {
   return `${over}${listed(has)}.`;
 }
 
-const SIZE = { height: 260, left: 36, right: 22, top: 12, bottom: 24 };
+const SIZE = { height: 270, left: 36, right: 22, top: 22, bottom: 24 };
 
 /** `moved(ns)` is called with the clock; `still()`: no motion is wanted. */
 export function raceOf(runs: Runner[], palette: Palette, moved: (ns: number) => void, still: () => boolean) {
@@ -97,7 +97,7 @@ export function raceOf(runs: Runner[], palette: Palette, moved: (ns: number) => 
     const ends = runs.map((run) => ({ ...run, x: f.x(run.stairs.end) + 9, y: f.y(run.stairs.tokens) + 4 }));
     const letters = spread(ends, 16, 16).filter(({ stairs }) => stairs.end <= t);
     return svg`<svg class="hsd-stairs" width=${f.width} height=${f.height} viewBox="0 0 ${f.width} ${f.height}" aria-hidden="true">
-      ${axisY(f, 5)}${axisX(f, f.width / 120, duration)}${runs.map((r) => drawStairs(r.stairs, r.store.tokens, palette.family, f))}
+      ${axisY(f, 5, String, "tokens")}${axisX(f, f.width / 120, duration, "time")}${runs.map((r) => drawStairs(r.stairs, r.store.tokens, palette.family, f))}
       <rect class="hsd-stairs-later" x=${f.x(t)} y="0" width=${Math.max(0, f.width - f.x(t))} height=${f.foot}></rect>
       ${letters.map(({ letter, x, y }) => svg`<text class="hsd-stairs-title" x=${x} y=${y} text-anchor="middle">${letter}</text>`)}
       <line class="hsd-vs-now" x1=${f.x(t)} x2=${f.x(t)} y1=${f.top} y2=${f.foot}></line></svg>`;

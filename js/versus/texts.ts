@@ -41,7 +41,7 @@ export function textsOf(runs: Runner[], palette: Palette, moved: (pinned: number
     const [token, own] = [store.tokens[at], spentAt(stairs, at)];
     if (!token || !own) return html`<p class="hsd-vs-card">ended after ${plural(store.tokens.length, "token")}</p>`;
     const how = token.kind === "accepted" ? `accepted, from ${palette.phrase(token.source)}` : KIND_WORDS[token.kind];
-    return html`<p class="hsd-vs-card"><code data-family=${palette.family(token.source)}>${glyphs(token.text)}</code> ${how}; after
+    return html`<p class="hsd-vs-card"><code data-family=${palette.family(token.source)}>${glyphs(token.text)}</code>: ${how}. Reached after
       <strong>${plural(own.passes, "target pass")}, ${duration(own.ns)}</strong>. <span class="hsd-note">p ${figure(token.p)}</span></p>`;
   }
   function paint() {

@@ -12,7 +12,7 @@ const run = (letter: string, counts: number[], ns: number) => {
     low += count;
     return tread;
   });
-  const stairs: Stairs = { treads, tokens: low, end: counts.length * ns, plain: null, timed: true };
+  const stairs: Stairs = { treads, tokens: low, end: counts.length * ns, gain: null, plain: null, timed: true };
   return { letter, stairs };
 };
 const plain = run("A", Array(12).fill(1), 1e6);

@@ -239,7 +239,19 @@ def test_kernels_are_not_listed_and_guessed_ones_do_not_exist(server):
         ("POST", f"/{server.kernel}/restart"),
     ):
         assert server.ask(f"/api/kernels{path}", method)[0] in (403, 405)
-    assert server.ask(f"/voila/api/shutdown/{server.kernel}", "POST")[0] == 403
+    closing = f"/voila/api/shutdown/{server.kernel}"
+    assert server.ask(closing, "POST")[0] == 403
+    assert (
+        server.ask(closing, "POST", Origin="https://other.example", Cookie=server.cookie)[0] == 403
+    )
+
+
+def test_a_page_that_is_closed_ends_its_kernel(server):
+    kernel = server.visit("?token=s3cret%2Ftoken")
+    own = {"Cookie": server.cookie, "Origin": f"http://127.0.0.1:{server.port}"}
+    for _ in range(2):  # also where the kernel has ended
+        assert server.ask(f"/voila/api/shutdown/{kernel}", "POST", **own)[0] == 204
+    assert server.ask(f"/api/kernels/{kernel}", **own)[0] == 404
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,51 @@ def test_a_kernel_that_could_not_start_is_started_again_when_there_is_room(kerne
     assert asked == filled
 
 
+@pytest.mark.parametrize(
+    ("process", "alive", "kept"),
+    [(7, True, True), (7, False, False), (8, True, False)],
+    ids=["lives", "ended", "restarted"],
+)
+def test_a_preheated_kernel_that_ended_is_not_given_to_a_visitor(process, alive, kept):
+    filled, ended = [], []
+
+    class Kernel:
+        class provisioner:
+            pid = process
+
+        async def is_alive(self):
+            return alive
+
+    class Kernels(PageKernels):
+        def __contains__(self, kernel_id):
+            return kernel_id == "k"
+
+        def get_kernel(self, kernel_id):
+            return Kernel()
+
+        async def shutdown_kernel(self, kernel_id, now):
+            ended.append(kernel_id)
+
+        def fill_if_needed(self, delay, notebook_name):
+            filled.append(notebook_name)
+
+    async def rendered():
+        return {"kernel_id": "k"}
+
+    async def check():
+        pool = [asyncio.create_task(rendered())]
+        await asyncio.wait(pool)
+        manager = Kernels()
+        manager._processes["k"] = 7
+        manager._pools = {"nb": pool}
+        await manager.replace_dead()
+        return bool(pool)
+
+    assert asyncio.run(check()) is kept
+    assert filled == ([] if kept else ["nb"])
+    assert ended == ([] if kept else ["k"])
+
+
 @pytest.mark.slow
 def test_a_class_sees_a_recorded_run_until_its_page_is_ready(tmp_path):
     port = free_port()

@@ -38,6 +38,8 @@ class PageKernels(AsyncMappingKernelManager):
     _left = traitlets.Dict()
     #: The task that started a kernel, as long as it is needed: of Voilà's pool until a visitor takes it.
     _starts = traitlets.Instance(WeakValueDictionary, ())
+    #: The process of each kernel when it started: another one, after a restart, has no widgets.
+    _processes = traitlets.Dict()
 
     async def start_kernel(self, **kwargs: Any) -> str:
         """Start a kernel. Raises: HTTPError: 503 if all pages are in use."""
@@ -52,6 +54,7 @@ class PageKernels(AsyncMappingKernelManager):
             with suppress(AttributeError, OSError):
                 os.setpriority(os.PRIO_PROCESS, self.get_kernel(kernel).provisioner.pid, NICE)
         self._left[kernel] = time.monotonic()
+        self._processes[kernel] = self._process(kernel)
         if task := asyncio.current_task():
             self._starts[kernel] = task
         return kernel
@@ -84,7 +87,7 @@ class PageKernels(AsyncMappingKernelManager):
         count = 0
         for notebook, pool in getattr(self, "_pools", {}).items():
             for task in [one for one in pool if one.done()]:
-                if task.cancelled() or task.exception() is not None:
+                if _failed(task):
                     pool.remove(task)
                     if len(self.list_kernel_ids()) < self.pages:
                         self.fill_if_needed(notebook_name=notebook)
@@ -92,10 +95,43 @@ class PageKernels(AsyncMappingKernelManager):
                     count += task.result()["task"].done()
         return count
 
+    async def replace_dead(self) -> None:
+        """Start kernels in the places of those in Voilà's pools whose process ended.
+
+        A visitor would get a page without a kernel.
+        """
+        for notebook, pool in getattr(self, "_pools", {}).items():
+            rendered = [task for task in pool if task.done() and not _failed(task)]
+            for task in rendered:
+                kernel = task.result()["kernel_id"]
+                if await self._lives(kernel) or task not in pool:
+                    continue
+                pool.remove(task)
+                if kernel in self:
+                    await ensure_async(self.shutdown_kernel(kernel, now=True))
+                self.fill_if_needed(delay=0, notebook_name=notebook)
+
+    async def _lives(self, kernel_id: str) -> bool:
+        """Return whether the process that rendered the kernel's page still runs."""
+        if kernel_id not in self or self._process(kernel_id) != self._processes.get(kernel_id):
+            return False
+        return bool(await ensure_async(self.get_kernel(kernel_id).is_alive()))
+
+    def _process(self, kernel_id: str) -> int | None:
+        return getattr(self.get_kernel(kernel_id).provisioner, "pid", None)
+
+    def remove_kernel(self, kernel_id: str) -> Any:
+        """Forget a kernel that was shut down."""
+        self._processes.pop(kernel_id, None)
+        return super().remove_kernel(kernel_id)
+
     def _awaits_visitor(self, kernel_id: str) -> bool:
         """Return whether the kernel is in Voilà's pool."""
         task = self._starts.get(kernel_id)
-        failed = (
-            task is not None and task.done() and (task.cancelled() or task.exception() is not None)
-        )
+        failed = task is not None and task.done() and _failed(task)
         return not failed and any(task in pool for pool in getattr(self, "_pools", {}).values())
+
+
+def _failed(task: asyncio.Task) -> bool:
+    """Return whether a task that is done has no result."""
+    return task.cancelled() or task.exception() is not None

@@ -18,10 +18,11 @@ import secrets
 import time
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import nbformat
 import tornado.web
+from jupyter_core.utils import ensure_async
 from jupyter_server import DEFAULT_STATIC_FILES_PATH
 from jupyter_server.auth.identity import PasswordIdentityProvider
 from jupyter_server.base.handlers import JupyterHandler
@@ -30,6 +31,7 @@ from jupyter_server.utils import url_path_join
 from traitlets import Unicode, default
 from voila.app import Voila
 from voila.request_info_handler import RequestInfoSocketHandler
+from voila.shutdown_kernel_handler import VoilaShutdownKernelHandler
 from voila.tornado.handler import TornadoVoilaHandler
 from voila.tornado.kernel_websocket_handler import VoilaKernelWebsocketHandler
 
@@ -78,6 +80,26 @@ class Socket(VoilaKernelWebsocketHandler):
         return super().write_message(message, binary)
 
 
+class Closing(VoilaShutdownKernelHandler):
+    """The message of a page that is closed: its kernel ends. A beacon cannot carry the token against forgery, so the
+    page that sends it must be of this server.
+    """
+
+    def check_xsrf_cookie(self) -> None:
+        """Refuse a message of another site's page."""
+        sender = self.request.headers.get("Origin") or self.request.headers.get("Referer") or ""
+        if urlsplit(sender).netloc != self.request.host:
+            raise tornado.web.HTTPError(403)
+
+    @tornado.web.authenticated
+    async def post(self, kernel_id: str) -> None:
+        """Shut the kernel down, unless it has ended."""
+        if kernel_id in self.kernel_manager:
+            await ensure_async(self.kernel_manager.shutdown_kernel(kernel_id))
+        self.set_status(204)
+        self.finish()
+
+
 class Turns:
     """The visitors who wait, in the order in which they came."""
 
@@ -98,6 +120,15 @@ class Turns:
 
 
 class Page(TornadoVoilaHandler):
+    """The live page of a kernel that lives."""
+
+    @tornado.web.authenticated
+    async def get(self, path: str | None = None) -> None:
+        await self.kernel_manager.replace_dead()
+        await super().get(path)
+
+
+class PageInTurn(Page):
     """The live page, or a recorded run until a kernel is ready."""
 
     @tornado.web.authenticated
@@ -169,9 +200,11 @@ class Pages(Voila):
 
     def init_handlers(self) -> list:
         """Return the handlers, with our socket, without the one that would send a visitor's query to anyone."""
-        own = {VoilaKernelWebsocketHandler: Socket} | (
-            {TornadoVoilaHandler: Page} if self.recorded else {}
-        )
+        own = {
+            VoilaKernelWebsocketHandler: Socket,
+            VoilaShutdownKernelHandler: Closing,
+            TornadoVoilaHandler: PageInTurn if self.recorded else Page,
+        }
         handlers = [
             handler
             for handler in super().init_handlers()

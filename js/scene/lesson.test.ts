@@ -1,0 +1,48 @@
+// The first round that a reader sees, of each recording.
+import assert from "node:assert/strict";
+import { test } from "vitest";
+import { createStore } from "../lib/run";
+import { draft, RECORDED, round, snapshot, token } from "../lib/testing";
+import { lessonOf } from "./lesson";
+import { createReading } from "./words";
+
+const palette = { phrase: (source: string) => source };
+const storeOf = (data: any) => {
+  const store = createStore();
+  store.adopt(data);
+  return store;
+};
+const first = (data: any) => {
+  const store = storeOf(data);
+  const id = createReading(store, palette).usual(null, (one) => lessonOf(store, one));
+  return { store, id: id as number, round: store.rounds.get(id as number) };
+};
+
+for (const [name, data] of Object.entries(RECORDED).filter(([, run]) => run.drafts.text.length))
+  test(`${name}: the first round accepts two tokens or more, and rejects one`, () => {
+    const { store, id, round } = first(data);
+    assert.ok((round?.accepted ?? 0) >= 2);
+    assert.ok(store.drafts.get(id)?.some((d) => d.verdict === "rejected"));
+    assert.equal(round?.outcome, "correction");
+  });
+
+test("a round that explains more is chosen; of equal ones the earlier", () => {
+  const made = (id: number, accepted: number, verdicts: string[], text: string) => ({
+    round: { ...round(id), accepted, drafted: verdicts.length },
+    drafts: verdicts.map((verdict, k) => draft(id, k, k + 1, verdict, { text })),
+    token: { ...token(id, "correction", { text }), p: 0.5 },
+  });
+  const all = [
+    made(1, 0, ["rejected", "unreached"], "word"),
+    made(2, 2, ["accepted", "accepted", "rejected"], "  "),
+    made(3, 2, ["accepted", "accepted", "rejected"], "word"),
+    made(4, 2, ["accepted", "accepted", "rejected"], "word"),
+  ];
+  const rows = {
+    rounds: all.map((one) => one.round),
+    drafts: all.flatMap((one) => one.drafts),
+    tokens: all.map((one) => one.token),
+  };
+  const data = { ...snapshot(rows), meta: { wall_ns: 1 } };
+  assert.equal(first(data).id, 3);
+});

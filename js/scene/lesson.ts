@@ -1,0 +1,35 @@
+// How well a round explains drafting to a reader who sees no other round of the run. Pure.
+import type { Store } from "../lib/run";
+import type { Draft } from "../lib/tables";
+
+type Rows = Pick<Store, "rounds" | "drafts" | "children" | "tokens">;
+
+/** Draft tokens of a row that is read at a glance. */
+const SHORT = 10;
+/** The least probability of a round's own token that is not a surprise. */
+const LIKELY = 0.1;
+
+const isBlank = (text: string) => !/[\p{L}\p{N}]/u.test(text);
+const rejects = (drafts: readonly Draft[] = []) => drafts.some((d) => d.verdict === "rejected");
+
+/**
+ * The score of a target round, higher is better: two accepted tokens and a rejection are the whole idea; a level that rejects for
+ * itself, darts on both sides (`hasBoard`), words instead of blanks and a likely own token make it easier to read.
+ */
+export function lessonOf(store: Rows, id: number, hasBoard: (id: number) => boolean = () => false): number {
+  const round = store.rounds.get(id);
+  const drafts = store.drafts.get(id) ?? [];
+  if (!round || !drafts.length) return 0;
+  let score = 1;
+  if (round.accepted >= 2) score += 16;
+  else if (round.accepted === 1) score += 6;
+  if (rejects(drafts) && round.outcome === "correction") score += 8;
+  const below = store.children.get(id) ?? [];
+  if (below.some((child) => rejects(store.drafts.get(child)))) score += 3;
+  if (hasBoard(id)) score += 3;
+  const own = store.tokens.findLast((token) => token.round === id && token.depth === 0);
+  if ((own?.p ?? 0) > LIKELY) score += 2;
+  if (drafts.length <= SHORT) score += 1;
+  const texts = [...drafts.map((d) => d.text), ...(own ? [own.text] : [])];
+  return score - (4 * texts.filter(isBlank).length) / texts.length;
+}
