@@ -33,6 +33,9 @@ export interface About {
   form: DecodeRequest;
   /** Recordings of one prompt with several stacks, to compare; their names are those of {@link Host.recording}. */
   races: { group: string; title: string; prompt: string; runs: (Recording & { stack: string })[] }[];
+  /** Texts of the game, with their recordings by the player, and which of them make one game. */
+  games: { name: string; title: string; asked: string; given: string; lesson: string; runs: Record<string, string> }[];
+  plays: string[][];
   /** Stacks to compare by name. */
   sides: Record<string, string>;
   /** Tabs of other packages. */

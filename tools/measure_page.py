@@ -413,7 +413,7 @@ def opened(browser: Browser, url: str, *, newcomer: bool = True) -> Iterator[Pag
     """A page in a browser of its own: nothing is in its cache. A newcomer sees the introduction."""
     context = browser.new_context(viewport={"width": 1400, "height": 1000}, color_scheme="light")
     context.add_init_script(
-        SCRIPT if newcomer else f"localStorage.setItem('hsd_viz.intro', 'yes');\n{SCRIPT}"
+        SCRIPT if newcomer else f"localStorage.setItem('hsd_viz.game', 'yes');\n{SCRIPT}"
     )
     page = context.new_page()
     page.set_default_timeout(PATIENCE)

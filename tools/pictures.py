@@ -108,7 +108,7 @@ def predict_llama(*_: object) -> Path:
 def _opened(browser: Browser, url: str, width: int, height: int) -> Page:
     page = browser.new_page(viewport={"width": width, "height": height})
     page.set_default_timeout(PATIENCE)
-    page.add_init_script("localStorage.setItem('hsd_viz.intro', 'yes')")
+    page.add_init_script("localStorage.setItem('hsd_viz.game', 'yes')")
     page.goto(url, wait_until="domcontentloaded", timeout=PATIENCE)
     page.wait_for_selector(".hsd-panel-body > *")
     page.wait_for_timeout(2000)

@@ -228,13 +228,13 @@ def record_traces(
         for recipe in (*chosen, *RECIPES):
             stacks = list(dict.fromkeys([recipe.stack, "target"]))
             with _engine(recipe.layers) if recipe.layers else nullcontext(engine) as own:
-                trace, *plain = _fastest(
+                trace, *plain = fastest(
                     own, stacks, repeats, recipe.prompt, max_new_tokens=tokens, **recipe.options
                 )
             trace.meta["models"][-1]["model"] = padded_name("target", recipe.layers)
             for other in plain:
                 note_plain(trace, other)
-            paths.append(_save(trace, recipe, folder, index))
+            paths.append(save_recording(trace, recipe, folder, index))
             shown[recipe.name] = facts(trace)
             progress(
                 f"{recipe.name}: {_figures(trace)}; lacks: {', '.join(shown[recipe.name].missing) or 'nothing'}"
@@ -242,7 +242,7 @@ def record_traces(
     first = opening(shown.items())
     progress(f"the dashboard opens on {first}")
     index.sort(key=lambda row: row["name"] != first)
-    paths.append(_write_index(folder, index))
+    paths.append(write_index(folder, index))
     return [*paths, write_tour()] if folder == TRACES else paths
 
 
@@ -254,7 +254,7 @@ def _selected(
 
     def run(stacks: Sequence[str], prompt: str, seed: int, repeats: int) -> None:
         sampling = {**SAMPLED, "seed": seed}
-        plain, *traces = _fastest(
+        plain, *traces = fastest(
             engine, ["target", *stacks], repeats, PRESETS[prompt], **options, **sampling
         )
         for stack, trace in zip(stacks, traces, strict=True):
@@ -316,7 +316,7 @@ def record_side_by_side(
                 Recipe(name, title, blurb, stack, prompt, options)
                 for name, title, blurb, stack in SIDES
             ]
-            traces = _fastest(
+            traces = fastest(
                 engine,
                 [r.stack for r in recipes],
                 repeats,
@@ -327,15 +327,15 @@ def record_side_by_side(
             index: list[dict] = []
             for recipe, trace in zip(recipes, traces, strict=True):
                 note_plain(trace, traces[0])
-                paths.append(_save(trace, recipe, folder, index))
+                paths.append(save_recording(trace, recipe, folder, index))
                 progress(
                     f"{group}, {recipe.name}: {trace.metrics()['tokens_per_second']:.0f} tokens/s"
                 )
-            paths.append(_write_index(folder, index))
+            paths.append(write_index(folder, index))
     return paths
 
 
-def _fastest(
+def fastest(
     engine: LocalEngine, stacks: Sequence[str], repeats: int, prompt: str, **options: Any
 ) -> list[Trace]:
     """Return each stack's fastest of ``repeats`` interleaved runs after a warm-up; its meta records their number.
@@ -393,7 +393,7 @@ def _engine(layers: int = 0) -> Iterator[LocalEngine]:
             torch.set_num_threads(threads)
 
 
-def _save(trace: Trace, recipe: Recipe, folder: Path, index: list[dict]) -> Path:
+def save_recording(trace: Trace, recipe: Recipe, folder: Path, index: list[dict]) -> Path:
     """Check a trace, save it and add it to the index."""
     check(trace)
     folder.mkdir(parents=True, exist_ok=True)
@@ -410,6 +410,6 @@ def _save(trace: Trace, recipe: Recipe, folder: Path, index: list[dict]) -> Path
     return trace.save(path)
 
 
-def _write_index(folder: Path, index: list[dict]) -> Path:
+def write_index(folder: Path, index: list[dict]) -> Path:
     write_whole(folder / "index.json", json.dumps(index, indent=1) + "\n")
     return folder / "index.json"

@@ -15,6 +15,7 @@ from hsd_viz.disk import data_folder
 from hsd_viz.drafting import drafters
 from hsd_viz.dtypes import DTYPES
 from hsd_viz.engine.replay import (
+    GAMES,
     SIDE_BY_SIDE,
     TEMPERATURE,
     TRACES,
@@ -62,9 +63,22 @@ def races() -> list[dict[str, Any]]:
     return found
 
 
+@cache
+def games() -> list[dict[str, Any]]:
+    """Return the texts of the game that are recorded, each with the names of its runs by the player."""
+    recorded = side_by_side(GAMES)
+    return [
+        {**game, "runs": {r.name: f"game/{game['name']}/{r.name}" for r in recorded[game["name"]]}}
+        for game in ABOUT["games"]
+        if game["name"] in recorded
+    ]
+
+
 def recorded_runs() -> dict[str, partial[Trace]]:
     """Return what loads each recording, by the name that the page has for it."""
-    folders = {"": TRACES} | {f"{group}/": SIDE_BY_SIDE / group for group in side_by_side()}
+    folders = {"": TRACES}
+    folders |= {f"{group}/": SIDE_BY_SIDE / group for group in side_by_side()}
+    folders |= {f"game/{name}/": GAMES / name for name in side_by_side(GAMES)}
     return {
         f"{at}{r.name}": partial(load_bundled, r.name, of)
         for at, of in folders.items()
@@ -95,5 +109,6 @@ def about(**own: Any) -> dict[str, Any]:
         "rules": list(RULES),
         "sources": dict(draft_sources()),
         "races": races(),
+        "games": games(),
     }
     return ABOUT | found | {"recordings": recordings, "form": form} | own

@@ -1,5 +1,5 @@
 // The page's address: ?trace=NAME&step=N opens a recording at an event, `tab` a tab, `stack`, `prompt`, `temperature`, `top_k`, `top_p`,
-// `seed`, `rule` and `tokens` fill the form, `tour` opens the tour at a stop, `theme` selects the theme. Pure.
+// `seed`, `rule` and `tokens` fill the form, `tour` opens the tour at a stop, `game` plays the texts of a day, `theme` selects the theme. Pure.
 import type { Form } from "./state";
 import { HERE } from "./state";
 
@@ -11,7 +11,7 @@ const FORM = [
   ["tokens", "max_new_tokens"] as const,
 ];
 /** Parameters that belong to the page; others, as a server's token, stay as they are. */
-const OURS = ["trace", "step", "tab", "tour", ...FORM.map(([key]) => key)];
+const OURS = ["trace", "step", "tab", "tour", "game", ...FORM.map(([key]) => key)];
 /** Those whose change is a step of the browser's history. */
 const STEPS = ["trace", "tab"];
 /** Most characters of a query that is read, of a prompt in an address, and of an invalid value in a message. */
@@ -45,7 +45,10 @@ export function read(query: string, names: readonly string[], tabs: readonly str
   const form: Partial<Form> = Object.fromEntries(
     FORM.flatMap(([key, name]) => (fields.has(key) ? [[name, fields.get(key)]] : [])),
   );
-  return { trace, step, tab, tour, form, ignored };
+  const day = fields.get("game") ?? "";
+  const game = /^[0-9]{1,9}$/.test(day) ? Number(day) : null;
+  if (day && game === null) ignored.push(`the game ${short(day)} is not a whole number`);
+  return { trace, step, tab, tour, game, form, ignored };
 }
 
 /** The parameters of fields of a form; none at all if the prompt is too long for an address. */

@@ -1,5 +1,7 @@
 // The page: one program over one state (state.ts), drawn for any host (host.ts).
 import { html, nothing, render } from "lit-html";
+import { openGame } from "../game";
+import { seedOf } from "../game/score";
 import { type Host, isLost } from "../host";
 import { make, suppressShortcuts } from "../lib/dom";
 import { factsOf } from "../lib/facts";
@@ -11,18 +13,18 @@ import { unique } from "../lib/widget";
 import { sentence } from "../lib/words";
 import { mount } from "../views";
 import { addressOf, parameters, read as readAddress, slug } from "./address";
-import { dropZone, read } from "./files";
+import { dropZone, read, save } from "./files";
 import { formOf } from "./form";
-import { introSeen, playIntro, storyOf } from "./intro";
 import { keySheet, typed } from "./keys";
 import { explorer, header, lost, type Page, picker, status } from "./parts";
 import * as kept from "./state";
-import { createState, fieldsOf, HERE, OPENED } from "./state";
+import { createState, fieldsOf, HERE, OPENED, openedWords, YOUR_GAME } from "./state";
 import { APART, built, type Context, type Section, tabsOf } from "./tabs";
 import { KEYS, STOPS } from "./tour";
 import { tourCard } from "./tourcard";
 
 const TOUR_KEPT = "hsd_viz.tour";
+const GAME_SEEN = "hsd_viz.game";
 /** Milliseconds between updates of the tiles during a run, so that they stay readable. */
 const TILES = 400;
 
@@ -67,7 +69,7 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
     if (!wanted) return;
     const { here, opened } = store.state;
     if (shown === HERE && here) return show(HERE, "finished", here);
-    if (shown === OPENED && opened) return show(OPENED, "recording", opened.run, `Opened from ${opened.name}.`);
+    if (shown === OPENED && opened) return show(OPENED, "recording", opened.run, openedWords(opened.name));
     const recording = about.recordings.find((r) => r.name === shown);
     if (!recording) return;
     const taken = await host.recording(shown);
@@ -84,8 +86,11 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
   let control: AbortController | null = null;
   async function decode() {
     if (!host.decode || store.state.busy) return;
-    // The field says what is wrong with its stack.
-    if (form?.error()) return showStack();
+    // A field says what is wrong with it.
+    if (form?.error()) return showField(".hsd-stack-field");
+    const ranges = kept.rangesOf(about.limits.tokens);
+    const wrong = kept.NUMBERS.some((name) => typeof kept.numberOf(store.state.form[name], ranges[name]) === "string");
+    if (wrong) return showField('[aria-invalid="true"]');
     const request = kept.requestOf(store.state.form, about.limits);
     control = new AbortController();
     wanted = "";
@@ -141,10 +146,10 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
     kept.keepRun(here);
     set({ here, kind: "finished" });
   }
-  /** Open the form at the stack, which is wrong. */
-  function showStack() {
+  /** Open the form at a field that is wrong. */
+  function showField(selector: string) {
     set({ drawer: true });
-    root.querySelector<HTMLElement>(".hsd-controls .hsd-stack-field")?.focus();
+    root.querySelector<HTMLElement>(`.hsd-controls ${selector}`)?.focus();
   }
   const start = tried(decode, "Run failed");
   const cancel = () => {
@@ -205,18 +210,44 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
   const keepTour = (key: string) => kept.kept(() => sessionStorage.setItem(TOUR_KEPT, key), undefined);
   const tourKept = () => kept.kept(() => sessionStorage.getItem(TOUR_KEPT) ?? "", "");
 
-  // --- the first ten seconds
-  const stage = make("div");
-  let endIntro = () => {};
-  async function intro() {
-    endIntro();
-    const story = await storyOf(host);
-    if (!story || store.state.busy || !root.isConnected) return;
-    endIntro = playIntro(stage, host, story, () => {
-      endIntro = () => {};
+  // --- the game: the page's first screen, alone until it is left
+  const stage = make("div", "hsd-stage-game");
+  let endGame = () => {};
+  function game(seed = seedOf(new Date())) {
+    if (store.state.busy || !about.games.length) return;
+    endGame();
+    const here = new URL(location.href);
+    here.search = `?game=${seed}`;
+    here.hash = "";
+    root.classList.add("hsd-playing");
+    const close = openGame(stage, {
+      palette: about.palette,
+      games: about.games,
+      plays: about.plays,
+      seed,
+      recording: host.recording,
+      leave(played) {
+        endGame();
+        kept.kept(() => localStorage.setItem(GAME_SEEN, "yes"), undefined);
+        if (played) tried(() => showPlayed(played))();
+        root.scrollIntoView?.({ block: "start" });
+        root.querySelector<HTMLElement>(".hsd-main select")?.focus({ preventScroll: true });
+      },
+      save: (name, drawing) => save({ name, type: "image/svg+xml", bytes: drawing }),
+      address: address && here.protocol.startsWith("http") ? here.href : "",
+      alone: true,
     });
+    endGame = () => {
+      close();
+      root.classList.remove("hsd-playing");
+      endGame = () => {};
+    };
   }
-  ends.push(() => endIntro());
+  async function showPlayed(played: Snapshot) {
+    set({ opened: { name: YOUR_GAME, run: played }, shown: "" });
+    await open(OPENED);
+  }
+  ends.push(() => endGame());
 
   // --- the address
   let wrote = "";
@@ -257,12 +288,13 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
       else ignored.push(`step ${asked.step} is out of range: the run has ${events} events`);
     }
     if (asked.tour) await stop(asked.tour);
+    if (asked.game !== null) game(asked.game);
     if (ignored.length) {
       set({ trouble: { message: sentence(ignored.join("; ")), caution: true } });
     }
   }
   // --- drawing
-  const parts: Page = { ...context, root, uid, tabs, sheet, tried, open, openFile, stop, tourKept, intro, cancel };
+  const parts: Page = { ...context, root, uid, tabs, sheet, tried, open, openFile, stop, tourKept, game, cancel };
   let drawn = 0;
   let waiting = 0;
   function paint() {
@@ -274,7 +306,7 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
     root.classList.toggle("hsd-busy", store.state.busy);
     const facts = run.run ? factsOf(run.meta, kind === "recording") : [];
     render(
-      html`${lost(why, address)}${header(parts)}
+      html`${stage}${lost(why, address)}${header(parts)}
         <div class="hsd-layout">
           ${form ? html`<div class="hsd-controls hsd-form" role="form" aria-label="New run" ?inert=${Boolean(why)} ?hidden=${!drawer}>${form.template()}</div>` : nothing}
           <div class="hsd-main ${APART.includes(tabs[tab].title) ? "hsd-apart" : ""}" id=${uid}>
@@ -283,7 +315,6 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
             <div class="hsd-text-view">${stream.el}</div>
             ${explorer(parts, panelOf(tab).el)}
             <p class="hsd-foot hsd-source">${facts.join("  ·  ")}</p>
-            ${stage}
           </div>
         </div>
         ${tour.root}`,
@@ -355,7 +386,8 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
     write(false);
     refresh();
     // A link asks for something else.
-    if (address && host.decode && !introSeen() && !/[?&](?!theme=)\w+=/.test(query)) await intro();
+    const newcomer = kept.kept(() => localStorage.getItem(GAME_SEEN) !== "yes", false);
+    if (address && host.decode && newcomer && !/[?&](?!theme=)\w+=/.test(query)) game();
   })();
   return () => {
     for (const end of ends.splice(0)) end();

@@ -6,7 +6,7 @@ import { slug } from "./address";
 import { drawingOf } from "./drawing";
 import { choose, download, save } from "./files";
 import { readout } from "./readout";
-import { HERE, OPENED } from "./state";
+import { HERE, OPENED, YOUR_GAME } from "./state";
 import { APART, type Context, type Tab } from "./tabs";
 import { KEYS, STOPS } from "./tour";
 
@@ -36,7 +36,8 @@ export interface Page extends Context {
   /** Show a stop of the tour; `tourKept`: the one where the visitor left it. */
   stop(key: string): Promise<void>;
   tourKept(): string;
-  intro(): Promise<void>;
+  /** Play the game of the page's first screen. */
+  game(): void;
   cancel(): void;
 }
 
@@ -52,7 +53,7 @@ export function picker(page: Page) {
   const options = [
     ...(here || kind === "live" ? [[HERE, "Run decoded here"]] : []),
     ...recordings.map((r) => [r.name, r.title]),
-    ...(opened ? [[OPENED, `${opened.name} (your file)`]] : []),
+    ...(opened ? [[OPENED, opened.name === YOUR_GAME ? opened.name : `${opened.name} (your file)`]] : []),
   ];
   const form = ([topic, words, ending, hint]: string[]) =>
     html`<button type="button" role="menuitem" @click=${(e: { target: HTMLElement }) => {
@@ -86,7 +87,7 @@ export function picker(page: Page) {
     }
   </div>`;
 }
-export function header({ host, root, uid, store, sheet, tried, intro, cancel }: Page) {
+export function header({ host, root, uid, store, sheet, game, cancel }: Page) {
   const themes = (window as { hsdTheme?: { chosen(): string; choose(name: string): void } }).hsdTheme;
   const { busy, drawer } = store.state;
   const turn = () => {
@@ -104,7 +105,7 @@ export function header({ host, root, uid, store, sheet, tried, intro, cancel }: 
     <h1>hsd_viz</h1>
     <p><strong>Speculative decoding:</strong> draft models or databases propose several tokens, and the target model verifies them in one forward pass: the same text, faster.</p>
     ${themes ? menu(Object.entries(THEMES), themes.chosen(), themes.choose, THEME_MENU) : nothing}
-    <div class="hsd-header-tools">${host.about.races.length ? html`<button type="button" title="What speculative decoding does, in ten seconds" @click=${tried(intro)}>Intro</button>` : nothing}<button type="button" title="The keys of the page (?)" @click=${() => sheet.showModal()}>Keys</button></div>
+    <div class="hsd-header-tools">${host.about.games.length ? html`<button type="button" title="Beat the drafter: speculative decoding in one minute" @click=${() => game()}>Play</button>` : nothing}<button type="button" title="The keys of the page (?)" @click=${() => sheet.showModal()}>Keys</button></div>
     ${host.decode ? html`<button type="button" class="hsd-form-switch hsd-quiet" aria-expanded=${drawer} @click=${turn}>${busy ? "Cancel run" : drawer ? "Close form" : "New run"}</button>` : nothing}
     ${sheet}
   </div>`;

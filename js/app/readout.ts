@@ -59,7 +59,9 @@ export function verdictOf(run: Run): string {
     if (gain.impossible)
       said.push(`No speed-up: ${times} at ${length} tokens per round is impossible; timings were disturbed.`);
     else said.push(`${times}: a round cost ${cost} plain steps and brought ${length} tokens.`);
-    if (gain.pairs > 1) said.push(`${gain.low.toFixed(2)}–${gain.high.toFixed(2)}× over ${gain.pairs} pairs of runs.`);
+    if (meta.modelled) said.push("Modelled: each pass costs what recorded ones over as many tokens do.");
+    else if (gain.pairs > 1)
+      said.push(`${gain.low.toFixed(2)}–${gain.high.toFixed(2)}× over ${gain.pairs} pairs of runs.`);
     else if ((meta.fastest_of ?? 0) > 1) said.push(`Fastest of ${meta.fastest_of} runs; spread not recorded.`);
     else said.push("One pair of runs: spread unknown.");
   }

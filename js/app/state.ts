@@ -5,6 +5,12 @@ import type { Snapshot } from "../lib/run";
 
 /** Names of the run decoded on the page, and of an opened file. */
 export const [HERE, OPENED] = ["here", "opened file"];
+/** The name of an opened run that is the visitor's game, and what the page says of an opened one. */
+export const YOUR_GAME = "Your game";
+export const openedWords = (name: string) =>
+  name === YOUR_GAME
+    ? "You are the draft source. Each round takes as long as a recorded pass over as many tokens."
+    : `Opened from ${name}.`;
 export type Kind = "none" | "recording" | "live" | "finished";
 
 /** The fields of the form: numbers as they are typed. */

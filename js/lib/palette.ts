@@ -1,5 +1,8 @@
 // Sources: their colours and words.
 
+/** The visitor as a source of drafts. */
+export const YOU = "you";
+
 /** A family of sources: label and colours on a light and a dark page. */
 export interface Hue {
   label: string;
@@ -22,11 +25,13 @@ export function paletteOf(palette: PaletteData) {
     family,
     /** nano, draft model */
     words(s: string) {
+      if (s === YOU) return s;
       const f = family(s);
       return f === "draft" ? `${s}, draft model` : f === "baseline" ? `${s}, baseline` : palette.hues[f].label;
     },
     /** the draft model nano: within a sentence */
     phrase(s: string) {
+      if (s === YOU) return s;
       const f = family(s);
       if (palette.databases.includes(s)) return `the ${palette.hues[f].label}`;
       return f === "target" ? "the target" : `the ${f === "baseline" ? "baseline" : "draft model"} ${s}`;

@@ -19,6 +19,8 @@ export interface Meta extends Partial<Record<Texts, string | null> & Record<Coun
   plain?: { tokens_per_second?: number; speedups?: number[]; load_average?: number; cores?: number } | null;
   models?: { name: string; model?: string; weights?: string | null }[];
   chat?: boolean;
+  /** Times are not those of this run: its passes cost what recorded ones over as many tokens do. */
+  modelled?: boolean;
   cancelled?: boolean;
   /** How a verification rule of another package describes itself. */
   rule_words?: string;

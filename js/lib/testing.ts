@@ -8,9 +8,10 @@ const written: {
   states: Record<string, any[]>;
   about: any;
   stacks: [text: string, printed: string | null][];
+  games: any[];
 } = process.env.HSD_SNAPSHOTS
   ? JSON.parse(readFileSync(process.env.HSD_SNAPSHOTS, "utf8"))
-  : { runs: {}, metrics: {}, states: {}, about: null, stacks: [] };
+  : { runs: {}, metrics: {}, states: {}, about: null, stacks: [], games: [] };
 /** The recorded runs by name, and their metrics. */
 export const RECORDED = Object.fromEntries(Object.entries(written.runs).filter(([name]) => name !== "made"));
 export const METRICS = written.metrics;
@@ -18,6 +19,8 @@ export const METRICS = written.metrics;
 export const STATES = written.states;
 /** What the page knows at first. */
 export const ABOUT = written.about;
+/** The texts of the game, with their recorded runs by the player. */
+export const GAMES = written.games;
 /** Texts, and how Python prints the stack; null: it is not one. */
 export const STACKS = written.stacks;
 

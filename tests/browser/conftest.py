@@ -100,7 +100,7 @@ class Page:
         # The introduction plays once; a test of its own shows it.
         if not intro:
             self.page.add_init_script(
-                "try { localStorage.setItem('hsd_viz.intro', 'yes') } catch {}"
+                "try { localStorage.setItem('hsd_viz.game', 'yes') } catch {}"
             )
         self.errors: list[str] = []
         self.outside: list[str] = []

@@ -111,9 +111,9 @@ def test_twelve_states_are_whole_and_readable(chromium, exported, width, theme):
             f"{state}: {fault}" for fault in (*page.evaluate(FAULTS), *page.evaluate(CONTRAST))
         )
 
-    page.get_by_role("button", name="Intro", exact=True).click()
-    page.wait_for_selector(".hsd-in-stop", timeout=PATIENCE)
-    look("the introduction")
+    page.get_by_role("button", name="Play", exact=True).click()
+    page.wait_for_selector(".hsd-gm-choice", timeout=PATIENCE)
+    look("the game")
     page.keyboard.press("Escape")
     look("first screen")
     tabs = page.locator(".hsd-tabs").bounding_box()

@@ -188,14 +188,18 @@ def test_a_run_is_decoded_here_kept_over_a_reload_and_cancelled(open_page, voila
         field(page, label).fill(typed)
         expect(field(page, label)).to_have_attribute("aria-invalid", "true")
         run.click()
-        expect(page.get_by_role("alert").first).to_contain_text(
+        # The field says it, alone: it gets the focus.
+        expect(field(page, label)).to_be_focused()
+        expect(page.locator(".hsd-fields .hsd-field-problem:not(:empty)")).to_have_text(
             re.compile(rf"{label} must be a .*not {typed}")
         )
         field(page, label).fill(before)
     field(page, "Stack").fill("nano >")
     field(page, "Stack").blur()
     run.click()
-    expect(page.get_by_role("alert").first).to_contain_text("art 2 of the stack")
+    expect(field(page, "Stack")).to_be_focused()
+    expect(page.locator(".hsd-form > .hsd-field-problem")).to_contain_text("art 2 of the stack")
+    expect(page.get_by_role("alert").filter(has_text="stack")).to_have_count(0)
     field(page, "Stack").fill("db > nano:3 > target")
     field(page, "Stack").blur()
     expect(page.locator(".hsd-form > .hsd-field-problem")).to_be_empty()
@@ -384,22 +388,65 @@ def test_the_linked_view_of_another_package_that_the_docs_show_follows_the_curso
     page.close()
 
 
-def test_the_introduction_plays_once_and_the_visitor_drafts_live(open_page, voila):
+def phase(page, name: str) -> None:
+    page.wait_for_selector(f".hsd-game[data-phase={name}]", timeout=PATIENCE)
+
+
+def test_a_newcomer_plays_by_keyboard_and_opens_the_own_game(open_page, voila):
     shown = open_page(1440, intro=True)
     page = shown.page
     page.goto(voila, wait_until="domcontentloaded")
-    intro = page.locator(".hsd-intro")
-    expect(intro).to_contain_text(
-        re.compile(r"Same text, \d+ passes instead of 128\."), timeout=PATIENCE
-    )
-    expect(intro.locator(".hsd-in-stop")).to_contain_text("above p: rejected")
+    write = page.get_by_label("Write what comes next")
+    expect(write).to_be_focused(timeout=PATIENCE)
+    assert page.locator(".hsd-main").is_hidden(), "the game has the page for itself"
     assert violations(page) == []
-    page.keyboard.press("Escape")
-    expect(intro).to_have_count(0)
+    page.keyboard.type("zzz yyy")
+    page.keyboard.press("Enter")
+    phase(page, "write")
+    expect(page.locator(".hsd-gm-said")).to_contain_text("0 of 2 words accepted")
+    for _ in range(9):
+        if page.locator(".hsd-game").get_attribute("data-phase") == "lesson":
+            expect(page.locator(".hsd-gm-next")).to_be_focused()
+            page.keyboard.press("Enter")
+        elif page.locator(".hsd-gm-choice").count():
+            page.keyboard.press("1")
+        page.keyboard.press("Enter")
+        page.wait_for_selector(".hsd-game:not([data-phase=reading])")
+        if page.locator(".hsd-game").get_attribute("data-phase") == "result":
+            break
+    while page.locator(".hsd-game").get_attribute("data-phase") in ("write", "lesson"):
+        page.keyboard.press("Enter")
+        page.wait_for_selector(".hsd-game:not([data-phase=reading])")
+    phase(page, "time")
+    expect(page.locator(".hsd-gm-verdict")).to_contain_text("Fastest: ")
+    expect(page.locator(".hsd-gm-price input")).to_be_focused()
+    page.keyboard.press("End")
+    expect(page.locator(".hsd-gm-price strong")).to_have_text("100 % of a pass")
+    expect(page.locator(".hsd-gm-verdict")).to_contain_text("Fastest: ")
+    page.locator(".hsd-gm-exact").press("Enter")
+    phase(page, "exact")
+    page.get_by_role("button", name="Throw 1 000").click()
+    expect(page.locator(".hsd-game")).to_contain_text("The pile becomes p.")
+    assert violations(page) == []
+    page.locator(".hsd-gm-explore").press("Enter")
+    page.wait_for_selector(TOKENS)
+    expect(page.locator(".hsd-game")).to_have_count(0)
+    expect(page.locator(".hsd-recordings select")).to_be_focused()
+    expect(page.locator(".hsd-origin-stack")).to_have_text("you > target")
     page.reload(wait_until="domcontentloaded")
     page.wait_for_selector(TOKENS)
+    assert page.locator(".hsd-game").count() == 0, "it opens once"
+    page.locator(".hsd-header-tools button", has_text="Play").click()
+    expect(write).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.locator(".hsd-game")).to_have_count(0)
+    shown.check()
+
+
+def test_the_visitor_drafts_live(open_page, voila):
+    shown = opened(open_page, voila)
+    page = shown.page
     tab(page, "Why")
-    assert intro.count() == 0, "it plays once"
     page.locator(".hsd-df-live").click()
     expect(page.locator(".hsd-df-plot")).to_contain_text("nano:4 > target", timeout=PATIENCE)
     page.locator(".hsd-df-choices button").first.click()
@@ -407,10 +454,6 @@ def test_the_introduction_plays_once_and_the_visitor_drafts_live(open_page, voil
     expect(page.locator(".hsd-df-result")).to_contain_text(
         re.compile(r"Accepted \d.*own token", re.DOTALL)
     )
-    page.locator(".hsd-header-tools button", has_text="Intro").click()
-    expect(intro).to_have_count(1)
-    page.locator(".hsd-in-skip").click()
-    expect(intro).to_have_count(0)
     shown.check()
 
 

@@ -1,0 +1,116 @@
+// The course of the game over recorded texts, its run and its drawing.
+import assert from "node:assert/strict";
+import { test } from "vitest";
+import { metricsOf } from "../lib/metrics";
+import { type Snapshot, storeOf } from "../lib/run";
+import { GAMES } from "../lib/testing";
+import { boardOf, struckWords } from "./board";
+import { cardOf } from "./card";
+import {
+  begin,
+  copiedWords,
+  type GameText,
+  givenOf,
+  isLast,
+  isOver,
+  MOST_GLANCES,
+  next,
+  playersOf,
+  read,
+} from "./play";
+import { runOf } from "./run";
+import { priceOf, tokensOf } from "./score";
+import { choicesAfter } from "./words";
+
+const skip = !GAMES.length;
+const textOf = ({ runs, ...game }: any): GameText => {
+  const { plain, ...others } = Object.fromEntries(
+    Object.entries(runs).map(([name, run]) => [name, storeOf(run as Snapshot)]),
+  );
+  const rest = Object.entries(others).map(([name, run]) => ({ name, title: name, source: name, run }));
+  return { ...game, plain, others: rest };
+};
+
+for (const game of GAMES)
+  test(`${game.name}: each next word of the model is among the choices, and whoever writes it keeps the text`, () => {
+    const text = textOf(game);
+    const { tokens, pieces } = text.plain;
+    const given = tokens
+      .slice(0, givenOf(text))
+      .map((token) => token.text)
+      .join("");
+    assert.equal(given.trim(), text.given.trim(), "the given text is the beginning of the model's own");
+    let play = begin([text]);
+    assert.ok(play.at > 0 && play.at < tokens.length);
+    const firstWords = choicesAfter(tokens, pieces, play.at, []);
+    const right = firstWords.filter((word) => read(play, [word]).glance.fates[0] === "accepted");
+    assert.equal(right.length, 1);
+    const before = play.at;
+    const { play: after, glance } = read(play, [right[0], "zzz"]);
+    play = after;
+    assert.deepEqual(glance.fates, ["accepted", "struck"]);
+    assert.ok(play.at > before + 1);
+    for (const other of text.others)
+      assert.deepEqual(
+        other.run.tokens.map((t) => t.token_id),
+        tokens.map((t) => t.token_id),
+        `${other.name} has the model's text`,
+      );
+  });
+
+test("a game goes through its texts, and all players have as many glances", { skip }, () => {
+  const texts = GAMES.slice(0, 3).map(textOf);
+  let play = begin(texts);
+  for (let act = 0; act < texts.length; act++) {
+    for (let k = 0; k < MOST_GLANCES && !isOver(play); k++) play = read(play, ["nothing like it"]).play;
+    assert.ok(isOver(play));
+    if (!isLast(play)) play = next(play);
+  }
+  const players = playersOf(play);
+  assert.deepEqual([players[0].name, players.at(-1)?.name], ["You", "Alone"]);
+  for (const { passes } of players) assert.equal(passes.length, players[0].passes.length);
+  assert.equal(tokensOf(players.at(-1)?.passes ?? []), players[0].passes.length);
+  const struck = struckWords(play)[0];
+  const { board, names } = boardOf(texts[struck.act].plain, struck);
+  const sum = board.columns.reduce((all, one) => all + one.accepted + one.residual, 0);
+  assert.ok(Math.abs(sum - 1) < 1e-6 && names[0] === struck.word && names.at(-1) === "others");
+  const card = cardOf(
+    players,
+    { one: 1, more: 0 },
+    players.map(() => "#000000"),
+    "http://x/?game=1&a=<b>",
+  );
+  assert.match(card, /^<svg [\s\S]*<\/svg>$/);
+  assert.ok(card.includes("game=1&amp;a=&lt;b&gt;") && !/style|script/.test(card.replace("font-weight", "")));
+});
+
+test("the played text is a run whose metrics follow from the glances", { skip }, () => {
+  const text = textOf(GAMES[0]);
+  const price = priceOf([text.plain, ...text.others.map(({ run }) => run)]);
+  let play = begin([text]);
+  const word = () =>
+    choicesAfter(text.plain.tokens, text.plain.pieces, play.at, []).find((one) => read(play, [one]).glance.accepted) ??
+    "";
+  play = read(play, [word(), "zzz"]).play;
+  play = read(play, []).play;
+  const run = storeOf(runOf(text.plain, givenOf(text), play.glances[0], price));
+  const all = run.tokens.map((t) => t.text).join("");
+  const whole = text.plain.tokens.map((t) => t.text).join("");
+  assert.ok(whole.startsWith(run.prompt.slice(text.plain.prompt.length) + all));
+  const metrics = metricsOf(run);
+  const [first] = play.glances[0];
+  assert.deepEqual([metrics.rounds, metrics.accepted, metrics.tokens], [2, first.accepted, first.accepted + 2]);
+  assert.equal(run.index().rounds.length, 2);
+  assert.ok(run.tokens[0].source === "you" && run.levels[0] === "you");
+});
+
+test("what stood above can be copied", { skip }, () => {
+  const cat = GAMES.find((game: any) => game.name === "cat");
+  const play = begin([textOf(cat)]);
+  const { glance } = read(play, ["The"]);
+  const after = read(play, ["The"]).play;
+  assert.equal(glance.fates[0], "accepted");
+  const words = copiedWords(after);
+  assert.ok(words.length >= 3);
+  assert.ok(read(after, words).glance.fates.filter((fate) => fate === "accepted").length >= 3);
+});

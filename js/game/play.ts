@@ -1,0 +1,97 @@
+// The course of the game: texts one after the other, some glances at each. Pure: every step returns a new state.
+
+import { YOU } from "../lib/palette";
+import type { Store } from "../lib/run";
+import type { Played } from "./run";
+import { type Pass, type Player, passesOf } from "./score";
+import { bare, isFilled, MOST_WORDS, placeAfter, readWords, wordAt } from "./words";
+
+/** A text of the game with its recorded runs. */
+export interface GameText {
+  name: string;
+  title: string;
+  /** What the model was asked, and the beginning of its answer that is given. */
+  asked: string;
+  given: string;
+  lesson: string;
+  plain: Store;
+  /** Other recorded runs of it. */
+  others: { name: string; title: string; source: string; run: Store }[];
+}
+export interface Play {
+  texts: readonly GameText[];
+  act: number;
+  /** The place in the text. */
+  at: number;
+  /** The glances at each text so far. */
+  glances: readonly (readonly Played[])[];
+}
+
+/** Glances at a text, at most: the whole game takes a minute. */
+export const MOST_GLANCES = 3;
+
+const textOf = (play: Play) => play.texts[play.act];
+export const givenOf = ({ plain, given }: GameText) => placeAfter(plain.tokens, given);
+
+export function begin(texts: readonly GameText[]): Play {
+  return { texts, act: 0, at: givenOf(texts[0]), glances: texts.map(() => []) };
+}
+
+/** Let the model read some words in one glance. */
+export function read(play: Play, words: readonly string[]): { play: Play; glance: Played } {
+  const { tokens } = textOf(play).plain;
+  const proposal = words.slice(0, MOST_WORDS);
+  const glance: Played = { ...readWords(tokens, play.at, proposal), at: play.at, words: proposal };
+  const glances = play.glances.map((all, k) => (k === play.act ? [...all, glance] : all));
+  return { play: { ...play, at: glance.own + 1, glances }, glance };
+}
+
+/** Whether the text has ended, or has had its glances. */
+export const isOver = (play: Play) =>
+  play.at >= textOf(play).plain.tokens.length || play.glances[play.act].length >= MOST_GLANCES;
+export const isLast = (play: Play) => play.act === play.texts.length - 1;
+
+export function next(play: Play): Play {
+  const act = play.act + 1;
+  return { ...play, act, at: givenOf(play.texts[act]) };
+}
+
+/** The passes of each player after as many glances at each text: the visitor first, plain decoding last. */
+export function playersOf({ texts, glances }: Play): Player[] {
+  const own = glances.flat().map(({ accepted, width }) => ({ tokens: accepted + 1, width, drafting: 0 }));
+  const names = new Map(
+    texts.flatMap(({ others }) => others.map(({ name, title, source }) => [name, { title, source }])),
+  );
+  const inAll = [...names].filter(([name]) =>
+    texts.every((text, k) => !glances[k].length || text.others.some((one) => one.name === name)),
+  );
+  const others = inAll.map(([name, { title, source }]) => {
+    const passes = texts.flatMap((text, k): Pass[] => {
+      const run = text.others.find((one) => one.name === name)?.run;
+      return run ? passesOf(run, givenOf(text)).slice(0, glances[k].length) : [];
+    });
+    return { name: title, source, passes };
+  });
+  const alone = own.map(() => ({ tokens: 1, width: 1, drafting: 0 }));
+  return [{ name: "You", source: YOU, passes: own }, ...others, { name: "Alone", source: "target", passes: alone }];
+}
+
+/** Words to copy: what followed the last two tokens where they stood before; empty where they did not. */
+export function copiedWords(play: Play): string[] {
+  const { tokens } = textOf(play).plain;
+  const { at } = play;
+  const same = (j: number) =>
+    tokens[j - 1].token_id === tokens[at - 1].token_id && tokens[j - 2].token_id === tokens[at - 2].token_id;
+  let from = at - 1;
+  while (from >= 2 && !same(from)) from -= 1;
+  if (at < 2 || from < 2) return [];
+  const words: string[] = [];
+  for (let k = from; k < at && words.length < MOST_WORDS; k++) {
+    const starts = !isFilled(tokens[k]) && !/^\p{L}/u.test(tokens[k].text.slice(0, 1));
+    const word = bare(tokens[k].text);
+    if (starts || !words.length || isFilled(tokens[k - 1])) {
+      if (word) words.push(wordAt(tokens, k));
+    }
+  }
+  return words;
+}

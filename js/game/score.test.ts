@@ -1,0 +1,60 @@
+// The stairs: what passes bring and cost, by hand.
+import assert from "node:assert/strict";
+import { test } from "vitest";
+import { createStore } from "../lib/run";
+import { columns, small } from "../lib/testing";
+import { cornersOf, costOf, fastestOf, gainOf, type Pass, passesOf, perPass, playOf, priceOf, seedOf } from "./score";
+
+const pass = (tokens: number, width: number, drafting = 0): Pass => ({ tokens, width, drafting });
+const PRICE = { one: 100, more: 0.5 };
+const verify = (round: number, fed: number, duration_ns: number) => ({
+  ...{ round, level: 1, name: "target", kind: "verify", steps: 1, fed, cached: 0, start_ns: 0, duration_ns },
+});
+const storeWith = (calls: object[]) => {
+  const store = createStore();
+  store.adopt({ ...small(), calls: columns(calls) } as any);
+  return store;
+};
+
+test("a pass costs its first token, a share for each more, and the drafting", () => {
+  assert.equal(costOf(pass(3, 5, 40), PRICE), 100 * (1 + 0.5 * 4) + 40);
+  assert.deepEqual(cornersOf([pass(3, 2), pass(1, 1)], PRICE), [
+    { passes: 1, ns: 150, low: 0, high: 3 },
+    { passes: 2, ns: 250, low: 3, high: 4 },
+  ]);
+});
+
+test("fewer passes are not faster where a token in a pass is dear", () => {
+  const many = { passes: [pass(4, 9)] };
+  const alone = { passes: [pass(1, 1)] };
+  assert.equal(perPass(many.passes), 4);
+  assert.equal(gainOf(many.passes, { one: 100, more: 0 }), 4);
+  assert.equal(gainOf(many.passes, { one: 100, more: 0.5 }), 0.8);
+  assert.equal(fastestOf([many, alone], { one: 100, more: 0 }), many);
+  assert.equal(fastestOf([many, alone], { one: 100, more: 0.5 }), alone);
+  assert.equal(fastestOf([alone, { passes: [pass(1, 1)] }], PRICE), alone);
+});
+
+test("recorded passes have their tokens, their width, and what is no pass as drafting", () => {
+  const store = storeWith([verify(2, 4, 3_000_000), verify(3, 1, 4_000_000)]);
+  assert.deepEqual(passesOf(store, 0), [pass(2, 4, 1_000_000), pass(1, 1, 0)]);
+  assert.deepEqual(passesOf(store, 1), [pass(1, 1, 0)]);
+});
+
+test("the price is the line through the medians of recorded passes", () => {
+  const price = priceOf([storeWith([verify(2, 5, 300), verify(3, 1, 100)])]);
+  assert.deepEqual(price, { one: 100, more: 0.5 });
+  assert.equal(priceOf([storeWith([verify(2, 5, 90), verify(3, 1, 100)])]).more, 0);
+  assert.equal(priceOf([storeWith([verify(3, 1, 100)])]).more, 0);
+});
+
+test("a day has the same texts for everybody, and the next one others", () => {
+  const seed = seedOf(new Date(2026, 10, 28, 23, 59));
+  assert.equal(seed, seedOf(new Date(2026, 10, 28, 0, 1)));
+  assert.equal(seedOf(new Date(2026, 10, 29)) - seed, 1);
+  assert.deepEqual(
+    [0, 1, 2, -1].map((at) => playOf([["a"], ["b"]], at)[0]),
+    ["a", "b", "a", "b"],
+  );
+  assert.deepEqual(playOf([], 1), []);
+});

@@ -1,0 +1,73 @@
+// What the visitor writes against what the model wrote.
+import assert from "node:assert/strict";
+import { test } from "vitest";
+import { bare, choicesAfter, isFilled, placeAfter, readWords, wordAt } from "./words";
+
+/** Tokens of a text, cut at bars. */
+const tokensOf = (text: string) =>
+  text.split("|").map((part, id) => ({ token_id: id, text: part, top: null as [number, number][] | null }));
+const MONTHS = tokensOf(" January|,| February|,| March|,| Apr|il|,| May|.|<end>");
+
+test("words are read in any case, punctuation is filled in, and the model adds its own token", () => {
+  const outcome = readWords(MONTHS, 2, ["february", "MARCH,"]);
+  assert.deepEqual(outcome, { accepted: 4, own: 6, width: 5, fates: ["accepted", "accepted"] });
+});
+
+test("the first wrong word is struck, and those after it are not read", () => {
+  const outcome = readWords(MONTHS, 2, ["February", "April", "May"]);
+  assert.deepEqual(outcome, { accepted: 2, own: 4, width: 5, fates: ["accepted", "struck", "unread"] });
+});
+
+test("a word of several tokens counts as a whole, and can be written on from its middle", () => {
+  assert.deepEqual(readWords(MONTHS, 6, ["April"]), { accepted: 3, own: 9, width: 4, fates: ["accepted"] });
+  assert.deepEqual(readWords(MONTHS, 7, ["il"]).accepted, 2);
+  assert.deepEqual(readWords(MONTHS, 7, ["April"]).accepted, 2);
+  assert.deepEqual(readWords(MONTHS, 6, ["Apr"]).fates, ["accepted"]);
+});
+
+test("nothing written is one token of the model alone, and the last token is never the visitor's", () => {
+  assert.deepEqual(readWords(MONTHS, 2, []), { accepted: 0, own: 2, width: 1, fates: [] });
+  assert.deepEqual(readWords(MONTHS, 9, ["May", "end"]), {
+    accepted: 2,
+    own: 11,
+    width: 4,
+    fates: ["accepted", "struck"],
+  });
+});
+
+test("whatever is written, the text stays the model's", () => {
+  for (const words of [
+    ["x"],
+    ["February"],
+    ["February", "x", "March"],
+    ["", "!"],
+    ["February", "March", "April", "May", "June"],
+  ]) {
+    const { accepted, own, width, fates } = readWords(MONTHS, 2, words);
+    assert.equal(own, 2 + accepted);
+    assert.ok(own < MONTHS.length && width >= accepted + 1 && fates.length === words.length);
+  }
+});
+
+test("choices are the model's likeliest words in alphabetical order, with its own among them", () => {
+  const tokens = tokensOf(" a|,| March|,| May|.");
+  tokens[2].top = [
+    [2, 0.5],
+    [7, 0.3],
+    [8, 0.1],
+    [9, 0.1],
+  ];
+  const pieces = { 2: " March", 7: " April", 8: ",", 9: " march" };
+  assert.deepEqual(choicesAfter(tokens, pieces, 1, []), ["April", "March"]);
+  assert.deepEqual(choicesAfter(tokens, pieces, 1, ["wrong"]), ["May"]);
+  assert.deepEqual(choicesAfter(tokens, pieces, 5, []), []);
+});
+
+test("a text is cut into words where blanks or punctuation are", () => {
+  assert.equal(wordAt(MONTHS, 6), "April");
+  assert.equal(placeAfter(MONTHS, " January,"), 2);
+  assert.deepEqual(
+    [bare(" Février, 2"), isFilled({ token_id: 1, text: "\n2." }), isFilled({ token_id: 1, text: " é" })],
+    ["février", true, false],
+  );
+});
