@@ -210,7 +210,7 @@ test("hostile text of a run and of an answer is never markup", { skip, timeout: 
   close();
 });
 
-/** A host that has begun a run and then waits; `lose` is what its watch tells, `end` how its decode ends. */
+/** A host that has begun a run and then waits; `lose` reports that it is lost, `fail` ends its decode. */
 function waitingHost() {
   const hold = { lose: (_why: string) => {}, fail: (_error: Error) => {} };
   const host = {

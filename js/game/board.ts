@@ -5,7 +5,7 @@ import type { Play } from "./play";
 import { bare } from "./words";
 
 export interface Struck {
-  /** The word, the text it stands in, and the place of the token that the model wrote there. */
+  /** The word, the text that it is in, and the place of the token that the model wrote there. */
   word: string;
   act: number;
   place: number;

@@ -51,7 +51,7 @@ const PACE = { light: 420, verdict: 230, own: 480, morph: 900 };
 const TITLES: Record<string, string> = { copying: "Copying", nano: "Tiny model" };
 const SOURCES: Record<string, string> = { copying: "suffix", nano: "nano" };
 const END = /<\|[^|]*\|>/g;
-/** Text of the model as it is shown: its sign for the end is no text. */
+/** Text of the model as it is shown: its sign for the end is not text. */
 const shown = (text: string) => text.replace(END, " ∎");
 const TAIL = 150;
 const AXIS = 230;
@@ -344,7 +344,7 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
         <button type="button" @click=${again}>Play again</button>
         <span class="hsd-note" role="status">${copied}</span>
       </div>
-      ${phase === "exact" ? html`<p>The game was greedy: the model writes its likeliest token. With sampling it draws one, and your word counts only when it draws it. Throw 1 000 darts: the pile becomes the model’s own p, for any proposal. With the lossy rule it does not.</p>` : nothing}
+      ${phase === "exact" ? html`<h3>But is it the same text?</h3><p>The game was greedy: the model writes its likeliest token. With sampling it draws one, and your word counts only when it draws it. Throw 1 000 darts: the pile becomes the model’s own p, for any proposal. With the lossy rule it does not.</p>` : nothing}
       ${dartHost}`;
   }
   function paint() {

@@ -27,7 +27,7 @@ export function pathOf(
   return `M${x(zero).toFixed(1)} ${y(0).toFixed(1)}${steps.join("")}`;
 }
 
-/** The picture; each player's name stands at the end of its stair. */
+/** The picture; each player's name is at the end of its stair. */
 export function stairsPicture({ players, price, width, height, morph, family }: Stairs) {
   const corners = players.map(({ passes }) => cornersOf(passes, price));
   const most = Math.max(4, ...players.map(({ passes }) => tokensOf(passes)));

@@ -32,7 +32,7 @@ const textOf = ({ runs, ...game }: any): GameText => {
 };
 
 for (const game of GAMES)
-  test(`${game.name}: each next word of the model is among the choices, and whoever writes it keeps the text`, () => {
+  test(`${game.name}: each next word of the model is among the choices, and writing it keeps the text`, () => {
     const text = textOf(game);
     const { tokens, pieces } = text.plain;
     const given = tokens
@@ -104,7 +104,7 @@ test("the played text is a run whose metrics follow from the glances", { skip },
   assert.ok(run.tokens[0].source === "you" && run.levels[0] === "you");
 });
 
-test("what stood above can be copied", { skip }, () => {
+test("what is above can be copied", { skip }, () => {
   const cat = GAMES.find((game: any) => game.name === "cat");
   const play = begin([textOf(cat)]);
   const { glance } = read(play, ["The"]);

@@ -76,7 +76,7 @@ export function playersOf({ texts, glances }: Play): Player[] {
   return [{ name: "You", source: YOU, passes: own }, ...others, { name: "Alone", source: "target", passes: alone }];
 }
 
-/** Words to copy: what followed the last two tokens where they stood before; empty where they did not. */
+/** Words to copy: what followed the last two tokens where they occurred before; empty where they did not. */
 export function copiedWords(play: Play): string[] {
   const { tokens } = textOf(play).plain;
   const { at } = play;

@@ -6,7 +6,7 @@ import type { Call, Columns, Draft, Round, Token } from "../lib/tables";
 import { costOf, type Price } from "./score";
 import { bare, type Glance } from "./words";
 
-/** A glance of the game: its place in the text, the words that were written, and what became of them. */
+/** A glance of the game: its place in the text, the words that were written, and their results. */
 export interface Played extends Glance {
   at: number;
   words: string[];
@@ -21,7 +21,7 @@ const NAMES = {
   calls: "round level name kind steps fed cached start_ns duration_ns",
 };
 const named = (table: keyof typeof NAMES) => NAMES[table].split(" ");
-/** The id of a word that is no single token of the model. */
+/** The id of a word that is not a single token of the model. */
 const NO_ID = -1;
 
 /**

@@ -24,7 +24,7 @@ test("a pass costs its first token, a share for each more, and the drafting", ()
   ]);
 });
 
-test("fewer passes are not faster where a token in a pass is dear", () => {
+test("fewer passes are not faster where a token in a pass is expensive", () => {
   const many = { passes: [pass(4, 9)] };
   const alone = { passes: [pass(1, 1)] };
   assert.equal(perPass(many.passes), 4);
@@ -35,7 +35,7 @@ test("fewer passes are not faster where a token in a pass is dear", () => {
   assert.equal(fastestOf([alone, { passes: [pass(1, 1)] }], PRICE), alone);
 });
 
-test("recorded passes have their tokens, their width, and what is no pass as drafting", () => {
+test("recorded passes have their tokens, their width, and the rest of their rounds as drafting", () => {
   const store = storeWith([verify(2, 4, 3_000_000), verify(3, 1, 4_000_000)]);
   assert.deepEqual(passesOf(store, 0), [pass(2, 4, 1_000_000), pass(1, 1, 0)]);
   assert.deepEqual(passesOf(store, 1), [pass(1, 1, 0)]);

@@ -35,7 +35,7 @@ test("nothing written is one token of the model alone, and the last token is nev
   });
 });
 
-test("whatever is written, the text stays the model's", () => {
+test("for any proposal the text stays the model's", () => {
   for (const words of [
     ["x"],
     ["February"],

@@ -7,7 +7,7 @@ const CHOICES = 5;
 
 type Text = Pick<Token, "token_id" | "text">;
 type Row = Text & Pick<Token, "top">;
-/** What became of a written word: accepted, struck, or not read because an earlier one was struck. */
+/** The result of a written word: accepted, struck, or not read because an earlier one was struck. */
 export type Fate = "accepted" | "struck" | "unread";
 export interface Glance {
   /** Tokens of the proposal that the model accepted, and the place of its own next token. */
@@ -113,7 +113,7 @@ export function choicesAfter(
   };
   add(wordAt(tokens, place));
   for (const [id] of tokens[place].top ?? []) if (id !== tokens[place].token_id) add(pieces[id] ?? "");
-  // A part of another choice is no word of its own.
+  // A part of another choice is not a word by itself.
   const own = bare(wordAt(tokens, place));
   const parts = [...found.keys()].filter(
     (key) => key !== own && [...found.keys()].some((one) => one !== key && one.startsWith(key)),

@@ -55,7 +55,7 @@ for (const [name, data] of Object.entries(RECORDED))
   });
 
 for (const [name, data] of Object.entries(RECORDED))
-  test(`${name}: a played round never stands still for more than a second`, () => {
+  test(`${name}: a played round never pauses for more than a second`, () => {
     const store = storeOf(data);
     for (const { id } of store.index().rounds) {
       const scene = sceneOf(store, id);

@@ -44,7 +44,7 @@ export type Scene = ReturnType<typeof sceneOf>;
 
 /**
  * Milliseconds of a played scene. All recorded intervals together take about `recorded`, each of them at least `least` and at most
- * `most`, so that nothing stands still for long; then the target's verdicts fall one by one.
+ * `most`, so that nothing pauses for long; then the target's verdicts fall one by one.
  */
 export const PACE = { recorded: 3200, least: 90, most: 1000, verdict: 350 };
 

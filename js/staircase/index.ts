@@ -67,7 +67,7 @@ function staircaseView({ root, group, store, palette, follow, redrawn, resized }
   /** The ends of the staircase and of the ramp, with what they took. */
   function endsOf() {
     const { gain: own } = stairs;
-    // A caveat stands where the number does.
+    // A caveat belongs beside its number.
     const loop = repeatsItself(store) ? ", repeats itself" : "";
     const gain = own === null || own.impossible ? "" : ` · ${own.value.toFixed(2)}×${loop}`;
     const ends: [at: number, head: string, words: string, cls: string][] = [

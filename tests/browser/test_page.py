@@ -404,17 +404,12 @@ def test_a_newcomer_plays_by_keyboard_and_opens_the_own_game(open_page, voila):
     page.keyboard.press("Enter")
     phase(page, "write")
     expect(page.locator(".hsd-gm-said")).to_contain_text("0 of 2 words accepted")
-    for _ in range(9):
-        if page.locator(".hsd-game").get_attribute("data-phase") == "lesson":
-            expect(page.locator(".hsd-gm-next")).to_be_focused()
-            page.keyboard.press("Enter")
+    focused = {"lesson": ".hsd-gm-next", "result": ".hsd-gm-time"}
+    while (now := page.locator(".hsd-game").get_attribute("data-phase")) != "time":
+        if now in focused:
+            expect(page.locator(focused[now])).to_be_focused()
         elif page.locator(".hsd-gm-choice").count():
             page.keyboard.press("1")
-        page.keyboard.press("Enter")
-        page.wait_for_selector(".hsd-game:not([data-phase=reading])")
-        if page.locator(".hsd-game").get_attribute("data-phase") == "result":
-            break
-    while page.locator(".hsd-game").get_attribute("data-phase") in ("write", "lesson"):
         page.keyboard.press("Enter")
         page.wait_for_selector(".hsd-game:not([data-phase=reading])")
     phase(page, "time")
