@@ -15,7 +15,8 @@ from hsd_viz.decoding.session import Session
 from hsd_viz.models.matrix import GroupedMatrix
 from hsd_viz.models.tensors import Tensor
 from hsd_viz.native.build import Build, default_build
-from hsd_viz.native.panels import packed
+from hsd_viz.native.packed import packed_weights
+from hsd_viz.native.panels import Panels
 from hsd_viz.native.weights import SLOTS, Weights, angles
 
 #: Bytes of weights that a thread must read in a forward pass to be worth waking (about 0.1 ms; one read serves a few
@@ -113,12 +114,12 @@ class NativeModel:
         )
         self.layers, self.parameters, self.dtype = weights.layers, weights.parameters, weights.dtype
         self.compute, self.form = weights.compute, weights.form
-        self._in_groups = weights.in_groups
         self.handle = library.hsd_model_new(byref(Shape(**weights.shape)))
         owned(self, library.hsd_model_free, self.handle)
         #: What the library reads where it is, instead of a copy.
         self._kept: list[Any] = []
-        for layer, slot, tensor in weights.items():
+        contents = packed_weights(weights) if weights.in_groups else weights.items()
+        for layer, slot, tensor in contents:
             tied = slot == "embedding" and weights.form.tied_head
             self._set(layer, ("embedding", "head") if tied else (slot,), tensor)
         for layer in weights.form.layers_without_rotary:
@@ -126,15 +127,14 @@ class NativeModel:
         self.weight_bytes: int = library.hsd_model_bytes(self.handle)
         self.cache_bytes_per_token: int = library.hsd_model_cache_bytes(self.handle)
 
-    def _set(self, layer: int, slots: Sequence[str], tensor: Tensor) -> None:
+    def _set(self, layer: int, slots: Sequence[str], tensor: Tensor | Panels) -> None:
         """Give a vector or matrix to the library, for one slot or several."""
         numbers = [SLOTS.index(slot) for slot in slots]
-        if isinstance(tensor, GroupedMatrix) and self._in_groups:
-            panels = packed(tensor)
-            self._kept.append(panels.content)
-            data = panels.content.ctypes.data
+        if isinstance(tensor, Panels):
+            self._kept.append(tensor.content)
+            data = tensor.content.ctypes.data
             for number in numbers:
-                self.library.hsd_model_panels(self.handle, layer, number, data, panels.bits)
+                self.library.hsd_model_panels(self.handle, layer, number, data, tensor.bits)
             return
         if isinstance(tensor, GroupedMatrix):
             values = np.ascontiguousarray(tensor.numbers)

@@ -72,7 +72,7 @@ def grouped(matrix: np.ndarray | GroupedMatrix) -> GroupedMatrix:
     return matrix
 
 
-def packed(matrix: GroupedMatrix) -> Panels:
+def pack(matrix: GroupedMatrix) -> Panels:
     """Pack a matrix in one of the forms of :func:`grouped`."""
     bits = 4 if matrix.minima is not None else 8
     rows, depth = matrix.numbers.shape

@@ -1,0 +1,207 @@
+"""Packed weights that are kept: made once from a model's files, then memory-mapped by all processes.
+
+A file of the cache folder ``weights`` has the panels and vectors of a model, one after the other,
+then a footer in JSON and its length. Its name is ``PLACE-STATE-DIGEST.weights``: a hash of the
+paths of the model's files, one of their sizes and times of change with the model's form and the
+layout, and one of the content. A file with other content, or that other users can write, is made
+again. Where the folder cannot be written, a process packs for itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import mmap
+import os
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from hsd_viz import disk
+from hsd_viz.models.matrix import GroupedMatrix
+from hsd_viz.native.build import is_closed
+from hsd_viz.native.panels import Panels, pack
+from hsd_viz.native.weights import Weights
+
+#: Changes with the layout of panels and of the file.
+LAYOUT = "hsd_viz panels 1"
+SUFFIX = ".weights"
+#: Every section begins at a multiple of this many bytes.
+ALIGNMENT = 64
+#: Bytes of the footer's length at the end of a file.
+_LENGTH_BYTES = 8
+_NAME_DIGITS = 16
+_DIGEST_DIGITS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A matrix or vector in a file.
+
+    Attributes:
+        layer: Its layer; -1 for what belongs to none.
+        slot: Its slot in the library.
+        bits: Bits of the numbers of a matrix, 4 or 8; 0: a vector of float32.
+        start: Its first byte.
+        size: Its bytes.
+    """
+
+    layer: int
+    slot: str
+    bits: int
+    start: int
+    size: int
+
+
+#: A layer, a slot of the library, and what belongs there.
+Packed = tuple[int, str, Panels | np.ndarray]
+
+
+def packed_weights(weights: Weights) -> list[Packed]:
+    """Return the packed weights of a model in groups: kept ones, or new ones that are kept."""
+    if not weights.source.files:
+        return list(_pack_all(weights))
+    try:
+        return _kept_weights(weights)
+    except OSError:
+        return list(_pack_all(weights))
+
+
+def _pack_all(weights: Weights) -> Iterator[Packed]:
+    """Iterate over the weights, packed."""
+    for layer, slot, tensor in weights.items():
+        if isinstance(tensor, GroupedMatrix):
+            yield layer, slot, pack(tensor)
+        else:
+            yield layer, slot, tensor
+
+
+def _kept_weights(weights: Weights) -> list[Packed]:
+    """Return the weights in the cache folder, which are made first where they are not there.
+
+    Raises: OSError: if the cache folder, or a file of the model, cannot be used.
+    """
+    folder = disk.cache_folder("weights")
+    place = _place_of(weights.source.files)
+    name = f"{place}-{_state_of(weights)}"
+    kept = _find(folder, name)
+    if kept is not None:
+        return kept
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with _locked(folder / f"{place}.lock"):
+        kept = _find(folder, name)
+        if kept is None:
+            path = _write(folder, name, weights)
+            for other in folder.glob(f"{place}-*{SUFFIX}"):
+                if other != path:
+                    other.unlink(missing_ok=True)
+            kept = _read(path)
+    if kept is None:
+        raise OSError("the packed weights that were written cannot be read")
+    return kept
+
+
+def _place_of(files: Sequence[Path]) -> str:
+    paths = [str(path.resolve()) for path in files]
+    return _digest("\0".join(paths).encode(), _NAME_DIGITS)
+
+
+def _state_of(weights: Weights) -> str:
+    """Return a hash of all that decides the content of a file of packed weights."""
+    facts = [LAYOUT, repr(weights.form)]
+    for path in weights.source.files:
+        status = path.stat()
+        facts.append(f"{status.st_size} {status.st_mtime_ns} {status.st_ino}")
+    return _digest("\0".join(facts).encode(), _NAME_DIGITS)
+
+
+def _digest(content: bytes, digits: int) -> str:
+    return hashlib.sha256(content).hexdigest()[:digits]
+
+
+def _find(folder: Path, name: str) -> list[Packed] | None:
+    """Return the content of the first valid file of this name."""
+    for path in sorted(folder.glob(f"{name}-*{SUFFIX}")):
+        packed = _read(path)
+        if packed is not None:
+            return packed
+    return None
+
+
+def _read(path: Path) -> list[Packed] | None:
+    """Return the content of a file, memory-mapped; ``None`` if it is not the one of its name."""
+    try:
+        if not (is_closed(path) and is_closed(path.parent)):
+            return None
+        with path.open("rb") as file:
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except (OSError, ValueError):
+        return None
+    if hashlib.sha256(mapped).hexdigest()[:_DIGEST_DIGITS] != path.stem.rpartition("-")[2]:
+        return None
+    content = np.frombuffer(mapped, np.uint8)
+    end = len(content) - _LENGTH_BYTES
+    length = int.from_bytes(content[end:].tobytes(), "little")
+    footer = json.loads(content[end - length : end].tobytes())
+    return [_section(content, Section(**entry)) for entry in footer["sections"]]
+
+
+def _section(content: np.ndarray, section: Section) -> Packed:
+    """Return a section of a file."""
+    part = content[section.start : section.start + section.size]
+    if section.bits:
+        return section.layer, section.slot, Panels(part, section.bits)
+    return section.layer, section.slot, part.view(np.float32)
+
+
+def _write(folder: Path, name: str, weights: Weights) -> Path:
+    """Write the packed weights of a model to a new file, which appears whole; return its path."""
+    temporary = folder / f".{name}.{secrets.token_hex(6)}"
+    digest = hashlib.sha256()
+    sections: list[Section] = []
+    try:
+        with temporary.open("xb") as file:
+
+            def put(data: bytes | memoryview) -> None:
+                digest.update(data)
+                file.write(data)
+
+            for layer, slot, packed in _pack_all(weights):
+                is_matrix = isinstance(packed, Panels)
+                content = packed.content if isinstance(packed, Panels) else packed
+                data = memoryview(np.ascontiguousarray(content)).cast("B")
+                sections.append(
+                    Section(
+                        layer=layer,
+                        slot=slot,
+                        bits=packed.bits if is_matrix else 0,
+                        start=file.tell(),
+                        size=data.nbytes,
+                    )
+                )
+                put(data)
+                put(bytes(-data.nbytes % ALIGNMENT))
+            footer = json.dumps({"sections": [asdict(section) for section in sections]}).encode()
+            put(footer)
+            put(len(footer).to_bytes(_LENGTH_BYTES, "little"))
+        path = folder / f"{name}-{digest.hexdigest()[:_DIGEST_DIGITS]}{SUFFIX}"
+        temporary.chmod(0o600)
+        temporary.replace(path)
+        return path
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Let one process at a time run the block; others wait."""
+    with path.open("w") as file:
+        if os.name == "posix":
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
