@@ -1,0 +1,134 @@
+"""Packed weights in the cache folder: made once, mapped afterwards, made again when they are wrong."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from models import eager
+
+from hsd_viz.models.config import form_of
+from hsd_viz.native import packed as packed_module
+from hsd_viz.native.packed import packed_weights
+from hsd_viz.native.panels import Panels
+from hsd_viz.native.weights import ArrayTensors, Weights
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    """The folder of packed weights."""
+    monkeypatch.setenv("HSD_VIZ_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "weights"
+
+
+@pytest.fixture
+def weights(tmp_path) -> Weights:
+    """Random weights that claim to come from a file."""
+    module = eager("qwen2").module
+    arrays = {name: tensor.numpy(force=True) for name, tensor in module.state_dict().items()}
+    source = ArrayTensors(arrays)
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(b"weights")
+    source.files = (path,)
+    return Weights("random", form_of("random", module.config.to_dict()), source)
+
+
+@pytest.fixture
+def packs(monkeypatch) -> list[str]:
+    """A line for each time that a model is packed."""
+    lines: list[str] = []
+    original = packed_module._pack_all
+
+    def counting(weights):
+        lines.append(weights.name)
+        return original(weights)
+
+    monkeypatch.setattr(packed_module, "_pack_all", counting)
+    return lines
+
+
+def content(packed: list) -> list[tuple]:
+    """The bytes of packed weights with their places."""
+    rows = []
+    for layer, slot, part in packed:
+        array = part.content if isinstance(part, Panels) else part
+        bits = part.bits if isinstance(part, Panels) else 0
+        rows.append((layer, slot, bits, array.tobytes()))
+    return rows
+
+
+def the_file(folder: Path) -> Path:
+    """The only file of packed weights."""
+    (path,) = folder.glob("*.weights")
+    return path
+
+
+def test_a_model_is_packed_once(folder, weights, packs):
+    first = content(packed_weights(weights))
+    second = content(packed_weights(weights))
+    assert first == second == content(list(packed_module._pack_all(weights)))
+    assert packs == ["random", "random"]  # the second one is that of this test
+
+
+def test_kept_weights_are_mapped_and_not_writable(folder, weights):
+    packed_weights(weights)
+    for _, _, part in packed_weights(weights):
+        array = part.content if isinstance(part, Panels) else part
+        assert not array.flags.writeable
+        assert array.ctypes.data % 64 == 0
+
+
+def test_a_changed_model_is_packed_again_and_the_old_file_removed(folder, weights, packs):
+    packed_weights(weights)
+    before = the_file(folder)
+    os.utime(weights.source.files[0], ns=(1, 1))
+    packed_weights(weights)
+    assert the_file(folder) != before
+    assert len(packs) == 2
+
+
+@pytest.mark.parametrize("damage", ["one bit", "shorter", "empty", "writable by others"])
+def test_a_wrong_file_is_made_again(folder, weights, packs, damage):
+    expected = content(packed_weights(weights))
+    path = the_file(folder)
+    data = bytearray(path.read_bytes())
+    if damage == "one bit":
+        data[1000] ^= 1
+    elif damage == "shorter":
+        del data[-100:]
+    elif damage == "empty":
+        data.clear()
+    path.write_bytes(data)
+    if damage == "writable by others":
+        path.chmod(0o666)
+    assert content(packed_weights(weights)) == expected
+    assert len(packs) == 2
+    assert content(packed_weights(weights)) == expected
+    assert len(packs) == 2
+
+
+def test_without_a_folder_a_process_packs_for_itself(tmp_path, weights, packs, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("HSD_VIZ_CACHE", str(tmp_path / "file"))
+    assert len(packed_weights(weights)) == len(packed_weights(weights)) > 0
+    assert len(packs) == 2
+
+
+def test_weights_of_no_file_are_not_kept(folder, weights):
+    weights.source.files = ()
+    packed_weights(weights)
+    assert not folder.exists()
+
+
+def test_the_logits_are_those_of_weights_that_are_not_kept(folder, weights):
+    from hsd_viz.native.build import default_build
+    from hsd_viz.native.model import NativeModel
+
+    if not default_build().wait():
+        pytest.skip(f"no native runtime: {default_build().reason}")
+    packed_weights(weights)
+    kept = NativeModel(weights).session().forward([1, 2, 3], 3)
+    weights.source.files = ()
+    assert np.array_equal(kept, NativeModel(weights).session().forward([1, 2, 3], 3))
