@@ -1,105 +1,104 @@
 """Hugging Face causal models compiled by ``torch.compile`` over a cache that never moves.
 
-A forward pass is fed to a few fixed widths, padded to the next one: small models on a GPU are bound by launches, which
-one recorded graph per width avoids (the recipe of gpt-fast). Rolling back is lowering an integer, a tree is a mask.
-With ``strict`` there is one width only, so that rows of plain decoding and of verification come from the same kernels.
+A forward pass is one graph with integers for input: token ids and the places of the text come from device memory,
+and masks, positions and rotary angles are computed in the graph. It is compiled for a few fixed widths and padded to
+the next one: small models on a GPU are bound by launches, which recorded graphs avoid (the recipe of gpt-fast).
+Rolling back is lowering an integer. With ``strict`` all passes, prefill included, have one width, so that rows of
+plain decoding and of verification come from the same kernels.
 """
 
 from __future__ import annotations
 
-import threading
-import weakref
-from collections.abc import Sequence
-from typing import Any
+import types
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
-from transformers.cache_utils import Cache, StaticLayer
 
-from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.session import Session
-from hsd_viz.decoding.verify import Numbers, SampledChain
 from hsd_viz.errors import UserError
-from hsd_viz.torch_models.eager import HFModel, capacity, lineage, move, to_numpy
+from hsd_viz.torch_models.cache import CachePool, StaticCache, capacity_for
+from hsd_viz.torch_models.eager import HFModel, move, to_numpy
 from hsd_viz.torch_models.load import check_forward
+from hsd_viz.torch_models.rules import lineage_of
 from hsd_viz.words import first_line
 
-#: The widths of forward passes; ``strict`` has the last one only.
-WIDTHS = (1, 4, 8, 16, 32)
-#: Places of the first cache: every width is compiled again for a larger one.
-FIRST_CAPACITY = 1024
-#: Every model, width and capacity is compiled from the same few functions.
+#: The widths of forward passes; ``strict`` has the last one only. Wider drafts are padded to a power of two.
+WIDTHS = (1, 2, 4, 8, 16, 32)
+#: The nodes of a draft tree that a strict graph has room for; other graphs have as many as are needed.
+_STRICT_NODES = 32
+#: Every width and capacity is a compiled function of its own.
 _MOST_COMPILED = 256
 
+F = TypeVar("F", bound=Callable[..., Any])
+Compiler = Callable[[F], F]
 
-class _StaticLayer(StaticLayer):
-    """transformers' static layer in memory that any graph may use; a forward pass writes from place ``start`` on, a
-    number that the device reads.
+
+def compile_graph(function: F) -> F:
+    """Compile ``function`` for the shapes of its first call, which all later calls must have.
+
+    Nothing is checked at a call: what a graph depends on beside the values of tensors is fixed by whoever keeps it.
     """
-
-    def __init__(self, places: int, start: Tensor) -> None:
-        super().__init__(places)
-        self._start = start
-
-    def update(
-        self, key_states: Tensor, value_states: Tensor, *args, **kwargs
-    ) -> tuple[Tensor, Tensor]:
-        if not self.is_initialized:
-            shapes = [
-                (*states.shape[:2], self.max_cache_len, states.shape[3])
-                for states in (key_states, value_states)
-            ]
-            self.keys, self.values = map(key_states.new_zeros, shapes)
-            for buffer in (self.keys, self.values):
-                torch._dynamo.mark_static_address(buffer, guard=False)
-            self.is_initialized = True
-        places = torch.arange(key_states.shape[2], device=key_states.device) + self._start
-        self.keys.index_copy_(2, places, key_states)
-        self.values.index_copy_(2, places, value_states)
-        return self.keys, self.values
-
-    def get_seq_length(self) -> int:
-        return 0
+    torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, _MOST_COMPILED)
+    return torch.compile(
+        _own_code(function),
+        fullgraph=True,
+        dynamic=False,
+        options={"guard_filter_fn": _no_guards},
+    )
 
 
-class StaticCache(Cache):
-    """The cache of one sequence of up to ``places`` tokens, batch size 1."""
+def _no_guards(guards: Sequence[Any]) -> list[bool]:
+    return [False] * len(guards)
 
-    def __init__(self, layers: int, places: int, device: torch.device) -> None:
-        self.places, self.warm = places, False
-        self.start = torch.zeros((), dtype=torch.long, device=device)
-        torch._dynamo.mark_static_address(self.start, guard=False)
-        super().__init__(layers=[_StaticLayer(places, self.start) for _ in range(layers)])
+
+def _own_code(function: Any) -> Any:
+    """Return a copy of a function with a code object of its own, with which Dynamo keeps what it compiles."""
+    copy = types.FunctionType(
+        function.__code__.replace(),
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+    copy.__kwdefaults__ = function.__kwdefaults__
+    return copy
 
 
 class CompiledModel:
     """An :class:`~hsd_viz.torch_models.eager.HFModel` whose forward passes are compiled: a
-    :class:`~hsd_viz.decoding.session.Model` for any device. Raises: ValueError: if the model cannot be compiled, or the
-    compiled rows are not its own.
+    :class:`~hsd_viz.decoding.session.Model` for any device.
+
+    ``compiler`` makes a graph of a function; tests pass one that returns the function itself. Raises: ValueError: if
+    the model cannot be compiled, or the compiled rows are not its own.
     """
 
     def __init__(
-        self, model: HFModel, strict: bool = False, widths: Sequence[int] = WIDTHS
+        self,
+        model: HFModel,
+        strict: bool = False,
+        widths: Sequence[int] = WIDTHS,
+        compiler: Compiler = compile_graph,
     ) -> None:
         self.runtime = "strict" if strict else "compiled"
+        self.strict = strict
         self.widths = tuple(widths[-1:]) if strict else tuple(widths)
-        self.name, self.vocab_size, self.positions = model.name, model.vocab_size, model.positions
-        self.parameters, self.dtype, self.device, self.eager = (
-            model.parameters,
-            model.dtype,
-            model.device,
-            model,
-        )
-        torch._dynamo.config.recompile_limit = max(
-            torch._dynamo.config.recompile_limit, _MOST_COMPILED
-        )
-        options = {"mode": "reduce-overhead"} if model.device.type == "cuda" else {}
-        self._compiled = torch.compile(self._forward, fullgraph=True, dynamic=False, **options)
-        #: Caches that no session uses, by their places: the graphs of a cache are kept with it.
-        self._free: dict[int, list[StaticCache]] = {}
-        # Again by the same thread: sessions are also collected while it holds the lock.
-        self._lock = threading.RLock()
+        self.name = model.name
+        self.vocab_size = model.vocab_size
+        self.positions = model.positions
+        self.parameters = model.parameters
+        self.dtype = model.dtype
+        self.device = model.device
+        self.eager = model
+        self.compiler = compiler
+        self.pool = CachePool()
+        #: What follows a forward pass in the decodes of which this is the target, by what it is compiled for.
+        self.steps: dict[Any, Callable[..., Any]] = {}
+        self._graphs: dict[tuple[int, ...], Callable[..., Tensor]] = {}
+        #: The capacities that sessions asked for: :meth:`warm_up` compiles for these and the next larger ones.
+        self._capacities: set[int] = set()
         try:
             check_forward(model, self.session())
         except (torch.OutOfMemoryError, ValueError):
@@ -111,156 +110,206 @@ class CompiledModel:
 
     def session(self, room: int | None = None) -> CompiledSession:
         """Open an empty sequence; its cache moves only when the text grows beyond ``room`` tokens."""
-        return CompiledSession(self, self.take((room or 1) + self.widths[-1]))
+        return CompiledSession(self, self.take(self.places_for(room or 1)))
 
-    def take(self, length: int) -> StaticCache:
-        """Return a cache of at least ``length`` places that no session uses."""
-        places = capacity(length, FIRST_CAPACITY)
-        with self._lock:
-            if free := self._free.setdefault(places, []):
-                return free.pop()
-        made = StaticCache(self.eager.layers, places, self.device)
-        self.step(
-            made, [0], [0], 0, {}, eager=True
-        )  # its buffers are made by the first pass, which is not compiled
-        return made
+    def places_for(self, length: int) -> int:
+        """Return the places of a cache for a text of ``length`` tokens, with room for a padded forward pass."""
+        return capacity_for(length + self.widths[-1])
 
-    def give_back(self, cache: StaticCache) -> None:
-        """Let another session use ``cache``."""
-        with self._lock:
-            self._free[cache.places].append(cache)
+    def width_for(self, n: int) -> int:
+        """Return the width of a graph that feeds ``n`` tokens at once; with ``strict`` there is only one."""
+        if self.strict:
+            return self.widths[-1]
+        for width in self.widths:
+            if width >= n:
+                return width
+        return 1 << (n - 1).bit_length()
 
-    def warm_up(self) -> None:
-        """Compile every width for the caches that are free; a GPU records a width's graph when it is used again."""
-        with self._lock:
-            for cache in (
-                cache for free in self._free.values() for cache in free if not cache.warm
-            ):
-                cache.warm = True
-                for width in self.widths:
-                    for _ in range(2 if self.device.type == "cuda" else 1):
-                        self.step(cache, [0] * width, range(width), 0, {})
+    def nodes_for(self, n: int) -> int:
+        """Return how many nodes of a draft tree a graph has room for: at least ``n``, 1 for a chain."""
+        if self.strict:
+            return max(_STRICT_NODES, 1 << max(0, n - 1).bit_length())
+        return 1 << max(0, n - 1).bit_length()
 
     @torch.no_grad()
-    def step(
+    def take(self, places: int) -> StaticCache:
+        """Return a cache that no session uses."""
+        self._capacities.add(places)
+        cache = self.pool.take(places)
+        if cache is None:
+            cache = StaticCache(self.eager.layers, places, self.device)
+            # Its buffers are made by the first pass, which is not compiled.
+            start = cache.start.clone()
+            self._forward_pass(1)(cache, cache.text, start, start, self.no_parents(1))
+        return cache
+
+    def no_parents(self, nodes: int) -> Tensor:
+        """Return the parents of a chain in a tree's room."""
+        return torch.arange(nodes, device=self.device) - 1
+
+    @torch.no_grad()
+    def read(
         self,
         cache: StaticCache,
-        tokens: Sequence[int] | Tensor,
-        places: Sequence[int],
-        start: int,
-        seen: dict[str, Tensor],
-        eager: bool = False,
+        text: Tensor,
+        start: Tensor,
+        draft_start: Tensor,
+        parents: Tensor,
+        width: int,
     ) -> Tensor:
-        """Feed tokens at ``places`` in the text to the cache from ``start`` on; return their logits ``[n, V]``, valid
-        until the next step. ``seen`` has for each kind of layer which places of the cache they attend to ``[n, up to
-        the last one]``. Anything longer than the widest step, as a prefill, is not compiled (``eager``).
-        """
-        n = len(tokens)
-        width = n if eager else next(w for w in self.widths if w >= n)
-        ids, where = (
-            torch.zeros((1, width), dtype=torch.long, device=self.device) for _ in range(2)
-        )
-        ids[0, :n], where[0, :n] = torch.as_tensor(tokens), torch.as_tensor(places)
-        # A padded token attends to itself alone; its key and value are overwritten by the next step.
-        alone = torch.eye(width, cache.places, dtype=torch.bool).roll(start, 1)
-        mask = {kind: alone.clone() for kind in self.eager.masks.kinds}
-        for kind, part in seen.items():
-            mask[kind][:n, : part.shape[1]] = part
-        cache.start.fill_(start)
-        given = self.eager.masks.finished(mask)
-        if eager:
-            return self._forward(ids, where, given, cache)[:n]
-        if self.device.type == "cuda":
-            torch.compiler.cudagraph_mark_step_begin()
-        return self._compiled(ids, where, given, cache)[:n]
+        """Feed the ``width`` tokens of ``text`` ``[places]`` from ``start`` on; return their logits ``[width, V]``.
 
-    def _forward(self, ids: Tensor, places: Tensor, mask: Any, cache: StaticCache) -> Tensor:
-        options = {
-            "position_ids": places,
-            "attention_mask": mask,
-            "past_key_values": cache,
-            "use_cache": True,
-        }
-        return self.eager.module(input_ids=ids, **options).logits[0, :, : self.vocab_size]
+        From ``draft_start`` on the text is a draft tree in which node i follows ``parents[i]`` (-1: the text before
+        it). Tokens beyond the text may be anything: what is cached of them is overwritten.
+        """
+        key = (width, cache.places, len(text), len(parents))
+        if key not in self._graphs:
+            self._graphs[key] = self.compiler(self._forward_pass(width))
+        return self._graphs[key](cache, text, start, draft_start, parents)
+
+    @torch.no_grad()
+    def warm_up(self) -> None:
+        """Compile every width for the capacities in use and the next larger ones, so that no text waits for it."""
+        for places in sorted(self._capacities | {2 * places for places in self._capacities}):
+            cache = self.take(places)
+            for width in self.widths:
+                parents = self.no_parents(self.nodes_for(1))
+                start = cache.start.clone()
+                self.read(cache, cache.text, start, start, parents, width)
+            self.pool.give_back(cache)
+
+    @torch.no_grad()
+    def prefill(self, cache: StaticCache, tokens: Sequence[int], start: int) -> None:
+        """Feed a chain of any length that starts at place ``start``: not compiled, but with ``strict``."""
+        n = len(tokens)
+        cache.text[start : start + n] = torch.tensor(tokens, device=self.device)
+        width = self.widths[-1] if self.strict else n
+        parents = self.no_parents(self.nodes_for(1))
+        for begin in range(start, start + n, width):
+            at = torch.tensor(begin, device=self.device)
+            beyond = torch.tensor(start + n, device=self.device)
+            if self.strict:
+                self.read(cache, cache.text, at, beyond, parents, width)
+            else:
+                self._forward_pass(width)(cache, cache.text, at, beyond, parents)
+
+    def _forward_pass(self, width: int) -> Callable[..., Tensor]:
+        """Return the function behind a graph of this width."""
+        module = self.eager.module
+        masks = self.eager.masks
+        vocabulary = self.vocab_size
+
+        def forward_pass(
+            cache: StaticCache, text: Tensor, start: Tensor, draft_start: Tensor, parents: Tensor
+        ) -> Tensor:
+            fed = torch.arange(width, device=start.device)
+            keys = torch.arange(cache.places, device=start.device)
+            places = start + fed
+            lineage = lineage_of(parents)
+            seen = _seen(places, keys, draft_start, lineage)
+            query_positions = _positions(places, draft_start, lineage)
+            key_positions = _positions(keys, draft_start, lineage)
+            cache.start.copy_(start)
+            output = module(
+                input_ids=text[places][None],
+                position_ids=query_positions[None],
+                attention_mask=masks.on_device(seen, query_positions, key_positions),
+                past_key_values=cache,
+                use_cache=True,
+            )
+            return output.logits[0, :, :vocabulary]
+
+        return forward_pass
+
+
+def _seen(places: Tensor, keys: Tensor, draft_start: Tensor, lineage: Tensor) -> Tensor:
+    """Return which of the places ``keys`` tokens at ``places`` continue, themselves included, ``[n, keys]``.
+
+    Places before ``draft_start`` are a chain, those after it a tree of this ``lineage``. Places beyond the tree are
+    padding: each of them continues all of the text and itself.
+    """
+    last = len(lineage) - 1
+    node = places - draft_start
+    key_node = keys - draft_start
+    in_tree = (node >= 0) & (node <= last)
+    key_in_tree = (key_node >= 0) & (key_node <= last)
+    related = lineage[node.clamp(0, last)][:, key_node.clamp(0, last)]
+    before = keys[None, :] <= torch.minimum(places, draft_start - 1)[:, None]
+    same = keys[None, :] == places[:, None]
+    return before | same | (in_tree[:, None] & key_in_tree[None, :] & related)
+
+
+def _positions(places: Tensor, draft_start: Tensor, lineage: Tensor) -> Tensor:
+    """Return the positions in the text of places in the cache: a node's is its depth behind ``draft_start``."""
+    last = len(lineage) - 1
+    depths = lineage.sum(1) - 1
+    node = (places - draft_start).clamp(0, last)
+    return torch.where(places < draft_start, places, draft_start + depths[node])
 
 
 class CompiledSession(Session):
-    """One sequence in a :class:`CompiledModel`."""
+    """One sequence in a :class:`CompiledModel`, driven from the host: logits come to the host at every call.
+
+    :class:`~hsd_viz.torch_models.decode.DeviceDecode` drives the same cache without that.
+    """
 
     def __init__(self, model: CompiledModel, cache: StaticCache) -> None:
-        self._model, self.length = model, 0
+        self.model = model
+        self.length = 0
         self._use(cache)
 
     def forward(
         self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None
     ) -> np.ndarray:
-        n, cached, widest = len(tokens), self.length, self._model.widths[-1]
-        self._make_room(cached + n)
-        lines = lineage(n, cached, parents)
-        places, seen = (lines.sum(1) - 1).tolist(), self._model.eager.masks.seen(lines)
-        found = []
-        for begin in range(0, n, widest):
-            part = slice(begin, min(n, begin + widest))
-            masks = {kind: mask[part] for kind, mask in seen.items()}
-            logits = self._model.step(self.cache, tokens[part], places[part], cached + begin, masks)
-            if part.stop > n - rows:
-                found.append(to_numpy(logits[max(0, n - rows - begin) :]).copy())
-        self.length = cached + n
-        return np.concatenate(found)
+        n = len(tokens)
+        start = self.length
+        self.reserve(start + max(n, self.model.width_for(n)))
+        is_tree = parents is not None
+        nodes = self.model.nodes_for(n if is_tree else 1)
+        given = [start, start if is_tree else start + n, *tokens, *(parents or ())]
+        sent = torch.tensor(given, device=self.model.device)
+        self.cache.text[start : start + n] = sent[2 : 2 + n]
+        lineage = self.model.no_parents(nodes)
+        if is_tree:
+            lineage[:n] = sent[2 + n :]
+        parts = self._passes(n, sent[0], sent[1], lineage)
+        self.length = start + n
+        return to_numpy(torch.cat(parts)[n - rows : n])
+
+    def _passes(self, n: int, start: Tensor, draft_start: Tensor, parents: Tensor) -> list[Tensor]:
+        """Return the logits of ``n`` tokens from ``start`` on, of one forward pass or, where strict, of several."""
+        width = self.model.width_for(n)
+        # A graph's output lives until its next call.
+        return [
+            self.model.read(
+                self.cache, self.cache.text, start + begin, draft_start, parents, width
+            ).clone()
+            for begin in range(0, n, width)
+        ]
 
     def feed(self, tokens: Sequence[int]) -> None:
-        if len(tokens) <= self._model.widths[-1]:
-            self.forward(tokens, 1)
-            return
-        n, cached = len(tokens), self.length
-        self._make_room(cached + n)
-        seen = self._model.eager.masks.seen(lineage(n, cached))
-        self._model.step(self.cache, tokens, range(cached, cached + n), cached, seen, eager=True)
-        self.length = cached + n
-
-    def sample(
-        self,
-        pending: Sequence[int],
-        n: int,
-        sampling: Sampling,
-        numbers: Numbers | None,
-        eos: frozenset[int],
-    ) -> SampledChain:
-        if numbers is not None or len(pending) > self._model.widths[-1]:
-            return super().sample(pending, n, sampling, numbers, eos)
-        # The tokens stay on the device until all are known: a draft waits for it once.
-        base, masks = self.length + len(pending), self._model.eager.masks
-        self._make_room(base + n)
-        found: list[Tensor] = []
-        for k in range(n):
-            fed, start = (found[-1], base + k - 1) if k else (list(pending), self.length)
-            seen = masks.seen(lineage(len(fed), start))
-            logits = self._model.step(self.cache, fed, range(start, start + len(fed)), start, seen)
-            found.append(logits[-1:].argmax(-1))
-        tokens = torch.cat(found).tolist()
-        tokens = tokens[: next((k + 1 for k, token in enumerate(tokens) if token in eos), n)]
-        self.length = base + len(tokens) - 1
-        return SampledChain(tokens, None, n)
+        self.reserve(self.length + len(tokens))
+        self.model.prefill(self.cache, tokens, self.length)
+        self.length += len(tokens)
 
     @torch.no_grad()
     def keep(self, base: int, nodes: Sequence[int]) -> None:
-        move(self.cache.layers, base, [base + node for node in nodes])
+        places = [base + node for node in nodes]
+        move(self.cache.used_layers(), base, places)
         self.length = base + len(nodes)
 
     def _use(self, cache: StaticCache) -> None:
-        self.cache, self._return = cache, weakref.finalize(self, self._model.give_back, cache)
-        self._return.atexit = False
+        self.cache = cache
+        self._return = self.model.pool.lend(self, cache)
 
     @torch.no_grad()
-    def _make_room(self, length: int) -> None:
-        """Move to a larger cache where the text no longer fits."""
-        needed, old = length + self._model.widths[-1], self.cache
-        if needed <= old.places:
+    def reserve(self, length: int) -> None:
+        """Move to a larger cache if a text of ``length`` tokens and a padded forward pass do not fit into this one."""
+        places = self.model.places_for(length)
+        if places <= self.cache.places:
             return
+        small = self.cache
         give_back = self._return
-        self._use(self._model.take(needed))
-        for small, large in zip(old.layers, self.cache.layers, strict=True):
-            if small.is_initialized:  # else it uses another layer's keys
-                large.keys[:, :, : old.places] = small.keys
-                large.values[:, :, : old.places] = small.values
+        self._use(self.model.take(places))
+        self.cache.copy_from(small)
         give_back()

@@ -6,7 +6,7 @@ Every layer keeps all of the text, so that it can roll back; a window or a chunk
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -35,20 +35,27 @@ class _RollingLayer(DynamicLayer):
     def update(
         self, key_states: Tensor, value_states: Tensor, *args, **kwargs
     ) -> tuple[Tensor, Tensor]:
-        start, given = self.get_seq_length(), (key_states, value_states)
+        start = self.get_seq_length()
         end = start + key_states.shape[2]
         if not start or end > self._buffers[0].shape[2]:
-            grown = [
-                states.new_empty((*states.shape[:2], capacity(end), states.shape[3]))
-                for states in given
-            ]
-            for buffer, old in zip(grown, [self.keys, self.values] if start else [], strict=False):
-                buffer[:, :, :start] = old
-            self._buffers, self.is_initialized = grown, True
-        for buffer, states in zip(self._buffers, given, strict=True):
+            self._grow(key_states, value_states, start, end)
+        for buffer, states in zip(self._buffers, (key_states, value_states), strict=True):
             buffer[:, :, start:end] = states
-        self.keys, self.values = (buffer[:, :, :end] for buffer in self._buffers)
+        self.keys = self._buffers[0][:, :, :end]
+        self.values = self._buffers[1][:, :, :end]
         return self.keys, self.values
+
+    def _grow(self, key_states: Tensor, value_states: Tensor, start: int, end: int) -> None:
+        """Make buffers with room for ``end`` tokens, the first ``start`` of them as they are now."""
+        grown = []
+        for states in (key_states, value_states):
+            batch, heads, _, size = states.shape
+            grown.append(states.new_empty((batch, heads, capacity(end), size)))
+        if start:
+            grown[0][:, :, :start] = self.keys
+            grown[1][:, :, :start] = self.values
+        self._buffers = grown
+        self.is_initialized = True
 
 
 def move(layers: Sequence[CacheLayerMixin], base: int, places: list[int]) -> None:
@@ -112,62 +119,68 @@ def context(config: PreTrainedConfig) -> int | None:
 class Masks:
     """The attention masks of one model, over *positions in the text* (a tree node's is its depth), not over places in
     the cache. They are booleans, and numbers to add to the scores, in ``dtype``, for transformers' ``eager`` attention.
+
+    Attributes:
+        kinds: The kinds of its layers.
     """
 
     def __init__(self, config: PreTrainedConfig, device: torch.device, dtype: torch.dtype) -> None:
-        #: The kinds of its layers.
-        self.kinds, self._device = layer_kinds(config), device
+        self.kinds = layer_kinds(config)
+        self._device = device
         self._additive = dtype if getattr(config, "_attn_implementation", None) == "eager" else None
-        window, chunk = (
-            getattr(config, "sliding_window", None),
-            getattr(config, "attention_chunk_size", None),
-        )
-        reaches: dict[str, tuple[int | None, Callable[[Tensor, Tensor], Tensor]]] = {
-            SLIDING: (window, lambda query, key: query - key < window),
-            CHUNKED: (chunk, lambda query, key: query // chunk == key // chunk),
+        reaches = {
+            SLIDING: getattr(config, "sliding_window", None),
+            CHUNKED: getattr(config, "attention_chunk_size", None),
         }
-        #: By kind of layer how far it reaches and which positions (query, key) it may attend to, where not all.
-        self._limits = {
-            kind: limit
-            for kind, limit in reaches.items()
-            if kind in self.kinds and limit[0] is not None
+        #: By kind of layer how many positions it reaches over, where not over all.
+        self._reach: dict[str, int] = {
+            kind: reach
+            for kind, reach in reaches.items()
+            if kind in self.kinds and reach is not None
         }
 
     def make(self, lines: Tensor) -> Tensor | dict[str, Tensor] | None:
         """Return what tokens with this :func:`lineage` may attend to as the model takes it, ``None`` where a single
         token sees all.
         """
-        return (
-            None
-            if len(lines) == 1 and not self._limited(lines)
-            else self.finished(self.seen(lines))
-        )
+        n, places = lines.shape
+        limited = any(places > reach for reach in self._reach.values())
+        if n == 1 and not limited:
+            return None
+        lines = lines.to(self._device)
+        positions = lines.sum(1) - 1
+        cached = torch.arange(places - n, device=self._device)
+        return self.on_device(lines, positions, torch.cat([cached, positions]))
 
-    def _limited(self, lines: Tensor) -> set[str]:
-        """The kinds of layers that do not reach over all places."""
-        return {kind for kind, (reach, _) in self._limits.items() if lines.shape[1] > reach}
-
-    def seen(self, lines: Tensor) -> dict[str, Tensor]:
-        """Return by kind of layer which places tokens with this :func:`lineage` attend to, in its form."""
-        found = dict.fromkeys(self.kinds, lines)
-        position = lines.sum(1) - 1
-        keys = torch.cat([torch.arange(lines.shape[1] - len(lines)), position])
-        for kind in self._limited(lines):
-            found[kind] = lines & self._limits[kind][1](position[:, None], keys[None, :])
-        return found
-
-    def finished(self, seen: dict[str, Tensor]) -> Tensor | dict[str, Tensor]:
-        """Return masks ``[n, places]`` by kind of layer as the model takes them: ``[1, 1, n, places]`` on its device,
-        and one mask where all layers are of one kind.
+    def on_device(
+        self, lines: Tensor, positions: Tensor, key_positions: Tensor
+    ) -> Tensor | dict[str, Tensor]:
+        """Return the masks of tokens at ``positions`` ``[n]`` which continue the tokens ``lines`` ``[n, places]``, at
+        ``key_positions`` ``[places]``: ``[1, 1, n, places]`` by kind of layer, one where all layers are of one kind.
         """
-        masks = {kind: part.to(self._device)[None, None] for kind, part in seen.items()}
-        if (dtype := self._additive) is not None:
-            lowest = torch.finfo(dtype).min
-            masks = {
-                kind: torch.zeros_like(m, dtype=dtype).masked_fill_(~m, lowest)
-                for kind, m in masks.items()
-            }
-        return masks if len(masks) > 1 else next(iter(masks.values()))
+        masks = {}
+        for kind in self.kinds:
+            seen = lines & self._within_reach(kind, positions[:, None], key_positions[None, :])
+            masks[kind] = self._as_taken(seen)[None, None]
+        if len(masks) == 1:
+            return next(iter(masks.values()))
+        return masks
+
+    def _within_reach(self, kind: str, query: Tensor, key: Tensor) -> Tensor:
+        """Return which pairs of positions a layer of this kind may connect."""
+        reach = self._reach.get(kind)
+        if reach is None:
+            return torch.ones_like(query, dtype=torch.bool)
+        if kind == SLIDING:
+            return query - key < reach
+        return query // reach == key // reach
+
+    def _as_taken(self, seen: Tensor) -> Tensor:
+        """Return a mask in the form that the model's attention takes."""
+        if self._additive is None:
+            return seen
+        lowest = torch.finfo(self._additive).min
+        return torch.zeros_like(seen, dtype=self._additive).masked_fill(~seen, lowest)
 
 
 def settle_arithmetic(device: torch.device) -> None:
@@ -191,7 +204,9 @@ class HFModel:
 
     def __init__(self, name: str, module: torch.nn.Module, tokens: int | None = None) -> None:
         config = module.config.get_text_config(decoder=True)
-        self.name, self.module, self.device = name, module.eval(), module.device
+        self.name = name
+        self.module = module.eval()
+        self.device = module.device
         self.layers: int = config.num_hidden_layers
         self.vocab_size: int = min(config.vocab_size, tokens or config.vocab_size)
         self.positions: int | None = context(config)
@@ -200,7 +215,8 @@ class HFModel:
         self.parameters = sum(p.numel() for p in module.parameters())
         self.masks = Masks(config, self.device, module.dtype)
         accepted = inspect.signature(module.forward).parameters
-        self._rows_only, self._placed = "logits_to_keep" in accepted, "position_ids" in accepted
+        self._rows_only = "logits_to_keep" in accepted
+        self._placed = "position_ids" in accepted
 
     def session(self, room: int | None = None) -> Session:
         """Open an empty sequence."""
@@ -229,18 +245,19 @@ class HFSession(Session):
     """One sequence in an :class:`HFModel`."""
 
     def __init__(self, model: HFModel) -> None:
-        self._model, self._cache, self.length = (
-            model,
-            Cache(layer_class_to_replicate=_RollingLayer),
-            0,
-        )
+        self._model = model
+        self._cache = Cache(layer_class_to_replicate=_RollingLayer)
+        self.length = 0
 
     @torch.inference_mode()
     def forward(
         self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None
     ) -> np.ndarray:
-        model, cached, n = self._model, self.length, len(tokens)
-        if (stale := self._cache.get_seq_length() - cached) > 0:
+        model = self._model
+        cached = self.length
+        n = len(tokens)
+        stale = self._cache.get_seq_length() - cached
+        if stale > 0:
             self._cache.crop(-stale)
         lines = lineage(n, cached, parents)
         options = {

@@ -1,0 +1,599 @@
+"""The loop for compiled models: its steps are put on the device in advance, and it waits for their result once.
+
+:class:`DeviceDecode` is :class:`~hsd_viz.decoding.loop.Loop` in all that it decides and records. Before a round of the
+target it starts all steps of the round, each a graph that finds its input in device memory
+(:mod:`hsd_viz.torch_models.board`), then waits for one block of numbers, and has the loop run the round with the
+results that are now known.
+
+How many rounds a middle level needs depends on its verdicts: as many as it needs in any case are started without a
+wait, and each further one after a wait for the numbers so far. A drafter looks its drafts up on the host, in the text
+that the last verification gave, so that each verification of its drafts is a wait; what it learns from a round is added
+while nothing runs.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from hsd_viz.decoding.loop import Draft, Level, Loop, Verification
+from hsd_viz.decoding.sampling import Draws, Sampling
+from hsd_viz.decoding.session import Model, Session
+from hsd_viz.decoding.verify import RULES, Numbers, RecordOptions, SampledChain, Verdict
+from hsd_viz.drafting.tree import Drafter
+from hsd_viz.torch_models import board
+from hsd_viz.torch_models.board import Plan, State
+from hsd_viz.torch_models.cache import StaticCache
+from hsd_viz.torch_models.compiled import CompiledModel, CompiledSession
+from hsd_viz.torch_models.report import Line, read_line, verdict_of
+from hsd_viz.torch_models.sampling import Shaping
+
+#: Numbers that never repeat which are on the device at a time.
+_NUMBERS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step of a decode.
+
+    Attributes:
+        level: The level whose model runs.
+        width: The tokens that its forward pass is compiled for.
+        drafts: Whether it drafts a token; else it verifies.
+        opens: The drafts of so many of the lowest levels begin with it.
+        places: The places for draft tokens of a verification.
+        moves: Whether the accepted path of a tree is moved together in the cache.
+    """
+
+    level: int
+    width: int
+    drafts: bool
+    opens: int = 0
+    places: int = 0
+    moves: bool = False
+
+
+class Board:
+    """The device's side of a decode: its state, and the steps on it. On a GPU each step is recorded as one graph when
+    it is used for the second time.
+
+    Attributes:
+        waits: How often the host waited for the device.
+        bytes_read: The bytes that it read.
+    """
+
+    def __init__(
+        self, plan: Plan, models: Sequence[CompiledModel], caches: Sequence[StaticCache], eos: int
+    ) -> None:
+        self.plan = plan
+        self._models = models
+        self._caches = caches
+        self.device = models[-1].device
+        self.state = self._new_state(max(cache.places for cache in caches), eos)
+        self.waits = 0
+        self.bytes_read = 0
+        on_gpu = self.device.type == "cuda"
+        self._host = torch.empty_like(self.state.report, device="cpu", pin_memory=on_gpu)
+        # Views of the marks: a graph reads them where they are.
+        self._marks = self.state.marks.unbind()
+        self._chains = [model.no_parents(model.nodes_for(1)) for model in models]
+        self._recorded: dict[Step, Callable[[], None] | None] = {}
+
+    def _new_state(self, places: int, eos: int) -> State:
+        plan = self.plan
+        device = self.device
+        target = self._models[-1]
+        levels = range(plan.top + 1)
+        width = max(board.report_size(plan, level) for level in levels)
+        nodes = target.nodes_for(plan.drafter)
+        if plan.drafter:
+            nodes = self._models[0].nodes_for(plan.drafter)
+        return State(
+            text=torch.zeros(places, dtype=torch.long, device=device),
+            marks=torch.zeros(board.level_count(plan), dtype=torch.long, device=device),
+            settings=torch.ones(3, dtype=torch.float64, device=device),
+            fresh=torch.zeros(_NUMBERS, dtype=torch.float64, device=device),
+            placed=torch.zeros(places, dtype=torch.float64, device=device),
+            eos=torch.full((max(1, eos),), -1, device=device),
+            parents=torch.arange(nodes, device=device) - 1,
+            path=torch.arange(nodes, device=device),
+            report=torch.zeros((plan.rounds(), width), dtype=torch.float64, device=device),
+            rows=[self._rows_of(level) for level in range(plan.top)],
+        )
+
+    def _rows_of(self, level: int) -> Tensor:
+        """Return room for the rows of a level's draft; a point mass has none."""
+        plan = self.plan
+        has_rows = not plan.shaping.greedy and not (level == 0 and plan.drafter)
+        model = self._model(level) if has_rows else self._models[0]
+        dtype = torch.float64 if model.dtype == "float64" else torch.float32
+        rows = plan.most(level) + 1 if has_rows else 0
+        return torch.zeros((rows, model.vocab_size), dtype=dtype, device=self.device)
+
+    def _at(self, level: int) -> int:
+        """Return the place of a level among the models: a drafter is none."""
+        return level - (1 if self.plan.drafter else 0)
+
+    def _model(self, level: int) -> CompiledModel:
+        return self._models[self._at(level)]
+
+    @torch.no_grad()
+    def run(self, step: Step) -> None:
+        """Put a step on the device."""
+        if self.device.type != "cuda":
+            self._perform(step)
+            return
+        if step not in self._recorded:
+            # Its kernels are loaded by running them; recording runs nothing.
+            self._perform(step)
+            self._recorded[step] = None
+            return
+        replay = self._recorded[step]
+        if replay is None:
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                self._perform(step)
+            replay = self._recorded[step] = graph.replay
+        replay()
+
+    def _perform(self, step: Step) -> None:
+        plan = self.plan
+        level = step.level
+        state = self.state
+        scores = self._read(step)
+        self._graph(step)(state, scores)
+        if step.moves:
+            base = self._marks[board.base_mark(plan, level - 1)]
+            key = ("move", len(state.path))
+            self._compiled(key, lambda: _move)(self._caches[self._at(level)], state.path, base)
+
+    def _read(self, step: Step) -> Tensor:
+        """Run the forward pass of a step; where strict a wide one is several."""
+        plan = self.plan
+        level = step.level
+        model = self._model(level)
+        cache = self._caches[self._at(level)]
+        start = self._marks[board.cached_mark(level)]
+        draft_start = self._marks[board.END]
+        parents = self._chains[self._at(level)]
+        if plan.is_tree(level):
+            draft_start = self._marks[board.base_mark(plan, 0)]
+            parents = self.state.parents
+        width = model.width_for(step.width)
+        if width >= step.width:
+            return model.read(cache, self.state.text, start, draft_start, parents, width)
+        parts = []
+        for begin in range(0, step.width, width):
+            at = start + begin
+            part = model.read(cache, self.state.text, at, draft_start, parents, width)
+            parts.append(part.clone())
+        return torch.cat(parts)
+
+    def _graph(self, step: Step) -> Callable[[State, Tensor], None]:
+        """Return what follows the forward pass of a step, compiled once for all decodes of this plan."""
+        plan = self.plan
+        level = step.level
+        opens = step.opens
+        width = max(step.width, self._model(level).width_for(step.width))
+
+        def draft(state: State, scores: Tensor) -> None:
+            board.draft_step(state, scores, plan, opens)
+
+        def verify(state: State, scores: Tensor) -> None:
+            board.verify_step(state, scores, plan, level, step.places, opens)
+
+        sizes = (width, step.places, len(self.state.text), len(self.state.eos))
+        key = (plan, step.drafts, level, opens, *sizes)
+        return self._compiled(key, lambda: draft if step.drafts else verify)
+
+    def _compiled(self, key: Any, function: Callable[[], Any]) -> Any:
+        target = self._models[-1]
+        if key not in target.steps:
+            target.steps[key] = target.compiler(function())
+        return target.steps[key]
+
+    def read(self, lines: int) -> np.ndarray:
+        """Wait for the first ``lines`` of the report."""
+        host = self._host[:lines]
+        host.copy_(self.state.report[:lines], non_blocking=True)
+        if self.device.type == "cuda":
+            torch.cuda.current_stream(self.device).synchronize()
+        self.waits += 1
+        self.bytes_read += host.nbytes
+        return host.numpy()
+
+    def send(self, values: Sequence[float], to: Tensor, start: int = 0) -> None:
+        """Write values to device memory."""
+        sent = torch.tensor(values, dtype=to.dtype)
+        if self.device.type == "cuda":
+            sent = sent.pin_memory()
+        to[start : start + len(values)].copy_(sent, non_blocking=True)
+
+
+def _move(cache: StaticCache, path: Tensor, base: Tensor) -> None:
+    """Move the entries of the nodes ``path`` of a draft tree that starts at place ``base`` to its first places."""
+    to = base + torch.arange(len(path), device=path.device)
+    origin = base + path
+    for layer in cache.layers:
+        if layer.is_initialized:
+            layer.keys.index_copy_(2, to, layer.keys[:, :, origin])
+            layer.values.index_copy_(2, to, layer.values[:, :, origin])
+
+
+class BoardSession(Session):
+    """A level of a :class:`DeviceDecode`: it returns results that are known, or puts the step on the device itself."""
+
+    def __init__(self, decode: DeviceDecode, level: int, inner: CompiledSession) -> None:
+        self._decode = decode
+        self._level = level
+        self.inner = inner
+        self.length = 0
+
+    def feed(self, tokens: Sequence[int]) -> None:
+        self.inner.feed(tokens)
+        self.length = self.inner.length
+
+    def forward(
+        self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None
+    ) -> np.ndarray:
+        raise AssertionError("the rows of a decode on the device stay there")
+
+    def keep(self, base: int, nodes: Sequence[int]) -> None:
+        self.length = base + len(nodes)
+
+    def sample(
+        self,
+        pending: Sequence[int],
+        n: int,
+        sampling: Sampling,
+        numbers: Numbers | None,
+        eos: frozenset[int],
+    ) -> SampledChain:
+        chain = self._decode.drafted()
+        self.length += len(pending) + len(chain.tokens) - 1
+        return chain
+
+    def verify(
+        self,
+        pending: Sequence[int],
+        draft: Draft,
+        sampling: Sampling,
+        numbers: Numbers | None,
+        record: RecordOptions,
+    ) -> Verdict:
+        plan = self._decode.plan
+        line = self._decode.verified(self._level, len(pending), draft)
+        places = plan.places_for(self._level, len(draft))
+        return verdict_of(plan, self._level, line, places, draft.tree.parents)
+
+
+class Clock:
+    """When steps had ended, in the time of the decode: on a GPU by events, which are read once all steps have ended."""
+
+    def __init__(self, device: torch.device, now: Callable[[], int]) -> None:
+        self._on_gpu = device.type == "cuda"
+        self._now = now
+        self.start()
+
+    def start(self) -> None:
+        """Begin to measure; nothing runs on the device."""
+        self.started = self._now()
+        self._first = self.mark()
+
+    def mark(self) -> Any:
+        """Return a mark of the time when all steps so far will have ended."""
+        if not self._on_gpu:
+            return self._now()
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        return event
+
+    def time_of(self, mark: Any) -> int:
+        """Return the time of a mark in ns."""
+        if not self._on_gpu:
+            return mark
+        return self.started + int(self._first.elapsed_time(mark) * 1e6)
+
+
+@dataclass(slots=True)
+class Started:
+    """A verification that was put on the device.
+
+    Attributes:
+        level: The level that verifies.
+        drafted: The mark of the end of a draft of level 0 for it, if there was one.
+        verified: The mark of its end.
+    """
+
+    level: int
+    drafted: Any
+    verified: Any
+
+
+@dataclass(slots=True)
+class Result:
+    """The result of a step, or of the steps of a draft.
+
+    Attributes:
+        line: What a verification reports; of a draft the line of its verification.
+        end: When it had ended, in the time of the decode.
+    """
+
+    line: Line
+    end: int
+
+
+class DeviceDecode(Loop):
+    """The loop for levels of :class:`CompiledSession`, on one device, with or without a drafter."""
+
+    def __init__(
+        self,
+        levels: Sequence[Level],
+        drafter: Drafter | None,
+        sampling: Sampling,
+        prompt: Sequence[int],
+        **limits: Any,
+    ) -> None:
+        super().__init__(levels, drafter, sampling, prompt, **limits)
+        sessions: list[CompiledSession] = [level.session for level in levels]  # type: ignore[misc]
+        self._inner = sessions
+        self.plan = self._plan(sessions[-1].model.vocab_size)
+        self._prompt = len(self.text)
+        self._clock = Clock(sessions[-1].model.device, super().now)
+        self._results: deque[Result] = deque()
+        #: The time of the result that the loop is at; ``None``: now.
+        self._time: int | None = None
+        #: The verifications of this round of the target.
+        self._started: list[Started] = []
+        #: By level where its current draft starts.
+        self._base = [len(self.text)] * (self.top + 1)
+        self._used = 0
+        self._stream = Draws(sampling.seed)
+        self._fresh: list[float] = []
+        for i, level in enumerate(self.levels):
+            if level is not None:
+                level.session = BoardSession(self, i, level.session)  # type: ignore[arg-type]
+
+    def _plan(self, vocabulary: int) -> Plan:
+        lookaheads = [level.lookahead if level else 0 for level in self.levels[:-1]]
+        return Plan(
+            lookaheads=tuple(lookahead or 0 for lookahead in lookaheads),
+            drafter=self.budget or 0 if self.drafter else 0,
+            shaping=Shaping.of(self.sampling, vocabulary),
+            rule=self.sampling.rule,
+            details=self.details,
+            observe=self.record.observe,
+            warm=self.record.temperature is not None,
+        )
+
+    def now(self) -> int:
+        return super().now() if self._time is None else self._time
+
+    def prefill(self) -> Iterator[tuple[str, int, int]]:
+        yield from super().prefill()
+        self._open()
+
+    def round(self, i: int, room: int) -> Verification:
+        if i == self.top:
+            self._send_numbers()
+            if self.drafter is None:
+                self._run_ahead()
+        verified = super().round(i, room)
+        if i == self.top:
+            self._time = None
+        return verified
+
+    def draft(self, i: int, room: int) -> Draft:
+        if i >= 0:
+            self._base[i] = len(self.text)
+        return super().draft(i, room)
+
+    def drafted(self) -> SampledChain:
+        """Return the draft of level 0 that comes next."""
+        result = self._results.popleft()
+        self._time = result.end
+        line = result.line
+        rows = None if self.sampling.greedy else np.empty((line.n, 0))
+        return SampledChain(line.tokens, rows, self.plan.lookaheads[0])
+
+    def verified(self, level: int, pending: int, draft: Draft) -> Line:
+        """Return the line of the verification by ``level`` that comes next; with a drafter it is started now."""
+        if self._results:
+            result = self._results.popleft()
+            self._time = result.end
+            return result.line
+        plan = self.plan
+        lowest = plan.is_tree(level) or level == 0
+        if lowest:
+            self._send_draft(level, draft)
+        places = plan.places_for(level, len(draft))
+        step = Step(
+            level=level,
+            width=pending + places,
+            drafts=False,
+            places=places,
+            moves=lowest and not draft.tree.is_chain,
+        )
+        self.board.run(step)
+        if level < self.top:
+            self.board.send([0], self.board.state.marks, board.LINE)
+        line = read_line(self.board.read(1)[0], places)
+        self._used = line.used
+        return line
+
+    # --- inside ----------------------------------------------------------------------------------------------------
+
+    def _open(self) -> None:
+        """Put what a decode starts from on the device."""
+        sampling = self.sampling
+        margin = 2 * self.plan.most(self.top - 1) + self.top + 2 if self.top else 2
+        for session in self._inner:
+            session.reserve(self.limit + margin)
+        models = [session.model for session in self._inner]
+        caches = [session.cache for session in self._inner]
+        self.board = board_for(self.plan, models, caches, len(self.eos))
+        state = self.board.state
+        state.eos.fill_(-1)
+        send = self.board.send
+        send(self.text, state.text)
+        send(sorted(self.eos), state.eos)
+        warm = self.record.temperature or 1.0
+        send([sampling.temperature, sampling.top_p, warm], state.settings)
+        if not sampling.greedy:
+            places = range(len(self.text), self.limit)
+            send([self.draws.at(place) for place in places], state.placed, len(self.text))
+            self._fresh = self._stream.fresh(_NUMBERS)
+            send(self._fresh, state.fresh)
+        self._send_marks(len(self.text))
+
+    def _send_marks(self, end: int) -> None:
+        values = {
+            board.END: end,
+            board.USED: self._used,
+            board.LIMIT: self.limit,
+            board.PROMPT: self._prompt,
+            board.TOP_K: self.sampling.top_k,
+        }
+        for level in range(self.top):
+            values[board.base_mark(self.plan, level)] = self._base[level]
+        lengths = [level.session.length if level else 0 for level in self.levels]
+        self.board.send(board.integers(self.plan, values, lengths), self.board.state.marks)
+
+    def _send_draft(self, level: int, draft: Draft) -> None:
+        """Put a drafter's draft behind the text, and the text's own end where only the host knows it."""
+        end = len(self.text)
+        tree = draft.tree
+        n = len(tree)
+        if n:
+            self.board.send(tree.tokens, self.board.state.text, end)
+            self.board.send(tree.parents, self.board.state.parents)
+        if level:
+            self._base[level - 1] = end
+        self._send_marks(end + n)
+
+    def _send_numbers(self) -> None:
+        """Replace the numbers on the device when most of them are used."""
+        used = self._used
+        if used < _NUMBERS // 2:
+            return
+        self._fresh = self._fresh[used:] + self._stream.fresh(used)
+        self.board.send(self._fresh, self.board.state.fresh)
+        self.board.send([0], self.board.state.marks, board.USED)
+        self._used = 0
+
+    def _run_ahead(self) -> None:
+        """Put the steps of a round of the target on the device, and wait for their results."""
+        self._started = []
+        self._clock.start()
+        self._round_of(self.top, opens=self.top)
+        lines = self._wait()
+        for started, line in zip(self._started, lines, strict=True):
+            if not line.due:
+                continue
+            if started.drafted is not None and line.n:
+                end = self._clock.time_of(started.drafted)
+                self._results.append(Result(line, end))
+            end = self._clock.time_of(started.verified)
+            self._results.append(Result(line, end))
+        self._time = self._clock.started
+
+    def _round_of(self, level: int, opens: int) -> None:
+        """Start a round of ``level``; the drafts of so many of the lowest levels begin with it."""
+        drafted = None
+        places = self.plan.places(level)
+        if level > 0 and self._room(level - 1) > 0:
+            self._draft_of(level - 1, opens)
+            opens = 0
+            if level == 1:
+                drafted = self._clock.mark()
+        step = Step(
+            level=level,
+            width=self._pending(level) + places,
+            drafts=False,
+            opens=opens,
+            places=places,
+        )
+        self.board.run(step)
+        self._started.append(Started(level, drafted, self._clock.mark()))
+
+    def _room(self, level: int) -> int:
+        """Return how many tokens ``level`` may propose at most in this round of the target."""
+        return self.limit - (self.top - level) - len(self.text)
+
+    def _draft_of(self, level: int, opens: int) -> None:
+        """Start the draft of ``level`` for the next one."""
+        wanted = min(self.plan.lookaheads[level], self._room(level))
+        if level == 0:
+            for k in range(wanted):
+                width = self._pending(0) if k == 0 else 1
+                self.board.run(Step(0, width, drafts=True, opens=0 if k else opens))
+            return
+        first = len(self._started)
+        gain = self.plan.places(level) + 1
+        rounds = 0
+        while rounds * gain < wanted or self._wants_more(level, first):
+            self._round_of(level, level if rounds else opens)
+            rounds += 1
+
+    def _pending(self, level: int) -> int:
+        """Return the most tokens that a level may have to catch up with: those that it has not read of its own and the
+        upper levels' tokens.
+        """
+        lag = len(self.text) - self.levels[level].session.length
+        return max(lag, self.top - level + 1)
+
+    def _wants_more(self, level: int, first: int) -> bool:
+        """Wait for the verdicts so far, and return whether the draft of ``level`` that began with the verification
+        ``first`` of this round of the target is to become longer.
+        """
+        lines = self._wait()
+        own = [
+            line
+            for started, line in zip(self._started[first:], lines[first:], strict=True)
+            if started.level == level
+        ]
+        last = own[-1]
+        if not last.due:
+            return False
+        tokens = last.emitted(self.eos)
+        base = own[0].at
+        room = self.limit - (self.top - level) - base
+        held = last.at + len(tokens) - base
+        return held < min(self.plan.lookaheads[level], room) and tokens[-1] not in self.eos
+
+    def _wait(self) -> list[Line]:
+        """Return the lines of the verifications that were started."""
+        numbers = self.board.read(len(self._started))
+        lines = [
+            read_line(row, self.plan.places(started.level))
+            for started, row in zip(self._started, numbers, strict=True)
+        ]
+        self._used = lines[-1].used
+        return lines
+
+
+def board_for(
+    plan: Plan, models: Sequence[CompiledModel], caches: Sequence[StaticCache], eos: int
+) -> Board:
+    """Return the board of a plan on these caches: a new one, or that of an earlier decode with its graphs."""
+    key = (plan, eos, *map(id, caches))
+    boards = caches[-1].boards
+    if key not in boards:
+        boards[key] = Board(plan, models, caches, eos)
+    return boards[key]
+
+
+def can_decode(models: Sequence[Model], rule: str) -> bool:
+    """Return whether :class:`DeviceDecode` can decode with these models by this rule."""
+    if rule not in RULES or not all(isinstance(model, CompiledModel) for model in models):
+        return False
+    compiled: list[CompiledModel] = list(models)  # type: ignore[arg-type]
+    devices = {model.device for model in compiled}
+    vocabularies = {model.vocab_size for model in compiled}
+    return len(devices) == 1 and len(vocabularies) == 1
