@@ -194,17 +194,14 @@ class LocalEngine(Engine):
         lookaheads: list[Any] = [part.lookahead for part in asked.stack.models]
         sessions = [model.session(room) for model in loaded]
         levels = [*map(Level, asked.levels, sessions, lookaheads)]
-        # The compiled loop, where all runs in the native runtime by the rules of hsd_viz.
-        compiled = asked.sampling.rule in RULES and can_compile(loaded, drafter)
         limits: dict[str, Any] = {
             "max_new_tokens": options["max_new_tokens"],
             "positions": positions,
             "eos": eos,
         }
         limits |= {"budget": options["budget"], "details": LIKELIEST if options["record"] else 0}
-        loop: Loop = (NativeDecode if compiled else Loop)(
-            levels, drafter, asked.sampling, ids, **limits
-        )
+        loop_class = _loop_class(loaded, drafter, asked.sampling.rule)
+        loop = loop_class(levels, drafter, asked.sampling, ids, **limits)
         meta = self._meta(asked, loaded, bridge) | {
             "costs": self._costs.source,
             "runtime_note": note,
@@ -263,3 +260,17 @@ class LocalEngine(Engine):
             "versions": {"hsd_viz": __version__, **packages, "python": platform.python_version()},
             **({} if self.databases is None else {"databases": self.databases}),
         }
+
+
+def _loop_class(models: Sequence[Model], drafter: Drafter | None, rule: str) -> type[Loop]:
+    """Return the loop that decodes with these models: one compiled in C++ where all runs in the native runtime, one on
+    the device where all are compiled by torch, else the one in Python, which runs everything.
+    """
+    if rule in RULES and can_compile(models, drafter):
+        return NativeDecode
+    if all(model.runtime in ("compiled", "strict") for model in models):
+        from hsd_viz.torch_models.decode import DeviceDecode, can_decode
+
+        if can_decode(models, rule):
+            return DeviceDecode
+    return Loop

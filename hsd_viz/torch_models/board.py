@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from hsd_viz.torch_models import rules
+from hsd_viz.torch_models.rules import row_of
 from hsd_viz.torch_models.sampling import Shaping, describe, distribution, draw, likeliest, total
 
 #: Integers of a decode by their places in ``State.marks``: the end of the text, how many of the numbers that never
@@ -142,14 +143,14 @@ def _is_due(state: State, plan: Plan, level: int, at: Tensor) -> Tensor:
         due = due & _wants_more(state, plan, above, at)
         # This draft is part of a round of the next level, which began where the draft did.
         at = marks[base_mark(plan, above)]
-    ended = (at > marks[PROMPT]) & _ends(state, state.text[at - 1])
+    ended = (at > marks[PROMPT]) & _ends(state, row_of(state.text, at - 1))
     return due & (at < marks[LIMIT]) & ~ended
 
 
 def _wants_more(state: State, plan: Plan, level: int, at: Tensor) -> Tensor:
     """Return whether the draft of ``level``, which ends at ``at``, is to become longer."""
     base = state.marks[base_mark(plan, level)]
-    ended = (at > base) & _ends(state, state.text[at - 1])
+    ended = (at > base) & _ends(state, row_of(state.text, at - 1))
     return (at - base < _wanted(state, plan, level)) & ~ended
 
 
@@ -194,7 +195,7 @@ def draft_step(state: State, scores: Tensor, plan: Plan, opens: int) -> None:
     held = end - base
     wanted = _wanted(state, plan, 0)
     due = _is_due(state, plan, 1, base)
-    row = _computed(scores[(end - 1 - cached).clamp(0, len(scores) - 1)])[None]
+    row = _computed(row_of(scores, end - 1 - cached))[None]
     if plan.shaping.greedy:
         token = row.argmax(-1)
     else:
@@ -203,7 +204,7 @@ def draft_step(state: State, scores: Tensor, plan: Plan, opens: int) -> None:
         state.rows[0].index_copy_(0, place[None], p)
         if opens:
             used = used + torch.where(due, wanted.clamp(min=0), 0)
-        number = state.fresh[(used - wanted + held).clamp(0, len(state.fresh) - 1)]
+        number = row_of(state.fresh, used - wanted + held)
         token = draw(p, number[None])
     active = due & _wants_more(state, plan, 0, end)
     state.text.index_copy_(0, end[None], token)
@@ -322,17 +323,17 @@ def _judge_points(
     )
     # Without the drafted tokens: none of them was the verifier's own.
     missed = walked.compared & ~walked.accepted & (parents + 1 == walked.row)
-    weights = p[walked.row]
+    weights = row_of(p, walked.row)
+    token = row_of(own, walked.row)
     mass = torch.zeros((), dtype=torch.float64, device=p.device)
     if plan.details and level == plan.top and not plan.shaping.greedy:
-        kept = torch.where(missed, 0, weights[tokens])
-        spared = torch.where(missed, tokens, own[walked.row])
-        kept = torch.where(missed, kept, weights[own[walked.row]])
+        spared = torch.where(missed, tokens, token)
+        kept = torch.where(missed, 0, row_of(weights, token))
         weights = weights.index_copy(0, spared, kept)
         mass = torch.where(missed.any(), total(weights), 0)
     return Decision(
         count=walked.count,
-        token=own[walked.row],
+        token=token,
         row=walked.row,
         nodes=nodes,
         columns=columns,
@@ -356,7 +357,7 @@ def _judge_chain(
     verdict = rules.judge_chain(plan.rule, tokens, n, p, q, u)
     r = _numbers(state, plan, level, at, used + n, m + 1)
     accepted = verdict.accepted
-    token = draw(verdict.weights[None], r[accepted][None])[0]
+    token = draw(verdict.weights[None], row_of(r, accepted)[None])[0]
     columns = torch.stack([verdict.p, verdict.q, u, verdict.h])
     own = torch.zeros_like(n) if level == plan.top else n + 1
     return Decision(
@@ -449,7 +450,7 @@ def _report(
             parts.append(torch.zeros_like(parts[-1]))
         else:
             q = state.rows[level - 1]
-            parts += _top_of(q[made.row.clamp(max=len(q) - 1)], plan.details)
+            parts += _top_of(row_of(q, made.row), plan.details)
     if is_top and plan.observe:
         seen = scores
         if plan.warm:

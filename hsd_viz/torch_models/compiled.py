@@ -97,8 +97,8 @@ class CompiledModel:
         #: What follows a forward pass in the decodes of which this is the target, by what it is compiled for.
         self.steps: dict[Any, Callable[..., Any]] = {}
         self._graphs: dict[tuple[int, ...], Callable[..., Tensor]] = {}
-        #: The capacities that sessions asked for: :meth:`warm_up` compiles for these and the next larger ones.
-        self._capacities: set[int] = set()
+        #: The places of the largest cache that a session asked for.
+        self._largest = 0
         try:
             check_forward(model, self.session())
         except (torch.OutOfMemoryError, ValueError):
@@ -110,7 +110,13 @@ class CompiledModel:
 
     def session(self, room: int | None = None) -> CompiledSession:
         """Open an empty sequence; its cache moves only when the text grows beyond ``room`` tokens."""
-        return CompiledSession(self, self.take(self.places_for(room or 1)))
+        places = self.places_for(room or 1)
+        self.grows_to(places)
+        return CompiledSession(self, self.take(places))
+
+    def grows_to(self, places: int) -> None:
+        """Note that a session needs a cache of so many places."""
+        self._largest = max(self._largest, places)
 
     def places_for(self, length: int) -> int:
         """Return the places of a cache for a text of ``length`` tokens, with room for a padded forward pass."""
@@ -134,7 +140,6 @@ class CompiledModel:
     @torch.no_grad()
     def take(self, places: int) -> StaticCache:
         """Return a cache that no session uses."""
-        self._capacities.add(places)
         cache = self.pool.take(places)
         if cache is None:
             cache = StaticCache(self.eager.layers, places, self.device)
@@ -169,13 +174,13 @@ class CompiledModel:
 
     @torch.no_grad()
     def warm_up(self) -> None:
-        """Compile every width for the capacities in use and the next larger ones, so that no text waits for it."""
-        for places in sorted(self._capacities | {2 * places for places in self._capacities}):
-            cache = self.take(places)
-            for width in self.widths:
-                parents = self.no_parents(self.nodes_for(1))
-                start = cache.start.clone()
-                self.read(cache, cache.text, start, start, parents, width)
+        """Compile what was used so far for the next larger cache too, so that a text that grows does not wait for it."""
+        for width, places, text, nodes in list(self._graphs):
+            if (places, text) != (self._largest, self._largest):
+                continue
+            cache = self.take(2 * places)
+            start = cache.start.clone()
+            self.read(cache, cache.text, start, start, self.no_parents(nodes), width)
             self.pool.give_back(cache)
 
     @torch.no_grad()
@@ -308,6 +313,7 @@ class CompiledSession(Session):
         places = self.model.places_for(length)
         if places <= self.cache.places:
             return
+        self.model.grows_to(places)
         small = self.cache
         give_back = self._return
         self._use(self.model.take(places))

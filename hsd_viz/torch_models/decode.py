@@ -409,8 +409,9 @@ class DeviceDecode(Loop):
             self._time = result.end
             return result.line
         plan = self.plan
-        lowest = plan.is_tree(level) or level == 0
-        if lowest:
+        by_host = plan.is_tree(level) or not len(draft)
+        if by_host:
+            # The draft is a drafter's, or there was no room for one.
             self._send_draft(level, draft)
         places = plan.places_for(level, len(draft))
         step = Step(
@@ -418,7 +419,7 @@ class DeviceDecode(Loop):
             width=pending + places,
             drafts=False,
             places=places,
-            moves=lowest and not draft.tree.is_chain,
+            moves=by_host and not draft.tree.is_chain,
         )
         self.board.run(step)
         if level < self.top:

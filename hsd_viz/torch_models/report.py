@@ -81,10 +81,8 @@ def read_line(numbers: np.ndarray, places: int) -> Line:
 
 def verdict_of(plan: Plan, level: int, line: Line, places: int, parents: Sequence[int]) -> Verdict:
     """Return the verdict of a line on a draft with these ``parents``."""
-    if plan.by_points(level) or not line.n:
-        verdict = _on_points(plan, line, parents)
-    else:
-        verdict = _on_chain(plan, line)
+    by_points = plan.by_points(level) or not line.n
+    verdict = _on_points(plan, line, parents) if by_points else _on_chain(plan, line)
     if not plan.shaping.greedy:
         # The rows stay on the device: here they have their places only.
         verdict.rows = np.empty((line.count + 1, 0))

@@ -18,6 +18,13 @@ from hsd_viz.torch_models.sampling import total
 _LARGEST_RATIO = 1e300
 
 
+def row_of(rows: Tensor, place: Tensor) -> Tensor:
+    """Return the row of ``rows`` ``[n, ...]`` at ``place`` ``[]``, at the nearest one that there is."""
+    inside = place.clamp(0, len(rows) - 1)
+    # An index without an axis would be read by the host.
+    return rows.index_select(0, inside.reshape(1)).squeeze(0)
+
+
 @dataclass(frozen=True, slots=True)
 class ChainVerdict:
     """The decision on a chain that was sampled from rows.
@@ -64,7 +71,7 @@ def judge_chain(
         h = _chances(w, n, p, q)
         # The last place k with u_k < h_k, counted from 1; none: 0.
         accepted = torch.where(inside & (u < h), places + 1, 0).amax()
-        weight = w[accepted]
+        weight = row_of(w, accepted)
     weights, mass = _own_weights(accepted, n, weight, p, q)
     return ChainVerdict(accepted, weights, mass, p_of, q_of, h)
 
@@ -115,8 +122,8 @@ def _own_weights(
     accepted: Tensor, n: Tensor, weight: Tensor, p: Tensor, q: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Return what the verifier draws from, the residual or its own last row, and the residual's sum."""
-    row = p[accepted]
-    below = q[accepted.clamp(max=len(q) - 1)]
+    row = row_of(p, accepted)
+    below = row_of(q, accepted)
     residual = (weight.to(p.dtype) * row - below).clamp(min=0)
     # Rows that agree to the last bit leave no residual where only rounding rejected: then the row itself is meant.
     usable = total(residual) > 0
