@@ -174,7 +174,7 @@ class CompiledModel:
 
     @torch.no_grad()
     def warm_up(self) -> None:
-        """Compile what was used so far for the next larger cache too, so that a text that grows does not wait for it."""
+        """Compile what was used so far for the next larger cache, so that a growing text does not wait for it."""
         for width, places, text, nodes in list(self._graphs):
             if (places, text) != (self._largest, self._largest):
                 continue

@@ -538,7 +538,11 @@ class DeviceDecode(Loop):
         first = len(self._started)
         gain = self.plan.places(level) + 1
         rounds = 0
-        while rounds * gain < wanted or self._wants_more(level, first):
+        # A round that is due brings a token at least and ``gain`` at most.
+        while rounds < wanted:
+            may_be_enough = rounds * gain >= wanted
+            if may_be_enough and not self._wants_more(level, first):
+                break
             self._round_of(level, level if rounds else opens)
             rounds += 1
 

@@ -1,0 +1,141 @@
+"""Small Llamas for the tests of decoding on the device, and decodes by the loop that is the reference."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from hsd_viz.decoding.loop import Level, Loop
+from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.drafting.tree import Drafter, DraftTree
+from hsd_viz.torch_models.compiled import CompiledModel
+from hsd_viz.torch_models.eager import HFModel
+
+VOCABULARY = 12
+PROMPT = (1, 2, 3)
+#: Columns of the record that measure a machine, or count what a draft that ends early ran in vain.
+MEASURED = {"start_ns", "duration_ns", "steps", "fed"}
+
+
+def uncompiled(function):
+    """Stand for the compiler: the graphs as Python runs them."""
+    return function
+
+
+def llama(noise: float, vocabulary: int = VOCABULARY, layers: int = 1, dtype=torch.float64):
+    """Return a random Llama; ``noise`` (relative) makes a relative of it, whose drafts are accepted now and then."""
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=vocabulary,
+        hidden_size=16,
+        num_hidden_layers=layers,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        intermediate_size=24,
+        max_position_embeddings=4096,
+        bos_token_id=None,
+        eos_token_id=None,
+        tie_word_embeddings=False,
+        initializer_range=0.6,
+    )
+    module = LlamaForCausalLM(config)
+    with torch.no_grad():
+        for weight in module.parameters():
+            weight += noise * weight.std(correction=0) * torch.randn_like(weight)
+    return module.to(dtype)
+
+
+@functools.cache
+def eager(noise: float) -> HFModel:
+    return HFModel(f"noise {noise}", llama(noise))
+
+
+@functools.cache
+def on_device(noise: float) -> CompiledModel:
+    return CompiledModel(eager(noise), compiler=uncompiled)
+
+
+class Guesser:
+    """A drafter of random trees, sometimes of none; over a dozen tokens some of its guesses are right."""
+
+    name = "db"
+    nodes = 8
+
+    def __init__(self, seed: int = 0) -> None:
+        self.random = np.random.default_rng(seed)
+
+    def start(self, prompt: Sequence[int]) -> None:
+        pass
+
+    def extend(self, tokens: Sequence[int]) -> None:
+        pass
+
+    def draft(self, text: Sequence[int], budget: int) -> DraftTree:
+        tree = DraftTree()
+        for _ in range(int(self.random.integers(0, budget + 1))):
+            parent = int(self.random.integers(-1, len(tree)))
+            token = int(self.random.integers(VOCABULARY))
+            siblings = zip(tree.tokens, tree.parents, strict=True)
+            if (token, parent) not in siblings:
+                tree.add(token, parent, "context")
+        return tree.or_reason(budget)
+
+
+class Watcher(Guesser):
+    """A drafter that keeps what it learns."""
+
+    def __init__(self, seed: int = 0) -> None:
+        super().__init__(seed)
+        self.seen: list = []
+
+    def observe_probabilities(self, text, tree, top, probabilities) -> None:
+        self.seen.append((len(text), list(tree.tokens), top, probabilities))
+
+
+def decode(
+    loop_class: type[Loop],
+    models: Sequence,
+    lookaheads: Sequence[int],
+    sampling: Sampling,
+    *,
+    drafter: Drafter | None = None,
+    eos: frozenset[int] = frozenset(),
+    tokens: int = 20,
+    details: int = 3,
+) -> tuple[Loop, dict]:
+    """Decode to the end; return the loop and the tables of its record."""
+    room = len(PROMPT) + tokens
+    levels = [
+        Level(f"m{k}", model.session(room), lookahead)
+        for k, (model, lookahead) in enumerate(zip(models, [*lookaheads, None], strict=True))
+    ]
+    loop = loop_class(
+        levels, drafter, sampling, PROMPT, max_new_tokens=tokens, eos=eos, details=details
+    )
+    for _ in loop.prefill():
+        pass
+    for _ in loop.rounds():
+        pass
+    return loop, loop.log.take()
+
+
+def differences(ours: dict, reference: dict, tolerance: float = 1e-9) -> list[str]:
+    """Return the columns in which two records differ, numbers by more than ``tolerance``."""
+    found = []
+    for table, columns in reference.items():
+        for name, values in columns.items():
+            if name not in MEASURED and not _same(ours[table][name], values, tolerance):
+                found.append(f"{table}.{name}")
+    return found
+
+
+def _same(a, b, tolerance: float) -> bool:
+    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        return len(a) == len(b) and all(_same(x, y, tolerance) for x, y in zip(a, b, strict=True))
+    if isinstance(a, float) and isinstance(b, float | int):
+        return abs(a - b) <= tolerance * max(1.0, abs(b))
+    return a == b

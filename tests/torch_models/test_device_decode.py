@@ -1,0 +1,201 @@
+"""The loop on the device is the loop in Python: the same tokens, the same record, one wait for a round of the target."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import pytest
+import torch
+from devices import VOCABULARY, Guesser, Watcher, decode, differences, eager, llama, on_device
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from hsd_viz.decoding.loop import Level, Loop
+from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.decoding.session import Model
+from hsd_viz.decoding.verify import RULES
+from hsd_viz.torch_models.compiled import CompiledModel, compile_graph
+from hsd_viz.torch_models.decode import Board, DeviceDecode, can_decode
+from hsd_viz.torch_models.eager import HFModel
+
+#: By name the noise of each model, the target's last, and the lookaheads below it.
+STACKS = {
+    "target": ([0.0], []),
+    "draft:3 > target": ([0.1, 0.0], [3]),
+    "draft:5 > target": ([0.3, 0.0], [5]),
+    "nano:2 > small:5 > target": ([0.3, 0.1, 0.0], [2, 5]),
+    "nano:1 > small:3 > base:4 > target": ([0.3, 0.1, 0.05, 0.0], [1, 3, 4]),
+}
+SAMPLINGS = [
+    Sampling(),
+    Sampling(0.9, seed=1, rule="token"),
+    Sampling(0.7, top_p=0.8, seed=2, rule="block"),
+    Sampling(1.2, top_k=5, seed=3, rule="branch"),
+    Sampling(0.8, top_k=9, top_p=0.7, seed=4),
+]
+END = frozenset({VOCABULARY - 1, VOCABULARY - 2})
+
+
+def compare(stack: str, sampling: Sampling, drafter=None, **options) -> None:
+    noises, lookaheads = STACKS[stack]
+    plain = [eager(noise) for noise in noises]
+    device = [on_device(noise) for noise in noises]
+    drafters = [None, None] if drafter is None else [drafter(), drafter()]
+    expected, record = decode(Loop, plain, lookaheads, sampling, drafter=drafters[0], **options)
+    found, own_record = decode(
+        DeviceDecode, device, lookaheads, sampling, drafter=drafters[1], **options
+    )
+    assert found.text == expected.text
+    assert differences(own_record, record) == []
+    if drafter is Watcher:
+        seen = [d.seen for d in drafters]
+        assert differences({"d": {"seen": seen[1]}}, {"d": {"seen": seen[0]}}) == []
+
+
+@pytest.mark.parametrize("eos", [frozenset(), END], ids=["endless", "with end tokens"])
+@pytest.mark.parametrize("sampling", SAMPLINGS, ids=str)
+def test_a_deep_hierarchy_decodes_as_the_loop_does(sampling, eos):
+    compare("nano:2 > small:5 > target", sampling, eos=eos)
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_every_depth_decodes_as_the_loop_does(stack):
+    compare(stack, Sampling(0.8, top_p=0.9, seed=5))
+
+
+@pytest.mark.parametrize("sampling", SAMPLINGS, ids=str)
+@pytest.mark.parametrize("stack", ["target", "draft:3 > target", "nano:2 > small:5 > target"])
+def test_drafters_below_decode_as_in_the_loop(stack, sampling):
+    compare(stack, sampling, drafter=Guesser, eos=END)
+
+
+@pytest.mark.parametrize("sampling", SAMPLINGS[:2], ids=str)
+def test_a_drafter_learns_what_it_learns_in_the_loop(sampling):
+    compare("draft:3 > target", sampling, drafter=Watcher)
+
+
+def test_numbers_that_never_repeat_are_replaced_when_they_are_used(monkeypatch):
+    monkeypatch.setattr("hsd_viz.torch_models.decode._NUMBERS", 128)
+    compare("nano:2 > small:5 > target", Sampling(1.0, seed=6), tokens=60, details=0)
+
+
+def random_case(number: int) -> tuple[str, Sampling, type | None]:
+    rng = random.Random(number)
+    stack = rng.choice(list(STACKS))
+    sampling = Sampling(
+        temperature=rng.choice([0.0, 0.5, 0.8, 1.0, 1.4]),
+        top_k=rng.choice([0, 0, 4, 9]),
+        top_p=rng.choice([1.0, 1.0, 0.6, 0.9]),
+        seed=number,
+        rule=rng.choice(list(RULES)),
+    )
+    drafter = rng.choice([None, None, Guesser])
+    return stack, sampling, drafter
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(100))
+def test_a_hundred_stacks_rules_temperatures_and_seeds(number):
+    stack, sampling, drafter = random_case(number)
+    compare(stack, sampling, drafter=drafter, tokens=24, details=number % 3)
+
+
+class Outside(TorchDispatchMode):
+    """Collects the operators that run outside of graphs, by their names."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.depth = 0
+        self.operators: list[str] = []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        if not self.depth:
+            self.operators.append(str(function))
+        return function(*args, **(kwargs or {}))
+
+    def graph(self, function):
+        """Stand for the compiler: what runs inside of ``function`` is one graph."""
+
+        def inside(*args):
+            self.depth += 1
+            try:
+                return function(*args)
+            finally:
+                self.depth -= 1
+
+        return inside
+
+
+@pytest.mark.parametrize(
+    ("stack", "waits"), [("draft:5 > target", 1), ("nano:2 > small:5 > target", 4)]
+)
+def test_what_a_round_costs_outside_of_its_graphs(stack, waits):
+    noises, lookaheads = STACKS[stack]
+    outside = Outside()
+    models = [CompiledModel(eager(noise), compiler=outside.graph) for noise in noises]
+    levels = [
+        Level("m", model.session(80), lookahead)
+        for model, lookahead in zip(models, [*lookaheads, None], strict=True)
+    ]
+    sampling = Sampling(0.7, top_p=0.9, seed=1)
+    loop = DeviceDecode(levels, None, sampling, [1, 2, 3], max_new_tokens=60)
+    list(loop.prefill())
+    rounds = loop.rounds()
+    next(rounds)
+    before = (loop.board.waits, loop.board.bytes_read)
+    with outside:
+        next(rounds)
+    waited = loop.board.waits - before[0]
+    read = loop.board.bytes_read - before[1]
+    assert 1 <= waited <= waits
+    assert read <= 2000 * waited
+    assert len(outside.operators) <= 12 * waited, outside.operators
+    # Nothing but the report crosses to the host.
+    assert not any("_local_scalar_dense" in name for name in outside.operators)
+
+
+def test_a_guaranteed_round_of_a_middle_level_is_not_waited_for():
+    """Two drafts of three tokens cannot be enough for eight: the third round is the first that is asked for."""
+    models = [on_device(0.1), on_device(0.05), on_device(0.0)]
+    started: list[str] = []
+    own = Board.run, Board.read
+    Board.run = lambda self, step: (started.append("step"), own[0](self, step))[1]
+    Board.read = lambda self, lines: (started.append("wait"), own[1](self, lines))[1]
+    try:
+        decode(DeviceDecode, models, [2, 8], Sampling(seed=1), tokens=60)
+    finally:
+        Board.run, Board.read = own
+    runs = [len(list(group)) for kind, group in itertools.groupby(started) if kind == "step"]
+    assert runs[0] == 9, "three rounds of two drafts and a verification before the first wait"
+
+
+def test_every_step_is_one_graph():
+    """Nothing in it asks for a value: Dynamo would refuse it."""
+
+    def traced(function):
+        return torch.compile(function, backend="eager", fullgraph=True, dynamic=False)
+
+    models = [CompiledModel(eager(noise), compiler=traced) for noise in (0.1, 0.0)]
+    sampling = Sampling(0.7, top_p=0.9, seed=1)
+    found, _ = decode(DeviceDecode, models, [1], sampling, tokens=8)
+    expected, _ = decode(Loop, [eager(0.1), eager(0.0)], [1], sampling, tokens=8)
+    assert found.text == expected.text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sampling", SAMPLINGS[1:4], ids=str)
+def test_compiled_by_inductor_it_decodes_as_the_loop_does(sampling):
+    models = [CompiledModel(eager(noise), compiler=compile_graph) for noise in (0.1, 0.0)]
+    found, record = decode(DeviceDecode, models, [3], sampling)
+    expected, reference = decode(Loop, [eager(0.1), eager(0.0)], [3], sampling)
+    assert found.text == expected.text
+    assert differences(record, reference) == []
+
+
+def test_which_models_it_decodes_with():
+    models: list[Model] = [on_device(0.1), on_device(0.0)]
+    assert can_decode(models, "block")
+    assert not can_decode(models, "a rule of another package")
+    assert not can_decode([eager(0.1), on_device(0.0)], "block")
+    other = CompiledModel(HFModel("other", llama(0.0, vocabulary=9)), compiler=lambda f: f)
+    assert not can_decode([other, on_device(0.0)], "block")

@@ -1,0 +1,219 @@
+"""Sampling and the rules on the device against the numpy reference in float64, and by enumeration."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+
+from hsd_viz.decoding import verify
+from hsd_viz.decoding.sampling import Sampling, distribution, draw, total
+from hsd_viz.drafting.tree import DraftTree
+from hsd_viz.torch_models import rules
+from hsd_viz.torch_models import sampling as device
+
+RULES = ("token", "block", "branch")
+SAMPLINGS = [
+    Sampling(1.0),
+    Sampling(0.3),
+    Sampling(2.0, top_k=1),
+    Sampling(0.8, top_k=50),
+    Sampling(0.7, top_p=0.9),
+    Sampling(1.5, top_p=0.05),
+    Sampling(0.9, top_k=40, top_p=0.8),
+]
+
+
+def shaped(scores: torch.Tensor, sampling: Sampling) -> torch.Tensor:
+    """The device's probabilities of these logits."""
+    return device.distribution(
+        scores,
+        torch.tensor(sampling.temperature, dtype=torch.float64),
+        torch.tensor(sampling.top_k),
+        torch.tensor(sampling.top_p, dtype=torch.float64),
+        device.Shaping.of(sampling, scores.shape[-1]),
+    )
+
+
+def logits(rows: int, vocabulary: int, seed: int = 0) -> np.ndarray:
+    return 3 * np.random.default_rng(seed).normal(size=(rows, vocabulary))
+
+
+@pytest.mark.parametrize("vocabulary", [5, 64, 1000])
+@pytest.mark.parametrize("sampling", SAMPLINGS, ids=str)
+def test_probabilities_are_the_references(sampling, vocabulary):
+    scores = logits(6, vocabulary)
+    found = shaped(torch.from_numpy(scores), sampling).numpy()
+    expected = distribution(scores, sampling)
+    assert np.abs(found - expected).max() <= 1e-12
+    assert ((found > 0) == (expected > 0)).all()
+
+
+def test_forbidden_tokens_and_ties_at_a_border_are_the_references():
+    scores = logits(3, 40)
+    scores[:, 7] = -np.inf
+    scores[:, 3] = scores[:, 9] = scores[:, 20]
+    for sampling in (Sampling(0.7, top_k=5), Sampling(1e-3, top_p=0.5), Sampling(1.0, top_p=0.3)):
+        found = shaped(torch.from_numpy(scores), sampling).numpy()
+        assert np.abs(found - distribution(scores, sampling)).max() <= 1e-12
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_row_does_not_depend_on_the_rows_beside_it(dtype):
+    """Bit for bit: sums have one order for any number of rows."""
+    scores = torch.from_numpy(logits(17, 3000)).to(dtype)
+    together = shaped(scores, Sampling(0.7, top_p=0.9))
+    for k in (0, 5, 16):
+        assert torch.equal(shaped(scores[k : k + 1], Sampling(0.7, top_p=0.9))[0], together[k])
+        assert torch.equal(device.total(together[k : k + 1])[0], device.total(together)[k])
+
+
+@pytest.mark.parametrize("vocabulary", [3, 64, 65, 1000])
+def test_draws_are_the_references(vocabulary):
+    rng = np.random.default_rng(1)
+    weights = rng.random((200, vocabulary)) * (rng.random((200, vocabulary)) < 0.5)
+    weights[:, 1] += 0.1
+    r = rng.random(200)
+    r[:3] = [0.0, 1 - 2.0**-52, 0.5]
+    found = device.draw(torch.from_numpy(weights), torch.from_numpy(r)).tolist()
+    assert found == [draw(row, number) for row, number in zip(weights, r, strict=True)]
+
+
+def test_a_token_of_probability_0_is_never_drawn():
+    weights = torch.zeros((2, 130), dtype=torch.float64)
+    weights[:, 70] = 0.1
+    weights[:, 75] = 0.3
+    r = torch.tensor([0.0, 1 - 2.0**-52], dtype=torch.float64)
+    assert device.draw(weights, r).tolist() == [70, 75]
+
+
+def test_the_likeliest_tokens_are_the_first_of_equal_ones():
+    weights = torch.tensor([[0.1, 0.4, 0.4, 0.1, 0.0]])
+    places, values = device.likeliest(weights, 4)
+    assert places.tolist() == [[1, 2, 0, 3]]
+    assert values[0].tolist() == pytest.approx([0.4, 0.4, 0.1, 0.1])
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_verdicts_on_chains_are_the_references(rule):
+    rng = np.random.default_rng(2)
+    seen = set()
+    for case in range(120):
+        m = int(rng.integers(1, 6))
+        n = int(rng.integers(1, m + 1))
+        scores = rng.normal(size=(m + 1, 8))
+        p = distribution(scores, Sampling(1.0))
+        q = distribution(scores[:m] + 0.8 * rng.normal(size=(m, 8)), Sampling(0.8, top_k=6))
+        tokens = [draw(row, float(rng.random())) for row in q]
+        u = rng.random(m)
+        expected = verify.RULES[rule](tokens[:n], q[:n], p[: n + 1], u[:n])
+        found = rules.judge_chain(
+            rule, torch.tensor(tokens), torch.tensor(n), *map(torch.from_numpy, (p, q, u))
+        )
+        accepted = int(found.accepted)
+        assert accepted == expected.accepted, case
+        weights = p[n] if expected.residual is None else expected.residual
+        assert np.abs(found.weights.numpy() - weights).max() <= 1e-12
+        mass = 0.0 if expected.residual is None else total(expected.residual)
+        assert float(found.mass) == pytest.approx(mass, abs=1e-12)
+        for k in expected.compared if expected.h is not None else ():
+            assert float(found.h[k]) == pytest.approx(expected.h[k], abs=1e-12)
+        seen.add(accepted == n)
+    assert seen == {True, False}
+
+
+def test_rows_that_are_equal_accept_everything():
+    p = torch.full((3, 4), 0.25, dtype=torch.float64)
+    u = torch.full((2,), 1 - 2.0**-52, dtype=torch.float64)
+    for rule in RULES:
+        found = rules.judge_chain(rule, torch.tensor([1, 2]), torch.tensor(2), p, p[:2], u)
+        assert int(found.accepted) == 2
+
+
+def thresholds(rule: str, tokens, q, p) -> list[float]:
+    """The chance that each number is below what it is compared with."""
+    if rule == "token":
+        return [min(1.0, p[k, token] / q[k, token]) for k, token in enumerate(tokens)]
+    return list(verify.RULES[rule](tokens, q, p, [1.0] * len(tokens)).h)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("rule", RULES)
+def test_the_law_of_a_chain_is_the_targets(rule, seed):
+    """By enumeration of all drafts and all outcomes of the comparisons: lossless to 1e-12."""
+    v, n = 3, 2
+    rng = np.random.default_rng(seed)
+    target = distribution(1.5 * rng.normal(size=(v + 1, v)), Sampling(1.0))
+    drafter = distribution(1.5 * rng.normal(size=(v + 1, v)), Sampling(1.0))
+    # Row v is the one after the text, row k that after token k.
+    law = np.zeros((v,) * (n + 1))
+    for tokens in itertools.product(range(v), repeat=n):
+        places = [v, *tokens]
+        p = target[places]
+        q = drafter[places[:n]]
+        weight = np.prod([q[k, token] for k, token in enumerate(tokens)])
+        marks = thresholds(rule, tokens, q, p)
+        for below in itertools.product((True, False), repeat=n):
+            chance = np.prod([t if yes else 1 - t for t, yes in zip(marks, below, strict=True)])
+            if chance <= 0:
+                continue
+            u = [t / 2 if yes else (1 + t) / 2 for t, yes in zip(marks, below, strict=True)]
+            given = (p, q, np.array(u))
+            found = rules.judge_chain(
+                rule, torch.tensor(tokens), torch.tensor(n), *map(torch.from_numpy, given)
+            )
+            own = found.weights.numpy() / found.weights.numpy().sum()
+            prefix = tokens[: int(found.accepted)]
+            for token in range(v):
+                _add(law, target, (*prefix, token), weight * chance * own[token])
+    expected = np.zeros_like(law)
+    _add(expected, target, (), 1.0)
+    assert np.abs(law - expected).max() < 1e-12
+
+
+def _add(law: np.ndarray, target: np.ndarray, prefix: tuple[int, ...], weight: float) -> None:
+    """Add the law of the texts with this prefix that the target continues."""
+    if len(prefix) == law.ndim:
+        law[prefix] += weight
+        return
+    row = target[prefix[-1] if prefix else -1]
+    for token, p in enumerate(row):
+        _add(law, target, (*prefix, token), weight * p)
+
+
+def random_tree(rng: np.random.Generator, nodes: int) -> DraftTree:
+    tree = DraftTree()
+    for _ in range(nodes):
+        parent = int(rng.integers(-1, len(tree)))
+        token = int(rng.integers(4))
+        if (token, parent) not in zip(tree.tokens, tree.parents, strict=True):
+            tree.add(token, parent, "context")
+    return tree
+
+
+def test_walks_of_trees_are_the_references():
+    rng = np.random.default_rng(3)
+    lengths = set()
+    for _ in range(150):
+        tree = random_tree(rng, int(rng.integers(1, 12)))
+        own = rng.integers(4, size=len(tree) + 1).tolist()
+        accepted, token, compared = verify.walk(tree, own.__getitem__)
+        padded = 12 - len(tree)
+        tokens = torch.tensor([*tree.tokens, *[0] * padded])
+        parents = torch.tensor([*tree.parents, *range(len(tree) - 1, 11)])
+        rows = torch.tensor([*own, *[0] * padded])
+        lineage = rules.lineage_of(parents)
+        found = rules.walk_tree(tokens, parents, torch.tensor(len(tree)), lineage, rows)
+        assert found.accepted.nonzero().flatten().tolist() == accepted
+        assert found.compared.nonzero().flatten().tolist() == compared
+        assert rows[found.row].item() == token
+        lengths.add(len(accepted))
+    assert len(lengths) > 3
+
+
+@pytest.mark.parametrize("m", [1, 2, 3, 8, 33])
+def test_the_lineage_of_a_chain_is_all_before(m):
+    lineage = rules.lineage_of(torch.arange(m) - 1)
+    assert torch.equal(lineage, torch.ones(m, m, dtype=torch.bool).tril())
