@@ -121,7 +121,7 @@ class Plan:
 
 
 def cached_mark(level: int) -> int:
-    """Return the place in ``marks`` of how many tokens a level has cached."""
+    """Return the place in ``marks`` of how many tokens are cached for ``level``."""
     return CACHED + level
 
 
@@ -181,7 +181,7 @@ def _shaped(state: State, scores: Tensor, shaping: Shaping) -> Tensor:
 
 
 def draft_step(state: State, scores: Tensor, plan: Plan, opens: int) -> None:
-    """Level 0 drafts a token, from the logits ``[n, V]`` of a pass that started at its first token that is not cached.
+    """Draft one token by level 0, from the logits ``[n, V]`` of a pass that started at its first token that is not cached.
 
     ``opens``: the drafts of so many of the lowest levels begin with this token.
     """

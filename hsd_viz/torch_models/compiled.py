@@ -39,7 +39,7 @@ Compiler = Callable[[F], F]
 def compile_graph(function: F) -> F:
     """Compile ``function`` for the shapes of its first call, which all later calls must have.
 
-    Nothing is checked at a call: what a graph depends on beside the values of tensors is fixed by whoever keeps it.
+    Nothing is checked at a call: what a graph depends on beside the values of tensors is fixed by the caller that keeps it.
     """
     torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, _MOST_COMPILED)
     return torch.compile(
@@ -219,7 +219,7 @@ class CompiledModel:
                 input_ids=text[places][None],
                 position_ids=query_positions[None],
                 attention_mask=masks.on_device(seen, query_positions, key_positions),
-                past_key_values=cache,
+                cache=cache,
                 use_cache=True,
             )
             return output.logits[0, :, :vocabulary]

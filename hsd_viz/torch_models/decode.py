@@ -45,7 +45,7 @@ class Step:
     Attributes:
         level: The level whose model runs.
         width: The tokens that its forward pass is compiled for.
-        drafts: Whether it drafts a token; else it verifies.
+        drafts: Whether a token is drafted; else a draft is verified.
         opens: The drafts of so many of the lowest levels begin with it.
         places: The places for draft tokens of a verification.
         moves: Whether the accepted path of a tree is moved together in the cache.

@@ -262,7 +262,7 @@ class HFSession(Session):
         lines = lineage(n, cached, parents)
         options = {
             "attention_mask": model.masks.make(lines),
-            "past_key_values": self._cache,
+            "cache": self._cache,
             "use_cache": True,
         }
         logits = model.logits(tokens, (lines.sum(1) - 1).tolist(), rows, **options)

@@ -1,6 +1,6 @@
 """The verification rules on the device, for graphs: :mod:`hsd_viz.decoding.verify` in torch, without branches.
 
-A graph has fixed shapes, so a draft of ``n`` tokens stands in the first ``n`` of ``m`` places, and results beyond it
+A graph has fixed shapes, so a draft of ``n`` tokens takes the first ``n`` of ``m`` places, and results beyond it
 mean nothing. The numpy rules are the reference.
 """
 
