@@ -202,6 +202,7 @@ class CompiledModel:
         """Return the function behind a graph of this width."""
         module = self.eager.module
         masks = self.eager.masks
+        cache_name = self.eager.cache_name
         vocabulary = self.vocab_size
 
         def forward_pass(
@@ -219,8 +220,8 @@ class CompiledModel:
                 input_ids=text[places][None],
                 position_ids=query_positions[None],
                 attention_mask=masks.on_device(seen, query_positions, key_positions),
-                cache=cache,
                 use_cache=True,
+                **{cache_name: cache},
             )
             return output.logits[0, :, :vocabulary]
 

@@ -215,6 +215,8 @@ class HFModel:
         self.parameters = sum(p.numel() for p in module.parameters())
         self.masks = Masks(config, self.device, module.dtype)
         accepted = inspect.signature(module.forward).parameters
+        #: What the module calls its cache: another name since transformers 5.24.
+        self.cache_name = "cache" if "cache" in accepted else "past_key_values"
         self._rows_only = "logits_to_keep" in accepted
         self._placed = "position_ids" in accepted
 
@@ -262,7 +264,7 @@ class HFSession(Session):
         lines = lineage(n, cached, parents)
         options = {
             "attention_mask": model.masks.make(lines),
-            "cache": self._cache,
+            model.cache_name: self._cache,
             "use_cache": True,
         }
         logits = model.logits(tokens, (lines.sum(1) - 1).tolist(), rows, **options)
