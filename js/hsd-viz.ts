@@ -8,6 +8,9 @@ import { startPage } from "./page/start";
 import { VIEWS } from "./views";
 
 export { openPage } from "./app/page";
+export { keepRun } from "./app/state";
+export { openGame } from "./game";
+export { seedOf } from "./game/score";
 export type { About, Answer, DecodeRequest, Host, Progress, Question } from "./host";
 export { groups, hsdGroup } from "./lib/group";
 export { linkedWidget } from "./lib/linked";

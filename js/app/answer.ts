@@ -8,6 +8,7 @@ import type { Snapshot } from "../lib/run";
 import { folded } from "../lib/table";
 import { type Mounted, mount } from "../views";
 import { save } from "./files";
+import { foldSections } from "./sections";
 
 /** What to run in Python where a host lacks an answer. */
 export const ELSEWHERE: Record<string, string> = {
@@ -35,11 +36,19 @@ function framed(title: string, page: string) {
     root.style.colorScheme = getComputedStyle(el).colorScheme;
     root.style.setProperty("--paper", getComputedStyle(el).getPropertyValue("--paper"));
     Object.assign(root.querySelector("main")?.style ?? {}, { margin: 0, padding: 0 });
+    Object.assign(root.querySelector("h1")?.style ?? {}, { fontSize: "18px" });
     el.style.height = `${root.offsetHeight}px`;
   };
-  el.addEventListener("load", fit);
   const seen = new ResizeObserver(fit);
   seen.observe(el);
+  el.addEventListener("load", () => {
+    const main = el.contentDocument?.querySelector("main");
+    if (main) {
+      foldSections(main);
+      seen.observe(main);
+    }
+    fit();
+  });
   return { el, close: () => seen.disconnect() };
 }
 

@@ -19,7 +19,8 @@ function render({ model, el }: Drawing<Traits>) {
   const host = kernelHost(model);
   plotlyOf(host);
   // Voilà's page has an address of its own, and themes (voila/templates/hsd); a notebook's belongs to JupyterLab.
-  const close = openPage(el, host, { address: "hsdTheme" in window });
+  const served = "hsdTheme" in window;
+  const close = openPage(el, host, { address: served, first: served });
   return () => {
     close();
     host.end();

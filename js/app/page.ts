@@ -28,8 +28,11 @@ const GAME_SEEN = "hsd_viz.game";
 /** Milliseconds between updates of the tiles during a run, so that they stay readable. */
 const TILES = 400;
 
-/** Draw the page into `el`. `address`: the browser's address belongs to it. Returns a function that closes it. */
-export function openPage(el: HTMLElement, host: Host, { address = false } = {}): () => void {
+/**
+ * Draw the page into `el`. `address`: the browser's address belongs to it. `first`: a newcomer sees the game first. Returns a function
+ * that closes it.
+ */
+export function openPage(el: HTMLElement, host: Host, { address = false, first: playFirst = false } = {}): () => void {
   const { about } = host;
   suppressShortcuts(el);
   const uid = unique();
@@ -236,6 +239,7 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
       save: (name, drawing) => save({ name, type: "image/svg+xml", bytes: drawing }),
       address: address && here.protocol.startsWith("http") ? here.href : "",
       alone: true,
+      skip: "Skip to the explorer",
     });
     endGame = () => {
       close();
@@ -387,7 +391,7 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
     refresh();
     // A link asks for something else.
     const newcomer = kept.kept(() => localStorage.getItem(GAME_SEEN) !== "yes", false);
-    if (address && host.decode && newcomer && !/[?&](?!theme=)\w+=/.test(query)) game();
+    if (playFirst && newcomer && !/[?&](?!theme=)\w+=/.test(query)) game();
   })();
   return () => {
     for (const end of ends.splice(0)) end();

@@ -42,6 +42,8 @@ export interface GameProps {
   address: string;
   /** Whether the whole page is the game's: its field takes the focus. */
   alone: boolean;
+  /** The words of the button that leaves it. */
+  skip: string;
 }
 /** "reading" while a glance is shown; "lesson" after a text; the others after the last one. */
 type Phase = "write" | "reading" | "lesson" | "result" | "time" | "exact";
@@ -52,7 +54,7 @@ const TITLES: Record<string, string> = { copying: "Copying", nano: "Tiny model" 
 const SOURCES: Record<string, string> = { copying: "suffix", nano: "nano" };
 const END = /<\|[^|]*\|>/g;
 /** Text of the model as it is shown: its sign for the end is not text. */
-const shown = (text: string) => text.replace(END, " ∎");
+const shown = (text: string) => text.replace(END, " ∎").replace(/\n{2,}/g, "\n");
 const TAIL = 150;
 const AXIS = 230;
 
@@ -366,7 +368,7 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
     render(
       html`<header class="hsd-gm-head"><h2>Beat the drafter</h2>
           <span class="hsd-note hsd-number">${playing ? `Text ${now.act + 1} of ${now.texts.length}` : "Your stairs"}</span>
-          <button type="button" class="hsd-gm-skip" title=${props.alone ? "Escape" : nothing} @click=${() => props.leave()}>Skip to the explorer</button></header>
+          <button type="button" class="hsd-gm-skip" title=${props.alone ? "Escape" : nothing} @click=${() => props.leave()}>${props.skip}</button></header>
         ${
           playing
             ? html`<p class="hsd-gm-asked">A language model was asked: <q>${of.asked}</q><br>Alone it writes one token per glance. <strong>Write what it writes next:</strong> it checks all your words in one.</p>

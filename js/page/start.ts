@@ -14,8 +14,9 @@ import { mount } from "../views";
 
 /** The host of a page that has only recorded runs, by the names in `about`: what it lacks is said on the page. */
 export function recordingHost(about: About, runs: Record<string, Snapshot>): Host {
+  const games = about.games.filter((game) => Object.values(game.runs).every((name) => name in runs));
   return {
-    about,
+    about: { ...about, games },
     answers: [],
     async recording(name) {
       const run = runs[name];
@@ -53,7 +54,7 @@ async function start(content: Content) {
   if (about) {
     const host = { ...recordingHost(about, runs), ...(server && { decode: serverDecode() }) };
     plotlyOf(host);
-    openPage(document.querySelector("main") ?? document.body, host, { address: true });
+    openPage(document.querySelector("main") ?? document.body, host, { address: true, first: Boolean(server) });
   }
   const modules = scripts.map(moduleOf);
   for (const { at, view, script, state } of views) {

@@ -3,7 +3,7 @@ import type * as Page from "../hsd-viz";
 import { make } from "../lib/dom";
 import type { Request, Result } from "../tab/client";
 import { Client, type On } from "../tab/client";
-import { tabHost } from "../tab/host";
+import { recording, tabHost } from "../tab/host";
 import { type SiteData, scenes } from "./scenes";
 
 declare global {
@@ -60,6 +60,36 @@ function settingsOf({ prompts }: SiteData) {
   });
 }
 
+/** The game, which needs no runtime. The visitor's run opens in the explorer. */
+function game({ keepRun, openGame, seedOf }: typeof Page, data: SiteData) {
+  const el = document.getElementById("game");
+  if (!el || !data.games.length) return;
+  const asked = new URLSearchParams(location.search).get("game") ?? "";
+  const seed = /^[0-9]{1,9}$/.test(asked) ? Number(asked) : seedOf(new Date());
+  const here = new URL(location.href);
+  here.search = `?game=${seed}`;
+  here.hash = "";
+  el.replaceChildren();
+  openGame(el, {
+    ...{ palette: data.palette, games: data.games, plays: data.plays, seed, recording },
+    leave(run) {
+      if (!run) return document.getElementById("s1")?.scrollIntoView();
+      keepRun(run);
+      location.href = "explore.html?trace=here";
+    },
+    save: saveDrawing,
+    address: here.href,
+    alone: false,
+    skip: "Skip to the article",
+  });
+}
+
+function saveDrawing(name: string, text: string) {
+  const link = make("a", "", "", { download: name });
+  link.href = URL.createObjectURL(new Blob([text], { type: "image/svg+xml" }));
+  link.click();
+}
+
 async function start() {
   const data: SiteData = JSON.parse(byId("site-data").textContent ?? "");
   const client = new Client("tab-worker.js", "runtime/");
@@ -80,7 +110,10 @@ async function start() {
   const page = (await import(bundle)) as typeof Page;
   const explorer = document.getElementById("explorer");
   if (explorer) page.openPage(explorer, tabHost(client, data), { address: true });
-  else scenes({ client, data, page, settings: settingsOf(data) });
+  else {
+    game(page, data);
+    scenes({ client, data, page, settings: settingsOf(data) });
+  }
 }
 
 void start();

@@ -2,9 +2,10 @@
 import { html, render } from "lit-html";
 import type { About } from "../host";
 import type * as Page from "../hsd-viz";
-import type { Store } from "../lib/run";
+import type { Snapshot, Store } from "../lib/run";
 import type { Call } from "../lib/tables";
 import type { Client, On, Result } from "../tab/client";
+import { recording } from "../tab/host";
 
 /** What hsd_viz/views/site.py writes into the page. */
 export interface SiteData extends About {
@@ -137,10 +138,36 @@ function views({ page, data }: Article, group: string, parts: [name: string, el:
   };
 }
 /** The race of some runs, the first of which is the reference. */
-function race({ page, data }: Article, el: HTMLElement, runs: Iterable<Run>) {
-  const shown = { palette: data.palette, titles: {}, sources: data.sources, pinned: -1, time: -1 };
+function race(article: Article, el: HTMLElement, runs: Iterable<Run>) {
+  raceOf(
+    article,
+    el,
+    [...runs].map(({ store }) => store.snapshot()),
+  );
+}
+function raceOf({ page, data }: Article, el: HTMLElement, runs: Snapshot[]) {
+  const shown = { palette: data.palette, titles: {}, sources: data.sources, pinned: -1, time: -1, brief: true };
   el.replaceChildren();
-  page.mount("versus", { ...shown, runs: [...runs].map(({ store }) => store.snapshot()) }, el);
+  page.mount("versus", { ...shown, runs }, el);
+}
+
+/** The line above what a scene shows at first. */
+const RECORDED = "Recorded on a CPU. The button replaces it by a run of this tab.";
+/** Show recorded runs where a scene has none of its own yet; what fails leaves the scene with its button. */
+function opened(names: string[], el: HTMLElement, show: (runs: Snapshot[]) => void) {
+  const note = document.createElement("p");
+  note.className = "note";
+  note.textContent = RECORDED;
+  const used = () => el.dataset.own === "yes";
+  Promise.all(names.map(recording)).then((runs) => {
+    if (used()) return;
+    el.before(note);
+    show(runs);
+  }, reportError);
+  return () => {
+    el.dataset.own = "yes";
+    note.remove();
+  };
 }
 
 /** One pass, many tokens: the time of a forward pass by the number of tokens that it checks. */
@@ -152,22 +179,29 @@ function passes({ client, data }: Article) {
     "Measure in this tab",
     async (given, { signal, say }) => {
       const name = String(given.get("model"));
-      const found = await client.time(name, WIDTHS, { stage: (text) => say(text) }, signal);
-      const [native, gpu] = [data.native[name], data.gpu.milliseconds[name]];
-      const cells = (ms: Record<string, number>, m: number) =>
-        html`<td>${ms[m].toFixed(2)} ms</td><td>${times(ms[m] / ms[1])}</td>`;
-      render(
-        html`<table>
+      show(name, await client.time(name, WIDTHS, { stage: (text) => say(text) }, signal));
+    },
+  );
+  /** The times of a model; `found`: those of this tab, once they are measured. */
+  function show(name: string, found: Record<string, number> | null) {
+    const native = data.native[name];
+    const gpu = data.gpu.milliseconds[name];
+    const cells = (ms: Record<string, number> | null, m: number) =>
+      ms ? html`<td>${ms[m].toFixed(2)} ms</td><td>${times(ms[m] / ms[1])}</td>` : html`<td>–</td><td>–</td>`;
+    const words = found
+      ? html`Here, a pass over 8 tokens costs ${times(found[8] / found[1])} a pass over one; eight passes one after the other cost 8.00 ×.`
+      : html`Natively, a pass over 8 tokens costs ${times(native[8] / native[1])} a pass over one; eight passes one after the other cost 8.00 ×.`;
+    render(
+      html`<table>
           <tr><th>Tokens</th><th colspan="2">One pass in this tab</th><th colspan="2">Native</th></tr>
           ${WIDTHS.map((m) => html`<tr><td>${m}</td>${cells(found, m)}${cells(native, m)}</tr>`)}
         </table>
-        <p>Here, a pass over 8 tokens costs ${times(found[8] / found[1])} a pass over one; eight passes one after the other cost 8.00 ×.
-          On ${data.gpu.words} the ratio is ${times(gpu[7] / gpu[0])} for ${data.gpu.models[name]} (predicted).</p>
+        <p>${words} On ${data.gpu.words} the ratio is ${times(gpu[7] / gpu[0])} for ${data.gpu.models[name]} (predicted).</p>
         <p class="note">Native: hsd-viz on one thread of an AMD EPYC with AVX-512, measured on a quiet machine.</p>`,
-        out,
-      );
-    },
-  );
+      out,
+    );
+  }
+  show("target", null);
 }
 
 /** Draft and verify: the text of a run, the round under its cursor, and its race against plain decoding. */
@@ -182,9 +216,8 @@ function draftAndVerify(article: Article) {
   const out = scene(place("draft"), controls, "Draft and verify 64 tokens", async (given, work) => {
     const name = String(given.get("drafter"));
     const stack = name === "db" ? "db > target" : `${name}:${given.get("look")} > target`;
-    place("verify").replaceChildren(verify, chart);
+    own();
     await decode(article, stack, TOKENS, shown().store, work);
-    shown().pin({ token: 0 });
     const runs = await inTurns(article, ["target", stack], work);
     race(article, chart, runs.values());
   });
@@ -192,6 +225,12 @@ function draftAndVerify(article: Article) {
     ["stream", out],
     ["scene", verify],
   ]);
+  place("verify").replaceChildren(verify, chart);
+  const [plain, drafted] = ["plain", "databases"].map((name) => `sampled/${name}`);
+  const own = opened(["sampled", plain, drafted], out, ([run, ...pair]) => {
+    shown().store.adopt(run);
+    raceOf(article, chart, pair);
+  });
 }
 
 /** Why sampling stays exact: darts on the rows of a real correction. */
@@ -200,12 +239,14 @@ function darts(article: Article) {
     const store = article.page.createStore();
     const hot = { temperature: 1, seed: Math.floor(Math.random() * 1e6) };
     await decode(article, "small:4 > target", TOKENS, store, work, hot);
-    const found = store.tokens.filter((token) => token.kind === "correction" && token.residual_top?.length);
-    if (!found.length) throw new Error("No token was rejected in this run: try another prompt.");
+    const found = store.tokens.some((token) => token.kind === "correction" && token.residual_top?.length);
+    if (!found) throw new Error("No token was rejected in this run: try another prompt.");
+    own();
+    // The scene opens on a round whose darts fall on both sides.
     shown().store.adopt(store.snapshot());
-    shown().pin({ token: found[Math.floor(found.length / 2)].index });
   });
   const shown = views(article, "darts", [["scene", out]]);
+  const own = opened(["sampled"], out, ([run]) => shown().store.adopt(run));
 }
 
 /** Copying from databases: which database supplied a token, and where it was copied from. */
@@ -215,6 +256,7 @@ function databases(article: Article) {
   const arcs = document.createElement("div");
   const out = scene(place("databases"), ticks, "Decode with databases", async (given, work) => {
     if (!given.has("db")) throw new Error("Choose at least one database.");
+    own();
     await decode(article, `db[${given.getAll("db").join(",")}] > target`, 2 * TOKENS, shown().store, work);
   });
   out.after(arcs);
@@ -222,6 +264,7 @@ function databases(article: Article) {
     ["stream", out],
     ["locality_map", arcs],
   ]);
+  const own = opened(["copied"], out, ([run]) => shown().store.adopt(run));
 }
 
 const RACERS = [
@@ -239,6 +282,7 @@ function hierarchies(article: Article) {
     const stacks = given.getAll("stack").map(String);
     if (stacks.length < 1 || stacks.length > 2) throw new Error("Choose one or two stacks; plain decoding races, too.");
     const runs = await inTurns(article, ["target", ...stacks], work);
+    own();
     race(article, chart, runs.values());
     const here = ({ result }: Run) => result.metrics.tokens_per_second ?? 0;
     const there = ({ store }: Run) => store.tokens.length / elsewhere(store.calls, gpu.milliseconds);
@@ -260,6 +304,8 @@ function hierarchies(article: Article) {
     );
   });
   out.after(chart);
+  const names = ["plain", "databases", "both"].map((name) => `sampled/${name}`);
+  const own = opened(names, chart, (runs) => raceOf(article, chart, runs));
 }
 
 export function scenes(article: Article) {

@@ -26,15 +26,18 @@ export const besidePlain =
     return speed ? { ...head, meta: { ...meta, plain: { tokens_per_second: speed } } } : head;
   };
 
+/** A recorded run from the site's files. */
+export async function recording(name: string): Promise<Snapshot> {
+  const answer = await fetch(`recordings/${name}.json`);
+  if (!answer.ok) throw new Error(`the recording '${name}' cannot be loaded (status ${answer.status})`);
+  return (await answer.json()) as Snapshot;
+}
+
 export function tabHost(client: Client, about: About): Host {
   return {
     about,
     answers: [],
-    async recording(name) {
-      const answer = await fetch(`recordings/${name}.json`);
-      if (!answer.ok) throw new Error(`the recording '${name}' cannot be loaded (status ${answer.status})`);
-      return (await answer.json()) as Snapshot;
-    },
+    recording,
     decode: besidePlain(async (request, on, signal) => {
       const { run, result } = await client.decode(request, on, signal);
       const { stop_reason } = result;

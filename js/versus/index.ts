@@ -22,6 +22,8 @@ export interface Traits {
   pinned: number;
   /** The time of the race shown first, in milliseconds; -1: its end. */
   time: number;
+  /** The race alone, without figures and texts. */
+  brief?: boolean;
 }
 const SIGNS = { same: "=", apart: "≠", broken: "!" };
 
@@ -80,7 +82,7 @@ function versusView({ model, root, palette, on }: View<Traits>) {
             <span>${factsOf(stores[0]).join(" · ")}</span>
           </p>
           ${doubtsOf(stores).map((words) => html`<p class="hsd-warning">${words}</p>`)}
-          ${race.root}${agreementWords(agreementOf(stores, model.get("sources")))}${metricsTable(runs)}${shown.root}`,
+          ${race.root}${agreementWords(agreementOf(stores, model.get("sources")))}${model.get("brief") ? nothing : [metricsTable(runs), shown.root]}`,
       ),
       body,
     );
