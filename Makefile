@@ -15,8 +15,13 @@ CHROMIUM = $(firstword $(foreach name,chromium chromium-browser google-chrome,$(
 .PHONY: dashboard test test-full check views views-check wasm docs chromium node
 .DELETE_ON_ERROR:
 
+# Other accounts read command lines: the token is passed in the environment, which the command clears.
+ifdef TOKEN
+export HSD_VIZ_TOKEN := $(TOKEN)
+endif
+
 dashboard: $(VENV)/.dashboard-ready  ## serve the dashboard on http://HOST:PORT
-	@$(VENV)/bin/hsd-viz dashboard --host '$(HOST)' --port '$(PORT)' $(if $(TOKEN),--token '$(TOKEN)')
+	@$(VENV)/bin/hsd-viz dashboard --host '$(HOST)' --port '$(PORT)' 
 
 test: $(VENV)/.test-ready chromium node  ## run the everyday tests, including the browser tests
 	$(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m 'not slow and not browser'

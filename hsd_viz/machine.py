@@ -15,9 +15,12 @@ from typing import Any
 
 import psutil
 
+from hsd_viz.disk import read_text
 from hsd_viz.errors import UserError
 from hsd_viz.version import __version__
 
+#: The environment variable with the token of a server.
+TOKEN_VARIABLE = "HSD_VIZ_TOKEN"
 #: Most CPU threads that can be asked for.
 MAX_THREADS = 1024
 
@@ -93,6 +96,33 @@ def cpu_model() -> str:
     return platform.processor() or platform.machine()
 
 
+def access_token(file: Path | None, variable: str = TOKEN_VARIABLE) -> str | None:
+    """Return the token of a file, else that of an environment variable, ``None`` without both.
+
+    The variable is removed, so that no process that is started from here has it. Raises: UserError:
+    if the file cannot be read, or the token is not valid.
+    """
+    token = os.environ.pop(variable, "")
+    if file is not None:
+        token = read_text(file, "token", 4096).strip()
+        if not token:
+            raise UserError(f"the token file {file} is empty")
+    if token:
+        check_token(token)
+    return token or None
+
+
+def check_token(token: str) -> None:
+    """Check a token. Raises: UserError: if it has other than visible ASCII characters, which
+    browsers and clients do not send in one way.
+    """
+    if not all("!" <= character <= "~" for character in token):
+        raise UserError(
+            "the token has a character that is not visible ASCII: "
+            "use letters, digits and signs without spaces"
+        )
+
+
 def check_address(host: str, port: int, token: str | None) -> None:
     """Check where to serve. Raises: ValueError: if the port is not usable, or a host beyond loopback has no token."""
     if not 1 <= port <= 65535:
@@ -100,8 +130,11 @@ def check_address(host: str, port: int, token: str | None) -> None:
     if not token and not is_loopback(host):
         where = host or "all addresses"
         raise UserError(
-            f"serving on {where} needs a token: add --token SECRET or use --host 127.0.0.1"
+            f"serving on {where} needs a token: set {TOKEN_VARIABLE}, add --token-file FILE, "
+            "or use --host 127.0.0.1"
         )
+    if token:
+        check_token(token)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

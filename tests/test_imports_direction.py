@@ -20,7 +20,7 @@ ALLOWED = {
         "stack": "",
         "disk": "",
         "terminal": "",
-        "machine": "",
+        "machine": "disk",
         "records": "disk trace",
         "drafting": "disk stack trace",
         "latency": "disk stack trace",

@@ -98,7 +98,16 @@ def make(tmp_path):
         shutil.copy(ROOT / name, tmp_path)
 
     # These tests are themselves run by make, which hands its own settings on.
-    own = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "HOST", "PORT", "TOKEN", "PYTEST_ARGS")
+    own = (
+        "MAKEFLAGS",
+        "MAKELEVEL",
+        "MFLAGS",
+        "HOST",
+        "PORT",
+        "TOKEN",
+        "PYTEST_ARGS",
+        "HSD_VIZ_TOKEN",
+    )
     plain = {k: v for k, v in os.environ.items() if k not in own}
 
     def run(*words: str, **environment: str) -> subprocess.CompletedProcess:
@@ -119,7 +128,9 @@ def ready(folder: Path) -> None:
     commands = folder / ".venv" / "bin"
     commands.mkdir(parents=True)
     for name in ("python", "hsd-viz"):
-        (commands / name).write_text(f'#!/bin/sh\necho {name} "$@"\n')
+        (commands / name).write_text(
+            f'#!/bin/sh\necho {name} "$@" ${{HSD_VIZ_TOKEN:+token $HSD_VIZ_TOKEN}}\n'
+        )
         (commands / name).chmod(0o755)
     for stamp in (".dashboard-ready", ".test-ready"):
         (folder / ".venv" / stamp).touch()
@@ -185,7 +196,8 @@ def test_torch_is_installed_where_it_is_needed(make, tmp_path, words, gpu, extra
     [
         ((), {}, "--host 127.0.0.1 --port 8866"),
         (("PORT=9001", "HOST=0.0.0.0"), {}, "--host 0.0.0.0 --port 9001"),
-        (("HOST=0.0.0.0", "TOKEN=abc"), {}, "--host 0.0.0.0 --port 8866 --token abc"),
+        (("HOST=0.0.0.0", "TOKEN=abc"), {}, "--host 0.0.0.0 --port 8866 token abc"),
+        ((), {"HSD_VIZ_TOKEN": "abc"}, "--host 127.0.0.1 --port 8866 token abc"),
         ((), {"PORT": "9002"}, "--host 127.0.0.1 --port 9002"),
     ],
 )

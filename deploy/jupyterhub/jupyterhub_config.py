@@ -2,7 +2,7 @@
 
     pip install 'hsd-viz[app,cluster]' jupyterhub && npm install -g configurable-http-proxy
     HSD_VIZ_TOKEN=... hsd-viz serve &
-    HSD_VIZ_TOKEN=... jupyterhub -f deploy/jupyterhub/jupyterhub_config.py
+    HSD_VIZ_ENGINE_TOKEN=... jupyterhub -f deploy/jupyterhub/jupyterhub_config.py
 
 To try it without accounts of the system, set HSD_VIZ_HUB_TRIAL=1: any user name, the password in HSD_VIZ_HUB_PASSWORD.
 """
@@ -17,7 +17,7 @@ c.Spawner.default_url = "/lab"
 c.Spawner.mem_limit = "1G"
 c.Spawner.environment = {
     "HSD_VIZ_ENGINE": "http://127.0.0.1:8800",
-    "HSD_VIZ_ENGINE_TOKEN": os.environ.get("HSD_VIZ_TOKEN", ""),
+    "HSD_VIZ_ENGINE_TOKEN": os.environ.get("HSD_VIZ_ENGINE_TOKEN", ""),
     "HF_HUB_OFFLINE": "1",
 }
 c.Authenticator.allow_all = True

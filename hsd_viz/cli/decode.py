@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import codecs
 import json
-import os
 import secrets
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Generator
 from contextlib import closing
 from dataclasses import asdict
@@ -20,7 +20,7 @@ from typing import Annotated as A
 
 from hsd_viz.cli import arguments
 from hsd_viz.cli.arguments import MachineOptions, SamplingOptions, Save
-from hsd_viz.disk import read_text
+from hsd_viz.disk import read_text, write_whole
 from hsd_viz.errors import UserError
 from hsd_viz.stack import HFStack, parse_bench
 from hsd_viz.words import counted
@@ -142,15 +142,17 @@ def dashboard(
     *,
     host: A[str, "HOST", _HOST] = "127.0.0.1",
     port: A[int, "PORT", "the port to serve on"] = 8866,
-    token: A[
-        str | None, "TOKEN", "access token for visitors; required for a host other than loopback"
+    token_file: A[
+        Path | None,
+        "F",
+        "a file with the access token (else HSD_VIZ_TOKEN); needed for a host other than loopback",
     ] = None,
     allow_models: A[bool, "allow models by hub id or path"] = False,
     open_browser: A[bool, "open the page in a browser"] = False,
     engine: A[
         str | None,
         "URL",
-        "a running `hsd-viz serve` that decodes for all; HSD_VIZ_TOKEN has its token",
+        "a running `hsd-viz serve` that decodes for all; HSD_VIZ_ENGINE_TOKEN has its token",
     ] = None,
     pages: A[
         int | None,
@@ -161,9 +163,12 @@ def dashboard(
 ) -> int:
     """Serve the explorer to a browser until Ctrl-C."""
     from hsd_viz.engine.remote import connect
+    from hsd_viz.machine import access_token
     from hsd_viz.views.app import server
 
-    remote = None if engine is None else (engine, os.environ.get("HSD_VIZ_TOKEN"))
+    token = access_token(token_file)
+    engine_token = access_token(None, server.ENGINE_TOKEN)
+    remote = None if engine is None else (engine, engine_token)
     if remote is not None:
         connect(*remote)
     options: dict[str, Any] = {
@@ -178,7 +183,11 @@ def serve(
     *,
     host: A[str, "HOST", _HOST] = "127.0.0.1",
     port: A[int, (1, 65535), "PORT", "the port to serve on"] = 8800,
-    token: A[str | None, "TOKEN", "access token for clients (also read from HSD_VIZ_TOKEN)"] = None,
+    token_file: A[
+        Path | None,
+        "F",
+        "a file with the access token (else HSD_VIZ_TOKEN); needed for a host other than loopback",
+    ] = None,
     address: A[
         str | None, "RAY", "the address of a running Ray cluster, or auto (default: this machine)"
     ] = None,
@@ -195,9 +204,9 @@ def serve(
 ) -> int:
     """Serve the engine to many visitors until Ctrl-C (needs the extra cluster)."""
     from hsd_viz.ladder.load import names
-    from hsd_viz.machine import check_address, is_loopback
+    from hsd_viz.machine import access_token, check_address, is_loopback
 
-    token = token or os.environ.get("HSD_VIZ_TOKEN")
+    token = access_token(token_file)
     check_address(host, port, token)
     settings: dict[str, Any] = {
         "queue": queue,
@@ -205,7 +214,9 @@ def serve(
         "prompt_characters": prompt_characters,
     }
     settings |= {"seconds": seconds, "models": [*names()], "token": token}
-    settings["hosts"] = ["127.0.0.1", "localhost"] if is_loopback(host) else ["*"]
+    # Any name may resolve to this machine; where there is a token, as behind a proxy, it decides.
+    local = token is None and is_loopback(host)
+    settings["hosts"] = ["127.0.0.1", "localhost"] if local else ["*"]
     options = {"settings": settings, "engine": machine.as_json(threads=1), "replicas": replicas}
     if (replicas, address, gpus_per_replica) == (1, None, 0.0):
         from hsd_viz.serve.app import run as run_app
@@ -247,8 +258,10 @@ def classroom(
     *,
     host: A[str, "HOST", "the address to serve on; 0.0.0.0: to the network"] = "127.0.0.1",
     port: A[int, (1, 65535), "PORT", "the port to serve on"] = 8866,
-    token: A[
-        str | None, "TOKEN", "access token for the class (default: a random one where it is needed)"
+    token_file: A[
+        Path | None,
+        "F",
+        "a file with the token of the class (else HSD_VIZ_TOKEN, else a random one where needed)",
     ] = None,
     pages: A[int, (1, 10_000), "N", "the most pages that may be open"] = 40,
     new_tokens: A[int, (1, 100_000), "N", "the most tokens of one run"] = 256,
@@ -257,10 +270,12 @@ def classroom(
     """Serve the explorer to a class, with one engine and a page for each student (needs the extras app and cluster)."""
     import segno
 
-    from hsd_viz.machine import check_address, free_port, is_loopback, url
+    from hsd_viz.machine import access_token, check_address, free_port, is_loopback, url
     from hsd_viz.views.app import server
 
-    token = token or (None if is_loopback(host) else secrets.token_urlsafe(9))
+    token = access_token(token_file)
+    if token is None and not is_loopback(host):
+        token = secrets.token_urlsafe(16)
     check_address(host, port, token)
     engine_token, engine_port = secrets.token_urlsafe(16), free_port()
     command = [sys.executable, "-m", "hsd_viz", "serve", "--port", str(engine_port)]
@@ -272,10 +287,11 @@ def classroom(
         "--replicas",
         str(replicas),
     ]
-    environment = os.environ | {"HSD_VIZ_TOKEN": engine_token}
-    engine = subprocess.Popen(
-        command, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True
-    )
+    private = tempfile.TemporaryDirectory(prefix="hsd-viz-")
+    secret = Path(private.name) / "token"
+    write_whole(secret, engine_token, mode=0o600)
+    command += ["--token-file", str(secret)]
+    engine = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
     try:
         arguments.say("starting the engine (about a minute at the first start)")
         # Its first line is its address; without one it has explained why on stderr.
@@ -289,6 +305,7 @@ def classroom(
     finally:
         engine.send_signal(signal.SIGINT)
         engine.wait()
+        private.cleanup()
 
 
 def _reachable(host: str) -> str:

@@ -26,11 +26,13 @@ from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Str
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import ClientDisconnect
 
 from hsd_viz.engine import DEFAULTS, Engine, load_engine
 from hsd_viz.engine.live import batches
-from hsd_viz.errors import UserError
+from hsd_viz.errors import UserError, visitor_message
 from hsd_viz.machine import url
+from hsd_viz.serve import connections
 from hsd_viz.stack import StackError, parse
 from hsd_viz.trace.tables import RULES
 from hsd_viz.trace.trace import to_record
@@ -66,7 +68,7 @@ def decode_with(engine: Engine) -> Decode:
             while (events := await asyncio.to_thread(next, running, None)) is not None:
                 yield [to_record(event) for event in events]
         except UserError as invalid:
-            yield [error(str(invalid))]
+            yield [error(visitor_message(invalid, str(request)))]
         except Exception:
             logging.getLogger(__name__).exception("a decode failed")
             yield [error("the decode failed: the server's log has the cause")]
@@ -229,7 +231,9 @@ def create_app(decode: Decode, settings: Settings, page: Page | None = None) -> 
     made: dict[str, Any] = {}
 
     def authorize(request: Request) -> None:
-        given = request.headers.get("authorization", "").removeprefix("Bearer ")
+        scheme, _, given = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer":
+            given = ""
         if request.url.path == "/health":
             return
         if request.url.path == "/" and not given:  # a browser opens an address
@@ -246,7 +250,14 @@ def create_app(decode: Decode, settings: Settings, page: Page | None = None) -> 
         if request.headers.get("origin", own) != own:
             raise HTTPException(403, "requests of other web pages are not accepted")
 
-    app = FastAPI(title="hsd_viz", docs_url=None, redoc_url=None, dependencies=[Depends(authorize)])
+    # The routes that FastAPI makes by itself would not ask for the token.
+    app = FastAPI(
+        title="hsd_viz",
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        dependencies=[Depends(authorize)],
+    )
     app.add_middleware(
         TrustedHostMiddleware, allowed_hosts=list(settings.hosts), www_redirect=False
     )
@@ -268,6 +279,10 @@ def create_app(decode: Decode, settings: Settings, page: Page | None = None) -> 
                 made.update(content=text, headers=_HEADERS | policy)
         return HTMLResponse(**made)
 
+    @app.get("/openapi.json", include_in_schema=False)
+    async def described() -> dict[str, Any]:
+        return app.openapi()
+
     @app.get("/health")
     async def health() -> dict[str, str]:
         return {"status": "ok"}
@@ -286,13 +301,21 @@ def create_app(decode: Decode, settings: Settings, page: Page | None = None) -> 
     @app.post("/decode", response_model=None)
     async def decoded(request: Request) -> Stream:
         # A form of a web page cannot send this type.
-        if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != "application/json":
             raise HTTPException(415, "the body must be application/json")
         body = bytearray()
-        async for part in request.stream():
-            body += part
-            if len(body) > BODY_BYTES:
-                raise HTTPException(413, f"the body is larger than {BODY_BYTES} bytes")
+        try:
+            async with asyncio.timeout(connections.BODY_SECONDS):
+                async for part in request.stream():
+                    body += part
+                    if len(body) > BODY_BYTES:
+                        raise HTTPException(413, f"the body is larger than {BODY_BYTES} bytes")
+        except ClientDisconnect:
+            raise HTTPException(400, "the connection ended within the body") from None
+        except TimeoutError:
+            late = f"the body did not arrive within {connections.BODY_SECONDS:g} seconds"
+            raise HTTPException(408, late, {"Connection": "close"}) from None
         try:
             return Stream(service, DecodeRequest.model_validate_json(bytes(body)).checked(settings))
         except ValidationError as invalid:
@@ -326,6 +349,22 @@ def run(host: str, port: int, settings: dict[str, Any], engine: dict[str, Any], 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with suppress(KeyboardInterrupt):
         print("loading the models", file=sys.stderr, flush=True)
-        application = create_app(load_decode(engine), Settings(**settings), page)
-        Server(uvicorn.Config(application, host, port, log_level="error", access_log=False)).run()
+        accepted = Settings(**settings)
+        application = create_app(load_decode(engine), accepted, page)
+        Server(configure(application, host, port, accepted)).run()
     return 0
+
+
+def configure(application: FastAPI, host: str, port: int, settings: Settings) -> Any:
+    """Return uvicorn's configuration of a server, with the limits on its connections."""
+    import uvicorn
+
+    return uvicorn.Config(
+        application,
+        host,
+        port,
+        http=connections.limited(settings.slots + settings.queue),
+        ws="none",
+        log_level="error",
+        access_log=False,
+    )

@@ -90,11 +90,13 @@ def test_ladder_train_runs_the_recipe_of_the_checkout(monkeypatch, tmp_path, cli
     assert asked == expected | {"tokenizer": None}
 
 
-def test_the_dashboard_passes_its_options_on(monkeypatch):
+def test_the_dashboard_passes_its_options_on(monkeypatch, tmp_path):
     asked = {}
     serve = lambda *args, **options: asked.update(options, args=args) or 7
     monkeypatch.setattr("hsd_viz.views.app.server.serve", serve)
-    assert main(["dashboard", "--port", "9000", "--token", "abc", "--allow-models"]) == 7
+    (tmp_path / "token").write_text("abc\n")
+    token = ["--token-file", str(tmp_path / "token")]
+    assert main(["dashboard", "--port", "9000", *token, "--allow-models"]) == 7
     expected = {
         "args": ("127.0.0.1", 9000),
         "token": "abc",

@@ -87,7 +87,7 @@ predict --gpu H100 --models llama-8b --bandwidth -5 --flops 100 --gpu-memory 20 
 predict --gpu H100 --models "" | no models
 replay none.jsonl | cannot read the log none.jsonl
 replay log.jsonl | give the tokenizer of its model
-replay log.jsonl --tokenizer log.jsonl | the tokenizer 'log.jsonl' cannot be loaded
+replay log.jsonl --tokenizer log.jsonl | log.jsonl is not a valid tokenizer
 replay log.jsonl --tokenizer target --verify-cost cheap | 'cheap' is not a verification cost
 replay log.jsonl --tokenizer target --drafter dbb | 'dbb' cannot be replayed
 replay log.jsonl --tokenizer target --databases a | there are no databases in 'a'
@@ -102,7 +102,7 @@ databases build --out o --kind statistics --text nowhere.txt | there is no file 
 databases build --out o --kind model --prompts x --text y | --text is allowed only with --kind statistics
 databases build --out o --prompts x | --kind
 databases build --out o --kind statistics --text x --max-key-length 0 | --max-key-length: the value 0 is out of range
-databases build --out o --kind statistics --text log.jsonl --tokenizer log.jsonl | cannot be loaded
+databases build --out o --kind statistics --text log.jsonl --tokenizer log.jsonl | is not a valid tokenizer
 databases build --out o --kind model --prompts heldout --model tiny | unknown model 'tiny'
 export nowhere.json.gz --csv tables | nowhere.json.gz
 export run.json.gz | no output given: use --html FILE, --perfetto FILE, --csv DIR or --aiperf FILE

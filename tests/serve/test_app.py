@@ -3,10 +3,11 @@
 import asyncio
 import json
 import re
+import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import httpx
 import pytest
@@ -14,7 +15,8 @@ import uvicorn
 
 from hsd_viz.engine.local import load_engine
 from hsd_viz.engine.remote import RemoteEngine, connect
-from hsd_viz.serve.app import Service, Settings, create_app, decode_with
+from hsd_viz.serve import connections
+from hsd_viz.serve.app import Service, Settings, configure, create_app, decode_with
 from hsd_viz.trace import Stage
 from hsd_viz.trace.trace import ServerError
 
@@ -32,9 +34,8 @@ def engine():
 @contextmanager
 def serving(decode, page=None, **settings):
     """Serve on a free port of this machine; yields the address."""
-    config = uvicorn.Config(
-        create_app(decode, Settings(**settings), page), host="127.0.0.1", port=0, log_level="error"
-    )
+    accepted = Settings(**settings)
+    config = configure(create_app(decode, accepted, page), "127.0.0.1", 0, accepted)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
@@ -160,6 +161,142 @@ def test_bad_values_found_by_the_engine_end_the_stream_with_one_line(address):
     assert "token ids" in lines[-1]["message"]
     with pytest.raises(ServerError, match="token ids"):
         connect(address).run([99_999_999])
+
+
+def test_media_types_and_schemes_have_no_case(address, engine):
+    body = {"prompt": "x", "max_new_tokens": 1}
+    for kind in ("Application/JSON", "APPLICATION/JSON; charset=UTF-8"):
+        assert post(address, body, **{"Content-Type": kind})[0] == 200, kind
+    with serving(Slow().decode, token="secret") as address:
+        for scheme in ("Bearer", "bearer", "BEARER"):
+            headers = {"Authorization": f"{scheme} secret"}
+            assert httpx.get(f"{address}/models", headers=headers).status_code == 200
+        for wrong in ("secret", "Basic secret", "Bearer", "Bearer  secret"):
+            headers = {"Authorization": wrong}
+            assert httpx.get(f"{address}/models", headers=headers).status_code == 401, wrong
+
+
+def test_every_route_but_health_needs_the_token():
+    with serving(Slow().decode, token="secret") as address:
+        paths = httpx.get(
+            f"{address}/openapi.json", headers={"Authorization": "Bearer secret"}
+        ).json()["paths"]
+        for path in (*paths, "/openapi.json"):
+            for method in paths.get(path, {"get": None}):
+                status = httpx.request(method, address + path).status_code
+                assert status == (200 if path == "/health" else 401), path
+        assert httpx.get(f"{address}/docs").status_code == 404
+
+
+def test_a_server_with_a_token_works_behind_a_proxy_with_a_name():
+    """As Caddy and nginx pass requests on: the public name, and the scheme of the visitor."""
+    there = {"Host": "class.example.org", "X-Forwarded-Proto": "https"}
+    there["Authorization"] = "Bearer secret"
+    origin = {"Origin": "https://class.example.org"}
+    with serving(Slow().decode, token="secret", hosts=("*",)) as address:
+        assert httpx.get(f"{address}/models", headers=there | origin).status_code == 200
+        other = {"Origin": "https://evil.example.org"}
+        assert httpx.get(f"{address}/models", headers=there | other).status_code == 403
+
+
+class Peer:
+    """A connection to a server that is used as no client uses it."""
+
+    def __init__(self, address, sent=b"", buffer=None):
+        url = httpx.URL(address)
+        self.socket = socket.socket()
+        if buffer:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
+        self.socket.connect((url.host, url.port))
+        self.socket.sendall(sent)
+
+    def is_closed(self, seconds=0.0):
+        """Whether the server closed it, which may take so many seconds."""
+        self.socket.settimeout(seconds or 0.01)
+        try:
+            while self.socket.recv(2**16):
+                pass
+            return True
+        except TimeoutError:
+            return False
+        except OSError:
+            return True
+
+
+HEAD = b"POST /decode HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+HALF = {
+    "silent": b"",
+    "half a line": b"GET /heal",
+    "half a header": HEAD,
+    "half a body": HEAD + b"Content-Length: 99\r\n\r\n{",
+    "between two requests": b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\nGET /",
+}
+
+
+@pytest.fixture
+def hasty(monkeypatch):
+    monkeypatch.setattr(connections, "HEADER_SECONDS", 0.5)
+    monkeypatch.setattr(connections, "BODY_SECONDS", 0.5)
+    monkeypatch.setattr(connections, "STALLED_SECONDS", 0.5)
+
+
+@pytest.mark.parametrize("kind", HALF)
+def test_half_open_requests_are_closed(kind, hasty):
+    with serving(Slow().decode) as address:
+        peer = Peer(address, HALF[kind])
+        assert peer.is_closed(20)
+        assert httpx.get(f"{address}/health").status_code == 200
+
+
+def test_a_header_that_arrives_byte_by_byte_is_closed(hasty):
+    with serving(Slow().decode) as address:
+        peer = Peer(address, HEAD)
+        until = time.monotonic() + 20
+        while not peer.is_closed(0.1):
+            assert time.monotonic() < until
+            with suppress(OSError):
+                peer.socket.sendall(b"X")
+
+
+def test_a_reader_that_stops_ends_its_decode(hasty):
+    class Endless(Slow):
+        async def decode(self, request):
+            try:
+                while True:
+                    yield [{"event": "stage", "text": "x" * 2**16, "done": None, "total": None}]
+                    await asyncio.sleep(0)
+            finally:
+                self.closed.set()
+
+    endless = Endless()
+    body = b'{"prompt": "x"}'
+    with serving(endless.decode) as address:
+        request = HEAD + f"Content-Length: {len(body)}\r\n\r\n".encode() + body
+        peer = Peer(address, request, buffer=2**12)
+        assert endless.closed.wait(30)
+        assert peer.is_closed(20)
+
+
+def test_silent_connections_make_room_for_requests(monkeypatch):
+    monkeypatch.setattr(connections, "MORE", 8)
+    monkeypatch.setattr(connections, "HEADER_SECONDS", 600.0)
+    with serving(Slow().decode, queue=1) as address:
+        peers = [Peer(address) for _ in range(40)]
+        until = time.monotonic() + 20
+        while sum(not peer.is_closed() for peer in peers) > 12:
+            assert time.monotonic() < until
+        assert not peers[-1].is_closed(), "the oldest leave"
+        assert httpx.get(f"{address}/health").status_code == 200
+
+
+def test_a_peer_of_another_machine_has_so_many_connections(monkeypatch):
+    monkeypatch.setattr(connections, "MORE_PER_PEER", 2)
+    monkeypatch.setattr(connections, "is_loopback", lambda host: False)
+    with serving(Slow().decode, queue=1) as address:
+        peers = [Peer(address) for _ in range(4)]
+        more = Peer(address)
+        assert more.is_closed(20)
+        assert not any(peer.is_closed() for peer in peers)
 
 
 def test_bodies_of_other_types_and_sizes_are_refused(address):

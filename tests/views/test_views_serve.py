@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import time
@@ -50,9 +51,11 @@ def test_a_missing_voila_says_what_to_install(monkeypatch):
 def test_the_template_and_the_notebook_are_found_and_the_token_is_not_on_the_command_line():
     arguments, environment, folder = command("127.0.0.1", 1234, "secret")
     with folder:
-        assert (
-            not any("secret" in a for a in arguments) and environment["JUPYTER_TOKEN"] == "secret"
-        )
+        assert not any("secret" in word for word in (*arguments, *environment.values()))
+        file = next(a.partition("=")[2] for a in arguments if a.startswith("--Identity.token_file"))
+        assert Path(file).read_text() == "secret"
+        assert stat.S_IMODE(Path(file).stat().st_mode) == 0o600
+        assert stat.S_IMODE(Path(file).parent.stat().st_mode) == 0o700
         roots = environment["JUPYTER_PATH"].split(os.pathsep)
         assert (Path(roots[0]) / "voila" / "templates" / "hsd" / "index.html.j2").is_file()
     for allow in (False, True):

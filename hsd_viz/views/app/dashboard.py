@@ -29,7 +29,7 @@ from hsd_viz.trace import Event, Finished, Stage, Started, Step, Trace
 from hsd_viz.views import run_data
 from hsd_viz.views.app import answers
 from hsd_viz.views.app.answers import Request
-from hsd_viz.views.app.server import ENGINE_TOKEN, ENGINE_URL
+from hsd_viz.views.app.server import ENGINE_URL, engine_token
 from hsd_viz.views.page_data import ABOUT, MACHINE, about, recorded_runs
 from hsd_viz.views.view import Part, registered
 from hsd_viz.words import check_range
@@ -289,5 +289,5 @@ def dashboard(
             )
         shown, engine = None, shown
     if engine is None and (url := os.environ.get(ENGINE_URL)):
-        engine = RemoteEngine(url, os.environ.get(ENGINE_TOKEN) or None)
+        engine = RemoteEngine(url, engine_token())
     return App(engine, allow_models=allow_models, shown=shown)

@@ -13,14 +13,15 @@ from __future__ import annotations
 
 import hmac
 import logging
-import os
 import secrets
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 import nbformat
+import tornado.ioloop
 import tornado.web
 from jupyter_core.utils import ensure_async
 from jupyter_server import DEFAULT_STATIC_FILES_PATH
@@ -40,11 +41,28 @@ from hsd_viz.machine import is_loopback
 COOKIE = "hsd-viz-turn"
 #: Seconds after which a visitor who no longer asks for the place has left.
 LOST = 15.0
+#: Seconds to send the headers, and the body, of a request.
+REQUEST_SECONDS = 60
+#: Milliseconds between two looks for faults of kernels.
+FAULTS_EVERY = 1000
 _WAITING = Path(__file__).with_name("waiting.html").read_text(encoding="utf-8")
 
 
 class Identity(PasswordIdentityProvider):
     """The token alone lets a visitor in; it is compared in constant time."""
+
+    token_file = Unicode(help="a file with the token, which is removed when it was read").tag(
+        config=True
+    )
+
+    @default("token")
+    def _read_token(self) -> str:
+        if not self.token_file:
+            return ""
+        file = Path(self.token_file)
+        token = file.read_text(encoding="utf-8")
+        file.unlink()
+        return token
 
     def get_token(self, handler: Any) -> str | None:
         """Return the token of a request, or None if it is wrong."""
@@ -120,7 +138,18 @@ class Turns:
 
 
 class Page(TornadoVoilaHandler):
-    """The live page of a kernel that lives."""
+    """The live page of a kernel that lives, which does not get the token of its visitor."""
+
+    async def prepare(self) -> None:
+        """Authenticate the visitor, then forget the token of the address."""
+        await super().prepare()
+        request = self.request
+        kept = [(k, v) for k, v in parse_qsl(request.query, True) if k.lower() != "token"]
+        request.query = urlencode(kept)
+        request.uri = request.path + ("?" + request.query if kept else "")
+        for arguments in (request.arguments, request.query_arguments):
+            for name in [name for name in arguments if name.lower() == "token"]:
+                del arguments[name]
 
     @tornado.web.authenticated
     async def get(self, path: str | None = None) -> None:
@@ -172,6 +201,29 @@ class Pages(Voila):
         help="a gzipped page that visitors see until a kernel is ready; '': they wait"
     ).tag(config=True)
 
+    faults = Unicode(
+        help="the file in which kernels report faults; it becomes part of the log"
+    ).tag(config=True)
+
+    def listen(self) -> None:
+        """Serve, with what kernels report in the log."""
+        if self.faults:
+            tornado.ioloop.PeriodicCallback(self._report_faults, FAULTS_EVERY).start()
+        # Without limits a half-open request keeps its connection for an hour.
+        limits = {"idle_connection_timeout": REQUEST_SECONDS, "body_timeout": REQUEST_SECONDS}
+        self.app.listen = partial(self.app.listen, **limits)
+        super().listen()
+
+    def _report_faults(self) -> None:
+        file = Path(self.faults)
+        if not file.exists():
+            return
+        taken = file.with_suffix(".taken")
+        file.replace(taken)
+        self.log.error(
+            "a request of a page failed\n%s", taken.read_text(errors="replace")[-20_000:]
+        )
+
     @default("identity_provider_class")
     def _identity(self) -> type:
         return Identity
@@ -181,7 +233,6 @@ class Pages(Voila):
         settings = super().init_settings()
         token = self.identity_provider.token
         if token:
-            os.environ.pop("JUPYTER_TOKEN", None)  # kernels need no token
             _hide(token)
         # Any page of the web may make its name resolve to 127.0.0.1; with a token that does not help it.
         settings["allow_remote_access"] = bool(token) or not is_loopback(self.ip)

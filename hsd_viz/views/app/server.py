@@ -12,12 +12,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from hsd_viz.disk import read_text, write_whole
 from hsd_viz.engine.replay import bundled, load_bundled
-from hsd_viz.errors import UserError
-from hsd_viz.machine import check_address, url
+from hsd_viz.errors import FAULTS_VARIABLE, UserError
+from hsd_viz.machine import TOKEN_VARIABLE, check_address, url
 
 #: Environment variables of a served page: the address of the server that decodes, and the token for it.
 ENGINE_URL, ENGINE_TOKEN = "HSD_VIZ_ENGINE", "HSD_VIZ_ENGINE_TOKEN"
+#: The same for the path of a file with that token, which other accounts cannot read.
+ENGINE_TOKEN_FILE = "HSD_VIZ_ENGINE_TOKEN_FILE"
 
 PACKAGE = Path(__file__).resolve().parents[2]
 #: Seconds until a kernel without a page is shut down, and between checks.
@@ -48,6 +51,13 @@ ARGUMENTS = (
     "--VoilaConfiguration.allow_theme_override=NO",
     *(f"--VoilaConfiguration.extension_allowlist={name}" for name in EXTENSIONS),
 )
+
+
+def engine_token() -> str | None:
+    """Return the token of the server that decodes for this kernel: of a file, or the environment."""
+    if file := os.environ.get(ENGINE_TOKEN_FILE):
+        return read_text(Path(file), "token", 4096).strip()
+    return os.environ.get(ENGINE_TOKEN) or None
 
 
 def serve(
@@ -139,10 +149,23 @@ def command(
     environment["JUPYTER_PATH"] = os.pathsep.join(
         filter(None, (str(PACKAGE), environment.get("JUPYTER_PATH")))
     )
+    private = Path(folder.name)
+    private.chmod(0o700)
+    # A kernel sends what it prints to its visitor: faults go to a file, and from there to the log.
+    environment[FAULTS_VARIABLE] = str(private / "faults")
+    arguments.append(f"--Pages.faults={private / 'faults'}")
     if engine is not None:
-        environment[ENGINE_URL], environment[ENGINE_TOKEN] = engine[0], engine[1] or ""
+        environment[ENGINE_URL] = engine[0]
+        environment.pop(ENGINE_TOKEN, None)
+        if engine[1]:
+            write_whole(private / "engine-token", engine[1], mode=0o600)
+            environment[ENGINE_TOKEN_FILE] = str(private / "engine-token")
+    for name in ("JUPYTER_TOKEN", "JUPYTER_TOKEN_FILE", TOKEN_VARIABLE):
+        environment.pop(name, None)
     if token:
-        # Not on the command line, which other users can read; "auto" makes Voilà read the environment.
-        environment["JUPYTER_TOKEN"] = token
+        # Command lines and environments are read by others and inherited; a file is neither.
+        # "auto" makes Voilà use the token of the identity provider, see :class:`~.pages.Identity`.
+        write_whole(private / "token", token, mode=0o600)
+        arguments.append(f"--Identity.token_file={private / 'token'}")
         arguments.append("--Voila.auto_token=True")
     return arguments, environment, folder

@@ -1,0 +1,113 @@
+"""Limits on connections, below the web application: time to send a request, and how many there are.
+
+A connection without a complete request, or whose reader has stopped, costs a file and memory. It is
+closed after some seconds, and when all places are taken the oldest of them makes room.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from hsd_viz.machine import is_loopback
+
+#: Seconds to send the headers of a request; the same between two requests of a connection.
+HEADER_SECONDS = 10.0
+#: Seconds to send the body of a request, and for a reader to take what it was sent.
+BODY_SECONDS = 30.0
+STALLED_SECONDS = 60.0
+#: Connections beyond the decodes and the queue that one peer may have, and all together.
+MORE_PER_PEER = 32
+MORE = 256
+
+
+def limited(requests: int) -> type[H11Protocol]:
+    """Return the protocol of a server that holds so many requests, in progress and waiting.
+
+    Peers on this machine, such as a proxy, have the places of all.
+    """
+
+    class Protocol(LimitedProtocol):
+        most_per_peer = requests + MORE_PER_PEER
+        most = 2 * requests + MORE
+
+    return Protocol
+
+
+class LimitedProtocol(H11Protocol):
+    """A connection of HTTP/1.1 with time limits, one of a limited number.
+
+    Attributes:
+        most_per_peer: The most connections of a peer on another machine.
+        most: The most connections.
+    """
+
+    most_per_peer = MORE_PER_PEER
+    most = MORE
+
+    def connection_made(self, transport: Any) -> None:
+        """Take a place, or close the connection if there is none."""
+        super().connection_made(transport)
+        self._since = time.monotonic()
+        self._timer: asyncio.TimerHandle | None = None
+        self._stalled: asyncio.TimerHandle | None = None
+        own = self.client[0] if self.client else ""
+        # Those that are being closed are listed until the loop comes to them.
+        others = [
+            one
+            for one in self.connections
+            if isinstance(one, LimitedProtocol) and not one.transport.is_closing()
+        ]
+        of_peer = [one for one in others if one.client and one.client[0] == own]
+        if not is_loopback(own) and len(of_peer) > self.most_per_peer:
+            transport.abort()
+            return
+        if len(others) > self.most:
+            idle = [one for one in others if one.is_idle and one is not self]
+            if not idle:
+                transport.abort()
+                return
+            min(idle, key=lambda one: one._since).transport.abort()
+        self._wait_for_request()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Leave the place."""
+        for timer in (self._timer, self._stalled):
+            if timer is not None:
+                timer.cancel()
+        super().connection_lost(exc)
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request."""
+        self._since = time.monotonic()
+        super().on_response_complete()
+        self._wait_for_request()
+
+    def pause_writing(self) -> None:
+        """Note that the reader does not take what it is sent."""
+        super().pause_writing()
+        self._stalled = self.loop.call_later(STALLED_SECONDS, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Note that the reader takes it again."""
+        super().resume_writing()
+        if self._stalled is not None:
+            self._stalled.cancel()
+            self._stalled = None
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether there is no complete request that is being answered."""
+        return self.cycle is None or self.cycle.response_complete
+
+    def _wait_for_request(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self.loop.call_later(HEADER_SECONDS, self._check_request)
+
+    def _check_request(self) -> None:
+        if self.is_idle:
+            self.transport.abort()
