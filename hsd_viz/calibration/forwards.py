@@ -26,7 +26,7 @@ from hsd_viz.disk import read_json
 from hsd_viz.drafting.make import CostCurve, cost_curve
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.errors import UserError
-from hsd_viz.ladder.load import weights_dir
+from hsd_viz.models.families import CODE
 
 if TYPE_CHECKING:
     from hsd_viz.decoding.session import Model
@@ -120,7 +120,7 @@ def draft_costs(model: Model) -> tuple[float, ...]:
 
 
 class Costs:
-    """Costs of a verification by number of draft tokens. ``source`` is ``shipped`` (the table of the ladder, so that
+    """Costs of a verification by number of draft tokens. ``source`` is ``shipped`` (the table of a family, so that
     the same command gives the same tree on every machine), ``measured`` (timed once per model and runtime) or a file.
 
     A file has ``{"format": "hsd_viz costs", "models": {NAME: {DTYPE: [c(0), c(1), ...]}}, "others": {DEVICE: c}}``:
@@ -128,14 +128,12 @@ class Costs:
     ``python -m benchmarks.costs`` writes one. Raises: ValueError: if the file cannot be read or is not such a table.
     """
 
-    def __init__(self, source: str | Path = SHIPPED) -> None:
+    def __init__(self, source: str | Path = SHIPPED, shipped: Path = CODE.costs) -> None:
         self.source = str(source)
         self._timed: dict[tuple[str, str], CostCurve] = {}
         self._timing = Lock()  # two at once would slow each other
         if self.source != MEASURED:
-            self._table = _read(
-                weights_dir() / "costs.json" if self.source == SHIPPED else Path(source)
-            )
+            self._table = _read(shipped if self.source == SHIPPED else Path(source))
 
     def of(self, model: Model, device: str = "cpu") -> CostCurve:
         """Return the costs for a verifier on a device (``cpu`` or ``cuda``)."""

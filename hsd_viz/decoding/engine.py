@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack, cast
 
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.session import Model
-from hsd_viz.decoding.text import Tokenizer
+from hsd_viz.decoding.text import Prompt, Tokenizer
 from hsd_viz.errors import UserError
 from hsd_viz.stack import Stack
 from hsd_viz.terminal import progress_bar
@@ -46,9 +46,11 @@ DEFAULTS = cast("Options", {"max_new_tokens": 128, **asdict(Sampling()), **_OTHE
 
 class Engine(Protocol):
     """Decodes prompts with stacks and reports events as they happen. An engine implements :meth:`decode` and inherits
-    the rest where it fits. ``target`` is the model's own name, ``databases`` a folder in place of the shipped ones.
+    the rest where it fits. ``family`` is the family whose models have short names, ``target`` the model's own name,
+    ``databases`` a folder in place of the family's.
     """
 
+    family: str = "code"
     target: str = "target"
     device: str = "cpu"
     dtype: str = "float32"
@@ -62,16 +64,17 @@ class Engine(Protocol):
             )
 
     def decode(
-        self, prompt: str | Sequence[int], stack: str | Stack = "target", **options: Unpack[Options]
+        self, prompt: Prompt, stack: str | Stack = "target", **options: Unpack[Options]
     ) -> Iterator[Event]:
         """Yield ``Stage``..., ``Started``, ``Step``..., ``Finished``. Closing the generator cancels the decode.
 
-        A prompt is text or a list of token ids, a stack text or parsed. Raises: ValueError: for invalid arguments, if
+        A prompt is text, a list of token ids or, with ``chat``, a list of messages with ``role`` and
+        ``content``; a stack is text or parsed. Raises: ValueError: for invalid arguments, if
         possible before the first event is requested.
         """
 
     def run(
-        self, prompt: str | Sequence[int], stack: str | Stack = "target", **options: Unpack[Options]
+        self, prompt: Prompt, stack: str | Stack = "target", **options: Unpack[Options]
     ) -> Trace:
         """Decode to the end and return the trace."""
         for event in self.decode(prompt, stack, **options):
@@ -81,7 +84,7 @@ class Engine(Protocol):
 
     def run_many(
         self,
-        prompts: Sequence[str | Sequence[int]],
+        prompts: Sequence[Prompt],
         stack: str | Stack = "target",
         **options: Unpack[Options],
     ) -> list[Trace]:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, cast
 
+from hsd_viz.decoding.conversation import check_conversation, check_unicode, roles_of
 from hsd_viz.errors import UserError, no_panics
 from hsd_viz.words import first_line
+
+#: Text, token ids, or a conversation.
+Prompt = str | Sequence[int] | Sequence[Mapping[str, str]]
 
 _BYTE_FALLBACK = re.compile(r"<0x([0-9A-F]{2})>\Z")
 
@@ -55,27 +59,41 @@ class TokenText:
         # Not verbose: the engine checks whether the context is long enough.
         return self.tokenizer.encode(text, verbose=False)
 
-    def _encode_chat(self, prompt: str) -> list[int]:
-        """Return the token ids of one turn of a user, by the tokenizer's own chat template. The template writes its
-        special tokens as text: they are read as the tokens they name, and none is added.
+    def _encode_chat(self, conversation: list[dict[str, str]]) -> list[int]:
+        """Return the token ids of a conversation, by the tokenizer's own chat template.
+
+        The template writes its special tokens as text: they are read as the tokens they name, and
+        none is added.
         """
         if not getattr(self.tokenizer, "chat_template", None):
             raise UserError(
                 "this model's tokenizer has no chat template: give the prompt as it should be read"
             )
-        turn, tokenizer = [{"role": "user", "content": prompt}], cast("Any", self.tokenizer)
+        tokenizer = cast("Any", self.tokenizer)
         try:
-            text = tokenizer.apply_chat_template(turn, tokenize=False, add_generation_prompt=True)
+            text = tokenizer.apply_chat_template(
+                conversation, tokenize=False, add_generation_prompt=True
+            )
         except Exception as error:  # a template is a program and may raise anything
-            what = "the chat template of this model's tokenizer does not take one turn of a user"
-            raise UserError(f"{what}: {first_line(error)}") from None
-        return self.tokenizer.encode(text, add_special_tokens=False, verbose=False)
+            roles = roles_of(conversation)
+            raise UserError(
+                "the chat template of this model's tokenizer does not take a conversation of "
+                f"{roles}: {first_line(error)}"
+            ) from None
+        with no_panics("the tokenizer does not take this prompt"):
+            return self.tokenizer.encode(text, add_special_tokens=False, verbose=False)
 
-    def read(self, prompt: str | Sequence[int], chat: bool = False) -> list[int]:
-        """Return the token ids of a prompt: text, with ``chat`` as one user's turn, or token ids themselves. Raises:
-        ValueError: if the prompt is neither, not valid Unicode, or empty where a text needs a first token.
+    def read(self, prompt: Prompt, chat: bool = False) -> list[int]:
+        """Return the token ids of a prompt.
+
+        It is text, or token ids themselves; with ``chat`` it is text, as the turn of a user, or a
+        conversation: a list of messages with ``role`` and ``content``.
+        Raises: UserError: if the prompt is none of these, not valid Unicode, or empty where a text
+        needs a first token.
         """
-        if isinstance(prompt, list | tuple) and prompt and not chat:
+        if chat and isinstance(prompt, list | tuple):
+            return self._encode_chat(check_conversation(prompt))
+        if isinstance(prompt, list | tuple) and prompt:
             if all(type(token) is int and 0 <= token < self.size for token in prompt):
                 return list(prompt)
             raise UserError(
@@ -85,15 +103,12 @@ class TokenText:
             raise UserError(
                 f"the prompt is text or, without chat, a list of token ids, not {prompt!r:.40}"
             )
-        try:
-            prompt.encode()
-        except UnicodeEncodeError:
-            raise UserError(
-                "the prompt contains a lone surrogate and is not valid Unicode"
-            ) from None
+        check_unicode(prompt)
+        if chat:
+            return self._encode_chat([{"role": "user", "content": prompt}])
         starts = (self.tokenizer.bos_token_id, self.tokenizer.eos_token_id)
         with no_panics("the tokenizer does not take this prompt"):
-            ids = self._encode_chat(prompt) if chat else self.encode(prompt)
+            ids = self.encode(prompt)
         if found := ids or [start for start in starts if start is not None][:1]:
             return found
         raise UserError(

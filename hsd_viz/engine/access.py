@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hsd_viz.errors import Unsupported
-from hsd_viz.ladder.load import names
+from hsd_viz.models.families import CODE
 from hsd_viz.words import did_you_mean
 
 Kind = Literal["model", "tokenizer", "databases"]
@@ -29,9 +29,9 @@ class Access:
     models: tuple[str, ...] | None
 
     @classmethod
-    def of(cls, allow_models: bool) -> Access:
-        """Return the access of one who may name any model and file, or only the shipped ones."""
-        return cls(None if allow_models else names())
+    def of(cls, allow_models: bool, names: tuple[str, ...] = CODE.names) -> Access:
+        """Return the access of one who may name any model and file, or only the ``names``."""
+        return cls(None if allow_models else names)
 
     def check(self, kind: Kind, name: str) -> str:
         """Return a name that is allowed. Raises: Unsupported: if it is not."""

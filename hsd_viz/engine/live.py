@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator
 from typing import Unpack
 
 import psutil
 
 from hsd_viz.decoding.engine import Engine, Options
+from hsd_viz.decoding.text import Prompt
 from hsd_viz.machine import cores
 from hsd_viz.stack import Stack, parse
 from hsd_viz.trace import Event, Finished, Stage, Step, Trace
@@ -73,7 +74,7 @@ def batches(
 
 def decode_beside_plain(
     engine: Engine,
-    prompt: str | Sequence[int],
+    prompt: Prompt,
     stack: str | Stack,
     *,
     pairs: int = PAIRS,
@@ -104,7 +105,7 @@ def decode_beside_plain(
 
 
 def _timed(
-    engine: Engine, prompt: str | Sequence[int], stack: str | Stack, words: str, options: Options
+    engine: Engine, prompt: Prompt, stack: str | Stack, words: str, options: Options
 ) -> Generator[Event, None, Trace]:
     """Yield ``words`` as stages of a decode that is only timed, and return its trace."""
     done = 0

@@ -1,17 +1,18 @@
 """Loading what a stack names, once each: the only place of a decode with disk, hub and waiting.
 
-The native runtime runs models of the ladder's form; others need torch and transformers, imported on first use.
+Llama-shaped models are opened by :mod:`hsd_viz.models`, and run in the native runtime where it has
+their form; others need torch and transformers, which are imported on first use.
 """
 
 from __future__ import annotations
 
 import functools
 import importlib.util
-import json
 import os
 import re
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,8 +21,9 @@ from hsd_viz.decoding.session import Model
 from hsd_viz.decoding.text import TokenText, differing_tokens
 from hsd_viz.dtypes import DTYPES as NUMBER_TYPES
 from hsd_viz.engine.access import Access
-from hsd_viz.errors import UserError
-from hsd_viz.ladder.load import LadderTokenizer, model_path, names, weights_hash
+from hsd_viz.errors import MissingPackage, Unsupported, UserError
+from hsd_viz.models.families import DEFAULT, LEVELS, Family, find_family
+from hsd_viz.models.files import GGUF, ModelFiles, cached_folder, open_model, weights_hash
 from hsd_viz.native.build import Build, default_build
 from hsd_viz.native.model import NativeModel
 from hsd_viz.native.weights import STORAGE, load, read_config
@@ -34,8 +36,8 @@ if TYPE_CHECKING:
     from hsd_viz.torch_models.eager import HFModel
     from hsd_viz.torch_models.load import Checkpoint
 
-#: The types of weights, and of the module that has them: int8 is the native runtime's and numpy's, see
-#: ``docs/reference/arithmetic.md``; the module has the same weights widened.
+#: The types of weights, and of the module that has them: int8 is the native runtime's and numpy's,
+#: see ``docs/reference/arithmetic.md``; the module has the same weights widened.
 DTYPES = {name: "float32" if name == "int8" else name for name in NUMBER_TYPES}
 RUNTIMES = ("auto", "eager", "compiled", "strict")
 T = TypeVar("T")
@@ -55,170 +57,209 @@ def once(make: Callable[..., T]) -> Callable[..., T]:
     return made
 
 
+@dataclass(frozen=True, slots=True)
+class Picked:
+    """A model in the fastest runtime.
+
+    Attributes:
+        model: The model.
+        note: Why it is in a slow runtime, if so.
+    """
+
+    model: Model
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The models of a stack.
+
+    Attributes:
+        models: By level, the target last.
+        note: Why some are in a slow runtime, if so.
+        bridge: What a trace says of the bridge of the lowest model, if it has one.
+    """
+
+    models: list[Model]
+    note: str | None
+    bridge: dict[str, int | str] | None
+
+
 class Models:
-    """The models of one engine: a target and its draft models, on one device and dtype, each in the fastest runtime:
-    ``native`` on the CPU for those of the ladder's form (without a compiler ``numpy``), ``compiled`` on a GPU, else
-    ``eager``. Safe for several threads. ``allow_models=False`` refuses everything but ladder names. ``bridge`` forces
-    how a model with another tokenizer drafts, one of :data:`~hsd_viz.decoding.sampling.BRIDGES`. ``runtime="eager"``
-    requests transformers' own forward passes for all, ``"compiled"`` those of ``torch.compile``, ``"strict"`` rows that
-    do not depend on what is fed with them: native rows never do, and others are compiled for one width. Raises:
-    ValueError: if a name is not a model, or an option is invalid.
+    """The models of one engine: a target and its draft models, on one device and in one type.
+
+    Each is in the fastest runtime: ``native`` on the CPU for those of a form that it has (without a
+    compiler ``numpy``), ``compiled`` on a GPU, else ``eager``. Safe for several threads.
+
+    Attributes:
+        family: The family whose models have short names.
+        target: What ``target`` means.
+        device: ``cpu`` or ``cuda``.
+        dtype: The type of weights; on the CPU by default int8 for the shipped models, else float32.
+        build: The build of the native library; ``None`` with the runtime ``eager``. Drafting is the
+            processor's work wherever the models are.
+        compiled: The models of ``torch.compile``.
     """
 
     def __init__(
         self,
-        target: str,
+        target: str = LEVELS[-1],
         device: str | None = None,
         dtype: str | None = None,
         allow_models: bool = True,
         bridge: str | None = None,
         runtime: str = "auto",
         build: Build | None = None,
+        family: str | Family = DEFAULT,
     ) -> None:
-        given = (
-            ("bridge", bridge, BRIDGES),
-            ("runtime", runtime, RUNTIMES),
-            ("dtype", dtype, DTYPES),
-        )
-        for option, value, allowed in given:
-            if value not in (None, *allowed):
-                hint = did_you_mean(value, allowed)
-                raise UserError(
-                    f"unknown {option} {value!r}: it is one of {', '.join(allowed)}{hint}"
-                )
+        """Check the options; models load when they are first asked for.
+
+        ``allow_models=False`` refuses all models but those of the family. ``bridge`` forces how a
+        model with another tokenizer drafts, one of :data:`~hsd_viz.decoding.sampling.BRIDGES`.
+        ``runtime="eager"`` requests transformers' own forward passes for all, ``"compiled"`` those
+        of ``torch.compile``, ``"strict"`` rows that do not depend on what is fed with them: native
+        rows never do, and others are compiled for one width.
+        Raises: UserError: if a name is not a model, or an option is invalid.
+        """
+        _check_option("bridge", bridge, BRIDGES)
+        _check_option("runtime", runtime, RUNTIMES)
+        _check_option("dtype", dtype, DTYPES)
+        self.family = find_family(family)
+        self.target = target
         self.device = _device(device)
         on_gpu = self.device.startswith("cuda")
         if dtype == "int8" and on_gpu:
             raise UserError("int8 is for the CPU: on a GPU use bfloat16")
-        #: The type of weights; on the CPU by default that in which each model is: int8 for the ladder, else float32.
-        self.dtype = dtype or ("bfloat16" if on_gpu else "int8" if target in names() else "float32")
-        self._access, self._bridge, self._runtime = Access.of(allow_models), bridge, runtime
-        #: The build of the native library; drafting is the processor's work wherever the models are.
+        self._access = Access.of(allow_models, self.family.names)
+        self._bridge = bridge
+        self._runtime = runtime
         self.build = None if runtime == "eager" else (build or default_build()).start()
+        self.compiled: list[CompiledModel] = []
         #: What was made of checkpoints, by what it is and the directories or hub ids.
         self._made: dict[tuple[str, ...], Any] = {}
-        self.compiled: list[CompiledModel] = []
         self._lock = threading.RLock()
-        self.target = target
         self.where(target)
+        self.dtype = dtype or self._default_dtype()
 
     def where(self, name: str) -> str:
-        """Return the checkpoint directory or hub id behind a name."""
-        if name in names():
-            return str(model_path(name))
-        named = name.startswith(("./", "../", "/", "~"))
-        ladder = ", ".join(names())
-        if not named and name.count("/") != 1:
-            others = "others are hub ids with one '/' or paths"
-            raise UserError(f"unknown model '{name}': the ladder has {ladder}; {others}")
+        """Return the folder, the GGUF file or the hub id behind a name.
+
+        Raises: UserError: if it is not a model, or is not allowed here.
+        """
+        if name in LEVELS or name in self.family.models:
+            return str(self.family.path(name))
+        is_path = name.startswith(("./", "../", "/", "~"))
+        present = ", ".join(self.family.names)
+        if not is_path and name.count("/") != 1:
+            raise UserError(
+                f"unknown model '{name}': the family {self.family.name} has {present}; "
+                "others are hub ids with one '/' or paths"
+            )
         self._access.check("model", name)
-        if not named:
+        if not is_path:
             return name
         path = Path(name).expanduser()
-        if not (path / "config.json").is_file():
+        is_model = path.suffix == GGUF and path.is_file()
+        if not is_model and not (path / "config.json").is_file():
             raise UserError(
-                f"{name} is not a model: a model is a folder with a config.json and weights"
+                f"{name} is not a model: a model is a folder with a config.json and weights, "
+                "or a GGUF file"
             )
         return str(path.absolute())
 
     @once
     def text(self, name: str) -> TokenText:
         """Return the tokenizer of a model."""
-        return TokenText(
-            LadderTokenizer(self.where(name))
-            if name in names()
-            else self._checkpoint(name).tokenizer()
-        )
+        files = self._files(name)
+        if isinstance(files, ModelFiles):
+            try:
+                return TokenText(files.tokenizer())
+            except Unsupported:
+                if files.gguf is not None:
+                    raise
+        return TokenText(self._checkpoint(name).tokenizer())
 
     @once
     def module(self, name: str) -> HFModel:
         """Return the model of that name as a module of transformers."""
-        return self._checkpoint(name).model(self.text(name).size)
+        files = self._files(name)
+        opened = files if isinstance(files, ModelFiles) else None
+        return self._checkpoint(name).model(self.text(name).size, opened)
 
     @once
     def hash(self, name: str) -> str | None:
-        """Return a short hash of the weights, ``None`` if they are not local safetensors."""
-        where = self.where(name)
-        return weights_hash(where) if any(Path(where).glob("*.safetensors")) else None
+        """Return a short hash of the weights, ``None`` if they are not local files."""
+        files = self._files(name)
+        if isinstance(files, ModelFiles):
+            return weights_hash(files.tensors.files)
+        shards = [*Path(self.where(name)).glob("*.safetensors")]
+        return weights_hash(shards) if shards else None
 
     def fast(self, name: str) -> Model:
         """Return the model of that name in the fastest runtime."""
-        return self.pick(name)[0]
+        return self.pick(name).model
 
     def loaded(self, name: str, kind: str = "pick") -> bool:
-        """Return whether the model of that name is loaded; the ``kind`` ``module`` is that of transformers."""
+        """Return whether the model of that name is loaded; the ``kind`` ``module`` is that of
+        transformers.
+        """
         return (kind, self.where(name)) in self._made
 
     def load(
         self, chain: Sequence[str], ids: Sequence[int], sampling: Sampling, alone: bool
-    ) -> Generator[Stage, None, tuple[list[Model], str | None, dict[str, int | str] | None]]:
-        """Load the models of a stack (``chain``, the target last) for a prompt of token ``ids``; yields its stages.
-        Return them, why some are not in the fastest runtime, if so, and what a trace says of the bridge of the lowest
-        one, if it has one. That model drafts ``alone``, so that it may have another tokenizer than the target's.
-        Raises: ValueError: if the models do not fit together.
+    ) -> Generator[Stage, None, Loaded]:
+        """Load the models of a stack (``chain``, the target last) for a prompt of token ``ids``.
+
+        Yields its stages. The lowest model drafts ``alone``: it may have another tokenizer than the
+        target's.
+        Raises: UserError: if the models do not fit together.
         """
         target = chain[-1]
         for name in chain[alone:-1]:
             self.check_tokenizer(
                 target, name, ": such a model can only be the lowest level of a stack"
             )
-        if not all(map(self.loaded, chain)):
-            while self.build is not None and self.build.compiling:
-                yield Stage("compiling the native runtime")
-                self.build.wait(1.0)
-            for name in chain:
-                yield Stage(f"loading {name}")
-                self.pick(name)
-        models, reasons = map(list, zip(*map(self.pick, chain), strict=True))
-        text, size = self.text(target), models[-1].vocab_size
+        yield from self._load_all(chain)
+        picked = [self.pick(name) for name in chain]
+        models = [each.model for each in picked]
         # A model with another tokenizer reads the end of a text that is too long for it.
-        same = {
+        same_tokens = {
             name: model
             for name, model in zip(chain, models, strict=True)
             if not self._difference(target, name)
         }
-        most = min(
-            (model.positions for model in same.values() if model.positions is not None),
-            default=None,
-        )
-        if most is not None and len(ids) >= most:
-            raise PromptTooLong(len(ids), most)
-        if name := next((name for name, model in same.items() if model.vocab_size != size), None):
-            known = f"{same[name].vocab_size} of their tokenizer's {text.size} tokens and {target} {size}"
-            raise UserError(f"{name} cannot draft for {target}: it knows {known}")
-        if max(ids) >= size:
-            token = f"the token {text.piece(max(ids))[0]!r} ({max(ids)})"
-            raise UserError(f"the prompt holds {token} and {target} knows {size} tokens only")
-        if note := ", ".join(sorted(filter(None, {*reasons}))) or None:
-            slow = (
-                "in numpy"
-                if any(model.runtime == "numpy" for model in models)
-                else "on the eager runtime"
-            )
+        self._check_fit(target, same_tokens, ids)
+        notes = sorted({each.note for each in picked if each.note})
+        note = ", ".join(notes) or None
+        if note is not None:
+            in_numpy = any(model.runtime == "numpy" for model in models)
+            slow = "in numpy" if in_numpy else "on the eager runtime"
             yield Stage(f"{note}: decoding {slow}")
-        if chain[0] in same:
-            return models, note, None
+        if chain[0] in same_tokens:
+            return Loaded(models, note, None)
         from hsd_viz.decoding.bridge import BridgedModel
 
         bridge = self._bridge_of(chain[0], target)
         kind = self._bridge or bridge.choose(sampling)
         yield Stage(f"{chain[0]} has another tokenizer: it drafts by {kind.upper()}")
-        bridged = BridgedModel(models[0], bridge, kind, size)
-        return [bridged, *models[1:]], note, bridged.describe()
+        bridged = BridgedModel(models[0], bridge, kind, models[-1].vocab_size)
+        return Loaded([bridged, *models[1:]], note, bridged.describe())
 
     def eos(self, target: str) -> frozenset[int]:
         """Return the tokens that end a text."""
-        where = Path(self.where(target))
-        if self.loaded(target, "module") or not where.is_dir():
-            found = getattr(self.module(target).module.generation_config, "eos_token_id", None)
-        else:
-            file = where / "generation_config.json"
-            found = json.loads(file.read_text()).get("eos_token_id") if file.is_file() else None
-        found = found if found is not None else self.text(target).tokenizer.eos_token_id
-        return frozenset(found if isinstance(found, list) else [] if found is None else [found])
+        files = self._files(target)
+        tokenizer: Any = self.text(target).tokenizer
+        if isinstance(files, ModelFiles) and not self.loaded(target, "module"):
+            return files.ends(tokenizer)
+        ends = getattr(self.module(target).module.generation_config, "eos_token_id", None)
+        if ends is None:
+            ends = tokenizer.eos_token_id
+        if ends is None:
+            return frozenset()
+        return frozenset(ends if isinstance(ends, list) else [ends])
 
     def check_tokenizer(self, target: str, draft: str, hint: str = "") -> None:
-        """Raise ``ValueError`` when a draft model's token ids do not mean what the target's do."""
+        """Raise ``UserError`` when a draft model's token ids do not mean what the target's do."""
         if why := self._difference(target, draft):
             raise UserError(
                 f"{draft} cannot draft for {target}: they have different tokenizers ({why}){hint}"
@@ -230,12 +271,65 @@ class Models:
             self._made.clear()
             self.compiled.clear()
 
-    # --- inside ----------------------------------------------------------------------------------------------------
+    # --- inside -----------------------------------------------------------------------------------
+
+    def _default_dtype(self) -> str:
+        if self.device.startswith("cuda"):
+            return "bfloat16"
+        return "int8" if read_config(self.where(self.target)) is not None else "float32"
+
+    @once
+    def _files(self, name: str) -> ModelFiles | str:
+        """Return the files of a model, or in one line why it is not for the native runtime.
+
+        Raises: BadFile: if a file is damaged or does not fit the model's form.
+        """
+        where = self.where(name)
+        folder: Path | None = Path(where)
+        if not Path(where).is_absolute():
+            folder = cached_folder(where)
+        if folder is None:
+            return f"{name} is not in the local cache"
+        try:
+            return open_model(folder, name)
+        except Unsupported as error:
+            if folder.suffix == GGUF:
+                raise
+            return str(error)
+
+    def _load_all(self, chain: Sequence[str]) -> Generator[Stage, None, None]:
+        """Load models that are not loaded, and yield the stages of it."""
+        if all(map(self.loaded, chain)):
+            return
+        while self.build is not None and self.build.compiling:
+            yield Stage("compiling the native runtime")
+            self.build.wait(1.0)
+        for name in chain:
+            yield Stage(f"loading {name}")
+            self.pick(name)
+
+    def _check_fit(self, target: str, models: Mapping[str, Model], ids: Sequence[int]) -> None:
+        """Raise ``UserError`` if models of one tokenizer do not fit a prompt or each other."""
+        limits = [model.positions for model in models.values() if model.positions is not None]
+        if limits and len(ids) >= min(limits):
+            raise PromptTooLong(len(ids), min(limits))
+        text = self.text(target)
+        size = models[target].vocab_size
+        for name, model in models.items():
+            if model.vocab_size != size:
+                raise UserError(
+                    f"{name} cannot draft for {target}: it knows {model.vocab_size} of their "
+                    f"tokenizer's {text.size} tokens and {target} {size}"
+                )
+        if max(ids) >= size:
+            token = f"the token {text.piece(max(ids))[0]!r} ({max(ids)})"
+            raise UserError(f"the prompt holds {token} and {target} knows {size} tokens only")
 
     @once
     def _difference(self, target: str, draft: str) -> str | None:
         """Return how two models' tokenizers differ; ``None`` if their token ids mean the same."""
-        one, other = self.text(target).tokenizer, self.text(draft).tokenizer
+        one = self.text(target).tokenizer
+        other = self.text(draft).tokenizer
         return None if one is other else differing_tokens(one, other)
 
     @once
@@ -243,56 +337,77 @@ class Models:
         from hsd_viz.decoding.bridge import Bridge, Lexicon
 
         return Bridge(
-            *(Lexicon(self.text(name), self.fast(name).vocab_size) for name in (draft, target))
+            Lexicon(self.text(draft), self.fast(draft).vocab_size),
+            Lexicon(self.text(target), self.fast(target).vocab_size),
         )
 
     @once
     def _checkpoint(self, name: str) -> Checkpoint:
-        """Return the checkpoint of transformers. Raises: ValueError: if torch or transformers is missing."""
+        """Return the checkpoint of transformers.
+
+        Raises: MissingPackage: if torch or transformers is missing.
+        """
         try:
             from hsd_viz.torch_models.load import Checkpoint
         except ModuleNotFoundError as error:
-            needs = (
-                f"{name} needs {error.name} here: install it with `pip install 'hsd-viz[models]'`"
-            )
-            raise UserError(needs) from None
+            files = self._files(name)
+            reason = f" ({files})" if isinstance(files, str) else ""
+            raise MissingPackage(
+                f"{name} needs {error.name} here{reason}: "
+                "install it with `pip install 'hsd-viz[models]'`"
+            ) from None
         return Checkpoint(name, self.where(name), self.device, DTYPES[self.dtype])
 
     @once
-    def pick(self, name: str) -> tuple[Model, str | None]:
+    def pick(self, name: str) -> Picked:
         """Return a model in the fastest runtime, and why that is a slow one, if so."""
-        where, why = self.where(name), None
-        fits = self.dtype in STORAGE and read_config(where) is not None
-        if self.dtype == "int8" and not fits and name == self.target:
-            raise UserError(f"int8 is for the models of the ladder: use float32 for {name}")
-        if (
-            fits
-            and self.device == "cpu"
-            and self.build is not None
-            and self._runtime in ("auto", "strict")
-        ):
+        files = self._files(name)
+        note: str | None = None
+        is_native = self.dtype in STORAGE and read_config(self.where(name)) is not None
+        if self.dtype == "int8" and not is_native and name == self.target:
+            reason = f": {files}" if isinstance(files, str) else ""
+            raise UserError(f"{name} has no int8 here: use float32{reason}")
+        wanted = self._runtime in ("auto", "strict") and self.device == "cpu"
+        if is_native and wanted and self.build is not None:
             if self.build.wait() or self.dtype == "int8":
-                weights = load(where, self.dtype, self.text(name).size, name)
-                if self.build.wait():
-                    return NativeModel(weights, self.build), None
-                from hsd_viz.native.reference import ReferenceModel
+                return self._native(name)
+            note = self.build.reason
+        elif wanted and isinstance(files, str):
+            note = files
+        return self._in_torch(name, note)
 
-                return ReferenceModel(weights), self.build.reason
-            why = self.build.reason
+    def _native(self, name: str) -> Picked:
+        """Return a model in the native runtime, in numpy where that cannot be compiled."""
+        assert self.build is not None
+        weights = load(self.where(name), self.dtype, self.text(name).size, name)
+        if self.build.wait():
+            return Picked(NativeModel(weights, self.build))
+        from hsd_viz.native.reference import ReferenceModel
+
+        return Picked(ReferenceModel(weights), self.build.reason)
+
+    def _in_torch(self, name: str, note: str | None) -> Picked:
+        """Return a model as a module of transformers, compiled where that is wanted."""
         model = self.module(name)
-        if self._runtime in ("compiled", "strict") or (
-            self._runtime == "auto" and model.device.type == "cuda"
-        ):
-            from hsd_viz.torch_models.compiled import CompiledModel
+        on_gpu = self._runtime == "auto" and model.device.type == "cuda"
+        if self._runtime not in ("compiled", "strict") and not on_gpu:
+            return Picked(model, note)
+        from hsd_viz.torch_models.compiled import CompiledModel
 
-            try:
-                self.compiled.append(made := CompiledModel(model, strict=self._runtime == "strict"))
-                return made, None
-            except ValueError as error:
-                if self._runtime == "strict":
-                    raise
-                why = str(error)
-        return model, why
+        try:
+            compiled = CompiledModel(model, strict=self._runtime == "strict")
+        except ValueError as error:
+            if self._runtime == "strict":
+                raise
+            return Picked(model, str(error))
+        self.compiled.append(compiled)
+        return Picked(compiled)
+
+
+def _check_option(name: str, value: str | None, allowed: Sequence[str] | Mapping) -> None:
+    if value is not None and value not in allowed:
+        hint = did_you_mean(value, allowed)
+        raise UserError(f"unknown {name} {value!r}: it is one of {', '.join(allowed)}{hint}")
 
 
 def _device(device: str | None) -> str:

@@ -14,17 +14,17 @@ from hsd_viz.calibration.forwards import SHIPPED, Costs
 from hsd_viz.decoding.engine import Engine, Options
 from hsd_viz.decoding.loop import LIKELIEST, Level, Loop, decode
 from hsd_viz.decoding.session import Model
-from hsd_viz.decoding.text import Tokenizer
+from hsd_viz.decoding.text import Prompt, Tokenizer
 from hsd_viz.decoding.verify import RULES, rule_words
 from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
-from hsd_viz.drafting.make import CostCurve, check_folder
+from hsd_viz.drafting.make import FIVEGRAMS, STORED, CostCurve, check_folder
 from hsd_viz.drafting.tree import Drafter
 from hsd_viz.engine.load import Models
 from hsd_viz.engine.resolve import Resolved, resolve
 from hsd_viz.errors import UserError
-from hsd_viz.ladder.load import weights_dir
 from hsd_viz.machine import MAX_THREADS, cpu_model, set_threads
 from hsd_viz.machine import threads as threads_now
+from hsd_viz.models.families import DEFAULT, Family
 from hsd_viz.native.decode import NativeDecode, can_compile, native_drafter
 from hsd_viz.stack import Stack, parse
 from hsd_viz.trace import Event, Stage
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 def load_engine(
     target: str = "target",
     *,
+    family: str | Family = DEFAULT,
     device: str | None = None,
     dtype: str | None = None,
     threads: int | None = None,
@@ -48,25 +49,32 @@ def load_engine(
     bridge: str | None = None,
     costs: str | Path = SHIPPED,
 ) -> LocalEngine:
-    """Make an engine in this process.
+    """Make an engine in this process. Models load when a stack first needs them.
 
-    ``target`` is what ``target`` means in a stack: a ladder name, a hub id or a path. ``device`` is ``cpu`` or ``cuda``
-    (default: the best there is), ``dtype`` the type of weights (default: on the CPU int8 for the ladder, else float32;
-    bfloat16 on a GPU), ``threads`` the CPU threads of forward passes, for the whole process. ``runtime``, ``bridge``
-    and ``allow_models`` are those of :class:`hsd_viz.engine.load.Models`. ``databases`` is a folder with the databases
-    to use in place of the shipped ones, which serve models of the ladder's tokenizer. Models load when a stack first
-    needs them; those of the ladder need neither torch nor transformers. ``costs`` are what ``db`` sizes its drafts by:
-    ``shipped`` (a table, so that the same command gives the same text), ``measured`` (timed here, once for each model)
-    or a file (:class:`hsd_viz.calibration.forwards.Costs`). Raises: ValueError: if an option is invalid; the message
-    has the value and what is allowed.
+    Args:
+        target: What ``target`` means in a stack: a name of the family, a hub id, a folder or a GGUF
+            file.
+        family: The family whose models, databases and costs have short names, a name of
+            :data:`hsd_viz.models.families.FAMILIES`. Its models need neither torch nor transformers.
+        device: ``cpu`` or ``cuda``; default: the best there is.
+        dtype: The type of weights; default: on the CPU int8 for the shipped models, else float32;
+            bfloat16 on a GPU.
+        threads: The CPU threads of forward passes, for the whole process.
+        runtime: As in :class:`hsd_viz.engine.load.Models`, like ``allow_models`` and ``bridge``.
+        databases: A folder with databases to use in place of the family's.
+        costs: What ``db`` sizes its drafts by: ``shipped`` (a table of the family, so that the same
+            command gives the same text), ``measured`` (timed here, once for each model) or a file
+            (:class:`hsd_viz.calibration.forwards.Costs`).
+
+    Raises: ValueError: if an option is invalid; the message has the value and what is allowed.
     """
     if threads is not None:
         check_range("the number of threads", threads, 1, MAX_THREADS)
         set_threads(threads)
-    models = Models(target, device, dtype, allow_models, bridge, runtime)
+    models = Models(target, device, dtype, allow_models, bridge, runtime, family=family)
     if databases is not None:
         check_folder(databases)
-    return LocalEngine(models, Costs(costs), databases)
+    return LocalEngine(models, Costs(costs, models.family.costs), databases)
 
 
 class LocalEngine(Engine):
@@ -74,6 +82,7 @@ class LocalEngine(Engine):
 
     def __init__(self, models: Models, costs: Costs, databases: str | Path | None = None) -> None:
         self.models = models
+        self.family = models.family.name
         self.target, self.device, self.dtype = models.target, models.device, models.dtype
         self.databases = None if databases is None else str(databases)
         self._costs, self._closed = costs, False
@@ -82,7 +91,10 @@ class LocalEngine(Engine):
         self._decided: dict[Any, Stack] = {}
 
     def __repr__(self) -> str:
-        return f"LocalEngine(target={self.target!r}, device={self.device!r}, dtype={self.dtype!r})"
+        return (
+            f"LocalEngine(family={self.family!r}, target={self.target!r}, "
+            f"device={self.device!r}, dtype={self.dtype!r})"
+        )
 
     def __enter__(self) -> LocalEngine:
         return self
@@ -115,11 +127,13 @@ class LocalEngine(Engine):
             model.warm_up()
 
     def decode(
-        self, prompt: str | Sequence[int], stack: str | Stack = "target", **options: Unpack[Options]
+        self, prompt: Prompt, stack: str | Stack = "target", **options: Unpack[Options]
     ) -> Iterator[Event]:
         if self._closed:
             raise UserError("the engine is closed: load another one with load_engine()")
-        return self._events(prompt, resolve(stack, self.target, self.models.where, options))
+        models = self.models
+        asked = resolve(stack, self.target, models.family, models.where, options)
+        return self._events(prompt, asked)
 
     def drafter(
         self,
@@ -138,12 +152,7 @@ class LocalEngine(Engine):
             raise UserError(f"'{stack}' has no drafter at its bottom")
         target = self._own(parsed.target.name)
         if (shared := self._opened.get(target)) is None:
-            folder, tokens = (
-                self.databases or weights_dir() / "databases",
-                models.text(target).tokenizer.get_vocab(),
-            )
-            size, named = models.fast(target).vocab_size, self.databases is not None
-            shared = self._opened[target] = SharedDatabases.open(folder, tokens, size, strict=named)
+            shared = self._opened[target] = self._open_databases(target)
         eos = models.eos(target)
         given = {
             "databases": shared,
@@ -159,10 +168,23 @@ class LocalEngine(Engine):
 
     # --- inside ----------------------------------------------------------------------------------------------------
 
+    def _open_databases(self, target: str) -> SharedDatabases:
+        """Open the configured databases, else those of the family, for a target."""
+        family = self.models.family
+        folder = self.databases or family.databases
+        if folder is None:
+            absent = dict.fromkeys(
+                (*STORED, FIVEGRAMS), f"the family {family.name} has no such database yet"
+            )
+            return SharedDatabases(absent=absent)
+        tokens = self.models.text(target).tokenizer.get_vocab()
+        size = self.models.fast(target).vocab_size
+        return SharedDatabases.open(folder, tokens, size, strict=self.databases is not None)
+
     def _own(self, name: str) -> str:
         return self.target if name == "target" else name
 
-    def _events(self, prompt: str | Sequence[int], asked: Resolved) -> Iterator[Event]:
+    def _events(self, prompt: Prompt, asked: Resolved) -> Iterator[Event]:
         """Load what a decode needs, let the selector decide what is left to it, decode."""
         models, target, options = self.models, asked.names[-1], asked.options
         if not all(map(models.loaded, asked.names)):
@@ -170,7 +192,10 @@ class LocalEngine(Engine):
         text = models.text(target)
         ids = text.read(prompt, options["chat"])
         alone = asked.stack.bottom is None and len(asked.names) > 1 and not asked.choosing
-        loaded, note, bridge = yield from models.load(asked.names, ids, asked.sampling, alone)
+        found = yield from models.load(asked.names, ids, asked.sampling, alone)
+        loaded = found.models
+        note = found.note
+        bridge = found.bridge
         if asked.selects:
             from hsd_viz.calibration.basis import decide
 
@@ -241,6 +266,7 @@ class LocalEngine(Engine):
         rule = asked.sampling.rule
         described = {} if rule in RULES else {"rule_words": rule_words(rule)}
         return {
+            "family": self.family,
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
             "stack": asked.written,
             "stack_resolved": str(stack),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Unpack
 
 import httpx
 
 from hsd_viz.decoding.engine import Engine, Options
+from hsd_viz.decoding.text import Prompt
 from hsd_viz.engine.resolve import with_defaults
 from hsd_viz.errors import UserError
 from hsd_viz.stack import Stack
@@ -55,7 +56,7 @@ class RemoteEngine(Engine):
                 raise ServerError(f"{self.url} is not a server of hsd_viz") from None
 
     def decode(
-        self, prompt: str | Sequence[int], stack: str | Stack = "target", **options: Unpack[Options]
+        self, prompt: Prompt, stack: str | Stack = "target", **options: Unpack[Options]
     ) -> Iterator[Event]:
         """Yield the events of a decode as :meth:`Engine.decode` does, without ``memory`` and ``budget``. Raises:
         ServerError: a ValueError with the server's message; ``retry`` says whether sending it again may help.

@@ -9,7 +9,7 @@ from typing import Any
 from hsd_viz.decoding.engine import DEFAULTS, Options
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.errors import UserError
-from hsd_viz.ladder.load import names
+from hsd_viz.models.families import Family
 from hsd_viz.stack import DraftSource, Model, Stack, parse
 from hsd_viz.words import check_budget, check_range, did_you_mean
 
@@ -59,11 +59,17 @@ def with_defaults(options: Mapping[str, Any]) -> Options:
 
 
 def resolve(
-    stack: str | Stack, target: str, where: Callable[[str], str], given: Mapping[str, Any]
+    stack: str | Stack,
+    target: str,
+    family: Family,
+    where: Callable[[str], str],
+    given: Mapping[str, Any],
 ) -> Resolved:
-    """Resolve a stack and the options ``given`` with it: ``target`` is what it means, ``where`` refuses names that are
-    not allowed or not models. Raises: TypeError: if an option is unknown. ValueError: if a value or the stack is
-    invalid.
+    """Resolve a stack and the options ``given`` with it.
+
+    ``target`` is what it means, ``family`` has the other short names, ``where`` refuses names that
+    are not allowed or not models.
+    Raises: TypeError: if an option is unknown. ValueError: if a value or the stack is invalid.
     """
     options = with_defaults(given)
     temperature, top_p = float(options["temperature"]), float(options["top_p"])
@@ -71,7 +77,7 @@ def resolve(
     check_range("max new tokens", options["max_new_tokens"], 1, MAX_NEW_TOKENS)
     check_budget(options["budget"])
     parsed, written = parse(stack), str(stack).strip()
-    decided = candidates(parsed, target) if parsed.automatic else parsed.resolved()
+    decided = candidates(parsed, target, family) if parsed.automatic else parsed.resolved()
     own = tuple(target if model.name == "target" else model.name for model in decided.models)
     for name in own:
         where(name)
@@ -82,12 +88,14 @@ def resolve(
     return Resolved(written, decided, own, parsed.automatic, sampling, options)
 
 
-def candidates(stack: Stack, target: str) -> Stack:
-    """Return the levels that ``auto`` may use, as a stack: the database, the draft models, the target. By default these
-    are the databases and all models of the ladder below ``target``.
+def candidates(stack: Stack, target: str, family: Family) -> Stack:
+    """Return the levels that ``auto`` may use, as a stack: the database, the draft models, the target.
+
+    By default these are the databases and all models of the family below ``target``.
     """
-    ladder, last = names(), target if stack.target.name == "target" else stack.target.name
+    last = target if stack.target.name == "target" else stack.target.name
     items = stack.bottom.items if stack.bottom is not None else ()
-    items = items or ("db", *(ladder[: ladder.index(last)] if last in ladder else ()))
+    if not items:
+        items = ("db", *family.below(last))
     source = DraftSource("db") if "db" in items else None
     return Stack(source, (*(Model(item) for item in items if item != "db"), stack.target))

@@ -21,6 +21,8 @@ from hsd_viz.models.tensors import Tensor
 
 INDEX = "model.safetensors.index.json"
 SINGLE = "model.safetensors"
+#: Weights in the formats of torch, which run code when they are loaded.
+PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt")
 #: The largest header of the format.
 MOST_HEADER = 100_000_000
 #: Type in a header -> numpy's type of its bytes.
@@ -153,7 +155,9 @@ def weight_files(folder: str | Path) -> list[Path]:
         return [single]
     files = sorted(folder.glob("*.safetensors"))
     if not files:
-        raise BadFile(f"{folder} contains no safetensors file")
+        pickled = any(any(folder.glob(pattern)) for pattern in PICKLED)
+        reason = ": pickled weights are never loaded" if pickled else ""
+        raise BadFile(f"{folder} contains no safetensors file{reason}")
     return files
 
 

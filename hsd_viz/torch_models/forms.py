@@ -21,6 +21,7 @@ from hsd_viz.errors import Unsupported
 from hsd_viz.models.files import ModelFiles
 from hsd_viz.models.form import LlamaForm, Rotary
 from hsd_viz.models.matrix import GroupedMatrix
+from hsd_viz.models.safetensors import SafetensorsTensors
 
 
 def config_of(form: LlamaForm) -> PreTrainedConfig:
@@ -72,6 +73,12 @@ def _rotary(rotary: Rotary) -> dict[str, Any]:
         written["high_freq_factor"] = rotary.high_frequency_factor
         written["original_max_position_embeddings"] = rotary.original_positions
     return written
+
+
+def is_readable(files: ModelFiles) -> bool:
+    """Return whether transformers itself reads these files as they are meant."""
+    tensors = files.tensors
+    return isinstance(tensors, SafetensorsTensors) and not tensors.has_row_scales
 
 
 def load_module(files: ModelFiles, dtype: torch.dtype, device: str = "cpu") -> PreTrainedModel:

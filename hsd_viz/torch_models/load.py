@@ -24,9 +24,10 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
 from transformers.utils import logging as hf_logging
 
 from hsd_viz.decoding.session import Session
-from hsd_viz.errors import UserError, no_panics
-from hsd_viz.ladder.load import is_rounded, load_model
+from hsd_viz.errors import BadFile, UserError, no_panics
 from hsd_viz.machine import threads
+from hsd_viz.models.files import ModelFiles
+from hsd_viz.models.safetensors import SafetensorsTensors, weight_files
 from hsd_viz.models.tokenizer_file import read_tokenizer_file
 from hsd_viz.torch_models.eager import (
     CHUNKED,
@@ -36,11 +37,16 @@ from hsd_viz.torch_models.eager import (
     layer_kinds,
     settle_arithmetic,
 )
+from hsd_viz.torch_models.forms import is_readable, load_module
 from hsd_viz.words import first_line
 
 _HUB_TIMEOUT = 3.0
 #: Tokens of the text that a model is tried on.
 _PROBE = 8
+#: Parameters that a byte of a weights file may hold: two of 4 bits.
+NUMBERS_PER_BYTE = 2
+#: Layers that are plausible however few tensors there are.
+FEW_LAYERS = 64
 #: The largest plausible sizes of a model; the libraries would try to build any.
 _MOST = {"num_hidden_layers": 10_000} | dict.fromkeys(
     (
@@ -56,7 +62,7 @@ _MOST = {"num_hidden_layers": 10_000} | dict.fromkeys(
 
 class Checkpoint:
     """A checkpoint: ``where`` is a folder or a hub id, ``name`` what messages call it; ``dtype`` is torch's. Methods
-    raise a ValueError with one line where something cannot be loaded.
+    raise a UserError with one line where something cannot be loaded.
     """
 
     def __init__(self, name: str, where: str, device: str, dtype: str) -> None:
@@ -93,30 +99,63 @@ class Checkpoint:
                 backend.no_truncation()
             return tokenizer
 
-    def model(self, tokens: int) -> HFModel:
-        """Return the model; its tokenizer has so many tokens."""
-        model = HFModel(self._name, self._module(), tokens)
+    def model(self, tokens: int, files: ModelFiles | None = None) -> HFModel:
+        """Return the model; its tokenizer has so many tokens. ``files`` are those of a Llama-shaped model."""
+        model = HFModel(self._name, self._module(files), tokens)
         check_forward(model)
         return model
 
-    def _module(self) -> torch.nn.Module:
+    def _module(self, files: ModelFiles | None) -> torch.nn.Module:
         threads()  # those asked for are torch's from now on
+        if files is not None and not is_readable(files):
+            return load_module(files, self._dtype, self._device)
+        self._check_files()
         options: dict[str, Any] = self._source | {"dtype": self._dtype}
         if getattr(self.config, "quantization_config", None) is not None:
             # Packed weights cannot be moved once they are there.
             options |= {"device_map": {"": self._device}}
         with self._reading(f"{self._name} cannot be loaded as a causal language model"):
-            if is_rounded(self._where):
-                return load_model(self._where, self._device, self._dtype)
             module = AutoModelForCausalLM.from_pretrained(self._where, **options)
             return module if "device_map" in options else module.to(self._device)
+
+    def _check_files(self) -> None:
+        """Compare a folder's weights with its configuration before anything is allocated.
+
+        Raises: BadFile: if there are none but pickled ones, an index names a file elsewhere, or the
+        sizes in the configuration are not those of the tensors.
+        """
+        folder = Path(self._where)
+        if not folder.is_dir():
+            return
+        tensors = SafetensorsTensors(weight_files(folder))
+        names = tensors.names()
+        layers = getattr(self.config.get_text_config(decoder=True), "num_hidden_layers", 0)
+        if layers > max(len(names), FEW_LAYERS):
+            raise BadFile(f"{self._name} has {len(names)} tensors for {layers} layers")
+        with self._reading(f"{self._name} cannot be built"), torch.device("meta"):
+            module = AutoModelForCausalLM.from_config(self.config)
+        stored_bytes = sum(path.stat().st_size for path in tensors.files)
+        numbers = sum(parameter.numel() for parameter in module.parameters())
+        if numbers > NUMBERS_PER_BYTE * stored_bytes:
+            raise BadFile(
+                f"{self._name} has {numbers} parameters by its config, "
+                f"its weights have {stored_bytes} bytes"
+            )
+        if getattr(self.config, "quantization_config", None) is not None:
+            return
+        for name, parameter in module.state_dict().items():
+            if name in names and tensors.shape(name) != tuple(parameter.shape):
+                raise BadFile(
+                    f"{self._name}: the tensor {name} has the shape {[*tensors.shape(name)]}, "
+                    f"its config has {[*parameter.shape]}"
+                )
 
     @cached_property
     def _source(self) -> dict[str, Any]:
         """transformers' options for files: code that comes with a checkpoint is never run, and an unreachable hub is
         asked once. By itself the hub's client retries each file for most of a minute.
         """
-        options: dict[str, Any] = {"trust_remote_code": False}
+        options: dict[str, Any] = {"trust_remote_code": False, "use_safetensors": True}
         if Path(self._where).is_absolute():
             return options
         logging.getLogger("huggingface_hub").setLevel(logging.CRITICAL)
@@ -136,7 +175,7 @@ class Checkpoint:
 
     @contextmanager
     def _reading(self, failed: str) -> Iterator[None]:
-        """Convert any error of the libraries for files and formats to a ValueError with one line."""
+        """Convert any error of the libraries for files and formats to a UserError with one line."""
         try:
             yield
         except torch.OutOfMemoryError:
@@ -154,7 +193,7 @@ class Checkpoint:
 
 
 def check_sizes(config: dict[str, Any]) -> None:
-    """Raise ``ValueError`` if a size in a ``config.json`` is beyond any model, before a library builds it."""
+    """Raise ``UserError`` if a size in a ``config.json`` is beyond any model, before a library builds it."""
     for name, value in config.items():
         if isinstance(value, dict):
             check_sizes(value)
@@ -163,7 +202,7 @@ def check_sizes(config: dict[str, Any]) -> None:
 
 
 def check_config(name: str, config: PreTrainedConfig) -> None:
-    """Raise ``ValueError`` if a config shows that its model cannot be decoded here."""
+    """Raise ``UserError`` if a config shows that its model cannot be decoded here."""
     kind = MODEL_FOR_CAUSAL_LM_MAPPING.get(type(config), None)
     if config.is_encoder_decoder or kind is None:
         what = (
@@ -184,7 +223,7 @@ def check_config(name: str, config: PreTrainedConfig) -> None:
 
 @torch.inference_mode()
 def check_forward(model: HFModel, session: Session | None = None) -> None:
-    """Raise ``ValueError`` if the rows of a session (default: one of the model's own) differ from those of the model's
+    """Raise ``UserError`` if the rows of a session (default: one of the model's own) differ from those of the model's
     own forward pass. Three forward passes of a few tokens: the model by itself over a short text, and a session that
     reads half of it and has the other half in a tree between other drafts. This detects what a config does not show:
     attention that looks ahead, positions or masks that a model makes itself.

@@ -130,7 +130,7 @@ def test_chat_without_a_template(paths):
 
 def test_a_template_that_refuses(tmp_path):
     save_model(tmp_path, template="{{ raise_exception('two turns, please') }}")
-    with pytest.raises(ValueError, match="does not take one turn of a user: two turns, please"):
+    with pytest.raises(ValueError, match="does not take a conversation of user: two turns, please"):
         engine_of(str(tmp_path)).run("hi", chat=True)
 
 

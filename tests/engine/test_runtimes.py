@@ -101,7 +101,7 @@ def test_hugging_face_models_run_in_torch_and_those_of_the_ladders_form_in_the_n
         tokens[kind] = found.session().sample([1, 2], 9, Sampling(), None, frozenset()).tokens
     assert tokens["auto"] == tokens["eager"]
     assert models(path).fast(path).runtime == "eager"
-    with pytest.raises(ValueError, match="int8 is for the models of the ladder: use float32"):
+    with pytest.raises(ValueError, match="has no int8 here: use float32"):
         models(path, dtype="int8").fast(path)
 
 

@@ -6,8 +6,9 @@ import pytest
 from small_models import save_form
 from transformers import AutoTokenizer
 
+from hsd_viz.decoding.conversation import check_conversation
 from hsd_viz.errors import UserError
-from hsd_viz.models.chat import check_conversation, render
+from hsd_viz.models.chat import render
 from hsd_viz.models.tokenizer import load_tokenizer
 
 CONVERSATION = [
@@ -74,9 +75,8 @@ def test_the_template_of_a_folder_is_used(tmp_path):
     ],
 )
 def test_a_hostile_template_is_one_line(template):
-    with pytest.raises(UserError, match="the chat template does not take") as error:
-        text = render(template, CONVERSATION)
-        assert "class" not in text, text
+    with pytest.raises(UserError) as error:
+        render(template, CONVERSATION)
     assert "\n" not in str(error.value)
 
 

