@@ -20,8 +20,8 @@ from statistics import median
 from typing import Any
 
 from benchmarks.harness import arguments, command, say, write
-from hsd_viz.ladder.load import NAMES, model_path
 from hsd_viz.machine import describe
+from hsd_viz.models.families import CODE
 from hsd_viz.native.build import find_compiler
 from hsd_viz.native.model import NativeModel
 from hsd_viz.native.weights import load
@@ -35,10 +35,10 @@ import json, sys, time
 import torch
 torch.set_num_threads(1)
 try:
-    from hsd_viz.ladder.load import model_path
+    from hsd_viz.models.families import CODE
     from hsd_viz.native.model import NativeModel
     from hsd_viz.native.weights import load
-    make = lambda name: NativeModel(load(model_path(name)))
+    make = lambda name: NativeModel(load(CODE.path(name)))
 except ImportError:
     from hsd_viz.backends.native.model import NativeModel
     from hsd_viz.decoding.model import HFModel
@@ -150,8 +150,8 @@ def rows(before: Path, repeats: int) -> list[dict[str, Any]]:
             "before": stack.enter_context(version(before)),
             "now": stack.enter_context(version(Path.cwd())),
         }
-        for name in reversed(NAMES):
-            weights = load(model_path(name))
+        for name in reversed(CODE.names):
+            weights = load(CODE.path(name))
             model = NativeModel(weights)
             wide = weights.heads * weights.head_dim
             short: dict[int, float] = {}

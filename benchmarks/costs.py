@@ -14,7 +14,7 @@ from pathlib import Path
 from hsd_viz.calibration.forwards import FORMAT, draft_costs
 from hsd_viz.drafting.make import CPU_MARGINAL
 from hsd_viz.engine.local import load_engine
-from hsd_viz.ladder.load import names, weights_dir
+from hsd_viz.models.families import CODE, LADDER
 
 #: Cost of one more draft token on a GPU, where a forward pass of 16 tokens takes about as long as one of one token.
 GPU_MARGINAL = 0.005
@@ -24,9 +24,9 @@ def main(argv: list[str] | None = None) -> int:
     """Time the models and write the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.costs", description=__doc__)
     parser.add_argument("--dtype", nargs="+", default=["float32"])
-    parser.add_argument("--json", type=Path, default=weights_dir() / "costs.json")
+    parser.add_argument("--json", type=Path, default=LADDER / "costs.json")
     args = parser.parse_args(argv)
-    models: dict[str, dict[str, list[float]]] = {name: {} for name in names()}
+    models: dict[str, dict[str, list[float]]] = {name: {} for name in CODE.names}
     for dtype in args.dtype:
         engine = load_engine(device="cpu", dtype=dtype, threads=1)
         engine.wait_ready()

@@ -20,7 +20,8 @@ import torch
 from benchmarks.harness import arguments, command, write
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.session import Model
-from hsd_viz.ladder.load import NAMES, load_model, model_path
+from hsd_viz.ladder.load import load_model
+from hsd_viz.models.families import CODE
 from hsd_viz.native.model import NativeModel
 from hsd_viz.native.weights import STORAGE, load
 from hsd_viz.torch_models.eager import HFModel
@@ -121,7 +122,9 @@ def main(argv: list[str] | None = None) -> int:
             raise ValueError(
                 f"{a.model} has a context of {eager.positions} tokens, but {longest} are needed"
             )
-        native = NativeModel(load(model_path(a.model) if a.model in NAMES else a.model, a.dtype))
+        native = NativeModel(
+            load(CODE.path(a.model) if a.model in CODE.names else a.model, a.dtype)
+        )
         measured = measure(
             {"native": native, "eager": eager},
             context=a.context,

@@ -104,14 +104,14 @@ def collect(files: Sequence[SourceFile] | None) -> tuple[list[Source], bytes, li
     shipped models are used: other installed files were not held out. A note names each package whose version differs
     from the recorded one.
     """
-    from hsd_viz.ladder.load import weights_dir
+    from hsd_viz.models.families import LADDER
     from training import corpus
 
     everything = corpus.collect() if files is None else files
     trained = b"\0".join(f.text.encode() for f in corpus.train_files(everything))
     if files is not None:
         return parsed(corpus.heldout_files(everything)), trained, []
-    manifest = json.loads((Path(weights_dir()) / "manifest.json").read_text(encoding="utf-8"))
+    manifest = json.loads((Path(LADDER) / "manifest.json").read_text(encoding="utf-8"))
     names = set(manifest["heldout"])
     found = [f for f in everything if f.heldout and f"{f.package}/{f.path}" in names]
     here = {f.package: f.version for f in found}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hsd_viz.ladder.load import model_path
+from hsd_viz.models.families import CODE
 from hsd_viz.native.weights import read_tensors, widened
 
 DTYPES = ("float16", "bfloat16", "float32", "q8_0")
@@ -19,7 +19,7 @@ def write_gguf(model: str, out: Path, dtype: str = "float16") -> Path:
     """
     import gguf
 
-    folder = model_path(model)
+    folder = CODE.path(model)
     config, tokenizer = (
         json.loads((folder / name).read_text()) for name in ("config.json", "tokenizer.json")
     )

@@ -34,8 +34,8 @@ from benchmarks.padding import check_padding, padded_name, save_padded
 from hsd_viz.bench.plan import split
 from hsd_viz.calibration.calibrate import TARGET
 from hsd_viz.decoding.sampling import Sampling
-from hsd_viz.ladder.load import model_path
 from hsd_viz.machine import describe
+from hsd_viz.models.families import CODE
 from hsd_viz.prompts.suites import Suite, load_suite
 from hsd_viz.terminal import Progress
 
@@ -62,7 +62,7 @@ def drafts_for(requested: Sequence[str], target: str, layers: int) -> tuple[str,
     another model.
     """
     # In a stack the word target means the padded one.
-    base = str(model_path(target)) if target == TARGET else target
+    base = str(CODE.path(target)) if target == TARGET else target
     return tuple(base if name == BASE else name for name in requested if name != BASE or layers)
 
 
@@ -271,7 +271,7 @@ def _renamed(value: Any) -> Any:
         return {_renamed(k): _renamed(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
         return [_renamed(v) for v in value]
-    path = str(model_path(TARGET))
+    path = str(CODE.path(TARGET))
     return value.replace(f'"{path}"', BASE).replace(path, BASE) if isinstance(value, str) else value
 
 

@@ -20,8 +20,8 @@ from benchmarks.curves import measure
 from benchmarks.harness import arguments, command, prompts_of, write
 from hsd_viz.decoding.sampling import Sampling, distribution
 from hsd_viz.engine.load import Models
-from hsd_viz.ladder.load import NAMES, model_path
 from hsd_viz.machine import describe
+from hsd_viz.models.families import CODE
 from hsd_viz.native.model import NativeModel
 from hsd_viz.native.weights import load
 
@@ -72,8 +72,8 @@ def main(argv: list[str] | None = None) -> int:
         )
         texts = [ids for prompt in suite.prompts if len(ids := text.encode(prompt.text)[-512:]) > 1]
         models = {
-            name: tuple(NativeModel(load(model_path(name), kind)) for kind in KINDS)
-            for name in reversed(NAMES)
+            name: tuple(NativeModel(load(CODE.path(name), kind)) for kind in KINDS)
+            for name in reversed(CODE.names)
         }
         losses, pairs = compare(models, texts)
         found = []

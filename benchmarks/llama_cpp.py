@@ -23,8 +23,8 @@ from typing import Any
 
 from benchmarks.gguf_files import DTYPES, write_gguf
 from benchmarks.harness import arguments, command, cpu_engine, prompts_of, say, write
-from hsd_viz.ladder.load import model_path
 from hsd_viz.machine import describe, free_port
+from hsd_viz.models.families import CODE
 from hsd_viz.native.model import NativeModel
 from hsd_viz.native.weights import load
 
@@ -171,7 +171,7 @@ def forward_passes(engine: Any, files: dict[str, Path], options: Any) -> list[di
     ids = [int(t) for t in engine.tokenizer.encode(prompts_of("heldout").prompts[0].text * 8)][
         : options.context + max(WIDTHS)
     ]
-    ours = NativeModel(load(model_path("target"))).session()
+    ours = NativeModel(load(CODE.path("target"))).session()
     ours.forward(ids[: options.context], 1)
     with ExitStack() as open_workers:
         sides: dict[str, Callable[[int], Times]] = {

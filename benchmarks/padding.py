@@ -13,7 +13,8 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hsd_viz.ladder.load import load_model, model_path, names
+from hsd_viz.ladder.load import load_model
+from hsd_viz.models.families import CODE
 
 if TYPE_CHECKING:
     from torch import nn
@@ -91,7 +92,7 @@ def save_padded(name: str, layers: int, noise: float, folder: str | Path) -> str
     """Write a padded copy of a ladder model or checkpoint folder; return its path, or ``name`` for no layers."""
     if not layers:
         return name
-    source = model_path(name) if name in names() else Path(name)
+    source = CODE.path(name) if name in CODE.names else Path(name)
     out = Path(folder) / padded_name(source.name, layers, noise)
     pad(load_model(name), layers, noise).save_pretrained(out)
     for file in source.glob("*token*"):

@@ -17,7 +17,7 @@ from tokenizers import Tokenizer
 from benchmarks.harness import arguments, command, write
 from hsd_viz.bench.replay import Replayed, Text, replay
 from hsd_viz.drafting import SharedDatabases, make_drafter
-from hsd_viz.ladder.load import model_path, weights_dir
+from hsd_viz.models.families import CODE, LADDER
 from hsd_viz.prompts.suites import load_suite
 from hsd_viz.stack import parse
 
@@ -43,9 +43,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     def work(options) -> None:
         suite = load_suite("python")
-        tokenizer = Tokenizer.from_file(str(model_path("target") / "tokenizer.json"))
+        tokenizer = Tokenizer.from_file(str(CODE.path("target") / "tokenizer.json"))
         shared = SharedDatabases.open(
-            weights_dir() / "databases", tokenizer.get_vocab(with_added_tokens=True)
+            LADDER / "databases", tokenizer.get_vocab(with_added_tokens=True)
         )
         ids = lambda text: tuple(tokenizer.encode(text, add_special_tokens=False).ids)
         width, report = max(map(len, options.stacks)), {}

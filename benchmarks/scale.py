@@ -44,11 +44,11 @@ def measure_scale(sizes: list[int], progress=lambda text: None) -> dict[str, Any
     """
     from tokenizers import Tokenizer
 
-    from hsd_viz.ladder.load import model_path
+    from hsd_viz.models.families import CODE
     from training import corpus
     from training.data import EOS_ID
 
-    tokenizer = Tokenizer.from_file(str(model_path("target") / "tokenizer.json"))
+    tokenizer = Tokenizer.from_file(str(CODE.path("target") / "tokenizer.json"))
     vocabulary = max(tokenizer.get_vocab(with_added_tokens=True).values()) + 1
     files = corpus.collect()
     with tempfile.TemporaryDirectory(prefix="hsd-viz-scale-") as folder:

@@ -25,23 +25,23 @@ ALLOWED = {
         "drafting": "disk stack trace",
         "latency": "disk stack trace",
         "decoding": "drafting latency stack terminal trace",
-        "ladder": "disk drafting models native prompts trace",
+        "ladder": "models torch_models",
         "prompts": "disk",
         "models": "disk decoding prompts trace",
         "native": "decoding disk drafting machine models trace",
-        "torch_models": "decoding drafting ladder machine models native trace",
+        "torch_models": "decoding drafting machine models native trace",
         "audit": "decoding drafting stack trace",
-        "calibration": "decoding disk drafting ladder latency machine prompts stack terminal trace",
-        "engine": "calibration decoding drafting ladder latency machine models native prompts stack terminal "
+        "calibration": "decoding disk drafting latency machine models prompts stack terminal trace",
+        "engine": "calibration decoding drafting latency machine models native prompts stack terminal "
         "torch_models trace",
-        "bench": "calibration decoding disk drafting engine ladder latency machine prompts stack terminal trace",
+        "bench": "calibration decoding disk drafting engine latency machine models prompts stack terminal trace",
         "figures": "bench calibration disk drafting engine latency measure stack trace",
-        "measure": "bench calibration disk drafting engine ladder latency models native prompts records stack terminal "
+        "measure": "bench calibration disk drafting engine latency models native prompts records stack terminal "
         "trace",
-        "views": "bench calibration disk drafting engine exercises figures latency machine measure prompts stack "
+        "views": "bench calibration disk drafting engine exercises figures latency machine measure models prompts stack "
         "terminal trace",
         "exercises": "audit disk drafting engine latency trace",
-        "serve": "engine machine stack trace",
+        "serve": "engine machine models stack trace",
         "quick": "cli engine stack terminal trace views",
     }.items()
 }

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from hsd_viz.disk import write_whole
-from hsd_viz.ladder.load import weights_hash
+from hsd_viz.models.files import folder_hash
 from hsd_viz.native.rounding import rounded_rows
 from hsd_viz.native.weights import read_tensors
 
@@ -60,13 +60,13 @@ def note(folder: Path, before: str) -> None:
     path = folder.parent / "evaluation.json"
     found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"models": {}}
     if (row := found["models"].get(folder.name, {})).get("hash") == before:
-        row["rounded_hash"] = weights_hash(folder)
+        row["rounded_hash"] = folder_hash(folder)
         write_whole(path, json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":
     for name in sys.argv[1:]:
-        hashed = weights_hash(Path(name))
+        hashed = folder_hash(Path(name))
         made = convert(Path(name))
         note(Path(name), hashed)
         print(f"{made}: {made.stat().st_size / 1e6:.1f} MB")

@@ -18,7 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hsd_viz.disk import write_whole
-from hsd_viz.ladder.load import NAMES, info, weights_dir, weights_hash
+from hsd_viz.ladder.load import info
+from hsd_viz.models.families import CODE, LADDER
+from hsd_viz.models.files import folder_hash
 from tools.record import record_side_by_side, record_traces
 from tools.results import BENCH
 from tools.tables import ROOT, write_tables
@@ -117,11 +119,9 @@ def install_models(trained: Path) -> list[Path]:
         missing = source / "target" / "config.json"
         raise ValueError(f"{trained} contains no trained ladder: {missing} does not exist")
     found = []
-    for name in NAMES:
-        old, new = weights_dir() / name, source / name
-        if not (new / "config.json").is_file() or (
-            old.is_dir() and _hash(old) == weights_hash(new)
-        ):
+    for name in CODE.names:
+        old, new = LADDER / name, source / name
+        if not (new / "config.json").is_file() or (old.is_dir() and _hash(old) == folder_hash(new)):
             continue
         shutil.rmtree(old, ignore_errors=True)
         shutil.copytree(new, old)
@@ -130,13 +130,13 @@ def install_models(trained: Path) -> list[Path]:
 
 
 def _hash(folder: Path) -> str | None:
-    return weights_hash(folder) if any(folder.glob("*.safetensors")) else None
+    return folder_hash(folder) if any(folder.glob("*.safetensors")) else None
 
 
 def _evaluation(job: Job) -> list[Path]:
-    path = weights_dir() / "evaluation.json"
+    path = LADDER / "evaluation.json"
     if job.trained is not None:
-        evaluate_ladder(job.trained, weights_dir(), prompts=suite_prompts())
+        evaluate_ladder(job.trained, LADDER, prompts=suite_prompts())
     elif stale_models(info()):
         raise ValueError(
             f"{path} is of other weights, and only a training folder has held-out text: give --trained"
@@ -223,7 +223,7 @@ PARTS: dict[str, tuple[str, Callable[[Job], Iterable[Path]]]] = {
 
 def work_folder() -> Path:
     """Return the folder of partial results and marks for the present weights."""
-    hashes = [weights_hash(weights_dir() / name) for name in NAMES]
+    hashes = [folder_hash(LADDER / name) for name in CODE.names]
     return ROOT / "build" / "rebuild" / hashlib.sha256(" ".join(hashes).encode()).hexdigest()[:12]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hsd_viz.ladder.load import names
+from hsd_viz.models.families import CODE
 from hsd_viz.trace import Trace
 from training.quality import parsed_lines
 
@@ -73,7 +73,7 @@ def facts(trace: Trace) -> Facts:
         s: n / figures["tokens"] for s, n in figures["emitted_by_source"].items() if s != target
     }
     temperature = float(trace.meta["sampling"]["temperature"])
-    shipped = all(model["model"] in names() for model in trace.meta["models"])
+    shipped = all(model["model"] in CODE.names for model in trace.meta["models"])
     parsed = accepted / max(1, lines)
     return Facts(temperature, speedup(trace), shares, figures["repetition_share"], parsed, shipped)
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from hsd_viz.disk import write_whole
-from hsd_viz.ladder.load import weights_dir
+from hsd_viz.models.families import LADDER
 from tools.results import PLAIN, RESULTS
 from tools.results import read as _read
 from tools.sentences import SENTENCES, state
@@ -78,7 +78,7 @@ def measurements() -> str:
 
 
 def _evaluation() -> dict:
-    return json.loads((weights_dir() / "evaluation.json").read_text(encoding="utf-8"))
+    return json.loads((LADDER / "evaluation.json").read_text(encoding="utf-8"))
 
 
 def quality() -> str:

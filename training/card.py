@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from hsd_viz.disk import write_whole
-from hsd_viz.ladder.load import info, weights_dir
+from hsd_viz.ladder.load import info
+from hsd_viz.models.families import LADDER
 
 from .corpus import RESERVED, Limits
 from .evaluation import markdown
@@ -172,7 +173,7 @@ def write_card(root: Path | None = None, out: Path | None = None) -> Path:
     """Write the card of the weights in ``root`` (default: the shipped ones) to ``out`` (default: MODEL_CARD.md beside
     them).
     """
-    root = Path(root) if root is not None else weights_dir()
+    root = Path(root) if root is not None else LADDER
     out = Path(out) if out is not None else root.parent / "MODEL_CARD.md"
     write_whole(out, render(info(root)))
     return out

@@ -10,7 +10,9 @@ from hsd_viz.drafting.index.build import build_database, build_fivegrams
 from hsd_viz.drafting.index.count import Progress
 from hsd_viz.drafting.index.format import SUFFIX
 from hsd_viz.drafting.make import FIVEGRAMS, STORED, vocabulary_hash
-from hsd_viz.ladder.load import load_model, weights_dir, weights_hash
+from hsd_viz.ladder.load import load_model
+from hsd_viz.models.families import LADDER
+from hsd_viz.models.files import folder_hash
 
 from .data import EOS_ID
 
@@ -87,7 +89,7 @@ def rebuild_databases(
     """
     if only not in (None, *STORED):
         raise ValueError(f"unknown database '{only}': choose from {', '.join(STORED)}")
-    weights = Path(weights) if weights is not None else weights_dir()
+    weights = Path(weights) if weights is not None else LADDER
     out = Path(out) if out is not None else weights / "databases"
     tokenizer = _tokenizer(weights / "target")
     vocabulary = tokenizer.get_vocab(with_added_tokens=True)
@@ -109,7 +111,7 @@ def rebuild_databases(
     if only != "statistics":
         paths.append(out / f"model{SUFFIX}")
         identity = {
-            "weights": weights_hash(weights / "target"),
+            "weights": folder_hash(weights / "target"),
             "documents": len(documents),
             "prompts": prompts,
         }

@@ -16,7 +16,9 @@ import torch
 import torch.nn.functional as F
 
 from hsd_viz.disk import write_whole
-from hsd_viz.ladder.load import NAMES, load_model, load_tokenizer, weights_hash
+from hsd_viz.ladder.load import load_model, load_tokenizer
+from hsd_viz.models.families import CODE
+from hsd_viz.models.files import folder_hash
 from hsd_viz.prompts.suites import load_suite
 
 from .data import heldout_windows
@@ -74,9 +76,9 @@ def measure(
     Raises:
         ValueError: if ``root`` contains no model of the ladder.
     """
-    present = [n for n in NAMES if (root / n / "config.json").exists()]
+    present = [n for n in CODE.names if (root / n / "config.json").exists()]
     if not present:
-        raise ValueError(f"{root} contains none of the models {', '.join(NAMES)}")
+        raise ValueError(f"{root} contains none of the models {', '.join(CODE.names)}")
     models = {n: load_model(str(root / n)) for n in present}
     rows = torch.from_numpy(heldout_windows(heldout, windows, window))
     buckets = [b for b in BUCKETS if b[0] < window]
@@ -102,7 +104,7 @@ def measure(
                 f"{a}-{min(b, window)}": by_position[:, a:b].mean().item() for a, b in buckets
             },
             "accuracy": hits[n],
-            "hash": weights_hash(root / n),
+            "hash": folder_hash(root / n),
         }
     if "target" in present and prompts is not None:
         found["writing"] = measure_writing(

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from hsd_viz.ladder.load import NAMES
+from hsd_viz.models.families import CODE
 
 HEAD_DIM = 64
 # The models trained by each stage. The drafts share the batches, and so every forward pass of the teacher.
 STAGES = {"target": ("target",), "drafts": ("small", "nano")}
-assert sorted(sum(STAGES.values(), ())) == sorted(NAMES)
+assert sorted(sum(STAGES.values(), ())) == sorted(CODE.names)
 
 
 @dataclass(frozen=True, slots=True)

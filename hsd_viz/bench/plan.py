@@ -14,9 +14,9 @@ from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.engine import Engine
 from hsd_viz.errors import UserError
 from hsd_viz.intervals import LEAST
-from hsd_viz.ladder.load import names
 from hsd_viz.latency.law import Prediction
 from hsd_viz.latency.select import select
+from hsd_viz.models.families import find_family
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.stack import parse
 from hsd_viz.tables import Table, lines
@@ -121,8 +121,7 @@ def _drafts(
 ) -> tuple[str, ...]:
     """Return the draft models, smallest first."""
     if wanted is None:
-        ladder = names()
-        wanted = ladder[: ladder.index(engine.target)] if engine.target in ladder else ()
+        wanted = find_family(engine.family).below(engine.target)
     drafts = [name for name in wanted if name not in (TARGET, engine.target)]
     if not drafts:
         return ()

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from hsd_viz.cli import bench, decode, files, logs
+from hsd_viz.cli import bench, decode, files, logs, models
 from hsd_viz.cli.arguments import BAD_INPUT, Parser, add_commands, drop_stdout, notes, say
 from hsd_viz.errors import UserError, fault_message, is_debugging
 from hsd_viz.version import __version__
@@ -40,6 +40,10 @@ COMMANDS: dict[str, Any] = {
     "databases": (
         "Inspect and build draft databases.",
         {"inspect": files.inspect, "build": files.build},
+    ),
+    "models": (
+        "The families of models: list, info, install.",
+        {"list": models.list_models, "info": models.info, "install": models.install},
     ),
     "ladder": ("The shipped models: info, train.", {"info": files.info, "train": files.train}),
     "course": (

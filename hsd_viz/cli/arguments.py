@@ -264,15 +264,17 @@ class SamplingOptions:
 class MachineOptions:
     """Models and machine."""
 
-    target: A[str, "M", "the model 'target': a ladder name, a hub id (owner/name) or a path"] = (
-        "target"
+    family: A[str, "NAME", "the family whose models have short names: code or smollm2"] = "code"
+    target: A[
+        str, "M", "the model 'target': a name of the family, a hub id (owner/name) or a path"
+    ] = "target"
+    databases: A[Path | None, "DIR", "use the databases in this folder (default: the family's)"] = (
+        None
     )
-    databases: A[
-        Path | None, "DIR", "use the databases in this folder (default: the shipped ones)"
-    ] = None
     device: A[Literal["cpu", "cuda"] | None, "default: cuda, else cpu"] = None
     dtype: A[
-        DType | None, "default: int8 for the ladder on the CPU, else float32, bfloat16 on a GPU"
+        DType | None,
+        "default: int8 for the shipped models on the CPU, else float32, bfloat16 on a GPU",
     ] = None
     runtime: A[
         Literal["auto", "eager", "compiled", "strict"],

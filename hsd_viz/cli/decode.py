@@ -39,7 +39,9 @@ def decode(
         Path | None, "F", "a UTF-8 file with the text to continue; - is standard input"
     ] = None,
     chat: A[
-        bool, "format the prompt as a user turn by the chat template of the target's tokenizer"
+        bool,
+        "format the prompt as a conversation by the model's chat template: text is the turn of a user, "
+        "a .json file is a list of messages with role and content",
     ] = False,
     save: A[Save | None, "F.json.gz", "write the trace, for the explorer and for export"] = None,
     json_: A[bool, "print one JSON object and nothing else"] = False,
@@ -62,7 +64,9 @@ def decode(
         "chat": chat,
     }
     file = Path("/dev/stdin") if str(prompt_file) == "-" else prompt_file
-    text = prompt if file is None else read_text(file, "prompt")
+    text: Any = prompt if file is None else read_text(file, "prompt")
+    if chat and file is not None and file.suffix == ".json":
+        text = _messages(file, text)
     engine = machine.engine()
     # A saved trace explains its own speed-up (`hsd-viz doctor`).
     run = (
@@ -86,6 +90,14 @@ def decode(
     tokens = counted(len(trace), "token")
     arguments.say(f"{stopped}; saved {tokens} to {save}" if save else f"{stopped} after {tokens}")
     return 130
+
+
+def _messages(file: Path, text: str) -> Any:
+    """Return what a JSON file holds, a conversation that the engine checks."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise UserError(f"{file} is not JSON: a conversation is a list of messages") from None
 
 
 def _follow(events: Generator[Event, None, None], show: bool) -> tuple[Trace | None, str | None]:
@@ -148,6 +160,7 @@ def dashboard(
         "a file with the access token (else HSD_VIZ_TOKEN); needed for a host other than loopback",
     ] = None,
     allow_models: A[bool, "allow models by hub id or path"] = False,
+    family: A[str, "NAME", "the family of models at first: code or smollm2"] = "code",
     open_browser: A[bool, "open the page in a browser"] = False,
     engine: A[
         str | None,
@@ -175,6 +188,7 @@ def dashboard(
         "open_browser": open_browser,
         "pages": pages,
         "allow_models": allow_models,
+        "family": family,
     }
     return server.serve(host, port, token=token, engine=remote, **options) or 0
 
@@ -203,8 +217,8 @@ def serve(
     machine: MachineOptions,
 ) -> int:
     """Serve the engine to many visitors until Ctrl-C (needs the extra cluster)."""
-    from hsd_viz.ladder.load import names
     from hsd_viz.machine import access_token, check_address, is_loopback
+    from hsd_viz.models.families import find_family
 
     token = access_token(token_file)
     check_address(host, port, token)
@@ -213,7 +227,9 @@ def serve(
         "new_tokens": new_tokens,
         "prompt_characters": prompt_characters,
     }
-    settings |= {"seconds": seconds, "models": [*names()], "token": token}
+    family = find_family(machine.family)
+    settings |= {"seconds": seconds, "models": [*family.names], "token": token}
+    settings["family"] = family.name
     # Any name may resolve to this machine; where there is a token, as behind a proxy, it decides.
     local = token is None and is_loopback(host)
     settings["hosts"] = ["127.0.0.1", "localhost"] if local else ["*"]
@@ -237,17 +253,20 @@ def serve(
 
 def _served(settings: Any) -> str:
     """Return the page of a server with these :class:`~hsd_viz.serve.app.Settings`, which decodes there."""
+    from hsd_viz.models.families import find_family
     from hsd_viz.views import run_data
     from hsd_viz.views.export import document
-    from hsd_viz.views.page_data import about, recorded_runs
+    from hsd_viz.views.page_data import about, family_form, recorded_runs
 
     limits = {"prompt": settings.prompt_characters, "tokens": settings.new_tokens}
+    form = family_form(find_family(settings.family))
+    form |= {"limits": limits, "models": [*settings.models]}
     runs = {
         name: run_data.snapshot(load(), f"recordings/{name}")
         for name, load in recorded_runs().items()
     }
     content = {
-        "about": about(limits=limits, models=[*settings.models]),
+        "about": about(**form),
         "runs": runs,
         "server": True,
     }
@@ -266,11 +285,13 @@ def classroom(
     pages: A[int, (1, 10_000), "N", "the most pages that may be open"] = 40,
     new_tokens: A[int, (1, 100_000), "N", "the most tokens of one run"] = 256,
     replicas: A[int, (1, 64), "N", "processes that decode, each with its own models"] = 1,
+    family: A[str, "NAME", "the family of models: code or smollm2"] = "code",
 ) -> int:
     """Serve the explorer to a class, with one engine and a page for each student (needs the extras app and cluster)."""
     import segno
 
     from hsd_viz.machine import access_token, check_address, free_port, is_loopback, url
+    from hsd_viz.models.families import find_family
     from hsd_viz.views.app import server
 
     token = access_token(token_file)
@@ -286,6 +307,8 @@ def classroom(
         str(new_tokens),
         "--replicas",
         str(replicas),
+        "--family",
+        find_family(family).name,
     ]
     private = tempfile.TemporaryDirectory(prefix="hsd-viz-")
     secret = Path(private.name) / "token"
@@ -301,7 +324,7 @@ def classroom(
         print(f"for the class: {address}")
         segno.make(address, error="m").terminal(compact=True)
         remote = (f"http://127.0.0.1:{engine_port}", engine_token)
-        return server.serve(host, port, token, engine=remote, pages=pages)
+        return server.serve(host, port, token, engine=remote, pages=pages, family=family)
     finally:
         engine.send_signal(signal.SIGINT)
         engine.wait()

@@ -156,11 +156,11 @@ def inspect(
     from hsd_viz.drafting.index.build import describe
     from hsd_viz.drafting.make import vocabulary_hash
     from hsd_viz.engine.databases import find_tokenizer
-    from hsd_viz.ladder.load import weights_dir
+    from hsd_viz.models.families import LADDER
     from hsd_viz.tables import lines
 
     single = path is not None and not path.is_dir()
-    paths = [path] if single else sorted((path or weights_dir() / "databases").glob("*.hsdb"))
+    paths = [path] if single else sorted((path or LADDER / "databases").glob("*.hsdb"))
     if not paths:
         none = "this installation contains no databases: build them with `hsd-viz databases build`"
         raise UserError(none if path is None else f"'{path}' contains no databases (.hsdb files)")
@@ -194,6 +194,7 @@ def build(
     prompts: A[
         tuple[str, ...] | None, ..., "FILE", "prompts for the model: files or suite names"
     ] = None,
+    family: A[str, "NAME", "the family of --model and --stack: code or smollm2"] = "code",
     max_new_tokens: A[
         int | None, (1, 100_000), "N", "token limit for each prompt (default 128)"
     ] = None,
@@ -244,7 +245,9 @@ def build(
             )
         else:
             options |= {"max_new_tokens": max_new_tokens or 128, "stack": stack or "target"}
-            paths = databases.build_model(load_engine(model), prompts or (), out, **options)
+            paths = databases.build_model(
+                load_engine(model, family=family), prompts or (), out, **options
+            )
     finally:
         arguments.status()
     _print(*paths)

@@ -238,16 +238,16 @@ def audit(
         )
     from hsd_viz import audit as audits
     from hsd_viz.audit.stacks import loop_decoder
-    from hsd_viz.ladder.load import names
+    from hsd_viz.models.families import CODE
     from hsd_viz.prompts.suites import load_suite
     from hsd_viz.stack import parse
     from hsd_viz.tables import Table
 
     check = partial(audits.exact, tolerance=tolerance)
     for name in (model.name for one in stack for model in parse(one).models):
-        if "/" not in name and name not in names():
+        if "/" not in name and name not in CODE.names:
             raise UserError(
-                f"unknown model '{name}': toy models replace {', '.join(names())}, hub ids and paths"
+                f"unknown model '{name}': toy models replace {', '.join(CODE.names)}, hub ids and paths"
             )
     audited = {
         one: partial(check, loop_decoder(one, rule), models=len(parse(one).models)) for one in stack

@@ -396,7 +396,7 @@ class Models:
 
         try:
             compiled = CompiledModel(model, strict=self._runtime == "strict")
-        except ValueError as error:
+        except UserError as error:
             if self._runtime == "strict":
                 raise
             return Picked(model, str(error))

@@ -51,8 +51,10 @@ class RemoteEngine(Engine):
         """Return the names of the models that the server offers."""
         with self._lines("GET", "/models", f"{self.url} cannot be reached") as lines:
             try:
-                return [str(name) for name in json.loads("".join(lines))["models"]]
-            except (ValueError, KeyError, TypeError):
+                facts = json.loads("".join(lines))
+                self.family = str(facts.get("family", self.family))
+                return [str(name) for name in facts["models"]]
+            except (ValueError, KeyError, TypeError, AttributeError):
                 raise ServerError(f"{self.url} is not a server of hsd_viz") from None
 
     def decode(

@@ -15,7 +15,8 @@ from hsd_viz.decoding.loop import LIKELIEST
 from hsd_viz.drafting.db import DISCOUNTS, GREEDY, MIN_SCORE, SAMPLED, DatabaseDrafter
 from hsd_viz.drafting.make import STORED
 from hsd_viz.engine.resolve import MAX_NEW_TOKENS
-from hsd_viz.ladder.load import model_path, names, weights_dir, weights_hash
+from hsd_viz.models.families import CODE, LADDER
+from hsd_viz.models.files import folder_hash
 from hsd_viz.native import model as library
 from hsd_viz.native.decode import drafting_of
 from hsd_viz.native.weights import SLOTS, load, turn
@@ -43,11 +44,11 @@ _KINDS: Mapping[Any, str] = {
 
 def files() -> dict[str, Path]:
     """Return the files of the runtime by their names on the site."""
-    models = {f"{name}.safetensors": model_path(name) / "model.safetensors" for name in names()}
-    databases = {f"{name}.hsdb": weights_dir() / "databases" / f"{name}.hsdb" for name in STORED}
+    models = {f"{name}.safetensors": CODE.path(name) / "model.safetensors" for name in CODE.names}
+    databases = {f"{name}.hsdb": LADDER / "databases" / f"{name}.hsdb" for name in STORED}
     return {
         "hsd-viz.wasm": WASM,
-        "tokenizer.json": model_path("target") / "tokenizer.json",
+        "tokenizer.json": CODE.path("target") / "tokenizer.json",
         **models,
         **databases,
     }
@@ -62,7 +63,7 @@ def manifest() -> dict[str, Any]:
         "format": FORMAT,
         "version": __version__,
         "files": {name: crc(path) for name, path in files().items()},
-        "models": {name: _model(name) for name in names()},
+        "models": {name: _model(name) for name in CODE.names},
         "databases": {name: f"{name}.hsdb" for name in STORED},
         "structures": {kind.__name__: _fields(kind) for kind in _STRUCTURES},
         "slots": SLOTS,
@@ -89,13 +90,13 @@ def manifest() -> dict[str, Any]:
 
 def _model(name: str) -> dict[str, Any]:
     """Return a model's measures, the turn of its angles from one place to the next, and its costs for ``db``."""
-    weights = load(model_path(name))
+    weights = load(CODE.path(name))
     curve = Costs().of(weights)
     at, slopes = curve.tables(DatabaseDrafter.nodes)
     cos, sin = turn(weights.form.rotary, weights.form.head_dim)
     return {
         "file": f"{name}.safetensors",
-        "hash": weights_hash(model_path(name)),
+        "hash": folder_hash(CODE.path(name)),
         "parameters": weights.parameters,
         "positions": weights.positions,
         "shape": weights.shape,

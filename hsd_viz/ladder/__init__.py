@@ -1,8 +1,8 @@
 """The shipped ladder: three small language models of one family with one tokenizer.
 
-``load`` uses the models; ``training/`` in a checkout makes them.
+:data:`hsd_viz.models.families.CODE` has their places; ``training/`` in a checkout makes them.
 """
 
-from hsd_viz.ladder.load import info, load_model, load_tokenizer, model_path, names, weights_hash
+from hsd_viz.ladder.load import info, load_model, load_tokenizer
 
-__all__ = ["info", "load_model", "load_tokenizer", "model_path", "names", "weights_hash"]
+__all__ = ["info", "load_model", "load_tokenizer"]

@@ -6,7 +6,6 @@ decoded with any of them.
 
 from __future__ import annotations
 
-import importlib.metadata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,8 @@ from hsd_viz.errors import MissingPackage, UserError
 from hsd_viz.words import did_you_mean
 
 _PACKAGE = Path(__file__).parent.parent
-_LADDER = _PACKAGE / "ladder" / "weights"
+#: The folder of the shipped models.
+LADDER = _PACKAGE / "ladder" / "weights"
 _DATA = Path(__file__).parent / "data"
 #: The names that stacks may use in every family; the target is the last.
 LEVELS = ("nano", "small", "target")
@@ -46,6 +46,9 @@ class PackagedFile:
 
     def find(self) -> Path | None:
         """Return the path of the file; ``None`` if the distribution is not installed."""
+        # Imported late: it takes 30 ms, and most commands need no distribution.
+        import importlib.metadata
+
         try:
             files = importlib.metadata.files(self.distribution) or []
         except importlib.metadata.PackageNotFoundError:
@@ -140,9 +143,9 @@ CODE = Family(
     title="three small models that write Python, trained for this project",
     owner="hsd_viz",
     licence="Apache-2.0",
-    models={name: _LADDER / name for name in LEVELS},
-    databases=_LADDER / "databases",
-    costs=_LADDER / "costs.json",
+    models={name: LADDER / name for name in LEVELS},
+    databases=LADDER / "databases",
+    costs=LADDER / "costs.json",
     prompt="def main(",
     suite="heldout",
 )

@@ -116,6 +116,11 @@ def weights_hash(files: Sequence[Path]) -> str:
     return digest.hexdigest()[:HASH_DIGITS]
 
 
+def folder_hash(folder: str | Path) -> str:
+    """Return the hash of the weights in a folder. Raises: BadFile: if there are none."""
+    return weights_hash(weight_files(folder))
+
+
 def cached_folder(hub_id: str) -> Path | None:
     """Return the folder of a hub model's ``main`` branch in the local cache of Hugging Face.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Protocol
@@ -95,7 +96,10 @@ def check_shapes(name: str, form: LlamaForm, source: TensorSource) -> None:
             raise BadFile(f"{name}: its files have tensors {option}, its form has none")
 
 
-def parameter_count(source: TensorSource) -> int:
+def parameter_count(form: LlamaForm, source: TensorSource) -> int:
     """Return the number of parameters; a head that is the embedding counts once."""
-    sizes = [int(np.prod(source.shape(name))) for name in source.names()]
-    return sum(sizes)
+    count = 0
+    for name, shape in expected_shapes(form):
+        assert source.shape(name) == shape
+        count += math.prod(shape)
+    return count

@@ -32,6 +32,7 @@ from hsd_viz.engine import DEFAULTS, Engine, load_engine
 from hsd_viz.engine.live import batches
 from hsd_viz.errors import UserError, visitor_message
 from hsd_viz.machine import url
+from hsd_viz.models.families import DEFAULT
 from hsd_viz.serve import connections
 from hsd_viz.stack import StackError, parse
 from hsd_viz.trace.tables import RULES
@@ -99,6 +100,7 @@ class Settings:
     new_tokens: int = 1024
     seconds: float = 300.0
     token: str | None = None
+    family: str = DEFAULT
     hosts: tuple[str, ...] = ("127.0.0.1", "localhost")
 
 
@@ -115,11 +117,16 @@ class DecodeRequest(BaseModel):
     top_p: float = Field(1.0, gt=0, le=1)
     seed: int = Field(0, ge=0, lt=2**63)
     rule: str = DEFAULTS["rule"]
+    family: str | None = None
     record: bool = True
     chat: bool = False
 
     def checked(self, settings: Settings) -> Record:
         """Return the arguments of a decode. Raises: ValueError: if the request exceeds a limit."""
+        if self.family not in (None, settings.family):
+            raise UserError(
+                f"family: this server decodes the family {settings.family}, not {self.family!r}"
+            )
         if len(self.prompt) > settings.prompt_characters:
             raise UserError(
                 f"prompt: {len(self.prompt)} is too long, the limit is {settings.prompt_characters}"
@@ -140,7 +147,7 @@ class DecodeRequest(BaseModel):
             raise UserError(
                 f"rule: unknown verification rule '{self.rule}' (use {', '.join(RULES)})"
             )
-        return self.model_dump()
+        return self.model_dump(exclude={"family"})
 
 
 class Service:
@@ -292,7 +299,7 @@ def create_app(decode: Decode, settings: Settings, page: Page | None = None) -> 
         limits = {
             name: getattr(settings, name) for name in ("prompt_characters", "new_tokens", "seconds")
         }
-        return {"models": settings.models, "limits": limits}
+        return {"family": settings.family, "models": settings.models, "limits": limits}
 
     @app.get("/metrics")
     async def metrics() -> PlainTextResponse:

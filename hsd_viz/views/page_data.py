@@ -24,6 +24,7 @@ from hsd_viz.engine.replay import (
     side_by_side,
 )
 from hsd_viz.figures.palette import DATABASES, HUES
+from hsd_viz.models.families import DEFAULT, FAMILIES, Family
 from hsd_viz.stack import draft_sources
 from hsd_viz.trace import Trace
 from hsd_viz.trace.tables import DEFAULT_RULE, RULES
@@ -34,7 +35,7 @@ BUNDLE = (STATIC / "hsd-viz.js").read_text(encoding="utf-8")
 _DATA = json.loads((Path(__file__).parent / "page.json").read_text(encoding="utf-8"))
 #: What all pages know (prompts with their locality, stacks with descriptions, ...), what a kernel decodes on and with,
 #: and families of models to predict (target first).
-ABOUT, FAMILIES = _DATA["about"], _DATA["families"]
+ABOUT, PREDICTED = _DATA["about"], _DATA["families"]
 MACHINE = {**_DATA["machine"], "dtypes": list(DTYPES)}
 _PURPOSE = re.compile(r"^- `([^`]+\.json)`: (.+)$", re.M)
 
@@ -99,6 +100,32 @@ def saved_reports() -> dict[str, Path]:
     return found
 
 
+def families() -> list[dict[str, Any]]:
+    """Return the families that a page may offer, each with what its form needs."""
+    return [
+        {
+            "name": family.name,
+            "title": family.title,
+            "models": list(family.names),
+            "prompt": family.prompt,
+            "chat": family.is_chat,
+            "installed": family.is_installed,
+        }
+        for family in FAMILIES.values()
+    ]
+
+
+def family_form(family: Family) -> dict[str, Any]:
+    """Return the parts of the page's data that depend on the family it decodes with at first."""
+    if family.name == DEFAULT:
+        return {}
+    form = about()["form"]
+    form["prompt"] = family.prompt
+    form["chat"] = family.is_chat
+    form["stack"] = "db > target" if not family.below("target") else form["stack"]
+    return {"family": family.name, "models": list(family.names), "form": form}
+
+
 def about(**own: Any) -> dict[str, Any]:
     """Return what the page knows at first, with ``own`` parts in place of the usual ones."""
     form = {"prompt": ABOUT["prompts"][0]["prompt"], "stack": ABOUT["stacks"][0][0]}
@@ -110,5 +137,7 @@ def about(**own: Any) -> dict[str, Any]:
         "sources": dict(draft_sources()),
         "races": races(),
         "games": games(),
+        "families": families(),
+        "family": DEFAULT,
     }
     return ABOUT | found | {"recordings": recordings, "form": form} | own

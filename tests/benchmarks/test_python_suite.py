@@ -7,7 +7,7 @@ import pytest
 from benchmarks.cuts import locality
 from benchmarks.python_suite import CATEGORIES
 from hsd_viz.bench import load_suite
-from hsd_viz.ladder.load import model_path, weights_dir
+from hsd_viz.models.families import CODE, LADDER
 from hsd_viz.prompts import suites
 from training.quality import copied_share
 
@@ -28,7 +28,7 @@ def test_six_categories_of_thirty_prompts_and_more_from_files_that_nothing_learn
         == len(rows)
         >= 180
     )
-    manifest = json.loads((weights_dir() / "manifest.json").read_text())
+    manifest = json.loads((LADDER / "manifest.json").read_text())
     heldout = set(manifest["heldout"])
     for category in CATEGORIES:
         chosen = [r["origin"] for r in rows if r["category"] == category]
@@ -45,7 +45,7 @@ def test_six_categories_of_thirty_prompts_and_more_from_files_that_nothing_learn
 def test_the_context_has_room_for_256_new_tokens(rows):
     from tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_file(str(model_path("target") / "tokenizer.json"))
+    tokenizer = Tokenizer.from_file(str(CODE.path("target") / "tokenizer.json"))
     assert max(len(tokenizer.encode(r["text"])) for r in rows) <= 2048 - 256
 
 

@@ -10,6 +10,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 import hsd_viz.cli.files
 import hsd_viz.ladder
 import hsd_viz.ladder.load
+import hsd_viz.models.families
 import training.train
 from hsd_viz.cli import main
 from hsd_viz.drafting.index.build import build_database
@@ -41,7 +42,8 @@ def weights(tmp_path, monkeypatch):
     """An empty folder in place of the shipped weights."""
     folder = tmp_path / "shipped"
     folder.mkdir()
-    monkeypatch.setattr(hsd_viz.ladder.load, "weights_dir", lambda: folder)
+    monkeypatch.setattr(hsd_viz.ladder.load, "LADDER", folder)
+    monkeypatch.setattr(hsd_viz.models.families, "LADDER", folder)
     return folder
 
 
@@ -104,7 +106,7 @@ def test_the_dashboard_passes_its_options_on(monkeypatch, tmp_path):
         "engine": None,
         "pages": None,
     }
-    assert asked == expected | {"open_browser": False}
+    assert asked == expected | {"open_browser": False, "family": "code"}
 
 
 def test_training_needs_a_checkout(tmp_path, monkeypatch, cli):

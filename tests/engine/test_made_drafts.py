@@ -15,7 +15,7 @@ from hsd_viz.cli import main
 from hsd_viz.decoding.bridge import Bridge, Lexicon
 from hsd_viz.decoding.text import TokenText
 from hsd_viz.engine import load_engine
-from hsd_viz.ladder.load import model_path
+from hsd_viz.models.families import CODE
 from hsd_viz.trace.metrics import check
 
 PROMPT = "def mean(values):\n    total = 0\n    for value in values:\n"
@@ -26,7 +26,7 @@ def other(tmp_path_factory):
     """nano with another tokenizer: its ids are shuffled and a quarter of the merges are gone."""
     path = tmp_path_factory.mktemp("other") / "nano"
     path.mkdir()
-    for file in model_path("nano").iterdir():
+    for file in CODE.path("nano").iterdir():
         (path / file.name).write_bytes(file.read_bytes())
     tokenizer = json.loads((path / "tokenizer.json").read_text())
     vocabulary, special = tokenizer["model"]["vocab"], {t["id"] for t in tokenizer["added_tokens"]}

@@ -13,7 +13,8 @@ import pytest
 
 from hsd_viz.engine.local import load_engine
 from hsd_viz.engine.replay import TEMPERATURE, TRACES, bundled, load_bundled
-from hsd_viz.ladder.load import model_path, weights_hash
+from hsd_viz.models.families import CODE
+from hsd_viz.models.files import folder_hash
 from hsd_viz.native.build import kernels
 from hsd_viz.trace import Trace
 from hsd_viz.trace.metrics import check
@@ -65,7 +66,7 @@ def test_replayed_token_for_token(path, engine):
     # A padded target writes the text of the target.
     own = [model for model in meta["models"] if model["model"] != "target+24"]
     assert [model["weights"] for model in own] == [
-        weights_hash(model_path(model["model"])) for model in own
+        folder_hash(CODE.path(model["model"])) for model in own
     ], "recorded with other weights: run `python -m training rebuild recordings`"
     again = engine.run(
         meta["prompt"], meta["stack"], max_new_tokens=meta["max_new_tokens"], **meta["sampling"]

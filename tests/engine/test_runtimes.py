@@ -13,7 +13,7 @@ from hsd_viz.calibration.forwards import Costs
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.engine.load import Models
 from hsd_viz.engine.local import LocalEngine
-from hsd_viz.ladder.load import model_path
+from hsd_viz.models.families import CODE
 from hsd_viz.native.build import default_build
 from hsd_viz.trace import Stage
 
@@ -109,7 +109,7 @@ def test_hugging_face_models_run_in_torch_and_those_of_the_ladders_form_in_the_n
     "broken", ["head_dim", "num_key_value_heads", "rope_parameters", "hidden_size", "weights"]
 )
 def test_a_model_of_the_ladders_form_that_is_broken_is_refused(broken, tmp_path):
-    shutil.copytree(model_path("nano"), tmp_path / "nano")
+    shutil.copytree(CODE.path("nano"), tmp_path / "nano")
     config = json.loads((tmp_path / "nano/config.json").read_text())
     if broken == "weights":
         (tmp_path / "nano/model.safetensors").write_bytes(b"none")

@@ -11,7 +11,8 @@ import pytest
 from hsd_viz.decoding.text import TokenText
 from hsd_viz.engine import tab
 from hsd_viz.engine.replay import bundled, load_bundled
-from hsd_viz.ladder.load import LadderTokenizer, model_path
+from hsd_viz.models.families import CODE
+from hsd_viz.models.tokenizer import load_tokenizer as load_from_file
 from hsd_viz.stack import parse
 from tests.js.test_scripts import run
 from tools import wasm
@@ -48,7 +49,7 @@ def random_texts(count: int) -> list[str]:
 
 
 def test_the_tab_decodes_as_the_native_runtime(tmp_path):
-    text = TokenText(LadderTokenizer(model_path("target")))
+    text = TokenText(load_from_file(CODE.path("target")))
     source = random.Random(1)
     ids = [source.choices(range(text.size), k=40) for _ in range(200)]
     texts = random_texts(400) + [

@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from hsd_viz.decoding.text import TokenText
-from hsd_viz.ladder import info, load_model, load_tokenizer, model_path, names
-from hsd_viz.ladder.load import LadderTokenizer
+from hsd_viz.ladder.load import info, load_model, load_tokenizer
+from hsd_viz.models.families import CODE
+from hsd_viz.models.tokenizer import load_tokenizer as load_from_file
 from hsd_viz.prompts.suites import load_suite
 
 
@@ -19,9 +20,9 @@ def texts() -> list[str]:
     return [*found, "", " ", "<|endoftext|>", "a<|endoftext|> b", "don't  stop .", "\r\n\t x"]
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", CODE.names)
 def test_texts_and_tokens_are_those_of_transformers(name):
-    ours, theirs = LadderTokenizer(model_path(name)), load_tokenizer(model_path(name))
+    ours, theirs = load_from_file(CODE.path(name)), load_tokenizer(CODE.path(name))
     assert len(ours) == len(theirs) and ours.get_vocab() == theirs.get_vocab()
     assert (ours.eos_token_id, ours.bos_token_id) == (theirs.eos_token_id, theirs.bos_token_id)
     assert ours.all_special_ids == theirs.all_special_ids and ours.eos_token == theirs.eos_token
@@ -50,16 +51,16 @@ def test_texts_and_tokens_are_those_of_transformers(name):
 
 def test_bad_names() -> None:
     with pytest.raises(ValueError, match="unknown model"):
-        model_path("big")
+        CODE.path("big")
     with pytest.raises(ValueError, match="neither a shipped model"):
         load_model("/nowhere")
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", CODE.names)
 def test_shipped_models_load_and_are_small(name) -> None:
     from safetensors import safe_open
 
-    path = model_path(name)
+    path = CODE.path(name)
     shards = list(path.glob("*.safetensors"))
     assert all(s.stat().st_size < 15_000_000 for s in shards)
     for shard in shards:
@@ -72,10 +73,10 @@ def test_shipped_models_load_and_are_small(name) -> None:
 
 def test_shipped_models_share_one_tokenizer_and_are_small_together() -> None:
     assert (
-        sum(f.stat().st_size for n in names() for f in model_path(n).glob("*.safetensors"))
+        sum(f.stat().st_size for n in CODE.names for f in CODE.path(n).glob("*.safetensors"))
         < 18_000_000
     )
-    texts = {(model_path(n) / "tokenizer.json").read_text() for n in names()}
+    texts = {(CODE.path(n) / "tokenizer.json").read_text() for n in CODE.names}
     assert len(texts) == 1
     tokenizer = load_tokenizer()
     assert len(tokenizer) == 4096

@@ -21,7 +21,8 @@ from hsd_viz.audit.stacks import EnumeratedDraws
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling, distribution
 from hsd_viz.decoding.verify import SampledChain
-from hsd_viz.ladder.load import load_tokenizer, model_path
+from hsd_viz.ladder.load import load_tokenizer
+from hsd_viz.models.families import CODE
 from hsd_viz.native.model import NativeModel
 from hsd_viz.native.weights import load
 from hsd_viz.stack import DraftSource
@@ -35,7 +36,7 @@ TOKENS = 10_000
 
 @functools.cache
 def shipped(name: str, dtype: str) -> NativeModel:
-    return NativeModel(load(model_path(name), dtype))
+    return NativeModel(load(CODE.path(name), dtype))
 
 
 LADDER = {

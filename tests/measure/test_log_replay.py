@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from hsd_viz.ladder.load import weights_dir
 from hsd_viz.measure.replay import (
     DRAFTERS,
     GROUPS,
@@ -21,10 +20,11 @@ from hsd_viz.measure.replay import (
     replayable,
 )
 from hsd_viz.measure.requests import LoggedRequest, LogTokenizer, requests
+from hsd_viz.models.families import LADDER
 from hsd_viz.prompts.suites import load_suite
 from hsd_viz.records.entries import BrokenEntry, EntryReader
 
-TOKENIZER = LogTokenizer(weights_dir() / "target" / "tokenizer.json")
+TOKENIZER = LogTokenizer(LADDER / "target" / "tokenizer.json")
 ALL = (*DRAFTERS, "db[model,statistics]", "lookup[original]", "retrieval")
 
 

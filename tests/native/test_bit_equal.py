@@ -13,7 +13,7 @@ import pytest
 import torch
 from models import eager, weights_of
 
-from hsd_viz.ladder.load import model_path
+from hsd_viz.models.families import CODE
 from hsd_viz.native import model as model_module
 from hsd_viz.native.build import Build, default_build, kernels
 from hsd_viz.native.model import NativeModel
@@ -80,7 +80,7 @@ def everything() -> dict[str, tuple[Build, int]]:
 
 
 def test_every_kernel_has_the_bits_of_the_numpy_pass(monkeypatch):
-    assert differing(load(model_path("nano")), everything(), CONTEXTS, range(2), monkeypatch) == []
+    assert differing(load(CODE.path("nano")), everything(), CONTEXTS, range(2), monkeypatch) == []
 
 
 @pytest.mark.parametrize("arithmetic", ARITHMETICS)
@@ -95,7 +95,7 @@ def test_models_of_odd_shapes(name, arithmetic, monkeypatch):
 @pytest.mark.parametrize("name", ["nano", "small", "target"])
 def test_long_contexts(name, monkeypatch):
     assert (
-        differing(load(model_path(name)), everything(), (*CONTEXTS, *LONG), range(4), monkeypatch)
+        differing(load(CODE.path(name)), everything(), (*CONTEXTS, *LONG), range(4), monkeypatch)
         == []
     )
 

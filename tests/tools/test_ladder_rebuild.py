@@ -24,7 +24,7 @@ def checkout(tmp_path, monkeypatch):
         (weights / name).mkdir(parents=True)
         (weights / name / "config.json").write_text("{}")
         (weights / name / "model.safetensors").write_text(name)
-    monkeypatch.setattr(tool, "weights_dir", lambda: weights)
+    monkeypatch.setattr(tool, "LADDER", weights)
     monkeypatch.setattr(tool, "ROOT", tmp_path)
     parts = {
         name: (what, lambda job, name=name: ran.append(name) or [Path(name)])

@@ -6,23 +6,25 @@ import subprocess
 
 import pytest
 
-from hsd_viz.ladder.load import info, load_model, names, weights_hash
+from hsd_viz.ladder.load import info, load_model
+from hsd_viz.models.families import CODE
+from hsd_viz.models.files import folder_hash
 from training import storage
 from training.card import render, write_card
 
 
 def test_the_hash_follows_the_tensors(tiny, tmp_path) -> None:
-    hashes = {weights_hash(tiny / "weights" / n) for n in names()}
+    hashes = {folder_hash(tiny / "weights" / n) for n in CODE.names}
     assert len(hashes) == 3 and all(len(h) == 12 for h in hashes)
     load_model(str(tiny / "weights" / "nano"), dtype="float16").save_pretrained(str(tmp_path))
-    assert weights_hash(tmp_path) == weights_hash(tiny / "weights" / "nano")
+    assert folder_hash(tmp_path) == folder_hash(tiny / "weights" / "nano")
     with pytest.raises(ValueError, match="no safetensors"):
-        weights_hash(tiny)
+        folder_hash(tiny)
 
 
 def test_info_and_evaluation(tiny) -> None:
     found = info(tiny / "weights")
-    assert list(found["models"]) == list(names())
+    assert list(found["models"]) == list(CODE.names)
     for name, row in found["models"].items():
         assert row["parameters"] == sum(
             p.numel() for p in load_model(str(tiny / "weights" / name)).parameters()
@@ -72,7 +74,7 @@ def test_weights_come_back_from_their_parts(tiny, tmp_path, monkeypatch) -> None
         check=True,
     )
     for name in ("nano", "small", "target"):
-        assert weights_hash(tmp_path / "back" / "weights" / name) == weights_hash(
+        assert folder_hash(tmp_path / "back" / "weights" / name) == folder_hash(
             tiny / "weights" / name
         )
     assert (tmp_path / "back" / storage.LOG).read_text() == (tiny / storage.LOG).read_text()

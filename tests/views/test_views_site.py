@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import pytest
 
 from hsd_viz.engine.replay import bundled
-from hsd_viz.ladder.load import names
+from hsd_viz.models.families import CODE
 from hsd_viz.views.site import build, sections
 
 
@@ -66,7 +66,7 @@ def test_the_runtime_is_the_one_of_its_manifest(site):
     for name, facts in found["files"].items():
         content = (site / "runtime" / name).read_bytes()
         assert facts == {"bytes": len(content), "crc32": zlib.crc32(content)}
-    assert set(found["models"]) == set(names()) and found["databases"].keys() == {
+    assert set(found["models"]) == set(CODE.names) and found["databases"].keys() == {
         "model",
         "statistics",
     }

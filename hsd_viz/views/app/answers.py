@@ -21,7 +21,7 @@ from hsd_viz.trace import Trace
 from hsd_viz.views import run_data
 from hsd_viz.views.export import run_page
 from hsd_viz.views.linked import LinkedView
-from hsd_viz.views.page_data import FAMILIES, saved_reports
+from hsd_viz.views.page_data import PREDICTED, saved_reports
 from hsd_viz.views.view import as_widget, figure_part, registered
 
 Part = dict[str, Any]
@@ -164,11 +164,16 @@ def prediction(asked: Request) -> Answer:
     from hsd_viz.latency.hardware import GPUS, WEIGHTS
     from hsd_viz.measure.predict import predict, report_parts
 
-    usual = {"gpu": "H100 SXM", "models": next(iter(FAMILIES.values())), "weights": "bf16", "tp": 4}
+    usual = {
+        "gpu": "H100 SXM",
+        "models": next(iter(PREDICTED.values())),
+        "weights": "bf16",
+        "tp": 4,
+    }
     gpu, models, weights, tp = (
         str(asked.options.get(name) or value) for name, value in usual.items()
     )
-    if models not in FAMILIES.values():
+    if models not in PREDICTED.values():
         raise UserError(f"unknown models {models!r}")
     with parsing("the number of GPUs"):
         cards = int(tp[:10])
@@ -191,7 +196,7 @@ def prediction(asked: Request) -> Answer:
     html = page(f"Prediction for {plan.gpu}", lines[: lines.index("")], tables, facts=named)
     menus = [
         choice("gpu", "GPU", GPUS, gpu),
-        choice("models", "Models", FAMILIES.items(), models),
+        choice("models", "Models", PREDICTED.items(), models),
         choice("weights", "Weights", WEIGHTS, weights),
         choice("tp", "GPUs per model", (1, 2, 4, 8), tp),
     ]

@@ -25,12 +25,13 @@ from hsd_viz.engine.replay import load_bundled
 from hsd_viz.errors import UserError, is_debugging, parsing, report_fault, visitor_message
 from hsd_viz.figures.pictures import CARTESIAN, packed
 from hsd_viz.figures.theme import Given, trace_of
+from hsd_viz.models.families import DEFAULT, find_family
 from hsd_viz.trace import Event, Finished, Stage, Started, Step, Trace
 from hsd_viz.views import run_data
 from hsd_viz.views.app import answers
 from hsd_viz.views.app.answers import Request
 from hsd_viz.views.app.server import ENGINE_URL, engine_token
-from hsd_viz.views.page_data import ABOUT, MACHINE, about, recorded_runs
+from hsd_viz.views.page_data import ABOUT, MACHINE, about, family_form, recorded_runs
 from hsd_viz.views.view import Part, registered
 from hsd_viz.words import check_range
 
@@ -61,16 +62,21 @@ class App(Part):
         *,
         allow_models: bool = False,
         shown: Given | None = None,
+        family: str = DEFAULT,
     ) -> None:
         self._engine, self._own = engine, engine is None
         self._access = Access.of(allow_models)
+        # Any object that decodes may be an engine, also one that does not name its family.
+        self._family = find_family(getattr(engine, "family", family))
         self._machine: dict[str, Any] = {}
         self._loading = threading.Lock()
         self._cancels: dict[str, threading.Event] = {}
         self._runs: dict[str, Trace] = {}
         self._recordings: dict[str, Callable[[], Trace]] = {**recorded_runs()}
         self._widget: Any = None
-        page = about(tabs=list(registered())) | ({"models": None} if allow_models else {})
+        page = about(tabs=list(registered()), **family_form(self._family))
+        if allow_models:
+            page["models"] = None
         if self._own:
             prepare()
             page |= MACHINE
@@ -239,6 +245,12 @@ class App(Part):
             folder = self._access.check("databases", str(folder))
         machine = {name: request.get(name) or None for name in ("device", "dtype")}
         machine |= {"target": str(request.get("target") or "target"), "databases": folder}
+        machine["family"] = find_family(str(request.get("family") or self._family.name)).name
+        if not self._own and machine["family"] != self._family.name:
+            raise UserError(
+                f"the engine of this page decodes the family {self._family.name}, "
+                f"not {machine['family']}"
+            )
         with self._loading:
             if self._own and (self._engine is None or machine != self._machine):
                 from hsd_viz.engine.local import load_engine
@@ -274,13 +286,18 @@ def _decode_request(request: Any) -> dict[str, Any]:
 
 
 def dashboard(
-    shown: Given | Engine | None = None, *, engine: Engine | None = None, allow_models: bool = False
+    shown: Given | Engine | None = None,
+    *,
+    engine: Engine | None = None,
+    allow_models: bool = False,
+    family: str = DEFAULT,
 ) -> App:
     """Create the dashboard widget; as the last line of a notebook cell it is displayed.
 
     ``shown`` is a trace, or the path of its file, to open in it; an engine there is the same as ``engine``. ``engine``
     replaces the one loaded on the first run (on a served page possibly that of a server:
-    :func:`hsd_viz.views.app.server.command`). ``allow_models`` allows hub models and paths, too.
+    :func:`hsd_viz.views.app.server.command`). ``allow_models`` allows hub models and paths, too. ``family`` is the
+    one that the form has at first.
     """
     if shown is not None and not isinstance(shown, Trace | str | os.PathLike):
         if not hasattr(shown, "decode"):
@@ -290,4 +307,4 @@ def dashboard(
         shown, engine = None, shown
     if engine is None and (url := os.environ.get(ENGINE_URL)):
         engine = RemoteEngine(url, engine_token())
-    return App(engine, allow_models=allow_models, shown=shown)
+    return App(engine, allow_models=allow_models, shown=shown, family=family)

@@ -16,6 +16,7 @@ from hsd_viz.disk import read_text, write_whole
 from hsd_viz.engine.replay import bundled, load_bundled
 from hsd_viz.errors import FAULTS_VARIABLE, UserError
 from hsd_viz.machine import TOKEN_VARIABLE, check_address, url
+from hsd_viz.models.families import DEFAULT, find_family
 
 #: Environment variables of a served page: the address of the server that decodes, and the token for it.
 ENGINE_URL, ENGINE_TOKEN = "HSD_VIZ_ENGINE", "HSD_VIZ_ENGINE_TOKEN"
@@ -96,6 +97,7 @@ def command(
     token: str | None,
     *,
     allow_models: bool = False,
+    family: str = DEFAULT,
     open_browser: bool = False,
     preheat: bool = False,
     notebook: Path | None = None,
@@ -113,9 +115,9 @@ def command(
     if notebook is None:
         from nbformat import v4, write
 
-        cell = v4.new_code_cell(
-            f"import hsd_viz as hsd\n\nhsd.dashboard(allow_models={allow_models})", id="dashboard"
-        )
+        options = f"allow_models={allow_models}, family={find_family(family).name!r}"
+        source = f"import hsd_viz as hsd\n\nhsd.dashboard({options})"
+        cell = v4.new_code_cell(source, id="dashboard")
         kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
         notebook = Path(folder.name) / "dashboard.ipynb"
         write(v4.new_notebook(cells=[cell], metadata={"kernelspec": kernel}), notebook)
