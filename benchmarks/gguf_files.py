@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from hsd_viz.models.families import CODE
-from hsd_viz.native.weights import read_tensors, widened
+from hsd_viz.models.files import open_model
+from hsd_viz.models.matrix import GroupedMatrix
 
 DTYPES = ("float16", "bfloat16", "float32", "q8_0")
 
@@ -58,7 +59,11 @@ def write_gguf(model: str, out: Path, dtype: str = "float16") -> Path:
     file.add_eos_token_id(config["eos_token_id"])
     file.add_add_bos_token(False)
     names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.QWEN3, config["num_hidden_layers"])
-    for name, tensor in widened(read_tensors(folder)).items():
+    source = open_model(folder).tensors
+    for name in source.names():
+        tensor = source.read(name)
+        if isinstance(tensor, GroupedMatrix):
+            tensor = tensor.widened()
         stored = kind if tensor.ndim > 1 else gguf.GGMLQuantizationType.F32
         data = gguf.quants.quantize(np.asarray(tensor, np.float32), stored)
         file.add_tensor(names.get_name(name, try_suffixes=(".weight",)), data, raw_dtype=stored)

@@ -14,9 +14,11 @@ from pathlib import Path
 import numpy as np
 
 from hsd_viz.disk import write_whole
+from hsd_viz.models.config import ROW_SCALES, read_config
 from hsd_viz.models.files import folder_hash
+from hsd_viz.models.matrix import GroupedMatrix
+from hsd_viz.models.safetensors import SafetensorsTensors, weight_files
 from hsd_viz.native.rounding import rounded_rows
-from hsd_viz.native.weights import read_tensors
 
 _TYPES = {np.dtype(np.int8): "I8", np.dtype(np.float32): "F32"}
 
@@ -24,15 +26,17 @@ _TYPES = {np.dtype(np.int8): "I8", np.dtype(np.float32): "F32"}
 def convert(folder: Path) -> Path:
     """Replace the safetensors files of ``folder``; return the new one."""
     tensors: dict[str, np.ndarray] = {}
-    for name, tensor in read_tensors(folder).items():
-        if tensor.dtype == np.int8 or name.endswith(".scale"):
-            tensors[name] = tensor
-        elif tensor.ndim == 2:
+    source = SafetensorsTensors(weight_files(folder))
+    for name in source.names():
+        tensor = source.read(name)
+        matrix = tensor if isinstance(tensor, GroupedMatrix) else None
+        if matrix is None and tensor.ndim == 2:
             matrix = rounded_rows(tensor)
+        if matrix is None:
+            tensors[name] = tensor.astype(np.float32)
+        else:
             tensors[name] = matrix.numbers
             tensors[f"{name.removesuffix('weight')}scale"] = matrix.scales[:, 0]
-        else:
-            tensors[name] = tensor.astype(np.float32)
     # Float32 first: every tensor begins at a multiple of four bytes.
     ordered = sorted(tensors.items(), key=lambda item: (item[1].dtype == np.int8, item[0]))
     header, end = {"__metadata__": {"format": "pt"}}, 0
@@ -52,7 +56,14 @@ def convert(folder: Path) -> Path:
         old.unlink()
     path = folder / "model.safetensors"
     path.write_bytes(content)
+    mark(folder)
     return path
+
+
+def mark(folder: Path) -> None:
+    """Have transformers refuse a folder, whose integers it would read as floats."""
+    config = read_config(folder) | {"quantization_config": ROW_SCALES}
+    write_whole(folder / "config.json", json.dumps(config, indent=2, sort_keys=True) + "\n")
 
 
 def note(folder: Path, before: str) -> None:

@@ -26,7 +26,7 @@ from hsd_viz.models.families import DEFAULT, LEVELS, Family, find_family
 from hsd_viz.models.files import GGUF, ModelFiles, cached_folder, open_model, weights_hash
 from hsd_viz.native.build import Build, default_build
 from hsd_viz.native.model import NativeModel
-from hsd_viz.native.weights import STORAGE, load, read_config
+from hsd_viz.native.weights import STORAGE, Weights
 from hsd_viz.trace import Stage
 from hsd_viz.words import did_you_mean
 
@@ -276,7 +276,9 @@ class Models:
     def _default_dtype(self) -> str:
         if self.device.startswith("cuda"):
             return "bfloat16"
-        return "int8" if read_config(self.where(self.target)) is not None else "float32"
+        by_torch = self._runtime in ("eager", "compiled") and self.target not in self.family.models
+        is_native = isinstance(self._files(self.target), ModelFiles)
+        return "int8" if is_native and not by_torch else "float32"
 
     @once
     def _files(self, name: str) -> ModelFiles | str:
@@ -363,23 +365,24 @@ class Models:
         """Return a model in the fastest runtime, and why that is a slow one, if so."""
         files = self._files(name)
         note: str | None = None
-        is_native = self.dtype in STORAGE and read_config(self.where(name)) is not None
-        if self.dtype == "int8" and not is_native and name == self.target:
-            reason = f": {files}" if isinstance(files, str) else ""
-            raise UserError(f"{name} has no int8 here: use float32{reason}")
+        if isinstance(files, str) and self.dtype == "int8" and name == self.target:
+            raise UserError(f"{name} has no int8 here: use float32: {files}")
         wanted = self._runtime in ("auto", "strict") and self.device == "cpu"
+        is_native = self.dtype in STORAGE and isinstance(files, ModelFiles)
         if is_native and wanted and self.build is not None:
+            assert isinstance(files, ModelFiles)
             if self.build.wait() or self.dtype == "int8":
-                return self._native(name)
+                return self._native(files)
             note = self.build.reason
         elif wanted and isinstance(files, str):
             note = files
         return self._in_torch(name, note)
 
-    def _native(self, name: str) -> Picked:
+    def _native(self, files: ModelFiles) -> Picked:
         """Return a model in the native runtime, in numpy where that cannot be compiled."""
         assert self.build is not None
-        weights = load(self.where(name), self.dtype, self.text(name).size, name)
+        tokens = self.text(files.name).size
+        weights = Weights(files.name, files.form, files.tensors, self.dtype, tokens)
         if self.build.wait():
             return Picked(NativeModel(weights, self.build))
         from hsd_viz.native.reference import ReferenceModel

@@ -11,7 +11,6 @@ there: a C library's sine may differ from another's in the last bit.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from math import factorial
@@ -20,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from hsd_viz.errors import BadFile, UserError
+from hsd_viz.errors import BadFile
+from hsd_viz.models.files import open_model
 from hsd_viz.models.form import LlamaForm, Rotary
 from hsd_viz.models.matrix import GroupedMatrix
 from hsd_viz.models.rotary import frequencies
@@ -34,26 +34,6 @@ STORAGE = {"float32": 0, "float64": 1, "bfloat16": 2, "int8": 3}
 GROUPS_STORAGE = 4
 #: The two arithmetics of int8.
 ARITHMETICS = ("rows", "groups")
-
-_FORM = {
-    "model_type": "qwen3",
-    "hidden_act": "silu",
-    "tie_word_embeddings": True,
-    "attention_bias": False,
-    "use_sliding_window": False,
-    "quantization_config": None,
-}
-_SIZES = (
-    "vocab_size",
-    "hidden_size",
-    "intermediate_size",
-    "num_hidden_layers",
-    "max_position_embeddings",
-    "num_attention_heads",
-    "num_key_value_heads",
-    "head_dim",
-)
-_FILE_TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I8": "<i1"}
 #: The slots of a layer in the library -> the name of the tensor, and the names of its sizes.
 _LAYER = {
     "q": ("self_attn.q_proj.weight", "queries", "width"),
@@ -105,102 +85,16 @@ class ArrayTensors:
         return GroupedMatrix(tensor, np.require(scales, np.float32)[:, None])
 
 
-def read_config(folder: str | Path) -> dict[str, Any] | None:
-    """Return the ``config.json`` of a folder with a model in the form of the ladder's, else ``None``."""
-    try:
-        config = json.loads((Path(folder) / "config.json").read_text(encoding="utf-8"))
-        rope = config["rope_parameters"]
-        fits = (
-            all(config.get(key) == value for key, value in _FORM.items())
-            and all(type(config[key]) is int and 0 < config[key] < 10**7 for key in _SIZES)
-            and config["num_attention_heads"] % config["num_key_value_heads"]
-            == 0
-            == config["head_dim"] % 2
-            and 0 < config["rms_norm_eps"] < 1
-            and rope["rope_type"] == "default"
-            and 1 <= rope["rope_theta"] < 10**9
-        )
-        return config if fits else None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return None
-
-
-def ladder_form(config: Mapping[str, Any]) -> LlamaForm:
-    """Return the form of a model of the ladder by its ``config.json``."""
-    return LlamaForm(
-        layers=config["num_hidden_layers"],
-        width=config["hidden_size"],
-        inner=config["intermediate_size"],
-        heads=config["num_attention_heads"],
-        kv_heads=config["num_key_value_heads"],
-        head_dim=config["head_dim"],
-        vocabulary=config["vocab_size"],
-        positions=config["max_position_embeddings"],
-        epsilon=config["rms_norm_eps"],
-        rotary=Rotary(float(config["rope_parameters"]["rope_theta"])),
-        query_key_norm=True,
-    )
-
-
-def read_tensors(folder: str | Path) -> dict[str, np.ndarray]:
-    """Return the tensors of a folder's safetensors files, memory-mapped; bfloat16 ones are widened to float32. Raises:
-    ValueError: if there is no such file, or one is not valid.
-    """
-    tensors: dict[str, np.ndarray] = {}
-    for path in sorted(Path(folder).glob("*.safetensors")):
-        try:
-            mapped = np.asarray(np.memmap(path, np.uint8, "r"))
-            begin = 8 + int.from_bytes(mapped[:8].tobytes(), "little")
-            header = json.loads(mapped[8:begin].tobytes())
-            header.pop("__metadata__", None)
-            for name, entry in header.items():
-                first, end = entry["data_offsets"]
-                tensor = mapped[begin + first : begin + end].view(_FILE_TYPES[entry["dtype"]])
-                if entry["dtype"] == "BF16":
-                    tensor = (tensor.astype(np.uint32) << 16).view(np.float32)
-                tensors[name] = tensor.reshape(entry["shape"])
-        except KeyError as error:
-            raise UserError(
-                f"{path} holds a type of numbers that cannot be read: {error}"
-            ) from None
-        except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
-            raise UserError(f"{path} is not a valid safetensors file: {error}") from None
-    if not tensors:
-        raise UserError(f"{folder} contains no safetensors file")
-    return tensors
-
-
-def parameter_count(tensors: Mapping[str, np.ndarray]) -> int:
-    """Return the number of parameters; the head is the embedding."""
-    return sum(
-        t.size for name, t in tensors.items() if not name.endswith(("scale", "lm_head.weight"))
-    )
-
-
-def widened(tensors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return tensors without 8-bit numbers: each such matrix times its scales, in float32."""
-    source = ArrayTensors(tensors)
-    floats: dict[str, np.ndarray] = {}
-    for name in source.names():
-        tensor = source.read(name)
-        floats[name] = tensor.widened() if isinstance(tensor, GroupedMatrix) else tensor
-    return floats
-
-
 def load(
-    folder: str | Path, dtype: str = "int8", vocab_size: int | None = None, name: str | None = None
+    path: str | Path, dtype: str = "int8", vocab_size: int | None = None, name: str | None = None
 ) -> Weights:
-    """Read a model's folder, by default the model's ``name``. ``vocab_size`` is the number of its tokenizer's tokens,
-    if lower than that of its head. Raises: ValueError: if it is not a model in the form of the ladder's, or a tensor is
-    missing.
+    """Return the weights in a model's folder or GGUF file, by default the model's ``name``.
+
+    ``vocab_size`` is the number of its tokenizer's tokens, if lower than that of its head.
+    Raises: Unsupported: if it is not Llama-shaped. BadFile: if a file is not valid.
     """
-    if (config := read_config(folder)) is None:
-        raise UserError(
-            f"{folder} is not a model for the native runtime: a Qwen3 with tied embeddings"
-        )
-    name = name or Path(folder).name
-    source = ArrayTensors(read_tensors(folder))
-    return Weights(name, ladder_form(config), source, dtype, vocab_size, "rows")
+    files = open_model(path, name or Path(path).name)
+    return Weights(files.name, files.form, files.tensors, dtype, vocab_size)
 
 
 class Weights:
