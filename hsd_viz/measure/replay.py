@@ -25,7 +25,7 @@ from hsd_viz.drafting.make import CPU_MARGINAL, FIVEGRAMS, STORED, CostCurve, co
 from hsd_viz.drafting.tree import Drafter
 from hsd_viz.errors import BadFile, UserError
 from hsd_viz.intervals import Estimate, estimate, ratio, resample
-from hsd_viz.ladder.load import weights_dir
+from hsd_viz.models.families import LADDER
 from hsd_viz.measure.requests import LoggedRequest, LogTokenizer, requests
 from hsd_viz.native.build import default_build
 from hsd_viz.native.decode import native_drafter
@@ -280,7 +280,7 @@ def open_databases(tokenizer: LogTokenizer, folder: str | Path | None = None) ->
             raise UserError("databases need a tokenizer: give that of their model")
         why = "without a tokenizer there are no databases"
         return SharedDatabases({}, dict.fromkeys((*STORED, FIVEGRAMS), why))
-    shipped = weights_dir() / "databases"
+    shipped = LADDER / "databases"
     return SharedDatabases.open(folder or shipped, tokenizer.vocabulary, strict=folder is not None)
 
 

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from hsd_viz.bench.replay import Text
 from hsd_viz.disk import MOST_JSON, read_text
 from hsd_viz.errors import UserError, no_panics
-from hsd_viz.ladder.load import names, weights_dir
+from hsd_viz.models.families import CODE
 from hsd_viz.models.tokenizer_process import TokenizerProcess
 from hsd_viz.records.entries import BrokenEntry, EntryReader
 
@@ -171,10 +171,10 @@ class _OwnEncoder:
 
 def _load(name: str) -> tuple[_Encoder, str]:
     """Return a tokenizer and the token that ends a text."""
-    if name in names():
+    if name in CODE.models:
         from tokenizers import Tokenizer
 
-        file = weights_dir() / name / "tokenizer.json"
+        file = CODE.path(name) / "tokenizer.json"
         encoder: _Encoder = _OwnEncoder(Tokenizer.from_file(str(file)))
         return encoder, _end_token(file)
     path = Path(name).expanduser()

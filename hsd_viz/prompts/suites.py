@@ -18,6 +18,8 @@ SHIPPED = {
     "next text repeats the prompt, so that a few prompts cover both extremes.",
     "python": "Six kinds of Python text, not selected for repetition, from files that no model or database was built "
     "from. They differ in how much of the next text occurs earlier, from nearly all of it in the prompt to none.",
+    "questions": "Eighteen questions in English to a chat model, written for this project: six kinds, from short "
+    "answers of which nothing is in the prompt to texts to copy with small changes.",
 }
 # Three or more blank lines; lines of spaces are blank too.
 _SEPARATOR = re.compile(r"\n(?:[ \t]*\n){3,}")

@@ -62,7 +62,8 @@ def test_a_huge_file_a_folder_and_a_missing_one_are_refused(tmp_path):
         load_suite(str(tmp_path))
     for name in ("nix", "", "spec-bench"):
         with pytest.raises(
-            ValueError, match=rf"unknown suite '{name}': use heldout, python or the path of a file"
+            ValueError,
+            match=rf"unknown suite '{name}': use heldout, python, questions or the path of a file",
         ):
             load_suite(name)
 
