@@ -25,8 +25,8 @@ from hsd_viz.drafting.make import CPU_MARGINAL, FIVEGRAMS, STORED, CostCurve, co
 from hsd_viz.drafting.tree import Drafter
 from hsd_viz.errors import BadFile, UserError
 from hsd_viz.intervals import Estimate, estimate, ratio, resample
-from hsd_viz.models.families import LADDER
 from hsd_viz.measure.requests import LoggedRequest, LogTokenizer, requests
+from hsd_viz.models.families import LADDER
 from hsd_viz.native.build import default_build
 from hsd_viz.native.decode import native_drafter
 from hsd_viz.records.entries import BrokenEntry, EntryReader

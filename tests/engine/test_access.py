@@ -58,7 +58,7 @@ WAYS = {
     "file about": naming("file"),
     **{
         f"decode {name}": decoding(name)
-        for name in ("target", "databases", "stack", "device", "dtype", "rule", "chat")
+        for name in ("target", "family", "databases", "stack", "device", "dtype", "rule", "chat")
     },
     "decode draft": decoding("stack", "{} > target"),
     "decode quoted": decoding("stack", '"{}" > target'),

@@ -83,7 +83,7 @@ def test_the_trace_says_what_was_run(engine, paths):
     assert [m["level"] for m in meta["models"]] == [1, 2]
     assert all(len(m["weights"]) == 12 and m["parameters"] > 1000 for m in meta["models"])
     assert meta["device"] == "cpu" and meta["dtype"] == "float32" and meta["threads"] >= 1
-    assert (meta["runtime"], meta["runtime_note"]) == ("eager", None)
+    assert (meta["runtime"], meta["runtime_note"]) == ("native", None)
     assert {m["runtime"] for m in meta["models"]} == {meta["runtime"]}
 
 

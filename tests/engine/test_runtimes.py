@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 from checkpoints import save_model, save_tokenizer
-from transformers import Qwen3Config, Qwen3ForCausalLM
+from transformers import LlamaConfig, LlamaForCausalLM, Qwen3Config, Qwen3ForCausalLM
 
 from hsd_viz.calibration.forwards import Costs
 from hsd_viz.decoding.sampling import Sampling
@@ -80,9 +80,7 @@ def test_eager_on_request_asks_nobody(path):
 
 
 @needs_compiler
-def test_hugging_face_models_run_in_torch_and_those_of_the_ladders_form_in_the_native_runtime(
-    path, tmp_path
-):
+def test_llama_shaped_models_run_in_the_native_runtime(tmp_path):
     sizes = {
         "hidden_size": 32,
         "num_hidden_layers": 2,
@@ -100,8 +98,24 @@ def test_hugging_face_models_run_in_torch_and_those_of_the_ladders_form_in_the_n
         assert found.runtime == {"auto": "native", "eager": "eager"}[kind]
         tokens[kind] = found.session().sample([1, 2], 9, Sampling(), None, frozenset()).tokens
     assert tokens["auto"] == tokens["eager"]
-    assert models(path).fast(path).runtime == "eager"
-    with pytest.raises(ValueError, match="has no int8 here: use float32"):
+
+
+def test_other_models_run_in_torch_and_say_why(tmp_path):
+    config = LlamaConfig(
+        vocab_size=260,
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        attention_bias=True,
+    )
+    LlamaForCausalLM(config).save_pretrained(tmp_path)
+    save_tokenizer(tmp_path)
+    path = str(tmp_path)
+    picked = models(path).pick(path)
+    assert picked.model.runtime == "eager"
+    assert "a bias of the attention's output" in picked.note
+    with pytest.raises(ValueError, match=r"has no int8 here: use float32: .* a bias of the"):
         models(path, dtype="int8").fast(path)
 
 

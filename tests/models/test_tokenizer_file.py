@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from hsd_viz.errors import BadFile, Unsupported, UserError, no_panics
-from hsd_viz.ladder.load import model_path
 from hsd_viz.models import tokenizer_process
+from hsd_viz.models.families import CODE
 from hsd_viz.models.tokenizer_file import open_tokenizer, read_tokenizer_file
 from hsd_viz.models.tokenizer_process import TokenizerProcess
 
-SHIPPED = model_path("target") / "tokenizer.json"
+SHIPPED = CODE.path("target") / "tokenizer.json"
 PADDING = {"pad_id": 0, "pad_type_id": 0, "pad_token": "x", "direction": "Right"}
 
 
