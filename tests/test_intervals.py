@@ -27,3 +27,17 @@ def test_what_is_not_defined():
     assert few.interval is None and few.ends is not None
     assert enough.interval == enough.ends and enough.low < enough.value < enough.high
     assert np.isnan(ratio(np.array([1.0]), np.array([0.0]))).all()
+
+
+def test_the_ends_are_the_quantiles_of_95_percent():
+    resampled = np.arange(101.0)
+    assert estimate(np.array([50.0, *resampled]), 9) == Estimate(50.0, 2.5, 97.5)
+
+
+@pytest.mark.parametrize(("units", "interval"), [(4, None), (5, (0.0, 2.0)), (None, (0.0, 2.0))])
+def test_an_interval_is_shown_from_five_units_on(units, interval):
+    assert Estimate(1.0, 0.0, 2.0, units).interval == interval
+
+
+def test_a_single_unit_has_no_interval():
+    assert estimate(np.array([2.0, 2.0, 2.0]), 1).ends is None

@@ -59,3 +59,11 @@ def test_no_budget(budget):
     wrong = "out of range" if type(budget) is int else "not valid"
     with pytest.raises(ValueError, match=f"the budget {budget} is {wrong}"):
         check_budget(budget)
+
+
+@pytest.mark.parametrize(
+    ("n", "noun", "words"),
+    [(1, "forward pass", "1 forward pass"), (2, "forward pass", "2 forward passes")],
+)
+def test_a_noun_that_ends_in_s(n, noun, words):
+    assert counted(n, noun) == words

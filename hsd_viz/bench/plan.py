@@ -97,7 +97,7 @@ def plan(
         for row in rows
         if row["measured_ms_per_token"] is not None
     }
-    best = min(done, key=lambda stack: done[stack], default=None)
+    best, over_best = _against_best(picked, done)
     return {
         "models": [*drafts, TARGET],
         "hierarchies": rows,
@@ -106,14 +106,22 @@ def plan(
         "kind": choice.kind,
         "shortest_path": {"stack": shortest.stack, "predicted_ms_per_token": shortest.ms_per_token},
         "best_measured": best,
-        "picked_over_best_measured": done[picked] / done[best] - 1
-        if best is not None and picked in done
-        else None,
+        "picked_over_best_measured": over_best,
         "measured_on": counted(len(others.prompts), "other prompt") if done else None,
         "errors": _errors(rows),
         "calibration": _calibration(stored, was_stored),
         "complete": complete,
     }
+
+
+def _against_best(picked: str, ms: Mapping[str, float]) -> tuple[str | None, float | None]:
+    """Return the stack with the least measured ms per token, and by how much more ``picked`` takes; ``None`` where it
+    was not measured.
+    """
+    best = min(ms, key=lambda stack: ms[stack], default=None)
+    if best is None or picked not in ms:
+        return best, None
+    return best, ms[picked] / ms[best] - 1
 
 
 def _drafts(

@@ -83,6 +83,11 @@ test("calls of a hierarchy by hand", () => {
   });
 });
 
+test("steps of a launch are summed", () => {
+  const launch = { ...call(0, 0, "nano", "draft", 3, 10), steps: 3 };
+  expect(callSums([launch, launch])[0]).toMatchObject({ calls: 2, steps: 6, fed: 6 });
+});
+
 test("a run in progress is timed to the end of its last round, its prefill by its calls", () => {
   const found = metricsOf({ ...RUN, meta: {} });
   // One round of the target, of 15 µs; 0.9 µs of prefill.

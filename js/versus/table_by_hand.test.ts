@@ -23,7 +23,12 @@ const FAST: any = {
   rounds: new Map([[0, { id: 0, parent: null, level: 1, drafted: 4, examined: 3, accepted: 3 }]]),
   order: new Map([[0, 1]]),
   drafts: new Map([[0, [1, 2, 3, 4].map(() => ({ source: "context" }))]]),
-  calls: [call(0, "db", "lookup", 2), call(1, "target", "verify", 14), call(0, "db", "update", 1)],
+  calls: [
+    call(1, "target", "prefill", 1),
+    call(0, "db", "lookup", 2),
+    call(1, "target", "verify", 14),
+    call(0, "db", "update", 1),
+  ],
   meta: { stack: "db > target", sampling: {}, prefill_ns: 1000, wall_ns: 21_000, device: "cpu" },
 };
 
@@ -45,6 +50,11 @@ test.each([
 ])("%s", (name, first, second, difference) => {
   const [a, b] = rows([PLAIN, FAST]).get(name) ?? [];
   expect([a?.value, a?.difference, b?.value, b?.difference]).toEqual([first, "", second, difference]);
+});
+
+test("speeds are compared with plain decoding, not with the slowest run", () => {
+  const slow = { ...FAST, letter: "C", meta: { ...FAST.meta, wall_ns: 161_000 } };
+  expect(doubtsOf([PLAIN, FAST, slow])).toEqual([]);
 });
 
 test("a run that is faster than its tokens per pass allow is doubted", () => {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import type { Stairs } from "../staircase/stairs";
-import { fitSpeed, shownAt, spentAt, stateAt } from "./race";
+import { fitSpeed, passesAt, shownAt, spentAt, stateAt } from "./race";
 
 /** Rounds that bring `counts` tokens and take `ns` each. */
 const run = (letter: string, counts: number[], ns: number) => {
@@ -36,6 +36,13 @@ test("tokens come out when their round ends, all of them at once", () => {
   assert.deepEqual(
     [0, 2e6 - 1, 2e6, 4e6, 6e6, 9e9].map((t) => shownAt(quick.stairs, t)),
     [0, 0, 4, 8, 12, 12],
+  );
+});
+
+test("a pass is counted when its round ends", () => {
+  assert.deepEqual(
+    [0, 2e6 - 1, 2e6, 6e6].map((t) => passesAt(quick.stairs, t)),
+    [0, 0, 1, 3],
   );
 });
 

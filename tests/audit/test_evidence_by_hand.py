@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hsd_viz.audit.exact import ExactAudit
-from hsd_viz.audit.statistical import Completion, PairTest, StatisticalAudit, compare
+from hsd_viz.audit.exact import ExactAudit, Task, exact
+from hsd_viz.audit.statistical import SLOPES, Completion, PairTest, StatisticalAudit, compare
 
 
 def test_a_first_pair_is_no_evidence():
@@ -21,6 +21,25 @@ def test_a_second_pair_like_the_first_is_evidence():
     found = test.add("prompt", ("a",), ("b",))
     paid = [2 * r**2 / (r**2 + 1) for r in (1 + 2 / 4, 1 + 2 / 16, 1 + 2 / 64)]
     assert found == pytest.approx((sum(paid) + 6) / 9)
+
+
+def test_tokens_after_a_text_that_one_decoder_alone_wrote_are_no_evidence():
+    """After "a" the second decoder wrote nothing, after "b" the first: both ratios are 1, whatever followed."""
+    test = PairTest()
+    test.add("prompt", ("a", "x"), ("b", "y"))
+    found = test.add("prompt", ("a", "x"), ("b", "y"))
+    paid = [2 * r**2 / (r**2 + 1) for r in (1 + 2 / 4, 1 + 2 / 16, 1 + 2 / 64)]
+    assert found == pytest.approx((sum(paid) + 6) / 9)
+
+
+def test_a_likelier_text_is_evidence_for_the_bets_on_it():
+    """ "a" was one of two tokens, "c" none: with half an observation more 1.5 / 3 and 0.5 / 3, a ratio of 3."""
+    test = PairTest()
+    test.add("prompt", ("a",), ("b",))
+    found = test.add("prompt", ("a",), ("c",))
+    by_token = [2 * r / (r + 1) for r in (1 + 2 / 4, 1 + 2 / 16, 1 + 2 / 64)]
+    by_likelihood = [2 * 3**slope / (3**slope + 1) for slope in SLOPES]
+    assert found == pytest.approx((sum(by_token) + sum(by_likelihood)) / 9)
 
 
 def test_texts_of_another_prompt_teach_nothing():
@@ -57,6 +76,35 @@ def test_the_verdict(evidence, bug, complete, verdict):
 def test_greedy_texts_that_differ(likely, kind):
     plain = Completion(("x", "a"), [{}, likely])
     assert compare(Completion(("x", "b")), plain, near_tie=0.0501) == (kind, 1)
+
+
+def plain_decoder(task: Task) -> list[int]:
+    """Sample the target."""
+    text = list(task.prompt)
+    while not task.ended(text):
+        text.append(task.random.choice(task.vocabulary, p=task.row(-1, text)))
+    return text[len(task.prompt) :]
+
+
+def test_outputs_of_all_instances_are_counted():
+    found = exact(plain_decoder, models=1, vocabulary=2, new_tokens=2, instances=2)
+    # 2 * 2 texts; in the second instance token 1 ends the text: 1, 0 0 and 0 1.
+    assert (found.lossless, found.outputs) == (True, 4 + 3)
+
+
+def test_an_output_that_never_occurs_is_an_error_of_its_probability():
+    rows = []
+
+    def drops_the_last(task: Task) -> list[int]:
+        """Never the last token: half of its probability for each of the others."""
+        row = task.row(-1, task.prompt)
+        rows.append(row)
+        half = row[2] / 2
+        return [task.random.choice(3, p=[row[0] + half, row[1] + half, 0.0])]
+
+    found = exact(drops_the_last, models=1, vocabulary=3, new_tokens=1, instances=1)
+    assert not found.lossless
+    assert found.error == pytest.approx(rows[0][2])
 
 
 def test_the_line_of_an_exact_audit():

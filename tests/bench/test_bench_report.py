@@ -138,6 +138,23 @@ def test_repetitive_outputs_are_left_out_of_the_second_view():
     )
 
 
+def test_an_output_at_the_bound_is_repetitive():
+    """Of 20 tokens with a period of 9, four end an 8-gram seen before: a share of exactly 0.2."""
+    plain = output([k % 9 for k in range(20)], 20.0, 20)
+    given = replace(measurement(), outputs={"target": (PLAIN[0], plain)})
+    (row,) = build_report(given, MACHINE, ENGINE).stacks
+    assert row["low_repetition"]["outputs"] == 1
+
+
+@pytest.mark.parametrize(
+    ("device", "processor"), [("cpu", "some processor"), ("cuda:0", "some card")]
+)
+def test_the_processor_is_the_one_that_ran_the_models(device, processor):
+    machine = {**MACHINE, "gpu": "some card"}
+    report = build_report(measurement(), machine, {**ENGINE, "device": device})
+    assert report.processor == processor
+
+
 def test_the_table_shows_speed_length_and_categories():
     text = plain(text_parts(build_report(measurement(), MACHINE, ENGINE)))
     row = next(line for line in text.splitlines() if line.startswith("db > target"))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from hsd_viz.bench.plan import _errors, _row
+from hsd_viz.bench.plan import _against_best, _calibration, _errors, _row
 from hsd_viz.bench.runner import Output
+from hsd_viz.calibration.basis import StoredCalibration
+from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.law import Prediction
 
 
@@ -31,7 +33,7 @@ PREDICTION = Prediction(
 def test_a_measured_row_by_hand():
     # 60 ms for 20 tokens, without prefill; 30 passes of d and 8 of the target.
     row = _row(
-        PREDICTION, [output(0.02, 10, db=4, d=10, target=3), output(0.04, 10, db=6, d=20, target=5)]
+        PREDICTION, [output(0.02, 10, db=2, d=10, target=3), output(0.04, 10, db=3, d=20, target=5)]
     )
     assert row["predicted_ms_per_token"] == 4.0
     assert row["measured_ms_per_token"] == pytest.approx(3.0)
@@ -75,6 +77,43 @@ def test_errors_by_hand():
     assert found["ms_per_token_without_drift"] == pytest.approx({"median": 0.25, "worst": 0.5})
     # Of the stacks that draft: +25 % and -20 %.
     assert found["forwards_per_token"] == pytest.approx({"median": 0.225, "worst": 0.25})
+
+
+def test_acceptance_of_a_stored_calibration_is_of_drafts_of_four():
+    # S = 0.5, 0.25 and then half of it each time: 0.9375 accepted of 1.875 examined.
+    edge = Edge((0.5, 0.25), tail=0.5)
+    uneven = Edge((0.8,), tail=0.0)
+    stored = StoredCalibration(
+        identity={},
+        texts={},
+        created=0.0,
+        seconds=1.0,
+        calibration=Calibration(
+            ("d", "m", "target"),
+            dict.fromkeys(("d", "m", "target"), LevelCost((1.0,))),
+            {("d", "target"): edge, ("m", "target"): uneven},
+        ),
+        rounds={"d > target": 7, "m > target": 9},
+    )
+    found = _calibration(stored, was_stored=True)["acceptance"]
+    # The second: 0.8 accepted, 1 + 0.8 examined.
+    assert found == [
+        {"draft": "d", "verifier": "target", "rate": pytest.approx(0.5), "rounds": 7},
+        {"draft": "m", "verifier": "target", "rate": pytest.approx(0.8 / 1.8), "rounds": 9},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ms", "found"),
+    [
+        pytest.param({"a": 5.0, "b": 4.0}, ("b", 0.25), id="another is faster"),
+        pytest.param({"a": 4.0, "b": 5.0}, ("a", 0.0), id="the picked one is the fastest"),
+        pytest.param({"b": 5.0}, ("b", None), id="the picked one was not measured"),
+        pytest.param({}, (None, None), id="nothing was measured"),
+    ],
+)
+def test_the_pick_against_the_fastest_measured(ms, found):
+    assert _against_best("a", ms) == found
 
 
 def test_an_error_below_zero_can_be_the_worst():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hsd_viz.calibration.basis import level_use, tier_rate
+from hsd_viz.calibration.basis import Measured, level_use, plan_measured, tier_rate
 from hsd_viz.calibration.estimate import (
     estimate,
     estimate_edge,
@@ -216,3 +216,17 @@ def test_the_acceptance_of_a_database_is_accepted_over_examined():
 )
 def test_a_curve_has_the_shape_of_passes_in_isolation_and_the_height_of_real_rounds(real, curve):
     assert fit_curve({1: 1.0, 2: 2.0}, real) == pytest.approx(curve)
+
+
+@pytest.mark.parametrize(
+    ("prompts", "measured"),
+    [
+        pytest.param("4 other prompts", Measured(3.0), id="too few for an interval"),
+        pytest.param("5 other prompts", Measured(3.0, 2.0, 4.0), id="enough"),
+    ],
+)
+def test_a_plan_of_few_prompts_has_no_intervals(prompts, measured):
+    row = {"stack": "target", "measured_ms_per_token": 3.0, "measured_ms_per_token_ci": [2.0, 4.0]}
+    unmeasured = {"stack": "db > target", "measured_ms_per_token": None}
+    plan = {"measured_on": prompts, "hierarchies": [row, unmeasured]}
+    assert plan_measured(plan) == {"target": measured}

@@ -50,3 +50,31 @@ def test_special_and_unknown_tokens_have_a_text():
 def test_tokenizers_are_compared_by_content(one, other, says):
     found = differing_tokens(bytes_tokenizer(*one), bytes_tokenizer(*other))
     assert found is None if says is None else says in found
+
+
+class Pieces:
+    """A tokenizer of SentencePiece tokens: a mark for a space, and bytes that no token has."""
+
+    bos_token_id = None
+    eos_token_id = 0
+    all_special_ids = (0,)
+    tokens = ("</s>", "\u2581a", "<0xE2>", "b")
+
+    def convert_ids_to_tokens(self, ids: int) -> str | None:
+        return self.tokens[ids] if ids < len(self.tokens) else None
+
+
+@pytest.mark.parametrize(
+    ("token", "piece", "content"),
+    [
+        pytest.param(0, ("</s>", None), None, id="special"),
+        pytest.param(1, (" a", None), b" a", id="a space"),
+        pytest.param(2, ("\\xe2", "e2"), b"\xe2", id="a byte"),
+        pytest.param(3, ("b", None), b"b", id="as it is"),
+        pytest.param(9, ("<9>", None), None, id="no token"),
+    ],
+)
+def test_tokens_of_sentencepiece(token, piece, content):
+    text = TokenText(Pieces())
+    assert text.piece(token) == piece
+    assert text.content(token) == content

@@ -13,7 +13,7 @@ from hsd_viz.latency.inputs import (
     Tier,
 )
 from hsd_viz.latency.law import Law, predict
-from hsd_viz.latency.select import Choice, best_lookaheads, refine
+from hsd_viz.latency.select import Choice, best_lookaheads, refine, select
 
 DRAFT = LevelCost((1.0, 3.0))
 MIDDLE = LevelCost((10.0, 14.0, 20.0))
@@ -148,6 +148,19 @@ def test_the_kind_of_a_choice(stack, kind):
     )
     picked = predict(stack, calibration)
     assert Choice(picked, picked, None, picked, (picked,)).kind == kind
+
+
+def test_the_best_single_draft_has_no_database_below_it():
+    calibration = Calibration(
+        ONE_DRAFT.models,
+        {"d": LevelCost((1.0,)), "target": LevelCost((10.0,))},
+        {("d", "target"): Edge(tail=0.8)},
+        tiers={("db", "d"): Tier(((3, 3, 1.0),))},
+    )
+    choice = select(calibration, most=4)
+    # A database that d always accepts gives it four tokens a pass.
+    assert choice.picked.stack.startswith("db > d:")
+    assert choice.best_single_draft.stack.startswith("d:")
 
 
 def three_drafts() -> Calibration:
