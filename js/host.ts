@@ -1,6 +1,7 @@
 // What the page needs from what runs it: a kernel (host/kernel.ts), recorded runs in a file (page/start.ts), or a worker with the
 // WebAssembly runtime. `openPage(el, host)` of app/page.ts draws the page. A capability that a host lacks is undefined; the page then
 // shows a card with the command that offers it.
+import type { SettingName } from "./lib/options";
 import type { PaletteData } from "./lib/palette";
 import type { Append, Head, Snapshot } from "./lib/run";
 import type { Sources } from "./lib/stack";
@@ -43,14 +44,9 @@ export interface About {
 }
 
 /** The body of `POST /decode` of `hsd-viz serve`, and options of the host. */
-export interface DecodeRequest {
+export interface DecodeRequest extends Record<SettingName, number> {
   prompt: string;
   stack: string;
-  max_new_tokens: number;
-  temperature: number;
-  top_k: number;
-  top_p: number;
-  seed: number;
   rule: string;
   chat?: boolean;
   /** Also run plain decoding, to measure the speed-up. */

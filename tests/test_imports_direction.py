@@ -15,6 +15,7 @@ ALLOWED = {
     part: set(names.split())
     for part, names in {
         "words": "errors",
+        "options": "trace",
         "tables": "intervals words",
         "trace": "disk",
         "stack": "",
@@ -24,6 +25,7 @@ ALLOWED = {
         "records": "disk trace",
         "drafting": "disk stack trace",
         "latency": "disk stack trace",
+<<<<<<< HEAD
         "decoding": "drafting latency stack terminal trace",
         "ladder": "models torch_models",
         "prompts": "disk",
@@ -35,13 +37,33 @@ ALLOWED = {
         "engine": "calibration decoding drafting latency machine models native prompts stack terminal "
         "torch_models trace",
         "bench": "calibration decoding disk drafting engine latency machine models prompts stack terminal trace",
+=======
+        "decoding": "drafting latency options stack terminal trace",
+        "ladder": "disk drafting models native prompts trace",
+        "prompts": "disk",
+        "models": "disk decoding prompts trace",
+        "native": "decoding disk drafting machine models trace",
+        "torch_models": "decoding drafting ladder machine models native trace",
+        "audit": "decoding drafting stack trace options",
+        "calibration": "decoding disk drafting ladder latency machine prompts stack terminal trace",
+        "engine": "calibration decoding drafting ladder latency machine models native prompts stack terminal "
+        "torch_models trace options",
+        "bench": "calibration decoding disk drafting engine ladder latency machine prompts stack terminal trace options",
+>>>>>>> 1d951c0a (Declare the settings of a decode once)
         "figures": "bench calibration disk drafting engine latency measure stack trace",
         "measure": "bench calibration disk drafting engine latency models native prompts records stack terminal "
         "trace",
+<<<<<<< HEAD
         "views": "bench calibration disk drafting engine exercises figures latency machine measure models prompts stack "
         "terminal trace",
         "exercises": "audit disk drafting engine latency trace",
         "serve": "engine machine models stack trace",
+=======
+        "views": "bench calibration disk drafting engine exercises figures latency machine measure prompts stack "
+        "terminal trace options",
+        "exercises": "audit disk drafting engine latency trace",
+        "serve": "engine machine stack trace options",
+>>>>>>> 1d951c0a (Declare the settings of a decode once)
         "quick": "cli engine stack terminal trace views",
     }.items()
 }

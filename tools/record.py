@@ -18,10 +18,10 @@ from hsd_viz.disk import write_whole
 from hsd_viz.engine.live import note_plain
 from hsd_viz.engine.local import LocalEngine, load_engine
 from hsd_viz.engine.replay import SIDE_BY_SIDE, TEMPERATURE, TRACES
+from hsd_viz.options import DEFAULT_RULE
 from hsd_viz.stack import parse
 from hsd_viz.trace import Trace
 from hsd_viz.trace.metrics import check
-from hsd_viz.trace.tables import DEFAULT_RULE
 from hsd_viz.views.page_data import ABOUT
 from hsd_viz.words import check_range
 from tools.selection import Facts, facts, opening, speedup, supplied

@@ -7,10 +7,10 @@ import numpy as np
 from hsd_viz.audit.enumeration import Chance, Choices
 from hsd_viz.audit.exact import Decoder, Task
 from hsd_viz.decoding.loop import Level, Loop
-from hsd_viz.decoding.sampling import DEFAULT_RULE, Sampling
 from hsd_viz.decoding.session import Session
 from hsd_viz.drafting import make_drafter
 from hsd_viz.errors import UserError
+from hsd_viz.options import DEFAULT_RULE, Sampling
 from hsd_viz.stack import Stack, parse
 
 

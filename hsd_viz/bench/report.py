@@ -21,6 +21,7 @@ from hsd_viz.bench.runner import FORWARD, PLAIN, Measurement, Output
 from hsd_viz.errors import UserError
 from hsd_viz.intervals import RESAMPLES, UNKNOWN, Estimate, estimate, ratio, resample
 from hsd_viz.machine import MachineFacts
+from hsd_viz.options import Sampling
 from hsd_viz.stack import HFStack, parse_bench
 from hsd_viz.trace.metrics import repetition_share
 
@@ -101,14 +102,13 @@ class SuiteInfo:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReportSettings:
-    """The settings of all stacks of a report; ``None`` where one does not apply or an old report does not hold it."""
+class ReportSettings(Sampling):
+    """The settings of all stacks of a report, beside their sampling; ``None`` where one does not
+    apply or an old report does not hold it.
+    """
 
     max_new_tokens: int
-    temperature: float
-    top_k: int = 0
-    top_p: float = 1.0
-    seed: int = 0
+    #: Old reports do not name their rule.
     rule: str = "token"
     repeats: int
     state: str | None = None
@@ -123,6 +123,10 @@ class ReportSettings:
     low_repetition_below: float = LOW_REPETITION
     template: str | None = None
     left_out: dict[str, str] | None = None
+
+    def __post_init__(self) -> None:
+        # A report may be of a rule that is not installed where it is read.
+        pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

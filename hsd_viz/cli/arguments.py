@@ -20,11 +20,10 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, is_dataclass
 from functools import partial
-from importlib.metadata import entry_points
 from inspect import Parameter, getdoc, signature
 from pathlib import Path
+from typing import Annotated as A
 from typing import (
-    TYPE_CHECKING,
     Any,
     Literal,
     NewType,
@@ -33,15 +32,12 @@ from typing import (
     get_origin,
     get_type_hints,
 )
-from typing import Annotated as A
 
 from hsd_viz.disk import check_writable, write_whole, writing
 from hsd_viz.dtypes import DType
 from hsd_viz.errors import UserError
+from hsd_viz.options import Setting, settings
 from hsd_viz.words import check_range, did_you_mean
-
-if TYPE_CHECKING:
-    from hsd_viz.decoding.sampling import Sampling
 
 BAD_INPUT = 2
 #: The command as it was given (not an option), numbers separated by commas, a file to write, a trace to write.
@@ -127,51 +123,134 @@ def _add_options(where: Any, owner: Any) -> None:
     for parameter in signature(owner).parameters.values():
         hint = hints[parameter.name]
         if is_dataclass(hint):
-            _add_options(where.add_argument_group((getdoc(hint) or "").rstrip(".").lower()), hint)
+            _add_options(_group(where, hint), hint)
         elif hint is not CommandLine:
-            _add(where, parameter, *get_args(hint))
+            is_option = is_dataclass(owner) or parameter.kind is Parameter.KEYWORD_ONLY
+            _add_option(where, _Declared.of(parameter, hint, is_option))
 
 
-def _add(where: Any, parameter: Parameter, kind: Any, *marks: Any) -> None:
-    name, default, is_option = (
-        parameter.name,
-        parameter.default,
-        parameter.kind is Parameter.KEYWORD_ONLY,
-    )
-    if type(None) in get_args(kind):  # T | None
-        kind = get_args(kind)[0]
-    many = get_origin(kind) is tuple
-    base = get_args(kind)[0] if many else kind
-    *metavar, text = [mark for mark in marks if isinstance(mark, str)]
-    options: dict[str, Any] = {"type": READERS.get(base, base)} | (
-        {"metavar": metavar[0]} if metavar else {}
-    )
-    if base is bool:
-        options = {"action": "store_true"}
-    elif get_origin(base) is Literal:
-        options = {"choices": get_args(base)}
-    facts = []
-    for mark in marks:
-        if isinstance(mark, tuple):
-            options["type"] = partial(_number, base, *mark)
-            facts.append("{:g}-{:g}".format(*mark))
-        elif isinstance(mark, int):
-            options |= {"nargs": "?", "const": mark}
-    if many:
-        options |= {"nargs": "+"} if ... in marks or not is_option else {"action": "append"}
-    if default is not Parameter.empty:
-        options["default"] = list(default) if isinstance(default, tuple) else default
-        if default is not False and default not in (None, "", ()):
-            facts.append(
-                f"default {default:g}" if isinstance(default, float) else f"default {default}"
-            )
-    if is_option:
-        options |= {"dest": name, "required": default is Parameter.empty}
-        name = "--" + name.rstrip("_").replace("_", "-")
-    elif default is not Parameter.empty:
-        options["nargs"] = "*" if many else "?"
-    text += f" ({', '.join(facts)})" if facts else ""
-    where.add_argument(name, help=text.replace("%", "%%"), **options)
+def _group(where: Any, owner: Any) -> Any:
+    """Return the group of a dataclass's options; those of a dataclass within another join it."""
+    if isinstance(where, argparse._ArgumentGroup):
+        return where
+    summary = (getdoc(owner) or "").partition("\n")[0]
+    return where.add_argument_group(summary.rstrip(".").lower())
+
+
+@dataclass(frozen=True, slots=True)
+class _Declared:
+    """A parameter of a command, as its annotation declares it.
+
+    Attributes:
+        name: of the parameter.
+        default: ``Parameter.empty`` if it is required.
+        base: the type of one value.
+        many: whether there may be several values.
+        is_option: whether it is given by name.
+        metavar: the value in the help; "" for a flag or a choice.
+        text: the help.
+        limits: the smallest and the largest number.
+        alone: the value of an option that is given without one.
+        in_a_row: whether several values follow the name once.
+    """
+
+    name: str
+    default: Any
+    base: Any
+    many: bool
+    is_option: bool
+    metavar: str
+    text: str
+    limits: tuple[float, float] | None = None
+    alone: int | None = None
+    in_a_row: bool = False
+
+    @classmethod
+    def of(cls, parameter: Parameter, hint: Any, is_option: bool) -> _Declared:
+        """Read the marks of an annotation."""
+        kind, *marks = get_args(hint)
+        if type(None) in get_args(kind):  # T | None
+            kind = get_args(kind)[0]
+        many = get_origin(kind) is tuple
+        metavar, text, limits, alone = "", "", None, None
+        for mark in marks:
+            if isinstance(mark, Setting):
+                metavar = mark.metavar
+                text = mark.help
+                if mark.parse_range:
+                    limits = (mark.low, mark.high)
+            elif isinstance(mark, str):
+                metavar = text  # the last text is the help
+                text = mark
+            elif isinstance(mark, tuple):
+                limits = mark
+            elif isinstance(mark, int):
+                alone = mark
+        return cls(
+            name=parameter.name,
+            default=parameter.default,
+            base=get_args(kind)[0] if many else kind,
+            many=many,
+            is_option=is_option,
+            metavar=metavar,
+            text=text,
+            limits=limits,
+            alone=alone,
+            in_a_row=... in marks,
+        )
+
+    @property
+    def is_required(self) -> bool:
+        """Whether there is no default."""
+        return self.default is Parameter.empty
+
+    @property
+    def help(self) -> str:
+        """The help with the limits and the default."""
+        facts = []
+        if self.limits is not None:
+            facts.append("{:g}-{:g}".format(*self.limits))
+        if not self.is_required and self.default is not False:
+            if isinstance(self.default, float):
+                facts.append(f"default {self.default:g}")
+            elif self.default not in (None, "", ()):
+                facts.append(f"default {self.default}")
+        if not facts:
+            return self.text
+        return f"{self.text} ({', '.join(facts)})"
+
+
+def _add_option(where: Any, declared: _Declared) -> None:
+    """Add one parameter to a parser or a group."""
+    options: dict[str, Any] = {"help": declared.help.replace("%", "%%")}
+    if declared.base is bool:
+        options["action"] = "store_true"
+    elif get_origin(declared.base) is Literal:
+        options["choices"] = get_args(declared.base)
+    else:
+        options["type"] = READERS.get(declared.base, declared.base)
+        if declared.metavar:
+            options["metavar"] = declared.metavar
+    if declared.limits is not None:
+        options["type"] = partial(_number, declared.base, *declared.limits)
+    if declared.alone is not None:
+        options["nargs"] = "?"
+        options["const"] = declared.alone
+    if declared.many and (declared.in_a_row or not declared.is_option):
+        options["nargs"] = "+"
+    elif declared.many:
+        options["action"] = "append"
+    if not declared.is_required:
+        is_tuple = isinstance(declared.default, tuple)
+        options["default"] = list(declared.default) if is_tuple else declared.default
+    if declared.is_option:
+        options["dest"] = declared.name
+        options["required"] = declared.is_required
+        where.add_argument("--" + declared.name.rstrip("_").replace("_", "-"), **options)
+        return
+    if not declared.is_required:
+        options["nargs"] = "*" if declared.many else "?"
+    where.add_argument(declared.name, **options)
 
 
 def _number(kind: type, low: float, high: float, text: str) -> Any:
@@ -217,47 +296,10 @@ READERS = {
     Numbers: _numbers,
 }
 
-
-def _rule_help() -> str:
-    """Return the help of ``--rule``. Rules of other packages are named; nothing here has checked them."""
-    others = sorted(point.name for point in entry_points(group="hsd_viz.rules"))
-    named = f"; of other packages, unchecked: {', '.join(others)}" if others else ""
-    return (
-        "verification of drafts that a model sampled: token, block or branch, which are lossless"
-        + named
-    )
-
-
 #: Options of several commands.
-Rule = A[
-    str,
-    "RULE",
-    _rule_help(),
-]
+Rule = A[str, settings()["rule"]]
 Json = A[Out | None, "OUT", "write the report as JSON"]
 Html = A[Out | None, "OUT", "write the report as a page that opens offline"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SamplingOptions:
-    """Sampling."""
-
-    max_new_tokens: A[int, (1, 100_000), "N", "token limit"] = 128
-    temperature: A[
-        float, "T", "0-100; 0 is greedy decoding, with which small models repeat themselves"
-    ] = 0.0
-    top_k: A[int, "K", "sample among the K likeliest tokens; 0: all"] = 0
-    top_p: A[
-        float, "P", "sample among the likeliest tokens with total probability P, 0 < P <= 1"
-    ] = 1.0
-    seed: A[int, "N", "0 to 2^63-1; the same seed gives the same text"] = 0
-    rule: Rule = "block"
-
-    def sampling(self) -> Sampling:
-        """Return the checked settings. Raises: ValueError: if one is out of range."""
-        from hsd_viz.decoding.sampling import Sampling
-
-        return Sampling(self.temperature, self.top_k, self.top_p, self.seed, self.rule)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,10 +16,10 @@ from hsd_viz.cli.arguments import (
     MachineOptions,
     Numbers,
     Out,
-    SamplingOptions,
 )
 from hsd_viz.errors import UserError, parsing
 from hsd_viz.models.families import find_family
+from hsd_viz.options import DecodingOptions
 
 if TYPE_CHECKING:
     from hsd_viz.bench import Report
@@ -51,7 +51,7 @@ def bench(
     json_: Json = None,
     html: Html = None,
     from_: A[Path | None, "REPORT.json", "show a saved --json report instead of measuring"] = None,
-    sampling: SamplingOptions,
+    decoding: DecodingOptions,
     machine: MachineOptions,
     command_line: CommandLine,
 ) -> int:
@@ -68,7 +68,7 @@ def bench(
     if not stack:
         raise UserError("give the stacks to measure with --stack, or a saved report with --from")
     settings = BenchSettings(
-        sampling.max_new_tokens, sampling.sampling(), repeats, profile, state, budget
+        decoding.max_new_tokens, decoding.sampling, repeats, profile, state, budget
     )
     prompts = load_suite(suite or find_family(machine.family).suite).limited(limit)
     engine = machine.engine(threads=1)
@@ -106,7 +106,7 @@ def plan(
     repeats: A[int, "N", "measured runs of each prompt and stack"] = 3,
     fresh: A[bool, "calibrate again, even if a stored calibration fits"] = False,
     json_: Json = None,
-    sampling: SamplingOptions,
+    decoding: DecodingOptions,
     machine: MachineOptions,
     command_line: CommandLine,
 ) -> int:
@@ -115,7 +115,7 @@ def plan(
     from hsd_viz.bench import plan as planning
     from hsd_viz.machine import describe
 
-    settings = BenchSettings(sampling.max_new_tokens, sampling.sampling(), repeats)
+    settings = BenchSettings(decoding.max_new_tokens, decoding.sampling, repeats)
     prompts = load_suite(suite or find_family(machine.family).suite)
     options: dict[str, Any] = {
         "max_levels": max_levels,

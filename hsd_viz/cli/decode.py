@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any
 from typing import Annotated as A
 
 from hsd_viz.cli import arguments
-from hsd_viz.cli.arguments import MachineOptions, SamplingOptions, Save
+from hsd_viz.cli.arguments import MachineOptions, Save
 from hsd_viz.disk import read_text, write_whole
 from hsd_viz.errors import UserError
+from hsd_viz.options import DecodingOptions
 from hsd_viz.stack import HFStack, parse_bench
 from hsd_viz.words import counted
 
@@ -45,7 +46,7 @@ def decode(
     ] = False,
     save: A[Save | None, "F.json.gz", "write the trace, for the explorer and for export"] = None,
     json_: A[bool, "print one JSON object and nothing else"] = False,
-    sampling: SamplingOptions,
+    decoding: DecodingOptions,
     machine: MachineOptions,
 ) -> int:
     """Continue a prompt with a stack and report the source of each token."""
@@ -59,8 +60,8 @@ def decode(
     from hsd_viz.tables import lines
 
     options = {
-        "max_new_tokens": sampling.max_new_tokens,
-        **asdict(sampling.sampling()),
+        "max_new_tokens": decoding.max_new_tokens,
+        **asdict(decoding.sampling),
         "chat": chat,
     }
     file = Path("/dev/stdin") if str(prompt_file) == "-" else prompt_file

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack, cast
 
-from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.session import Model
 from hsd_viz.decoding.text import Prompt, Tokenizer
 from hsd_viz.errors import UserError
+from hsd_viz.options import defaults
 from hsd_viz.stack import Stack
 from hsd_viz.terminal import progress_bar
 from hsd_viz.trace import Event, Finished, Trace
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Options(TypedDict, total=False):
-    """The options of a decode: those of :class:`~hsd_viz.decoding.sampling.Sampling`, and
+    """The options of a decode: the settings of :mod:`hsd_viz.options`, and
 
     ``record=False`` omits what is expensive to record: probabilities, entropies and top-5 lists. ``chat`` passes the
     prompt as one user turn by the target's chat template. ``budget`` is the most draft tokens that a database or
@@ -41,7 +40,7 @@ class Options(TypedDict, total=False):
 
 
 _OTHERS = {"record": True, "chat": False, "budget": None, "memory": None}
-DEFAULTS = cast("Options", {"max_new_tokens": 128, **asdict(Sampling()), **_OTHERS})
+DEFAULTS = cast("Options", {**defaults(), **_OTHERS})
 
 
 class Engine(Protocol):

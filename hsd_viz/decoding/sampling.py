@@ -8,47 +8,16 @@ the native runtime, so a seed decides alike on every machine, bit for bit.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from hsd_viz.errors import UserError
-from hsd_viz.trace.tables import DEFAULT_RULE, RULES, Top
-from hsd_viz.words import check_range
+from hsd_viz.options import Sampling
+from hsd_viz.trace.tables import Top
 
 #: How a draft model with another tokenizer than the target's drafts (:mod:`hsd_viz.decoding.bridge`).
 BRIDGES = ("slem", "tli")
-
-
-@dataclass(frozen=True, slots=True)
-class Sampling:
-    """How tokens are drawn: ``temperature`` 0 is greedy; ``top_k`` 0 and ``top_p`` 1 are off; the same ``seed`` gives
-    the same text. ``rule`` verifies drafts that were sampled from rows, by a draft model at a temperature above 0.
-    Raises: ValueError: if a value is out of range.
-    """
-
-    temperature: float = 0.0
-    top_k: int = 0
-    top_p: float = 1.0
-    seed: int = 0
-    rule: str = DEFAULT_RULE
-
-    def __post_init__(self) -> None:
-        check_range("the temperature", self.temperature, 0.0, 100)
-        check_range("top-k", self.top_k, 0)
-        if not 0 < self.top_p <= 1:
-            wrong = "out of range" if self.top_p == self.top_p else "not valid"
-            raise UserError(
-                f"top-p {self.top_p:g} is {wrong}: expected a number above 0 and up to 1 (1: off)"
-            )
-        check_range("the seed", self.seed, 0, 2**63 - 1)
-        if self.rule not in RULES:
-            raise UserError(f"unknown verification rule '{self.rule}' (use {', '.join(RULES)})")
-
-    @property
-    def greedy(self) -> bool:
-        return self.temperature == 0
 
 
 class PromptTooLong(UserError):
@@ -167,8 +136,9 @@ def lane_sums(x: np.ndarray) -> np.ndarray:
 
 
 def distribution(scores: np.ndarray, sampling: Sampling) -> np.ndarray:
-    """Return probabilities for float32 or float64 ``scores`` ``[..., V]`` after temperature (above 0), top-k and top-p;
-    each row sums to 1. Ties at a border are kept, so that the result depends on the values alone.
+    """Return probabilities for float32 or float64 ``scores`` ``[..., V]`` after temperature (above
+    0), top-k, and top-p; each row sums to 1. Ties at a border are kept, so that the result
+    depends on the values alone.
     """
     assert not sampling.greedy
     # Without its maximum first, a small temperature would make an infinity of the best score; others may become -inf.

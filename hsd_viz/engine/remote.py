@@ -14,6 +14,7 @@ from hsd_viz.decoding.engine import Engine, Options
 from hsd_viz.decoding.text import Prompt
 from hsd_viz.engine.resolve import with_defaults
 from hsd_viz.errors import UserError
+from hsd_viz.options import types
 from hsd_viz.stack import Stack
 from hsd_viz.trace import Event, Finished
 from hsd_viz.trace.trace import ServerError, read_events
@@ -69,7 +70,9 @@ class RemoteEngine(Engine):
                 raise UserError(
                     f"a server takes no {name}: decode in this process, with load_engine()"
                 )
-        asked |= {name: float(asked[name]) for name in ("temperature", "top_p")}
+        for name, kind in types().items():
+            if kind is float:
+                asked[name] = float(asked[name])
         return self._events(
             {
                 "prompt": prompt if isinstance(prompt, str) else [*prompt],

@@ -7,13 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hsd_viz.decoding.engine import DEFAULTS, Options
-from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.errors import UserError
+<<<<<<< HEAD
 from hsd_viz.models.families import Family
+=======
+from hsd_viz.ladder.load import names
+from hsd_viz.options import Sampling, sampling_of, settings
+>>>>>>> 1d951c0a (Declare the settings of a decode once)
 from hsd_viz.stack import DraftSource, Model, Stack, parse
-from hsd_viz.words import check_budget, check_range, did_you_mean
-
-MAX_NEW_TOKENS = 100_000
+from hsd_viz.words import check_budget, did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +74,8 @@ def resolve(
     Raises: TypeError: if an option is unknown. ValueError: if a value or the stack is invalid.
     """
     options = with_defaults(given)
-    temperature, top_p = float(options["temperature"]), float(options["top_p"])
-    sampling = Sampling(temperature, options["top_k"], top_p, options["seed"], options["rule"])
-    check_range("max new tokens", options["max_new_tokens"], 1, MAX_NEW_TOKENS)
+    sampling = sampling_of(options)
+    settings()["max_new_tokens"].check(options["max_new_tokens"])
     check_budget(options["budget"])
     parsed, written = parse(stack), str(stack).strip()
     decided = candidates(parsed, target, family) if parsed.automatic else parsed.resolved()

@@ -14,14 +14,19 @@ from hsd_viz.calibration.forwards import Costs
 from hsd_viz.decoding.loop import LIKELIEST
 from hsd_viz.drafting.db import DISCOUNTS, GREEDY, MIN_SCORE, SAMPLED, DatabaseDrafter
 from hsd_viz.drafting.make import STORED
+<<<<<<< HEAD
 from hsd_viz.engine.resolve import MAX_NEW_TOKENS
 from hsd_viz.models.families import CODE, LADDER
 from hsd_viz.models.files import folder_hash
+=======
+from hsd_viz.ladder.load import model_path, names, weights_dir, weights_hash
+>>>>>>> 1d951c0a (Declare the settings of a decode once)
 from hsd_viz.native import model as library
 from hsd_viz.native.decode import drafting_of
 from hsd_viz.native.weights import SLOTS, load, turn
+from hsd_viz.options import DEFAULT_RULE
 from hsd_viz.stack import DATABASES, DEFAULT_LOOKAHEAD, MAX_LOOKAHEAD, draft_sources
-from hsd_viz.trace.tables import DEFAULT_RULE, OWN_RULES, TABLES
+from hsd_viz.trace.tables import OWN_RULES, TABLES
 from hsd_viz.version import __version__
 
 FORMAT = "hsd_viz tab 1"
@@ -76,7 +81,7 @@ def manifest() -> dict[str, Any]:
             "lookahead": DEFAULT_LOOKAHEAD,
             "most": MAX_LOOKAHEAD,
         },
-        "defaults": {"rule": DEFAULT_RULE, "most_new_tokens": MAX_NEW_TOKENS},
+        "defaults": {"rule": DEFAULT_RULE},
         "drafting": {
             "nodes": DatabaseDrafter.nodes,
             "floor": MIN_SCORE,

@@ -24,15 +24,19 @@ from typing import Any
 from fastapi import Depends, FastAPI, HTTPException, Request
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, StreamingResponse
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError, create_model
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import ClientDisconnect
 
-from hsd_viz.engine import DEFAULTS, Engine, load_engine
+from hsd_viz.engine import Engine, load_engine
 from hsd_viz.engine.live import batches
 from hsd_viz.errors import UserError, visitor_message
 from hsd_viz.machine import url
+<<<<<<< HEAD
 from hsd_viz.models.families import DEFAULT
+=======
+from hsd_viz.options import defaults, settings, types
+>>>>>>> 1d951c0a (Declare the settings of a decode once)
 from hsd_viz.serve import connections
 from hsd_viz.stack import StackError, parse
 from hsd_viz.trace.tables import RULES
@@ -104,13 +108,28 @@ class Settings:
     hosts: tuple[str, ...] = ("127.0.0.1", "localhost")
 
 
-class DecodeRequest(BaseModel):
+def _setting_fields() -> dict[str, Any]:
+    """Return the fields of a request that are settings of a decode, with their ranges."""
+    found: dict[str, Any] = {}
+    for name, setting in settings().items():
+        limits: dict[str, Any] = {}
+        if setting.low is not None:
+            limits["gt" if setting.above_low else "ge"] = setting.low
+        # An operator's own limit of tokens is checked later.
+        if setting.high is not None and name != "max_new_tokens":
+            limits["le"] = setting.high
+        found[name] = (types()[name], Field(defaults()[name], **limits))
+    return found
+
+
+class DecodeRequest(create_model("DecodeSettings", **_setting_fields())):
     """The body of ``POST /decode``: the arguments of :meth:`hsd_viz.engine.Engine.decode`."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
     prompt: str | list[int]
     stack: str = Field("target", max_length=500)
+<<<<<<< HEAD
     max_new_tokens: int = Field(128, ge=1)
     temperature: float = Field(0.0, ge=0, le=100)
     top_k: int = Field(0, ge=0)
@@ -118,6 +137,8 @@ class DecodeRequest(BaseModel):
     seed: int = Field(0, ge=0, lt=2**63)
     rule: str = DEFAULTS["rule"]
     family: str | None = None
+=======
+>>>>>>> 1d951c0a (Declare the settings of a decode once)
     record: bool = True
     chat: bool = False
 

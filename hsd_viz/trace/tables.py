@@ -28,10 +28,6 @@ import numpy as np
 
 from hsd_viz.errors import UserError
 
-#: The verification rule of chains that were sampled from rows, unless another one is requested: the faster one
-#: (docs/bench/rules-cpu.json).
-DEFAULT_RULE = "block"
-
 #: A table as JSON: a list of values for each column, all of one length; and as rows, which are named tuples.
 Columns = dict[str, list[Any]]
 Row = Any

@@ -24,10 +24,14 @@ from hsd_viz.engine.replay import (
     side_by_side,
 )
 from hsd_viz.figures.palette import DATABASES, HUES
+<<<<<<< HEAD
 from hsd_viz.models.families import DEFAULT, FAMILIES, Family
+=======
+from hsd_viz.options import defaults
+>>>>>>> 1d951c0a (Declare the settings of a decode once)
 from hsd_viz.stack import draft_sources
 from hsd_viz.trace import Trace
-from hsd_viz.trace.tables import DEFAULT_RULE, RULES
+from hsd_viz.trace.tables import RULES
 
 STATIC = Path(__file__).parent / "static"
 #: All views in one module.
@@ -129,7 +133,7 @@ def family_form(family: Family) -> dict[str, Any]:
 def about(**own: Any) -> dict[str, Any]:
     """Return what the page knows at first, with ``own`` parts in place of the usual ones."""
     form = {"prompt": ABOUT["prompts"][0]["prompt"], "stack": ABOUT["stacks"][0][0]}
-    form |= ABOUT["form"] | {"temperature": TEMPERATURE, "rule": DEFAULT_RULE}
+    form |= defaults() | {"temperature": TEMPERATURE}
     recordings = [{"name": r.name, "title": r.label, "blurb": r.blurb} for r in bundled()]
     found = {
         "palette": page_palette(),

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from hsd_viz.errors import UserError
+from hsd_viz.options import Sampling, settings_of
 from hsd_viz.stack import StackError, parse
 from hsd_viz.trace import Step, Trace
 from hsd_viz.trace.metrics import check
@@ -22,7 +23,7 @@ MOST_IDS = 0x110000
 #: Fields of the meta that are numbers, by the part that has them, and texts; all may be missing.
 _NUMBERS = {
     "": ("max_new_tokens", "threads", "fastest_of"),
-    "sampling": ("temperature", "top_k", "top_p", "seed"),
+    "sampling": tuple(name for name in settings_of(Sampling) if name != "rule"),
     "plain": ("tokens_per_second", "load_average", "cores"),
 }
 _TEXTS = ("device", "device_name", "dtype", "runtime", "created", "clock")

@@ -1,6 +1,7 @@
 // The state of the page: one object, replaced on every change; and what the browser keeps of it.
 import type { DecodeRequest } from "../host";
 import type { Trouble } from "../lib/notice";
+import { SETTING_NAMES, SETTINGS, type SettingName } from "../lib/options";
 import type { Snapshot } from "../lib/run";
 
 /** Names of the run decoded on the page, and of an opened file. */
@@ -60,8 +61,12 @@ export function createState(first: State, changed: (now: State, before: State) =
 
 // --- the form
 
-export const NUMBERS = ["temperature", "top_k", "top_p", "seed", "max_new_tokens"] as const;
-type Numbers = (typeof NUMBERS)[number];
+/** The fields of the form that are numbers, in its order: the length is the last one. */
+export const NUMBERS = [
+  ...SETTING_NAMES.filter((name) => name !== "max_new_tokens"),
+  "max_new_tokens",
+] as SettingName[];
+type Numbers = SettingName;
 const written = (x: number) => String(Number(x.toPrecision(12)));
 
 export function formOf(request: DecodeRequest): Form {
@@ -73,25 +78,28 @@ export function formOf(request: DecodeRequest): Form {
 /** The fields that would decode a run again. */
 export function fieldsOf(run: Snapshot, most: number): Partial<Form> {
   const { meta } = run;
-  const { temperature, top_k, top_p, seed } = meta.sampling ?? {};
+  const sampling: Partial<Record<string, unknown>> = meta.sampling ?? {};
   const [rule, chat] = [meta.sampling?.rule || "token", Boolean(meta.chat)];
+  const numbers = NUMBERS.filter((name) => name !== "max_new_tokens").map((name) => {
+    const value = sampling[name];
+    return [name, written(typeof value === "number" ? value : SETTINGS[name].usual)];
+  });
   return {
     ...{ prompt: run.prompt, stack: meta.asked || meta.stack, rule, chat },
-    ...{ temperature: written(temperature ?? 0), top_k: written(top_k ?? 0) },
-    ...{ top_p: written(top_p ?? 1), seed: written(seed ?? 0) },
+    ...Object.fromEntries(numbers),
     ...(meta.max_new_tokens ? { max_new_tokens: written(Math.min(most, meta.max_new_tokens)) } : {}),
   };
 }
 
 /** The label of a number's field, the least and the greatest one, and whether it is whole. */
 type Range = [label: string, least: number, most: number, whole: boolean];
-export const rangesOf = (tokens: number): Record<Numbers, Range> => ({
-  temperature: ["Temperature", 0, 100, false],
-  top_k: ["Top-k (0: off)", 0, 1_000_000, true],
-  top_p: ["Top-p (1: off)", 0.01, 1, false],
-  seed: ["Seed", 0, 2 ** 31 - 1, true],
-  max_new_tokens: ["New tokens", 1, tokens, true],
-});
+export function rangesOf(tokens: number): Record<Numbers, Range> {
+  const range = (name: Numbers): Range => {
+    const { label, formLow, formHigh, whole } = SETTINGS[name];
+    return [label, formLow, name === "max_new_tokens" ? tokens : formHigh, whole];
+  };
+  return Object.fromEntries(SETTING_NAMES.map((name) => [name, range(name)])) as Record<Numbers, Range>;
+}
 
 /** The number that a field holds, or what is wrong with it. */
 export function numberOf(text: string, [label, least, most, whole]: Range): number | string {

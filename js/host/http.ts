@@ -1,10 +1,11 @@
 // Live runs of a page that `hsd-viz serve` serves: `POST /decode` answers with a line of JSON per event (hsd_viz/serve/app.py).
 import { metricsOf } from "../lib/metrics";
+import { SETTING_NAMES } from "../lib/options";
 import { type Head, joined, type Meta, type Snapshot, type Step, storeOf } from "../lib/run";
 import { besidePlain } from "../tab/host";
 
 /** The fields of a request that the server takes. */
-const FIELDS = ["prompt", "stack", "max_new_tokens", "temperature", "top_k", "top_p", "seed", "rule", "chat"];
+const FIELDS = ["prompt", "stack", ...SETTING_NAMES, "rule", "chat"];
 /** A line: an event with its fields. */
 interface Line
   extends Step,

@@ -25,7 +25,7 @@ export interface Manifest {
   top: number;
   rules: string[];
   stacks: { sources: Record<string, string[]>; databases: string[]; lookahead: number; most: number };
-  defaults: { rule: string; most_new_tokens: number };
+  defaults: { rule: string };
   drafting: {
     nodes: number;
     floor: number;

@@ -1,5 +1,6 @@
 // The worker of a page: loads the runtime's files, the small models first, and decodes one request at a time.
 import { metricsOf } from "../lib/metrics";
+import { SETTING_NAMES, SETTINGS, type Setting, type SettingName } from "../lib/options";
 import { joined, type Snapshot, type Step, storeOf } from "../lib/run";
 import type { Tables } from "../lib/tables";
 import type { Answer, Ask, Request, Result } from "./client";
@@ -114,20 +115,24 @@ async function load(folder: string) {
 
 /** Check a request as hsd_viz/decoding/settings.py does. Throws a one-line error. */
 function settings(request: Request, manifest: Manifest): { sampling: Sampling; tokens: number; stack: TabStack } {
-  const { temperature = 0, top_k = 0, top_p = 1, seed = 0, rule = manifest.defaults.rule } = request;
-  const { max_new_tokens: tokens = 128, prompt } = request;
-  const most = manifest.defaults.most_new_tokens;
+  const { seed = 0, rule = manifest.defaults.rule, prompt } = request;
   const refuse = (what: string, value: unknown, allowed: string) => {
     throw new Error(`${what} ${value} is out of range: it is ${allowed}`);
   };
   if (typeof prompt !== "string") throw new Error(`the prompt is text, not ${typeof prompt}`);
-  const whole = (value: unknown) => Number.isSafeInteger(value);
-  if (!(temperature >= 0 && temperature <= 100))
-    refuse("the temperature", temperature, "a number from 0 (greedy) to 100");
-  if (!whole(top_k) || top_k < 0) refuse("top-k", top_k, "a whole number, 0 switches it off");
-  if (!(top_p > 0 && top_p <= 1)) refuse("top-p", top_p, "a number above 0 and up to 1 (1 switches it off)");
-  if (!whole(tokens) || tokens < 1 || tokens > most)
-    refuse("max new tokens", tokens, `a whole number from 1 to ${most}`);
+  const numbers = {} as Record<SettingName, number>;
+  for (const name of SETTING_NAMES) {
+    if (name === "seed") continue;
+    const { words, whole, low, aboveLow, high, usual }: Setting = SETTINGS[name];
+    const value = request[name] ?? usual;
+    const fits = (aboveLow ? value > low : value >= low) && value <= (high ?? Number.MAX_SAFE_INTEGER);
+    const from = aboveLow ? `above ${low}` : high === null ? `of at least ${low}` : `from ${low}`;
+    const to = high === null ? "" : aboveLow ? ` and up to ${high}` : ` to ${high}`;
+    if (!fits || (whole && !Number.isSafeInteger(value)))
+      refuse(words, value, `a ${whole ? "whole " : ""}number ${from}${to}`);
+    numbers[name] = value;
+  }
+  const { temperature, top_k, top_p, max_new_tokens: tokens } = numbers;
   const number = /^\d+$/.test(String(seed)) ? BigInt(seed) : -1n;
   if (number < 0n || number >= 2n ** 63n) refuse("the seed", seed, "a whole number from 0 to 2^63-1");
   if (!manifest.rules.includes(rule))

@@ -7,6 +7,7 @@ import zlib
 from dataclasses import dataclass, field
 
 from hsd_viz.engine import Engine
+from hsd_viz.errors import UserError
 from hsd_viz.stack import parse
 from hsd_viz.trace import CallRow, RoundRow, TokenRow, Trace
 
@@ -69,7 +70,7 @@ class FakeEngine(Engine):
             raise KeyboardInterrupt
         for model in parse(stack).models:
             if model.name not in SIZES:
-                raise ValueError(f"unknown model '{model.name}'")
+                raise UserError(f"unknown model '{model.name}'")
         return _Run(self, prompt, stack, options).trace
 
 

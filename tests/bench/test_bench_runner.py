@@ -10,6 +10,7 @@ from hsd_viz.drafting import Memory, make_drafter
 from hsd_viz.drafting.make import remembers
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.engine import Engine
+from hsd_viz.errors import UserError
 from hsd_viz.stack import DraftSource, draft_sources
 from hsd_viz.terminal import plain
 from hsd_viz.trace import CallRow, RoundRow, Trace
@@ -96,7 +97,7 @@ def test_a_complaint_about_a_prompt_names_it():
     class Strict(FakeEngine):
         def run(self, prompt, stack, **options):
             if prompt == "second":
-                raise ValueError("the prompt has 9 tokens")
+                raise UserError("the prompt has 9 tokens")
             return super().run(prompt, stack, **options)
 
     with pytest.raises(ValueError, match=r"\Aprompt 2: the prompt has 9 tokens\Z"):

@@ -10,10 +10,9 @@ from inspect import signature
 import pytest
 
 from hsd_viz.cli import main
-from hsd_viz.cli.arguments import SamplingOptions
 from hsd_viz.cli.logs import audit
+from hsd_viz.options import DEFAULT_RULE, DecodingOptions
 from hsd_viz.trace import Trace
-from hsd_viz.trace.tables import DEFAULT_RULE
 from hsd_viz.version import __version__
 
 COMMANDS = ("decode", "bench", "dashboard", "export", "databases", "ladder")
@@ -211,7 +210,7 @@ def test_ctrl_c_while_modules_are_imported_is_one_line(tmp_path):
 
 def test_the_default_rule_is_that_of_the_traces():
     own = signature(audit).parameters["rule"].default
-    assert SamplingOptions().rule == own == DEFAULT_RULE
+    assert DecodingOptions().sampling.rule == own == DEFAULT_RULE
 
 
 def test_closed_streams_do_not_crash(monkeypatch):

@@ -8,6 +8,7 @@ import random
 import pytest
 
 from hsd_viz.cli import build_parser, main
+from hsd_viz.errors import UserError
 
 VALUES = "-1 0 1 2 1e999 nan x a/b . auto ? -- - 1,2,, [ é \udcff".split(" ")
 VALUES = ["", *VALUES, "9" * 30, "db > target", "nano:4 > target"]
@@ -86,4 +87,4 @@ def test_random_options_end_without_a_traceback(name, tmp_path, monkeypatch, cap
 
 
 def _no_engine(*args, **kwargs):
-    raise ValueError("no engine in this test")
+    raise UserError("no engine in this test")

@@ -1,0 +1,230 @@
+"""The settings of a decode, declared once.
+
+The fields of :class:`Sampling` and :class:`DecodingOptions` are the declaration: their types,
+defaults and :class:`Setting` marks. The options of the command line, the body of a request to a
+server, the form of the page and its ranges (``js/lib/options.ts``), the settings of reports and the
+reference are derived from it. A new setting is a field here, and code that acts on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from functools import cache
+from importlib.metadata import entry_points
+from typing import Annotated as A
+from typing import Any, get_type_hints
+
+from hsd_viz.errors import UserError
+from hsd_viz.words import check_range
+
+#: The rule that verifies drafts unless another is chosen.
+DEFAULT_RULE = "block"
+#: The most tokens of one output.
+MAX_NEW_TOKENS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a setting of a decode means, and which values it takes.
+
+    Attributes:
+        metavar: the value in the help of the command line.
+        help: the help text of the command line.
+        words: what messages call the setting.
+        low: the smallest value; ``None`` for a text.
+        high: the largest value; ``None`` if there is no largest one.
+        above_low: whether a value must be above ``low``.
+        parse_range: whether the command line checks the range while it parses, and shows it.
+        label: the label in the page's form; "" if the form has no field for it.
+        form_low: the smallest value of the form, where it differs from ``low``.
+        form_high: the largest value of the form, where it differs from ``high``.
+    """
+
+    metavar: str
+    help: str
+    words: str
+    low: float | None = None
+    high: float | None = None
+    above_low: bool = False
+    parse_range: bool = False
+    label: str = ""
+    form_low: float | None = None
+    form_high: float | None = None
+
+    def check(self, value: Any) -> None:
+        """Check a value against the range. Raises: UserError: if it is out of range."""
+        if self.low is None:
+            return
+        if not self.above_low:
+            check_range(self.words, value, self.low, self.high)
+        elif not self.low < value <= (self.high or value):
+            wrong = "out of range" if value == value else "not valid"
+            allowed = f"a number above {self.low:g} and up to {self.high:g} (1: off)"
+            raise UserError(f"{self.words} {value:g} is {wrong}: expected {allowed}")
+
+
+def _rule_help() -> str:
+    """Return the help of the rule. Rules of other packages are named; nothing has checked them."""
+    text = "verification of drafts that a model sampled: token, block or branch, which are lossless"
+    others = sorted(point.name for point in entry_points(group="hsd_viz.rules"))
+    if not others:
+        return text
+    return f"{text}; of other packages, unchecked: {', '.join(others)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How tokens are drawn, and how sampled drafts are verified.
+
+    ``temperature`` 0 is greedy decoding. ``top_k`` 0, ``top_p`` 1 and ``min_p`` 0 are off. The same
+    ``seed`` gives the same text. ``rule`` verifies drafts that were sampled from rows, by a draft
+    model at a temperature above 0.
+
+    Raises:
+        UserError: if a value is out of range.
+    """
+
+    temperature: A[
+        float,
+        Setting(
+            metavar="T",
+            help="0-100; 0 is greedy decoding, with which small models repeat themselves",
+            words="the temperature",
+            low=0.0,
+            high=100,
+            label="Temperature",
+        ),
+    ] = 0.0
+    top_k: A[
+        int,
+        Setting(
+            metavar="K",
+            help="sample among the K likeliest tokens; 0: all",
+            words="top-k",
+            low=0,
+            label="Top-k (0: off)",
+            form_high=1_000_000,
+        ),
+    ] = 0
+    top_p: A[
+        float,
+        Setting(
+            metavar="P",
+            help="sample among the likeliest tokens with total probability P, 0 < P <= 1",
+            words="top-p",
+            low=0.0,
+            high=1.0,
+            above_low=True,
+            label="Top-p (1: off)",
+            form_low=0.01,
+        ),
+    ] = 1.0
+    seed: A[
+        int,
+        Setting(
+            metavar="N",
+            help="0 to 2^63-1; the same seed gives the same text",
+            words="the seed",
+            low=0,
+            high=2**63 - 1,
+            label="Seed",
+            form_high=2**31 - 1,
+        ),
+    ] = 0
+    rule: A[
+        str,
+        Setting(
+            metavar="RULE",
+            help=_rule_help(),
+            words="verification rule",
+        ),
+    ] = DEFAULT_RULE
+
+    def __post_init__(self) -> None:
+        for name, setting in settings_of(Sampling).items():
+            setting.check(getattr(self, name))
+        # The rules of other packages are registered in the schema of traces.
+        from hsd_viz.trace.tables import RULES
+
+        if self.rule not in RULES:
+            raise UserError(f"unknown verification rule '{self.rule}' (use {', '.join(RULES)})")
+
+    @property
+    def greedy(self) -> bool:
+        """Whether the likeliest token is always taken."""
+        return self.temperature == 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecodingOptions:
+    """Sampling.
+
+    Attributes:
+        max_new_tokens: the most tokens of an output.
+        sampling: how they are drawn.
+    """
+
+    max_new_tokens: A[
+        int,
+        Setting(
+            metavar="N",
+            help="token limit",
+            words="max new tokens",
+            low=1,
+            high=MAX_NEW_TOKENS,
+            parse_range=True,
+            label="New tokens",
+        ),
+    ] = 128
+    sampling: Sampling = field(default_factory=Sampling)
+
+
+@cache
+def settings_of(declaration: type) -> dict[str, Setting]:
+    """Return the settings that a dataclass declares, by name."""
+    return {name: setting for name, _, setting, _ in _declared(declaration)}
+
+
+@cache
+def settings() -> dict[str, Setting]:
+    """Return all settings of a decode by name, in the order in which they are shown."""
+    return settings_of(DecodingOptions) | settings_of(Sampling)
+
+
+@cache
+def defaults() -> dict[str, Any]:
+    """Return the default of each setting by name, in the same order."""
+    declared = (*_declared(DecodingOptions), *_declared(Sampling))
+    return {name: default for name, _, _, default in declared}
+
+
+@cache
+def types() -> dict[str, type]:
+    """Return the type of each setting by name, in the same order."""
+    declared = (*_declared(DecodingOptions), *_declared(Sampling))
+    return {name: kind for name, kind, _, _ in declared}
+
+
+def sampling_of(options: Mapping[str, Any]) -> Sampling:
+    """Return the sampling of a decode's options, all of which must be there.
+
+    Raises:
+        UserError: if a value is out of range.
+    """
+    values = {}
+    for name, kind in types().items():
+        if name in settings_of(Sampling):
+            # A whole temperature is a temperature.
+            values[name] = float(options[name]) if kind is float else options[name]
+    return Sampling(**values)
+
+
+def _declared(declaration: type) -> Iterator[tuple[str, type, Setting, Any]]:
+    """Yield (name, type, setting, default) of each field with a :class:`Setting`."""
+    hints = get_type_hints(declaration, include_extras=True)
+    for one in fields(declaration):
+        for mark in getattr(hints[one.name], "__metadata__", ()):
+            if isinstance(mark, Setting):
+                default = None if one.default is MISSING else one.default
+                yield one.name, hints[one.name].__origin__, mark, default

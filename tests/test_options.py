@@ -1,0 +1,120 @@
+"""The settings of a decode: one declaration, from which every interface is derived."""
+
+from __future__ import annotations
+
+import argparse
+
+import pytest
+
+from hsd_viz import options
+from hsd_viz.bench.report import ReportSettings
+from hsd_viz.cli import build_parser
+from hsd_viz.decoding.engine import DEFAULTS, Options
+from hsd_viz.errors import UserError
+from hsd_viz.options import DecodingOptions, Sampling, sampling_of, settings
+from hsd_viz.serve.app import DecodeRequest
+from hsd_viz.views.app import dashboard
+from tools.reference import typescript_settings
+
+NAMES = list(settings())
+
+
+def command_options(command: str) -> dict[str, argparse.Action]:
+    parser = build_parser()
+    commands = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
+    return {action.dest: action for action in commands.choices[command]._actions}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_setting_has_a_help_text_and_a_default(name):
+    setting = settings()[name]
+    assert setting.help
+    assert setting.metavar
+    assert name in options.defaults()
+
+
+@pytest.mark.parametrize("command", ["decode", "bench", "plan"])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_setting_is_an_option_of_the_command(command, name):
+    action = command_options(command)[name]
+    assert action.default == options.defaults()[name]
+    assert settings()[name].help.replace("%", "%%") in action.help
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_setting_is_a_field_of_a_request(name):
+    field = DecodeRequest.model_fields[name]
+    assert field.default == options.defaults()[name]
+    assert field.annotation is options.types()[name]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_setting_is_an_option_in_python(name):
+    assert Options.__annotations__[name].__forward_arg__ == options.types()[name].__name__
+    assert DEFAULTS[name] == options.defaults()[name]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_page_may_send_a_setting(name):
+    assert name in dashboard.OPTIONS
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_setting_is_part_of_a_report(name):
+    assert name in ReportSettings.__dataclass_fields__
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if settings()[name].low is not None])
+def test_the_page_has_the_range_of_a_setting(name):
+    setting = settings()[name]
+    _, _, after = typescript_settings().partition(f"  {name}: {{\n")
+    block = after.partition("  },\n")[0]
+    assert f'words: "{setting.words}"' in block
+    assert f"low: {setting.low:g}," in block
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"temperature": -1.0}, "the temperature -1.0 is out of range"),
+        ({"temperature": 101.0}, "the temperature 101.0 is out of range"),
+        ({"temperature": float("nan")}, "the temperature nan is not valid"),
+        ({"top_k": -1}, "top-k -1 is out of range"),
+        ({"top_k": 1.5}, "top-k 1.5 is not valid"),
+        ({"top_p": 0.0}, "top-p 0 is out of range: expected a number above 0 and up to 1"),
+        ({"top_p": 1.5}, "top-p 1.5 is out of range"),
+        ({"top_p": float("nan")}, "top-p nan is not valid"),
+        ({"seed": -1}, "the seed -1 is out of range"),
+        ({"seed": 2**63}, "the seed 9223372036854775808 is out of range"),
+        ({"rule": "none"}, "unknown verification rule 'none' (use token, block, branch"),
+    ],
+)
+def test_a_value_out_of_range_is_refused(values, words):
+    with pytest.raises(UserError) as refused:
+        Sampling(**values)
+    assert str(refused.value).startswith(words)
+
+
+def test_the_ends_of_the_ranges_are_allowed():
+    low = Sampling(temperature=0.0, top_k=0, top_p=1e-9, seed=0)
+    high = Sampling(temperature=100.0, top_p=1.0, seed=2**63 - 1)
+    assert low.greedy
+    assert not high.greedy
+
+
+def test_a_whole_temperature_is_a_temperature():
+    sampling = sampling_of(DEFAULTS | {"temperature": 1})
+    assert isinstance(sampling.temperature, float)
+
+
+def test_the_limit_of_tokens_is_checked():
+    limit = settings()["max_new_tokens"]
+    limit.check(options.MAX_NEW_TOKENS)
+    with pytest.raises(UserError, match=r"max new tokens 100001 is out of range"):
+        limit.check(options.MAX_NEW_TOKENS + 1)
+
+
+def test_the_defaults_are_those_of_the_dataclasses():
+    decoding = DecodingOptions()
+    assert decoding.sampling == Sampling()
+    assert options.defaults()["max_new_tokens"] == decoding.max_new_tokens
