@@ -120,6 +120,17 @@ class Sampling:
             form_low=0.01,
         ),
     ] = 1.0
+    min_p: A[
+        float,
+        Setting(
+            metavar="P",
+            help="sample among tokens at least P times as likely as the likeliest; 0: all",
+            words="min-p",
+            low=0.0,
+            high=1.0,
+            label="Min-p (0: off)",
+        ),
+    ] = 0.0
     seed: A[
         int,
         Setting(

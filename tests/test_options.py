@@ -84,6 +84,8 @@ def test_the_page_has_the_range_of_a_setting(name):
         ({"top_p": 0.0}, "top-p 0 is out of range: expected a number above 0 and up to 1"),
         ({"top_p": 1.5}, "top-p 1.5 is out of range"),
         ({"top_p": float("nan")}, "top-p nan is not valid"),
+        ({"min_p": -0.1}, "min-p -0.1 is out of range"),
+        ({"min_p": 1.1}, "min-p 1.1 is out of range: expected a number from 0.0 to 1.0"),
         ({"seed": -1}, "the seed -1 is out of range"),
         ({"seed": 2**63}, "the seed 9223372036854775808 is out of range"),
         ({"rule": "none"}, "unknown verification rule 'none' (use token, block, branch"),

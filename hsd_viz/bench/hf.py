@@ -123,6 +123,7 @@ class HFDecoder:
                 "temperature": sampling.temperature,
                 "top_k": sampling.top_k,
                 "top_p": sampling.top_p,
+                "min_p": sampling.min_p or None,
             }
         if self._name == "hf-lookup":
             options["prompt_lookup_num_tokens"] = LOOKUP_TOKENS

@@ -31,6 +31,7 @@ class Options(TypedDict, total=False):
     temperature: float
     top_k: int
     top_p: float
+    min_p: float
     seed: int
     rule: str
     record: bool

@@ -1,8 +1,9 @@
 """Sampling: the settings, the uniform numbers, from logits to the distribution that is sampled, and drawing from it.
 
-q is the row *after* temperature, top-k and top-p, the very row that was sampled: one function makes rows and one draws
-from them, for every level. Every operation and its order is stated in ``docs/reference/arithmetic.md`` and the same in
-the native runtime, so a seed decides alike on every machine, bit for bit.
+q is the row *after* temperature, top-k, top-p and min-p, the very row that was sampled: one
+function makes rows and one draws from them, for every level. Every operation and its order is
+stated in ``docs/reference/arithmetic.md`` and the same in the native runtime, so a seed decides
+alike on every machine, bit for bit.
 """
 
 from __future__ import annotations
@@ -137,7 +138,7 @@ def lane_sums(x: np.ndarray) -> np.ndarray:
 
 def distribution(scores: np.ndarray, sampling: Sampling) -> np.ndarray:
     """Return probabilities for float32 or float64 ``scores`` ``[..., V]`` after temperature (above
-    0), top-k, and top-p; each row sums to 1. Ties at a border are kept, so that the result
+    0), top-k, top-p and min-p; each row sums to 1. Ties at a border are kept, so that the result
     depends on the values alone.
     """
     assert not sampling.greedy
@@ -157,6 +158,11 @@ def distribution(scores: np.ndarray, sampling: Sampling) -> np.ndarray:
             -1, keepdims=True
         )
         p[p < np.take_along_axis(ordered, kept, -1)] = 0
+        p *= 1 / lane_sums(p)
+    if sampling.min_p > 0:
+        # Only tokens at least min_p times as likely as the likeliest (arXiv 2407.01082).
+        least = p.max(-1, keepdims=True) * p.dtype.type(sampling.min_p)
+        p[p < least] = 0
         p *= 1 / lane_sums(p)
     return p
 

@@ -220,7 +220,12 @@ class NativeDecode(Loop):
             specs[k] = session.settings(
                 self.limit, level.lookahead or 0, RULES.index(sampling.rule)
             )
-        drawing = Rule(sampling.temperature, sampling.top_p, min(sampling.top_k, target.vocab_size))
+        drawing = Rule(
+            temperature=sampling.temperature,
+            top_p=sampling.top_p,
+            min_p=sampling.min_p,
+            top_k=min(sampling.top_k, target.vocab_size),
+        )
         settings = DecodeSettings(
             drawing, sampling.seed, target.vocab_size, self.limit, self.budget or 0, self.details
         )

@@ -44,7 +44,7 @@ Shape = _structure(
     (c_double, "epsilon scale"),
 )
 #: How tokens are drawn; temperature 0 is greedy.
-Rule = _structure("Rule", (c_double, "temperature top_p"), (c_int32, "top_k"))
+Rule = _structure("Rule", (c_double, "temperature top_p min_p"), (c_int32, "top_k"))
 #: A level of a decode: its session, the angles of all places, the bytes of its weights, the tokens that it proposes at
 #: least, the number of its rule, and the most threads.
 LevelSettings = _structure(

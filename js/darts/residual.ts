@@ -43,11 +43,11 @@ export function workedBack(t: Correction, refused: Draft[], sampling: Sampling) 
  * p as sampled, for tokens whose p at temperature 1 is recorded. Temperature T raises each p to 1 / T and rescales; the scale follows
  * from the draft token, whose p is recorded both ways.
  */
-function sampledFrom(t: Correction, drafted: Draft[], { temperature, top_k, top_p }: Sampling) {
+function sampledFrom(t: Correction, drafted: Draft[], { temperature, top_k, top_p, min_p }: Sampling) {
   const T = temperature ?? 1;
   const warm = new Map<number, number>([...(t.top ?? []), ...(t.p === null ? [] : [[t.token_id, t.p] as const])]);
   const hot = (id: number) => (warm.get(id) ?? NaN) ** (1 / T);
-  const whole = T === 1 && !top_k && (top_p ?? 1) === 1;
+  const whole = T === 1 && !top_k && (top_p ?? 1) === 1 && !min_p;
   const anchor = drafted.find((d) => (d.p ?? 0) > 0 && (warm.get(d.token_id) ?? 0) > 0);
   const scale = whole ? 1 : anchor ? (anchor.p ?? NaN) / hot(anchor.token_id) : null;
   // Valid only for tokens of the residual, which were in the sampled set.

@@ -6,9 +6,13 @@ import { plural } from "./words";
 const short = (x: number) => String(Number(x.toPrecision(6)));
 
 export function samplingWords(sampling: Meta["sampling"] = {}): string {
-  const { temperature, top_k, top_p, seed } = sampling;
+  const { temperature, top_k, top_p, min_p, seed } = sampling;
   if (!temperature) return "greedy";
-  const cuts = [top_k ? `, top-k ${top_k}` : "", (top_p ?? 1) < 1 ? `, top-p ${short(top_p ?? 1)}` : ""];
+  const cuts = [
+    top_k ? `, top-k ${top_k}` : "",
+    (top_p ?? 1) < 1 ? `, top-p ${short(top_p ?? 1)}` : "",
+    min_p ? `, min-p ${short(min_p)}` : "",
+  ];
   return `temperature ${short(temperature)}${cuts.join("")}, seed ${seed ?? 0}`;
 }
 

@@ -57,6 +57,17 @@ export const SETTINGS = {
     formHigh: 1,
     usual: 1,
   },
+  min_p: {
+    words: "min-p",
+    label: "Min-p (0: off)",
+    whole: false,
+    low: 0,
+    aboveLow: false,
+    high: 1,
+    formLow: 0,
+    formHigh: 1,
+    usual: 0,
+  },
   seed: {
     words: "the seed",
     label: "Seed",

@@ -60,9 +60,9 @@ export const digitsFor = (a: number, b: number) => [3, 4, 5].find((n) => precise
 export const capital = (words: string) => words.replace(/^the /, "The ");
 /** How the two p of one token differ, above temperature 0; "" where they are equal. */
 export function temperatureWords(sampling: Sampling = {}) {
-  const { temperature = 0, top_k: k = 0, top_p: p = 1 } = sampling;
-  if (!temperature || (temperature === 1 && !k && (p ?? 1) >= 1)) return "";
-  const cuts = [k ? `top-k ${k}` : "", (p ?? 1) < 1 ? `top-p ${p}` : ""].filter(Boolean);
+  const { temperature = 0, top_k: k = 0, top_p: p = 1, min_p } = sampling;
+  if (!temperature || (temperature === 1 && !k && (p ?? 1) >= 1 && !min_p)) return "";
+  const cuts = [k ? `top-k ${k}` : "", (p ?? 1) < 1 ? `top-p ${p}` : "", min_p ? `min-p ${min_p}` : ""].filter(Boolean);
   const settings = [`temperature ${temperature}`, ...cuts].join(" and ");
   return `“p at T = 1” is before sampling settings; p and q of draft tokens are after ${settings}, so they differ for one token.`;
 }

@@ -36,11 +36,11 @@ describe.skipIf(!given)("the runtime of a tab", async () => {
   test.each(given.runs as { name: string; meta: any; columns: any; metrics: any }[])(
     "$name has the rows of the native runtime",
     ({ meta, columns, metrics: figures }) => {
-      const { temperature, top_k, top_p, seed, rule } = meta.sampling;
+      const { temperature, top_k, top_p, min_p = 0, seed, rule } = meta.sampling;
       const decode = runtime.decode({
         prompt: tokenizer.read(meta.prompt),
         stack: parse(meta.stack, manifest),
-        sampling: { temperature, top_k, top_p, seed: BigInt(seed), rule },
+        sampling: { temperature, top_k, top_p, min_p, seed: BigInt(seed), rule },
         max_new_tokens: meta.max_new_tokens,
       });
       expect([...decode.prefill()].length).toBeGreaterThan(0);

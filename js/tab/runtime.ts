@@ -9,6 +9,7 @@ export interface Sampling {
   temperature: number;
   top_k: number;
   top_p: number;
+  min_p: number;
   seed: bigint;
   rule: string;
 }
@@ -222,8 +223,8 @@ export class Decode {
       const rule = manifest.rules.indexOf(sampling.rule);
       return { session, cos, sin, bytes, lookahead: models[k].lookahead ?? 0, rule, threads: 1 };
     });
-    const { temperature, top_p, top_k, seed } = sampling;
-    const numbers = { temperature, top_p, top_k: Math.min(top_k, shape.vocab), seed: BigInt.asIntN(64, seed) };
+    const { temperature, top_p, min_p, top_k, seed } = sampling;
+    const numbers = { temperature, top_p, min_p, top_k: Math.min(top_k, shape.vocab), seed: BigInt.asIntN(64, seed) };
     const limits = { vocab: shape.vocab, limit: this.limit, budget: manifest.drafting.nodes, details: manifest.top };
     const given = [
       module.structures("DecodeSettings", [{ ...numbers, ...limits }]),

@@ -132,12 +132,12 @@ function settings(request: Request, manifest: Manifest): { sampling: Sampling; t
       refuse(words, value, `a ${whole ? "whole " : ""}number ${from}${to}`);
     numbers[name] = value;
   }
-  const { temperature, top_k, top_p, max_new_tokens: tokens } = numbers;
+  const { temperature, top_k, top_p, min_p, max_new_tokens: tokens } = numbers;
   const number = /^\d+$/.test(String(seed)) ? BigInt(seed) : -1n;
   if (number < 0n || number >= 2n ** 63n) refuse("the seed", seed, "a whole number from 0 to 2^63-1");
   if (!manifest.rules.includes(rule))
     throw new Error(`unknown verification rule '${rule}': use ${manifest.rules.join(" or ")}`);
-  const sampling = { temperature, top_k, top_p, seed: number, rule };
+  const sampling = { temperature, top_k, top_p, min_p, seed: number, rule };
   return { sampling, tokens, stack: parse(String(request.stack), manifest) };
 }
 

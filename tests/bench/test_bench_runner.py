@@ -60,7 +60,10 @@ def test_sampling_and_budget_reach_the_engine():
             BenchSettings(**bad)
     engine = FakeEngine()
     run_bench(
-        engine, ["target"], SUITE, BenchSettings(4, Sampling(0.7, 5, 0.9, 11, "token"), 1, budget=7)
+        engine,
+        ["target"],
+        SUITE,
+        BenchSettings(4, Sampling(0.7, 5, 0.9, 0.1, 11, "token"), 1, budget=7),
     )
     wanted = {
         "temperature": 0.7,

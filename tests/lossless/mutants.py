@@ -77,7 +77,9 @@ class RowBeforeTemperature(Loop):
         out = super()._sample(i, n)
         before = [self.text[-1], *out.tree.tokens[:-1]]
         scores = self.levels[i].session.logits[before]
-        out.rows = distribution(scores, replace(self.sampling, temperature=1.0, top_k=0, top_p=1.0))
+        out.rows = distribution(
+            scores, replace(self.sampling, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0)
+        )
         return out
 
 

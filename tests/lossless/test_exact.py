@@ -102,6 +102,59 @@ def test_the_nucleus_ends_with_the_token_that_reaches_top_p():
         assert ((exactly > 0).sum(), (above > 0).sum()) == (k + 1, k + 2)
 
 
+def test_min_p_keeps_tokens_by_their_ratio_to_the_likeliest():
+    scores = np.log(np.array([[0.5, 0.25, 0.15, 0.1]]))
+    p = distribution(scores, Sampling(1.0, min_p=0.3))[0]
+    # 0.25 and 0.15 are at least 0.3 * 0.5 = 0.15 up to rounding; 0.1 is not.
+    expected = np.array([0.5, 0.25, 0.15, 0])
+    assert np.abs(p - expected / expected.sum()).max() < TOLERANCE
+
+
+def test_a_token_at_the_border_of_min_p_is_kept():
+    row = distribution(np.random.default_rng(3).normal(size=6), ONE)
+    ordered = np.sort(row)[::-1]
+    border = float(ordered[2] / ordered[0])
+    while ordered[0] * border > ordered[2]:  # the quotient was rounded up
+        border = float(np.nextafter(border, 0))
+    scores = np.random.default_rng(3).normal(size=6)
+    kept = distribution(scores, Sampling(1.0, min_p=border))
+    fewer = distribution(scores, Sampling(1.0, min_p=border + 1e-9))
+    assert (kept > 0).sum() == 3
+    assert (fewer > 0).sum() == 2
+
+
+def test_min_p_of_1_keeps_the_likeliest_alone():
+    scores = np.array([[0.0, 2.0, 1.0]])
+    assert (distribution(scores, Sampling(1.0, min_p=1.0)) > 0).tolist() == [[False, True, False]]
+
+
+def test_min_p_follows_temperature_top_k_and_top_p():
+    """At temperature 2 the third token is within the ratio, but top-k has dropped it."""
+    scores = np.array([[2.0, 1.0, 0.5, -4.0]])
+    p = distribution(scores, Sampling(2.0, top_k=2, min_p=0.4))[0]
+    weights = np.exp(scores[0, :2] / 2)
+    assert np.abs(p[:2] - weights / weights.sum()).max() < TOLERANCE
+    assert p[2:].tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_cuts_are_those_of_transformers(seed):
+    torch = pytest.importorskip("torch")
+    process = pytest.importorskip("transformers.generation.logits_process")
+    scores = np.random.default_rng(seed).normal(size=(1, 40)) * 2
+    cuts = [
+        process.TemperatureLogitsWarper(0.8),
+        process.TopKLogitsWarper(20),
+        process.TopPLogitsWarper(0.9),
+        process.MinPLogitsWarper(0.1),
+    ]
+    theirs = torch.tensor(scores)
+    for cut in cuts:
+        theirs = cut(torch.zeros(1, 1, dtype=torch.long), theirs)
+    ours = distribution(scores, Sampling(0.8, top_k=20, top_p=0.9, min_p=0.1))
+    assert np.abs(ours - theirs.softmax(-1).numpy()).max() < 1e-12
+
+
 def test_no_temperature_is_too_small_or_too_large():
     scores = np.array([[300.0, 1.0, 300.0 - 1e-3, -400.0]], np.float32)
     for temperature in (5e-324, 1e-300, 1e-38, 1e-9, 0.3, 100.0):

@@ -60,16 +60,17 @@ def test_the_law_of_a_stack_is_the_targets(stack, vocabulary, new_tokens, rule):
 
 def shaped_error(seed: int, rule: str, cls: type[Loop] = Loop) -> float:
     """Return the largest error of the law of a random stack over random tables (two or three levels, chains of up to 5
-    tokens, vocabularies of 3 to 5), sampled with top-k or top-p; limits cut drafts, every second instance has an end token.
+    tokens, vocabularies of 3 to 5), sampled with top-k, top-p or min-p; limits cut drafts, every second instance has an end token.
     """
     random = np.random.default_rng(seed)
     levels, v = int(random.integers(2, 4)), int(random.integers(3, 6))
-    nucleus = seed % 3 == 0
-    new_tokens = int(random.integers(2, 4 if nucleus or levels == 3 else 7))
+    cut = ("top-p", "top-k", "min-p")[seed % 3]
+    new_tokens = int(random.integers(2, 4 if cut != "top-k" or levels == 3 else 7))
     sampling = Sampling(
-        float(random.uniform(0.6, 1.5)),
-        top_k=0 if nucleus else 2,
-        top_p=float(random.uniform(0.4, 0.7)) if nucleus else 1.0,
+        temperature=float(random.uniform(0.6, 1.5)),
+        top_k=2 if cut == "top-k" else 0,
+        top_p=float(random.uniform(0.4, 0.7)) if cut == "top-p" else 1.0,
+        min_p=float(random.uniform(0.2, 0.6)) if cut == "min-p" else 0.0,
         rule=rule,
     )
     tables = [2 * random.normal(size=(v, v, v))]

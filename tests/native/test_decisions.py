@@ -80,14 +80,22 @@ def test_a_distribution_is_that_of_the_reference_at_every_border(library):
         logits = rows(choose, 1)[0]
         shares = np.sort(distribution(logits, Sampling(1.0)))[::-1].cumsum()
         top_p = choose.choice([1.0, 0.9, 0.5, 0.25, min(1.0, float(shares[choose.randrange(4)]))])
+        # Also where a probability is exactly at the border of min-p.
+        near = np.sort(distribution(logits, Sampling(1.0)))[::-1]
+        ratio = float(near[choose.randrange(4)] / near[0])
         sampling = Sampling(
-            choose.choice([1.0, 0.7, 2.0]), choose.choice([0, 1, 3, 40]), top_p, seed
+            temperature=choose.choice([1.0, 0.7, 2.0]),
+            top_k=choose.choice([0, 1, 3, 40]),
+            top_p=top_p,
+            min_p=choose.choice([0.0, 0.05, 0.5, 1.0, ratio]),
+            seed=seed,
         )
         p, spare = np.empty(VOCAB), np.empty(VOCAB + 64)
         numbers = (
             ctypes.c_double(sampling.temperature),
             sampling.top_k,
             ctypes.c_double(sampling.top_p),
+            ctypes.c_double(sampling.min_p),
         )
         library.decide_distribute(pointer(logits), VOCAB, *numbers, pointer(p), pointer(spare))
         assert np.array_equal(p, distribution(logits, sampling)), sampling
@@ -134,6 +142,7 @@ def test_verdicts_are_those_of_the_reference(library):
             choose.choice([0.0, 1.0, 1.0, 0.7]),
             choose.choice([0, 0, 5]),
             choose.choice([1.0, 0.75]),
+            choose.choice([0.0, 0.0, 0.3]),
         )
         sampling = Sampling(*shape, rule=choose.choice(RULES))
         n = choose.choice([0, 1, 2, 3, 6])
@@ -157,6 +166,7 @@ def test_verdicts_are_those_of_the_reference(library):
                 ctypes.c_double(sampling.temperature),
                 sampling.top_k,
                 ctypes.c_double(sampling.top_p),
+                ctypes.c_double(sampling.min_p),
                 n,
             ),
             *(

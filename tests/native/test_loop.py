@@ -87,7 +87,14 @@ def combination(seed: int, files: dict) -> tuple[list, dict]:
     ]
     temperature = choose.choice([0.0, 0.3, 0.7, 1.0, 2.0])
     top_k, top_p = choose.choice([0, 0, 1, 5, 40]), choose.choice([1.0, 1.0, 0.9, 0.5])
-    sampling = Sampling(temperature, top_k, top_p, choose.randrange(2**62), choose.choice(RULES))
+    sampling = Sampling(
+        temperature=temperature,
+        top_k=top_k,
+        top_p=top_p,
+        min_p=choose.choice([0.0, 0.0, 0.02, 0.3]),
+        seed=choose.randrange(2**62),
+        rule=choose.choice(RULES),
+    )
     prompt = ids(choose.choice([1, 2, 7, 40, 600]), seed)
     if choose.random() < 0.5:
         prompt = (ids(5, seed) * 120)[: len(prompt)]

@@ -1,4 +1,4 @@
-// From a row of logits to a token: the arg-max, or the distribution after temperature, top-k and top-p and a draw from it.
+// From a row of logits to a token: the arg-max, or the distribution after temperature, top-k, top-p and min-p, and a draw from it.
 // The same operations in the same order as hsd_viz.decoding.sampling: the same bits.
 #pragma once
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace hsd {
 
 struct Rule {
-    double temperature, top_p;
+    double temperature, top_p, min_p;
     int32_t top_k;
 };
 
@@ -106,6 +106,11 @@ template <class T> void distribute(const T* logits, int n, const Rule& rule, T* 
     multiply_row(p, n, T(1) / sum.fold());
     if (rule.top_p < 1) {
         const T least = nucleus_border(p, n, rule.top_p, spare);
+        for (int i = 0; i < n; ++i) p[i] = p[i] < least ? T(0) : p[i];
+        multiply_row(p, n, T(1) / lane_sum(p, n, spare));
+    }
+    if (rule.min_p > 0) {
+        const T least = max_of(p, n) * (T)rule.min_p;
         for (int i = 0; i < n; ++i) p[i] = p[i] < least ? T(0) : p[i];
         multiply_row(p, n, T(1) / lane_sum(p, n, spare));
     }
