@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from hsd_viz.tables import Table
-from hsd_viz.terminal import plain
+from hsd_viz.results.table import Table
+from hsd_viz.results.text import plain
 from hsd_viz.words import counted
 
 #: The comparisons of a grid.

@@ -1,37 +1,26 @@
-"""Tables as plain text, and progress bars by rich."""
+"""Messages on stderr, and progress bars by rich."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from hsd_viz.tables import Table
 
 #: What reports progress: called with the number of units done, that of all (0: unknown), and a text.
 Progress = Callable[[int, int, str], None]
 
 
-def plain(parts: Iterable[str | Table]) -> str:
-    """Return lines and tables as text; a table's first column is left-aligned, the others right-aligned."""
-    lines = []
-    for part in parts:
-        if isinstance(part, str):
-            lines.append(part)
-            continue
-        lines += ["", ": ".join(filter(None, (part.title, part.note.rstrip(":"))))]
-        rows = part.cells()
-        first, *widths = (
-            (max(map(len, column)) for column in zip(*rows, strict=True)) if rows else (0,)
-        )
-        for name, *cells in rows:
-            texts = [
-                name.ljust(first),
-                *(cell.rjust(width) for cell, width in zip(cells, widths, strict=True)),
-            ]
-            lines.append("  ".join(texts).rstrip())
-    return "\n".join(lines)
+def status(text: str = "") -> None:
+    """Replace the terminal's last line by ``text``; does nothing if stderr is not a terminal."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r\x1b[K{text}")
+        sys.stderr.flush()
+
+
+def say(text: str) -> None:
+    """Print a one-line message to stderr, below any :func:`status`."""
+    status()
+    print(f"hsd-viz: {' '.join(text.split())}", file=sys.stderr)
 
 
 @contextmanager

@@ -10,13 +10,13 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "hsd_viz"
 #: Pure helpers that every other package may import.
-BASE = {"dtypes", "errors", "intervals", "tables", "version", "words"}
+BASE = {"dtypes", "errors", "version", "words"}
 ALLOWED = {
     part: set(names.split())
     for part, names in {
         "words": "errors",
         "options": "trace",
-        "tables": "intervals words",
+        "results": "disk stack terminal",
         "trace": "disk",
         "stack": "",
         "disk": "",
@@ -24,46 +24,25 @@ ALLOWED = {
         "machine": "disk",
         "records": "disk trace",
         "drafting": "disk stack trace",
-        "latency": "disk stack trace",
-<<<<<<< HEAD
-        "decoding": "drafting latency stack terminal trace",
+        "latency": "disk stack trace results",
+        "decoding": "drafting latency stack terminal trace options",
         "ladder": "models torch_models",
         "prompts": "disk",
         "models": "disk decoding prompts trace",
         "native": "decoding disk drafting machine models trace",
         "torch_models": "decoding drafting machine models native trace",
-        "audit": "decoding drafting stack trace",
-        "calibration": "decoding disk drafting latency machine models prompts stack terminal trace",
-        "engine": "calibration decoding drafting latency machine models native prompts stack terminal "
-        "torch_models trace",
-        "bench": "calibration decoding disk drafting engine latency machine models prompts stack terminal trace",
-=======
-        "decoding": "drafting latency options stack terminal trace",
-        "ladder": "disk drafting models native prompts trace",
-        "prompts": "disk",
-        "models": "disk decoding prompts trace",
-        "native": "decoding disk drafting machine models trace",
-        "torch_models": "decoding drafting ladder machine models native trace",
         "audit": "decoding drafting stack trace options",
-        "calibration": "decoding disk drafting ladder latency machine prompts stack terminal trace",
-        "engine": "calibration decoding drafting ladder latency machine models native prompts stack terminal "
+        "calibration": "decoding disk drafting latency machine models prompts stack terminal trace results",
+        "engine": "calibration decoding drafting latency machine models native prompts stack terminal "
         "torch_models trace options",
-        "bench": "calibration decoding disk drafting engine ladder latency machine prompts stack terminal trace options",
->>>>>>> 1d951c0a (Declare the settings of a decode once)
-        "figures": "bench calibration disk drafting engine latency measure stack trace",
+        "bench": "calibration decoding disk drafting engine latency machine models prompts stack terminal trace options results",
+        "figures": "bench calibration disk drafting engine latency measure stack trace results",
         "measure": "bench calibration disk drafting engine latency models native prompts records stack terminal "
-        "trace",
-<<<<<<< HEAD
+        "trace results",
         "views": "bench calibration disk drafting engine exercises figures latency machine measure models prompts stack "
-        "terminal trace",
-        "exercises": "audit disk drafting engine latency trace",
-        "serve": "engine machine models stack trace",
-=======
-        "views": "bench calibration disk drafting engine exercises figures latency machine measure prompts stack "
-        "terminal trace options",
-        "exercises": "audit disk drafting engine latency trace",
-        "serve": "engine machine stack trace options",
->>>>>>> 1d951c0a (Declare the settings of a decode once)
+        "terminal trace options results",
+        "exercises": "audit disk drafting engine latency trace results",
+        "serve": "engine machine models stack trace options",
         "quick": "cli engine stack terminal trace views",
     }.items()
 }

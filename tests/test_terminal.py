@@ -1,5 +1,6 @@
 from hsd_viz import terminal
-from hsd_viz.tables import Table
+from hsd_viz.results.table import Table
+from hsd_viz.results.text import plain
 
 ROWS = Table(
     "Speeds",
@@ -13,7 +14,7 @@ ROWS = Table(
 
 
 def test_plain_text_is_aligned_and_never_wrapped():
-    lines = terminal.plain([ROWS]).splitlines()
+    lines = plain([ROWS]).splitlines()
     assert lines == [
         "",
         "Speeds: of one run",
@@ -22,16 +23,16 @@ def test_plain_text_is_aligned_and_never_wrapped():
         "target                 [bold]1                  0",
     ]
     wide = Table("", [["name", "x" * 400], ["a", "y"]])
-    assert [len(line) for line in terminal.plain([wide]).splitlines()] == [0, 0, 406, 406]
-    assert terminal.plain([Table("Empty", [], "no figures")]) == "\nEmpty: no figures"
+    assert [len(line) for line in plain([wide]).splitlines()] == [0, 0, 406, 406]
+    assert plain([Table("Empty", [], "no figures")]) == "\nEmpty: no figures"
 
 
 def test_a_pipe_gets_plain_text_and_no_bar(capsys):
-    print(terminal.plain(["first", "", ROWS]))
+    print(plain(["first", "", ROWS]))
     with terminal.progress_bar() as bar:
         bar(1, 2, "db > target")
     out, err = capsys.readouterr()
-    assert out == "\n".join(["first", "", *terminal.plain([ROWS]).splitlines(), ""]) and err == ""
+    assert out == "\n".join(["first", "", *plain([ROWS]).splitlines(), ""]) and err == ""
 
 
 def test_on_a_terminal_a_bar_is_drawn_and_removed(capsys, monkeypatch):

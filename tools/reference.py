@@ -19,9 +19,9 @@ from types import ModuleType
 
 from hsd_viz.cli import build_parser
 from hsd_viz.disk import write_whole
+from hsd_viz.options import defaults, settings, types
 from hsd_viz.records.forms import FORMS, engines_with_forms
 from hsd_viz.records.read import PATTERNS  # noqa: F401 (the engines declare their forms)
-from hsd_viz.options import defaults, settings, types
 from hsd_viz.trace.tables import TABLES, Column, TableColumns
 
 #: The largest whole number that JavaScript represents exactly.

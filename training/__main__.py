@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz.cli import Parser
-from hsd_viz.cli.arguments import status
+from hsd_viz.terminal import status
 
 from .recipe import PROFILES, STAGES
 

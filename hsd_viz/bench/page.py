@@ -10,11 +10,13 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from hsd_viz import tables as shared
-from hsd_viz.bench.report import KINDS, Block, Report, figure, kind, possible, speedup
+from hsd_viz.bench.report import Block, Report, figure, possible, speedup
 from hsd_viz.bench.runner import DRAFTING, FORWARD, REST
 from hsd_viz.prompts.templates import TEMPLATES
-from hsd_viz.tables import Table, Value, lines
+from hsd_viz.results.kinds import Kind, kind_of
+from hsd_viz.results.page import lines
+from hsd_viz.results.page import page as whole_page
+from hsd_viz.results.table import Table, Value
 from hsd_viz.words import counted
 
 #: Head -> what a block shows in this column, and the format and factor of its numbers.
@@ -78,7 +80,7 @@ def answer(report: Report) -> list[tuple[str, bool]]:
     measured = [
         s
         for s in report.ranked
-        if s["speedup_over_plain"] is not None and kind(s["stack"]) != "plain"
+        if s["speedup_over_plain"] is not None and kind_of(s["stack"]) is not Kind.PLAIN
     ]
     best, *others = [s for s in measured if possible(s)] or [None]
     values: dict[str, Any] = {"best": best}
@@ -110,7 +112,7 @@ def _and(names: Sequence[str]) -> str:
 def tables(report: Report) -> Iterator[Table]:
     """Yield the tables: all outputs, those with little repetition, speed-ups by category, and other measurements."""
     suite, stacks = report.suite, report.ranked
-    kinds = tuple(kind(s["stack"]) for s in stacks)
+    kinds = tuple(kind_of(s["stack"]).value for s in stacks)
 
     def table(
         title: str, first: str, columns: Columns, note: str = "", part: str = "", bars: Any = ()
@@ -169,15 +171,15 @@ def page(report: Report) -> str:
         k.replace("_", " "): shown(v) for k, v in asdict(of).items() if v not in (None, ())
     }
     first_line, *more = introduction(report)
-    used = {kind(s["stack"]) for s in report.stacks}
-    return shared.page(
+    used = {kind_of(s["stack"]) for s in report.stacks}
+    return whole_page(
         f"Speculative decoding, measured: {report.suite.name}",
         [f"Suite {first_line}", *more],
         tables(report),
         headline=answer(report),
         warnings=warnings(report),
         facts={"Settings": facts(report.settings), "Machine": facts(report.machine)},
-        kinds={name: about for name, about in KINDS.items() if name in used},
+        kinds=[kind for kind in Kind if kind in used],
         command=report.command or "",
         definitions=json.loads(
             Path(__file__).with_name("definitions.json").read_text(encoding="utf-8")

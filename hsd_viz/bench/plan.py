@@ -13,13 +13,14 @@ from hsd_viz.calibration.calibrate import TARGET, TOKENS, Workload, calibrated
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.engine import Engine
 from hsd_viz.errors import UserError
-from hsd_viz.intervals import LEAST
 from hsd_viz.latency.law import Prediction
 from hsd_viz.latency.select import select
 from hsd_viz.models.families import find_family
 from hsd_viz.prompts.suites import Suite
+from hsd_viz.results.estimate import LEAST
+from hsd_viz.results.page import lines
+from hsd_viz.results.table import Table
 from hsd_viz.stack import parse
-from hsd_viz.tables import Table, lines
 from hsd_viz.terminal import Progress
 from hsd_viz.words import check_range, counted
 

@@ -8,7 +8,6 @@ block of those whose *plain* output repeats itself little, or null), and the sam
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import median
@@ -19,10 +18,10 @@ import numpy as np
 
 from hsd_viz.bench.runner import FORWARD, PLAIN, Measurement, Output
 from hsd_viz.errors import UserError
-from hsd_viz.intervals import RESAMPLES, UNKNOWN, Estimate, estimate, ratio, resample
 from hsd_viz.machine import MachineFacts
 from hsd_viz.options import Sampling
-from hsd_viz.stack import HFStack, parse_bench
+from hsd_viz.results.estimate import RESAMPLES, UNKNOWN, Estimate, estimate, ratio, resample
+from hsd_viz.results.kinds import kind_of
 from hsd_viz.trace.metrics import repetition_share
 
 if TYPE_CHECKING:
@@ -32,16 +31,6 @@ if TYPE_CHECKING:
 LOW_REPETITION = 0.2
 #: Timings of an idle machine differ by a few percent between repeats.
 NOISE = 0.05
-#: Of each kind of stacks: label and colour (no source's) on a light and on a dark page (contrast of at least 3).
-KINDS = {
-    "plain": ("plain decoding", "#6e7781", "#b4bcc6"),
-    "database": ("databases", "#5f74b8", "#7f93d6"),
-    "models": ("draft models", "#b0605a", "#c9776f"),
-    "both": ("databases below draft models", "#8a5fa8", "#9d74b5"),
-    "auto": ("picked for this machine", "#2b3a55", "#c3d0ee"),
-    "baseline": ("baseline look-ups", "#8a7350", "#b09a5f"),
-    "hf": ("transformers' own loops", "#8a939d", "#666e77"),
-}
 #: Speeds are tokens per second, times seconds, shares 0-1. The tokens of a round appear together: for the time between
 #: tokens, they share the time of the round evenly. Old reports do not have the last three.
 FIGURES = (
@@ -76,20 +65,6 @@ def speedup(block: Block) -> Estimate:
 def impossible(speedup: float | None, length: float | None) -> bool:
     """Return whether a speed-up exceeds the acceptance length, which bounds it, by more than timing noise."""
     return speedup is not None and length is not None and speedup > length * (1 + NOISE)
-
-
-def kind(stack: str) -> str:
-    """Return the kind of a row of a report (:data:`KINDS`) from its name."""
-    try:
-        parsed = parse_bench(re.sub(r" \((?:warm|best)\)\Z", "", stack))
-    except ValueError:
-        return "baseline"
-    if isinstance(parsed, HFStack):
-        return "hf"
-    if parsed.bottom is None:
-        return "models" if parsed.drafts else "plain"
-    known = {"auto": "auto", "db": "both" if parsed.drafts else "database"}
-    return known.get(parsed.bottom.name, "baseline")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +138,7 @@ class Report:
                 for looping, block in ((True, whole), (False, whole["low_repetition"])):
                     for metric in FIGURES if block is not None else ():
                         about = (looping, block["outputs"], possible(block), metric)
-                        yield name, kind(name), category, *about, figure(block, metric)
+                        yield name, kind_of(name).value, category, *about, figure(block, metric)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON data."""

@@ -22,9 +22,9 @@ from hsd_viz import disk
 from hsd_viz.calibration.estimate import MS, names_of, own_times
 from hsd_viz.disk import cache_folder, data_folder, write_whole
 from hsd_viz.errors import BadFile, UserError
-from hsd_viz.intervals import LEAST
 from hsd_viz.latency.inputs import Calibration, Edge, Tier
 from hsd_viz.latency.select import fill, select
+from hsd_viz.results.estimate import LEAST
 from hsd_viz.stack import Model, Stack, parse
 from hsd_viz.trace import Trace
 from hsd_viz.words import counted
@@ -126,7 +126,7 @@ def read_json(path: str | Path) -> Any:
 
 def plan_measured(plan: Mapping[str, Any]) -> dict[str, Measured]:
     """Return a plan's measurements by stack, without intervals over fewer prompts than
-    :data:`~hsd_viz.intervals.LEAST`.
+    :data:`~hsd_viz.results.estimate.LEAST`.
     """
     prompts = str(plan.get("measured_on") or "").split(" ")[0]
     few = prompts.isdecimal() and int(prompts) < LEAST

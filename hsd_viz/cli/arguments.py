@@ -356,19 +356,6 @@ def write_text(path: Path | None, text: str) -> None:
             write_whole(path, text)
 
 
-def status(text: str = "") -> None:
-    """Replace the terminal's last line by ``text``; does nothing if stderr is not a terminal."""
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\r\x1b[K{text}")
-        sys.stderr.flush()
-
-
-def say(text: str) -> None:
-    """Print a one-line message to stderr, below any :func:`status`."""
-    status()
-    print(f"hsd-viz: {' '.join(text.split())}", file=sys.stderr)
-
-
 def drop_stdout() -> None:
     """Redirect a closed standard output to the null device: Python would report it again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -20,6 +20,8 @@ from hsd_viz.cli.arguments import (
 from hsd_viz.errors import UserError, parsing
 from hsd_viz.models.families import find_family
 from hsd_viz.options import DecodingOptions
+from hsd_viz.results.text import plain
+from hsd_viz.terminal import say, status
 
 if TYPE_CHECKING:
     from hsd_viz.bench import Report
@@ -88,7 +90,7 @@ def _show(report: Report, json: Path | None, html: Path | None) -> int:
 
     arguments.write_json(json, report.to_dict())
     arguments.write_text(html, page(report) if html else "")
-    print(terminal.plain(text_parts(report)))
+    print(plain(text_parts(report)))
     return _done(report.complete, "report", json)
 
 
@@ -124,18 +126,18 @@ def plan(
         "limit": limit,
     }
     options["models"] = None if models is None else [name.strip() for name in models.split(",")]
-    show = lambda done, total, text: arguments.status(f"{done}/{total}  {text}" if total else text)
+    show = lambda done, total, text: status(f"{done}/{total}  {text}" if total else text)
     plan = planning.plan(machine.engine(threads=1), prompts, settings, progress=show, **options)
-    arguments.status()
+    status()
     data = {"machine": describe(), **plan, "command": command_line}
     arguments.write_json(json_, data)
-    print(terminal.plain(planning.text_parts(data)))
+    print(plain(planning.text_parts(data)))
     return _done(data["complete"], "plan", json_)
 
 
 def _done(complete: bool, what: str, json: Path | None) -> int:
     if not complete:
-        arguments.say(f"interrupted; the partial {what} is in {json}" if json else "interrupted")
+        say(f"interrupted; the partial {what} is in {json}" if json else "interrupted")
     return 0 if complete else 130
 
 
@@ -206,7 +208,7 @@ def predict(
         from hsd_viz import figures
 
         arguments.write_text(html, figures.prediction(found).to_html(include_plotlyjs=True))
-    print(terminal.plain(report_parts(found)))
+    print(plain(report_parts(found)))
 
 
 def _acceptance(

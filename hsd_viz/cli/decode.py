@@ -24,6 +24,7 @@ from hsd_viz.disk import read_text, write_whole
 from hsd_viz.errors import UserError
 from hsd_viz.options import DecodingOptions
 from hsd_viz.stack import HFStack, parse_bench
+from hsd_viz.terminal import say, status
 from hsd_viz.words import counted
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def decode(
     if (prompt is None) == (prompt_file is None):
         raise UserError("give the text to continue by one of --prompt and --prompt-file")
     from hsd_viz.engine.live import PLAIN_TOKENS, decode_beside_plain
-    from hsd_viz.tables import lines
+    from hsd_viz.results.page import lines
 
     options = {
         "max_new_tokens": decoding.max_new_tokens,
@@ -89,7 +90,7 @@ def decode(
     if stopped is None:
         return 0
     tokens = counted(len(trace), "token")
-    arguments.say(f"{stopped}; saved {tokens} to {save}" if save else f"{stopped} after {tokens}")
+    say(f"{stopped}; saved {tokens} to {save}" if save else f"{stopped} after {tokens}")
     return 130
 
 
@@ -115,9 +116,9 @@ def _follow(events: Generator[Event, None, None], show: bool) -> tuple[Trace | N
                 for event in events:
                     match event:
                         case Stage():
-                            arguments.status(event.text)
+                            status(event.text)
                         case Started(meta, pieces):
-                            arguments.status()
+                            status()
                             trace = Trace(meta, dict(pieces))
                         case Step() if trace is not None:
                             trace.append(event)
@@ -127,7 +128,7 @@ def _follow(events: Generator[Event, None, None], show: bool) -> tuple[Trace | N
                             trace = event.trace
         except KeyboardInterrupt:
             stopped = "interrupted"
-        arguments.status()
+        status()
         if show and trace is not None:
             print(decoder.decode(b"", final=True), flush=True)
     except BrokenPipeError:
@@ -317,7 +318,7 @@ def classroom(
     command += ["--token-file", str(secret)]
     engine = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
     try:
-        arguments.say("starting the engine (about a minute at the first start)")
+        say("starting the engine (about a minute at the first start)")
         # Its first line is its address; without one it has explained why on stderr.
         if not engine.stdout.readline():  # type: ignore[union-attr]
             return engine.wait()

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from hsd_viz.cli import arguments
 from hsd_viz.cli.arguments import Out
 from hsd_viz.errors import UserError
+from hsd_viz.terminal import status
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -69,7 +70,7 @@ def export(
 
 
 def _print(*paths: Path | str | None) -> None:
-    arguments.status()
+    status()
     for path in filter(None, paths):
         print(path)
 
@@ -79,7 +80,7 @@ def build_site(out: A[Path, "OUT", "a new or empty folder, or an earlier site"])
     from hsd_viz.views.site import build
 
     with arguments.writing(out):
-        size = build(out, arguments.status)
+        size = build(out, status)
     _print(f"{out / 'index.html'} ({size / 1e6:.1f} MB)")
 
 
@@ -119,7 +120,7 @@ def build_course(
             if figures and master and name == "student":
                 from hsd_viz.views.lessons import add_figures
 
-                arguments.status(f"running {path.stem}")
+                status(f"running {path.stem}")
                 add_figures(path, master)
             _print(path)
 
@@ -135,7 +136,7 @@ def slides(
     from hsd_viz.exercises import editions
     from hsd_viz.views.lessons import deck
 
-    arguments.status("running the lessons")
+    status("running the lessons")
     masters = [path for path in editions.masters() if not lesson or int(path.stem[0]) in lesson]
     arguments.write_text(file, deck(masters))
     _print(file)
@@ -157,7 +158,7 @@ def inspect(
     from hsd_viz.drafting.make import vocabulary_hash
     from hsd_viz.engine.databases import find_tokenizer
     from hsd_viz.models.families import LADDER
-    from hsd_viz.tables import lines
+    from hsd_viz.results.page import lines
 
     single = path is not None and not path.is_dir()
     paths = [path] if single else sorted((path or LADDER / "databases").glob("*.hsdb"))
@@ -236,7 +237,7 @@ def build(
     from hsd_viz.engine.local import load_engine
 
     pruning = replace(databases.PRUNING, least=min_count, max_bytes=round(1e6 * max_mb))
-    progress = lambda task, share: arguments.status(f"{task} {share:.0%}")
+    progress = lambda task, share: status(f"{task} {share:.0%}")
     options: dict[str, Any] = {"pruning": pruning, "longest": max_key_length, "progress": progress}
     try:
         if text:
@@ -249,14 +250,14 @@ def build(
                 load_engine(model, family=family), prompts or (), out, **options
             )
     finally:
-        arguments.status()
+        status()
     _print(*paths)
 
 
 def info(*, json_: A[bool, "print everything known as one JSON object"] = False) -> None:
     """Show sizes, training and quality of the shipped models."""
     from hsd_viz import ladder
-    from hsd_viz.tables import lines
+    from hsd_viz.results.page import lines
 
     facts = ladder.info()
     if json_:

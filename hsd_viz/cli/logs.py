@@ -13,7 +13,8 @@ from typing import Any, Literal
 from hsd_viz.cli import arguments
 from hsd_viz.cli.arguments import Html, Json, Numbers, Out, Rule, Save
 from hsd_viz.errors import UserError, parsing
-from hsd_viz.terminal import plain, progress_bar
+from hsd_viz.results.text import plain
+from hsd_viz.terminal import progress_bar, status
 from hsd_viz.words import check_range, first_line
 
 
@@ -143,7 +144,7 @@ def doctor(
     from hsd_viz.measure.doctor import below
     from hsd_viz.measure.doctor import doctor as diagnose
     from hsd_viz.measure.profile import profile_of
-    from hsd_viz.tables import Table
+    from hsd_viz.results.table import Table
 
     if sum(one is not None for one in (record, measure, acceptance)) != 1:
         raise UserError("give one of FILE, --measure STACK and --acceptance A")
@@ -192,7 +193,7 @@ def doctor(
 
 def _write(json: Path | None, html: Path | None, data: Any, *parts: Any) -> None:
     """Write the files of --json and --html: data, and a page of a title, lines and tables."""
-    from hsd_viz.tables import page
+    from hsd_viz.results.page import page
 
     arguments.write_json(json, data)
     arguments.write_text(html, page(*parts) if html else "")
@@ -240,8 +241,8 @@ def audit(
     from hsd_viz.audit.stacks import loop_decoder
     from hsd_viz.models.families import CODE
     from hsd_viz.prompts.suites import load_suite
+    from hsd_viz.results.table import Table
     from hsd_viz.stack import parse
-    from hsd_viz.tables import Table
 
     check = partial(audits.exact, tolerance=tolerance)
     for name in (model.name for one in stack for model in parse(one).models):
@@ -264,14 +265,12 @@ def audit(
             "alpha": alpha,
             "near_tie": near_tie,
         }
-        audited[speculative] = partial(
-            audits.statistical, *ends, prompts, progress=arguments.status, **given
-        )
+        audited[speculative] = partial(audits.statistical, *ends, prompts, progress=status, **given)
     done: dict[str, Any] = {}
     for name, run in audited.items():
-        arguments.status(f"auditing {name}")
+        status(f"auditing {name}")
         done[name] = run()
-        arguments.status()
+        status()
         print(f"{name}: {done[name]}")
     rows = [["decoder", "result"], *([name, str(result)] for name, result in done.items())]
     _write(None, html, None, "Audit of losslessness", [], [Table("Decoders", rows)])

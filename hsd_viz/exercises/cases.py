@@ -12,7 +12,7 @@ import numpy as np
 from hsd_viz.audit import enumeration
 from hsd_viz.exercises import data, hunt
 from hsd_viz.exercises.check import Answer, Case, call, exercise, show
-from hsd_viz.intervals import resample
+from hsd_viz.results.estimate import resample
 
 ONE = Fraction(1)
 EIGHTHS = [Fraction(n, 8) for n in range(9)]

@@ -20,8 +20,8 @@ from hsd_viz.figures.palette import KINDS as COLOURED
 from hsd_viz.figures.theme import Given, trace_of
 from hsd_viz.latency.law import Law
 from hsd_viz.latency.select import select
+from hsd_viz.results.page import sentence
 from hsd_viz.stack import parse
-from hsd_viz.tables import sentence
 from hsd_viz.words import counted
 
 TAGS = {

@@ -7,8 +7,8 @@ for the colour-blind; no source's colour has another meaning. Verdicts are shown
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 
-from hsd_viz.bench.report import KINDS as REPORT_KINDS
 from hsd_viz.drafting import drafters
+from hsd_viz.results.kinds import Kind
 from hsd_viz.stack import DATABASES
 
 #: Draft sources of one colour: those that are not databases and registered none.
@@ -57,7 +57,7 @@ HUES |= {
     if known.colour
 }
 #: Kinds of stacks in reports.
-KINDS: dict[str, Hue] = {name: Hue(*about) for name, about in REPORT_KINDS.items()}
+KINDS: dict[str, Hue] = {kind.value: Hue(kind.label, kind.light, kind.dark) for kind in Kind}
 INKS: dict[bool, Inks] = {
     False: Inks("#1f2328", "#57606a", "#e3e7ec", "#ffffff", KINDS["auto"].light, "#cf222e"),
     True: Inks("#e8eaed", "#a2abb6", "#33393f", "#17181a", KINDS["auto"].dark, "#ff9d97"),

@@ -18,7 +18,7 @@ from hsd_viz.disk import MOST_JSON, read_text
 from hsd_viz.errors import UserError
 from hsd_viz.figures.charts import INK, SAID, Figure, bars, between, finish
 from hsd_viz.figures.palette import in_order
-from hsd_viz.intervals import LEAST
+from hsd_viz.results.estimate import LEAST
 from hsd_viz.stack import DATABASES, Stack, StackError, parse_bench
 from hsd_viz.words import counted
 

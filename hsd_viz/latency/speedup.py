@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from math import ceil, exp, hypot, log, sqrt
 from statistics import fmean, stdev
 
-from hsd_viz.intervals import Estimate
+from hsd_viz.results.estimate import Estimate
 
 #: Quantiles 0.975 of Student's t by degrees of freedom, from 1; beyond: the normal one.
 _STUDENT: tuple[float, ...]

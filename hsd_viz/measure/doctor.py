@@ -25,7 +25,6 @@ from typing import Any
 
 import numpy as np
 
-from hsd_viz.intervals import RESAMPLES, UNKNOWN, Estimate, estimate, ratio
 from hsd_viz.latency.law import MOST
 from hsd_viz.latency.speedup import (
     RESOLVED,
@@ -50,8 +49,9 @@ from hsd_viz.measure.observe import (
 from hsd_viz.measure.profile import cells_of
 from hsd_viz.records.settings import NGRAMS, PARALLEL, settings
 from hsd_viz.records.time import Change
+from hsd_viz.results.estimate import RESAMPLES, UNKNOWN, Estimate, estimate, ratio
+from hsd_viz.results.table import Table, as_text
 from hsd_viz.stack import parse
-from hsd_viz.tables import Table, show
 from hsd_viz.trace import Trace
 from hsd_viz.words import counted
 
@@ -303,9 +303,9 @@ class Diagnosis:
         parts = seen.parts()
         rows = [["cause", "share of the loss", "extra time in steps"]]
         for cause, share in self.shares.items():
-            rows.append([cause, f"{share:.0%}", show(parts.get(cause), "{:.2f}")])
-        length = show(self.length, "{:.2f}")
-        speedup = show(self.speedup, "{:.2f}")
+            rows.append([cause, f"{share:.0%}", as_text(parts.get(cause), "{:.2f}")])
+        length = as_text(self.length, "{:.2f}")
+        speedup = as_text(self.speedup, "{:.2f}")
         note = f"tokens per forward pass {length}, drafted {seen.drafted:.1f}, speed-up {speedup}"
         if seen.without_draft:
             note += f", {seen.without_draft:.0%} of the forward passes without a draft"
@@ -361,7 +361,7 @@ class Diagnosis:
                 [
                     cell["category"] or "-",
                     f"up to {most:,}" if most else "-",
-                    show(cell["temperature"], "{:g}"),
+                    as_text(cell["temperature"], "{:g}"),
                     str(cell["rounds"]),
                     *[*figures, *["-"] * 4][:5],
                 ]
@@ -374,7 +374,7 @@ class Diagnosis:
         rows: list[list[Any]] = [["draft tokens", "tokens per forward pass"]]
         for one in self.lengths:
             present = " (present)" if one.tokens == self.observation.deepest else ""
-            rows.append([f"{one.tokens}{present}", show(one.tokens_per_pass, "{:.2f}")])
+            rows.append([f"{one.tokens}{present}", as_text(one.tokens_per_pass, "{:.2f}")])
         note = "the rounds of the record cut at this length: the most that it can gain"
         return Table("What if: other draft lengths", rows, note)
 
@@ -499,7 +499,7 @@ def _determined(
         diagnosis,
         findings=tuple(findings(given, high if slow_known else None, diagnosis.changes)),
         verdict=(
-            f"{'predicted: ' if modelled else ''}{pays}: {show(speedup, '{:.2f}')} times as fast "
+            f"{'predicted: ' if modelled else ''}{pays}: {as_text(speedup, '{:.2f}')} times as fast "
             f"as plain decoding; what limits it most: {CAUSES[cause].what} "
             f"({shares[cause]:.0%} of what is lost)"
         ),
@@ -815,7 +815,7 @@ def below(diagnosis: Diagnosis, least: float) -> str:
         return collapsed[0].evidence
     if diagnosis.speedup.value is not None:
         if diagnosis.speedup.value < least:
-            shown = show(diagnosis.speedup, "{:.2f}")
+            shown = as_text(diagnosis.speedup, "{:.2f}")
             return f"the speed-up is {shown}, below {least:g}"
         return ""
     if diagnosis.at_most is not None and diagnosis.at_most < least:

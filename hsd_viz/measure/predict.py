@@ -14,7 +14,6 @@ from math import log2
 from typing import Any, Literal
 
 from hsd_viz.errors import UserError
-from hsd_viz.intervals import Estimate
 from hsd_viz.latency import hardware
 from hsd_viz.latency.hardware import Kind, Machine, Shape, check_setting
 from hsd_viz.latency.inputs import Calibration, Edge, LookupCost, Tier
@@ -22,8 +21,9 @@ from hsd_viz.latency.law import Law, Prediction
 from hsd_viz.latency.select import Choice, select
 from hsd_viz.latency.speedup import bounded
 from hsd_viz.records.settings import settings as engine_settings
+from hsd_viz.results.estimate import Estimate
+from hsd_viz.results.table import Table
 from hsd_viz.stack import parse
-from hsd_viz.tables import Table
 from hsd_viz.words import check_range, did_you_mean
 
 #: A draft head of one layer of the target, as EAGLE-3 and MTP have it; usable as a model's name.

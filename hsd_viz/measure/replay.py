@@ -24,16 +24,17 @@ from hsd_viz.drafting import SharedDatabases, make_drafter
 from hsd_viz.drafting.make import CPU_MARGINAL, FIVEGRAMS, STORED, CostCurve, cost_curve
 from hsd_viz.drafting.tree import Drafter
 from hsd_viz.errors import BadFile, UserError
-from hsd_viz.intervals import Estimate, estimate, ratio, resample
 from hsd_viz.measure.requests import LoggedRequest, LogTokenizer, requests
 from hsd_viz.models.families import LADDER
 from hsd_viz.native.build import default_build
 from hsd_viz.native.decode import native_drafter
 from hsd_viz.records.entries import BrokenEntry, EntryReader
 from hsd_viz.records.settings import settings as engine_settings
+from hsd_viz.results.estimate import Estimate, estimate, ratio, resample
+from hsd_viz.results.table import Table
+from hsd_viz.results.text import plain
 from hsd_viz.stack import DraftSource, parse
-from hsd_viz.tables import Table
-from hsd_viz.terminal import Progress, plain
+from hsd_viz.terminal import Progress
 from hsd_viz.words import MAX_BUDGET, check_budget, check_range, counted, did_you_mean, guided
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from hsd_viz.errors import UserError
 from hsd_viz.figures.pictures import CARTESIAN, WHOLE, check_drawn, picture, script
 from hsd_viz.figures.theme import Given, checked_ending, dark_of, trace_of
 from hsd_viz.figures.theme import save as save_figure
-from hsd_viz.tables import template
+from hsd_viz.results.page import template
 from hsd_viz.views import run_data
 from hsd_viz.views.page_data import BUNDLE, STATIC, about
 

@@ -19,7 +19,7 @@ from hsd_viz.exercises import Exercise, Result, editions
 from hsd_viz.exercises.data import Quiz
 from hsd_viz.exercises.editions import CellOutput, run, solutions
 from hsd_viz.figures import save
-from hsd_viz.tables import template
+from hsd_viz.results.page import template
 from hsd_viz.views.export import Exported, content_of, document, parts_of
 from hsd_viz.views.page_data import STATIC
 from hsd_viz.views.view import as_widget

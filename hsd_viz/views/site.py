@@ -24,7 +24,7 @@ from hsd_viz.errors import UserError
 from hsd_viz.exercises import editions
 from hsd_viz.exercises.data import measured
 from hsd_viz.latency.hardware import Machine, gpu_of, shape_of
-from hsd_viz.tables import template
+from hsd_viz.results.page import template
 from hsd_viz.views import lessons, run_data
 from hsd_viz.views.export import document
 from hsd_viz.views.page_data import STATIC, about, recorded_runs, saved_reports

@@ -10,7 +10,7 @@ from hsd_viz.bench.page import page, text_parts, warnings
 from hsd_viz.bench.report import FIGURES, figure, figures, read_report
 from hsd_viz.bench.runner import Output, arrival_times
 from hsd_viz.decoding.sampling import Sampling
-from hsd_viz.terminal import plain
+from hsd_viz.results.text import plain
 
 MACHINE = {"cpu": "some processor", "gpu": None}
 ENGINE = {"device": "cpu", "dtype": "float32", "threads": 1, "target": "target"}

@@ -11,8 +11,8 @@ from hsd_viz.drafting.make import remembers
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.engine import Engine
 from hsd_viz.errors import UserError
+from hsd_viz.results.text import plain
 from hsd_viz.stack import DraftSource, draft_sources
-from hsd_viz.terminal import plain
 from hsd_viz.trace import CallRow, RoundRow, Trace
 from tests.changes import plain_trace
 

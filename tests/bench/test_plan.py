@@ -15,8 +15,8 @@ from fake_engine import WORLD, FakeEngine
 from hsd_viz.bench import BenchSettings, Prompt, Suite, load_suite
 from hsd_viz.bench.plan import plan, split, text_parts
 from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.results.text import plain
 from hsd_viz.stack import parse
-from hsd_viz.terminal import plain
 
 WARM = Sampling(temperature=1.0)
 SUITE = Suite(

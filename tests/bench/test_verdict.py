@@ -11,9 +11,10 @@ import msgspec
 import pytest
 
 from hsd_viz.bench.page import COLUMNS, ONCE, answer, page, tables, text_parts, warnings
-from hsd_viz.bench.report import KINDS, Report, impossible, kind, read_report
-from hsd_viz.tables import Table
-from hsd_viz.terminal import plain
+from hsd_viz.bench.report import Report, impossible, read_report
+from hsd_viz.results.kinds import Kind, kind_of
+from hsd_viz.results.table import Table
+from hsd_viz.results.text import plain
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures" / "reports"
 SAVED = FIXTURES.parents[2] / "docs" / "bench" / "heldout-greedy-cpu.json"
@@ -45,7 +46,8 @@ def test_the_answer_names_the_fastest_and_who_may_be_as_fast(report):
 
 def test_the_answer_says_when_nothing_is_faster(report):
     report = replace(
-        report, stacks=tuple(s for s in report.stacks if kind(s["stack"]) in ("plain", "hf"))
+        report,
+        stacks=tuple(s for s in report.stacks if kind_of(s["stack"]) in (Kind.PLAIN, Kind.HF)),
     )
     assert words(report).startswith(
         "Nothing measured is faster than plain decoding; the fastest that drafts: hf-"
@@ -89,9 +91,10 @@ def test_rows_stand_by_speed_up_and_columns_by_importance(report):
     )
     speeds = [float(row[1].split(" [")[0]) for row in first.cells()[1:]]
     assert speeds == sorted(speeds, reverse=True)
-    assert list(first.kinds) == [kind(row[0]) for row in first.rows[1:]] and {"plain", "hf"} < set(
-        first.kinds
-    )
+    assert list(first.kinds) == [kind_of(row[0]).value for row in first.rows[1:]] and {
+        "plain",
+        "hf",
+    } < set(first.kinds)
 
 
 def test_what_is_the_same_for_all_is_noted_once(report):
@@ -211,7 +214,8 @@ def test_kinds_of_stacks():
         "hf-lookup (best)": "hf",
         "hf-assistant[nano]": "hf",
     }
-    assert {name: kind(name) for name in found} == found and set(found.values()) == set(KINDS)
+    assert {name: kind_of(name).value for name in found} == found
+    assert set(found.values()) == {kind.value for kind in Kind}
 
 
 @pytest.mark.parametrize(

@@ -20,9 +20,9 @@ from hsd_viz.exercises import EXERCISES, check, greedy_rounds, hunt
 from hsd_viz.exercises.check import TEXTS, equal, mistakes
 from hsd_viz.exercises.data import acceptance_tests
 from hsd_viz.exercises.editions import solutions
-from hsd_viz.intervals import estimate, ratio
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.law import predict
+from hsd_viz.results.estimate import estimate, ratio
 from hsd_viz.trace.metrics import repetition_share
 
 # --- right answers: independent of the solutions ----------------------------------------------------------------------

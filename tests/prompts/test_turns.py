@@ -12,7 +12,7 @@ from hsd_viz.bench.runner import Output, ask
 from hsd_viz.decoding.sampling import PromptTooLong
 from hsd_viz.engine.local import load_engine
 from hsd_viz.prompts.templates import choose_template, opening
-from hsd_viz.terminal import plain
+from hsd_viz.results.text import plain
 from tests.changes import plain_trace
 
 TURNS = ("Write a loop.", "Faster.", "Again.")

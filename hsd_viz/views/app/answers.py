@@ -16,7 +16,8 @@ from hsd_viz import figures
 from hsd_viz.calibration.basis import Basis, basis_of, identity, newest, recorded, temperature_words
 from hsd_viz.engine.access import Access
 from hsd_viz.errors import UserError, parsing
-from hsd_viz.tables import Table, page
+from hsd_viz.results.page import page
+from hsd_viz.results.table import Table
 from hsd_viz.trace import Trace
 from hsd_viz.views import run_data
 from hsd_viz.views.export import run_page

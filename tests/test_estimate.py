@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from hsd_viz.intervals import LEAST, UNKNOWN, Estimate, estimate, ratio, resample
+from hsd_viz.results.estimate import LEAST, UNKNOWN, Estimate, estimate, ratio, resample
 
 
 def test_the_first_row_is_the_sample_and_the_others_draw_as_many_units():

@@ -1,0 +1,8 @@
+"""What commands and the Python interface return: estimates, tables, and results that show themselves."""
+
+from hsd_viz.results.estimate import UNKNOWN, Estimate
+from hsd_viz.results.kinds import Kind, kind_of
+from hsd_viz.results.result import Result, show
+from hsd_viz.results.table import Table
+
+__all__ = ["UNKNOWN", "Estimate", "Kind", "Result", "Table", "kind_of", "show"]

@@ -1,0 +1,61 @@
+"""The kinds of stacks, with the words and colours of reports, figures and pages."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+
+from hsd_viz.stack import HFStack, Stack, StackError, parse_bench
+
+#: What a report appends to the name of a stack.
+_REMARK = re.compile(r" \((?:warm|best)\)\Z")
+
+
+class Kind(Enum):
+    """What a stack drafts with.
+
+    Attributes:
+        value: the name in frames and pages.
+        label: the words of legends.
+        light: the colour on a light page, of contrast at least 3 and not that of a source.
+        dark: the colour on a dark page.
+    """
+
+    label: str
+    light: str
+    dark: str
+
+    PLAIN = ("plain", "plain decoding", "#6e7781", "#b4bcc6")
+    DATABASE = ("database", "databases", "#5f74b8", "#7f93d6")
+    MODELS = ("models", "draft models", "#b0605a", "#c9776f")
+    BOTH = ("both", "databases below draft models", "#8a5fa8", "#9d74b5")
+    AUTO = ("auto", "picked for this machine", "#2b3a55", "#c3d0ee")
+    BASELINE = ("baseline", "baseline look-ups", "#8a7350", "#b09a5f")
+    HF = ("hf", "transformers' own loops", "#8a939d", "#666e77")
+
+    def __new__(cls, name: str, label: str, light: str, dark: str) -> Kind:
+        kind = object.__new__(cls)
+        kind._value_ = name
+        kind.label = label
+        kind.light = light
+        kind.dark = dark
+        return kind
+
+
+def kind_of(stack: str | Stack | HFStack) -> Kind:
+    """Return the kind of a stack, or of a row of a report by its name."""
+    if isinstance(stack, str):
+        try:
+            stack = parse_bench(_REMARK.sub("", stack))
+        except StackError:
+            # A drafter of another package, which is not installed here.
+            return Kind.BASELINE
+    if isinstance(stack, HFStack):
+        return Kind.HF
+    if stack.bottom is None:
+        return Kind.MODELS if stack.drafts else Kind.PLAIN
+    if stack.bottom.name == "auto":
+        return Kind.AUTO
+    if stack.bottom.name == "db":
+        return Kind.BOTH if stack.drafts else Kind.DATABASE
+    return Kind.BASELINE

@@ -1,0 +1,104 @@
+"""Results as a page that opens offline, and the templates of the package.
+
+All text of a page is escaped; it has no scripts and makes no network requests.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hsd_viz.results.kinds import Kind
+from hsd_viz.results.table import Table
+from hsd_viz.words import counted
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+TEMPLATES = Path(__file__).parent.parent / "templates"
+
+
+def page(
+    title: str,
+    lines: Iterable[str],
+    tables: Iterable[Table],
+    *,
+    headline: Sequence[tuple[str, bool]] = (),
+    warnings: Sequence[str] = (),
+    facts: Mapping[str, Mapping[str, str]] | None = None,
+    kinds: Iterable[Kind] = (),
+    command: str = "",
+    definitions: Mapping[str, str] | None = None,
+) -> str:
+    """Return a page.
+
+    Args:
+        title: the title.
+        lines: sentences below it.
+        tables: the tables; those without rows and note are left out.
+        headline: the answer as parts (text, whether it is emphasized).
+        warnings: reasons to doubt the figures.
+        facts: named groups of facts.
+        kinds: the kinds of stacks of a legend.
+        command: the command line that made the result.
+        definitions: what the figures mean.
+    """
+    return template("page.html").render(
+        title=title,
+        lines=lines,
+        parts=[table for table in tables if table.rows or table.note],
+        css=TEMPLATES.joinpath("page.css").read_text(encoding="utf-8"),
+        headline=headline,
+        warnings=warnings,
+        facts=facts or {},
+        kinds={kind.value: (kind.label, kind.light, kind.dark) for kind in kinds},
+        command=command,
+        definitions=definitions or {},
+    )
+
+
+def sentence(line: str) -> str:
+    """Return a line of the terminal output as a sentence; names of files and models keep their case."""
+    text = line.rstrip(":")
+    is_name = re.match(r"\S*(\d|\.\w)", text)
+    first = text if is_name else text[:1].upper() + text[1:]
+    is_whole = not text or text.endswith((".", "?"))
+    return first if is_whole else f"{first}."
+
+
+def lines(name: str, /, **values: Any) -> list[str]:
+    """Return the lines of a text template.
+
+    A backslash at the end of a line joins it with the next one; empty lines are left out.
+    """
+    text = template(name).render(values).replace("\\\n", "")
+    return [line for line in text.splitlines() if line.strip()]
+
+
+def _is_words(cells: Sequence[Sequence[str]], place: int) -> bool:
+    """Return whether a column has a word, and so is left-aligned and wraps."""
+    return bool(place) and any(row[place][:1].isalpha() for row in cells[1:])
+
+
+@cache
+def template(name: str) -> Template:
+    """Return a template of the package; the values of a page are escaped."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=select_autoescape(["html"]),
+        undefined=StrictUndefined,
+    )
+    environment.globals["left"] = _is_words
+    environment.policies["json.dumps_kwargs"] = {}  # keeps the order of keys
+    environment.filters["sentence"] = sentence
+    environment.filters["counted"] = counted
+    environment.filters["json"] = partial(json.dumps, default=str)
+    return environment.get_template(name)

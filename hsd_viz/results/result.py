@@ -1,0 +1,117 @@
+"""A result: what a measurement or an analysis found, in every form in which it is shown.
+
+A command ends with ``return show(result, json=..., html=...)``. A result in a notebook is a table; in
+Python it is an object with :meth:`Result.to_frame`, :meth:`Result.figure` and
+:meth:`Result.to_dict`.
+"""
+
+from __future__ import annotations
+
+import json as json_format
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hsd_viz.disk import write_whole, writing
+from hsd_viz.errors import Unsupported
+from hsd_viz.results.page import page
+from hsd_viz.results.table import Table
+from hsd_viz.results.text import plain
+from hsd_viz.terminal import say
+from hsd_viz.words import escape
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Exit code of a command that was interrupted.
+INTERRUPTED = 130
+
+
+class Result:
+    """The base of results. A subclass defines :meth:`headline` and :meth:`to_dict`; the rest has defaults.
+
+    Attributes:
+        title: the title of its page.
+        noun: what it is called in messages.
+        complete: False if it was interrupted.
+    """
+
+    title: str = "Result"
+    noun: str = "report"
+    complete: bool = True
+
+    def headline(self) -> list[str]:
+        """Return the lines that come first: what was found, and under which conditions."""
+        raise NotImplementedError
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as JSON data."""
+        raise NotImplementedError
+
+    def tables(self) -> list[Table]:
+        """Return the tables, the most important one first."""
+        return []
+
+    def settings(self) -> dict[str, str]:
+        """Return settings to paste by engine."""
+        return {}
+
+    def parts(self) -> list[str | Table]:
+        """Return lines and tables in the order of the terminal."""
+        return [*self.headline(), *self.tables(), *self._setting_lines()]
+
+    def _setting_lines(self) -> list[str]:
+        flags = [f"  {engine}: {text}" for engine, text in self.settings().items()]
+        return ["", "Settings to paste:", *flags] if flags else []
+
+    def text(self) -> str:
+        """Return the result as text for a terminal."""
+        return plain(self.parts())
+
+    def to_html(self) -> str:
+        """Return the result as a page that opens offline."""
+        return page(self.title, self.headline(), [*self.tables(), *self._setting_tables()])
+
+    def _setting_tables(self) -> list[Table]:
+        rows = [[engine, text] for engine, text in self.settings().items()]
+        return [Table("Settings to paste", [["engine", "settings"], *rows])] if rows else []
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the first table as a frame: values stay numbers, intervals become columns."""
+        tables = [table for table in self.tables() if table.rows]
+        if not tables:
+            raise Unsupported(f"this {self.noun} has no table: use .to_dict()")
+        return tables[0].to_frame()
+
+    def figure(self) -> Any:
+        """Return the result as a plotly figure. Raises: Unsupported: if it has none."""
+        raise Unsupported(f"there is no figure of this {self.noun}: use .to_frame()")
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of the command."""
+        return 0 if self.complete else INTERRUPTED
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        lines = "<br>".join(escape(line) for line in self.headline())
+        return f"<p>{lines}</p>" + "".join(table.to_html() for table in self.tables())
+
+
+def show(result: Result, json: Path | None = None, html: Path | None = None) -> int:
+    """Write a result to the given files, print it, and return the exit code of its command."""
+    if json is not None:
+        write(json, json_format.dumps(result.to_dict(), indent=1) + "\n")
+    if html is not None:
+        write(html, result.to_html())
+    print(result.text())
+    if not result.complete:
+        say(f"interrupted; the partial {result.noun} is in {json}" if json else "interrupted")
+    return result.exit_code
+
+
+def write(path: Path, text: str) -> None:
+    """Write UTF-8 text atomically. Raises: UserError: if it cannot be written."""
+    with writing(path):
+        write_whole(path, text)
