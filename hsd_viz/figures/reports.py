@@ -12,13 +12,14 @@ import pandas as pd
 import plotly.express as px
 
 from hsd_viz.bench.page import warnings
-from hsd_viz.bench.report import Report, kind, read_report
+from hsd_viz.bench.report import Report, read_report
 from hsd_viz.calibration.basis import read_json, temperature_words
 from hsd_viz.disk import MOST_JSON, read_text
 from hsd_viz.errors import UserError
 from hsd_viz.figures.charts import INK, SAID, Figure, bars, between, finish
 from hsd_viz.figures.palette import in_order
 from hsd_viz.results.estimate import LEAST
+from hsd_viz.results.kinds import kind_of
 from hsd_viz.stack import DATABASES, Stack, StackError, parse_bench
 from hsd_viz.words import counted
 
@@ -128,7 +129,8 @@ def by_category(
         }
     )
     value = frame["mean_acceptance_length"]
-    parts = pd.DataFrame({"row": frame.index, "part": frame["stack"].map(kind), "value": value})
+    kinds = [kind_of(stack).value for stack in frame["stack"]]
+    parts = pd.DataFrame({"row": frame.index, "part": kinds, "value": value})
     text = "Bar length: tokens per target forward pass. Groups show the effect of the text, rows that of the method."
     title = f"Results by kind of text, {temperature_words(report.settings.temperature)}"
     note = f"Measured: {_source(report.to_dict())}."

@@ -69,6 +69,7 @@ def test_sampling_and_budget_reach_the_engine():
         "temperature": 0.7,
         "top_k": 5,
         "top_p": 0.9,
+        "min_p": 0.1,
         "seed": 11,
         "rule": "token",
         "budget": 7,
