@@ -124,7 +124,7 @@ def report_fault(error: BaseException) -> None:
 
 
 def visitor_message(error: BaseException, request: str = "") -> str:
-    """Return what a visitor of a server reads of an exception: one line without paths of the server.
+    """Return what a visitor of a server reads of an exception: one line without its paths.
 
     Args:
         error: The message of a UserError is for the visitor. Of any other only the type is shown.
@@ -138,7 +138,7 @@ def visitor_message(error: BaseException, request: str = "") -> str:
 
 
 def without_paths(text: str, kept: str = "") -> str:
-    """Return a text with the last part of each absolute path, except for paths that ``kept`` has."""
+    """Return a text with the last part of each absolute path, except for paths in ``kept``."""
 
     def shortened(match: re.Match[str]) -> str:
         path = match[0]

@@ -20,7 +20,6 @@ from hsd_viz.cli.arguments import (
 from hsd_viz.errors import UserError, parsing
 from hsd_viz.models.families import find_family
 from hsd_viz.options import DecodingOptions
-from hsd_viz.results.text import plain
 from hsd_viz.terminal import say, status
 
 if TYPE_CHECKING:
@@ -90,6 +89,8 @@ def _show(report: Report, json: Path | None, html: Path | None) -> int:
 
     arguments.write_json(json, report.to_dict())
     arguments.write_text(html, page(report) if html else "")
+    from hsd_viz.results.text import plain
+
     print(plain(text_parts(report)))
     return _done(report.complete, "report", json)
 
@@ -131,6 +132,8 @@ def plan(
     status()
     data = {"machine": describe(), **plan, "command": command_line}
     arguments.write_json(json_, data)
+    from hsd_viz.results.text import plain
+
     print(plain(planning.text_parts(data)))
     return _done(data["complete"], "plan", json_)
 
@@ -208,6 +211,8 @@ def predict(
         from hsd_viz import figures
 
         arguments.write_text(html, figures.prediction(found).to_html(include_plotlyjs=True))
+    from hsd_viz.results.text import plain
+
     print(plain(report_parts(found)))
 
 

@@ -13,7 +13,6 @@ from typing import Any, Literal
 from hsd_viz.cli import arguments
 from hsd_viz.cli.arguments import Html, Json, Numbers, Out, Rule, Save
 from hsd_viz.errors import UserError, parsing
-from hsd_viz.results.text import plain
 from hsd_viz.terminal import progress_bar, status
 from hsd_viz.words import check_range, first_line
 
@@ -181,6 +180,8 @@ def doctor(
     lines = diagnosis.lines()
     tables = diagnosis.tables()
     flags = [f"  {name}: {text}" for name, text in diagnosis.flags.items()]
+    from hsd_viz.results.text import plain
+
     print(plain([*lines, *tables, *(["", "Settings to paste:", *flags] if flags else [])]))
     rows = [[name, text] for name, text in diagnosis.flags.items()]
     tables.append(Table("Settings to paste", [["engine", "settings"], *rows] if rows else []))
