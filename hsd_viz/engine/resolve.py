@@ -8,12 +8,8 @@ from typing import Any
 
 from hsd_viz.decoding.engine import DEFAULTS, Options
 from hsd_viz.errors import UserError
-<<<<<<< HEAD
 from hsd_viz.models.families import Family
-=======
-from hsd_viz.ladder.load import names
 from hsd_viz.options import Sampling, sampling_of, settings
->>>>>>> 1d951c0a (Declare the settings of a decode once)
 from hsd_viz.stack import DraftSource, Model, Stack, parse
 from hsd_viz.words import check_budget, did_you_mean
 

@@ -14,13 +14,8 @@ from hsd_viz.calibration.forwards import Costs
 from hsd_viz.decoding.loop import LIKELIEST
 from hsd_viz.drafting.db import DISCOUNTS, GREEDY, MIN_SCORE, SAMPLED, DatabaseDrafter
 from hsd_viz.drafting.make import STORED
-<<<<<<< HEAD
-from hsd_viz.engine.resolve import MAX_NEW_TOKENS
 from hsd_viz.models.families import CODE, LADDER
 from hsd_viz.models.files import folder_hash
-=======
-from hsd_viz.ladder.load import model_path, names, weights_dir, weights_hash
->>>>>>> 1d951c0a (Declare the settings of a decode once)
 from hsd_viz.native import model as library
 from hsd_viz.native.decode import drafting_of
 from hsd_viz.native.weights import SLOTS, load, turn

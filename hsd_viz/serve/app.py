@@ -32,11 +32,8 @@ from hsd_viz.engine import Engine, load_engine
 from hsd_viz.engine.live import batches
 from hsd_viz.errors import UserError, visitor_message
 from hsd_viz.machine import url
-<<<<<<< HEAD
 from hsd_viz.models.families import DEFAULT
-=======
 from hsd_viz.options import defaults, settings, types
->>>>>>> 1d951c0a (Declare the settings of a decode once)
 from hsd_viz.serve import connections
 from hsd_viz.stack import StackError, parse
 from hsd_viz.trace.tables import RULES
@@ -129,16 +126,7 @@ class DecodeRequest(create_model("DecodeSettings", **_setting_fields())):
 
     prompt: str | list[int]
     stack: str = Field("target", max_length=500)
-<<<<<<< HEAD
-    max_new_tokens: int = Field(128, ge=1)
-    temperature: float = Field(0.0, ge=0, le=100)
-    top_k: int = Field(0, ge=0)
-    top_p: float = Field(1.0, gt=0, le=1)
-    seed: int = Field(0, ge=0, lt=2**63)
-    rule: str = DEFAULTS["rule"]
     family: str | None = None
-=======
->>>>>>> 1d951c0a (Declare the settings of a decode once)
     record: bool = True
     chat: bool = False
 

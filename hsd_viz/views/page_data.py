@@ -24,11 +24,8 @@ from hsd_viz.engine.replay import (
     side_by_side,
 )
 from hsd_viz.figures.palette import DATABASES, HUES
-<<<<<<< HEAD
 from hsd_viz.models.families import DEFAULT, FAMILIES, Family
-=======
 from hsd_viz.options import defaults
->>>>>>> 1d951c0a (Declare the settings of a decode once)
 from hsd_viz.stack import draft_sources
 from hsd_viz.trace import Trace
 from hsd_viz.trace.tables import RULES

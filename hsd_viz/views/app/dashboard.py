@@ -25,11 +25,8 @@ from hsd_viz.engine.replay import load_bundled
 from hsd_viz.errors import UserError, is_debugging, parsing, report_fault, visitor_message
 from hsd_viz.figures.pictures import CARTESIAN, packed
 from hsd_viz.figures.theme import Given, trace_of
-<<<<<<< HEAD
 from hsd_viz.models.families import DEFAULT, find_family
-=======
 from hsd_viz.options import settings
->>>>>>> 1d951c0a (Declare the settings of a decode once)
 from hsd_viz.trace import Event, Finished, Stage, Started, Step, Trace
 from hsd_viz.views import run_data
 from hsd_viz.views.app import answers
