@@ -95,14 +95,16 @@ def _decoded(seed: int, length: int, lookahead: int, answer: Answer) -> tuple[An
 def _accept() -> Iterator[Case | Sequence[Any]]:
     for name, d in data.acceptance_tests():
         asked = (
-            f"{d.text!r} in round {d.round} of {name!r}, accept(u={d.u!r}, p={d.p!r}, q={d.q!r})"
+            f"{d.text!r} in round {d.round} of {name!r}, "
+            f"accept(u={show(d.u)}, p={show(d.p)}, q={show(d.q)})"
         )
         yield Case(asked, call(d.u, d.p, d.q), expected=d.verdict == "accepted")
     # On this grid u * q = p occurs: the test is strict.
     yield from product(EIGHTHS[:-1], EIGHTHS, EIGHTHS[1:])
 
 
-exercise("3.2")(lambda: PAIRS)
+# Equal rows come last: as a first counter-example they would hide what is wrong with all others.
+exercise("3.2")(lambda: sorted(PAIRS, key=lambda rows: rows[0] == rows[1]))
 exercise("3.3")(lambda: PAIRS)
 exercise("3.4")(lambda: RATIOS)
 
@@ -192,12 +194,17 @@ def _best_tree() -> Iterator[Case]:
             yield Case(asked, lambda answer, own=own: sorted(own(answer)))
 
 
-# Lesson 7: the latency law. No two lookaheads are equally fast here, and the last one is limited by 32.
+# Lesson 7: the latency law. Lookaheads 0 and 1 are equally fast where alpha = c; the last best one is limited by 32.
 
 exercise("7.1")(lambda: product(ALPHAS, range(9)))
 exercise("7.2")(lambda: product((0.0, 0.35, 0.7, 0.95), (1, 2, 4, 9), (0.0, 0.2, 3.0), (2.0,)))
 exercise("7.3")(
-    lambda: [*product((0.1, 0.3, 0.5, 0.7, 0.9), (0.02, 0.12, 0.25, 0.6)), (0.99, 0.001)]
+    lambda: [
+        *product((0.1, 0.3, 0.5, 0.7, 0.9), (0.02, 0.12, 0.25, 0.6)),
+        (0.99, 0.001),
+        (0.5, 0.5),
+        (0.25, 0.25),
+    ]
 )
 exercise("7.4")(lambda: product((0.0, 0.4, 0.8), (1, 3, 8), (0.3,), CURVES))
 

@@ -30,6 +30,10 @@ Answer = Callable[..., Any]
 SECONDS = 10.0
 
 
+#: The entries of a longer dictionary that a message shows.
+_SHOWN_ENTRIES = 3
+
+
 class OutOfTime(BaseException):
     """A check took too long. No ``except Exception`` of the answer catches it."""
 
@@ -39,6 +43,11 @@ def show(value: Any) -> str:
     if isinstance(value, list | tuple):
         listed = ", ".join(map(show, value))
         return f"[{listed}]" if isinstance(value, list) else f"({listed}{',' * (len(value) == 1)})"
+    if isinstance(value, dict) and len(value) > _SHOWN_ENTRIES:
+        listed = ", ".join(f"{key}: {show(value[key])}" for key in list(value)[:_SHOWN_ENTRIES])
+        return f"{{{listed}, …}} ({len(value)} entries)"
+    if isinstance(value, float):
+        return f"{value:.6g}"
     text = str(value) if isinstance(value, Number) else repr(value)
     return text if len(text) <= 200 else text[:197] + "..."
 
@@ -156,14 +165,13 @@ def check(number: str, answer: Answer) -> Result:
     Raises: ValueError: if there is no such exercise.
     """
     if number not in EXERCISES:
-        raise UserError(f"there is no exercise {number!r} (use {', '.join(EXERCISES)})")
+        raise UserError(_unknown(number))
     asked, agreed = EXERCISES[number], 0
     with _limited(SECONDS):
         try:
             for case in asked.cases():
                 if not equal(got := case.got(answer), case.expected):
-                    missing = " (is a return missing?)" if got is None else ""
-                    wrong = f"{case.asked}: got {case.say(got)}{missing}, expected {case.say(case.expected)}"
+                    wrong = f"{case.asked}: {_difference(case, got)}"
                     break
                 agreed += 1
             else:
@@ -176,6 +184,29 @@ def check(number: str, answer: Answer) -> Result:
         except (Exception, SystemExit) as error:  # an answer may fail in any way
             wrong = f"{case.asked}: the answer raised {type(error).__name__}: {error}"
         return Result(asked, False, wrong + _known_mistake(asked, answer))
+
+
+def _unknown(number: str) -> str:
+    """Return what is said of an exercise that does not exist: the numbers of its lesson, if it has any."""
+    lesson = str(number).partition(".")[0]
+    near = [each for each in EXERCISES if each.partition(".")[0] == lesson]
+    lessons = [each for each in EXERCISES if "." in each]
+    puzzles = [each for each in EXERCISES if "." not in each]
+    if near:
+        return f"there is no exercise {number!r}: lesson {lesson} has {', '.join(near)}"
+    return (
+        f"there is no exercise {number!r}: the lessons have {lessons[0]} to {lessons[-1]}, "
+        f"the puzzles {puzzles[0]} to {puzzles[-1]}"
+    )
+
+
+def _difference(case: Case, got: Any) -> str:
+    """Return an answer's value beside the expected one, with all digits where they look alike."""
+    said, expected = case.say(got), case.say(case.expected)
+    if said == expected:
+        said, expected = repr(got), repr(case.expected)
+    missing = " (is a return missing?)" if got is None else ""
+    return f"got {said}{missing}, expected {expected}"
 
 
 def _known_mistake(asked: Exercise, answer: Answer) -> str:

@@ -16,6 +16,7 @@ import pytest
 from hsd_viz.audit.exact import FAULTS
 from hsd_viz.drafting.context import ContextDatabase
 from hsd_viz.drafting.tree import spell
+from hsd_viz.errors import UserError
 from hsd_viz.exercises import EXERCISES, check, greedy_rounds, hunt
 from hsd_viz.exercises.check import TEXTS, equal, mistakes
 from hsd_viz.exercises.data import acceptance_tests
@@ -224,6 +225,11 @@ def deeper(alpha, gamma):
             uniform_rest,
             "residual(p=[0, 0, 1], q=[0, 0, 1]): got [1/3, 1/3, 1/3], expected [0, 0, 1]",
         ),
+        (
+            "3.2",
+            lambda p, q: [max(a - b, 0) for a, b in zip(p, q, strict=True)],
+            "residual(p=[0, 0, 1], q=[0, 1/4, 3/4]): got [0, 0, 1/4], expected [0, 0, 1]",
+        ),
         ("4.1", lambda decode: missing_name, "a bonus token': got rejected (NameError"),  # noqa: F821
         (
             "4.1",
@@ -317,3 +323,37 @@ print(sorted({"torch", "transformers", "ipywidgets", "pandas", "plotly"} & set(s
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert done.stdout.strip() == "[]", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        ("9.9", "the lessons have 1.1 to 8.2, the puzzles P1 to P12"),
+        ("7.9", "lesson 7 has 7.1, 7.2, 7.3, 7.4"),
+    ],
+    ids=["no such lesson", "a lesson with fewer"],
+)
+def test_an_unknown_number_lists_what_is_near(number, words):
+    with pytest.raises(UserError, match=words):
+        check(number, len)
+
+
+def test_of_equally_fast_lookaheads_the_smallest_is_right():
+    def largest(alpha, c):
+        return min(range(33), key=lambda gamma: (law(alpha, gamma, c, 1.0), -gamma))
+
+    result = check("7.3", largest)
+
+    assert "of equally fast lookaheads the smallest is asked for" in result.message
+
+
+def test_a_long_curve_is_shown_by_its_first_entries():
+    result = check("7.4", lambda alpha, gamma, draft, curve: 1.0)
+
+    assert "curve={1: 2, 2: 2, 3: 2, …} (16 entries)" in result.message
+
+
+def test_numbers_that_look_alike_are_shown_with_all_digits():
+    result = check("7.2", lambda alpha, gamma, draft, target: (draft * gamma + target) + 1e-8)
+
+    assert "got 2.00000001, expected 2.0" in result.message
