@@ -69,7 +69,7 @@ def measurements() -> str:
     words = (
         f"{'; '.join(settings).capitalize()}. MAL: mean acceptance length, tokens per forward pass of the target.\n"
         f"Greedy outputs are {equal} plain decoding for all of our stacks. {plain['repetition_share']:.0%} of their\n"
-        f"tokens repeat an 8-gram: the greedy speed-ups are mostly those of loops. The last column covers the "
+        f"tokens repeat an 8-gram: the greedy speed-ups are mostly from texts that loop. The last column covers the "
         f"{plain['low_repetition']['outputs']}\n"
         f"outputs with less than {greedy['settings']['low_repetition_below']:.0%}."
     )

@@ -149,10 +149,17 @@ def _code(text: str, edition: str) -> list[Cell]:
 
 
 def write(into: Path, edition: str, *, overwrite: bool = False) -> list[Path]:
-    """Write one edition of all lessons into a folder and return the files. Raises: ValueError: if a file exists and
-    ``overwrite`` is not set: it may contain answers.
+    """Write one edition of all lessons into a folder and return the files.
+
+    That of nbgrader is a course folder: ``source/ASSIGNMENT/ASSIGNMENT.ipynb``.
+    Raises: UserError: if a file exists and ``overwrite`` is not set: it may contain answers.
     """
-    files = {into / f"{path.stem}.ipynb": path for path in notebooks()}
+    files: dict[Path, Path] = {}
+    for master in notebooks():
+        folder = into
+        if edition == "nbgrader":
+            folder = into / "source" / master.stem
+        files[folder / f"{master.stem}.ipynb"] = master
     if not overwrite and (existing := [path for path in files if path.exists()]):
         raise UserError(f"{existing[0]} exists and may contain answers: name another folder")
     for path, master in files.items():

@@ -42,6 +42,8 @@ def test_build_writes_the_named_editions_and_replaces_them(tmp_path, capsys):
             == 0
         )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["nbgrader", "otter"]
+    lesson = "2-draft-verify-accept"
+    assert (tmp_path / "nbgrader" / "source" / lesson / f"{lesson}.ipynb").is_file()
     assert main(["course", "build", str(tmp_path), "--edition", "pdf"]) == 2
     assert "invalid choice: 'pdf'" in capsys.readouterr().err
 
