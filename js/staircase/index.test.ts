@@ -76,3 +76,8 @@ test("ticks are 1, 2 or 5 times a power of ten", () => {
   assert.deepEqual(ticks(0.9, 3), [0, 0.5]);
   assert.deepEqual(ticks(0, 3), [0]);
 });
+
+test("a decode ends without its prefill", () => {
+  const { stairs } = of({ ...small(), meta: { wall_ns: 10e6, prefill_ns: 1e6 } });
+  assert.equal(stairs.end, 9e6);
+});

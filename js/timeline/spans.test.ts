@@ -142,3 +142,21 @@ test("ticks are round, inside, few, and written in one unit with the digits they
     [["0.0 s", "0.2 s", "1.0 s"], "250 µs"],
   );
 });
+
+test("a lane has the share of its calls in the whole time", () => {
+  const call = (level: number, name: string, start_ns: number, duration_ns: number): any => ({
+    ...{ level, name, kind: "verify", start_ns, duration_ns },
+  });
+  const calls = [call(0, "db", 0, 1000), call(1, "target", 1000, 4000), call(1, "target", 6000, 2000)];
+  assert.deepEqual(
+    lanesOf(calls, 10_000).map((lane) => [lane.name, lane.ns, lane.share]),
+    [
+      ["target", 6000, 0.6],
+      ["db", 1000, 0.1],
+    ],
+  );
+  assert.deepEqual(gapsOf(calls, 10_000), [
+    { start_ns: 5000, duration_ns: 1000 },
+    { start_ns: 8000, duration_ns: 2000 },
+  ]);
+});

@@ -90,3 +90,31 @@ def test_threads_that_need_the_costs_at_once_time_them_once(monkeypatch):
     with ThreadPoolExecutor(2) as threads:
         one, other = threads.map(measured.of, [model] * 2)
     assert one is other and timed == [model]
+
+
+def test_the_first_pass_of_each_width_is_not_timed(monkeypatch):
+    """It grows buffers."""
+    monkeypatch.setattr(costs, "time", Clock())
+    seen = set()
+
+    def first_is_slow(fed: int) -> float:
+        slow = fed not in seen
+        seen.add(fed)
+        return 100.0 if slow else 2.0
+
+    found = costs.time_forwards(
+        {"m": Model(first_is_slow)}, widths=(1, 4), context=8, repeats=3, figure=max
+    )
+    assert found == {"m": {1: 2.0, 4: 2.0}}
+
+
+@pytest.mark.parametrize(
+    ("ms", "widest"),
+    [pytest.param(40.0, 24, id="usual"), pytest.param(41.0, 16, id="slow: at few widths")],
+)
+def test_a_slow_model_is_timed_at_few_widths(ms, widest, monkeypatch):
+    monkeypatch.setattr(costs, "time", Clock())
+    curve = draft_costs(Model(lambda fed: ms))
+    # The step without a draft, then 0.05 ms more for any.
+    assert len(curve) == widest
+    assert curve[:2] == pytest.approx((ms, ms + 0.05))

@@ -82,3 +82,15 @@ def test_observed_probabilities_are_at_no_temperature_below_a_half(temperature, 
     loop = loop_of([ROWS], [], Sampling(temperature=temperature), 2, drafter)
     next(loop.rounds())
     assert drafter.probabilities[0][:2] == pytest.approx(probabilities)
+
+
+@pytest.mark.parametrize(
+    ("drafter", "observe"),
+    [
+        pytest.param(TopWatcher(), 8, id="the most probable tokens"),
+        pytest.param(ProbabilityWatcher(), 8, id="and their probabilities"),
+        pytest.param(Watcher(), 0, id="nothing"),
+    ],
+)
+def test_an_observer_is_shown_eight_tokens_of_each_row(drafter, observe):
+    assert loop_of([ROWS], [], Sampling(), 2, drafter).record.observe == observe

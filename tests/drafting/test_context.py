@@ -54,3 +54,10 @@ def test_tokens_not_emitted_yet_are_matched_but_not_copied():
     assert match == (2, 1, [(4, 1, 3)])
     assert database.lookup(chr(9)) is None
     assert database.lookup(chr(5)) is None, "the last token has nothing after it"
+
+
+def test_the_four_latest_followers_of_a_key_are_counted():
+    context = ContextDatabase()
+    context.extend([1, 2, 1, 3, 1, 4, 1, 5, 1, 6, 1])
+    # Of 2 to 6 the latest four, the latest first, each with its place in the text.
+    assert context.lookup(spell([1])) == (1, 4, [(6, 1, 9), (5, 1, 7), (4, 1, 5), (3, 1, 3)])

@@ -137,3 +137,18 @@ def test_sam_by_hand():
     ended.start([5, 6, 0, 7, 5])
     assert ended.draft([5, 6, 0, 7, 5], 9).tokens == [6, 0]
     assert ended.draft([5], 0).why_empty == "no room"
+
+
+def test_sam_copies_five_tokens_after_a_match_of_one():
+    """1 + 4 * 1 tokens: those after the first 5."""
+    text = [5, 1, 2, 3, 4, 6, 7, 8, 9, 5]
+    drafter = make("sam")
+    drafter.start(text)
+    assert drafter.draft(text, 60).tokens == [1, 2, 3, 4, 6]
+
+
+def test_prompt_lookup_copies_ten_tokens():
+    text = [*range(20), 3]
+    drafter = make("lookup")
+    drafter.start(text)
+    assert drafter.draft(text, 60).tokens == list(range(4, 14))

@@ -48,3 +48,11 @@ def test_laws_that_are_too_long_are_refused(monkeypatch):
     monkeypatch.setattr(hunt, "MOST_SEQUENCES", 50)
     with pytest.raises(ValueError, match="more than 50 outcomes: use fewer tokens"):
         hunt.law(hunt.right_decoder, TARGET, DRAFT, 3, 2)
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [(None, ""), (True, ""), (False, "it returned False"), (0, "it returned 0")],
+)
+def test_a_test_rejects_by_what_it_returns(value, why):
+    assert hunt.rejected(lambda decode: value, hunt.right_decoder) == why

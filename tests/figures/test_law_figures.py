@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from hsd_viz import figures
 from hsd_viz.calibration.basis import Basis, Measured, level_use, recorded
 from hsd_viz.engine.replay import load_bundled
-from hsd_viz.figures.law import basis_frame, plan_frame
+from hsd_viz.figures.law import basis_frame, plan_frame, prediction_frame
 from hsd_viz.figures.pays import (
     BOTTOM_ACCEPTANCE,
     BOTTOM_COST,
@@ -24,7 +25,7 @@ from hsd_viz.figures.pays import (
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.law import Law, predict
 from hsd_viz.latency.select import select
-from hsd_viz.trace import Trace
+from hsd_viz.trace import CallRow, RoundRow, Trace
 from tests.figures.sample_calibration import DEAR
 
 BENCH = Path(__file__).resolve().parents[2] / "docs" / "bench"
@@ -182,3 +183,36 @@ def test_points_are_those_of_the_grids():
         assert row.cost == point["cost_ratio"]["small"]
         said = {r["stack"]: r["predicted_ms_per_token"] for r in point["rows"]}
         assert row.law == said[found["over"]] / said[found["hierarchy"]]
+
+
+def test_the_calls_of_a_level_are_apart_from_its_time():
+    """Of 6 ms per token of the target, 2.5 are its forward passes."""
+    trace = Trace({"stack": "db > target", "prefill_ns": 4_000_000, "wall_ns": 34_000_000})
+    for number, (start, spent) in enumerate([(5, 10), (18, 12)]):
+        for kind, level, name, ms in [
+            ("lookup", 0, "db", 2),
+            ("verify", 1, "target", 5),
+            ("update", 0, "db", 1),
+        ]:
+            row = CallRow(number, level, name, kind, 1, 1, 0, start * 10**6, ms * 10**6)
+            trace.add_rows(calls=[row])
+        trace.add_rows(
+            rounds=[RoundRow(number, None, 1, 1, 1, 1, "bonus", None, start * 10**6, spent * 10**6)]
+        )
+    trace.columns["tokens"]["token_id"] = [1, 2, 3, 4]
+    rows = {row["level"]: row for row in cells(figures.levels(trace))}
+    assert (rows["target"]["measured"], rows["target"]["calls"]) == ("6", "calls only 2.5 ms")
+    assert (rows["db"]["measured"], rows["db"]["calls"]) == ("1.5", "calls only 1.5 ms")
+
+
+def test_a_band_of_a_prediction_ends_at_its_interval():
+    row = SimpleNamespace(
+        stack="small:4 > large",
+        batch=1,
+        context=2048,
+        speedup_over_plain=2.0,
+        speedup_over_plain_ci=(1.5, 2.2),
+        fits=True,
+    )
+    (found,) = prediction_frame(SimpleNamespace(rows=[row])).to_dict("records")
+    assert (found["speedup"], found["up"], found["down"]) == pytest.approx((2.0, 0.2, 0.5))

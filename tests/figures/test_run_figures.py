@@ -44,3 +44,9 @@ def test_tokens_by_source_and_rounds_are_counts():
     drafted, accepted, mean, _ = figures.acceptance(trace).data
     assert (sum(drafted.y), sum(accepted.y)) == (m["drafted"], m["accepted"])
     assert mean.y[-1] == pytest.approx(m["tokens"] / m["rounds"])
+
+
+def test_a_source_has_its_share_of_all_tokens():
+    head, *rows = figures.by_source(make_trace()).layout.meta["table"]
+    shares = {row[head.index("source")]: row[head.index("tokens")] for row in rows}
+    assert shares == {"target model": "2 (67%)", "context database": "1 (33%)"}

@@ -181,3 +181,19 @@ def test_identities_notice_a_row_more_or_less():
     for trace in (less, more):
         with pytest.raises(ValueError, match="violates an identity"):
             check(trace)
+
+
+def test_a_trace_in_one_line():
+    assert repr(sample_trace()) == (
+        "Trace('db > target': 4 tokens, 2 target rounds, 2.00 tokens per target forward pass, "
+        "50% of draft tokens accepted, 1000000 tokens/s after prefill, 0% repetition)"
+    )
+
+
+def test_a_round_of_a_damaged_record_is_refused():
+    trace = sample_trace()
+    change_row(trace, "rounds", 0, accepted=1024)
+    assert len(trace.metrics()["levels"][0]["accepted_histogram"]) == 1025
+    change_row(trace, "rounds", 0, accepted=1025)
+    with pytest.raises(ValueError, match="a round accepted 1025 tokens: the maximum is 1024"):
+        trace.metrics()
