@@ -1,7 +1,8 @@
-"""Write the table of costs that sizes the drafts of ``db``: ``python -m benchmarks.costs [--json OUT]``.
+"""Write the table of costs that sizes the drafts of ``db`` in a family.
 
-Rounds of each ladder model with 0 to 24 draft tokens, on one thread, relative to a round without drafts. Without
-``--json`` the shipped table is replaced.
+``python -m benchmarks.costs [--family NAME] [--json OUT]`` times rounds of each model of the family
+with 0 to 24 draft tokens, on one thread, relative to a round without drafts. Without ``--json`` the
+family's own table is replaced. Measure on a quiet machine: the load average is part of the table.
 """
 
 from __future__ import annotations
@@ -9,42 +10,78 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
-from hsd_viz.calibration.forwards import FORMAT, draft_costs
+import numpy as np
+import psutil
+
+from hsd_viz.calibration.forwards import DRAFT_WIDTHS, FORMAT, REPEATS, round_costs
 from hsd_viz.drafting.make import CPU_MARGINAL
 from hsd_viz.engine.local import load_engine
-from hsd_viz.models.families import CODE, LADDER
+from hsd_viz.machine import cpu_model
+from hsd_viz.models.families import CODE, FAMILIES, Family
 
 #: Cost of one more draft token on a GPU, where a forward pass of 16 tokens takes about as long as one of one token.
 GPU_MARGINAL = 0.005
 
 
+def measure(family: Family, dtypes: list[str], turns: int) -> dict[str, dict[str, list[float]]]:
+    """Return the relative costs of 0, 1, 2, ... draft tokens by model and type of weights.
+
+    Each is the median of so many ``turns``, in which the models and types are timed one by one.
+    """
+    engines = {}
+    for dtype in dtypes:
+        engine = load_engine(family=family, device="cpu", dtype=dtype, threads=1)
+        engine.wait_ready()
+        engines[dtype] = engine
+    curves: dict[tuple[str, str], list[list[float]]] = {}
+    for _ in range(turns):
+        for dtype, engine in engines.items():
+            for name in family.names:
+                ms = round_costs(engine.model(name), DRAFT_WIDTHS, REPEATS)
+                relative = [cost / ms[0] for cost in ms]
+                curves.setdefault((name, dtype), []).append(relative)
+    table: dict[str, dict[str, list[float]]] = {name: {} for name in family.names}
+    for (name, dtype), runs in curves.items():
+        table[name][dtype] = np.median(runs, axis=0).round(3).tolist()
+    return table
+
+
+def as_text(table: dict[str, Any]) -> str:
+    """Return a table as JSON with a line per curve."""
+    text = json.dumps(table, indent=1)
+    for wide, narrow in ((",\n    ", ", "), ("[\n    ", "["), ("\n   ]", "]")):
+        text = text.replace(wide, narrow)
+    return text + "\n"
+
+
 def main(argv: list[str] | None = None) -> int:
     """Time the models and write the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.costs", description=__doc__)
-    parser.add_argument("--dtype", nargs="+", default=["float32"])
-    parser.add_argument("--json", type=Path, default=LADDER / "costs.json")
+    parser.add_argument("--family", choices=FAMILIES, default=CODE.name)
+    parser.add_argument("--dtype", nargs="+", default=["float32", "int8"])
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--json", type=Path, help="default: the family's own table")
     args = parser.parse_args(argv)
-    models: dict[str, dict[str, list[float]]] = {name: {} for name in CODE.names}
-    for dtype in args.dtype:
-        engine = load_engine(device="cpu", dtype=dtype, threads=1)
-        engine.wait_ready()
-        for name, row in models.items():
-            first, *rest = draft_costs(engine.model(name))
-            row[dtype] = [1.0, *(round(ms / first, 3) for ms in rest)]
+    family = FAMILIES[args.family]
+    models = measure(family, args.dtype, args.turns)
+    load = psutil.getloadavg()[0]
     table = {
         "format": FORMAT,
+        "measured": {
+            "on": cpu_model(),
+            "date": datetime.now(UTC).date().isoformat(),
+            "load_average": round(load, 1),
+            "turns": args.turns,
+        },
         "models": models,
         "others": {"cpu": CPU_MARGINAL, "cuda": GPU_MARGINAL},
     }
-    lines = (
-        json.dumps(table, indent=1)
-        .replace(",\n    ", ", ")
-        .replace("[\n    ", "[")
-        .replace("\n   ]", "]")
-    )
-    args.json.write_text(lines + "\n", encoding="utf-8")
+    path = args.json or family.costs
+    path.write_text(as_text(table), encoding="utf-8")
     return 0
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from statistics import median
 from threading import Lock
@@ -109,12 +108,21 @@ def draft_costs(model: Model) -> tuple[float, ...]:
     """Return ms of a round of ``model`` that verifies 0, 1, 2, ... draft tokens, never falling: timed in half a second,
     for slow models at fewer widths.
     """
+    first = time_forwards({"": model}, widths=(1,), context=128, repeats=1, figure=min)
+    if first[""][1] > SLOW:
+        return round_costs(model, FEW, repeats=1)
+    return round_costs(model, DRAFT_WIDTHS, REPEATS)
+
+
+def round_costs(model: Model, widths: Sequence[int], repeats: int) -> tuple[float, ...]:
+    """Return ms of a round of ``model`` that verifies 0, 1, 2, ... draft tokens, never falling.
+
+    Forward passes of these ``widths`` are timed, those between are interpolated.
+    """
     # The minimum of a few repeats: other load only ever adds time, and the curve is not measured again.
-    measure = partial(time_forwards, {"": model}, context=128, figure=min)
-    slow = measure(widths=(1,), repeats=1)[""][1] > SLOW
-    widths = FEW if slow else DRAFT_WIDTHS
-    ms = measure(widths=widths, repeats=1 if slow else REPEATS)[""]
-    curve = monotone([ms[w] for w in widths], [1.0] * len(widths))
+    timed = time_forwards({"": model}, widths=widths, context=128, repeats=repeats, figure=min)
+    ms = timed[""]
+    curve = monotone([ms[width] for width in widths], [1.0] * len(widths))
     step, *drafts = np.interp(range(1, widths[-1] + 1), widths, curve).tolist()
     return (step, *(cost + HANDLING for cost in drafts))
 
