@@ -124,7 +124,7 @@ class DecodeRequest(create_model("DecodeSettings", **_setting_fields())):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    prompt: str | list[int]
+    prompt: str | list[int] | list[dict[str, str]]
     stack: str = Field("target", max_length=500)
     family: str | None = None
     record: bool = True
@@ -136,9 +136,10 @@ class DecodeRequest(create_model("DecodeSettings", **_setting_fields())):
             raise UserError(
                 f"family: this server decodes the family {settings.family}, not {self.family!r}"
             )
-        if len(self.prompt) > settings.prompt_characters:
+        length = _length(self.prompt)
+        if length > settings.prompt_characters:
             raise UserError(
-                f"prompt: {len(self.prompt)} is too long, the limit is {settings.prompt_characters}"
+                f"prompt: {length} is too long, the limit is {settings.prompt_characters}"
             )
         if self.max_new_tokens > settings.new_tokens:
             raise UserError(
@@ -157,6 +158,15 @@ class DecodeRequest(create_model("DecodeSettings", **_setting_fields())):
                 f"rule: unknown verification rule '{self.rule}' (use {', '.join(RULES)})"
             )
         return self.model_dump(exclude={"family"})
+
+
+def _length(prompt: str | list[int] | list[dict[str, str]]) -> int:
+    """Return the characters or tokens of a prompt; of a conversation all characters."""
+    length = len(prompt)
+    for part in prompt:
+        if isinstance(part, dict):
+            length += sum(map(len, part.values()))
+    return length
 
 
 class Service:

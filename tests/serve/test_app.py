@@ -481,3 +481,29 @@ def test_a_cancelled_decode_stops_after_its_current_event():
         assert await asyncio.to_thread(engine.closed.wait, 60)
 
     asyncio.run(leave(Endless()))
+
+
+def test_a_request_of_another_family_is_refused(engine):
+    with serving(decode_with(engine), family="code") as address:
+        assert httpx.get(f"{address}/models").json()["family"] == "code"
+        body = {"prompt": "ab", "max_new_tokens": 2}
+        assert post(address, body | {"family": "code"})[0] == 200
+        status, _, lines = post(address, body | {"family": "smollm2"})
+    assert status == 422
+    assert "this server decodes the family code, not 'smollm2'" in lines[0]["error"]
+
+
+def test_a_client_takes_the_family_of_its_server(engine):
+    with serving(decode_with(engine), family="smollm2") as address:
+        assert connect(address).family == "smollm2"
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [("a", "has no chat template"), ("a" * 60, "prompt: 65 is too long, the limit is 60")],
+)
+def test_a_conversation_is_a_prompt_of_the_characters_in_it(engine, content, words):
+    with serving(decode_with(engine), prompt_characters=60) as address:
+        message = {"role": "user", "content": content}
+        _, _, lines = post(address, {"prompt": [message], "chat": True})
+    assert words in json.dumps(lines)

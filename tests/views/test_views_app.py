@@ -480,3 +480,18 @@ def test_hostile_text_travels_as_data_and_names_are_plain(page):
     assert run["tokens"]["text"][0] == "</script>" and run["meta"]["device_name"] == "<b>"
     saved, _ = page.ask("file", about="page", run=run["run"])
     assert saved["name"] == "hsd_viz_nano-4-etc-passwd-target_20260102030405.html"
+
+
+def test_the_page_gets_the_families_and_the_form_of_the_chosen_one():
+    about = hsd.dashboard(family="smollm2").about
+    assert [family["name"] for family in about["families"]] == ["code", "smollm2"]
+    assert about["family"] == "smollm2"
+    assert about["models"] == ["target"]
+    assert about["form"]["prompt"] == "Why is the sky blue?"
+    assert about["form"]["chat"] is True
+    assert hsd.dashboard().about["family"] == "code"
+
+
+def test_an_engine_decodes_its_own_family_only(page):
+    message, _ = page.ask("decode", request=REQUEST | {"family": "smollm"})
+    assert "unknown family 'smollm'" in message["message"]
