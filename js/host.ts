@@ -13,6 +13,17 @@ export interface Recording {
   title: string;
   blurb: string;
 }
+/** A target with its draft models and databases, under one name. */
+export interface Family {
+  name: string;
+  title: string;
+  /** The names that stacks may use; the target is the last. */
+  models: string[];
+  /** An example of a prompt, and whether the target answers conversations. */
+  prompt: string;
+  chat: boolean;
+  installed: boolean;
+}
 /** What the page shows and checks before anything is asked; JSON, written by hsd_viz.views.app.about(). */
 export interface About {
   palette: PaletteData;
@@ -41,6 +52,9 @@ export interface About {
   sides: Record<string, string>;
   /** Tabs of other packages. */
   tabs: string[];
+  /** Families that the host decodes with, and the one of the form at first; none: the host has one. */
+  families?: Family[];
+  family?: string;
 }
 
 /** The body of `POST /decode` of `hsd-viz serve`, and options of the host. */
@@ -54,6 +68,8 @@ export interface DecodeRequest extends Record<SettingName, number> {
   device?: string;
   dtype?: string;
   target?: string;
+  /** The family whose models have short names. */
+  family?: string;
   /** Folder of databases; "": the shipped ones. */
   databases?: string;
 }

@@ -1,5 +1,5 @@
 // The page's address: ?trace=NAME&step=N opens a recording at an event, `tab` a tab, `stack`, `prompt`, `temperature`, `top_k`, `top_p`,
-// `seed`, `rule` and `tokens` fill the form, `tour` opens the tour at a stop, `game` plays the texts of a day, `theme` selects the theme. Pure.
+// `seed`, `rule`, `family` and `tokens` fill the form, `tour` opens the tour at a stop, `game` plays the texts of a day, `theme` selects the theme. Pure.
 import { SETTING_NAMES } from "../lib/options";
 import type { Form } from "./state";
 import { HERE } from "./state";
@@ -9,6 +9,7 @@ const FORM = [
   ...(["prompt", "stack"] as const).map((name) => [name, name] as const),
   ...SETTING_NAMES.filter((name) => name !== "max_new_tokens").map((name) => [name, name] as const),
   ["rule", "rule"] as const,
+  ["family", "family"] as const,
   ["tokens", "max_new_tokens"] as const,
 ];
 /** Parameters that belong to the page; others, as a server's token, stay as they are. */

@@ -15,13 +15,36 @@ type Field = { target: HTMLInputElement };
 
 /** Return the form's template. `run` starts a decode, `cancel` ends it. */
 export function formOf(store: Store, about: About, run: () => void, cancel: () => void) {
+  const families = (about.families?.length ?? 0) > 1 ? (about.families ?? []) : [];
+  const familyOf = ({ family }: Form) => families.find((one) => one.name === (family || about.family));
+  /** Models that stacks may name: those of the family, where the page does not allow all. */
+  const allowed = (form: Form) => (about.models === null ? null : (familyOf(form)?.models ?? about.models));
+  /** Choose a family: its example and its conversation, and a stack that it has. */
+  function chooseFamily(name: string) {
+    const chosen = families.find((one) => one.name === name);
+    if (!chosen) return;
+    const isExample = [...about.prompts, ...families].some((one) => one.prompt === store.state.form.prompt);
+    const change: Partial<Form> = { family: name, chat: chosen.chat };
+    if (isExample || !store.state.form.prompt.trim()) change.prompt = chosen.prompt;
+    const stacks = [store.state.form.stack, ...about.stacks.map(([text]) => text), "target"];
+    change.stack = stacks.find((text) => isOf(text, chosen.models)) ?? "target";
+    set(change);
+  }
+  /** Whether a text is a stack of these models. */
+  function isOf(text: string, models: readonly string[]) {
+    try {
+      return refusalOf(parseStack(text, about.sources), models) === "";
+    } catch {
+      return false;
+    }
+  }
   const uid = unique();
   const ranges = rangesOf(about.limits.tokens);
   const set = (change: Partial<Form>) => store.set({ form: { ...store.state.form, ...change }, trouble: null });
   /** Why the text is not a stack, or not one of this page; "" if it is. */
   function error() {
     try {
-      return refusalOf(parseStack(store.state.form.stack, about.sources), about.models);
+      return refusalOf(parseStack(store.state.form.stack, about.sources), allowed(store.state.form));
     } catch (problem) {
       return (problem as Error).message;
     }
@@ -58,7 +81,23 @@ export function formOf(store: Store, about: About, run: () => void, cancel: () =
     const wrong = error();
     const folder = `Folder of databases (empty: shipped${about.models ? "; others need --allow-models" : ""})`;
     const most = about.models === null || about.devices.length > 0;
+    const family = familyOf(form);
+    const missing = family && !family.installed;
     return html`<h2>New run</h2>
+      ${
+        families.length
+          ? field(
+              "Models",
+              menu(
+                families.map((one) => [one.name, one.name]),
+                family?.name ?? "",
+                chooseFamily,
+              ),
+            )
+          : nothing
+      }
+      ${family ? html`<p class="hsd-note">${sentence(family.title)}</p>` : nothing}
+      ${missing ? html`<p class="hsd-note hsd-warning">${coded(`Not installed: run \`hsd-viz models install ${family.name}\`, then reload the page.`)}</p>` : nothing}
       ${field(
         "Prompt preset",
         menu([...about.prompts.map((p) => [p.title, p.title]), ["", "custom"]], preset?.title ?? "", (title) => {

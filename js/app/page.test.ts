@@ -310,3 +310,41 @@ test("a comparison of one stack shows no chart of others", { skip, timeout: 60_0
   assert.equal(el.querySelectorAll(".hsd-versus .hsd-notice:not([hidden])").length, 1);
   close();
 });
+
+test("the form offers families, with the prompt and the stacks of the chosen one", {
+  skip,
+  timeout: 60_000,
+}, async () => {
+  const families = [
+    { name: "code", title: "Python", models: ["nano", "small", "target"], prompt: "def", chat: false, installed: true },
+    { name: "english", title: "answers", models: ["target"], prompt: "Why?", chat: true, installed: false },
+  ];
+  const requests: any[] = [];
+  const decode = async (request: any) => {
+    requests.push(request);
+    throw new Error("not here");
+  };
+  const { host, el, close } = opened({ decode });
+  close();
+  host.about = { ...host.about, families, family: "code" };
+  const root = document.body.appendChild(document.createElement("div"));
+  const end = openPage(root, host);
+  await vi.waitFor(() => assert.equal(text(root, ".hsd-badge"), "Recording"));
+  button(root, "New run").click();
+  const menu = root.querySelector<HTMLSelectElement>(".hsd-controls select") as HTMLSelectElement;
+  menu.value = "english";
+  menu.dispatchEvent(new Event("change"));
+  const stack = root.querySelector<HTMLInputElement>(".hsd-stack-field") as HTMLInputElement;
+  await vi.waitFor(() => assert.equal(stack.value, "db > target"));
+  assert.match(text(root, ".hsd-controls .hsd-warning"), /hsd-viz models install english/);
+  stack.value = "nano:4 > target";
+  stack.dispatchEvent(new Event("input"));
+  assert.match(text(root, ".hsd-controls > .hsd-field-problem"), /'nano' is not allowed/);
+  stack.value = "target";
+  stack.dispatchEvent(new Event("input"));
+  button(root, "Run").click();
+  await vi.waitFor(() => assert.equal(requests.length, 1));
+  assert.deepEqual([requests[0].family, requests[0].chat, requests[0].prompt], ["english", true, "Why?"]);
+  end();
+  assert.equal(el.textContent, "");
+});

@@ -71,7 +71,7 @@ const written = (x: number) => String(Number(x.toPrecision(12)));
 
 export function formOf(request: DecodeRequest): Form {
   const numbers = Object.fromEntries(NUMBERS.map((name) => [name, written(request[name])])) as Record<Numbers, string>;
-  const usual = { chat: false, beside_plain: true, device: "", dtype: "", target: "target", databases: "" };
+  const usual = { chat: false, beside_plain: true, device: "", dtype: "", target: "target", databases: "", family: "" };
   return { ...usual, ...request, ...numbers };
 }
 
@@ -85,6 +85,7 @@ export function fieldsOf(run: Snapshot, most: number): Partial<Form> {
     return [name, written(typeof value === "number" ? value : SETTINGS[name].usual)];
   });
   return {
+    ...{ family: meta.family ?? "" },
     ...{ prompt: run.prompt, stack: meta.asked || meta.stack, rule, chat },
     ...Object.fromEntries(numbers),
     ...(meta.max_new_tokens ? { max_new_tokens: written(Math.min(most, meta.max_new_tokens)) } : {}),

@@ -16,7 +16,7 @@ import { mount } from "../views";
 export function recordingHost(about: About, runs: Record<string, Snapshot>): Host {
   const games = about.games.filter((game) => Object.values(game.runs).every((name) => name in runs));
   return {
-    about: { ...about, games },
+    about: { ...about, games, families: [] },
     answers: [],
     async recording(name) {
       const run = runs[name];
