@@ -70,6 +70,8 @@ export interface DecodeRequest extends Record<SettingName, number> {
   target?: string;
   /** The family whose models have short names. */
   family?: string;
+  /** The run that is continued, for its trace. */
+  parent?: { run: string; token: number; text: string } | null;
   /** Folder of databases; "": the shipped ones. */
   databases?: string;
 }

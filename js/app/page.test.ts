@@ -348,3 +348,42 @@ test("the form offers families, with the prompt and the stacks of the chosen one
   end();
   assert.equal(el.textContent, "");
 });
+
+test("another token continues the run, and both are shown from their common root", {
+  skip,
+  timeout: 60_000,
+}, async () => {
+  const requests: any[] = [];
+  const root = RECORDED.sampled;
+  const decode = async (request: any, on: any) => {
+    requests.push(request);
+    const name = `branch ${requests.length}`;
+    on.begin({ ...root, run: name, meta: { ...root.meta, wall_ns: null } });
+    const { tokens, drafts, rounds, calls, pieces, ...head } = root;
+    return { ...head, run: name };
+  };
+  const { el, close } = opened({ decode });
+  const select = el.querySelector<HTMLSelectElement>(".hsd-recordings select") as HTMLSelectElement;
+  await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Recording"));
+  select.value = "sampled";
+  select.dispatchEvent(new Event("change"));
+  await vi.waitFor(() => assert.equal(text(el, ".hsd-origin-stack"), root.meta.stack));
+  const place = root.tokens.top.findIndex((top: any) => top?.length > 1);
+  el.querySelector<HTMLElement>(`.hsd-tok[data-i="${place}"]`)?.click();
+  await vi.waitFor(() => assert.ok(el.querySelector(".hsd-stream .hsd-branch")));
+  const other = el.querySelector<HTMLElement>(".hsd-stream .hsd-branch") as HTMLElement;
+  other.click();
+  await vi.waitFor(() => assert.equal(el.querySelectorAll(".hsd-br-list button").length, 2));
+  const before = root.tokens.text.slice(0, place).join("");
+  assert.ok(requests[0].prompt.startsWith(root.prompt + before));
+  assert.deepEqual([requests[0].parent.run, requests[0].parent.token], ["sampled", place]);
+  assert.equal(requests[0].max_new_tokens, root.meta.max_new_tokens - place - 1);
+  assert.match(text(el, ".hsd-branches"), /mean p/);
+  assert.equal(JSON.parse(sessionStorage.getItem("hsd_viz.run") ?? "{}").meta.parent.token, place);
+  el.querySelector<HTMLElement>(".hsd-br-list button")?.click();
+  assert.equal(el.querySelector(".hsd-br-list button")?.getAttribute("aria-pressed"), "true");
+  select.value = "plain";
+  select.dispatchEvent(new Event("change"));
+  await vi.waitFor(() => assert.equal(el.querySelectorAll(".hsd-br-list button").length, 0));
+  close();
+});

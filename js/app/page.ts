@@ -1,8 +1,10 @@
 // The page: one program over one state (state.ts), drawn for any host (host.ts).
 import { html, nothing, render } from "lit-html";
+import { openBranches } from "../branch";
+import { canBranch, chanceOf, type Parent, prefixOf, remaining } from "../branch/fork";
 import { openGame } from "../game";
 import { seedOf } from "../game/score";
-import { type Host, isLost } from "../host";
+import { type DecodeRequest, type Host, isLost } from "../host";
 import { make, suppressShortcuts } from "../lib/dom";
 import { factsOf } from "../lib/facts";
 import { hsdGroup } from "../lib/group";
@@ -49,6 +51,7 @@ export function openPage(el: HTMLElement, host: Host, { address = false, first: 
   const begun: kept.State = {
     ...{ shown: "", kind: "none", blurb: "", busy: false, stage: { text: "" }, here: kept.keptRun(), opened: null },
     ...{ form: first, filled: first, drawer: false, tab: 0, trouble: null, lost: "", tour: "" },
+    ...{ branches: [], branch: 0 },
   };
   const store = createState(begun, (now, was) => closed || changed(now, was));
   const { set } = store;
@@ -71,6 +74,7 @@ export function openPage(el: HTMLElement, host: Host, { address = false, first: 
     wanted = shown === store.state.shown ? "" : shown;
     if (!wanted) return;
     const { here, opened } = store.state;
+    set({ branches: [], branch: 0 });
     if (shown === HERE && here) return show(HERE, "finished", here);
     if (shown === OPENED && opened) return show(OPENED, "recording", opened.run, openedWords(opened.name));
     const recording = about.recordings.find((r) => r.name === shown);
@@ -87,14 +91,16 @@ export function openPage(el: HTMLElement, host: Host, { address = false, first: 
         .catch((error) => set({ trouble: troubleOf(error, title) }));
     };
   let control: AbortController | null = null;
-  async function decode() {
+  /** Decode the form's request; `fork`: continue a run, with its request. */
+  async function decode(fork: Fork | null = null) {
     if (!host.decode || store.state.busy) return;
     // A field says what is wrong with it.
-    if (form?.error()) return showField(".hsd-stack-field");
+    if (!fork && form?.error()) return showField(".hsd-stack-field");
     const ranges = kept.rangesOf(about.limits.tokens);
     const wrong = kept.NUMBERS.some((name) => typeof kept.numberOf(store.state.form[name], ranges[name]) === "string");
-    if (wrong) return showField('[aria-invalid="true"]');
-    const request = kept.requestOf(store.state.form, about.limits);
+    if (!fork && wrong) return showField('[aria-invalid="true"]');
+    const request = fork?.request ?? kept.requestOf(store.state.form, about.limits);
+    if (!fork) set({ branches: [], branch: 0 });
     control = new AbortController();
     wanted = "";
     set({ busy: true, trouble: null, stage: { text: "starting" } });
@@ -124,9 +130,11 @@ export function openPage(el: HTMLElement, host: Host, { address = false, first: 
         control.signal,
       );
       run.adopt(head);
+      if (fork) run.meta = { ...run.meta, parent: fork.parent };
       const here = run.tokens.length ? run.snapshot() : null;
       if (here) kept.keepRun(here);
       set({ here, kind: here ? "finished" : "none" });
+      if (here && fork) addBranch(here, fork);
     } catch (problem) {
       if (begun && run.tokens.length) keepPart(isLost(problem));
       else set(before);
@@ -154,7 +162,35 @@ export function openPage(el: HTMLElement, host: Host, { address = false, first: 
     set({ drawer: true });
     root.querySelector<HTMLElement>(`.hsd-controls ${selector}`)?.focus();
   }
-  const start = tried(decode, "Run failed");
+  const start = tried(() => decode(), "Run failed");
+
+  // --- branches: a run continued from a place of it with another token
+  interface Fork {
+    request: DecodeRequest;
+    root: Snapshot;
+    parent: Parent;
+    p: number | null;
+  }
+  function forkAt(at: number, text: string): Fork {
+    const root = run.snapshot();
+    const prompt = prefixOf(run, at, text);
+    const settings = { ...store.state.form, ...fieldsOf(root, about.limits.tokens), prompt };
+    const parent = { run: root.run, token: at, text };
+    const request = { ...kept.requestOf(settings, about.limits), max_new_tokens: remaining(run, at), parent };
+    return { request, root, parent, p: chanceOf(run, at, text) };
+  }
+  const branch = (at: number, text: string) => tried(() => decode(forkAt(at, text)), "The branch failed")();
+  function addBranch(here: Snapshot, { root, parent, p }: Fork) {
+    const { branches } = store.state;
+    const known = branches.some((one) => one.run.run === root.run) ? branches : [{ run: root, parent: null, p: null }];
+    set({ branches: [...known, { run: here, parent, p }], branch: known.length });
+  }
+  function chooseBranch(k: number) {
+    const chosen = store.state.branches[k];
+    if (!chosen || store.state.busy) return;
+    set({ here: chosen.run, branch: k });
+    show(HERE, "finished", chosen.run);
+  }
   const cancel = () => {
     control?.abort();
     set({ stage: { text: "cancelling" } });
@@ -174,6 +210,8 @@ export function openPage(el: HTMLElement, host: Host, { address = false, first: 
   const stream = mount("stream", { ...state, pinned: -1, live: false, ghosts: true });
   const form = host.decode ? formOf(store, about, start, cancel) : null;
   const notice = make("div", "", "", { hidden: "" });
+  const forks = make("div");
+  const branchList = openBranches(forks, { palette: about.palette, branches: [], shown: 0, choose: chooseBranch });
   const sheet = keySheet();
   const context: Context = { host, store, group, state, run: complete };
   const panels = new Map<number, { el: HTMLElement; sections: Section[] }>();
@@ -299,6 +337,8 @@ export function openPage(el: HTMLElement, host: Host, { address = false, first: 
   }
   // --- drawing
   const parts: Page = { ...context, root, uid, tabs, sheet, tried, open, openFile, stop, tourKept, game, cancel };
+  let forked: kept.State["branches"] = [];
+  let forkShown = 0;
   let drawn = 0;
   let waiting = 0;
   function paint() {
@@ -306,6 +346,12 @@ export function openPage(el: HTMLElement, host: Host, { address = false, first: 
     clearTimeout(waiting);
     waiting = 0;
     const { drawer, tab, lost: why, trouble, kind } = store.state;
+    group.branch = host.decode && !why && !store.state.busy && canBranch(run) ? branch : null;
+    if (store.state.branches !== forked || store.state.branch !== forkShown) {
+      forked = store.state.branches;
+      forkShown = store.state.branch;
+      branchList.show({ branches: forked, shown: forkShown });
+    }
     root.classList.toggle("hsd-form-open", drawer);
     root.classList.toggle("hsd-busy", store.state.busy);
     const facts = run.run ? factsOf(run.meta, kind === "recording") : [];
@@ -315,7 +361,7 @@ export function openPage(el: HTMLElement, host: Host, { address = false, first: 
           ${form ? html`<div class="hsd-controls hsd-form" role="form" aria-label="New run" ?inert=${Boolean(why)} ?hidden=${!drawer}>${form.template()}</div>` : nothing}
           <div class="hsd-main ${APART.includes(tabs[tab].title) ? "hsd-apart" : ""}" id=${uid}>
             ${picker(parts)}${status(parts)}${notice}
-            <div class="hsd-transport">${stairs.el}</div>
+            ${forks}<div class="hsd-transport">${stairs.el}</div>
             <div class="hsd-text-view">${stream.el}</div>
             ${explorer(parts, panelOf(tab).el)}
             <p class="hsd-foot hsd-source">${facts.join("  ·  ")}</p>
@@ -396,7 +442,7 @@ export function openPage(el: HTMLElement, host: Host, { address = false, first: 
   return () => {
     for (const end of ends.splice(0)) end();
     control?.abort();
-    for (const part of [stairs, stream, tour]) part.close();
+    for (const part of [stairs, stream, tour, branchList]) part.close();
     root.remove();
   };
 }

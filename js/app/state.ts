@@ -1,4 +1,5 @@
 // The state of the page: one object, replaced on every change; and what the browser keeps of it.
+import type { Branch } from "../branch/fork";
 import type { DecodeRequest } from "../host";
 import type { Trouble } from "../lib/notice";
 import { SETTING_NAMES, SETTINGS, type SettingName } from "../lib/options";
@@ -16,7 +17,9 @@ export type Kind = "none" | "recording" | "live" | "finished";
 
 /** The fields of the form: numbers as they are typed. */
 export type Form = {
-  [Name in keyof DecodeRequest]-?: DecodeRequest[Name] extends number ? string : NonNullable<DecodeRequest[Name]>;
+  [Name in Exclude<keyof DecodeRequest, "parent">]-?: DecodeRequest[Name] extends number
+    ? string
+    : NonNullable<DecodeRequest[Name]>;
 };
 
 export interface State {
@@ -40,6 +43,9 @@ export interface State {
   lost: string;
   /** The stop of the tour; "": none. */
   tour: string;
+  /** Runs with a common root, which is the first, and the one shown; none: the run has no branch. */
+  branches: readonly Branch[];
+  branch: number;
 }
 
 export type Store = ReturnType<typeof createState>;
@@ -69,7 +75,7 @@ export const NUMBERS = [
 type Numbers = SettingName;
 const written = (x: number) => String(Number(x.toPrecision(12)));
 
-export function formOf(request: DecodeRequest): Form {
+export function formOf(request: Omit<DecodeRequest, "parent">): Form {
   const numbers = Object.fromEntries(NUMBERS.map((name) => [name, written(request[name])])) as Record<Numbers, string>;
   const usual = { chat: false, beside_plain: true, device: "", dtype: "", target: "target", databases: "", family: "" };
   return { ...usual, ...request, ...numbers };

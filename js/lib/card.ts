@@ -20,6 +20,8 @@ export interface Subject {
   own: Round | null;
   /** Its row in the text, where it came into it. */
   token: Token | null;
+  /** The place in the text where it was proposed. */
+  at?: number;
 }
 type Fact = [name: string, value: unknown];
 
@@ -37,7 +39,15 @@ export function lineOf({ verdict, u, h, p, q }: Draft, rule: string): string {
   return `u · q = ${f(u)} × ${f(q)} = ${f(u * q)} ${sign} ${f(p)} = p`;
 }
 
-export function createCard(store: Store, palette: Palette, light: (position: number) => void) {
+/** Continues the run from a place with another token; null: the page cannot. */
+type Continue = ((at: number, text: string) => void) | null;
+
+export function createCard(
+  store: Store,
+  palette: Palette,
+  light: (position: number) => void,
+  branch: () => Continue = () => null,
+) {
   const greedy = () => store.meta.sampling?.temperature === 0;
   const { actor } = store;
 
@@ -96,18 +106,33 @@ export function createCard(store: Store, palette: Palette, light: (position: num
     ["path", t.path.map((level) => store.levels[level] ?? level).join(" → ") || "–"],
     ...(t.raw === null ? [] : [["bytes", t.raw] as Fact]),
   ];
-  const bars = (title: string, top: [number, number][] | null, chosen: number) =>
+  /** A token of a row: one that was not chosen can continue the run. */
+  function choice(id: number, chosen: number, at: number | null) {
+    const words = store.pieces[id];
+    const go = branch();
+    if (!go || at === null || id === chosen || words === undefined)
+      return html`<code>${glyphs(words ?? `#${id}`)}</code>`;
+    return html`<button class="hsd-branch" title="Continue from here with this token" @click=${() => go(at, words)}>${glyphs(words)}</button>`;
+  }
+  const bars = (title: string, top: [number, number][] | null, chosen: number, at: number | null = null) =>
     top?.length
       ? html`<section class="hsd-top"><h4>${title}</h4>${top.map(
           ([id, p]) => html`<div class=${id === chosen ? "hsd-top-row hsd-chosen" : "hsd-top-row"}>
-            <code>${glyphs(store.pieces[id] ?? `#${id}`)}</code>
+            ${choice(id, chosen, at)}
             <span class="hsd-track"><span class="hsd-fill" .style=${`width: ${Math.max(1, 100 * p)}%`}></span></span>
             <span class="hsd-num">${figure(p)}</span></div>`,
         )}</section>`
       : nothing;
+  /** A rejected token can continue the run in the place of the one that was drawn. */
+  function rejected({ text, judged, at }: Subject) {
+    const go = branch();
+    if (!go || at === undefined || judged.at(-1)?.draft.verdict !== "rejected") return nothing;
+    return html`<p><button class="hsd-continue" @click=${() => go(at, text)}>Continue with “${glyphs(text)}” instead</button></p>`;
+  }
 
   /** `beside`: what follows the token's name. */
-  return ({ text, source, judged, own, token: t }: Subject, beside: unknown = nothing) => {
+  return (subject: Subject, beside: unknown = nothing) => {
+    const { text, source, judged, own, token: t } = subject;
     const last = judged.at(-1);
     const family = palette.family(source);
     const kind = last ? last.draft.verdict : (own?.outcome ?? "");
@@ -133,7 +158,7 @@ export function createCard(store: Store, palette: Palette, light: (position: num
       <dl class="hsd-facts">${[...(last ? draftFacts(last.draft) : []), ...(t ? tokenFacts(t) : [])].map(
         ([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`,
       )}</dl>
-      ${t ? [bars("Target’s top 5 at temperature 1", t.top, t.token_id), bars(t.q_top ? "Residual, top 5" : "p without draft tokens, scaled to 1, top 5", t.residual_top, t.token_id), bars("Drafter’s q, top 5", t.q_top, t.token_id)] : nothing}
+      ${rejected(subject)}${t ? [bars("Target’s top 5 at temperature 1", t.top, t.token_id, t.index), bars(t.q_top ? "Residual, top 5" : "p without draft tokens, scaled to 1, top 5", t.residual_top, t.token_id), bars("Drafter’s q, top 5", t.q_top, t.token_id)] : nothing}
       ${note ? html`<p class="hsd-note">${note}</p>` : nothing}`;
   };
 }

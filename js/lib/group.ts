@@ -89,6 +89,8 @@ export function createGroup() {
 
   const group = {
     store,
+    /** Continue the run from a place with another token; null: the page cannot. */
+    branch: null as ((at: number, text: string) => void) | null,
     cursor: NOWHERE,
     listeners: listeners<[cursor: Cursor, before: Cursor]>(),
     hover(where: Where | null) {

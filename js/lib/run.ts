@@ -22,6 +22,8 @@ export interface Meta extends Partial<Record<Texts, string | null> & Record<Coun
   chat?: boolean;
   /** Times are not those of this run: its passes cost what recorded ones over as many tokens do. */
   modelled?: boolean;
+  /** The run that this one continues, from a place of its text with another token. */
+  parent?: { run: string; token: number; text: string } | null;
   cancelled?: boolean;
   /** How a verification rule of another package describes itself. */
   rule_words?: string;

@@ -51,7 +51,12 @@ function streamView({ model, root, group, store, palette, follow, on }: View<Tra
   const card = make("aside", "hsd-card", "", { tabindex: 0, "aria-label": "Token details" });
   const pane = tokenPane(prompt, out, store, palette);
   const { spans, place } = pane;
-  const details = createCard(store, palette, (position) => group.light(position, true));
+  const details = createCard(
+    store,
+    palette,
+    (position) => group.light(position, true),
+    () => group.branch,
+  );
   const bar = make("div", "hsd-bar");
   function drawBar() {
     root.classList.toggle("hsd-ghosts", model.get("ghosts"));
@@ -158,7 +163,7 @@ function streamView({ model, root, group, store, palette, follow, on }: View<Tra
     const judged = draft && round ? [{ round, draft }] : [];
     const { text: words, source } = draft ?? t;
     const own = judged.length ? null : round;
-    render(details({ text: words, source, judged, own, token: draft && draft !== row ? null : t }, close), card);
+    render(details({ text: words, source, judged, own, token: draft && draft !== row ? null : t, at: i }, close), card);
   }
   /** Scroll to the token under the cursor; the page itself scrolls only for moves in the text. */
   function reveal(span: HTMLElement | null | undefined) {

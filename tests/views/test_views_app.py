@@ -15,10 +15,12 @@ from make_trace import make_trace
 import hsd_viz as hsd
 from hsd_viz.calibration import basis as store
 from hsd_viz.calibration.basis import recorded
+from hsd_viz.engine.access import Access
 from hsd_viz.engine.replay import bundled, load_bundled
 from hsd_viz.errors import FAULTS_VARIABLE, UserError
 from hsd_viz.trace import Trace
 from hsd_viz.views import run_data
+from hsd_viz.views.app.answers import Request
 from hsd_viz.views.app.dashboard import MOST_REQUESTS, App
 from hsd_viz.views.export import run_page
 from tests.changes import change_row
@@ -81,6 +83,42 @@ def test_a_decode_is_streamed_and_can_be_asked_about(page):
         page.ask("knows", run=begin["run"])[0]["known"]
         and page.app.trace.token_ids == make_trace().token_ids
     )
+
+
+def test_the_trace_of_a_branch_names_its_parent(page):
+    parent = {"run": "r", "token": 2, "text": " x"}
+    message, _ = page.ask("decode", request=REQUEST | {"parent": parent})
+    assert message["head"]["meta"]["parent"] == parent
+    assert page.app.trace.meta["parent"] == parent
+    message, _ = page.ask("decode", request=REQUEST | {"parent": "r"})
+    assert message["kind"] == "failed" and "the parent is 'r'" in message["message"]
+
+
+def test_a_branch_is_a_fresh_run_from_the_same_prefix():
+    app = App()
+    request = {"stack": "db > target", "temperature": 0, "seed": 3, "max_new_tokens": 12}
+
+    def decoded(**more):
+        asked = Request(
+            message={"request": {**request, **more}},
+            about="",
+            options={},
+            files=[],
+            send=lambda kind, **content: None,
+            run=None,
+            access=Access.of(False),
+        )
+        app._decode(asked)
+        return app.trace
+
+    root = decoded(prompt="def add(a, b):")
+    row = root.token_rows[4]
+    other = next(root.pieces[id] for id, _ in row.top if id != row.token_id and id in root.pieces)
+    prefix = "def add(a, b):" + "".join(row.text for row in root.token_rows[:4]) + other
+    branch = decoded(prompt=prefix, parent={"run": "root", "token": 4, "text": other})
+    fresh = decoded(prompt=prefix)
+    assert branch.token_ids == fresh.token_ids != root.token_ids
+    assert [row.p for row in branch.token_rows] == [row.p for row in fresh.token_rows]
 
 
 def test_a_decode_can_be_cancelled_and_keeps_what_it_has(page):

@@ -237,6 +237,8 @@ class App(Part):
             if steps:
                 asked.send("append", steps=run_data.append(run, seq + 1, steps))
                 seq += len(steps)
+        if parent := _parent_of(request):
+            trace.meta["parent"] = parent
         self._keep(trace, run)
         return {"head": {"run": run, "seq": seq, **run_data.head(trace.meta)}}
 
@@ -284,6 +286,20 @@ def _decode_request(request: Any) -> dict[str, Any]:
         raise UserError(f"a page decodes prompts of up to {limits['prompt']} characters")
     check_range("max_new_tokens", request.get("max_new_tokens"), 1, limits["tokens"])
     return request
+
+
+def _parent_of(request: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the run that a request continues, and where; ``None`` if it continues none."""
+    parent = request.get("parent")
+    if parent is None:
+        return None
+    if not isinstance(parent, dict) or not isinstance(parent.get("token"), int):
+        raise UserError(f"the parent is {parent!r:.40}: expected a run and the number of a token")
+    return {
+        "run": str(parent.get("run"))[:200],
+        "token": parent["token"],
+        "text": str(parent.get("text"))[:200],
+    }
 
 
 def dashboard(
