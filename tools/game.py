@@ -2,7 +2,7 @@
 
 Each text is decoded plainly, with a drafter that copies, and with a draft model where the engine has one. The runs of
 a text alternate, and the fastest of each stack is kept, as in :mod:`tools.record`. The game verifies what a visitor
-writes against the plain run and shows the recorded rounds of the others beside it.
+writes against the plain run and shows the recorded rounds of the others beside it: ``python -m tools.game``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hsd_viz.engine.live import note_plain
-from hsd_viz.engine.local import LocalEngine
+from hsd_viz.engine.local import LocalEngine, load_engine
 from hsd_viz.engine.replay import GAMES
 from hsd_viz.trace import Trace
 from hsd_viz.views.page_data import ABOUT
@@ -78,3 +78,14 @@ def record_games(
 
 def _text(trace: Trace) -> str:
     return "".join(token.text for token in trace.token_rows)
+
+
+def main() -> None:
+    """Record all texts with the family that is installed."""
+    with load_engine(family="smollm2", device="cpu", dtype="int8", threads=1) as engine:
+        engine.wait_ready()
+        record_games(engine, progress=print)
+
+
+if __name__ == "__main__":
+    main()
