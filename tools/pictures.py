@@ -61,6 +61,59 @@ def staircase(browser: Browser, url: str) -> Path:
     return path
 
 
+#: The glances of the picture of the game: the words of each, as a visitor writes them.
+GLANCES = (
+    ("February", "March", "April", "May"),
+    ("July", "August", "October"),
+    ("October", "November"),
+)
+#: Pixels of the page of the game, and milliseconds between two frames of its motion.
+GAME, STEP_MS = (1000, 760), 70
+#: Sets all animations of the page to a time, and returns the time of the last one's end.
+SEEK = """(ms) => Math.max(...document.getAnimations().map((motion) => {
+  motion.pause();
+  motion.currentTime = ms;
+  const { endTime } = motion.effect.getComputedTiming();
+  return Number.isFinite(endTime) ? endTime : 0;
+}), 0)"""
+
+
+def game(browser: Browser, url: str) -> Path:
+    """The first seconds of the game, as an animated picture for light and dark pages."""
+    for theme, name in (("dark", "game-dark"), ("light", "game")):
+        page = browser.new_page(viewport={"width": GAME[0], "height": GAME[1]})
+        page.goto(f"{url}?game=0&theme={theme}", wait_until="domcontentloaded")
+        page.wait_for_selector(".hsd-gm-choice", timeout=PATIENCE)
+        page.add_style_tag(content=":focus-visible { outline: none !important; }")
+        page.clock.install()
+        page.clock.pause_at(page.evaluate("Date.now()") + 1000)
+        frames: list[tuple[Image, float]] = []
+
+        def take(seconds: float, page: Page = page, frames: list = frames) -> None:
+            frames.append((_image(page.screenshot()), seconds))
+
+        take(1.6)
+        for words in GLANCES:
+            for word in words:
+                page.keyboard.type(f"{word} ")
+                page.evaluate(SEEK, 1000)
+                take(0.35)
+            page.keyboard.press("Enter")
+            page.wait_for_selector(".hsd-game[data-phase=reading]")
+            end = page.evaluate(SEEK, 0)
+            for ms in range(0, round(end) + STEP_MS, STEP_MS):
+                page.evaluate(SEEK, ms)
+                take(STEP_MS / 1000)
+            page.clock.run_for(5000)
+            page.wait_for_selector(".hsd-game:not([data-phase=reading])")
+            page.evaluate(SEEK, 1000)
+            take(1.4)
+        frames[-1] = (frames[-1][0], 3.5)
+        path = _animated(frames, HERE / f"{name}.webp")
+        page.close()
+    return path
+
+
 def round_(browser: Browser, url: str) -> Path:
     """A round at temperature > 0 in which chance rejected a draft, with its arithmetic: where the tour stops for it."""
     page = _opened(browser, f"{url}?tour=chance", 1400, 2200)
@@ -163,6 +216,7 @@ def _animated(frames: list[tuple[Image, float]], path: Path) -> Path:
 
 
 PICTURES: dict[str, Callable[[Browser, str], Path]] = {
+    "game": game,
     "staircase": staircase,
     "dashboard": dashboard,
     "round": round_,
@@ -173,6 +227,7 @@ PICTURES: dict[str, Callable[[Browser, str], Path]] = {
 }
 #: The data that each picture shows.
 DATA = {
+    "game": "hsd_viz/traces/game/months/*.json.gz",
     "staircase": "hsd_viz/traces/copied.json.gz",
     "dashboard": "hsd_viz/traces/*.json.gz",
     "round": "hsd_viz/traces/*.json.gz",
