@@ -5,7 +5,16 @@ import type { SettingName } from "./options";
 import type { Call, Columns, Draft, Round, Tables, Token } from "./tables";
 
 export type Sampling = Partial<Record<Exclude<SettingName, "max_new_tokens">, number | null>> & { rule?: string };
-type Texts = "family" | "device" | "device_name" | "dtype" | "runtime" | "runtime_note" | "created" | "clock" | "stop_reason";
+type Texts =
+  | "family"
+  | "device"
+  | "device_name"
+  | "dtype"
+  | "runtime"
+  | "runtime_note"
+  | "created"
+  | "clock"
+  | "stop_reason";
 type Counts = "threads" | "fastest_of" | "max_new_tokens";
 /** The meta of a trace that views read; the times (ns) of prefill and of the decode are null during the run. */
 export interface Meta extends Partial<Record<Texts, string | null> & Record<Counts, number | null>> {
