@@ -158,7 +158,18 @@ def _best_cut(values: np.ndarray, variance: float) -> int | None:
     best = int(np.argmax(scores))
     if scores[best] < CERTAIN or not _differs(float(before[best]), float(after[best])):
         return None
-    return int(places[best])
+    cut = int(places[best])
+    # A single outlier moves a mean and not a median.
+    if not _differs(float(np.median(values[:cut])), float(np.median(values[cut:]))):
+        return None
+    return _refined(values, cut)
+
+
+def _refined(values: np.ndarray, cut: int) -> int:
+    """Return the place near ``cut`` that leaves the least squares: parts may be short there."""
+    places = range(max(1, cut - LEAST), min(len(values) - 1, cut + LEAST) + 1)
+    left = {k: np.var(values[:k]) * k + np.var(values[k:]) * (len(values) - k) for k in places}
+    return min(left, key=left.__getitem__)
 
 
 def trend(contexts: Sequence[float], rates: Sequence[float]) -> tuple[float, float, float] | None:

@@ -17,6 +17,7 @@ from hsd_viz.latency.hardware import (
     fitted,
     gpu_of,
     shape_of,
+    shape_of_config,
 )
 
 IDEAL = Efficiency(dict.fromkeys(PUBLISHED.bandwidth, 1.0), 1.0, 0.0, 0.0, 0.0, "assumed", "ideal")
@@ -136,3 +137,79 @@ def test_names_are_found_and_near_ones_are_named():
         shape_of("lama-8b")
     with pytest.raises(ValueError, match="use T4, or give"):
         gpu_of("TPU")
+
+
+@pytest.mark.parametrize(
+    ("printed", "name"),
+    [
+        ("NVIDIA H100 80GB HBM3", "H100 SXM"),
+        ("NVIDIA A100-SXM4-40GB", "A100 SXM 40GB"),
+        ("NVIDIA A100 80GB PCIe", "A100 PCIe 80GB"),
+        ("NVIDIA GeForce RTX 4090", "RTX 4090"),
+        ("NVIDIA RTX 6000 Ada Generation", "RTX 6000 Ada"),
+        ("Tesla T4", "T4"),
+        ("AMD Instinct MI300X OAM", "MI300X"),
+        ("Intel(R) Arc(TM) B580 Graphics", "Arc B580"),
+        ("Apple M2 Ultra", "M2 Ultra"),
+    ],
+)
+def test_cards_have_the_names_that_their_drivers_print(printed, name):
+    assert gpu_of(printed).name == name
+
+
+def test_models_have_their_names_of_the_hub():
+    assert shape_of("meta-llama/Llama-3.1-8B-Instruct").name == "llama-8b"
+    assert shape_of("Qwen/Qwen3-Coder-30B-A3B-Instruct").name == "qwen3-30b-a3b"
+
+
+LAYER = {
+    "num_hidden_layers": 12,
+    "hidden_size": 1024,
+    "num_attention_heads": 16,
+    "num_key_value_heads": 4,
+    "intermediate_size": 4096,
+    "vocab_size": 32000,
+}
+EXPERTS = {"num_local_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 512}
+
+
+@pytest.mark.parametrize(
+    ("config", "fields"),
+    [
+        ({"sliding_window": 256, "sliding_window_pattern": 6}, (256, 10, 0)),
+        ({"sliding_window": 256, "layer_types": ["full_attention", "sliding_attention"] * 6},
+         (256, 6, 0)),
+        ({"sliding_window": 256, "use_sliding_window": False}, (0, 0, 0)),
+        ({"sliding_window": 256}, (256, 12, 0)),
+        (EXPERTS | {"first_k_dense_replace": 3}, (0, 0, 3)),
+        (EXPERTS | {"interleave_moe_layer_step": 2}, (0, 0, 6)),
+    ],
+)  # fmt: skip
+def test_windows_and_interleaved_experts_are_counted(config, fields):
+    shape = shape_of_config("x", LAYER | config)
+    assert (shape.window, shape.windowed_layers, shape.dense_layers) == fields
+
+
+def test_dense_layers_and_layers_of_experts_by_hand():
+    """3 dense layers of 4 096, 9 of 8 experts of 512: 3 · 1024 · (3 · 4096 + 9 · 8 · 512)."""
+    shape = shape_of_config("x", LAYER | EXPERTS | {"first_k_dense_replace": 3})
+    attention = 12 * 1024 * 64 * (2 * 16 + 2 * 4)
+    mlps = 3 * 1024 * (3 * 4096 + 9 * 8 * 512)
+    assert shape.parameters == attention + mlps + 2 * 32000 * 1024
+
+
+@pytest.mark.parametrize("key", ["kv_lora_rank", "ssm_state_size"])
+def test_what_is_not_modelled_is_refused(key):
+    with pytest.raises(ValueError, match="not modelled"):
+        shape_of_config("x", LAYER | {key: 512})
+
+
+def test_a_head_without_a_vocabulary_has_that_of_its_target():
+    """An EAGLE-1 config: the layer below ``model``."""
+    head = shape_of_config("e", {"model_type": "eagle", "model": LAYER | {"num_hidden_layers": 1}})
+    assert head.is_head and head.with_target(MODELS["llama-8b"]).vocabulary == 128_256
+
+
+def test_a_known_card_keeps_what_is_not_given():
+    assert gpu_of("H100", bandwidth=3000).bandwidth == 3000
+    assert gpu_of("H100", bandwidth=3000).memory == 80

@@ -218,6 +218,28 @@ FORMS = {
         {"conversations": [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Hello"}]},
         "Hi\n\n",
     ),
+    "tool": (
+        {
+            "messages": [
+                USER,
+                {
+                    "role": "assistant",
+                    "content": None,
+                    "tool_calls": [{"function": {"name": "edit", "arguments": '{"k": 5}'}}],
+                },
+            ]
+        },
+        "Hi\n\n",
+        '{"name": "edit", "arguments": {"k": 5}}',
+    ),
+    "reasoning": (
+        {
+            "request": {"messages": [USER]},
+            "response": {"choices": [{"message": {"reasoning_content": "Hm", "content": "Hello"}}]},
+        },
+        "Hi\n\n",
+        "Hm\n\nHello",
+    ),
     "ids": (
         {
             "prompt_ids": TOKENIZER.ids("Hi"),
@@ -231,11 +253,12 @@ FORMS = {
 
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_is_read(tmp_path, form):
-    entry, prompt = FORMS[form]
+    entry, prompt, *output = FORMS[form]
     (found,) = read(write(tmp_path / "log.jsonl", entry))
-    assert (*found.text.prompt,) == (*TOKENIZER.ids(prompt),) and (*found.text.output,) == (
-        *TOKENIZER.ids("Hello"),
-    )
+    written = output[0] if output else "Hello"
+    assert (*found.text.prompt,) == (*TOKENIZER.ids(prompt),)
+    assert (*found.text.output,) == (*TOKENIZER.ids(written),)
+    assert found.encoded == (form != "ids")
     assert found.limit == len(found.text.output) and not found.cut
 
 
@@ -257,6 +280,36 @@ def test_every_answer_of_a_conversation_is_a_request(tmp_path):
     one, two = read(write(tmp_path / "log.jsonl", {"conversations": turns}))
     assert [[*r.text.output] for r in (one, two)] == [TOKENIZER.ids("b"), TOKENIZER.ids("d")]
     assert [*two.text.prompt] == TOKENIZER.ids("a\n\nb\n\nc\n\n")
+
+
+def test_tool_calls_and_reasoning_are_reported(tmp_path):
+    entries = [FORMS["tool"][0], FORMS["reasoning"][0], FORMS["text"][0]]
+    report = replay(
+        write(tmp_path / "log.jsonl", *entries), drafters=("lookup",), tokenizer="target"
+    )
+    text = str(report)
+    assert report.log["parts"] == {"tool calls": 1, "reasoning": 1, "text": 2}
+    assert "1 output with tool calls, which the engine decoded, too" in text
+    assert "3 outputs encoded again from text" in text and "not exactly" in text
+
+
+def test_a_sampled_log_is_replayed_as_its_decode_counts(engine, tmp_path):
+    """``db`` makes other trees for sampled text: the temperature of the log, not 0."""
+    prompt = load_suite("python").limited(1).prompts[0]
+    ids = engine.tokenizer(prompt.text, add_special_tokens=False)["input_ids"]
+    options = {"max_new_tokens": 60, "record": False, "temperature": 1.0, "seed": 3}
+    text = engine.run(ids, "target", **options).token_ids
+    row = {"prompt_ids": ids, "output_ids": text, "max_new_tokens": 60, "temperature": 1.0}
+    path = write(tmp_path / "log.jsonl", row)
+    decoded = engine.run(ids, "db[context] > target", budget=9, **options)
+    assert decoded.token_ids == text
+    options = {"drafters": ("db[context]",), "tokenizer": "target", "budget": 9}
+    report = replay(path, **options)
+    (found,) = report.drafters
+    figures = decoded.metrics()
+    assert (found["rounds"], found["drafted"]) == (figures["rounds"], figures["drafted"])
+    assert "1 request sampled" in str(report)
+    assert replay(path, temperature=0.0, **options).drafters[0]["drafted"] != found["drafted"]
 
 
 @pytest.mark.parametrize("pack", [False, True])

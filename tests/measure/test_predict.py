@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 import hsd_viz as hsd
 from hsd_viz import cli
-from hsd_viz.latency.hardware import GPUS, MODELS, Machine
+from hsd_viz.latency.hardware import GPUS, MODELS, Machine, shape_of
 from hsd_viz.latency.inputs import Edge
-from hsd_viz.measure.predict import report_parts, settings
+from hsd_viz.measure.predict import HEAD_ACCEPTANCE, report_parts, settings
 
+DATA = Path(__file__).resolve().parents[2] / "docs" / "bench"
 LLAMAS = ("llama-70b", "llama-8b", "llama-1b")
 
 
@@ -134,3 +136,68 @@ def test_a_draft_breaks_even_at_a_batch_and_a_context():
     assert never.break_even_batch == {"llama-1b": 1} and never.break_even_context == {
         "llama-1b": None
     }
+
+
+SPECULATOR = {
+    "speculators_model_type": "eagle3",
+    "draft_vocab_size": 16_000,
+    "speculators_config": {
+        "proposal_methods": [{"proposal_type": "greedy", "speculative_tokens": 4}]
+    },
+    "transformer_layer_config": {
+        "hidden_size": 4096,
+        "intermediate_size": 14336,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 8,
+        "head_dim": 128,
+        "vocab_size": 128256,
+    },
+}
+
+
+def test_a_draft_head_is_taken_from_its_config(tmp_path):
+    """One layer, 4 draft tokens, and an output of 16 000 rows: cheaper than one of 128 256."""
+    folder = tmp_path / "speculator"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(SPECULATOR))
+    found = hsd.predict("H100", ("llama-8b", str(folder)), databases=False)
+    (about,) = [one for one in found.assumptions if one.name == "speculator"]
+    assert about.value == "draft head of 1 layer, 16,000 rows in its output, 4 draft tokens"
+    assert found.lookaheads[0]["present"] == 4
+    small, full = shape_of(str(folder)), MODELS["llama-8b"].head()
+    assert full.touched(1) - small.touched(1) == (128_256 - 16_000) * 4096
+    assert '"method": "eagle3"' in found.settings["vllm 0.32.0"]
+
+
+def test_assumed_acceptances_are_those_of_the_published_pairs():
+    """10 %, 50 % and 90 % of SpecBundle's figures, converted from tokens per forward pass."""
+    import numpy as np
+
+    kinds = {
+        "gsm8k": "math", "math500": "math", "gpqa": "math", "mtbench": "chat", "humaneval": "code",
+        "livecodebench": "code", "financeqa": "documents",
+    }  # fmt: skip
+    rows = json.loads((DATA / "specbundle.json").read_text())["rows"]
+    by_kind = {"mixed": []}
+    for _, benchmark, _, _, tokens, length, _ in rows:
+        low, high = 0.0, 1.0
+        for _ in range(50):
+            middle = (low + high) / 2
+            emitted = sum(middle**k for k in range(tokens + 1))
+            low, high = (middle, high) if emitted < length else (low, middle)
+        by_kind.setdefault(kinds[benchmark], []).append(high)
+        by_kind["mixed"].append(high)
+    assert by_kind.keys() == HEAD_ACCEPTANCE.keys()
+    for kind, values in by_kind.items():
+        quantiles = np.quantile(values, (0.1, 0.5, 0.9))
+        assert HEAD_ACCEPTANCE[kind] == pytest.approx(quantiles, abs=0.006), kind
+
+
+def test_the_kind_of_text_changes_what_is_assumed():
+    code, documents = (
+        hsd.predict("H100", ("llama-8b", "eagle3"), databases=False, text=text).rows[0]
+        for text in ("code", "documents")
+    )
+    assert code.speedup_over_plain > 1.3 * documents.speedup_over_plain
+    with pytest.raises(ValueError, match="did you mean 'code'"):
+        hsd.predict("H100", ("llama-8b",), text="coda")
