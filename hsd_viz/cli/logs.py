@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import sys
 from functools import partial
@@ -192,11 +193,11 @@ def doctor(
     return 0
 
 
-def _write(json: Path | None, html: Path | None, data: Any, *parts: Any) -> None:
+def _write(json_: Path | None, html: Path | None, data: Any, *parts: Any) -> None:
     """Write the files of --json and --html: data, and a page of a title, lines and tables."""
     from hsd_viz.results.page import page
 
-    arguments.write_json(json, data)
+    arguments.write_json(json_, data)
     arguments.write_text(html, page(*parts) if html else "")
 
 
@@ -217,6 +218,9 @@ def audit(
     ] = None,
     plain: A[str | None, "URL", "the endpoint without speculation"] = None,
     model: A[str, "M", "the model to request from both"] = "",
+    body: A[
+        str | None, "JSON", "further request parameters of both, as in '{\"min_p\": 0.05}'"
+    ] = None,
     api_key_env: A[str | None, "NAME", "environment variable with the API key"] = None,
     suite: A[str, "NAME|PATH", "prompts: a suite or a file"] = "heldout",
     limit: A[int, (1, 10_000), "N", "prompts"] = 8,
@@ -259,14 +263,18 @@ def audit(
     if speculative and plain:
         key = os.environ.get(api_key_env or "")
         prompts = [prompt.text for prompt in load_suite(suite).limited(limit).prompts]
-        ends = audits.Endpoint(speculative, model, key), audits.Endpoint(plain, model, key)
-        given = {
-            "samples": samples,
-            "temperature": temperature,
-            "alpha": alpha,
-            "near_tie": near_tie,
-        }
-        audited[speculative] = partial(audits.statistical, *ends, prompts, progress=status, **given)
+        parameters = _body(body)
+        audited[speculative] = partial(
+            audits.statistical,
+            audits.Endpoint(speculative, model, key, parameters),
+            audits.Endpoint(plain, model, key, parameters),
+            prompts,
+            samples=samples,
+            temperature=temperature,
+            alpha=alpha,
+            near_tie=near_tie,
+            progress=status,
+        )
     done: dict[str, Any] = {}
     for name, run in audited.items():
         status(f"auditing {name}")
@@ -277,6 +285,19 @@ def audit(
     _write(None, html, None, "Audit of losslessness", [], [Table("Decoders", rows)])
     verdicts = {result.verdict for result in done.values()}
     return 1 if "not lossless" in verdicts else 130 if "unfinished" in verdicts else 0
+
+
+def _body(text: str | None) -> dict[str, Any]:
+    """Return request parameters. Raises: UserError: if they are not a JSON object."""
+    if text is None:
+        return {}
+    try:
+        parameters = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"--body is not JSON: {first_line(error)}") from None
+    if not isinstance(parameters, dict):
+        raise UserError(f'--body must be a JSON object, as in {{"min_p": 0.05}}, not {text[:40]}')
+    return parameters
 
 
 def _function(text: str) -> Any:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
+from dataclasses import replace
 from random import Random
 
 import httpx
 import pytest
 
 from hsd_viz.audit import Endpoint, statistical
-from hsd_viz.audit.statistical import Completion, PairTest, compare
+from hsd_viz.audit.statistical import Completion, PairTest, compare, completion_of, tilts
 from hsd_viz.cli import main
 
 ROWS = {"a": [0.6, 0.3, 0.1], "b": [0.2, 0.5, 0.3], "c": [0.3, 0.3, 0.4]}
@@ -22,6 +24,13 @@ def texts(rows, random, n):
         last = random.choices("abc", rows[last])[0]
         out.append(last)
     return tuple(out)
+
+
+def drawn(random, rows=ROWS):
+    """Return a completion of three tokens with the rows that it was drawn from, or from others."""
+    tokens = texts(rows, random, 3)
+    likely = [dict(zip("abc", map(math.log, ROWS[last]), strict=True)) for last in ("a", *tokens)]
+    return Completion(tokens, likely[:3])
 
 
 @pytest.fixture
@@ -82,7 +91,7 @@ def test_divergence_without_log_probabilities_or_at_an_end():
     )
     assert compare(one, one) == ("equal", 1)
     assert compare(one, Completion(("b",))) == ("unknown", 0)
-    assert compare(one, longer._replace(likely=likely)) == ("unknown", 1)
+    assert compare(one, replace(longer, likely=likely)) == ("unknown", 1)
 
 
 def test_false_alarms_are_as_rare_as_stated():
@@ -90,9 +99,7 @@ def test_false_alarms_are_as_rare_as_stated():
     random, alarms = Random(1), 0
     for _ in range(150):
         test = PairTest()
-        alarms += any(
-            test.add(k % 2, texts(ROWS, random, 3), texts(ROWS, random, 3)) >= 10 for k in range(60)
-        )
+        alarms += any(test.add(k % 2, drawn(random), drawn(random)) >= 10 for k in range(60))
     assert alarms / 150 < 0.16
 
 
@@ -136,8 +143,9 @@ def test_the_command(tmp_path, capsys, endpoints):
 def test_bets_are_made_before_the_pair_is_known():
     """The first pair, of which nothing is known, wins and loses nothing; a lasting difference then wins."""
     test = PairTest()
-    assert test.add("x", ("a",), ("b",)) == pytest.approx(1.0)
-    wealth = [test.add("x", ("a",), ("b",)) for _ in range(12)]
+    pair = Completion(("a",)), Completion(("b",))
+    assert test.add("x", *pair) == pytest.approx(1.0)
+    wealth = [test.add("x", *pair) for _ in range(16)]
     assert wealth[-1] > 100 and wealth == sorted(wealth)
 
 
@@ -156,3 +164,62 @@ def test_endpoints_have_different_seeds():
     statistical(one, other, ["x", "y"], tokens=2, greedy_tokens=2, samples=4)
     assert len(one.seeds) == len(other.seeds) > 1
     assert len({*one.seeds, *other.seeds}) == 2 * len(one.seeds)
+
+
+def test_a_tilt_by_hand():
+    """A row of 0.6, 0.3, 0.1 squared is 0.36, 0.09, 0.01 of 0.46: 0.36 / 0.46 / 0.6 for the first."""
+    row = {"a": math.log(0.6), "b": math.log(0.3), "c": math.log(0.1)}
+    text = Completion(("a",), [row])
+    squared = tilts(text)[3 * 15]  # exponent 2, every place
+    assert squared == pytest.approx(math.log(0.36 / 0.46 / 0.6), abs=1e-6)
+    assert tilts(Completion(("a",))) == [0.0] * 60
+
+
+def test_sharpening_at_every_third_token_is_found_by_returned_probabilities():
+    """An exponent of 1.6 at tokens 3, 6, ...: found within 1 000 pairs, whatever the prefixes are."""
+    random = Random(0)
+    sharp = {token: [p**1.6 for p in row] for token, row in ROWS.items()}
+
+    def text(sharpened):
+        last, tokens, likely = "a", [], []
+        for place in range(8):
+            row = sharp if sharpened and place % 3 == 2 else ROWS
+            likely.append(dict(zip("abc", map(math.log, ROWS[last]), strict=True)))
+            last = random.choices("abc", row[last])[0]
+            tokens.append(last)
+        return Completion(tuple(tokens), likely)
+
+    test = PairTest()
+    pairs = next(k for k in range(1, 1001) if test.add(k, text(True), text(False)) >= 1000)
+    assert pairs <= 1000
+
+
+def test_the_forms_of_returned_probabilities():
+    row = {"token": "a", "logprob": -0.5, "top_logprobs": [{"token": "a", "logprob": -0.5}]}
+    expected = Completion(("a",), [{"a": -0.5}], [-0.5])
+    openai = {"tokens": ["a"], "token_logprobs": [-0.5], "top_logprobs": [{"a": -0.5}]}
+    for reported in (openai, {"content": [row]}):
+        assert completion_of({"choices": [{"logprobs": reported}]}) == expected
+    with pytest.raises(ValueError, match="has no logprobs"):
+        completion_of({"choices": [{"logprobs": None}]})
+
+
+def test_request_parameters_are_sent(monkeypatch, capsys):
+    bodies, real = [], httpx.Client
+
+    def answer(asked):
+        bodies.append(json.loads(asked.content))
+        reported = {"tokens": ["a"], "top_logprobs": [{"a": -0.1}]}
+        return httpx.Response(200, json={"choices": [{"logprobs": reported}]})
+
+    monkeypatch.setattr(
+        httpx, "Client", lambda **options: real(transport=httpx.MockTransport(answer), **options)
+    )
+    words = (
+        "audit --speculative http://a/v1 --plain http://b/v1 --limit 1 --samples 1 --body".split()
+    )
+    assert main([*words, '{"repetition_penalty": 1.1}']) == 0
+    assert len(bodies) == 4 and all(body["repetition_penalty"] == 1.1 for body in bodies)
+    for body, why in (('{"seed": 1}', "sets seed itself"), ("[1]", "a JSON object"), ("{", "JSON")):
+        assert main([*words, body]) == 2
+        assert why in capsys.readouterr().err
