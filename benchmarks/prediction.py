@@ -1,25 +1,33 @@
 """Compare predicted step times with published ones: ``python -m benchmarks.prediction [--json OUT] [--html OUT]``.
 
-The efficiencies of :data:`hsd_viz.latency.hardware.PUBLISHED` are fitted on the rows of ``FITTED`` (``--fit`` prints
-them, with scipy) and are used as they are for all others: other models, cards, engines, batches and contexts. A figure
-is the time of one decode step of the whole batch, from published tokens per second or from a published fit of step
-times; KV caches are counted at their mean length. Speed-ups are those of EAGLE-3 heads by SpecBundle, predicted from
-their published tokens per forward pass: the time of a round beyond its forward passes is fitted on two of its models
-(``ROUNDS_FITTED``), the others are held aside.
+The efficiencies of :func:`hsd_viz.latency.hardware.efficiency_of` are fitted on the rows of ``FITTED``, by runtime and
+vendor (``--fit`` prints them, with scipy), and are used as they are for all others: other models, cards, engines,
+batches and contexts. A figure is the time of one decode step of the whole batch, from published tokens per second or
+from a published fit of step times; KV caches are counted at their mean length. Speed-ups are those of EAGLE-3 heads
+by SpecBundle, predicted from their published tokens per forward pass: the time of a round beyond its forward passes
+is fitted on two of its models (``ROUNDS_FITTED``), the others are held aside.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from hsd_viz.figures import prediction
-from hsd_viz.latency.hardware import GPUS, MODELS, PUBLISHED, Efficiency, Machine
+from hsd_viz.latency.hardware import (
+    GPUS,
+    MODELS,
+    PUBLISHED,
+    WEIGHTS,
+    Efficiency,
+    Machine,
+    efficiency_of,
+)
 from hsd_viz.measure.predict import predict
 
 GPT_FAST = "https://github.com/pytorch-labs/gpt-fast (README)"
@@ -30,16 +38,26 @@ NVIDIA = "https://developer.nvidia.com/blog/boost-llama-3-3-70b-inference-throug
 SPECBUNDLE = "https://github.com/sgl-project/SpecForge (SpecBundle dashboard), SGLang on H200"
 KV_COST = "https://github.com/adixg/vllm-specdecode-cost-model (README), per cached token"
 
+LLAMA_CPP = "https://github.com/XiongjieDai/GPU-Benchmarks-on-LLM-Inference (README), llama.cpp of 2023 and 2024"
+ORACLE = "https://blogs.oracle.com/cloud-infrastructure/post/serving-llama-31-405b-model-with-amd-mi300x-gpus, vLLM"
+
+GAUDI_3 = "https://www.intel.com/content/www/us/en/developer/platform/gaudi/model-performance.html (SynapseAI 1.18)"
+GAUDI_2 = "https://www.intel.com/content/www/us/en/developer/platform/gaudi/model-performance-gaudi2-inference.html"
+
 NAMES = {
     GPT_FAST: "gpt-fast, Llama 3.1, A100", MIXTRAL: "gpt-fast, Mixtral, A100", SPEC_DECODE: "vLLM (2601.11580), H100",
     TENSORRT: "TensorRT-LLM 0.6.1, H100 · A100 · L40S", NVIDIA: "TensorRT-LLM, Llama 3.3, H200",
     KV_COST: "vLLM, cost of the KV cache, H100", SPECBUNDLE: "SGLang (SpecBundle), H200",
+    LLAMA_CPP: "llama.cpp, RTX cards and Apple", ORACLE: "vLLM, Llama 3.1 405B, MI300X",
+    GAUDI_3: "SynapseAI, Gaudi 3", GAUDI_2: "SynapseAI, Gaudi 2",
 }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A published step time in ms, or with ``per_token`` microseconds per cached token."""
+    """A published step time in ms, or with ``per_token`` microseconds per cached token. With ``prompt``, it is the
+    latency of that many tokens read and as many written, by the tokens written.
+    """
 
     gpu: str
     model: str
@@ -50,12 +68,18 @@ class Published:
     ms: float
     source: str
     per_token: bool = False
+    prompt: int = 0
 
-    def predicted(self, efficiency: Efficiency = PUBLISHED) -> float:
-        machine, shape = Machine(GPUS[self.gpu], self.tp, efficiency), MODELS[self.model]
-        cache = "fp8" if self.source == TENSORRT and self.weights == "fp8" else "bf16"
+    def predicted(self, efficiency: Efficiency | None = None) -> float:
+        used = efficiency or efficiency_of(GPUS[self.gpu])
+        machine, shape = Machine(GPUS[self.gpu], self.tp, used), MODELS[self.model]
+        eighths = self.weights == "fp8" and self.source in (TENSORRT, GAUDI_3, GAUDI_2)
+        cache = "fp8" if eighths else "bf16"
         settings: dict[str, Any] = {"batch": self.batch, "weights": self.weights, "cache": cache}
         at = machine.step_ms(shape, context=self.context, **settings)
+        if self.prompt:
+            read = machine.step_ms(shape, tokens=self.prompt, **settings)
+            return (read + (self.prompt - 1) * at) / self.prompt
         if not self.per_token:
             return at
         return (
@@ -65,7 +89,7 @@ class Published:
             * 1e3
         )
 
-    def error(self, efficiency: Efficiency = PUBLISHED) -> float:
+    def error(self, efficiency: Efficiency | None = None) -> float:
         return self.predicted(efficiency) / self.ms - 1
 
 
@@ -113,9 +137,36 @@ class SpeedUp:
         return self.predicted(efficiency) / self.speedup - 1
 
 
+#: Tokens cached on average by the runs of llama.cpp on LLaMA and Llama 2: a prompt of 200 tokens and up to 1024 more.
+LLAMA_CONTEXT = 600
+#: Tokens written by its runs on Llama 3: the mean length of the cache is half of them.
+LLAMA_3_LENGTHS = (512, 1024, 4096, 8192)
+
+
+def _llama_cpp(gpu: str, int4: dict[str, float], fp16: dict[str, float]) -> Iterator[Published]:
+    """Yield rows of LLaMA and Llama 2 from tokens per second by model."""
+    for weights, speeds in (("int4", int4), ("fp16", fp16)):
+        for model, speed in speeds.items():
+            yield Published(gpu, model, weights, 1, 1, LLAMA_CONTEXT, 1e3 / speed, LLAMA_CPP)
+
+
+def _llama_3(gpu: str, model: str, *speeds: float) -> Iterator[Published]:
+    """Yield rows of Llama 3 with 16 bits from tokens per second by length."""
+    for length, speed in zip(LLAMA_3_LENGTHS, speeds, strict=False):
+        yield Published(gpu, model, "fp16", 1, 1, length // 2, 1e3 / speed, LLAMA_CPP)
+
+
+def _oracle(latencies: dict[int, float]) -> list[Published]:
+    """Rows of eight MI300X from seconds by batch: 128 tokens read, 128 written."""
+    return [
+        Published("MI300X", "llama-405b", "fp8", 8, batch, 192, s / 128 * 1e3, ORACLE, prompt=128)
+        for batch, s in latencies.items()
+    ]
+
+
 SPEED_UPS = tuple(SpeedUp(*row) for row in BUNDLE["rows"])
 HELD_SPEED_UPS = tuple(row for row in SPEED_UPS if row.model not in ROUNDS_FITTED)
-FITTED = (
+FITTED_GPT_FAST = (
     *_speeds("llama-2-7b", "bf16", GPT_FAST, {1: 104.9, 2: 168.84, 4: 254.02, 8: 328.43}),
     *_speeds("llama-2-7b", "int8", GPT_FAST, {1: 155.58}),
     *_speeds("llama-2-7b", "int4", GPT_FAST, {1: 196.80}),
@@ -123,6 +174,30 @@ FITTED = (
     *_speeds("llama-2-70b", "int8", GPT_FAST, {1: 19.13, 8: 80.44}),
     *_speeds("llama-2-70b", "int4", GPT_FAST, {1: 25.25, 8: 90.77}),
 )
+FITTED_LLAMA_CPP = tuple(
+    _llama_cpp(
+        "RTX A6000",
+        {
+            "llama-2-7b": 111.57,
+            "llama-2-13b": 67.05,
+            "llama-33b": 29.70,
+            "llama-65b": 15.69,
+            "llama-2-70b": 15.18,
+        },
+        {"llama-2-7b": 44.01, "llama-2-13b": 24.65},
+    )
+)
+FITTED_APPLE = (
+    *_llama_cpp(
+        "M2 Ultra",
+        {"llama-2-7b": 91.89, "llama-2-70b": 14.37},
+        {"llama-2-7b": 40.68, "llama-2-70b": 4.81},
+    ),
+    *_llama_3("M2 Ultra", "llama-8b", 36.90, 36.25, 33.67, 30.68),
+    *_llama_3("M2 Ultra", "llama-70b", 4.76, 4.71, 4.48, 4.23),
+)
+FITTED_INSTINCT = tuple(_oracle({1: 3.530, 8: 3.974, 64: 6.919}))
+FITTED = (*FITTED_GPT_FAST, *FITTED_LLAMA_CPP, *FITTED_APPLE, *FITTED_INSTINCT)
 #: (card, model, weights, GPUs, batch, input and output tokens, output tokens/s of each GPU)
 _OFFLINE = (
     ("H100 SXM", "llama-2-7b", "fp8", 1, 112, 128, 2048, 6818),
@@ -135,6 +210,33 @@ _OFFLINE = (
     ("A100 SXM", "llama-2-7b", "bf16", 2, 64, 2048, 2048, 782),
     ("A100 SXM", "llama-2-70b", "bf16", 4, 240, 128, 2048, 525),
 )
+#: (model, cards, input and output tokens, batch, output tokens/s of all cards), with 8 bits.
+_GAUDI = {
+    ("Gaudi 3", GAUDI_3): (
+        ("llama-2-7b", 1, 128, 2048, 217, 6763),
+        ("llama-2-7b", 1, 2048, 2048, 75, 2734),
+        ("llama-2-70b", 2, 128, 2048, 512, 6026),
+        ("llama-2-70b", 2, 2048, 2048, 240, 2641),
+        ("llama-8b", 1, 128, 2048, 768, 18830),
+        ("llama-8b", 1, 2048, 2048, 364, 7405),
+        ("llama-70b", 2, 128, 2048, 450, 5776),
+        ("llama-70b", 2, 2048, 2048, 175, 2588),
+        ("llama-70b", 8, 128, 2048, 600, 15711),
+        ("llama-70b", 8, 2048, 2048, 600, 8946),
+        ("mistral-7b", 1, 128, 2048, 120, 13726),
+        ("mistral-7b", 1, 2048, 2048, 44, 4970),
+    ),
+    ("Gaudi 2", GAUDI_2): (
+        ("llama-2-7b", 1, 128, 2048, 163, 4791),
+        ("llama-2-7b", 1, 2048, 2048, 81, 1953),
+        ("llama-2-70b", 4, 128, 2048, 327, 3211),
+        ("llama-2-70b", 2, 2048, 2048, 78, 1438),
+        ("mistral-7b", 1, 128, 2048, 120, 11294),
+        ("mistral-7b", 1, 2048, 2048, 44, 3947),
+        ("llama-8b", 1, 128, 2048, 289, 11138),
+        ("llama-8b", 1, 2048, 2048, 155, 5511),
+    ),
+}
 HELD_ASIDE = (
     *_speeds("llama-8b", "bf16", GPT_FAST, {1: 93.89, 2: 149.10, 4: 217.21, 8: 276.01}),
     *_speeds("llama-8b", "int8", GPT_FAST, {1: 137.64}),
@@ -165,6 +267,35 @@ HELD_ASIDE = (
         if model not in ROUNDS_FITTED
     ),
     Published("H100 SXM", "qwen3-1.7b", "bf16", 1, 64, 2000, 0.0356, KV_COST, per_token=True),
+    *_llama_cpp("RTX 4080", {"llama-2-7b": 118.01, "llama-2-13b": 67.92}, {"llama-2-7b": 44.2}),
+    *_llama_cpp(
+        "RTX 3090",
+        {"llama-2-7b": 120.6, "llama-2-13b": 75.01, "llama-33b": 33.68},
+        {"llama-2-7b": 51.85},
+    ),
+    *_llama_cpp(
+        "RTX 4090",
+        {"llama-2-7b": 149.37, "llama-2-13b": 88.88, "llama-33b": 40.09},
+        {"llama-2-7b": 60.78},
+    ),
+    *_llama_cpp(
+        "RTX 6000 Ada",
+        {
+            "llama-2-7b": 127.45,
+            "llama-2-13b": 74.07,
+            "llama-33b": 32.65,
+            "llama-65b": 17.39,
+            "llama-2-70b": 17.02,
+        },
+        {"llama-2-7b": 50.56, "llama-2-13b": 26.88},
+    ),
+    *_llama_3("RTX 4080", "llama-8b", 40.58, 40.29, 39.44),
+    *_llama_3("RTX 3090", "llama-8b", 47.40, 46.51, 44.79, 42.62),
+    *_llama_3("RTX 4090", "llama-8b", 54.84, 54.34, 52.63, 50.88),
+    *_llama_cpp("M3 Max", {"llama-2-7b": 63.11}, {"llama-2-7b": 24.76}),
+    *_llama_3("M3 Max", "llama-8b", 22.04, 22.39, 20.72, 18.74),
+    *_llama_3("M1 Max", "llama-8b", 18.75, 18.43, 16.33, 15.03),
+    *_oracle({2: 3.583, 4: 3.734, 16: 4.375, 32: 5.130, 128: 10.340, 256: 17.750}),
     *(
         Published(
             gpu,
@@ -178,6 +309,11 @@ HELD_ASIDE = (
         )
         for gpu, model, weights, tp, batch, read, written, speed in _OFFLINE
     ),
+    *(
+        Published(gpu, model, "fp8", tp, b, read + written // 2, b / speed * 1e3, source)
+        for (gpu, source), rows in _GAUDI.items()
+        for model, tp, read, written, b, speed in rows
+    ),
 )
 
 
@@ -188,9 +324,11 @@ def summary(rows: tuple[Published, ...] | tuple[SpeedUp, ...]) -> dict[str, floa
 
 
 def offline_large(row: Published) -> bool:
-    """Return whether a figure is the offline throughput of a large model on several GPUs: scheduling and prefill of
-    two years ago, which the model leaves out. These are reported, and counted apart.
+    """Return whether a figure is offline throughput at full load: of a large model on several GPUs, with scheduling and
+    prefill of two years ago, or of a Gaudi. The model leaves these out; they are reported, and counted apart.
     """
+    if row.source in (GAUDI_3, GAUDI_2):
+        return True
     return row.source == TENSORRT and row.model == "llama-2-70b"
 
 
@@ -215,7 +353,7 @@ def report() -> dict[str, Any]:
             },
             "fitted": summary(FITTED),
             "held aside": summary(HELD_ASIDE),
-            "held aside, without offline throughput of a large model": summary(
+            "held aside, without offline throughput at full load": summary(
                 tuple(row for row in HELD_ASIDE if not offline_large(row))
             ),
             **{
@@ -231,7 +369,7 @@ def _sources() -> list[str]:
 
 
 def fit() -> None:
-    """Print the efficiencies fitted on :data:`FITTED`."""
+    """Print the efficiencies fitted on the parts of :data:`FITTED`."""
     import numpy as np
     from scipy.optimize import least_squares, minimize_scalar
 
@@ -239,13 +377,25 @@ def fit() -> None:
         formats = {**dict.fromkeys(PUBLISHED.bandwidth, x[0]), "int8": x[1], "int4": x[2]}
         return Efficiency(formats, PUBLISHED.compute, x[3], x[4], 0.0, "published", "")
 
-    errors = lambda x: [np.log(1 + row.error(efficiency(x))) for row in FITTED]
-    bounds = ([0.3, 0.3, 0.3, 0, 0], [1, 1, 1, 200, 200])
-    print(
-        least_squares(
-            errors, [0.8, 0.65, 0.5, 40, 20], bounds=bounds, loss="soft_l1", f_scale=0.05
-        ).x
-    )
+    def llama_cpp(x: Any) -> Efficiency:
+        formats = {**dict.fromkeys(WEIGHTS, x[0]), "int4": x[1]}
+        return Efficiency(formats, PUBLISHED.compute, x[3], 0.0, 0.0, "published", "", cache=x[2])
+
+    def instinct(x: Any) -> Efficiency:
+        return replace(PUBLISHED, layer_us=x[0], sequence_us=x[1])
+
+    def fitted(rows: Sequence[Published], used: Callable[[Any], Efficiency], *start: float) -> Any:
+        """Return the constants with the least error, from a start; times are up to 5000 us, shares up to 1."""
+        top = [1.0 if value < 1 else 5000.0 for value in start]
+        least = [0.02 if value < 1 else 0.0 for value in start]
+        errors = lambda x: [np.log(1 + row.error(used(x))) for row in rows]
+        found = least_squares(errors, start, bounds=(least, top), loss="soft_l1", f_scale=0.05)
+        return found.x.round(4)
+
+    print("gpt-fast", fitted(FITTED_GPT_FAST, efficiency, 0.8, 0.65, 0.5, 40, 20))
+    print("llama.cpp", fitted(FITTED_LLAMA_CPP, llama_cpp, 0.8, 0.6, 0.3, 20))
+    print("apple", fitted(FITTED_APPLE, llama_cpp, 0.8, 0.6, 0.3, 20))
+    print("instinct", fitted(FITTED_INSTINCT, instinct, 50, 100))
     by_model = [[row for row in SPEED_UPS if row.model == name] for name in ROUNDS_FITTED]
 
     def loss(us: float) -> float:
@@ -289,7 +439,7 @@ def figure(data: dict[str, Any]) -> Any:
         rows = [row for row in data["speed_ups_held_aside"] if row["model"] == model]
         groups.append((2, f"{model}, H200", "speedup", rows))
     # Three colours, and a shape for each round through them.
-    shapes = [shape for shape in ("circle", "diamond", "square", "cross") for _ in range(3)]
+    shapes = [shape for shape in ("circle", "diamond", "square", "cross", "x") for _ in range(3)]
     for (column, name, published, rows), shape in zip(groups, shapes, strict=False):
         text = [f"{row['model']}, batch {row['batch']}" for row in rows]
         x, y = [row[published] for row in rows], [row["predicted"] for row in rows]

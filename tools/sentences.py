@@ -143,9 +143,13 @@ def _prediction(*names: str) -> list[float]:
     ]
 
 
-def _aside(source: str, large: bool | None = None) -> list[float]:
-    """Return the same of the step times of a source; of Llama 2 70B, or of the other models, alone."""
-    rows = [row for row in read("prediction")["held_aside"] if source in row["source"]]
+def _aside(source: str, large: bool | None = None, gpu: str = "") -> list[float]:
+    """Return the same of the step times of a source; of Llama 2 70B, of the other models, or of some cards, alone."""
+    rows = [
+        row
+        for row in read("prediction")["held_aside"]
+        if source in row["source"] and row["gpu"].startswith(gpu)
+    ]
     errors = [abs(row["error"]) for row in rows if large in (None, row["model"] == "llama-2-70b")]
     return [len(errors), median(errors), max(errors)]
 
@@ -226,7 +230,7 @@ def _loops() -> float:
     return by_stack(read("heldout-greedy-cpu"))[PLAIN]["repetition_share"]
 
 
-ALL = "held aside, without offline throughput of a large model"
+ALL = "held aside, without offline throughput at full load"
 #: Page -> its sentences and what gives their figures.
 SENTENCES: dict[str, dict[str, Values]] = {
     "README.md": {"measured here, once, by {:.0%} ([why]": lambda: [_over("t1", "target+6")[0] - 1]},
@@ -258,7 +262,7 @@ SENTENCES: dict[str, dict[str, Values]] = {
         "below one draft model reaches {:.2f} at `target+6`": lambda: _over(
             "greedy", "target+6", "databases_over_single_draft", False
         ),
-        "fitted on {} figures of gpt-fast's README (Llama 2 on A100s, one sequence; median error {:.1%})":
+        "fitted on {} figures (median error {:.1%})":
             lambda: _prediction("fitted")[:2],
         **{
             f"{source} |" + " {} | {:.1%} | {:.1%} |": lambda known=known: _aside(*known)
@@ -271,6 +275,10 @@ SENTENCES: dict[str, dict[str, Values]] = {
                 "on four H200, batch 8 (SpecBundle)": ("SpecBundle",),
                 "cost of a cached token, Qwen3 1.7B on an H100": ("per cached token",),
                 "Llama 2 70B on 2–4 GPUs, batch 64–480": ("TensorRT-LLM v0.6.1", True),
+                "llama.cpp on four RTX cards, 7B to 70B, 16 and 4 bits": ("GPU-Benchmarks-on-LLM", None, "RTX"),
+                "llama.cpp on an M1 Max and an M3 Max, 7B and 8B": ("GPU-Benchmarks-on-LLM", None, "M"),
+                "eight MI300X, batch 2–256, between those fitted on": ("oracle.com",),
+                "Gaudi 2 and 3, 7B to 70B, batch 44–768": ("intel.com",),
             }.items()
         },
         "| all of these | {} | {:.1%} | {:.1%} |": lambda: _prediction(ALL),

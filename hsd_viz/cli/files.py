@@ -3,14 +3,18 @@
 import importlib
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 from typing import Annotated as A
-from typing import Any, Literal
 
 from hsd_viz.cli import arguments
 from hsd_viz.cli.arguments import Out
 from hsd_viz.errors import UserError
 from hsd_viz.terminal import status
+
+if TYPE_CHECKING:
+    from hsd_viz.trace import Trace
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -19,7 +23,7 @@ def export(
     traces: A[
         tuple[Path, ...],
         "TRACE",
-        "a trace of decode --save; several with --html, to compare, or with --aiperf",
+        "a trace of decode --save; several with --html, to compare, with --aiperf or with --costs",
     ],
     *,
     html: A[Out | None, "FILE", "write a self-contained page"] = None,
@@ -30,14 +34,19 @@ def export(
     aiperf: A[
         Out | None, "FILE", "write AIPerf's records of speculative decoding, one line per trace"
     ] = None,
+    costs: A[
+        Out | None,
+        "FILE",
+        "write the costs of the target's verifications by batch, as llama.cpp takes them",
+    ] = None,
 ) -> None:
-    """Write a saved trace as a page, a timeline or tables."""
+    """Write a saved trace as a page, a timeline, tables or costs."""
     from hsd_viz.trace import Trace
     from hsd_viz.trace.export import aiperf_record, chrome_trace, write_csv
 
-    if not (html or perfetto or csv or aiperf):
+    if not (html or perfetto or csv or aiperf or costs):
         raise UserError(
-            "no output given: use --html FILE, --perfetto FILE, --csv DIR or --aiperf FILE"
+            "no output given: use --html FILE, --perfetto FILE, --csv DIR, --aiperf FILE or --costs FILE"
         )
     if len(traces) > 1 and (perfetto or csv):
         raise UserError(
@@ -50,6 +59,8 @@ def export(
                 f"{path} was imported from {source['engine']}: nothing to show; use --csv or --aiperf"
             )
     tables: list[Path] = []
+    if costs:
+        arguments.write_text(costs, _costs(runs) + "\n")
     if html:
         from hsd_viz.views.export import MOST_RUNS, run_page
 
@@ -66,7 +77,32 @@ def export(
     if aiperf:
         records = (aiperf_record(run, number) for number, run in enumerate(runs))
         arguments.write_text(aiperf, "".join(json.dumps(record) + "\n" for record in records))
-    _print(html, perfetto, *tables, aiperf)
+    _print(html, perfetto, *tables, aiperf, costs)
+
+
+def _costs(runs: Sequence["Trace"]) -> str:
+    """Return llama.cpp's setting of what the runs' target takes to verify 1, 2, ... tokens.
+
+    Raises:
+        UserError: if the runs do not have one target, or none verified one token alone, of which
+            the others are multiples.
+    """
+    from hsd_viz.calibration.estimate import names_of, times_of
+    from hsd_viz.records.settings import batch_costs
+
+    levels = [names for names, _ in map(names_of, runs) if names]
+    targets = {names[max(names)] for names in levels}
+    if len(targets) != 1:
+        found = f"of several targets ({', '.join(sorted(targets))})" if targets else "without times"
+        raise UserError(f"--costs needs timed runs of one target: these are {found}")
+    (target,) = targets
+    verified = [c for run in runs for c in run.call_rows if c.name == target and c.kind == "verify"]
+    if not any(call.fed == 1 for call in verified):
+        raise UserError(
+            f"no run verifies one token alone: add a trace of plain decoding (--stack {target})"
+        )
+    models, _, _ = times_of(runs)
+    return batch_costs(models[target].forward)
 
 
 def _print(*paths: Path | str | None) -> None:

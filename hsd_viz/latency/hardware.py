@@ -9,7 +9,7 @@ with bytes = the weights that are touched and the KV cache of the batch, FLOPs =
 parameter and token and those of attention, all divided by the number of GPUs. Of E experts of
 which each token uses k, T tokens touch E (1 - (1 - k/E)^T), as if tokens chose independently. A
 layer with a sliding window caches and reads the window alone. The efficiencies are fitted on
-published decode speeds, by runtime and vendor (:data:`EFFICIENCIES`), or on two measured step
+published decode speeds, by runtime and vendor (:func:`efficiency_of`), or on two measured step
 times (:func:`fitted`). What the model leaves out: activations, sampling, prefill.
 """
 
@@ -267,14 +267,43 @@ PUBLISHED = Efficiency(
     source="fitted on gpt-fast's Llama-2 figures (A100)",
     round_us=1044.0,
 )
-#: The efficiency of a vendor's cards, where published figures fix one of its own.
-EFFICIENCIES: dict[str, Efficiency] = {}
+#: Fitted by the same on llama.cpp's figures of an RTX A6000 (one sequence, 7B to 70B); the share of
+#: the peak FLOP/s is assumed. It holds for the cards that llama.cpp usually runs on.
+LLAMA_CPP = replace(
+    PUBLISHED,
+    bandwidth={**dict.fromkeys(WEIGHTS, 0.908), "int4": 0.877},
+    cache=1.0,
+    layer_us=93.3,
+    source="fitted on llama.cpp's figures of an RTX A6000",
+)
+#: Fitted by the same on llama.cpp's figures of an M2 Ultra (one sequence, 7B to 70B).
+APPLE = replace(
+    PUBLISHED,
+    bandwidth={**dict.fromkeys(WEIGHTS, 0.826), "int4": 0.835},
+    cache=0.177,
+    layer_us=111.7,
+    source="fitted on llama.cpp's figures of an M2 Ultra",
+)
+#: The fixed times fitted by the same on vLLM's figures of Llama 3.1 405B on eight MI300X, at three
+#: batches; one model cannot say which part of a step is fixed, so the shares are gpt-fast's.
+INSTINCT = replace(
+    PUBLISHED,
+    layer_us=105.2,
+    sequence_us=360.7,
+    source="fitted on vLLM's figures of Llama 3.1 405B (MI300X)",
+)
+#: The first words of the names of cards of desktops and workstations.
+DESKTOP = ("RTX", "RX", "Ryzen", "Arc")
 ROUND_SOURCE = "fitted on SpecBundle's speed-ups of Llama 3.1 8B and Qwen3-Coder 30B (SGLang, H200)"
 
 
 def efficiency_of(gpu: Gpu) -> Efficiency:
-    """Return what cards of a vendor reach of their data sheets."""
-    return EFFICIENCIES.get(gpu.vendor, PUBLISHED)
+    """Return what a card reaches of its data sheet, by its vendor and what usually runs on it."""
+    if gpu.vendor == "apple":
+        return APPLE
+    if gpu.name.startswith(DESKTOP):
+        return LLAMA_CPP
+    return INSTINCT if gpu.vendor == "amd" else PUBLISHED
 
 
 @dataclass(frozen=True, slots=True)

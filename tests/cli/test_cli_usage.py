@@ -104,7 +104,7 @@ databases build --out o --kind statistics --text x --max-key-length 0 | --max-ke
 databases build --out o --kind statistics --text log.jsonl --tokenizer log.jsonl | is not a valid tokenizer
 databases build --out o --kind model --prompts heldout --model tiny | unknown model 'tiny'
 export nowhere.json.gz --csv tables | nowhere.json.gz
-export run.json.gz | no output given: use --html FILE, --perfetto FILE, --csv DIR or --aiperf FILE
+export run.json.gz | no output given: use --html FILE, --perfetto FILE, --csv DIR, --aiperf FILE or --costs FILE
 export x.json --csv tables | not an hsd_viz trace
 export run.json.gz --html "" | argument --html: the file name is empty
 export run.json.gz --perfetto . | cannot write .

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from hsd_viz.cli import main
 from hsd_viz.engine.replay import load_bundled
 from hsd_viz.measure.observe import observe
+from hsd_viz.records.settings import batch_costs
 from hsd_viz.records.traces import import_records, pooled
 from hsd_viz.trace import Trace, TraceError
 from hsd_viz.trace.export import aiperf_record
@@ -210,3 +212,32 @@ def test_the_depth_and_the_mean_of_imported_sums(tmp_path, steps, drafted, accep
     one_length = drafted % steps == 0
     assert (seen.deepest, seen.total, seen.by_mean) == (3, steps, one_length)
     assert seen.length == pytest.approx(1 + accepted / steps)
+
+
+RUNS = Path(__file__).parents[2] / "hsd_viz" / "traces" / "side_by_side" / "sampled"
+
+
+def test_costs_are_written_as_llama_cpp_takes_them(tmp_path, capsys):
+    assert batch_costs((2.0, 3.0, 4.5)) == "GGML_BATCH_COSTS=1.0000,0.7500,0.7500"
+    out = tmp_path / "costs.txt"
+    runs = [str(RUNS / f"{name}.json.gz") for name in ("plain", "hierarchy")]
+    assert main(["export", *runs, "--costs", str(out)]) == 0
+    name, _, costs = out.read_text().partition("=")
+    each = [float(cost) for cost in costs.split(",")]
+    # The hierarchy's widest verification is of 13 tokens; a batch is never cheaper than a smaller one.
+    assert name == "GGML_BATCH_COSTS" and each[0] == 1 and len(each) == 13
+    totals = [n * cost for n, cost in enumerate(each, 1)]
+    assert all(b > a - 0.01 for a, b in pairwise(totals))
+    assert capsys.readouterr().out == f"{out}\n"
+
+
+def test_costs_need_timed_runs_of_one_target(tmp_path, capsys):
+    (served,) = import_records(RECORDS / "vllm-0.32.0-detailed.jsonl")
+    served.save(tmp_path / "served.json.gz")
+    assert main(["export", str(tmp_path / "served.json.gz"), "--costs", str(tmp_path / "x")]) == 2
+    assert "needs timed runs of one target: these are without times" in capsys.readouterr().err
+    wide = Trace.load(RUNS / "plain.json.gz").to_dict()
+    wide["calls"]["fed"] = [4] * len(wide["calls"]["fed"])
+    Trace.from_dict(wide).save(tmp_path / "wide.json.gz")
+    assert main(["export", str(tmp_path / "wide.json.gz"), "--costs", str(tmp_path / "x")]) == 2
+    assert "add a trace of plain decoding (--stack target)" in capsys.readouterr().err
