@@ -9,7 +9,7 @@ a fair coin which of two texts came from which decoder, regardless of earlier pa
 on that coin: with what earlier pairs suggest about tokens after one prefix, and with the
 probabilities that the endpoints return, by which a text shows whether its tokens were drawn from
 sharper or flatter rows, at all places or at every n-th. Under the null hypothesis a bet is fair
-whatever the returned probabilities are. The mean wealth of all bets (an e-value) exceeds 1 / alpha
+for any returned probabilities. The mean wealth of all bets (an e-value) exceeds 1 / alpha
 with a probability of at most alpha, over all times at once (Ville 1939; Shafer 2021).
 """
 

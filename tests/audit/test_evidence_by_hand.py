@@ -5,11 +5,26 @@ from __future__ import annotations
 import pytest
 
 from hsd_viz.audit.exact import ExactAudit, Task, exact
-from hsd_viz.audit.statistical import SLOPES, Completion, PairTest, StatisticalAudit, compare
+from hsd_viz.audit.statistical import (
+    EXPONENTS,
+    GROUPS,
+    SLOPES,
+    Completion,
+    PairTest,
+    StatisticalAudit,
+    compare,
+)
+
+#: Bets on the probabilities that endpoints return, of which these texts have none: they stay at 1.
+BY_ROW = len(EXPONENTS) * len(GROUPS)
+
+
+def text(*tokens: str) -> Completion:
+    return Completion(tokens)
 
 
 def test_a_first_pair_is_no_evidence():
-    assert PairTest().add("prompt", ("a",), ("b",)) == pytest.approx(1.0)
+    assert PairTest().add("prompt", text("a"), text("b")) == pytest.approx(1.0)
 
 
 def test_a_second_pair_like_the_first_is_evidence():
@@ -17,35 +32,35 @@ def test_a_second_pair_like_the_first_is_evidence():
     it pays 2 r² / (r² + 1); six bets on how likely texts are see no difference.
     """
     test = PairTest()
-    test.add("prompt", ("a",), ("b",))
-    found = test.add("prompt", ("a",), ("b",))
+    test.add("prompt", text("a"), text("b"))
+    found = test.add("prompt", text("a"), text("b"))
     paid = [2 * r**2 / (r**2 + 1) for r in (1 + 2 / 4, 1 + 2 / 16, 1 + 2 / 64)]
-    assert found == pytest.approx((sum(paid) + 6) / 9)
+    assert found == pytest.approx((sum(paid) + 6 + BY_ROW) / (9 + BY_ROW))
 
 
 def test_tokens_after_a_text_that_one_decoder_alone_wrote_are_no_evidence():
     """After "a" the second decoder wrote nothing, after "b" the first: both ratios are 1, whatever followed."""
     test = PairTest()
-    test.add("prompt", ("a", "x"), ("b", "y"))
-    found = test.add("prompt", ("a", "x"), ("b", "y"))
+    test.add("prompt", text("a", "x"), text("b", "y"))
+    found = test.add("prompt", text("a", "x"), text("b", "y"))
     paid = [2 * r**2 / (r**2 + 1) for r in (1 + 2 / 4, 1 + 2 / 16, 1 + 2 / 64)]
-    assert found == pytest.approx((sum(paid) + 6) / 9)
+    assert found == pytest.approx((sum(paid) + 6 + BY_ROW) / (9 + BY_ROW))
 
 
 def test_a_likelier_text_is_evidence_for_the_bets_on_it():
     """ "a" was one of two tokens, "c" none: with half an observation more 1.5 / 3 and 0.5 / 3, a ratio of 3."""
     test = PairTest()
-    test.add("prompt", ("a",), ("b",))
-    found = test.add("prompt", ("a",), ("c",))
+    test.add("prompt", text("a"), text("b"))
+    found = test.add("prompt", text("a"), text("c"))
     by_token = [2 * r / (r + 1) for r in (1 + 2 / 4, 1 + 2 / 16, 1 + 2 / 64)]
     by_likelihood = [2 * 3**slope / (3**slope + 1) for slope in SLOPES]
-    assert found == pytest.approx((sum(by_token) + sum(by_likelihood)) / 9)
+    assert found == pytest.approx((sum(by_token) + sum(by_likelihood) + BY_ROW) / (9 + BY_ROW))
 
 
 def test_texts_of_another_prompt_teach_nothing():
     test = PairTest()
-    test.add("one", ("a",), ("b",))
-    assert test.add("another", ("a",), ("b",)) == pytest.approx(1.0)
+    test.add("one", text("a"), text("b"))
+    assert test.add("another", text("a"), text("b")) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(
