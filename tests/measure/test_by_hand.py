@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import hsd_viz as hsd
-from hsd_viz.intervals import Estimate
 from hsd_viz.latency.hardware import GPUS, MODELS, Machine
 from hsd_viz.latency.speedup import bounded, repeated, repeats_to_decide, speed_up
 from hsd_viz.measure.doctor import below, diagnose
@@ -20,6 +19,7 @@ from hsd_viz.measure.replay import _pays, _row
 from hsd_viz.records.read import request_of
 from hsd_viz.records.sample import Sample, Series, Verification
 from hsd_viz.records.traces import round_rows
+from hsd_viz.results import Estimate
 
 SEEN = Observation(
     "case",
