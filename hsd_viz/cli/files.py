@@ -278,7 +278,7 @@ def build(
     try:
         if text:
             paths = databases.build_text(
-                text, databases.find_tokenizer(tokenizer or model), out, **options
+                text, databases.find_tokenizer(tokenizer or model, family), out, **options
             )
         else:
             options |= {"max_new_tokens": max_new_tokens or 128, "stack": stack or "target"}

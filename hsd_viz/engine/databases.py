@@ -12,7 +12,10 @@ from hsd_viz.drafting.index.format import SUFFIX
 from hsd_viz.drafting.make import FIVEGRAMS, vocabulary_hash
 from hsd_viz.engine.load import Models
 from hsd_viz.engine.local import LocalEngine
-from hsd_viz.errors import UserError, no_panics
+from hsd_viz.errors import Unsupported, UserError, no_panics
+from hsd_viz.models.families import DEFAULT
+from hsd_viz.models.files import GGUF
+from hsd_viz.models.tokenizer import FILE, load_tokenizer
 from hsd_viz.models.tokenizer_file import read_tokenizer_file
 from hsd_viz.prompts.suites import load_suite
 from hsd_viz.prompts.templates import choose_template, opening
@@ -106,21 +109,32 @@ def build_text(
     return [path]
 
 
-def find_tokenizer(name: str) -> Any:
-    """Return the tokenizer of a model (a ladder name, a hub id, a path), of a folder, or of a ``tokenizer.json`` file.
-    Raises ValueError if there is none.
+def find_tokenizer(name: str, family: str = DEFAULT) -> Any:
+    """Return the tokenizer of a model, of a folder, or of a ``tokenizer.json`` file.
+
+    A model is a name of the ``family``, a hub id, a path or a GGUF file.
+    Raises: UserError: if there is none.
     """
     path = Path(name).expanduser()
-    local = path.is_file() or (
-        path.is_dir() and not (path / "config.json").exists() and any(path.glob("tokenizer*"))
-    )
-    if not local:
-        return Models(name, "cpu", None, allow_models=True).text(name).tokenizer
+    is_file = path.is_file() and path.suffix != GGUF
+    is_folder = path.is_dir() and not (path / "config.json").exists()
+    if not is_file and not (is_folder and any(path.glob("tokenizer*"))):
+        return Models(name, "cpu", allow_models=True, family=family).text(name).tokenizer
+    file = path if is_file else path / FILE
+    if file.name == FILE and file.is_file():
+        try:
+            return load_tokenizer(file.parent)
+        except Unsupported:
+            read_tokenizer_file(file)  # refuses what a tokenizer may not ask for
+    elif file.is_file():
+        read_tokenizer_file(file)
+    return _tokenizer_of_transformers(name, path)
+
+
+def _tokenizer_of_transformers(name: str, path: Path) -> Any:
+    """Return the tokenizer of a folder or a file by transformers, without padding and truncation."""
     from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-    file = path if path.is_file() else path / "tokenizer.json"
-    if file.is_file():
-        read_tokenizer_file(file)  # refuses what a tokenizer may not ask for
     with no_panics(f"the tokenizer '{name}' cannot be loaded"):
         if path.is_file():
             found = PreTrainedTokenizerFast(tokenizer_file=str(path))

@@ -15,7 +15,7 @@ from hsd_viz.options import DEFAULT_RULE, DecodingOptions
 from hsd_viz.trace import Trace
 from hsd_viz.version import __version__
 
-COMMANDS = ("decode", "bench", "dashboard", "export", "databases", "ladder")
+COMMANDS = ("decode", "bench", "dashboard", "export", "databases", "models", "ladder")
 
 
 @pytest.mark.parametrize("command", COMMANDS)

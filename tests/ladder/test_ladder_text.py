@@ -1,15 +1,21 @@
 """The shipped models, and their text without transformers, which is that of transformers."""
 
+import json
 import random
+import shutil
 
 import pytest
 import torch
+from transformers import AutoModelForCausalLM, Qwen3ForCausalLM
 
 from hsd_viz.decoding.text import TokenText
 from hsd_viz.ladder.load import info, load_model, load_tokenizer
+from hsd_viz.models.config import ROW_SCALES
 from hsd_viz.models.families import CODE
+from hsd_viz.models.files import folder_hash
 from hsd_viz.models.tokenizer import load_tokenizer as load_from_file
 from hsd_viz.prompts.suites import load_suite
+from tools import int8
 
 
 def texts() -> list[str]:
@@ -82,3 +88,22 @@ def test_shipped_models_share_one_tokenizer_and_are_small_together() -> None:
     assert len(tokenizer) == 4096
     text = "".join(map(chr, range(0x300))) + "\n\tdef f():\r\n  return '🙂'  \n"
     assert tokenizer.decode(tokenizer(text).input_ids) == text
+
+
+@pytest.mark.parametrize("kind", [AutoModelForCausalLM, Qwen3ForCausalLM])
+def test_transformers_refuses_integers_that_it_would_read_as_floats(kind) -> None:
+    with pytest.raises(ValueError, match="quantization config"):
+        kind.from_pretrained(CODE.path("nano"))
+
+
+def test_rounding_a_checkpoint_marks_it(tmp_path) -> None:
+    shutil.copytree(CODE.path("nano"), tmp_path / "nano")
+    folder = tmp_path / "nano"
+    config = json.loads((folder / "config.json").read_text())
+    del config["quantization_config"]
+    (folder / "config.json").write_text(json.dumps(config))
+    before = folder_hash(folder)
+    int8.convert(folder)
+    assert folder_hash(folder) == before, "rounding what is rounded changes nothing"
+    assert json.loads((folder / "config.json").read_text())["quantization_config"] == ROW_SCALES
+    assert info(tmp_path)["models"]["nano"]["parameters"] == 951_168

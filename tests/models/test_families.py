@@ -18,6 +18,7 @@ import hsd_viz.cli.models as commands
 from hsd_viz.cli.arguments import MachineOptions
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.engine import load_engine
+from hsd_viz.engine.databases import find_tokenizer
 from hsd_viz.errors import MissingPackage, UserError
 from hsd_viz.models.families import CODE, FAMILIES, SMOLLM2, PackagedFile, find_family
 from hsd_viz.models.files import open_model, weights_hash
@@ -214,6 +215,12 @@ def test_a_conversation_of_several_turns_is_one_prompt(smollm2):
 )
 def test_texts_survive_the_tokenizer(smollm2, text):
     assert smollm2.tokenizer.decode(smollm2.tokenizer.encode(text)) == text
+
+
+@installed
+def test_databases_are_built_with_the_tokenizer_of_the_family():
+    assert len(find_tokenizer("target", "smollm2")) == 49_152
+    assert len(find_tokenizer("target")) == 4096
 
 
 @installed
