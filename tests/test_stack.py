@@ -175,3 +175,8 @@ def test_bench_reads_transformers_loops():
 def test_left_out_lookaheads_are_filled_in():
     assert str(parse("nano > small:9 > target").resolved()) == "nano:4 > small:9 > target"
     assert str(parse("nano:auto > small > target").resolved(2)) == "nano:auto > small:2 > target"
+
+
+@pytest.mark.parametrize("lookahead", [1, 64])
+def test_the_lookaheads_at_both_ends_are_valid(lookahead):
+    assert parse(f"nano:{lookahead} > target").drafts[0].lookahead == lookahead

@@ -8,6 +8,7 @@ from hsd_viz.audit.exact import ExactAudit, Task, exact
 from hsd_viz.audit.statistical import (
     EXPONENTS,
     GROUPS,
+    SHRINKAGE,
     SLOPES,
     Completion,
     PairTest,
@@ -47,13 +48,23 @@ def test_tokens_after_a_text_that_one_decoder_alone_wrote_are_no_evidence():
     assert found == pytest.approx((sum(paid) + 6 + BY_ROW) / (9 + BY_ROW))
 
 
-def test_a_likelier_text_is_evidence_for_the_bets_on_it():
-    """ "a" was one of two tokens, "c" none: with half an observation more 1.5 / 3 and 0.5 / 3, a ratio of 3."""
+def pays(ratio: float) -> float:
+    """What a bet pays for a pair whose texts it finds so many times as likely the right way round."""
+    return 2 * ratio / (ratio + 1)
+
+
+def test_likelier_texts_are_evidence_for_the_bets_on_them():
+    """One bet is on likely texts and one on unlikely ones: alone they cancel, so two pairs count.
+
+    With half an observation more, "a x" has 1.5 / 3 by 1.5 / 2 and "c z" 0.5 / 3 by 0.5 / 1, a ratio of 4.5; then
+    2.5 / 5 by 2.5 / 3 and 1.5 / 5 by 1.5 / 2, a ratio of 50 / 27. The bets by token know "a" alone, then "a" and "c".
+    """
     test = PairTest()
-    test.add("prompt", text("a"), text("b"))
-    found = test.add("prompt", text("a"), text("c"))
-    by_token = [2 * r / (r + 1) for r in (1 + 2 / 4, 1 + 2 / 16, 1 + 2 / 64)]
-    by_likelihood = [2 * 3**slope / (3**slope + 1) for slope in SLOPES]
+    test.add("prompt", text("a", "x"), text("b", "y"))
+    test.add("prompt", text("a", "x"), text("c", "z"))
+    found = test.add("prompt", text("a", "x"), text("c", "z"))
+    by_token = [pays(1 + 2 / w) * pays((1 + 4 / w) ** 2) for w in SHRINKAGE]
+    by_likelihood = [pays(4.5**slope) * pays((50 / 27) ** slope) for slope in SLOPES]
     assert found == pytest.approx((sum(by_token) + sum(by_likelihood) + BY_ROW) / (9 + BY_ROW))
 
 
