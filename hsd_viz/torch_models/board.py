@@ -181,7 +181,7 @@ def _shaped(state: State, scores: Tensor, shaping: Shaping) -> Tensor:
 
 
 def draft_step(state: State, scores: Tensor, plan: Plan, opens: int) -> None:
-    """Draft one token by level 0, from the logits ``[n, V]`` of a pass that started at its first token that is not cached.
+    """Draft one token by level 0, from the logits ``[n, V]`` of a pass from its first uncached token on.
 
     ``opens``: the drafts of so many of the lowest levels begin with this token.
     """

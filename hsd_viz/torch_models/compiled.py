@@ -9,9 +9,8 @@ plain decoding and of verification come from the same kernels.
 
 from __future__ import annotations
 
-import types
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,6 +20,7 @@ from hsd_viz.decoding.session import Session
 from hsd_viz.errors import UserError
 from hsd_viz.torch_models.cache import CachePool, StaticCache, capacity_for
 from hsd_viz.torch_models.eager import HFModel, move, to_numpy
+from hsd_viz.torch_models.graphs import CompiledGraph, Graph
 from hsd_viz.torch_models.load import check_forward
 from hsd_viz.torch_models.rules import lineage_of
 from hsd_viz.words import first_line
@@ -29,49 +29,15 @@ from hsd_viz.words import first_line
 WIDTHS = (1, 2, 4, 8, 16, 32)
 #: The nodes of a draft tree that a strict graph has room for; other graphs have as many as are needed.
 _STRICT_NODES = 32
-#: Every width and capacity is a compiled function of its own.
-_MOST_COMPILED = 256
-
-F = TypeVar("F", bound=Callable[..., Any])
-Compiler = Callable[[F], F]
-
-
-def compile_graph(function: F) -> F:
-    """Compile ``function`` for the shapes of its first call, which all later calls must have.
-
-    Nothing is checked at a call: what a graph depends on beside the values of tensors is fixed by the caller that keeps it.
-    """
-    torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, _MOST_COMPILED)
-    return torch.compile(
-        _own_code(function),
-        fullgraph=True,
-        dynamic=False,
-        options={"guard_filter_fn": _no_guards},
-    )
-
-
-def _no_guards(guards: Sequence[Any]) -> list[bool]:
-    return [False] * len(guards)
-
-
-def _own_code(function: Any) -> Any:
-    """Return a copy of a function with a code object of its own, with which Dynamo keeps what it compiles."""
-    copy = types.FunctionType(
-        function.__code__.replace(),
-        function.__globals__,
-        function.__name__,
-        function.__defaults__,
-        function.__closure__,
-    )
-    copy.__kwdefaults__ = function.__kwdefaults__
-    return copy
+#: Makes a graph of a function; tests have other ones.
+Compiler = Callable[[Callable[..., Any]], Graph]
 
 
 class CompiledModel:
     """An :class:`~hsd_viz.torch_models.eager.HFModel` whose forward passes are compiled: a
     :class:`~hsd_viz.decoding.session.Model` for any device.
 
-    ``compiler`` makes a graph of a function; tests pass one that returns the function itself. Raises: ValueError: if
+    ``compiler`` makes a graph of a function; tests pass another one. Raises: ValueError: if
     the model cannot be compiled, or the compiled rows are not its own.
     """
 
@@ -80,7 +46,7 @@ class CompiledModel:
         model: HFModel,
         strict: bool = False,
         widths: Sequence[int] = WIDTHS,
-        compiler: Compiler = compile_graph,
+        compiler: Compiler = CompiledGraph,
     ) -> None:
         self.runtime = "strict" if strict else "compiled"
         self.strict = strict
@@ -94,9 +60,9 @@ class CompiledModel:
         self.eager = model
         self.compiler = compiler
         self.pool = CachePool()
-        #: What follows a forward pass in the decodes of which this is the target, by what it is compiled for.
-        self.steps: dict[Any, Callable[..., Any]] = {}
-        self._graphs: dict[tuple[int, ...], Callable[..., Tensor]] = {}
+        #: The steps of decodes by this model, by what they are compiled for.
+        self.steps: dict[Any, Graph] = {}
+        self._graphs: dict[tuple[int, ...], Graph] = {}
         #: The places of the largest cache that a session asked for.
         self._largest = 0
         try:
@@ -145,7 +111,7 @@ class CompiledModel:
             cache = StaticCache(self.eager.layers, places, self.device)
             # Its buffers are made by the first pass, which is not compiled.
             start = cache.start.clone()
-            self._forward_pass(1)(cache, cache.text, start, start, self.no_parents(1))
+            self.forward_pass_of(1)(cache, cache.text, start, start, self.no_parents(1))
         return cache
 
     def no_parents(self, nodes: int) -> Tensor:
@@ -169,7 +135,7 @@ class CompiledModel:
         """
         key = (width, cache.places, len(text), len(parents))
         if key not in self._graphs:
-            self._graphs[key] = self.compiler(self._forward_pass(width))
+            self._graphs[key] = self.compiler(self.forward_pass_of(width))
         return self._graphs[key](cache, text, start, draft_start, parents)
 
     @torch.no_grad()
@@ -196,10 +162,10 @@ class CompiledModel:
             if self.strict:
                 self.read(cache, cache.text, at, beyond, parents, width)
             else:
-                self._forward_pass(width)(cache, cache.text, at, beyond, parents)
+                self.forward_pass_of(width)(cache, cache.text, at, beyond, parents)
 
-    def _forward_pass(self, width: int) -> Callable[..., Tensor]:
-        """Return the function behind a graph of this width."""
+    def forward_pass_of(self, width: int) -> Callable[..., Tensor]:
+        """Return the forward pass of this width as a function: ``(cache, text, start, draft_start, parents)``."""
         module = self.eager.module
         masks = self.eager.masks
         cache_name = self.eager.cache_name

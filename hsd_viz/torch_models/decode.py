@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ from hsd_viz.torch_models import board
 from hsd_viz.torch_models.board import Plan, State
 from hsd_viz.torch_models.cache import StaticCache
 from hsd_viz.torch_models.compiled import CompiledModel, CompiledSession
+from hsd_viz.torch_models.graphs import Graph
 from hsd_viz.torch_models.report import Line, read_line, verdict_of
 from hsd_viz.torch_models.sampling import Shaping
 
@@ -83,7 +84,9 @@ class Board:
         # Views of the marks: a graph reads them where they are.
         self._marks = self.state.marks.unbind()
         self._chains = [model.no_parents(model.nodes_for(1)) for model in models]
-        self._recorded: dict[Step, Callable[[], None] | None] = {}
+        #: Steps that ran once, and what replays those that ran again.
+        self._ready: dict[Step, Callable[[], None]] = {}
+        self._bound: dict[Step, Callable[[], None]] = {}
 
     def _new_state(self, places: int, eos: int) -> State:
         plan = self.plan
@@ -126,77 +129,71 @@ class Board:
     @torch.no_grad()
     def run(self, step: Step) -> None:
         """Put a step on the device."""
-        if self.device.type != "cuda":
-            self._perform(step)
-            return
-        if step not in self._recorded:
-            # Its kernels are loaded by running them; recording runs nothing.
-            self._perform(step)
-            self._recorded[step] = None
-            return
-        replay = self._recorded[step]
-        if replay is None:
-            graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graph):
-                self._perform(step)
-            replay = self._recorded[step] = graph.replay
-        replay()
+        if step in self._bound:
+            self._bound[step]()
+        elif step in self._ready:
+            self._bound[step] = self._recorded(self._ready[step])
+            self._bound[step]()
+        else:
+            # The first time it is compiled, and its kernels are loaded.
+            self._ready[step] = self._start(step)
 
-    def _perform(self, step: Step) -> None:
-        plan = self.plan
-        level = step.level
+    def _recorded(self, run: Callable[[], None]) -> Callable[[], None]:
+        """Return what replays ``run``, on a GPU as one graph; recording runs nothing."""
+        if self.device.type != "cuda":
+            return run
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            run()
+        return graph.replay
+
+    def _start(self, step: Step) -> Callable[[], None]:
+        """Run a step, and return what runs it again."""
+        model = self._model(step.level)
+        cache = self._caches[self._at(step.level)]
+        parents = self._chains[self._at(step.level)]
+        if self.plan.is_tree(step.level):
+            parents = self.state.parents
+        if not model.strict:
+            return self._graph(step, model.width_for(step.width)).bind(cache, self.state, parents)
+
+        # The forward pass is the graph of all strict passes, and what follows is another one.
+        def run() -> None:
+            scores = self._read(step)
+            self._graph(step, None)(cache, self.state, scores)
+
+        run()
+        return run
+
+    def _graph(self, step: Step, width: int | None) -> Graph:
+        """Return the graph of a step, with its forward pass or, if ``width`` is ``None``, without, compiled once."""
+        model = self._model(step.level)
+        cache = self._caches[self._at(step.level)]
         state = self.state
-        scores = self._read(step)
-        self._graph(step)(state, scores)
-        if step.moves:
-            base = self._marks[board.base_mark(plan, level - 1)]
-            key = ("move", len(state.path))
-            self._compiled(key, lambda: _move)(self._caches[self._at(level)], state.path, base)
+        sizes = (cache.places, len(state.text), len(state.eos), len(state.parents))
+        key = (self.plan, replace(step, width=width or -step.width), *sizes)
+        if key not in model.steps:
+            function = _step_after(self.plan, step)
+            if width is not None:
+                function = _whole_step(self.plan, step, model.forward_pass_of(width), function)
+            model.steps[key] = model.compiler(function)
+        return model.steps[key]
 
     def _read(self, step: Step) -> Tensor:
-        """Run the forward pass of a step; where strict a wide one is several."""
-        plan = self.plan
+        """Run the forward pass of a strict step: a wide one is several."""
         level = step.level
         model = self._model(level)
+        state = self.state
         cache = self._caches[self._at(level)]
         start = self._marks[board.cached_mark(level)]
-        draft_start = self._marks[board.END]
-        parents = self._chains[self._at(level)]
-        if plan.is_tree(level):
-            draft_start = self._marks[board.base_mark(plan, 0)]
-            parents = self.state.parents
-        width = model.width_for(step.width)
-        if width >= step.width:
-            return model.read(cache, self.state.text, start, draft_start, parents, width)
+        draft_start = self._marks[_draft_start_mark(self.plan, level)]
+        parents = state.parents if self.plan.is_tree(level) else self._chains[self._at(level)]
+        width = model.widths[-1]
         parts = []
         for begin in range(0, step.width, width):
-            at = start + begin
-            part = model.read(cache, self.state.text, at, draft_start, parents, width)
-            parts.append(part.clone())
-        return torch.cat(parts)
-
-    def _graph(self, step: Step) -> Callable[[State, Tensor], None]:
-        """Return what follows the forward pass of a step, compiled once for all decodes of this plan."""
-        plan = self.plan
-        level = step.level
-        opens = step.opens
-        width = max(step.width, self._model(level).width_for(step.width))
-
-        def draft(state: State, scores: Tensor) -> None:
-            board.draft_step(state, scores, plan, opens)
-
-        def verify(state: State, scores: Tensor) -> None:
-            board.verify_step(state, scores, plan, level, step.places, opens)
-
-        sizes = (width, step.places, len(self.state.text), len(self.state.eos))
-        key = (plan, step.drafts, level, opens, *sizes)
-        return self._compiled(key, lambda: draft if step.drafts else verify)
-
-    def _compiled(self, key: Any, function: Callable[[], Any]) -> Any:
-        target = self._models[-1]
-        if key not in target.steps:
-            target.steps[key] = target.compiler(function())
-        return target.steps[key]
+            at = start + begin if begin else start
+            parts.append(model.read(cache, state.text, at, draft_start, parents, width).clone())
+        return parts[0] if len(parts) == 1 else torch.cat(parts)
 
     def read(self, lines: int) -> np.ndarray:
         """Wait for the first ``lines`` of the report."""
@@ -214,6 +211,44 @@ class Board:
         if self.device.type == "cuda":
             sent = sent.pin_memory()
         to[start : start + len(values)].copy_(sent, non_blocking=True)
+
+
+def _draft_start_mark(plan: Plan, level: int) -> int:
+    """Return the place in the marks of where the text of a pass by ``level`` is no chain any more."""
+    return board.base_mark(plan, 0) if plan.is_tree(level) else board.END
+
+
+def _step_after(plan: Plan, step: Step) -> Callable[[StaticCache, State, Tensor], None]:
+    """Return what follows the forward pass of a step, as a function of its logits."""
+    level = step.level
+
+    def draft(cache: StaticCache, state: State, scores: Tensor) -> None:
+        board.draft_step(state, scores, plan, step.opens)
+
+    def verify(cache: StaticCache, state: State, scores: Tensor) -> None:
+        board.verify_step(state, scores, plan, level, step.places, step.opens)
+        if step.moves:
+            _move(cache, state.path, state.marks[board.base_mark(plan, level - 1)])
+
+    return draft if step.drafts else verify
+
+
+def _whole_step(
+    plan: Plan,
+    step: Step,
+    forward_pass: Callable[..., Tensor],
+    after: Callable[[StaticCache, State, Tensor], None],
+) -> Callable[[StaticCache, State, Tensor], None]:
+    """Return a step with its forward pass, as a function of cache, state and the parents of a draft tree."""
+    cached = board.cached_mark(step.level)
+    draft_start = _draft_start_mark(plan, step.level)
+
+    def whole(cache: StaticCache, state: State, parents: Tensor) -> None:
+        start = state.marks[cached]
+        scores = forward_pass(cache, state.text, start, state.marks[draft_start], parents)
+        after(cache, state, scores)
+
+    return whole
 
 
 def _move(cache: StaticCache, path: Tensor, base: Tensor) -> None:

@@ -14,16 +14,12 @@ from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.drafting.tree import Drafter, DraftTree
 from hsd_viz.torch_models.compiled import CompiledModel
 from hsd_viz.torch_models.eager import HFModel
+from hsd_viz.torch_models.graphs import Graph
 
 VOCABULARY = 12
 PROMPT = (1, 2, 3)
 #: Columns of the record that measure a machine, or count what a draft that ends early ran in vain.
 MEASURED = {"start_ns", "duration_ns", "steps", "fed"}
-
-
-def uncompiled(function):
-    """Stand for the compiler: the graphs as Python runs them."""
-    return function
 
 
 def llama(noise: float, vocabulary: int = VOCABULARY, layers: int = 1, dtype=torch.float64):
@@ -56,7 +52,7 @@ def eager(noise: float) -> HFModel:
 
 @functools.cache
 def on_device(noise: float) -> CompiledModel:
-    return CompiledModel(eager(noise), compiler=uncompiled)
+    return CompiledModel(eager(noise), compiler=Graph)
 
 
 class Guesser:

@@ -14,9 +14,10 @@ from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.session import Model
 from hsd_viz.decoding.verify import RULES
-from hsd_viz.torch_models.compiled import CompiledModel, compile_graph
+from hsd_viz.torch_models.compiled import CompiledModel
 from hsd_viz.torch_models.decode import Board, DeviceDecode, can_decode
 from hsd_viz.torch_models.eager import HFModel
+from hsd_viz.torch_models.graphs import CompiledGraph, Graph
 
 #: By name the noise of each model, the target's last, and the lookaheads below it.
 STACKS = {
@@ -123,7 +124,7 @@ class Outside(TorchDispatchMode):
             finally:
                 self.depth -= 1
 
-        return inside
+        return Graph(inside)
 
 
 @pytest.mark.parametrize(
@@ -173,7 +174,8 @@ def test_every_step_is_one_graph():
     """Nothing in it asks for a value: Dynamo would refuse it."""
 
     def traced(function):
-        return torch.compile(function, backend="eager", fullgraph=True, dynamic=False)
+        compiled = torch.compile(function, backend="eager", fullgraph=True, dynamic=False)
+        return Graph(compiled)
 
     models = [CompiledModel(eager(noise), compiler=traced) for noise in (0.1, 0.0)]
     sampling = Sampling(0.7, top_p=0.9, seed=1)
@@ -185,7 +187,7 @@ def test_every_step_is_one_graph():
 @pytest.mark.slow
 @pytest.mark.parametrize("sampling", SAMPLINGS[1:4], ids=str)
 def test_compiled_by_inductor_it_decodes_as_the_loop_does(sampling):
-    models = [CompiledModel(eager(noise), compiler=compile_graph) for noise in (0.1, 0.0)]
+    models = [CompiledModel(eager(noise), compiler=CompiledGraph) for noise in (0.1, 0.0)]
     found, record = decode(DeviceDecode, models, [3], sampling)
     expected, reference = decode(Loop, [eager(0.1), eager(0.0)], [3], sampling)
     assert found.text == expected.text
@@ -197,5 +199,5 @@ def test_which_models_it_decodes_with():
     assert can_decode(models, "block")
     assert not can_decode(models, "a rule of another package")
     assert not can_decode([eager(0.1), on_device(0.0)], "block")
-    other = CompiledModel(HFModel("other", llama(0.0, vocabulary=9)), compiler=lambda f: f)
+    other = CompiledModel(HFModel("other", llama(0.0, vocabulary=9)), compiler=Graph)
     assert not can_decode([other, on_device(0.0)], "block")
