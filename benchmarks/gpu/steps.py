@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from statistics import median
 from time import perf_counter
@@ -17,12 +17,17 @@ from benchmarks.gpu.tools import MANY, Tools
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.session import Model
-from hsd_viz.decoding.verify import Numbers
+from hsd_viz.torch_models.compiled import CompiledModel
+from hsd_viz.torch_models.decode import DeviceDecode, can_decode
+from hsd_viz.torch_models.eager import HFModel
+from hsd_viz.torch_models.graphs import record
 
 WIDTHS = (1, 2, 4, 5, 8, 16, 32)
-LOOKAHEAD = 4
-DRAWN = Sampling(temperature=1.0, seed=1)
+LOOKAHEAD = 5
+DRAWN = Sampling(temperature=0.7, top_p=0.9, seed=1)
 SAMPLINGS = {"greedy": Sampling(), "drawn": DRAWN}
+#: Texts that are compared, and new tokens of each.
+TEXTS, TEXT_TOKENS = 12, 48
 
 
 def _loop(
@@ -38,9 +43,24 @@ def _loop(
         for k, d in enumerate(drafts)
     ]
     levels.append(Level("target", target.session(len(prompt) + tokens)))
-    loop = Loop(levels, None, sampling, prompt, max_new_tokens=tokens)
+    on_device = can_decode([*drafts, target], sampling.rule)
+    loop_class = DeviceDecode if on_device else Loop
+    loop = loop_class(levels, None, sampling, prompt, max_new_tokens=tokens)
     deque(loop.prefill(), maxlen=0)
     return loop
+
+
+def _text(drafts: Sequence[Model], target: Model, prompt: list[int], tokens: int) -> list[int]:
+    """Return the greedy text."""
+    loop = _loop(drafts, target, Sampling(), prompt, tokens)
+    deque(loop.rounds(), maxlen=0)
+    return loop.text
+
+
+def _median_ms(calls: dict[str, Any], kind: str) -> float:
+    """Return the median duration of the calls of a kind in ms."""
+    durations = zip(calls["duration_ns"], calls["kind"], strict=True)
+    return median(ns for ns, own in durations if own == kind) / 1e6
 
 
 class Steps(Tools):
@@ -66,21 +86,12 @@ class Steps(Tools):
         session = model.session(context + WIDTHS[-1])
         session.feed([k % 1000 for k in range(context)])
 
-        def step(width: int) -> None:
-            session.forward([7] * width, width)
-            session.truncate(context)
-
-        found: dict[str, Any] = {
-            "width_ms": {str(width): self.time(partial(step, width)) for width in WIDTHS}
-        }
-
-        def draft(sampling: Sampling) -> None:
-            numbers = None if sampling.greedy else Numbers([0.5] * LOOKAHEAD)
-            session.sample([7], LOOKAHEAD, sampling, numbers, frozenset())
-            session.truncate(context)
-
-        ms = {label: self.time(partial(draft, sampling)) for label, sampling in SAMPLINGS.items()}
-        found["draft_ms"] = {"tokens": LOOKAHEAD} | ms
+        found: dict[str, Any] = {"width_ms": {}}
+        for width in WIDTHS:
+            found["width_ms"][str(width)] = self.time(self._pass(model, session, width))
+        found["draft_ms"] = {"tokens": LOOKAHEAD}
+        for label, sampling in SAMPLINGS.items():
+            found["draft_ms"][label] = self._draft_ms(model, sampling)
         weights = self.weights(name)
         bound = weights / bandwidth * 1e3
         return found | {
@@ -91,38 +102,105 @@ class Steps(Tools):
             "runtime": model.runtime,
         }
 
+    def _pass(self, model: HFModel | CompiledModel, session: Any, width: int) -> Callable[[], Any]:
+        """Return a forward pass behind the context. Of compiled models it is the recorded graph, whose logits stay on
+        the device.
+        """
+        context = self.scale.context
+        if isinstance(model, HFModel):
+
+            def step() -> None:
+                session.forward([7] * width, width)
+                session.truncate(context)
+
+            return step
+        start = torch.tensor(context, device=self.device)
+        beyond = start + width
+        cache = session.cache
+        parents = model.no_parents(model.nodes_for(1))
+
+        def run() -> None:
+            model.read(cache, cache.text, start, beyond, parents, model.width_for(width))
+
+        for _ in range(2):
+            run()
+        return record(run, self.device)
+
+    def _draft_ms(self, model: Model, sampling: Sampling) -> float:
+        """Return the median time of a draft, by the record of a decode in which the model drafts for itself."""
+        calls = self._decoded(model, model, sampling)["calls"]
+        drafts = [
+            ns
+            for ns, kind in zip(calls["duration_ns"], calls["kind"], strict=True)
+            if kind == "draft"
+        ]
+        return median(drafts) / 1e6
+
+    def _decoded(self, below: Model, above: Model, sampling: Sampling) -> dict[str, Any]:
+        """Decode twice, because the first run compiles; return the record of the second, its wall times of rounds in
+        ms as ``walls``, and how often a round waited as ``waits`` (``None``: not counted).
+        """
+        for _ in range(2):
+            prompt = [k % 1000 for k in range(self.scale.context)]
+            tokens = self.scale.rounds * (LOOKAHEAD + 1)
+            loop = _loop([below], above, sampling, prompt, tokens)
+            loop.log.take()
+            walls = []
+            started = perf_counter()
+            for n, _ in enumerate(loop.rounds(), 1):
+                now = perf_counter()
+                walls.append((now - started) * 1e3)
+                started = now
+                if n == self.scale.rounds:
+                    break
+        record: dict[str, Any] = loop.log.take()
+        waits = loop.board.waits / len(walls) if isinstance(loop, DeviceDecode) else None
+        return record | {"walls": walls, "waits": waits}
+
     def rounds(self, draft: str, target: str, lone: dict[str, Any]) -> dict[str, Any]:
-        """Measure rounds of the loop, greedy and sampled, and the isolated cost of their launch and forward pass."""
-        kind = self.fastest
-        below, above = self.model(draft, kind), self.model(target, kind)
+        """Measure rounds of the loop, greedy and sampled, and the isolated cost of their launch and forward pass.
+
+        ``device_ms`` is the time from a round's first step to the end of its last one, ``host_ms`` the rest of the
+        round, in which the device has nothing to do.
+        """
+        below, above = self.model(draft, self.fastest), self.model(target, self.fastest)
         width = next(w for w in WIDTHS if w >= LOOKAHEAD + 1)
         out = {}
         for label, sampling in SAMPLINGS.items():
-            walls = []
-            for _ in range(2):  # the first run compiles
-                prompt = [k % 1000 for k in range(self.scale.context)]
-                loop = _loop([below], above, sampling, prompt, self.scale.rounds * (LOOKAHEAD + 1))
-                loop.log.take()
-                started = perf_counter()
-                for n, _ in enumerate(loop.rounds(), 1):
-                    if n == self.scale.rounds:
-                        break
-                walls.append((perf_counter() - started) / n * 1e3)
-            tables = loop.log.take()
-            spent = lambda kind, calls=tables["calls"]: median(
-                ns for ns, of in zip(calls["duration_ns"], calls["kind"], strict=True) if of == kind
-            )
+            tables = self._decoded(below, above, sampling)
+            spent = partial(_median_ms, tables["calls"])
             forwards = lone[draft]["draft_ms"][label] + lone[target]["width_ms"][str(width)]
-            wall = median(tables["rounds"]["duration_ns"]) / 1e6
+            wall = median(tables["walls"])
+            on_device = spent("draft") + spent("verify")
             out[label] = {
                 "round_ms": wall,
-                "round_ms_mean": walls[-1],
-                "draft_ms": spent("draft") / 1e6,
-                "verify_ms": spent("verify") / 1e6,
+                "device_ms": on_device,
+                "host_ms": wall - on_device,
+                "draft_ms": spent("draft"),
+                "verify_ms": spent("verify"),
+                "waits": tables["waits"],
+                "tokens_per_round": len(tables["tokens"]["token_id"]) / len(tables["walls"]),
                 "forwards_alone_ms": forwards,
                 "overhead": wall / forwards,
             }
         return out
+
+    def identity(self, draft: str, target: str) -> dict[str, Any]:
+        """Count the greedy texts with drafts that equal plain decoding, in strict mode. Raises: RuntimeError: if one
+        differs.
+        """
+        below, above = self.model(draft, "strict"), self.model(target, "strict")
+        texts = min(TEXTS, self.scale.repeats)
+        same = 0
+        for seed in range(texts):
+            prompt = [(7 * k + 31 * seed) % 1000 for k in range(self.scale.context // 4)]
+            plain = _text([], above, prompt, TEXT_TOKENS)
+            same += _text([below], above, prompt, TEXT_TOKENS) == plain
+        if same < texts:
+            raise RuntimeError(
+                f"{same} of {texts} greedy texts equal plain decoding in strict mode"
+            )
+        return {"same": same, "texts": texts, "tokens": TEXT_TOKENS}
 
     def memory(self) -> dict[str, Any]:
         """Measure device memory after a few and after many short decodes, each with new sessions."""

@@ -47,7 +47,8 @@ class Scale:
     widths: tuple[int, ...]
 
 
-FULL = Scale(SHAPES, 32_000, 512, 50, 60, 1000, 2 << 30, WIDTHS)
+#: The vocabulary is that of Llama 3: sampling and verification read all of it.
+FULL = Scale(SHAPES, 128_256, 512, 50, 60, 1000, 2 << 30, WIDTHS)
 SMALL = Scale(TINY, 4096, 20, 3, 4, 20, 1 << 20, WIDTHS[-1:])
 
 

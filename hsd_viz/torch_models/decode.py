@@ -31,7 +31,7 @@ from hsd_viz.torch_models import board
 from hsd_viz.torch_models.board import Plan, State
 from hsd_viz.torch_models.cache import StaticCache
 from hsd_viz.torch_models.compiled import CompiledModel, CompiledSession
-from hsd_viz.torch_models.graphs import Graph
+from hsd_viz.torch_models.graphs import Graph, record
 from hsd_viz.torch_models.report import Line, read_line, verdict_of
 from hsd_viz.torch_models.sampling import Shaping
 
@@ -132,20 +132,11 @@ class Board:
         if step in self._bound:
             self._bound[step]()
         elif step in self._ready:
-            self._bound[step] = self._recorded(self._ready[step])
+            self._bound[step] = record(self._ready[step], self.device)
             self._bound[step]()
         else:
             # The first time it is compiled, and its kernels are loaded.
             self._ready[step] = self._start(step)
-
-    def _recorded(self, run: Callable[[], None]) -> Callable[[], None]:
-        """Return what replays ``run``, on a GPU as one graph; recording runs nothing."""
-        if self.device.type != "cuda":
-            return run
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            run()
-        return graph.replay
 
     def _start(self, step: Step) -> Callable[[], None]:
         """Run a step, and return what runs it again."""
@@ -214,7 +205,7 @@ class Board:
 
 
 def _draft_start_mark(plan: Plan, level: int) -> int:
-    """Return the place in the marks of where the text of a pass by ``level`` is no chain any more."""
+    """Return the place in the marks of where a draft tree begins in a pass by ``level``, else of the end."""
     return board.base_mark(plan, 0) if plan.is_tree(level) else board.END
 
 

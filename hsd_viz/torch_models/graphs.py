@@ -65,6 +65,18 @@ class CompiledGraph(Graph):
         return lambda: kernels(*tensors)
 
 
+def record(run: Callable[[], Any], device: torch.device) -> Callable[[], Any]:
+    """Return what replays ``run``, which ran before: on a GPU one recorded graph, elsewhere ``run`` itself. Recording
+    runs nothing.
+    """
+    if device.type != "cuda":
+        return run
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        run()
+    return graph.replay
+
+
 def _no_guards(guards: Sequence[Any]) -> list[bool]:
     return [False] * len(guards)
 

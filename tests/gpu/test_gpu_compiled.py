@@ -1,4 +1,4 @@
-"""Compiled sessions on a GPU: recorded graphs give the rows of the module, and strict rows are bit-equal."""
+"""Compiled models on a GPU: recorded graphs give the module's rows and the loop's texts, and strict rows are bit-equal."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
+from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.torch_models.compiled import CompiledModel
+from hsd_viz.torch_models.decode import DeviceDecode
 from hsd_viz.torch_models.eager import HFModel
 
 pytestmark = [
@@ -17,7 +19,7 @@ pytestmark = [
 ]
 
 
-def eager(dtype: torch.dtype) -> HFModel:
+def eager(dtype: torch.dtype, noise: float = 0.0) -> HFModel:
     torch.manual_seed(0)
     config = LlamaConfig(
         vocab_size=512,
@@ -25,12 +27,32 @@ def eager(dtype: torch.dtype) -> HFModel:
         num_hidden_layers=2,
         num_attention_heads=4,
         intermediate_size=256,
+        bos_token_id=None,
+        eos_token_id=None,
+        initializer_range=0.2,
     )
-    return HFModel("random", LlamaForCausalLM(config).to("cuda", dtype))
+    module = LlamaForCausalLM(config)
+    with torch.no_grad():
+        for weight in module.parameters():
+            weight += noise * weight.std(correction=0) * torch.randn_like(weight)
+    return HFModel("random", module.to("cuda", dtype))
 
 
 def text(n: int, seed: int = 0) -> list[int]:
     return np.random.default_rng(seed).integers(0, 512, n).tolist()
+
+
+def decoded(loop_class: type[Loop], models: list, sampling: Sampling) -> list[int]:
+    levels = [
+        Level("m", model.session(80), lookahead)
+        for model, lookahead in zip(models, [*[3, 6][: len(models) - 1], None], strict=True)
+    ]
+    loop = loop_class(levels, None, sampling, text(12), max_new_tokens=60)
+    for _ in loop.prefill():
+        pass
+    for _ in loop.rounds():
+        pass
+    return loop.text
 
 
 def test_graphs_give_the_rows_of_the_module():
@@ -43,10 +65,17 @@ def test_graphs_give_the_rows_of_the_module():
         assert np.allclose(ours, own, rtol=1e-3, atol=1e-3)
         for each in (session, plain):
             each.keep(base, [0] if parents else range(n))
-    found, own = (
-        each.sample(text(3), 6, Sampling(), None, frozenset()) for each in (session, plain)
-    )
-    assert found.tokens == own.tokens
+
+
+@pytest.mark.parametrize("sampling", [Sampling(), Sampling(0.7, top_p=0.9, seed=1)], ids=str)
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_recorded_steps_give_the_texts_of_the_loop(depth, sampling):
+    """In float64; most steps are replays, and a second decode replays all of its steps."""
+    plain = [eager(torch.float64, noise) for noise in (0.2, 0.1, 0.0)][-depth:]
+    models = [CompiledModel(model) for model in plain]
+    expected = decoded(Loop, plain, sampling)
+    for _ in range(2):
+        assert decoded(DeviceDecode, models, sampling) == expected
 
 
 def test_strict_rows_are_bit_equal():
@@ -58,3 +87,9 @@ def test_strict_rows_are_bit_equal():
     assert np.array_equal(
         np.concatenate([parts.forward(tokens[a:b], b - a) for a, b in cuts]), rows
     )
+
+
+def test_strict_greedy_texts_do_not_depend_on_drafts():
+    models = [CompiledModel(eager(torch.bfloat16, noise), strict=True) for noise in (0.1, 0.0)]
+    plain = decoded(DeviceDecode, models[-1:], Sampling())
+    assert decoded(DeviceDecode, models, Sampling()) == plain
