@@ -72,7 +72,7 @@ def record(run: Callable[[], Any], device: torch.device) -> Callable[[], Any]:
     if device.type != "cuda":
         return run
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
+    with torch.cuda.graph(graph, capture_error_mode="thread_local"):
         run()
     return graph.replay
 
