@@ -27,7 +27,7 @@ from hsd_viz.torch_models.sampling import Shaping, describe, distribution, draw,
 #: how many tokens each level has cached, and where each level's draft starts.
 END, USED, LIMIT, PROMPT, LINE, TOP_K, CACHED = range(7)
 #: Values of ``State.settings``.
-TEMPERATURE, TOP_P, WARM = range(3)
+TEMPERATURE, TOP_P, MIN_P, WARM = range(4)
 #: Numbers of a line of the report before those of each place.
 HEADS = 8
 
@@ -39,7 +39,7 @@ class State:
     Attributes:
         text: Token ids by place, int64 ``[places]``.
         marks: The integers of the decode, int64.
-        settings: Temperature, top-p, and the temperature of what a drafter learns from, float64 ``[3]``.
+        settings: Temperature, top-p, min-p, and the temperature of what a drafter learns from, float64 ``[4]``.
         fresh: Numbers that never repeat, float64: those from the place ``marks[USED]`` on are not used yet.
         placed: The numbers of the target's own tokens by place in the text, float64 ``[places]``.
         eos: The tokens that end a text, int64; -1 where there is none.
@@ -175,9 +175,14 @@ def _computed(scores: Tensor) -> Tensor:
 
 def _shaped(state: State, scores: Tensor, shaping: Shaping) -> Tensor:
     """Return the probabilities of rows of logits."""
-    temperature = state.settings[TEMPERATURE]
-    top_p = state.settings[TOP_P]
-    return distribution(scores, temperature, state.marks[TOP_K], top_p, shaping)
+    return distribution(
+        scores,
+        temperature=state.settings[TEMPERATURE],
+        top_k=state.marks[TOP_K],
+        top_p=state.settings[TOP_P],
+        min_p=state.settings[MIN_P],
+        shaping=shaping,
+    )
 
 
 def draft_step(state: State, scores: Tensor, plan: Plan, opens: int) -> None:
@@ -454,9 +459,14 @@ def _report(
     if is_top and plan.observe:
         seen = scores
         if plan.warm:
-            warm = Shaping(greedy=False, top_k=False, top_p=False)
+            warm = Shaping(greedy=False, top_k=False, top_p=False, min_p=False)
             seen = distribution(
-                scores, state.settings[WARM], marks[TOP_K], state.settings[TOP_P], warm
+                scores,
+                temperature=state.settings[WARM],
+                top_k=marks[TOP_K],
+                top_p=state.settings[TOP_P],
+                min_p=state.settings[MIN_P],
+                shaping=warm,
             )
         places, values = likeliest(seen, plan.observe)
         parts += [places.double().flatten(), values.double().flatten()]

@@ -100,7 +100,7 @@ class Board:
         return State(
             text=torch.zeros(places, dtype=torch.long, device=device),
             marks=torch.zeros(board.level_count(plan), dtype=torch.long, device=device),
-            settings=torch.ones(3, dtype=torch.float64, device=device),
+            settings=torch.ones(4, dtype=torch.float64, device=device),
             fresh=torch.zeros(_NUMBERS, dtype=torch.float64, device=device),
             placed=torch.zeros(places, dtype=torch.float64, device=device),
             eos=torch.full((max(1, eos),), -1, device=device),
@@ -471,7 +471,7 @@ class DeviceDecode(Loop):
         send(self.text, state.text)
         send(sorted(self.eos), state.eos)
         warm = self.record.temperature or 1.0
-        send([sampling.temperature, sampling.top_p, warm], state.settings)
+        send([sampling.temperature, sampling.top_p, sampling.min_p, warm], state.settings)
         if not sampling.greedy:
             places = range(len(self.text), self.limit)
             send([self.draws.at(place) for place in places], state.placed, len(self.text))

@@ -29,11 +29,13 @@ class Shaping:
         greedy: Tokens are the arg-max, and there are no probabilities.
         top_k: Whether tokens below the k-th largest score are removed.
         top_p: Whether tokens outside of the nucleus are removed.
+        min_p: Whether tokens much less likely than the likeliest are removed.
     """
 
     greedy: bool
     top_k: bool
     top_p: bool
+    min_p: bool
 
     @classmethod
     def of(cls, sampling: Sampling, vocabulary: int) -> Shaping:
@@ -42,6 +44,7 @@ class Shaping:
             greedy=sampling.greedy,
             top_k=0 < sampling.top_k < vocabulary,
             top_p=sampling.top_p < 1,
+            min_p=sampling.min_p > 0,
         )
 
 
@@ -106,12 +109,17 @@ def draw(weights: Tensor, r: Tensor) -> Tensor:
 
 
 def distribution(
-    scores: Tensor, temperature: Tensor, top_k: Tensor, top_p: Tensor, shaping: Shaping
+    scores: Tensor,
+    temperature: Tensor,
+    top_k: Tensor,
+    top_p: Tensor,
+    min_p: Tensor,
+    shaping: Shaping,
 ) -> Tensor:
-    """Return probabilities for ``scores`` ``[n, V]`` in float32 or float64 after temperature, top-k and top-p.
+    """Return probabilities for ``scores`` ``[n, V]`` in float32 or float64 after temperature, top-k, top-p and min-p.
 
-    ``temperature``, ``top_k`` and ``top_p`` are numbers on the device; ``shaping`` says which of them are used. Ties
-    at a border are kept, as in :func:`hsd_viz.decoding.sampling.distribution`.
+    The settings are numbers on the device; ``shaping`` says which of them are used. Ties at a border are kept, as in
+    :func:`hsd_viz.decoding.sampling.distribution`.
     """
     x = scores - scores.amax(-1, keepdim=True)
     smallest = torch.finfo(x.dtype).tiny
@@ -130,6 +138,10 @@ def distribution(
         border = _place_of(wide, top_p.expand(len(p)), ends, reached=True)
         border = border.clamp(max=p.shape[-1] - 1)
         p = torch.where(p < ordered.gather(-1, border[:, None]), 0, p)
+        p = p * (1 / fixed_sum(p))[:, None]
+    if shaping.min_p:
+        least = p.amax(-1, keepdim=True) * min_p.to(p.dtype)
+        p = torch.where(p < least, 0, p)
         p = p * (1 / fixed_sum(p))[:, None]
     return p
 

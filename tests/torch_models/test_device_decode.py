@@ -32,7 +32,7 @@ SAMPLINGS = [
     Sampling(0.9, seed=1, rule="token"),
     Sampling(0.7, top_p=0.8, seed=2, rule="block"),
     Sampling(1.2, top_k=5, seed=3, rule="branch"),
-    Sampling(0.8, top_k=9, top_p=0.7, seed=4),
+    Sampling(0.8, top_k=9, top_p=0.7, min_p=0.1, seed=4),
 ]
 END = frozenset({VOCABULARY - 1, VOCABULARY - 2})
 
@@ -87,6 +87,7 @@ def random_case(number: int) -> tuple[str, Sampling, type | None]:
         temperature=rng.choice([0.0, 0.5, 0.8, 1.0, 1.4]),
         top_k=rng.choice([0, 0, 4, 9]),
         top_p=rng.choice([1.0, 1.0, 0.6, 0.9]),
+        min_p=rng.choice([0.0, 0.0, 0.15]),
         seed=number,
         rule=rng.choice(list(RULES)),
     )

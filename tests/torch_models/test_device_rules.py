@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -23,6 +24,8 @@ SAMPLINGS = [
     Sampling(0.7, top_p=0.9),
     Sampling(1.5, top_p=0.05),
     Sampling(0.9, top_k=40, top_p=0.8),
+    Sampling(0.9, min_p=0.2),
+    Sampling(1.3, top_k=40, top_p=0.9, min_p=0.1),
 ]
 
 
@@ -33,8 +36,15 @@ def shaped(scores: torch.Tensor, sampling: Sampling) -> torch.Tensor:
         torch.tensor(sampling.temperature, dtype=torch.float64),
         torch.tensor(sampling.top_k),
         torch.tensor(sampling.top_p, dtype=torch.float64),
+        torch.tensor(sampling.min_p, dtype=torch.float64),
         device.Shaping.of(sampling, scores.shape[-1]),
     )
+
+
+def test_every_setting_of_sampling_is_known_here():
+    """A new one must be added to the graphs, or stacks of compiled models would ignore it."""
+    known = {"temperature", "top_k", "top_p", "min_p", "seed", "rule"}
+    assert {field.name for field in dataclasses.fields(Sampling)} == known
 
 
 def logits(rows: int, vocabulary: int, seed: int = 0) -> np.ndarray:
