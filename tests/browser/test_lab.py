@@ -10,6 +10,15 @@ from .test_page import TOKENS, field
 pytestmark = pytest.mark.browser
 
 
+#: Whether the link to skip is what a pointer meets at its place.
+COVERED = """() => {
+  const link = document.querySelector(".hsd-skip");
+  link.scrollIntoView({ block: "center" });
+  const { left, top, width, height } = link.getBoundingClientRect();
+  return document.elementFromPoint(left + width / 2, top + height / 2) === link;
+}"""
+
+
 def run_all(page) -> None:
     # Before the kernel has answered, "Run All Cells" goes through the cells and runs none.
     expect(page.locator(".jp-StatusBar-Widget")).to_contain_text("| Idle")
@@ -27,6 +36,17 @@ def test_the_page_runs_in_a_cell(open_page, lab):
     page.wait_for_selector(TOKENS)
     expect(page.locator(".hsd-badge")).to_have_text("Recording")
     assert page.locator(".hsd-theme").count() == 0, "JupyterLab has its own theme menu"
+    # The link to skip to the run covers nothing until it has the focus, and is seen then.
+    assert page.evaluate(COVERED) is False
+    skip = page.locator(".hsd-skip")
+    skip.focus()
+    assert page.evaluate(COVERED) is True
+    skip.blur()
+    # JupyterLab has a ring of its own for buttons.
+    page.locator(".hsd-form-switch").focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Shift+Tab")
+    expect(page.locator(".hsd-form-switch")).to_have_css("outline-width", "2px")
     page.locator(".hsd-form-switch").click()
     field(page, "New tokens").fill("24")
     page.get_by_role("button", name="Run", exact=True).click()
