@@ -127,11 +127,13 @@ export function explorer({ host, root, uid, store, group, tabs }: Page, panel: H
     const button = root.querySelector<HTMLElement>(`#${uid}-t${k}`);
     button?.focus({ preventScroll: true });
     // Just below the buttons of the player, which stay visible: what is between is hidden as a whole.
-    const player = root.querySelector<HTMLElement>(".hsd-player-row")?.offsetHeight ?? 0;
-    button?.style.setProperty("scroll-margin-top", `${APART.includes(tabs[k].title) ? 8 : player + 8}px`);
+    const player = root.querySelector<HTMLElement>(".hsd-player-row");
+    const covered = APART.includes(tabs[k].title) ? 8 : (player?.offsetHeight ?? 0) + 8;
+    button?.style.setProperty("scroll-margin-top", `${covered}px`);
+    const stuck = (player?.getBoundingClientRect().top ?? 0) <= 8;
     // A tab that would show only its first lines goes up, below the player.
     const low = (button?.getBoundingClientRect().bottom ?? 0) > innerHeight * 0.35;
-    button?.scrollIntoView({ block: low ? "start" : "nearest", inline: "nearest" });
+    button?.scrollIntoView({ block: low || stuck ? "start" : "nearest", inline: "nearest" });
   };
   const last = tabs.length - 1;
   const to = (k: number) => () => pick(k % tabs.length);
