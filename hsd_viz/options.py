@@ -13,7 +13,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from importlib.metadata import entry_points
 from typing import Annotated as A
-from typing import Any, get_type_hints
+from typing import Any, TypedDict, get_type_hints
 
 from hsd_viz.errors import UserError
 from hsd_viz.words import check_range
@@ -165,6 +165,17 @@ class Sampling:
     def greedy(self) -> bool:
         """Whether the likeliest token is always taken."""
         return self.temperature == 0
+
+
+class SamplingOptions(TypedDict, total=False):
+    """The fields of :class:`Sampling` as keyword arguments, for type checkers."""
+
+    temperature: float
+    top_k: int
+    top_p: float
+    min_p: float
+    seed: int
+    rule: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

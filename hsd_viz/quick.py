@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from hsd_viz.engine import Engine, Options
 from hsd_viz.errors import UserError
@@ -14,6 +14,7 @@ from hsd_viz.trace import Trace
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 _CAUTION = "One run per stack: speeds are noisy. hsd-viz bench measures them."
 
@@ -38,32 +39,52 @@ def run(
 
 
 def compare(
-    stacks: Iterable[str | Stack | Trace],
-    prompt: str | Sequence[int] | None = None,
+    prompt: str | Sequence[int] | Iterable[Trace],
+    stacks: str | Stack | Iterable[str | Stack | Trace] = (),
     *,
     engine: Engine | None = None,
     **options: Unpack[Options],
 ) -> Comparison:
-    """Decode a prompt with each stack, and return the runs as a table; the first is the reference of speed and text.
-    Traces may be among the stacks. Raises: ValueError: if there is nothing to compare, or a stack but no prompt.
+    """Decode a prompt with each stack, and return the runs as a table.
+
+    The first run is the reference of speed and text. Traces may be among the stacks, or given
+    alone: ``compare([trace, other])``.
+
+    Raises:
+        UserError: if there is nothing to compare, or a stack but no prompt.
     """
-    asked = [stacks] if isinstance(stacks, str | Stack) else list(stacks)
-    if not asked:
+    chosen = [stacks] if isinstance(stacks, str | Stack) else list(stacks)
+    if not isinstance(prompt, str):
+        prompt = list(prompt)
+        _check_order(prompt, chosen)
+        if not chosen:  # traces alone, or nothing
+            chosen = prompt
+    if not chosen or isinstance(chosen[0], int):
         raise UserError(
-            "there is nothing to compare: give a list of stacks, such as ['target', 'db > target']"
+            "there is nothing to compare: give a prompt and stacks, as in "
+            "compare('def main(', ['target', 'db > target'])"
         )
     traces = Comparison()
     with progress_bar() as update:
-        for n, one in enumerate(asked):
-            update(n, len(asked), "" if isinstance(one, Trace) else str(one))
-            if not isinstance(one, Trace):
-                if prompt is None:
-                    raise UserError(
-                        f"the stack '{one}' needs a prompt: compare(['{one}'], prompt='def main(')"
-                    )
-                one = run(prompt, one, engine=engine, **options)
-            traces.append(one)
+        for place, stack in enumerate(chosen):
+            if isinstance(stack, Trace):
+                update(place, len(chosen), "")
+                traces.append(stack)
+            else:
+                update(place, len(chosen), str(stack))
+                traces.append(run(prompt, stack, engine=engine, **options))
     return traces
+
+
+def _check_order(prompt: list[Any], chosen: list[Any]) -> None:
+    """Check that a list in place of the prompt is one of token ids or traces."""
+    for part in prompt:
+        if not isinstance(part, str | Stack):
+            continue
+        example = f"compare('def main(', {[str(part)]})"
+        if chosen:
+            raise UserError(f"the prompt comes first: write {example}")
+        raise UserError(f"the stack '{part}' needs a prompt: {example}")
 
 
 class Comparison(list[Trace]):

@@ -10,6 +10,10 @@ from contextlib import contextmanager
 Progress = Callable[[int, int, str], None]
 
 
+def ignore_progress(done: int, total: int, text: str) -> None:
+    """Report nothing."""
+
+
 def status(text: str = "") -> None:
     """Replace the terminal's last line by ``text``; does nothing if stderr is not a terminal."""
     if sys.stderr.isatty():

@@ -42,6 +42,8 @@ def objects(tmp_path_factory) -> dict[str, object]:
     log = folder / "log.jsonl"
     log.write_text(json.dumps({"prompt": [5, 6, 7], "output": [5, 6, 7, 5, 6, 7]}) + "\n")
     engine = hsd.load_engine(threads=1)
+    suite = folder / "suite.txt"
+    suite.write_text("def main(")
     return {
         "hsd": hsd,
         "load_engine": hsd.load_engine,
@@ -56,6 +58,7 @@ def objects(tmp_path_factory) -> dict[str, object]:
         "prompt": "def f(",
         "stack": "db > target",
         "stacks": ["target", "db > target"],
+        "suite": suite,
         "target": "target",
         "dtype": "float32",
         "costs": {"small": 1, "large": 10},

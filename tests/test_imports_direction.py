@@ -43,7 +43,7 @@ ALLOWED = {
         "terminal trace options results",
         "exercises": "audit disk drafting engine latency trace results",
         "serve": "engine machine models stack trace options",
-        "quick": "cli engine stack terminal trace views",
+        "quick": "engine stack terminal trace",
     }.items()
 }
 #: May import anything.

@@ -9,6 +9,7 @@ import hsd_viz as hsd
 from hsd_viz import quick
 from hsd_viz.engine import Engine
 from hsd_viz.engine.replay import SIDE_BY_SIDE
+from hsd_viz.errors import UserError
 from hsd_viz.trace import Trace
 
 
@@ -49,7 +50,7 @@ def test_run_uses_one_engine_for_the_process(engine):
 
 def test_compare_tables_runs_against_the_first(engine):
     stacks = list(race())
-    found = hsd.compare(stacks, "def main(")
+    found = hsd.compare("def main(", stacks)
     assert [t.stack for t in found] == [race()[s].stack for s in stacks]
     table = found.table
     assert table["times_first"][0] == 1 and table["same_text_as_first"][0]
@@ -74,6 +75,16 @@ def test_compare_takes_traces_without_an_engine(engine):
 def test_compare_names_what_is_missing(engine, stacks, words):
     with pytest.raises(ValueError, match=words):
         hsd.compare(stacks)
+
+
+def test_compare_says_that_the_prompt_comes_first(engine):
+    with pytest.raises(UserError, match=r"the prompt comes first: write compare\('def main\('"):
+        hsd.compare(["target", "db > target"], "def main(")
+
+
+def test_compare_takes_token_ids(engine):
+    hsd.compare([1, 2, 3], ["target"])
+    assert engine.calls == [([1, 2, 3], "target", {})]
 
 
 def test_show_links_the_views_and_to_html_is_a_whole_page():

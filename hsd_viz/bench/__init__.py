@@ -1,4 +1,12 @@
-"""Measure stacks side by side: prompt suites, the runner, the report. Importing this package does not import torch."""
+"""Measure stacks side by side: prompt suites, the runner, the report.
+
+``bench(suite, stacks)`` is :func:`hsd_viz.bench.api.bench`. Importing this package does not import
+torch.
+"""
+
+import sys
+from types import ModuleType
+from typing import Any
 
 from hsd_viz.bench.report import Report as Report
 from hsd_viz.bench.report import build_report as build_report
@@ -10,3 +18,16 @@ from hsd_viz.bench.runner import run_bench as run_bench
 from hsd_viz.prompts.suites import Prompt as Prompt
 from hsd_viz.prompts.suites import Suite as Suite
 from hsd_viz.prompts.suites import load_suite as load_suite
+
+
+class _Bench(ModuleType):
+    """This package as a function."""
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """Measure stacks side by side: see :func:`hsd_viz.bench.api.bench`."""
+        from hsd_viz.bench.api import bench
+
+        return bench(*args, **options)
+
+
+sys.modules[__name__].__class__ = _Bench

@@ -19,6 +19,7 @@ from hsd_viz.models.families import find_family
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.results.estimate import LEAST
 from hsd_viz.results.page import lines
+from hsd_viz.results.result import Result
 from hsd_viz.results.table import Table
 from hsd_viz.stack import parse
 from hsd_viz.terminal import Progress
@@ -214,33 +215,64 @@ def _calibration(stored: StoredCalibration, was_stored: bool) -> Data:
     }
 
 
-def text_parts(data: Mapping[str, Any]) -> list[str | Table]:
-    """Return a plan as lines and a table for a terminal: calibration, stacks, pick."""
-    models, on = data["models"], data["measured_on"]
-    sure = on is not None and int(on.split(" ")[0]) >= LEAST
+class PlanResult(Result):
+    """The ranking of stacks on this machine, and what was measured of it.
 
-    def pair(of: Mapping[str, Any], form: str, name: str = "") -> str:
-        return " / ".join(
-            form.format(of[k + name])
-            for k in ("predicted", "measured")
-            if of.get(k + name) is not None
-        )
+    Attributes:
+        data: the plan as JSON data.
+    """
 
-    table: list[list[Any]] = [["stack", "ms/token", "error", "acceptance length"]]
-    table[0] += [f"{name} forwards/token" for name in models]
-    for k, row in enumerate(data["hierarchies"]):
-        if k < SHOWN or row["error"] is not None:
-            ms, error = pair(row, "{:.3f}", "_ms_per_token"), row["error"]
-            if sure and error is not None:
-                ms += " [{:.3f}, {:.3f}]".format(*row["measured_ms_per_token_ci"])
-            passes = [pair(row["forwards_per_token"].get(name, {}), "{:.3f}") for name in models]
-            length = pair(row["acceptance_length"], "{:.2f}")
-            table.append([row["stack"], ms, "" if error is None else error, length, *passes])
-    note = f"predicted / measured on {on}" if on else "predicted"
-    stacks = Table("Stacks", table, note, forms={"error": ("{:+.1%}", 1.0)})
-    return [
-        *lines("calibration.jinja", about=data["calibration"]),
-        stacks,
-        "",
-        *lines("plan.jinja", data=data),
-    ]
+    title = "The fastest stack on this machine"
+    noun = "plan"
+
+    def __init__(self, data: Mapping[str, Any]) -> None:
+        self.data = dict(data)
+        self.complete = bool(data["complete"])
+
+    @property
+    def picked(self) -> str:
+        """The stack that the latency law selects."""
+        return self.data["picked"]
+
+    def headline(self) -> list[str]:
+        """Return the facts of the calibration."""
+        return lines("calibration.jinja", about=self.data["calibration"])
+
+    def tables(self) -> list[Table]:
+        """Return the stacks, fastest first: predicted, and measured where they were."""
+        return [_stacks(self.data)]
+
+    def parts(self) -> list[str | Table]:
+        """Return calibration, stacks and the selected stack."""
+        return [*self.headline(), *self.tables(), "", *lines("plan.jinja", data=self.data)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as JSON data."""
+        return self.data
+
+
+def _stacks(data: Mapping[str, Any]) -> Table:
+    models = data["models"]
+    measured_on = data["measured_on"]
+    is_sure = measured_on is not None and int(measured_on.split(" ")[0]) >= LEAST
+    head = ["stack", "ms/token", "error", "acceptance length"]
+    head += [f"{name} forwards/token" for name in models]
+    rows: list[list[Any]] = [head]
+    for place, row in enumerate(data["hierarchies"]):
+        error = row["error"]
+        if place >= SHOWN and error is None:
+            continue
+        ms = _pair(row, "{:.3f}", "_ms_per_token")
+        if is_sure and error is not None:
+            ms += " [{:.3f}, {:.3f}]".format(*row["measured_ms_per_token_ci"])
+        length = _pair(row["acceptance_length"], "{:.2f}")
+        passes = [_pair(row["forwards_per_token"].get(name, {}), "{:.3f}") for name in models]
+        rows.append([row["stack"], ms, "" if error is None else error, length, *passes])
+    note = f"predicted / measured on {measured_on}" if measured_on else "predicted"
+    return Table("Stacks", rows, note, forms={"error": ("{:+.1%}", 1.0)})
+
+
+def _pair(values: Mapping[str, Any], form: str, name: str = "") -> str:
+    """Return ``predicted / measured``; the second is left out where it was not measured."""
+    numbers = [values.get(kind + name) for kind in ("predicted", "measured")]
+    return " / ".join(form.format(number) for number in numbers if number is not None)

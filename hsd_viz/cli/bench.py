@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
 from typing import Annotated as A
+from typing import Any, Literal
 
 from hsd_viz import terminal
 from hsd_viz.cli import arguments
@@ -20,10 +20,7 @@ from hsd_viz.cli.arguments import (
 from hsd_viz.errors import UserError, parsing
 from hsd_viz.models.families import find_family
 from hsd_viz.options import DecodingOptions
-from hsd_viz.terminal import say, status
-
-if TYPE_CHECKING:
-    from hsd_viz.bench import Report
+from hsd_viz.terminal import status
 
 
 def bench(
@@ -57,42 +54,39 @@ def bench(
     command_line: CommandLine,
 ) -> int:
     """Measure stacks side by side on a suite of prompts."""
-    from hsd_viz.bench import BenchSettings, build_report, load_suite, read_report, run_bench
+    from hsd_viz.bench import BenchSettings, load_suite, read_report
+    from hsd_viz.bench.result import BenchResult, measure_stacks
     from hsd_viz.disk import MOST_JSON, read_text
-    from hsd_viz.machine import describe
+    from hsd_viz.results.result import show
 
     if from_ is not None:
         with parsing(from_):
             report = read_report(read_text(from_, "report", MOST_JSON), str(from_))
-        return _show(report, None, html)
+        return show(BenchResult(report), html=html)
 
     if not stack:
         raise UserError("give the stacks to measure with --stack, or a saved report with --from")
     settings = BenchSettings(
-        decoding.max_new_tokens, decoding.sampling, repeats, profile, state, budget
+        max_new_tokens=decoding.max_new_tokens,
+        sampling=decoding.sampling,
+        repeats=repeats,
+        profile=profile,
+        state=state,
+        budget=budget,
     )
     prompts = load_suite(suite or find_family(machine.family).suite).limited(limit)
     engine = machine.engine(threads=1)
     with terminal.progress_bar() as bar:
-        measurement = run_bench(engine, stack, prompts, settings, template=template, progress=bar)
-    computer, facts = (
-        describe(),
-        {name: getattr(engine, name) for name in ("target", "databases", "device", "dtype")},
-    )
-    facts["threads"] = computer["threads"]
-    return _show(build_report(measurement, computer, facts, command_line), json_, html)
-
-
-def _show(report: Report, json: Path | None, html: Path | None) -> int:
-    """Write the report to the given files, print it, and return the exit code."""
-    from hsd_viz.bench.page import page, text_parts
-
-    arguments.write_json(json, report.to_dict())
-    arguments.write_text(html, page(report) if html else "")
-    from hsd_viz.results.text import plain
-
-    print(plain(text_parts(report)))
-    return _done(report.complete, "report", json)
+        result = measure_stacks(
+            engine,
+            stack,
+            prompts,
+            settings,
+            template=template,
+            progress=bar,
+            command=command_line,
+        )
+    return show(result, json=json_, html=html)
 
 
 def plan(
@@ -117,31 +111,27 @@ def plan(
     from hsd_viz.bench import BenchSettings, load_suite
     from hsd_viz.bench import plan as planning
     from hsd_viz.machine import describe
+    from hsd_viz.results.result import show
 
-    settings = BenchSettings(decoding.max_new_tokens, decoding.sampling, repeats)
-    prompts = load_suite(suite or find_family(machine.family).suite)
-    options: dict[str, Any] = {
-        "max_levels": max_levels,
-        "measured": measure,
-        "fresh": fresh,
-        "limit": limit,
-    }
-    options["models"] = None if models is None else [name.strip() for name in models.split(",")]
-    show = lambda done, total, text: status(f"{done}/{total}  {text}" if total else text)
-    plan = planning.plan(machine.engine(threads=1), prompts, settings, progress=show, **options)
+    drafts = None if models is None else [name.strip() for name in models.split(",")]
+    found = planning.plan(
+        machine.engine(threads=1),
+        load_suite(suite or find_family(machine.family).suite),
+        BenchSettings(decoding.max_new_tokens, decoding.sampling, repeats),
+        models=drafts,
+        max_levels=max_levels,
+        measured=measure,
+        fresh=fresh,
+        limit=limit,
+        progress=_show_progress,
+    )
     status()
-    data = {"machine": describe(), **plan, "command": command_line}
-    arguments.write_json(json_, data)
-    from hsd_viz.results.text import plain
-
-    print(plain(planning.text_parts(data)))
-    return _done(data["complete"], "plan", json_)
+    data = {"machine": describe(), **found, "command": command_line}
+    return show(planning.PlanResult(data), json=json_)
 
 
-def _done(complete: bool, what: str, json: Path | None) -> int:
-    if not complete:
-        say(f"interrupted; the partial {what} is in {json}" if json else "interrupted")
-    return 0 if complete else 130
+def _show_progress(done: int, total: int, text: str) -> None:
+    status(f"{done}/{total}  {text}" if total else text)
 
 
 def predict(

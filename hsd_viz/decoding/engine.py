@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Any, Protocol, Unpack, cast
 
 from hsd_viz.decoding.session import Model
 from hsd_viz.decoding.text import Prompt, Tokenizer
 from hsd_viz.errors import UserError
-from hsd_viz.options import defaults
+from hsd_viz.options import SamplingOptions, defaults
 from hsd_viz.stack import Stack
 from hsd_viz.terminal import progress_bar
 from hsd_viz.trace import Event, Finished, Trace
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hsd_viz.drafting import Memory
 
 
-class Options(TypedDict, total=False):
+class Options(SamplingOptions, total=False):
     """The options of a decode: the settings of :mod:`hsd_viz.options`, and
 
     ``record=False`` omits what is expensive to record: probabilities, entropies and top-5 lists. ``chat`` passes the
@@ -28,12 +28,6 @@ class Options(TypedDict, total=False):
     """
 
     max_new_tokens: int
-    temperature: float
-    top_k: int
-    top_p: float
-    min_p: float
-    seed: int
-    rule: str
     record: bool
     chat: bool
     budget: int | None

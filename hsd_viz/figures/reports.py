@@ -11,8 +11,8 @@ from typing import Any
 import pandas as pd
 import plotly.express as px
 
-from hsd_viz.bench.page import warnings
 from hsd_viz.bench.report import Report, read_report
+from hsd_viz.bench.result import warnings
 from hsd_viz.calibration.basis import read_json, temperature_words
 from hsd_viz.disk import MOST_JSON, read_text
 from hsd_viz.errors import UserError

@@ -58,7 +58,7 @@ def select(calibration: Calibration, *, most: int = MOST, max_levels: int | None
     return Choice(ranked[0], law.predict(target), single[0] if single else None, shortest, ranked)
 
 
-def plan(
+def choose(
     *,
     costs: Mapping[str, float | Sequence[float] | LevelCost],
     acceptance: Mapping[str, float | Edge],
@@ -75,7 +75,7 @@ def plan(
 
     Raises: ValueError: if a pair names a model without costs, or a figure is out of range.
 
-    >>> plan(costs={"small": 1, "large": [10, 11, 12]}, acceptance={"small > large": 0.8}).picked.stack
+    >>> choose(costs={"small": 1, "large": [10, 11, 12]}, acceptance={"small > large": 0.8}).picked.stack
     'small:4 > large'
     """
     levels = {

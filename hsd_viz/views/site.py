@@ -15,8 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.bench.page import page as report_page
 from hsd_viz.bench.report import read_report
+from hsd_viz.bench.result import page as report_page
 from hsd_viz.disk import write_whole
 from hsd_viz.engine import tab
 from hsd_viz.engine.replay import bundled

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from hsd_viz.bench import BenchSettings, Measurement, Prompt, Suite, build_report
-from hsd_viz.bench.page import page, text_parts, warnings
 from hsd_viz.bench.report import FIGURES, figure, figures, read_report
+from hsd_viz.bench.result import BenchResult, page, warnings
 from hsd_viz.bench.runner import Output, arrival_times
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.results.text import plain
@@ -156,7 +156,7 @@ def test_the_processor_is_the_one_that_ran_the_models(device, processor):
 
 
 def test_the_table_shows_speed_length_and_categories():
-    text = plain(text_parts(build_report(measurement(), MACHINE, ENGINE)))
+    text = BenchResult(build_report(measurement(), MACHINE, ENGINE)).text()
     row = next(line for line in text.splitlines() if line.startswith("db > target"))
     assert "8.0" in row and "5.00" in row and "same as plain 2/2" in text
     # Two prompts are too few for an interval.
@@ -167,7 +167,7 @@ def test_the_table_shows_speed_length_and_categories():
         and "cut short" not in text
     )
     assert "cut short" in plain(
-        text_parts(build_report(measurement(complete=False), MACHINE, ENGINE))
+        BenchResult(build_report(measurement(complete=False), MACHINE, ENGINE)).parts()
     )
     assert "some processor, 1 thread, float32" in text
     assert "8500.00" in text and "357.14" in text and "625.00" in text
@@ -179,7 +179,7 @@ def test_a_bench_that_measured_nothing_still_has_a_report():
     )
     report = read_report(json.dumps(build_report(empty, MACHINE, ENGINE).to_dict()), "x")
     assert report.stacks[0]["tokens_per_second"] is None
-    assert "cut short" in plain(text_parts(report))
+    assert "cut short" in BenchResult(report).text()
 
 
 SAVED = Path(__file__).resolve().parents[2] / "docs" / "bench"
@@ -201,7 +201,7 @@ def test_saved_reports_open_and_are_written_as_they_were(path):
     text = path.read_text(encoding="utf-8")
     report, data = read_report(text, path.name), json.loads(text)
     assert read_report(json.dumps(report.to_dict()), "x") == report
-    assert plain(text_parts(report)) and "<html" in page(report)
+    assert BenchResult(report).text() and "<html" in page(report)
     assert path.parent != SAVED or not any("plausible" in line for line in warnings(report))
     again = json.loads(json.dumps(report.to_dict()))
     assert again["stacks"] == data["stacks"]

@@ -3,7 +3,7 @@ import itertools
 import pytest
 
 from hsd_viz.bench import BenchSettings, Prompt, Suite, build_report, read_stacks, run_bench
-from hsd_viz.bench.page import text_parts
+from hsd_viz.bench.result import BenchResult
 from hsd_viz.bench.runner import DRAFTING, REST, Output, from_trace, median_of, round_parts, rows_of
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.drafting import Memory, make_drafter
@@ -11,7 +11,6 @@ from hsd_viz.drafting.make import remembers
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.engine import Engine
 from hsd_viz.errors import UserError
-from hsd_viz.results.text import plain
 from hsd_viz.stack import DraftSource, draft_sources
 from hsd_viz.trace import CallRow, RoundRow, Trace
 from tests.changes import plain_trace
@@ -235,7 +234,7 @@ def test_a_profile_is_in_the_report(engine):
         hf["profile"] is None
         and hf["runtime"] == "transformers" != base["runtime"] == db["runtime"]
     )
-    assert "where the time goes: median µs" in plain(text_parts(report))
+    assert "where the time goes: median µs" in BenchResult(report).text()
 
 
 def test_nothing_is_measured_while_the_engine_compiles():

@@ -13,9 +13,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from fake_engine import WORLD, FakeEngine
 
 from hsd_viz.bench import BenchSettings, Prompt, Suite, load_suite
-from hsd_viz.bench.plan import plan, split, text_parts
+from hsd_viz.bench.plan import PlanResult, plan, split
 from hsd_viz.decoding.sampling import Sampling
-from hsd_viz.results.text import plain
 from hsd_viz.stack import parse
 
 WARM = Sampling(temperature=1.0)
@@ -119,7 +118,7 @@ def test_a_machine_that_slowed_down_is_not_taken_for_an_error_of_the_law():
 
 def test_the_table_shows_pick_and_errors(measured):
     data = measured[1]
-    text = plain(text_parts(data))
+    text = PlanResult(data).text()
     assert text.startswith("calibration: 12 prompts of some, 128 tokens each, measured in ")
     assert (
         f"ms/token: {data['picked']}" in text and "error of the law, forwards/token: median" in text

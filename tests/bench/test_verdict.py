@@ -10,11 +10,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hsd_viz.bench.page import COLUMNS, ONCE, answer, page, tables, text_parts, warnings
 from hsd_viz.bench.report import Report, impossible, read_report
+from hsd_viz.bench.result import COLUMNS, ONCE, BenchResult, answer, page, tables, warnings
 from hsd_viz.results.kinds import Kind, kind_of
 from hsd_viz.results.table import Table
-from hsd_viz.results.text import plain
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures" / "reports"
 SAVED = FIXTURES.parents[2] / "docs" / "bench" / "heldout-greedy-cpu.json"
@@ -70,7 +69,7 @@ def test_a_busy_machine_and_impossible_speed_ups_are_warned_of_everywhere(report
         and "lookup > target" in wrong
         and "db > target" not in wrong
     )
-    for shown in (page(report), plain(text_parts(report))):
+    for shown in (page(report), BenchResult(report).text()):
         assert "Not plausible" in shown or "not plausible" in shown
         assert "load average 3.5" in shown
     assert "plausible" not in page(quiet)

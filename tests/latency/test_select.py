@@ -179,9 +179,9 @@ def test_a_database_is_a_level():
 def test_a_plan_from_known_costs_and_acceptance():
     import hsd_viz as hsd
 
-    found = hsd.plan(costs={"small": 1, "large": [10, 11, 12]}, acceptance={"small > large": 0.8})
+    found = hsd.choose(costs={"small": 1, "large": [10, 11, 12]}, acceptance={"small > large": 0.8})
     # 4 draft tokens: (4 + 14) ms for 1 + 0.8 + ... + 0.8^4 tokens.
     assert found.picked.stack == "small:4 > large"
     assert found.picked.ms_per_token == pytest.approx(18 / sum(0.8**k for k in range(5)))
     with pytest.raises(ValueError, match="not a pair of the models small, large"):
-        hsd.plan(costs={"small": 1, "large": 10}, acceptance={"tiny > large": 0.8})
+        hsd.choose(costs={"small": 1, "large": 10}, acceptance={"tiny > large": 0.8})

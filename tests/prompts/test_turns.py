@@ -7,12 +7,11 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 from transformers import PreTrainedTokenizerFast
 
 from hsd_viz.bench import BenchSettings, Prompt, Suite, build_report, run_bench
-from hsd_viz.bench.page import text_parts
+from hsd_viz.bench.result import BenchResult
 from hsd_viz.bench.runner import Output, ask
 from hsd_viz.decoding.sampling import PromptTooLong
 from hsd_viz.engine.local import load_engine
 from hsd_viz.prompts.templates import choose_template, opening
-from hsd_viz.results.text import plain
 from tests.changes import plain_trace
 
 TURNS = ("Write a loop.", "Faster.", "Again.")
@@ -163,7 +162,7 @@ def test_our_loop_and_transformers_are_asked_alike(engine):
     )
     report = json.loads(json.dumps(built.to_dict()))
     assert report["settings"]["left_out"] == measured.left_out and report["suite"]["prompts"] == 1
-    table = plain(text_parts(built))
+    table = BenchResult(built).text()
     assert (
         "template plain" in table
         and "left out, as a turn does not fit the context: 400 (1 in all)" in table

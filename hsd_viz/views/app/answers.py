@@ -212,8 +212,8 @@ def prediction(asked: Request) -> Answer:
 
 def report(asked: Request) -> Answer:
     """Return a saved report, or the opened one."""
-    from hsd_viz.bench.page import page as page_of
     from hsd_viz.bench.report import read_report
+    from hsd_viz.bench.result import page as page_of
 
     paths = saved_reports()
     menu = [(title, path.name) for title, path in paths.items()]

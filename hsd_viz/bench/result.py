@@ -1,4 +1,4 @@
-"""A bench report as lines and tables for a terminal, and as a page; its sentences are templates."""
+"""The result of a bench: a report as lines and tables, and as a page."""
 
 from __future__ import annotations
 
@@ -8,16 +8,25 @@ from dataclasses import asdict
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from hsd_viz.bench.report import Block, Report, figure, possible, speedup
-from hsd_viz.bench.runner import DRAFTING, FORWARD, REST
-from hsd_viz.prompts.templates import TEMPLATES
+from hsd_viz.bench.report import Block, Report, build_report, figure, possible, speedup
+from hsd_viz.bench.runner import DRAFTING, FORWARD, REST, BenchSettings, run_bench
+from hsd_viz.engine import Engine
+from hsd_viz.machine import describe
+from hsd_viz.prompts.suites import Suite
+from hsd_viz.prompts.templates import TEMPLATES, Template
 from hsd_viz.results.kinds import Kind, kind_of
 from hsd_viz.results.page import lines
 from hsd_viz.results.page import page as whole_page
+from hsd_viz.results.result import Result
 from hsd_viz.results.table import Table, Value
+from hsd_viz.stack import Stack
+from hsd_viz.terminal import Progress, ignore_progress
 from hsd_viz.words import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: Head -> what a block shows in this column, and the format and factor of its numbers.
 Columns = Mapping[str, tuple[Callable[[Block], Value], str, float]]
@@ -56,11 +65,61 @@ ONCE = ("repetition", "same as plain", "runtime")
 SPEEDS = ("speed-up", "at little repetition")
 
 
-def text_parts(report: Report) -> Iterator[str | Table]:
-    """Yield the lines and tables of a report for :mod:`hsd_viz.terminal`."""
-    yield from introduction(report)
-    yield from (line[0].lower() + line[1:] for line in warnings(report))
-    yield from tables(report)
+class BenchResult(Result):
+    """What a bench measured.
+
+    Attributes:
+        report: the figures.
+    """
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        self.title = f"Speculative decoding, measured: {report.suite.name}"
+        self.complete = report.complete
+
+    def headline(self) -> list[str]:
+        """Return suite, settings and machine, and reasons to doubt the timings."""
+        doubts = [line[0].lower() + line[1:] for line in warnings(self.report)]
+        return [*introduction(self.report), *doubts]
+
+    def tables(self) -> list[Table]:
+        """Return all outputs, those with little repetition, categories, and other measurements."""
+        return list(tables(self.report))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as JSON data."""
+        return self.report.to_dict()
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a tidy frame of all figures: see :meth:`Report.frame`."""
+        return self.report.frame()
+
+    def to_html(self) -> str:
+        """Return the page of the report."""
+        return page(self.report)
+
+
+def measure_stacks(
+    engine: Engine,
+    stacks: Sequence[str | Stack],
+    suite: Suite,
+    settings: BenchSettings,
+    *,
+    template: Template = "auto",
+    progress: Progress = ignore_progress,
+    command: str | None = None,
+) -> BenchResult:
+    """Measure stacks side by side on a suite of prompts; the arguments are those of a bench."""
+    measurement = run_bench(engine, stacks, suite, settings, template=template, progress=progress)
+    computer = describe()
+    facts = {
+        "target": engine.target,
+        "databases": engine.databases,
+        "device": engine.device,
+        "dtype": engine.dtype,
+        "threads": computer["threads"],
+    }
+    return BenchResult(build_report(measurement, computer, facts, command))
 
 
 def introduction(report: Report) -> list[str]:
