@@ -132,6 +132,8 @@ def visitor_message(error: BaseException, request: str = "") -> str:
     """
     if isinstance(error, UserError | ModuleNotFoundError):
         message = " ".join(str(error).split()) or type(error).__name__
+        # Half a character cannot be sent.
+        message = message.encode("utf-8", "replace").decode("utf-8")
         return without_paths(message, request)[:2000]
     kind = type(error).__name__
     return f"this is a fault of hsd-viz, not of your input ({kind}): the log of its server has it"

@@ -185,7 +185,7 @@ def read_report(content: str | bytes, name: str) -> Report:
         return msgspec.convert(
             json.loads(content if isinstance(content, str) else content.decode()), Report
         )
-    except (ValueError, RecursionError):
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError):
         raise UserError(f"{name} is not a report of hsd-viz bench --json") from None
 
 

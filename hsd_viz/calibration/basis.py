@@ -21,7 +21,7 @@ import msgspec
 from hsd_viz import disk
 from hsd_viz.calibration.estimate import MS, names_of, own_times
 from hsd_viz.disk import cache_folder, data_folder, write_whole
-from hsd_viz.errors import BadFile, UserError
+from hsd_viz.errors import BadFile, UserError, parsing
 from hsd_viz.latency.inputs import Calibration, Edge, Tier
 from hsd_viz.latency.select import fill, select
 from hsd_viz.results.estimate import LEAST
@@ -97,11 +97,21 @@ def basis_of(
     if isinstance(given, Calibration):
         return Basis(given, source or "as given")
     if isinstance(given, str | Path):
-        given = read_json(given)
+        plan = read_json(given)
+        with parsing(given):
+            return _basis_of_plan(plan, source)
     if not isinstance(given, Mapping):
         raise UserError(
             f"expected a calibration, a plan or the path of its file, not {type(given).__name__}"
         )
+    with parsing("the plan"):
+        return _basis_of_plan(given, source)
+
+
+def _basis_of_plan(given: Any, source: str) -> Basis:
+    """Return the basis of the data of a plan, which may be of any form."""
+    if not isinstance(given, Mapping):
+        raise UserError(f"a plan is a JSON object, not {type(given).__name__}")
     data = given.get("calibration")
     if not isinstance(data, Mapping) or not {"models", "edges"} <= set(data):
         raise UserError("this is not a plan with its calibration: use a file of 'hsd-viz plan'")

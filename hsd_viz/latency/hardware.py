@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hsd_viz.disk import read_text
-from hsd_viz.errors import BadFile, Unsupported, UserError
+from hsd_viz.errors import BadFile, Unsupported, UserError, parsing
 from hsd_viz.latency.inputs import LevelCost
 from hsd_viz.words import check_range
 
@@ -517,7 +517,8 @@ def shape_of(name: str) -> Shape:
     name = path.stem if path.name != "config.json" else path.parent.name or "model"
     if not isinstance(config, dict):
         raise BadFile(f"{path} is not a readable config.json: it is not an object")
-    return shape_of_config(name, config)
+    with parsing(path):
+        return shape_of_config(name, config)
 
 
 def _hub_name(name: str) -> str | None:

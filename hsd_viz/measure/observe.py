@@ -96,6 +96,9 @@ def from_trace(trace: Trace, source: str) -> Observation:
         if row.level == target
     )
     stack = parse(str(trace.meta.get("stack_resolved") or trace.stack))
+    has_drafts = any(drafted for drafted, _ in rounds)
+    if has_drafts and not stack.drafts and stack.bottom is None:
+        raise BadFile(f"{source} contradicts itself: it has drafts, and its stack is '{stack}'")
     temperature = (trace.meta.get("sampling") or {}).get("temperature")
     seen = Observation(
         source=source,

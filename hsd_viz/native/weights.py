@@ -224,7 +224,21 @@ class Weights:
         shape = tuple(sizes[axis] for axis in axes)
         if name not in self.source.names() or self.source.shape(name) != shape:
             raise BadFile(f"{self.name}: its files have no tensor {name} of the shape {[*shape]}")
-        return self.source.read(name)
+        tensor = self.source.read(name)
+        if not is_finite(tensor):
+            raise BadFile(f"{self.name}: its tensor {name} has a value that is not finite")
+        return tensor
+
+
+def is_finite(tensor: Tensor) -> bool:
+    """Return whether a tensor has numbers only. The integers of an activation that is none are
+    undefined.
+    """
+    if not isinstance(tensor, GroupedMatrix):
+        return tensor.dtype.kind != "f" or bool(np.isfinite(tensor).all())
+    minima = tensor.minima
+    finite = np.isfinite(tensor.scales).all()
+    return bool(finite and (minima is None or np.isfinite(minima).all()))
 
 
 def _arithmetic_of(source: TensorSource) -> str:

@@ -60,7 +60,7 @@ class Page:
         monkeypatch.setattr(self.app, "send", self._hear)
 
     def _hear(self, content, buffers=None):
-        json.dumps(content, allow_nan=False)
+        json.dumps(content, allow_nan=False, ensure_ascii=False).encode()  # as a kernel sends it
         with self.news:
             self.heard.append((content, buffers or []))
             self.news.notify_all()

@@ -198,6 +198,8 @@ def test_paths_of_the_server_become_names(page):
         {"kind": "ask", "about": "predict", "options": {"tp": "9" * 9999}},
         {"kind": "decode"},
         {"kind": "decode", "request": []},
+        {"kind": "decode", "request": REQUEST | {"stack": "\ud800"}},
+        {"kind": "decode", "request": REQUEST | {"temperature": [1]}},
         {"kind": "decode", "request": REQUEST | {"max_new_tokens": "4"}},
         {"kind": "decode", "request": REQUEST | {"max_new_tokens": float("nan")}},
         {"kind": "decode", "request": REQUEST | {"prompt": {"a": 1}}},

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryFile
 from typing import Any
 
 import numpy as np
@@ -16,12 +16,12 @@ from hsd_viz.drafting.index.count import (
     count_keys,
     write_corpus,
 )
-from hsd_viz.drafting.index.format import Index, KeyTable, marks, write_index
+from hsd_viz.drafting.index.format import MOST_LONGEST, Index, KeyTable, marks, write_index
 from hsd_viz.drafting.tree import spell
 from hsd_viz.words import check_range
 
-#: Longest keys of the shipped databases, and of any database, in tokens.
-LONGEST, MOST_LONGEST = 6, 32
+#: Longest keys of the shipped databases, in tokens.
+LONGEST = 6
 #: Default pruning by kind of database.
 PRUNING = {
     "statistics": Pruning(least=4, max_bytes=5_900_000),
@@ -49,14 +49,15 @@ def build_database(
     """Count documents of any number and length into a database file at ``path``.
 
     ``kind`` is ``statistics`` (a corpus) or ``model`` (a model's own outputs, where a continuation counts once per
-    output). Memory and disk space: see :mod:`hsd_viz.drafting.index.count`; temporary files are next to ``path`` and
-    are always removed. Raises: ValueError: if there are no tokens, or ``longest`` is out of range.
+    output). Memory and disk space: see :mod:`hsd_viz.drafting.index.count`; a temporary file without a name takes the
+    space beside ``path``. Raises: ValueError: if there are no tokens, or ``longest`` is out of range.
     """
     check_range("the longest key", longest, 1, MOST_LONGEST)
     pruning, path, per_document = pruning or PRUNING[kind], Path(path), kind == "model"
     path.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
-        tokens, ends = corpus = write_corpus(documents, Path(folder) / "tokens", vocabulary_size)
+    # The file has no name, so that nothing is left of it however the process ends.
+    with TemporaryFile(dir=path.parent) as file:
+        tokens, ends = corpus = write_corpus(documents, file, vocabulary_size)
         table = count_keys(
             corpus, vocabulary_size, longest, pruning, per_document, part_tokens, progress
         )

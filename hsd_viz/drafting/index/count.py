@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
@@ -95,29 +96,30 @@ def read_documents(
     return map(pieces, files)
 
 
-def write_corpus(documents: Iterable[Document], path: Path, vocabulary_size: int) -> Corpus:
-    """Write documents to the file ``path``. Memory: 8 bytes per document. Raises: ValueError: if a token is outside the
-    vocabulary, or there are none.
+def write_corpus(documents: Iterable[Document], file: IO[bytes], vocabulary_size: int) -> Corpus:
+    """Write documents to an empty file. Memory: 8 bytes per document.
+
+    Raises: UserError: if a token is outside the vocabulary, or there are none.
     """
-    dtype, size, ends = np.dtype("<u4" if vocabulary_size > 2**16 else "<u2"), 0, array("q")
-    with open(path, "wb") as file:
-        for document in documents:
-            begin = size
-            for tokens in map(np.asarray, document):
-                if not len(tokens):
-                    continue
-                for token in map(int, (tokens.min(), tokens.max())):
-                    if not 0 <= token < vocabulary_size:
-                        raise UserError(
-                            f"token {token} is outside a vocabulary of {vocabulary_size}"
-                        )
-                file.write(tokens.astype(dtype).tobytes())
-                size += len(tokens)
-            if size > begin:
-                ends.append(size)
+    dtype = np.dtype("<u4" if vocabulary_size > 2**16 else "<u2")
+    size = 0
+    ends = array("q")
+    for document in documents:
+        begin = size
+        for tokens in map(np.asarray, document):
+            if not len(tokens):
+                continue
+            for token in map(int, (tokens.min(), tokens.max())):
+                if not 0 <= token < vocabulary_size:
+                    raise UserError(f"token {token} is outside a vocabulary of {vocabulary_size}")
+            file.write(tokens.astype(dtype).tobytes())
+            size += len(tokens)
+        if size > begin:
+            ends.append(size)
     if not size:
         raise UserError("the corpus is empty: there are no tokens to count")
-    return np.memmap(path, dtype=dtype, mode="r"), np.array(ends, dtype=np.int64)
+    file.flush()
+    return np.memmap(file, dtype=dtype, mode="r"), np.array(ends, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)

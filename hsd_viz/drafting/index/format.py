@@ -32,6 +32,10 @@ SUFFIX = ".hsdb"
 MOST_CONTINUATIONS, MOST_VALUES = 7, 2**29
 #: Bytes of a key in the file besides its values: mark, place, and half of a bucket's start.
 KEY_BYTES = 10
+#: The largest values of a header: token ids are stored as characters, and a mark has 32 bits.
+MOST_IDS, MOST_BITS, MOST_LONGEST = 0x110000, 28, 32
+#: The most bytes of a header.
+MOST_HEADER = 2**20
 #: Largest size in bytes of a file whose tensors are checked when it is opened, which takes about 50 ms.
 READ_WHOLE = 64 * 2**20
 #: Most keys examined in one bucket. Among 2**28 buckets of random marks none reaches twenty.
@@ -156,6 +160,59 @@ def write_index(
     write_whole(Path(path), len(head).to_bytes(8, "little") + head + body)
 
 
+def _wrong_in(header: Any, entries: Mapping[str, Any]) -> str | None:
+    """Return what of a header is not a value of :func:`write_index`; ``None`` if all are.
+
+    Whoever writes a file also writes its checksums: nothing of a header is taken on trust.
+    """
+    if not isinstance(header, dict):
+        return "no facts"
+    kinds = {"kind": str, "vocabulary_hash": str, "meta": dict, "keys_by_length": dict}
+    for name, kind in kinds.items():
+        if not isinstance(header.get(name), kind):
+            return f"the {name} {header.get(name)!r:.40}"
+    numbers = {
+        "vocabulary_size": (1, MOST_IDS),
+        "bits": (1, MOST_BITS),
+        "longest": (1, MOST_LONGEST),
+        "continuations": (0, MOST_VALUES),
+    }
+    for name, (low, high) in numbers.items():
+        value = header.get(name)
+        if type(value) is not int or not low <= value <= high:
+            return f"the {name} {value!r:.40}"
+    for length, keys in header["keys_by_length"].items():
+        if not length.isdecimal() or type(keys) is not int or keys < 0:
+            return f"{keys!r:.40} keys of the length {length!r:.40}"
+    return _wrong_in_tensors(header, entries)
+
+
+def _wrong_in_tensors(header: Mapping[str, Any], entries: Mapping[str, Any]) -> str | None:
+    """Return what is wrong with the tensors' entries: they follow each other, in their types."""
+    if set(entries) != set(_TENSORS):
+        return f"the tensors {', '.join(entries)!r:.80}"
+    values = "U32" if header["vocabulary_size"] > 2**16 else "U16"
+    sizes = []
+    begin = 0
+    for name in _TENSORS:
+        entry = entries[name]
+        dtype = values if name == "values" else "U32"
+        if not isinstance(entry, dict) or entry.get("dtype") != dtype:
+            return f"another type of {name} than {dtype}"
+        shape = entry.get("shape")
+        if not isinstance(shape, list) or [type(size) for size in shape] != [int] or shape[0] < 0:
+            return f"the shape {shape!r:.40} of {name}"
+        end = begin + shape[0] * (4 if dtype == "U32" else 2)
+        offsets = entry.get("data_offsets")
+        if offsets != [begin, end] or any(type(offset) is not int for offset in offsets):
+            return f"the place {offsets!r:.40} of {name}"
+        sizes.append(shape[0])
+        begin = end
+    if sizes[0] != 2 ** header["bits"] + 1 or sizes[1] != sizes[2]:
+        return f"{sizes[0]} buckets, {sizes[1]} marks and {sizes[2]} places"
+    return None
+
+
 class Index:
     """An open database file, read-only and memory-mapped: runs and processes share its pages.
 
@@ -175,11 +232,15 @@ class Index:
     ) -> None:
         self.path = Path(path)
         name = f"the database '{self.path.name}'"
+        if self.path.exists() and not self.path.is_file():
+            raise DatabaseError(f"{name} cannot be read: it is not a file")
         try:
             with open(self.path, "rb") as f:
                 self._map = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)
             self.size = len(self._map)
             body = 8 + int.from_bytes(self._map[:8], "little")
+            if body > MOST_HEADER:
+                raise ValueError("no header is so long")
             entries = json.loads(self._map[8:body]) if body <= self.size else {}
             metadata = entries.pop("__metadata__")
             version, checksum, tensors = (
@@ -191,7 +252,7 @@ class Index:
             self.header: dict[str, Any] = json.loads(metadata["facts"]) if is_whole else {}
         except OSError as error:
             raise DatabaseError(f"{name} cannot be read: {error.strerror or error}") from None
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
             raise DatabaseError(f"'{self.path.name}' is not a database file of hsd_viz") from None
         if version != VERSION:
             raise DatabaseError(
@@ -203,6 +264,8 @@ class Index:
         )
         if not is_whole or self.size != expected:
             raise DatabaseError(f"{name} is damaged: its header does not match it")
+        if reason := _wrong_in(self.header, entries):
+            raise DatabaseError(f"{name} is damaged: its header has {reason}")
         if self.verified and f"{zlib.crc32(contents):08x}" != tensors:
             raise DatabaseError(f"{name} is damaged: its contents do not match its checksum")
         known, own = self.header["vocabulary_hash"], self.header["vocabulary_size"]
