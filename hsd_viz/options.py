@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from importlib.metadata import entry_points
+from numbers import Real
 from typing import Annotated as A
 from typing import Any, TypedDict, get_type_hints
 
@@ -237,9 +238,23 @@ def sampling_of(options: Mapping[str, Any]) -> Sampling:
     values = {}
     for name, kind in types().items():
         if name in settings_of(Sampling):
-            # A whole temperature is a temperature.
-            values[name] = float(options[name]) if kind is float else options[name]
+            value = options[name]
+            values[name] = _as_float(name, value) if kind is float else value
     return Sampling(**values)
+
+
+def _as_float(name: str, value: Any) -> float:
+    """Return a number as a float: a whole temperature is a temperature.
+
+    Raises:
+        UserError: if it is not a number, or is too large for a float.
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise UserError(f"{name} is {value!r:.40}: expected a number")
+    try:
+        return float(value)
+    except OverflowError:
+        raise UserError(f"{name} is out of range") from None
 
 
 def _declared(declaration: type) -> Iterator[tuple[str, type, Setting, Any]]:

@@ -193,9 +193,9 @@ def database_files(folder: Path) -> Door:
     """Databases: the header is damaged and signed again, or any bytes are changed."""
     from hsd_viz.drafting.index.build import describe
     from hsd_viz.drafting.index.format import Index
-    from hsd_viz.ladder.load import weights_dir
+    from hsd_viz.models.families import LADDER
 
-    whole = (weights_dir() / "databases" / "model.hsdb").read_bytes()
+    whole = (LADDER / "databases" / "model.hsdb").read_bytes()
     begin = 8 + int.from_bytes(whole[:8], "little")
     header, tensors = json.loads(whole[8:begin]), whole[begin:]
 
@@ -238,11 +238,11 @@ def database_files(folder: Path) -> Door:
 
 def tokenizer_files(folder: Path) -> Door:
     """Tokenizers of a replay; one in eight goes to a process."""
-    from hsd_viz.ladder.load import model_path
+    from hsd_viz.models.families import CODE
     from hsd_viz.models.tokenizer_file import open_tokenizer
     from hsd_viz.models.tokenizer_process import TokenizerProcess
 
-    data = json.loads((model_path("target") / "tokenizer.json").read_text())
+    data = json.loads((CODE.path("target") / "tokenizer.json").read_text())
     steps = [
         {"type": "Replace", "pattern": {"String": "a"}, "content": "a" * 10},
         {"type": "Replace", "pattern": {"Regex": "(a|a)*b"}, "content": "x"},
@@ -336,8 +336,8 @@ def plans(folder: Path) -> Door:
     from hsd_viz.bench.report import read_report
     from hsd_viz.calibration.basis import basis_of, own_plan
     from hsd_viz.calibration.forwards import Costs
-    from hsd_viz.ladder.load import weights_dir
     from hsd_viz.measure.profile import read_profile
+    from hsd_viz.models.families import LADDER
     from hsd_viz.views.page_data import saved_reports
 
     profile = {
@@ -361,7 +361,7 @@ def plans(folder: Path) -> Door:
         path.write_bytes(content)
         Costs(str(path))
 
-    shipped = json.loads((weights_dir() / "costs.json").read_text())
+    shipped = json.loads((LADDER / "costs.json").read_text())
     shown = command(folder, "report.json", "bench", "--from", "FILE")
     kinds: list[tuple[Any, Attempt]] = [
         (own_plan(0.0), plan),
@@ -380,9 +380,9 @@ def plans(folder: Path) -> Door:
 
 def configs(folder: Path) -> Door:
     """The ``config.json`` of a model: of a prediction, and of a model that is loaded."""
-    from hsd_viz.ladder.load import model_path
+    from hsd_viz.models.families import CODE
 
-    own = json.loads((model_path("nano") / "config.json").read_text())
+    own = json.loads((CODE.path("nano") / "config.json").read_text())
     llama = {
         "num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32, "head_dim": 128,
         "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256,
@@ -400,7 +400,7 @@ def configs(folder: Path) -> Door:
         (model / "config.json").write_bytes(content)
         weights = model / "model.safetensors"
         if not weights.exists():
-            weights.symlink_to(model_path("nano") / "model.safetensors")
+            weights.symlink_to(CODE.path("nano") / "model.safetensors")
         for _ in load(model, "int8").items():
             pass
 
@@ -413,10 +413,10 @@ def configs(folder: Path) -> Door:
 
 def safetensors_files(folder: Path) -> Door:
     """The weights of a model."""
-    from hsd_viz.ladder.load import model_path
+    from hsd_viz.models.families import CODE
     from hsd_viz.native.weights import load
 
-    source = model_path("nano")
+    source = CODE.path("nano")
     (file,) = source.glob("*.safetensors")
     whole = file.read_bytes()
     begin = 8 + int.from_bytes(whole[:8], "little")
@@ -436,6 +436,43 @@ def safetensors_files(folder: Path) -> Door:
         (folder / "model.safetensors").write_bytes(content)
         for _ in load(folder, "int8").items():
             pass
+
+    return Door(make, attempt)
+
+
+def gguf_files(folder: Path) -> Door:
+    """The metadata of a GGUF file: a model's form and tokenizer. The tensors are zeros."""
+    from hsd_viz.models.families import find_family
+    from hsd_viz.models.files import open_model
+    from hsd_viz.models.gguf import GGUFFile
+
+    try:
+        source = Path(find_family("smollm2").path("target"))
+    except UserError:
+        return Door(lambda chance: b"", lambda content: None)  # the package is not installed
+    begin = min(tensor.start for tensor in GGUFFile(source).tensors.values())
+    size = source.stat().st_size
+    with source.open("rb") as file:
+        head = file.read(begin)
+    path = folder / "model.gguf"
+
+    def make(chance: random.Random) -> bytes:
+        if chance.random() < 0.1:
+            return chance.choice(NOTHING)
+        changed = bytearray(head)
+        # Most of the head is the vocabulary; the numbers are at both ends of it.
+        for _ in range(chance.choice((1, 1, 2, 8))):
+            near = chance.choice((200, 3000, len(head)))
+            at = chance.randrange(near) if chance.random() < 0.7 else -1 - chance.randrange(near)
+            changed[at] = chance.choice((0, 1, 0x7F, 0x80, 0xFF, chance.randrange(256)))
+        return bytes(changed)
+
+    def attempt(content: bytes) -> None:
+        path.write_bytes(content)
+        if len(content) == begin:
+            os.truncate(path, size)
+        files = open_model(path)
+        files.tokenizer()
 
     return Door(make, attempt)
 
@@ -497,7 +534,7 @@ def http_requests(folder: Path) -> Door:
             f"{chance.choice(methods)} {chance.choice(paths)} HTTP/1.1",
             f"Host: {chance.choice(('127.0.0.1', '127.0.0.1', 'evil.example', '', 'a' * 500))}",
             f"Authorization: Bearer {token}",
-            f"Content-Type: {chance.choice(('application/json', 'APPLICATION/JSON', 'text/plain'))}",
+            f"Content-Type: {chance.choice((*('application/json', 'APPLICATION/JSON') * 4, 'text/plain'))}",
             f"Content-Length: {len(content) + chance.choice((0, 0, 0, 0, 0, 0, 0, 5, -1))}",
             f"X-Other: {chance.choice(('', 'x' * 9000, 'a: b'))}",
             "Connection: close",
@@ -593,6 +630,7 @@ DOORS: dict[str, Callable[[Path], Door]] = {
     "plans and profiles": plans,
     "config.json": configs,
     "safetensors": safetensors_files,
+    "GGUF files": gguf_files,
     "HTTP requests": http_requests,
     "page messages": page_messages,
 }

@@ -14,9 +14,9 @@ import pytest
 
 from hsd_viz.drafting.index.format import DatabaseError, Index
 from hsd_viz.drafting.make import FIVEGRAMS, STORED
-from hsd_viz.ladder.load import weights_dir
+from hsd_viz.models.families import LADDER
 
-DATABASES = weights_dir() / "databases"
+DATABASES = LADDER / "databases"
 WHOLE = (DATABASES / "statistics.hsdb").read_bytes()
 WRONG = (-1, 0, 2**40, 1.5, "x", None, True, [], {}, [1], float("nan"))
 TENSORS = ("starts", "marks", "places", "values")

@@ -10,7 +10,7 @@ import pytest
 
 from hsd_viz.engine import load_engine
 from hsd_viz.errors import UserError
-from hsd_viz.ladder.load import model_path
+from hsd_viz.models.families import CODE
 
 
 def changed(folder, name: str, value: float) -> None:
@@ -32,7 +32,7 @@ def changed(folder, name: str, value: float) -> None:
 @pytest.mark.parametrize("dtype", ["int8", "float32"])
 def test_a_weight_that_is_not_finite_is_refused(name, value, dtype, tmp_path):
     folder = tmp_path / "model"
-    shutil.copytree(model_path("nano"), folder)
+    shutil.copytree(CODE.path("nano"), folder)
     changed(folder, name, value)
     with pytest.raises(UserError, match="not finite"):
         engine = load_engine(str(folder), dtype=dtype, device="cpu")
