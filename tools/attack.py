@@ -42,7 +42,7 @@ WRONG: list[Any] = [
     *("", SCRIPT, "\ud800", "\0", "9" * 5000, "x" * 10_000, "/etc/passwd", "../../etc/passwd"),
     *([[[]]], [0] * 1000, {"a": {"a": {}}}, [None], "nan", "-1", "1e5"),
 ]
-#: Contents that are no file of any kind.
+#: Contents of no valid file of any kind.
 NOTHING = (
     *(b"", b"{", b"[]", b"{}", b"null", b"9" * 5000, b"[" * 100_000, b'{"a":' * 100_000),
     *(b"\xff\xfe" * 50, b"\0" * 1000, b"PK\x03\x04", gzip.compress(b"[" * 1_000_000)),

@@ -139,7 +139,7 @@ def test_no_way_of_the_page_reaches_a_file_of_a_visitors_choice(way, page, watch
             for path in opened
             if "hsd-viz-log-" not in path
             and not path.startswith(tuple(map(str, OWN)))
-            and path not in (sys.executable, "/dev/null")
+            and path not in (sys.executable, "/dev/null", *sys.path)
             and "hsd_viz/calibration" not in path
             and not path.startswith(("/proc/cpuinfo", "/proc/meminfo", "/proc/loadavg", "/sys/"))
             and not path.isdecimal()
@@ -163,7 +163,7 @@ def test_all_fields_that_the_page_reads_are_ways():
     assert set(dashboard.KINDS) - {"take", "plotly"} <= kinds
     # A stack and a run are data of the visitor; the other fields are numbers and booleans.
     harmless = {"id", "kind", "names", "options", "request", "snapshot", "runs", "beside_plain"}
-    harmless |= {"prompt", "max_new_tokens", "run", "about"}
+    harmless |= {"prompt", "max_new_tokens", "run", "about", "parent"}
     fields = {name for _, *names in ways for name in names} | harmless
     read = {
         node.args[0].value

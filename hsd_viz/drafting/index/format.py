@@ -163,7 +163,7 @@ def write_index(
 def _wrong_in(header: Any, entries: Mapping[str, Any]) -> str | None:
     """Return what of a header is not a value of :func:`write_index`; ``None`` if all are.
 
-    Whoever writes a file also writes its checksums: nothing of a header is taken on trust.
+    The writer of a file also writes its checksums, so that they do not make a header trustworthy.
     """
     if not isinstance(header, dict):
         return "no facts"
