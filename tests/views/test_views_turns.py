@@ -1,6 +1,8 @@
 """Turns on the server of a class: the order, who has left, and warm kernels that could not start."""
 
 import asyncio
+import random
+import re
 import subprocess
 import time
 
@@ -9,8 +11,8 @@ import pytest
 
 pytest.importorskip("voila")
 from hsd_viz.machine import free_port
-from hsd_viz.views.app.kernels import PageKernels
-from hsd_viz.views.app.pages import LOST, Turns
+from hsd_viz.views.app.kernels import RETURN_SECONDS, PageKernels
+from hsd_viz.views.app.pages import LOST, Seats, Turns
 from hsd_viz.views.app.server import command
 
 
@@ -108,6 +110,211 @@ def test_a_preheated_kernel_that_ended_is_not_given_to_a_visitor(process, alive,
     assert ended == ([] if kept else ["k"])
 
 
+def test_a_kernel_is_started_when_there_is_room_later():
+    filled = []
+
+    class Kernels(PageKernels):
+        kernels = ("a", "b")
+
+        def list_kernel_ids(self):
+            return self.kernels
+
+        def fill_if_needed(self, notebook_name):
+            filled.append(notebook_name)
+
+    manager = Kernels(pages=2)
+    manager._pools = {"nb": []}
+    manager.ready()
+    assert filled == []
+
+    manager.kernels = ("a",)
+    manager.ready()
+
+    assert filled == ["nb"]
+
+
+class ClassKernels(PageKernels):
+    """Kernels of a class of two pages, without processes: ``open_pages`` have a browser."""
+
+    def __init__(self, kernels, open_pages=()):
+        super().__init__(pages=2)
+        self.kernels = list(kernels)
+        self.ended = []
+        self._kernel_connections = dict.fromkeys(open_pages, 1)
+
+    def list_kernel_ids(self):
+        return self.kernels
+
+    def __contains__(self, kernel_id):
+        return kernel_id in self.kernels
+
+    async def shutdown_kernel(self, kernel_id):
+        self.kernels.remove(kernel_id)
+        self.ended.append(kernel_id)
+
+    def leave(self, kernel_id, seconds):
+        self._left[kernel_id] = time.monotonic() - seconds
+
+
+@pytest.mark.parametrize(
+    ("waiting", "left_for", "closed", "ended"),
+    [
+        (0, 60, False, []),
+        (1, 60, False, ["left"]),
+        (0, 60, True, ["left"]),
+        (1, RETURN_SECONDS / 2, True, []),
+    ],
+    ids=["nobody waits", "somebody waits", "the page was closed", "it may come back"],
+)
+def test_a_page_is_ended_only_where_its_place_is_needed(waiting, left_for, closed, ended):
+    kernels = ClassKernels(["open", "left"], open_pages=["open"])
+    if closed:
+        kernels.close("left")
+    kernels.leave("left", left_for)
+
+    asyncio.run(kernels.release(waiting))
+
+    assert kernels.ended == ended
+
+
+def test_no_more_pages_are_ended_than_visitors_wait():
+    kernels = ClassKernels(["older", "newer"])
+    kernels.leave("newer", 60)
+    kernels.leave("older", 90)
+
+    asyncio.run(kernels.release(waiting=1))
+
+    assert kernels.ended == ["older"]
+
+
+def test_a_page_that_was_just_sent_is_not_ended():
+    kernels = ClassKernels(["open", "sent"], open_pages=["open"])
+    kernels.leave("sent", 60)
+    kernels.give("sent")
+
+    asyncio.run(kernels.release(waiting=5))
+
+    assert kernels.ended == []
+
+
+def test_a_class_is_full_when_visitors_have_all_pages():
+    assert ClassKernels(["a", "b"]).all_in_use()
+    assert not ClassKernels(["a"]).all_in_use()
+
+
+def test_the_time_until_a_place_is_free_follows_the_latest_ends():
+    kernels = ClassKernels([])
+    kernels._ends = [100.0, 160.0, 220.0]
+
+    assert kernels.seconds_to_wait(2) == 120
+
+
+def test_the_time_is_unknown_before_two_pages_ended():
+    assert ClassKernels([]).seconds_to_wait(1) is None
+
+
+def test_a_visitor_keeps_a_page_as_long_as_its_kernel():
+    seats = Seats()
+    seats.take("anna", "k1", "<html>")
+
+    assert seats.page("anna", {"k1"}) == ("k1", "<html>")
+    assert seats.page("ben", {"k1"}) is None
+    assert seats.page("anna", {"k2"}) is None
+    assert seats.page("anna", {"k1"}) is None
+
+
+class Server:
+    """``hsd-viz classroom`` without its engine: Voilà with two pages, and visitors with cookies."""
+
+    def __init__(self, log, pages):
+        self.port = free_port()
+        arguments, environment, self.folder = command(
+            "127.0.0.1", self.port, None, preheat=True, pages=pages
+        )
+        self.process = subprocess.Popen(
+            arguments, env=environment, stdout=log, stderr=log, start_new_session=True
+        )
+        self.visitors = []
+
+    def visitor(self):
+        visitor = httpx.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=120)
+        self.visitors.append(visitor)
+        return visitor
+
+    def wait_until(self, look, seconds=240):
+        """Return what ``look`` returns once it is true; the server may not answer yet."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            try:
+                if found := look():
+                    return found
+            except httpx.TransportError:
+                pass
+            time.sleep(0.2)
+        raise AssertionError("it did not happen in time")
+
+    def stop(self):
+        for visitor in self.visitors:
+            visitor.close()
+        self.process.terminate()
+        self.process.wait(60)
+        self.folder.cleanup()
+
+
+@pytest.fixture
+def server(tmp_path):
+    with (tmp_path / "log").open("wb") as log:
+        server = Server(log, pages=2)
+        yield server
+        server.stop()
+
+
+def kernel_of(page):
+    """Return the kernel of a live page; ``None`` for a recorded run."""
+    named = re.search('"kernelId": "([^"]+)"', page.text)
+    return named and named[1]
+
+
+def close_page(visitor, kernel):
+    """Send what a browser sends when a page is closed or loaded again."""
+    origin = str(visitor.base_url).rstrip("/")
+    answer = visitor.post(f"/voila/api/shutdown/{kernel}", headers={"Origin": origin})
+    assert answer.status_code == 204
+
+
+@pytest.mark.slow
+def test_a_reload_in_a_full_class_gets_the_same_page(server):
+    anna, ben, carla = (server.visitor() for _ in range(3))
+    kernels = [server.wait_until(lambda v=v: kernel_of(v.get("/"))) for v in (anna, ben)]
+    assert 'src="recorded"' in carla.get("/").text
+    assert carla.get("/place").json()["in_use"]
+
+    close_page(anna, kernels[0])
+    reloaded = kernel_of(anna.get("/"))
+
+    assert reloaded == kernels[0]
+    assert carla.get("/place").json()["place"] == 1
+
+
+@pytest.mark.slow
+def test_nobody_waits_while_a_page_is_free(server):
+    """Six visitors and two pages: reloads and closings in random order."""
+    chance = random.Random(0)
+    outside = [server.visitor() for _ in range(6)]
+    inside = {}
+    for _ in range(12):
+        while len(inside) < 2:
+            visitor = outside.pop(0)
+            inside[visitor] = server.wait_until(lambda v=visitor: kernel_of(v.get("/")))
+        visitor = chance.choice(list(inside))
+        close_page(visitor, inside[visitor])
+        if chance.random() < 0.5:
+            assert kernel_of(visitor.get("/")) == inside[visitor]
+        else:
+            del inside[visitor]
+            outside.append(visitor)
+
+
 @pytest.mark.slow
 def test_a_class_sees_a_recorded_run_until_its_page_is_ready(tmp_path):
     port = free_port()
@@ -125,7 +332,7 @@ def test_a_class_sees_a_recorded_run_until_its_page_is_ready(tmp_path):
                         break
                     except httpx.TransportError:
                         time.sleep(0.1)
-                assert 'src="recorded"' in page.text and "place <b id=" in page.text
+                assert 'src="recorded"' in page.text
                 recorded = visitor.get("/recorded")
                 assert (
                     recorded.headers["content-encoding"] == "gzip"

@@ -1,8 +1,9 @@
 """Kernels of served pages: each is shut down soon after its page is closed.
 
-The message of a closing page may be lost (reload, sleep, killed browser), and a kernel holds about 200 MB. The
+The message of a closing page may be lost (sleep, killed browser), and a kernel holds about 200 MB. The
 connection decides: a kernel with an open page is never shut down; one without is, even during a run. The preheated
-kernel stays.
+kernel stays. Where visitors take turns, a page that was closed frees its place after some seconds, in which a reload
+comes back to it, and one that was left frees it when a visitor waits.
 
 Imported only by Voilà's process, as configured by :func:`hsd_viz.views.app.server.command`.
 """
@@ -23,6 +24,12 @@ from tornado.web import HTTPError
 
 #: The niceness of kernels where many pages share the machine.
 NICE = 10
+#: Seconds in which a page that was closed may come back: a reload closes it, too.
+RETURN_SECONDS = 4.0
+#: Seconds that a browser has to connect to the kernel of the page that it was sent.
+CONNECT_SECONDS = 60.0
+#: The most recent pages whose end is remembered, to estimate when the next one ends.
+_REMEMBERED = 20
 
 
 class PageKernels(AsyncMappingKernelManager):
@@ -40,6 +47,10 @@ class PageKernels(AsyncMappingKernelManager):
     _starts = traitlets.Instance(WeakValueDictionary, ())
     #: The process of each kernel when it started: another one, after a restart, has no widgets.
     _processes = traitlets.Dict()
+    #: The kernels whose page said that it was closed.
+    _closed = traitlets.Set()
+    #: ``time.monotonic()`` of the latest ends of pages.
+    _ends = traitlets.List()
 
     async def start_kernel(self, **kwargs: Any) -> str:
         """Start a kernel. Raises: HTTPError: 503 if all pages are in use."""
@@ -62,6 +73,7 @@ class PageKernels(AsyncMappingKernelManager):
     def notify_connect(self, kernel_id: str) -> None:
         """Note that a page is open."""
         self._left.pop(kernel_id, None)
+        self._closed.discard(kernel_id)
         super().notify_connect(kernel_id)
 
     def notify_disconnect(self, kernel_id: str) -> None:
@@ -80,19 +92,65 @@ class PageKernels(AsyncMappingKernelManager):
             del self._left[kernel_id]
             await ensure_async(self.shutdown_kernel(kernel_id))
 
+    def give(self, kernel_id: str) -> None:
+        """Note that the page of a kernel was sent to a visitor, whose browser connects soon."""
+        if self._kernel_connections.get(kernel_id, 0) == 0:
+            self._left[kernel_id] = time.monotonic() + CONNECT_SECONDS - RETURN_SECONDS
+        self._closed.discard(kernel_id)
+
+    def close(self, kernel_id: str) -> None:
+        """Note that the page of a kernel says that it is closed; a reload says so, too."""
+        if kernel_id in self:
+            self._closed.add(kernel_id)
+            self._left[kernel_id] = time.monotonic()
+
+    async def release(self, waiting: int) -> None:
+        """End pages that were closed, and the longest left ones where visitors wait for a place.
+
+        A page that lost its connection without a message (sleep, a killed browser) keeps its
+        kernel for ``cull_idle_timeout`` seconds until another visitor waits.
+        """
+        now = time.monotonic()
+        for kernel_id in sorted(self._left, key=self._left.get):
+            needed = kernel_id in self._closed or waiting > self.pages - self._taken()
+            if now - self._left[kernel_id] < RETURN_SECONDS or not needed:
+                continue
+            if self._kernel_connections.get(kernel_id, 0) > 0 or self._awaits_visitor(kernel_id):
+                continue
+            del self._left[kernel_id]
+            if kernel_id in self:
+                await ensure_async(self.shutdown_kernel(kernel_id))
+
+    def seconds_to_wait(self, place: int) -> float | None:
+        """Return about how long the visitor at a place in the queue waits, by the latest ends of pages.
+
+        ``None`` if fewer than two pages have ended.
+        """
+        if len(self._ends) < 2:
+            return None
+        between = (self._ends[-1] - self._ends[0]) / (len(self._ends) - 1)
+        return place * between
+
+    def _taken(self) -> int:
+        """Return how many kernels visitors have, or had and have not left for long."""
+        return sum(not self._awaits_visitor(kernel_id) for kernel_id in self.list_kernel_ids())
+
     def ready(self) -> int:
-        """Return how many warm kernels with a rendered page wait for visitors. One that could not start, because all
-        pages were in use, is started again when there is room.
+        """Return how many warm kernels with a rendered page wait for visitors.
+
+        Where there is room, kernels are started for those that could not start because all pages
+        were in use.
         """
         count = 0
         for notebook, pool in getattr(self, "_pools", {}).items():
             for task in [one for one in pool if one.done()]:
                 if _failed(task):
                     pool.remove(task)
-                    if len(self.list_kernel_ids()) < self.pages:
-                        self.fill_if_needed(notebook_name=notebook)
                 else:
                     count += task.result()["task"].done()
+            starting = sum(not task.done() for task in pool)
+            if len(self.list_kernel_ids()) + starting < self.pages:
+                self.fill_if_needed(notebook_name=notebook)
         return count
 
     async def replace_dead(self) -> None:
@@ -104,14 +162,18 @@ class PageKernels(AsyncMappingKernelManager):
             rendered = [task for task in pool if task.done() and not _failed(task)]
             for task in rendered:
                 kernel = task.result()["kernel_id"]
-                if await self._lives(kernel) or task not in pool:
+                if await self.lives(kernel) or task not in pool:
                     continue
                 pool.remove(task)
                 if kernel in self:
                     await ensure_async(self.shutdown_kernel(kernel, now=True))
                 self.fill_if_needed(delay=0, notebook_name=notebook)
 
-    async def _lives(self, kernel_id: str) -> bool:
+    def all_in_use(self) -> bool:
+        """Return whether visitors have all pages, so that no kernel is or becomes warm."""
+        return bool(self.pages) and self._taken() >= self.pages
+
+    async def lives(self, kernel_id: str) -> bool:
         """Return whether the process that rendered the kernel's page still runs."""
         if kernel_id not in self or self._process(kernel_id) != self._processes.get(kernel_id):
             return False
@@ -123,6 +185,9 @@ class PageKernels(AsyncMappingKernelManager):
     def remove_kernel(self, kernel_id: str) -> Any:
         """Forget a kernel that was shut down."""
         self._processes.pop(kernel_id, None)
+        self._closed.discard(kernel_id)
+        self._left.pop(kernel_id, None)
+        self._ends = [*self._ends, time.monotonic()][-_REMEMBERED:]
         return super().remove_kernel(kernel_id)
 
     def _awaits_visitor(self, kernel_id: str) -> bool:

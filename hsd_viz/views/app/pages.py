@@ -2,7 +2,8 @@
 :func:`hsd_viz.views.app.server.command`.
 
 A page needs a kernel, which takes seconds of a core to start: on the server of a class a visitor who comes while no
-warm kernel is ready gets a recorded run at once, with a place in the queue above it; the live page replaces it.
+warm kernel is ready gets a recorded run at once, with a place in the queue above it; the live page replaces it. A page
+belongs to its visitor: a reload gets the same page of the same kernel again.
 
 Voilà itself answers any Host header, lets a visitor set a password for all, writes tokens to its log, passes them to
 kernels, sends a visitor's query to anyone who asks for it by kernel, and runs out of memory when a socket of the former
@@ -13,8 +14,10 @@ from __future__ import annotations
 
 import hmac
 import logging
+import re
 import secrets
 import time
+from collections.abc import Container
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -39,6 +42,9 @@ from voila.tornado.kernel_websocket_handler import VoilaKernelWebsocketHandler
 from hsd_viz.machine import is_loopback
 
 COOKIE = "hsd-viz-turn"
+#: Milliseconds between two looks for pages that were left.
+RELEASE_EVERY = 1000
+_KERNEL = re.compile(r'"kernelId": "([^"]+)"')
 #: Seconds after which a visitor who no longer asks for the place has left.
 LOST = 15.0
 #: Seconds to send the headers, and the body, of a request.
@@ -111,8 +117,10 @@ class Closing(VoilaShutdownKernelHandler):
 
     @tornado.web.authenticated
     async def post(self, kernel_id: str) -> None:
-        """Shut the kernel down, unless it has ended."""
-        if kernel_id in self.kernel_manager:
+        """Shut the kernel down, unless it has ended; where visitors take turns, a moment later."""
+        if self.settings["recorded"]:
+            self.kernel_manager.close(kernel_id)
+        elif kernel_id in self.kernel_manager:
             await ensure_async(self.kernel_manager.shutdown_kernel(kernel_id))
         self.set_status(204)
         self.finish()
@@ -132,9 +140,38 @@ class Turns:
         self._asked = {one: asked for one, asked in self._asked.items() if now - asked < LOST}
         return max(0, list(self._asked).index(ticket) + 1 - ready)
 
+    def waiting(self, now: float | None = None) -> int:
+        """Return how many visitors wait."""
+        now = time.monotonic() if now is None else now
+        return sum(now - asked < LOST for asked in self._asked.values())
+
     def leave(self, ticket: str) -> None:
         """Take a visitor who was served out of the queue."""
         self._asked.pop(ticket, None)
+
+
+class Seats:
+    """The pages that visitors have: a reload gets the page of the same kernel again."""
+
+    def __init__(self) -> None:
+        #: Ticket -> kernel and page.
+        self._pages: dict[str, tuple[str, str]] = {}
+
+    def take(self, ticket: str, kernel_id: str, page: str) -> None:
+        """Note which page a visitor got."""
+        self._pages[ticket] = kernel_id, page
+
+    def page(self, ticket: str, kernels: Container[str]) -> tuple[str, str] | None:
+        """Return the kernel and the page of a visitor, if the kernel is one of ``kernels``.
+
+        Pages of other kernels are forgotten.
+        """
+        self._pages = {
+            owner: (kernel_id, page)
+            for owner, (kernel_id, page) in self._pages.items()
+            if kernel_id in kernels
+        }
+        return self._pages.get(ticket)
 
 
 class Page(TornadoVoilaHandler):
@@ -158,30 +195,69 @@ class Page(TornadoVoilaHandler):
 
 
 class PageInTurn(Page):
-    """The live page, or a recorded run until a kernel is ready."""
+    """The live page of this visitor, or a recorded run until a kernel is ready."""
+
+    #: The parts of the page that is being sent.
+    _sent: list[str] | None = None
 
     @tornado.web.authenticated
     async def get(self, path: str | None = None) -> None:
-        turns, ticket = self.settings["turns"], self.get_cookie(COOKIE) or secrets.token_urlsafe(12)
-        if not path and (place := turns.place(ticket, self.kernel_manager.ready())):
-            self.set_cookie(COOKIE, ticket, httponly=True, samesite="Strict")
-            self.set_header("Cache-Control", "no-store")
-            self.finish(_WAITING.replace("PLACE", str(place)))
+        if path:
+            await super().get(path)
             return
-        if not path:
-            turns.leave(ticket)
-            self.clear_cookie(COOKIE)
+        ticket = self.get_cookie(COOKIE) or secrets.token_urlsafe(12)
+        self.set_cookie(COOKIE, ticket, httponly=True, samesite="Strict")
+        self.set_header("Cache-Control", "no-store")
+        kernels = self.kernel_manager
+        if seat := self.settings["seats"].page(ticket, kernels):
+            kernel_id, page = seat
+            if await kernels.lives(kernel_id):
+                kernels.give(kernel_id)
+                self.finish(page)
+                return
+        turns = self.settings["turns"]
+        if turns.place(ticket, kernels.ready()):
+            self.finish(_WAITING)
+            return
+        turns.leave(ticket)
+        self._sent = []
         await super().get(path)
+        self._take_seat(ticket, "".join(self._sent))
+
+    def write(self, chunk: Any) -> None:
+        """Send a part of the page, and remember it."""
+        if self._sent is not None and isinstance(chunk, str):
+            self._sent.append(chunk)
+        super().write(chunk)
+
+    def _take_seat(self, ticket: str, page: str) -> None:
+        named = _KERNEL.search(page)
+        if named is not None:
+            self.settings["seats"].take(ticket, named[1], page)
+            self.kernel_manager.give(named[1])
 
 
 class Place(JupyterHandler):
-    """A visitor's place in the queue."""
+    """A visitor's place in the queue.
+
+    Its answer: ``place`` (0: the page is ready), ``pages`` that may be open, whether all are
+    ``in_use``, and ``seconds`` until the place is expected (null: unknown).
+    """
 
     @tornado.web.authenticated
     def get(self) -> None:
-        turns, ticket = self.settings["turns"], self.get_cookie(COOKIE)
+        kernels = self.kernel_manager
+        ticket = self.get_cookie(COOKIE)
+        place = self.settings["turns"].place(ticket, kernels.ready()) if ticket else 0
         self.set_header("Cache-Control", "no-store")
-        self.finish({"place": turns.place(ticket, self.kernel_manager.ready()) if ticket else 0})
+        self.finish(
+            {
+                "place": place,
+                "pages": kernels.pages,
+                "in_use": kernels.all_in_use(),
+                "seconds": kernels.seconds_to_wait(place),
+            }
+        )
 
 
 class Recorded(JupyterHandler):
@@ -209,10 +285,16 @@ class Pages(Voila):
         """Serve, with what kernels report in the log."""
         if self.faults:
             tornado.ioloop.PeriodicCallback(self._report_faults, FAULTS_EVERY).start()
+        if self.recorded:
+            tornado.ioloop.PeriodicCallback(self._release, RELEASE_EVERY).start()
         # Without limits a half-open request keeps its connection for an hour.
         limits = {"idle_connection_timeout": REQUEST_SECONDS, "body_timeout": REQUEST_SECONDS}
         self.app.listen = partial(self.app.listen, **limits)
         super().listen()
+
+    async def _release(self) -> None:
+        """End the pages that were left."""
+        await self.kernel_manager.release(self.app.settings["turns"].waiting())
 
     def _report_faults(self) -> None:
         file = Path(self.faults)
@@ -244,6 +326,7 @@ class Pages(Voila):
         # Pages of errors need the path.
         own = {
             "turns": Turns(),
+            "seats": Seats(),
             "recorded": self.recorded,
             "static_path": DEFAULT_STATIC_FILES_PATH,
         }
