@@ -36,10 +36,10 @@ ALLOWED = {
         "engine": "calibration decoding drafting latency machine models native prompts stack terminal "
         "torch_models trace options",
         "bench": "calibration decoding disk drafting engine latency machine models prompts stack terminal trace options results",
-        "figures": "bench calibration disk drafting engine latency measure stack trace results",
+        "figures": "bench calibration disk drafting engine latency measure records stack trace results",
         "measure": "bench calibration disk drafting engine latency models native prompts records stack terminal "
         "trace results",
-        "views": "bench calibration disk drafting engine exercises figures latency machine measure models prompts stack "
+        "views": "records bench calibration disk drafting engine exercises figures latency machine measure models prompts stack "
         "terminal trace options results",
         "exercises": "audit disk drafting engine latency trace results",
         "serve": "engine machine models stack trace options",

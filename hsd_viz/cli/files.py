@@ -53,11 +53,10 @@ def export(
             "--perfetto and --csv write one trace: give one TRACE, or only --html to compare several"
         )
     runs = [Trace.load(path) for path in traces]
-    for path, run in zip(traces, runs, strict=True):
-        if (source := run.meta.get("imported")) and (html or perfetto):
-            raise UserError(
-                f"{path} was imported from {source['engine']}: nothing to show; use --csv or --aiperf"
-            )
+    if perfetto and (source := runs[0].meta.get("imported")):
+        raise UserError(
+            f"{traces[0]} was imported from {source['engine']}, without calls: use --html, --csv or --aiperf"
+        )
     tables: list[Path] = []
     if costs:
         arguments.write_text(costs, _costs(runs) + "\n")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from hsd_viz.disk import write_whole
 from hsd_viz.errors import UserError
 from hsd_viz.figures.palette import INKS, TWINS
+from hsd_viz.records.served import served_run
 from hsd_viz.trace import Trace
 from hsd_viz.words import first_line
 
@@ -39,12 +40,17 @@ Given = Trace | str | Path
 
 
 def trace_of(given: Given) -> Trace:
-    """Return a trace, loaded if ``given`` is a path. Raises: TypeError: for anything else."""
-    if isinstance(given, Trace):
-        return given
+    """Return a trace, loaded if ``given`` is a path; of an imported one the run of its rounds.
+
+    Raises:
+        TypeError: for anything else.
+        Unsupported: for an imported trace without rounds.
+    """
     if isinstance(given, str | Path):
-        return Trace.load(Path(given).expanduser())
-    raise TypeError(f"expected a Trace or the path of its file, not {type(given).__name__}")
+        given = Trace.load(Path(given).expanduser())
+    if not isinstance(given, Trace):
+        raise TypeError(f"expected a Trace or the path of its file, not {type(given).__name__}")
+    return served_run(given) if "imported" in given.meta else given
 
 
 @cache

@@ -42,6 +42,8 @@ def run_page(trace: Given, *others: Given) -> str:
     for name, trace in traces.items():
         day = f" of {str(trace.meta['created'])[:10]}" if trace.meta.get("created") else ""
         blurb = f"A recorded run{day}. All values were measured in it."
+        if source := trace.meta.get("imported"):
+            blurb = f"A request as {source['engine']} recorded it: rounds, without tokens."
         shown.append(
             {
                 "name": name,

@@ -7,8 +7,9 @@ from typing import Any
 
 import msgspec
 
-from hsd_viz.errors import UserError
+from hsd_viz.errors import Unsupported, UserError
 from hsd_viz.options import Sampling, settings_of
+from hsd_viz.records.served import served_run
 from hsd_viz.stack import StackError, parse
 from hsd_viz.trace import Step, Trace
 from hsd_viz.trace.metrics import check
@@ -87,12 +88,13 @@ def read_trace(content: bytes, name: str) -> Trace:
     """Read a trace from a file's bytes. Raises: ValueError: if it is not a valid one, or too large for the page."""
     name = name if len(name) <= MOST_NAME else f"{name[: MOST_NAME - 1]}…"
     trace = Trace.from_bytes(content, name, MAX_UNPACKED)
-    if imported := trace.meta.get("imported"):
-        engine = imported.get("engine") if isinstance(imported, dict) else "?"
-        raise TraceError(
-            f"{name} was imported from {engine} and has no tokens to show: use `hsd-viz doctor`"
-        )
-    return checked(trace, name)
+    try:
+        run = served_run(trace) if "imported" in trace.meta else trace
+    except Unsupported as error:
+        raise TraceError(f"{name}: {error}") from None
+    except (KeyError, TypeError, AttributeError, ValueError):
+        raise TraceError(f"{name} is not a valid trace: its import is damaged") from None
+    return checked(run, name)
 
 
 def checked(trace: Trace, name: str) -> Trace:

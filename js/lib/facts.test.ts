@@ -27,6 +27,11 @@ test.each([
   expect(losslessWords(run, SOURCES)).toBe(words);
 });
 
+test("a served request is not certified", () => {
+  const served = meta("vllm/eagle3 > vllm/target", 0, { imported: { engine: "vllm" } });
+  expect(losslessWords(served, SOURCES)).toBe("A request that vllm served: whether it is lossless was not checked.");
+});
+
 test.each(["token", "block", "branch"])("the rule %s is lossless", (rule) => {
   expect(losslessWords(sampled(rule), SOURCES)).toMatch(/^Lossless in distribution/);
 });

@@ -49,6 +49,7 @@ function otherRule({ sampling, rule_words: words }: Meta): string {
 /** How a run's text relates to plain decoding of its target. */
 export function losslessWords(meta: Meta, sources: Sources): string {
   if (!meta.stack) return "";
+  if (meta.imported) return `A request that ${meta.imported.engine} served: whether it is lossless was not checked.`;
   if (isPlain(meta.stack)) return "Plain decoding: no drafts.";
   const target = targetOf(meta.stack) === "target" ? "the target" : targetOf(meta.stack);
   if (!meta.sampling.temperature) return `Lossless: the output equals plain decoding of ${target}.`;

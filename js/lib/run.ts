@@ -36,6 +36,8 @@ export interface Meta extends Partial<Record<Texts, string | null> & Record<Coun
   cancelled?: boolean;
   /** How a verification rule of another package describes itself. */
   rule_words?: string;
+  /** Of a request that an engine served: the engine. */
+  imported?: { engine: string };
 }
 /** The tables of one or more target rounds; `pieces` are token texts by id. */
 export interface Step extends Tables {

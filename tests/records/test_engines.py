@@ -171,12 +171,11 @@ def test_an_imported_trace_is_exported_only_where_it_can_be(tmp_path, capsys):
     (with_rounds,) = import_records(RECORDS / "vllm-0.32.0-detailed.jsonl")
     (sums,) = import_records(RECORDS / "sglang-0.5.9.jsonl")
     one, two = with_rounds.save(tmp_path / "one.json.gz"), sums.save(tmp_path / "two.json.gz")
-    for option in ("--html", "--perfetto"):
-        assert main(["export", str(one), option, str(tmp_path / "x")]) == 2
-        assert "nothing to show" in capsys.readouterr().err
-    with pytest.raises(
-        TraceError, match="imported from sglang and has no tokens to show: use `hsd-viz doctor`"
-    ):
+    assert main(["export", str(one), "--perfetto", str(tmp_path / "x")]) == 2
+    assert "without calls: use --html, --csv or --aiperf" in capsys.readouterr().err
+    assert main(["export", str(two), "--html", str(tmp_path / "x")]) == 2
+    assert "has no run to show: use `hsd-viz doctor`" in capsys.readouterr().err
+    with pytest.raises(TraceError, match="a record of sglang without the draft of each"):
         read_trace(sums.to_bytes(), "run.json.gz")
     assert (
         main(

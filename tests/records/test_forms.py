@@ -65,6 +65,8 @@ def test_every_form_names_its_versions_and_its_source():
     [
         # 300 / 3 = 100 drafts, and 1 + 163 / 100 = 2.63: drafts of one length.
         (163, 300, 2.63, (0.72, 0.53, 0.38), 100),
+        # 30 000 / 3; by the rates, which are rounded down, it would be 16 300 / 1.629 = 10 006.
+        (16_300, 30_000, 2.63, (0.720, 0.530, 0.379), 10_000),
         # 300 / 3 would be 100 drafts, but 1 + 120 / 100 is not 1.60: 120 / (0.5 + 0.1) = 200.
         (120, 300, 1.60, (0.5, 0.1, 0.0), 200),
         # Nothing accepted: the lengths of drafts are the positions.

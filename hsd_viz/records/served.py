@@ -1,0 +1,115 @@
+"""A served request as a run: what the page and views show of an imported trace.
+
+A record with rounds says how many tokens were drafted and accepted in each of them, not which. The
+run has a placeholder in place of each token, without probabilities, and the drafter and the target
+of the engine as its levels. Rounds without a recorded time share what the request took, else they
+last equally long; the run says so.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import Any
+
+from hsd_viz.errors import Unsupported
+from hsd_viz.trace import DraftRow, RoundRow, TokenRow, Trace
+from hsd_viz.words import counted
+
+#: The placeholders of a token of the text and of one that was drafted and not emitted, by their id.
+EMITTED, DROPPED = (0, "·"), (1, "×")
+#: What a round lasts where nothing is known of times.
+NOMINAL_NS = 1_000_000
+
+
+def served_run(trace: Trace) -> Trace:
+    """Return an imported trace as a run that can be shown; one that is such a run stays.
+
+    Raises:
+        Unsupported: if its record has no rounds.
+    """
+    notes = trace.meta["imported"]
+    if len(trace):
+        return trace
+    if not trace.round_rows:
+        raise Unsupported(
+            f"a record of {notes['engine']} without the draft of each round has no run to show: "
+            "use `hsd-viz doctor`"
+        )
+    times, clock = _times(trace)
+    prefill = trace.meta.get("prefill_ns") or 0
+    starts = [prefill + at for at in accumulate(times, initial=0)]
+    drafter = str(notes.get("method") or "draft")
+    tokens: list[TokenRow] = []
+    drafts: list[DraftRow] = []
+    rounds: list[RoundRow] = []
+    for row, start, duration in zip(trace.round_rows, starts, times, strict=False):
+        rounds.append(row._replace(start_ns=start, duration_ns=duration))
+        drafts += [_draft(row, place, drafter) for place in range(row.drafted)]
+        for place in range(row.accepted + 1):
+            tokens.append(_token(row, place, len(tokens), drafter))
+    engine = notes["engine"]
+    meta: dict[str, Any] = trace.meta | {
+        "stack": f"{engine}/{drafter} > {engine}/target",
+        "prompt": f"({counted(len(tokens), 'token')} that {engine} wrote in {clock}; no texts)",
+        "prompt_ids": [],
+        "prefill_ns": prefill,
+        "wall_ns": starts[-1],
+        # The page says what rules of its own keep; an engine's is quoted and called unchecked.
+        "sampling": {"rule": engine},
+        "clock": clock,
+        "created": trace.meta.get("created") or "",
+    }
+    return Trace(meta).add_rows(tokens=tokens, drafts=drafts, rounds=rounds)
+
+
+def _times(trace: Trace) -> tuple[list[int], str]:
+    """Return what each round took in ns, and how that is known."""
+    recorded = [row.duration_ns for row in trace.round_rows]
+    if None not in recorded:
+        return recorded, "rounds as recorded"
+    decode = trace.meta.get("decode_ns")
+    each = decode // len(recorded) if decode else NOMINAL_NS
+    what = "that share the time of the request" if decode else "of unknown times"
+    return [each] * len(recorded), f"equal rounds {what}"
+
+
+def _draft(row: RoundRow, place: int, drafter: str) -> DraftRow:
+    """Return the draft token of a round at a place from 0."""
+    accepted = place < row.accepted
+    token, text = EMITTED if accepted else DROPPED
+    verdict = "accepted" if accepted else "rejected" if place == row.accepted else "unreached"
+    fields = dict.fromkeys(DraftRow._fields)
+    return DraftRow(
+        **fields
+        | {
+            "round": row.id,
+            "level": row.level,
+            "source": drafter,
+            "node": place,
+            "parent": place - 1,
+            "depth": place + 1,
+            "token_id": token,
+            "text": text,
+            "verdict": verdict,
+        }
+    )
+
+
+def _token(row: RoundRow, place: int, index: int, drafter: str) -> TokenRow:
+    """Return the token of a round at a place from 0: accepted draft tokens, then the target's own."""
+    accepted = place < row.accepted
+    token, text = EMITTED
+    fields = dict.fromkeys(TokenRow._fields)
+    return TokenRow(
+        **fields
+        | {
+            "index": index,
+            "token_id": token,
+            "text": text,
+            "round": row.id,
+            "kind": "accepted" if accepted else row.outcome,
+            "source": drafter if accepted else "target",
+            "path": [0, 1] if accepted else [1],
+            "depth": place + 1 if accepted else 0,
+        }
+    )
