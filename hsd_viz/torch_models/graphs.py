@@ -58,10 +58,14 @@ class CompiledGraph(Graph):
         return run
 
     def bind(self, *given: Any) -> Callable[[], Any]:
+        self._last.call = None
         self._function(*given)
+        if self._last.call is None:
+            # Dynamo is switched off: the function ran as it is.
+            return lambda: self._function(*given)
+        # Dynamo finds the tensors, which takes longer than it takes to start the kernels: once is enough.
         kernels, tensors = self._last.call
         self._last.call = None
-        # Dynamo finds the tensors, which takes longer than it takes to start the kernels: once is enough.
         return lambda: kernels(*tensors)
 
 
