@@ -230,3 +230,21 @@ def test_a_plan_of_few_prompts_has_no_intervals(prompts, measured):
     unmeasured = {"stack": "db > target", "measured_ms_per_token": None}
     plan = {"measured_on": prompts, "hierarchies": [row, unmeasured]}
     assert plan_measured(plan) == {"target": measured}
+
+
+def test_models_are_ordered_by_their_parameters_the_target_last():
+    traces = []
+    for name, parameters in [("b", 5), ("a", 2)]:
+        models = [{"name": name, "parameters": parameters}, {"name": "target", "parameters": 1}]
+        trace = Trace({"stack": f"{name}:1 > target", "models": models})
+        calls = [(0, name, "draft"), (1, "target", "verify")]
+        for level, model, kind in calls:
+            trace.add_rows(calls=[CallRow(0, level, model, kind, 1, 1, 0, 0, MS)])
+        traces.append(trace)
+    assert estimate(traces).models == ("a", "b", "target")
+
+
+def test_a_curve_that_reached_zero_is_shifted_from_its_tail():
+    # 0.5 + 0.1, then 0 + 0.1; where nothing was accepted before, the tail's 0.3 + 0.1.
+    shifted = Edge((0.5, 0.0, 0.0), tail=0.3).shifted(0.1)
+    assert shifted.curve(4) == pytest.approx([1.0, 0.6, 0.06, 0.024, 0.0096])
