@@ -12,12 +12,14 @@ True
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hsd_viz.audit.enumeration import MAX_RUNS, Choices, law
+from hsd_viz.errors import UserError
 from hsd_viz.words import check_range
 
 TOLERANCE = 1e-9
@@ -159,7 +161,7 @@ def exact(
     wrong: list[WrongConditional] = []
     for k in range(instances):
         toy = make_toy(models, vocabulary, new_tokens, temperature, seed + k, k % 2 == 1)
-        found = law(lambda choices, toy=toy: tuple(decode(replace(toy, random=choices))), max_runs)
+        found = law(partial(_output, decode, toy), max_runs)
         outputs += len(found)
         true = dict(_true_law(toy, ()))
         if malformed := [list(text) for text in found.keys() - true.keys()]:
@@ -173,6 +175,17 @@ def exact(
     faults = recognise(wrong) if wrong else ()
     lossless = not wrong and error < tolerance
     return ExactAudit(lossless, error, instances, outputs, wrong[0] if wrong else None, faults)
+
+
+def _output(decode: Decoder, toy: Task, choices: Choices) -> tuple[int, ...]:
+    """Return the output of a decoder with these random decisions. Raises: UserError: if it is none."""
+    output = decode(replace(toy, random=choices))
+    try:
+        return tuple(output)
+    except TypeError:
+        raise UserError(
+            f"the audited function returned {output!r:.60}: it must return a list of token ids"
+        ) from None
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ described there: a level verifies and accepts until it has at least its lookahea
 3. nor the drafter's row;
 4. a level may stop after accepting a token, and no token is dropped after it was seen (limits by position are fine:
    they do not look at the token);
-5. q is the row after temperature, top-k and top-p: the row that was sampled;
+5. q is the row after temperature, top-k, top-p and min-p: the row that was sampled;
 6. a draft by arg-max or from a database is a point mass, never its softmax.
 """
 
@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import repeat
 from time import perf_counter_ns
 from typing import Any
 
@@ -27,13 +26,16 @@ from hsd_viz.decoding.session import Session
 from hsd_viz.decoding.text import TokenText
 from hsd_viz.decoding.verify import Draft, Numbers, RecordOptions, Verdict
 from hsd_viz.drafting.tree import MIN_TEMPERATURE, TOP, Drafter, DraftTree, LogitsObserver, Observer
+from hsd_viz.errors import UserError
 from hsd_viz.trace import Event, Finished, Stage, Started, Step, Trace
-from hsd_viz.trace.tables import CallRow, Columns, TokenRow
+from hsd_viz.trace.tables import CallRow, Columns, RoundRow, Row, TokenRow
 from hsd_viz.trace.trace import empty_tables
 
 #: The most tokens of the prompt that are fed at a time: ``PREFILL_CHUNK`` of ``src/loop.hpp``.
 PREFILL_CHUNK = 512
 
+#: The round of calls before the first one.
+BEFORE_ROUNDS = -1
 #: How many of the likeliest tokens are recorded for a row.
 LIKELIEST = 5
 
@@ -90,57 +92,124 @@ class Log:
 
     def close_round(self, verified: Verification) -> None:
         """End the innermost open round; that of the target emits its tokens."""
-        this, level, start = self._open.pop()
-        spent, parent = self.now() - start, self._open[-1][0] if self._open else None
-        tree, verdict, accepted, outcome = (
-            verified.draft.tree,
-            verified.verdict,
-            verified.accepted,
-            verified.outcome,
-        )
-        n, count = len(tree), len(accepted)
-        verdicts = ["unreached" if p is None else "rejected" for p in verdict.p]
-        for fate, nodes in (("cut", verdict.accepted), ("accepted", accepted)):
-            for node in nodes:
-                verdicts[node] = fate
-        drafts: dict[str, Any] = {
-            "round": [this] * n,
-            "level": [level] * n,
-            "node": range(n),
-            "token_id": tree.tokens,
-        }
-        drafts |= {"depth": tree.depths(), "verdict": verdicts}
-        # Others are fields of the draft tree, in the plural, or of the verdict.
-        for name, column in self._tables["drafts"].items() if n else ():
-            others = getattr(tree, f"{name}s", None) or getattr(verdict, name, None)
-            column += drafts.get(name) or others or repeat(None, n)
-        examined = count if outcome == "stopped" else verdict.examined
-        why = None if n else tree.why_empty or "no match"
-        known = this, parent, level, n, examined, count, outcome, why, start, spent
-        others = [*self._tables["rounds"]][len(known) :]
-        self._add("rounds", (*known, *(getattr(verdict, name, None) for name in others)))
+        number, level, start = self._open.pop()
+        duration = self.now() - start
+        parent = self._open[-1][0] if self._open else None
+        self._record_drafts(number, level, verified)
+        self._record_round(number, parent, level, verified, start, duration)
         if parent is None:
-            self._emit(this, verified)
+            self._record_tokens(number, verified)
 
-    def _emit(self, this: int, verified: Verification) -> None:
-        tree, level, verdict = verified.draft.tree, verified.level, verified.verdict
-        drawn: tuple = ()
-        for k, token in enumerate(verified.tokens):
-            if k < len(verified.accepted):
-                node = verified.accepted[k]
-                origin = [
-                    "accepted",
-                    tree.sources[node],
-                    [*verified.draft.paths[node], level],
-                    tree.depths()[node],
-                ]
-            else:
-                origin, drawn = [verified.outcome, "target", [level], 0], verdict.correction or ()
-            details = verdict.details[k] if verdict.details else (None, None, None)
-            self._add(
-                "tokens", TokenRow(self._tokens, token, None, None, this, *origin, *details, *drawn)
+    def _record_drafts(self, number: int, level: int, verified: Verification) -> None:
+        """Record a row for each node of the draft."""
+        tree = verified.draft.tree
+        verdict = verified.verdict
+        if not len(tree):
+            return
+        self._extend(
+            "drafts",
+            {
+                "round": [number] * len(tree),
+                "level": [level] * len(tree),
+                "source": tree.sources,
+                "node": range(len(tree)),
+                "parent": tree.parents,
+                "depth": tree.depths(),
+                "token_id": tree.tokens,
+                "text": None,  # added where the tokenizer is
+                "p": verdict.p,
+                "q": verdict.q,
+                "u": verdict.u,
+                "verdict": self._verdicts(verified),
+                "key_length": tree.key_lengths,
+                "count": tree.counts,
+                "score": tree.scores,
+                "position": tree.positions,
+                "h": verdict.h,
+            },
+            len(tree),
+        )
+
+    @staticmethod
+    def _verdicts(verified: Verification) -> list[str]:
+        """Return what became of each node."""
+        verdicts = ["unreached" if p is None else "rejected" for p in verified.verdict.p]
+        # A node that was accepted is cut where an end token or the limit came before it.
+        for node in verified.verdict.accepted:
+            verdicts[node] = "cut"
+        for node in verified.accepted:
+            verdicts[node] = "accepted"
+        return verdicts
+
+    def _record_round(
+        self,
+        number: int,
+        parent: int | None,
+        level: int,
+        verified: Verification,
+        start: int,
+        duration: int,
+    ) -> None:
+        tree = verified.draft.tree
+        accepted = len(verified.accepted)
+        is_stopped = verified.outcome == "stopped"
+        why_no_draft = None
+        if not len(tree):
+            why_no_draft = tree.why_empty or "no match"
+        row = RoundRow(
+            id=number,
+            parent=parent,
+            level=level,
+            drafted=len(tree),
+            examined=accepted if is_stopped else verified.verdict.examined,
+            accepted=accepted,
+            outcome=verified.outcome,
+            why_no_draft=why_no_draft,
+            start_ns=start,
+            duration_ns=duration,
+            rule=verified.verdict.rule,
+        )
+        self._add("rounds", row)
+
+    def _record_tokens(self, number: int, verified: Verification) -> None:
+        """Record the tokens that a round of the target emits."""
+        verdict = verified.verdict
+        for place, token in enumerate(verified.tokens):
+            p, entropy, top = verdict.details[place] if verdict.details else (None, None, None)
+            row = TokenRow(
+                index=self._tokens,
+                token_id=token,
+                text=None,  # added where the tokenizer is
+                raw=None,
+                round=number,
+                kind=verified.outcome,
+                source="target",
+                path=[verified.level],
+                depth=0,
+                p=p,
+                entropy=entropy,
+                top=top,
             )
+            if place < len(verified.accepted):
+                row = self._accepted(row, verified, verified.accepted[place])
+            elif verdict.correction:
+                residual_top, q_top, residual_sum = verdict.correction
+                row = row._replace(
+                    residual_top=residual_top, q_top=q_top, residual_sum=residual_sum
+                )
+            self._add("tokens", row)
             self._tokens += 1
+
+    @staticmethod
+    def _accepted(row: Row, verified: Verification, node: int) -> Row:
+        """Return the row of a token that was drafted: it has its source, and the levels it passed."""
+        tree = verified.draft.tree
+        return row._replace(
+            kind="accepted",
+            source=tree.sources[node],
+            path=[*verified.draft.paths[node], verified.level],
+            depth=tree.depths()[node],
+        )
 
     def call(
         self,
@@ -152,13 +221,29 @@ class Log:
         cached: int = 0,
         steps: int = 1,
     ) -> None:
-        """Record a call from ``start`` to now. It belongs to the innermost open round, -1 before the first."""
-        this, spent = self._open[-1][0] if self._open else -1, self.now() - start
-        self._add("calls", CallRow(this, level, name, kind, steps, fed, cached, start, spent))
+        """Record a call from ``start`` to now; it belongs to the innermost open round, if any."""
+        row = CallRow(
+            round=self._open[-1][0] if self._open else BEFORE_ROUNDS,
+            level=level,
+            name=name,
+            kind=kind,
+            steps=steps,
+            fed=fed,
+            cached=cached,
+            start_ns=start,
+            duration_ns=self.now() - start,
+        )
+        self._add("calls", row)
 
-    def _add(self, table: str, row: tuple) -> None:
+    def _add(self, table: str, row: Row) -> None:
         for column, value in zip(self._tables[table].values(), row, strict=True):
             column.append(value)
+
+    def _extend(self, table: str, columns: dict[str, Any], rows: int) -> None:
+        """Append values by column; ``None`` stands for a column without values."""
+        for name, column in self._tables[table].items():
+            values = columns[name]
+            column += [None] * rows if values is None else values
 
     def take(self) -> dict[str, Columns]:
         """Return and clear the four tables of what was reported so far."""
@@ -347,7 +432,13 @@ class Loop:
     def _look_up(self, room: int) -> Draft:
         """Ask the drafter; nodes beyond the limit are left out (by position, independent of the token)."""
         start = self.now()
-        tree = self.drafter.draft(self.text, self.budget).within(room)
+        proposed = self.drafter.draft(self.text, self.budget)
+        if not isinstance(proposed, DraftTree):
+            raise UserError(
+                f"the drafter {type(self.drafter).__name__} returned {proposed!r:.60}: "
+                "draft() must return a DraftTree"
+            )
+        tree = proposed.within(room)
         self.log.call(0, self.drafter.name, "lookup", start, len(tree))
         return Draft(tree, [[0]] * len(tree))
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from hsd_viz.decoding.sampling import Sampling, describe, distribution, draw, likeliest, total
 from hsd_viz.drafting.tree import DraftTree
+from hsd_viz.errors import UserError
 from hsd_viz.trace.tables import Top
 
 #: Probabilities ``[n, V]`` after temperature, top-k and top-p: a numpy array, or an array of the session's runtime that
@@ -201,6 +202,32 @@ def _other_rule(name: str) -> Rule:
     return entry_points(group="hsd_viz.rules")[name].load()
 
 
+def _judged(
+    name: str, tokens: Sequence[int], q: Rows, p: Rows, u: Sequence[float]
+) -> tuple[int, np.ndarray | None, Any, Any]:
+    """Return the judgement of a rule; one of another package is checked.
+
+    Raises:
+        UserError: if a rule of another package does not return what a rule returns.
+    """
+    own = RULES.get(name)
+    if own is not None:
+        return own(tokens, q, p, u)
+    judgement = _other_rule(name)(tokens, q, p, u)
+    if not isinstance(judgement, tuple) or len(judgement) != 4:
+        raise UserError(
+            f"the rule '{name}' returned {judgement!r:.60}: a rule returns a tuple of four: "
+            "how many tokens are accepted, the residual, the compared nodes, and h"
+        )
+    accepted = judgement[0]
+    if not isinstance(accepted, int | np.integer) or not 0 <= accepted <= len(tokens):
+        raise UserError(
+            f"the rule '{name}' accepted {accepted!r:.40} tokens: a whole number from 0 to "
+            f"{len(tokens)} is expected"
+        )
+    return judgement
+
+
 def walk(tree: DraftTree, token_after: Callable[[int], int]) -> tuple[list[int], int, list[int]]:
     """Walk a tree of point-mass drafts while the verifier's own token is among the continuations, else it is the
     correction: every token is the verifier's own draw. Return the accepted nodes, the token after them, and the nodes
@@ -297,9 +324,7 @@ def _judge_chain(
     """Return the verdict on a sampled chain, and what a correction was drawn from."""
     tokens, n, u = draft.tree.tokens, len(draft), numbers.u
     p, q = distribution(scores, sampling), np.asarray(draft.rows)
-    k, residual, compared, h = (RULES.get(sampling.rule) or _other_rule(sampling.rule))(
-        tokens, q, p, u
-    )
+    k, residual, compared, h = _judged(sampling.rule, tokens, q, p, u)
     # p and q can agree to the last bit at a place that was rejected by rounding alone: then p itself is the limit.
     if residual is not None and not total(residual) > 0:
         residual = p[k].copy()

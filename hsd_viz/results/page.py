@@ -62,7 +62,7 @@ def page(
 
 
 def sentence(line: str) -> str:
-    """Return a line of the terminal output as a sentence; names of files and models keep their case."""
+    """Return a line of the terminal as a sentence; names of files and models keep their case."""
     text = line.rstrip(":")
     is_name = re.match(r"\S*(\d|\.\w)", text)
     first = text if is_name else text[:1].upper() + text[1:]

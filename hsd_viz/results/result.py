@@ -1,13 +1,13 @@
 """A result: what a measurement or an analysis found, in every form in which it is shown.
 
-A command ends with ``return show(result, json=..., html=...)``. A result in a notebook is a table; in
-Python it is an object with :meth:`Result.to_frame`, :meth:`Result.figure` and
-:meth:`Result.to_dict`.
+A command ends with ``return show(result, json=..., html=...)``. In a notebook a result is a table;
+in Python it has :meth:`Result.to_frame`, :meth:`Result.figure` and :meth:`Result.to_dict`.
 """
 
 from __future__ import annotations
 
 import json as json_format
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,7 @@ INTERRUPTED = 130
 
 
 class Result:
-    """The base of results. A subclass defines :meth:`headline` and :meth:`to_dict`; the rest has defaults.
+    """The base of results: a subclass defines :meth:`headline` and :meth:`to_dict`.
 
     Attributes:
         title: the title of its page.
@@ -51,7 +51,8 @@ class Result:
         """Return the tables, the most important one first."""
         return []
 
-    def settings(self) -> dict[str, str]:
+    @property
+    def settings(self) -> Mapping[str, str]:
         """Return settings to paste by engine."""
         return {}
 
@@ -60,7 +61,7 @@ class Result:
         return [*self.headline(), *self.tables(), *self._setting_lines()]
 
     def _setting_lines(self) -> list[str]:
-        flags = [f"  {engine}: {text}" for engine, text in self.settings().items()]
+        flags = [f"  {engine}: {text}" for engine, text in self.settings.items()]
         return ["", "Settings to paste:", *flags] if flags else []
 
     def text(self) -> str:
@@ -72,7 +73,7 @@ class Result:
         return page(self.title, self.headline(), [*self.tables(), *self._setting_tables()])
 
     def _setting_tables(self) -> list[Table]:
-        rows = [[engine, text] for engine, text in self.settings().items()]
+        rows = [[engine, text] for engine, text in self.settings.items()]
         return [Table("Settings to paste", [["engine", "settings"], *rows])] if rows else []
 
     def to_frame(self) -> pd.DataFrame:

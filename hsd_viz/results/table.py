@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from hsd_viz.results.estimate import Estimate
 from hsd_viz.words import escape
 
@@ -55,16 +57,13 @@ class Table:
     def widths(self) -> list[list[float]]:
         """Return the bar of each cell as a share of the largest, 0 where there is none."""
         head, *rows = self.rows
-        drawn = []
-        for row in rows:
-            lengths = []
-            for name, cell in zip(head, row, strict=True):
-                lengths.append(_length(cell) if name in self.bars else 0.0)
-            drawn.append(lengths)
-        most = max((max(lengths, default=0.0) for lengths in drawn), default=0.0) or 1.0
-        for lengths in drawn:
-            lengths[:] = [length / most for length in lengths]
-        return drawn
+        drawn = np.zeros((len(rows), len(head)))
+        for row, lengths in zip(rows, drawn, strict=True):
+            for place, name in enumerate(head):
+                if name in self.bars:
+                    lengths[place] = _length(row[place])
+        most = drawn.max(initial=0.0) or 1.0
+        return (drawn / most).tolist()
 
     def dense(self, once: Iterable[str] = ()) -> Table:
         """Return the table without columns that have no values.
@@ -85,22 +84,21 @@ class Table:
             notes.append(f"the same for all stacks: {', '.join(same)}")
         rows = []
         for row in self.rows:
-            rows.append([row[place] for place in kept])
+            rows.append(_at(row, kept))
         return replace(self, rows=rows, note="; ".join(filter(None, notes)))
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the rows as a frame; the ends of intervals are columns ``HEAD low``, ``HEAD high``."""
+        """Return the rows as a frame; intervals become columns ``HEAD low`` and ``HEAD high``."""
         import pandas as pd
 
         head, *rows = self.rows
         columns: dict[str, list[Value]] = {}
-        for place, name in enumerate(head):
-            cells = [row[place] for row in rows]
-            columns[str(name)] = [_number_of(cell) for cell in cells]
-            if any(isinstance(cell, Estimate) and cell.interval for cell in cells):
-                ends = [_ends_of(cell) for cell in cells]
-                columns[f"{name} low"] = [low for low, _ in ends]
-                columns[f"{name} high"] = [high for _, high in ends]
+        for name, *cells in zip(head, *rows, strict=True):
+            columns[str(name)] = list(map(_number_of, cells))
+            lows, highs = zip(*map(_ends_of, cells), strict=True) if cells else ((), ())
+            if any(low is not None for low in lows):
+                columns[f"{name} low"] = list(lows)
+                columns[f"{name} high"] = list(highs)
         return pd.DataFrame(columns)
 
     def to_html(self) -> str:
@@ -108,13 +106,11 @@ class Table:
         if not self.rows:
             return f"<p>{escape(self.title)}: {escape(self.note)}</p>"
         head, *rows = self.cells()
-        text = "".join(f"<th>{escape(cell)}</th>" for cell in head)
-        body = ""
-        for row in rows:
-            body += f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>"
-        note = f"<p>{escape(self.note)}</p>" if self.note else ""
         title = f"<h4>{escape(self.title)}</h4>"
-        return f"{title}{note}<table><thead><tr>{text}</tr></thead><tbody>{body}</tbody></table>"
+        note = f"<p>{escape(self.note)}</p>" if self.note else ""
+        text = f"<thead>{_html_row('th', head)}</thead>"
+        body = "".join(_html_row("td", row) for row in rows)
+        return f"{title}{note}<table>{text}<tbody>{body}</tbody></table>"
 
 
 def as_text(value: Value, form: str = "{}", factor: float = 1.0) -> str:
@@ -130,6 +126,15 @@ def as_text(value: Value, form: str = "{}", factor: float = 1.0) -> str:
         numbers = [factor * number for number in numbers]
     figure, *ends = [form.format(number) for number in numbers]
     return f"{figure} [{', '.join(ends)}]" if ends else figure
+
+
+def _at(row: Sequence[Value], places: Sequence[int]) -> list[Value]:
+    return [row[place] for place in places]
+
+
+def _html_row(tag: str, cells: Sequence[str]) -> str:
+    text = "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells)
+    return f"<tr>{text}</tr>"
 
 
 def _number_of(cell: Value) -> str | float | None:

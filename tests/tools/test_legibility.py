@@ -73,7 +73,7 @@ def test_only_lines_of_other_languages_are_measured():
         (("x" * 60 + "\n") * 61, "mean line 60.0"),
         ("a\n" * 100 + "x" * 101, "lines longer than 100 columns: line 101"),
         ("a, b = 1, 2\nc, d = 1, 2", "assignments of tuples: line 1, 2"),
-        ("[a for a in b]\n" * 3, "comprehensions, 100.0 per 100 statements: line 1, 2, 3"),
+        ("[a for a in b]\n" * 6, "comprehensions, 100.0 per 100 statements: line 1, 2, 3, 4, 5, 6"),
         ("f = lambda: 1", "functions assigned as lambda: line 1"),
         ("a if b else c if d else e", "nested conditional expressions or comprehensions: line 1"),
     ],

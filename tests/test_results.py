@@ -1,0 +1,183 @@
+"""Results and how they are shown, and values that come back from a user's own code."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import hsd_viz as hsd
+from hsd_viz.audit.stacks import ToySession
+from hsd_viz.decoding import verify
+from hsd_viz.decoding.loop import Level, Loop
+from hsd_viz.errors import Unsupported, UserError
+from hsd_viz.options import Sampling
+from hsd_viz.results import Estimate, Kind, Result, Table, kind_of, show
+
+ROWS = Table(
+    "Stacks",
+    [["stack", "speed-up"], ["target", 1.0], ["db > target", Estimate(1.5, 1.25, 1.75, 8)]],
+    forms={"speed-up": ("{:.2f}", 1.0)},
+)
+
+
+class Measured(Result):
+    title = "A measurement"
+
+    def headline(self):
+        return ["two stacks"]
+
+    def tables(self):
+        return [ROWS]
+
+    @property
+    def settings(self):
+        return {"vllm": "--speculative-config '{}'"}
+
+    def to_dict(self):
+        return {"stacks": 2}
+
+
+class Interrupted(Measured):
+    complete = False
+
+
+def test_a_result_is_printed_with_lines_tables_and_settings(capsys):
+    code = show(Measured())
+    assert code == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "two stacks",
+        "",
+        "Stacks",
+        "stack                 speed-up",
+        "target                    1.00",
+        "db > target  1.50 [1.25, 1.75]",
+        "",
+        "Settings to paste:",
+        "  vllm: --speculative-config '{}'",
+    ]
+
+
+def test_a_result_is_written_as_json_and_as_a_page(tmp_path, capsys):
+    show(Measured(), json=tmp_path / "r.json", html=tmp_path / "r.html")
+    assert json.loads((tmp_path / "r.json").read_text()) == {"stacks": 2}
+    page = (tmp_path / "r.html").read_text()
+    assert "<title>A measurement" in page
+    assert "--speculative-config" in page
+
+
+def test_an_interrupted_result_names_the_partial_file(tmp_path, capsys):
+    code = show(Interrupted(), json=tmp_path / "r.json")
+    assert code == 130
+    assert capsys.readouterr().err == (
+        f"hsd-viz: interrupted; the partial report is in {tmp_path / 'r.json'}\n"
+    )
+
+
+def test_a_frame_has_numbers_and_the_ends_of_intervals():
+    frame = Measured().to_frame()
+    assert list(frame.columns) == ["stack", "speed-up", "speed-up low", "speed-up high"]
+    assert list(frame["speed-up"]) == [1.0, 1.5]
+    assert frame["speed-up low"][1] == 1.25
+
+
+def test_a_notebook_shows_tables_and_escapes_text():
+    class Hostile(Measured):
+        def headline(self):
+            return ["<script>alert(1)</script>"]
+
+    html = Hostile()._repr_html_()
+    assert "<table>" in html
+    assert "<script>" not in html
+
+
+def test_a_result_without_a_figure_says_so():
+    with pytest.raises(Unsupported, match=r"no figure of this report: use .to_frame\(\)"):
+        Measured().figure()
+
+
+@pytest.mark.parametrize(
+    ("stack", "kind"),
+    [
+        ("target", Kind.PLAIN),
+        ("db > target", Kind.DATABASE),
+        ("nano:4 > target", Kind.MODELS),
+        ("db > nano:4 > target (best)", Kind.BOTH),
+        ("auto > target", Kind.AUTO),
+        ("lookup > target", Kind.BASELINE),
+        ("of another package > target", Kind.BASELINE),
+        ("hf-generate", Kind.HF),
+    ],
+)
+def test_the_kind_of_a_stack(stack, kind):
+    assert kind_of(stack) is kind
+
+
+def test_the_kind_of_a_parsed_stack():
+    assert kind_of(hsd.parse("nano > target")) is Kind.MODELS
+
+
+def test_audit_takes_a_stack():
+    assert hsd.audit("nano:1 > target").verdict == "lossless"
+
+
+def plain(task):
+    """Sample the target."""
+    text = list(task.prompt)
+    for _ in range(task.new_tokens):
+        row = task.row(-1, text)
+        text.append(task.random.choices(range(task.vocabulary), row)[0])
+        if text[-1] in task.eos:
+            break
+    return text[len(task.prompt) :]
+
+
+def test_audit_takes_a_function():
+    assert hsd.audit(plain).verdict == "lossless"
+
+
+def test_an_audited_function_that_returns_nothing_is_named():
+    with pytest.raises(UserError, match=r"returned None: it must return a list of token ids"):
+        hsd.audit(lambda task: None)
+
+
+class ListDrafter:
+    name = "mine"
+    nodes = 4
+
+    def start(self, text):
+        pass
+
+    def draft(self, text, budget):
+        return [1, 2]
+
+    def observe(self, *_):
+        pass
+
+
+def test_a_drafter_that_returns_a_list_is_named():
+    session = ToySession(np.zeros((3, 3, 3)))
+    loop = Loop([Level("target", session)], ListDrafter(), Sampling(), [0, 1], max_new_tokens=4)
+    with pytest.raises(UserError, match=r"ListDrafter returned \[1, 2\]: draft\(\) must return a"):
+        for _ in loop.prefill():
+            pass
+        for _ in loop.rounds():
+            pass
+
+
+@pytest.mark.parametrize(
+    ("judgement", "words"),
+    [
+        (3, "the rule 'mine' returned 3: a rule returns a tuple of four"),
+        ((1, None), "the rule 'mine' returned"),
+        ((9, None, [], None), "the rule 'mine' accepted 9 tokens: a whole number from 0 to 1"),
+        ((-1, None, [], None), "the rule 'mine' accepted -1 tokens"),
+    ],
+)
+def test_a_rule_of_another_package_is_checked(judgement, words, monkeypatch):
+    monkeypatch.setattr(verify, "_other_rule", lambda name: lambda *_: judgement)
+    row = np.full((1, 2), 0.5)
+    with pytest.raises(UserError) as refused:
+        verify._judged("mine", [0], row, np.vstack([row, row]), [0.5])
+    assert str(refused.value).startswith(words)
