@@ -132,7 +132,7 @@ class Log:
 
     @staticmethod
     def _verdicts(verified: Verification) -> list[str]:
-        """Return what became of each node."""
+        """Return the verdict of each node."""
         verdicts = ["unreached" if p is None else "rejected" for p in verified.verdict.p]
         # A node that was accepted is cut where an end token or the limit came before it.
         for node in verified.verdict.accepted:
