@@ -25,14 +25,14 @@ ROWS = Table(
 class Measured(Result):
     title = "A measurement"
 
-    def headline(self):
+    def lines(self):
         return ["two stacks"]
 
     def tables(self):
         return [ROWS]
 
     @property
-    def settings(self):
+    def flags(self):
         return {"vllm": "--speculative-config '{}'"}
 
     def to_dict(self):
@@ -84,7 +84,7 @@ def test_a_frame_has_numbers_and_the_ends_of_intervals():
 
 def test_a_notebook_shows_tables_and_escapes_text():
     class Hostile(Measured):
-        def headline(self):
+        def lines(self):
             return ["<script>alert(1)</script>"]
 
     html = Hostile()._repr_html_()

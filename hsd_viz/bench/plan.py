@@ -234,7 +234,7 @@ class PlanResult(Result):
         """The stack that the latency law selects."""
         return self.data["picked"]
 
-    def headline(self) -> list[str]:
+    def lines(self) -> list[str]:
         """Return the facts of the calibration."""
         return lines("calibration.jinja", about=self.data["calibration"])
 
@@ -244,7 +244,7 @@ class PlanResult(Result):
 
     def parts(self) -> list[str | Table]:
         """Return calibration, stacks and the selected stack."""
-        return [*self.headline(), *self.tables(), "", *lines("plan.jinja", data=self.data)]
+        return [*self.lines(), *self.tables(), "", *lines("plan.jinja", data=self.data)]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as JSON data."""

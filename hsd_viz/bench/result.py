@@ -77,7 +77,7 @@ class BenchResult(Result):
         self.title = f"Speculative decoding, measured: {report.suite.name}"
         self.complete = report.complete
 
-    def headline(self) -> list[str]:
+    def lines(self) -> list[str]:
         """Return suite, settings and machine, and reasons to doubt the timings."""
         doubts = [line[0].lower() + line[1:] for line in warnings(self.report)]
         return [*introduction(self.report), *doubts]

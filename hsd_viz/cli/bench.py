@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated as A
 from typing import Any, Literal
@@ -170,40 +169,36 @@ def predict(
     gpu_memory: A[float | None, "GB", "memory of an unknown GPU"] = None,
     json_: A[Out | None, "OUT", "write the whole prediction"] = None,
     html: A[Out | None, "OUT", "write a figure of the speed-ups"] = None,
-) -> None:
+) -> int:
     """Predict plain decoding, drafts and hierarchies on hardware that is not at hand."""
-    from hsd_viz.measure.predict import predict, report_parts
+    from hsd_viz.measure.predict import predict
+    from hsd_viz.results.result import show
 
     if calibrate is not None and len(calibrate) != 2:
         raise UserError("--calibrate needs two times in ms, as in 18.2,19.5")
     names = [name.strip() for name in models.split(",") if name.strip()]
-    options: dict[str, Any] = {
-        "batch": batch,
-        "context": context,
-        "calibrate": calibrate,
-        "tp": tp,
-        "cache": cache,
-    }
-    options |= {
-        "weights": weights,
-        "temperature": temperature,
-        "text": text,
-        "bandwidth": bandwidth,
-        "flops": flops,
-    }
-    options |= {
-        "memory": gpu_memory,
-        "acceptance": _acceptance(names, acceptance, profile, records),
-    }
-    found = predict(gpu, names, **options)
-    arguments.write_json(json_, asdict(found))
+    prediction = predict(
+        gpu,
+        names,
+        batch=batch,
+        context=context,
+        calibrate=calibrate,
+        tp=tp,
+        cache=cache,
+        weights=weights,
+        temperature=temperature,
+        text=text,
+        bandwidth=bandwidth,
+        flops=flops,
+        memory=gpu_memory,
+        acceptance=_acceptance(names, acceptance, profile, records),
+    )
     if html is not None:
         from hsd_viz import figures
 
-        arguments.write_text(html, figures.prediction(found).to_html(include_plotlyjs=True))
-    from hsd_viz.results.text import plain
-
-    print(plain(report_parts(found)))
+        figure = figures.prediction(prediction)
+        arguments.write_text(html, figure.to_html(include_plotlyjs=True))
+    return show(prediction, json=json_)
 
 
 def _acceptance(

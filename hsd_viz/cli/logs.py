@@ -42,9 +42,10 @@ def replay(
     limit: A[int | None, (1, 10**9), "N", "replay at most N requests"] = None,
     json_: Json = None,
     html: Html = None,
-) -> None:
+) -> int:
     """Count what drafters would have brought on a log, without a model."""
     from hsd_viz.measure import replay as logs
+    from hsd_viz.results.result import show
 
     with progress_bar() as update:
         report = logs.replay(
@@ -58,11 +59,7 @@ def replay(
             limit=limit,
             progress=update,
         )
-    print(report)
-    lines = report.introduction()
-    _write(json_, html, report.to_dict(), report.title, lines, report.tables())
-    if not report.complete:
-        raise KeyboardInterrupt
+    return show(report, json=json_, html=html)
 
 
 def import_(
@@ -144,7 +141,7 @@ def doctor(
     from hsd_viz.measure.doctor import below
     from hsd_viz.measure.doctor import doctor as diagnose
     from hsd_viz.measure.profile import profile_of
-    from hsd_viz.results.table import Table
+    from hsd_viz.results.result import show
 
     if sum(one is not None for one in (record, measure, acceptance)) != 1:
         raise UserError("give one of FILE, --measure STACK and --acceptance A")
@@ -177,20 +174,11 @@ def doctor(
         draft_model=draft_model,
     )
     arguments.write_json(profile, profile_of(diagnosis.observation) if profile else None)
-    # In the terminal settings have lines of their own, to be pasted.
-    lines = diagnosis.lines()
-    tables = diagnosis.tables()
-    flags = [f"  {name}: {text}" for name, text in diagnosis.flags.items()]
-    from hsd_viz.results.text import plain
-
-    print(plain([*lines, *tables, *(["", "Settings to paste:", *flags] if flags else [])]))
-    rows = [[name, text] for name, text in diagnosis.flags.items()]
-    tables.append(Table("Settings to paste", [["engine", "settings"], *rows] if rows else []))
-    _write(json_, html, diagnosis.to_dict(), diagnosis.title, lines, tables)
+    code = show(diagnosis, json=json_, html=html)
     if fail_below is not None and (why := below(diagnosis, fail_below)):
         print(f"failed: {why}", file=sys.stderr)
         return 1
-    return 0
+    return code
 
 
 def _write(json_: Path | None, html: Path | None, data: Any, *parts: Any) -> None:

@@ -50,6 +50,7 @@ from hsd_viz.measure.profile import cells_of
 from hsd_viz.records.settings import NGRAMS, PARALLEL, settings
 from hsd_viz.records.time import Change
 from hsd_viz.results.estimate import RESAMPLES, UNKNOWN, Estimate, estimate, ratio
+from hsd_viz.results.result import Result
 from hsd_viz.results.table import Table, as_text
 from hsd_viz.stack import parse
 from hsd_viz.trace import Trace
@@ -137,7 +138,7 @@ class Lengths:
 
 
 @dataclass(frozen=True, slots=True)
-class Diagnosis:
+class Diagnosis(Result):
     """The verdict on an observation.
 
     Attributes:

@@ -22,6 +22,7 @@ from hsd_viz.latency.select import Choice, select
 from hsd_viz.latency.speedup import bounded
 from hsd_viz.records.settings import settings as engine_settings
 from hsd_viz.results.estimate import Estimate
+from hsd_viz.results.result import Result
 from hsd_viz.results.table import Table
 from hsd_viz.stack import parse
 from hsd_viz.words import check_range, did_you_mean
@@ -139,7 +140,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class HardwarePlan:
+class HardwarePlan(Result):
     """The answer.
 
     Attributes:
@@ -185,6 +186,19 @@ class HardwarePlan:
         """Return what is predicted."""
         drafts = ", ".join(self.models[1:]) or "none"
         return f"{self.models[0]} on {self._cards()}, drafts: {drafts}"
+
+    def lines(self) -> list[str]:
+        """Return what is predicted, and where draft models pay."""
+        return [self.headline(), *self.answers()]
+
+    def parts(self) -> list[str | Table]:
+        """Return speeds, where draft models pay, settings and assumptions, in this order."""
+        return report_parts(self)
+
+    @property
+    def flags(self) -> Mapping[str, str]:
+        """The settings of serving engines."""
+        return self.settings
 
     def to_dict(self) -> dict[str, Any]:
         """Return the prediction as JSON data."""

@@ -31,8 +31,8 @@ from hsd_viz.native.decode import native_drafter
 from hsd_viz.records.entries import BrokenEntry, EntryReader
 from hsd_viz.records.settings import settings as engine_settings
 from hsd_viz.results.estimate import Estimate, estimate, ratio, resample
+from hsd_viz.results.result import Result
 from hsd_viz.results.table import Table
-from hsd_viz.results.text import plain
 from hsd_viz.stack import DraftSource, parse
 from hsd_viz.terminal import Progress
 from hsd_viz.words import MAX_BUDGET, check_budget, check_range, counted, did_you_mean, guided
@@ -96,7 +96,7 @@ class LogFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class ReplayReport:
+class ReplayReport(Result):
     """The result of :func:`replay`.
 
     Attributes:
@@ -132,11 +132,11 @@ class ReplayReport:
 
         return pd.DataFrame(self.drafters).set_index("name")
 
-    def __str__(self) -> str:
-        flags = [f"  {engine}: {text}" for engine, text in self.flags().items()]
-        shown = ["", "Settings to paste:", *flags] if flags else []
-        return plain([*self.introduction(), *self.tables(), *shown])
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per drafter."""
+        return self.frame
 
+    @property
     def flags(self) -> dict[str, str]:
         """Return the settings of the best drafter that serving engines have; off where it does not
         certainly pay.
@@ -166,7 +166,7 @@ class ReplayReport:
             f"predicted speed-up {best['speedup']:.2f}"
         )
 
-    def introduction(self) -> list[str]:
+    def lines(self) -> list[str]:
         """Return what was read, the best drafter, and what was wrong or is missing."""
         log = self.log
         lines = [

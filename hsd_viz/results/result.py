@@ -27,7 +27,7 @@ INTERRUPTED = 130
 
 
 class Result:
-    """The base of results: a subclass defines :meth:`headline` and :meth:`to_dict`.
+    """The base of results: a subclass defines :meth:`lines` and :meth:`to_dict`.
 
     Attributes:
         title: the title of its page.
@@ -39,7 +39,7 @@ class Result:
     noun: str = "report"
     complete: bool = True
 
-    def headline(self) -> list[str]:
+    def lines(self) -> list[str]:
         """Return the lines that come first: what was found, and under which conditions."""
         raise NotImplementedError
 
@@ -52,16 +52,16 @@ class Result:
         return []
 
     @property
-    def settings(self) -> Mapping[str, str]:
+    def flags(self) -> Mapping[str, str]:
         """Return settings to paste by engine."""
         return {}
 
     def parts(self) -> list[str | Table]:
         """Return lines and tables in the order of the terminal."""
-        return [*self.headline(), *self.tables(), *self._setting_lines()]
+        return [*self.lines(), *self.tables(), *self._setting_lines()]
 
     def _setting_lines(self) -> list[str]:
-        flags = [f"  {engine}: {text}" for engine, text in self.settings.items()]
+        flags = [f"  {engine}: {text}" for engine, text in self.flags.items()]
         return ["", "Settings to paste:", *flags] if flags else []
 
     def text(self) -> str:
@@ -70,10 +70,10 @@ class Result:
 
     def to_html(self) -> str:
         """Return the result as a page that opens offline."""
-        return page(self.title, self.headline(), [*self.tables(), *self._setting_tables()])
+        return page(self.title, self.lines(), [*self.tables(), *self._setting_tables()])
 
     def _setting_tables(self) -> list[Table]:
-        rows = [[engine, text] for engine, text in self.settings.items()]
+        rows = [[engine, text] for engine, text in self.flags.items()]
         return [Table("Settings to paste", [["engine", "settings"], *rows])] if rows else []
 
     def to_frame(self) -> pd.DataFrame:
@@ -96,7 +96,7 @@ class Result:
         return self.text()
 
     def _repr_html_(self) -> str:
-        lines = "<br>".join(escape(line) for line in self.headline())
+        lines = "<br>".join(escape(line) for line in self.lines())
         return f"<p>{lines}</p>" + "".join(table.to_html() for table in self.tables())
 
 

@@ -277,7 +277,7 @@ def replay(asked: Request) -> Answer:
     found.log["name"] = files[0][0][:80]
     if isinstance(own, Path):
         found.settings["tokenizer"] = files[1][0][:80]
-    html = page(f"Replay of {found.log['name']}", found.introduction(), found.tables())
+    html = found.to_html()
     return shown("replay", found, html)
 
 
