@@ -26,8 +26,9 @@ from hsd_viz.native.weights import Weights, angles
 ONE = np.float32(1)
 #: A row without a number of at least this size is all zeros in integers.
 SMALLEST = np.float32(1e-30)
-#: The largest numbers of 8, 14 and 16 bits that rows are rounded to.
+#: The largest numbers of 8, 12, 14 and 16 bits that rows are rounded to.
 MOST_8 = 127
+MOST_12 = 2047
 MOST_14 = 16383
 MOST_16 = 32767
 
@@ -42,12 +43,12 @@ def quantised(x: np.ndarray, most: int = MOST_8) -> tuple[np.ndarray, np.ndarray
     return np.rint(x * factor), scale
 
 
-def products(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the matrix product of 8-bit numbers in float32, each sum exact before it is rounded.
+def products(a: np.ndarray, b: np.ndarray, most: int = MOST_8 * MOST_8) -> np.ndarray:
+    """Return the matrix product of integers in float32, each sum exact before it is rounded.
 
-    Sums of up to 1 040 products are integers of 24 bits, which float32 has.
+    A product of two numbers is at most ``most``. Float32 has integers of 24 bits, float64 of 53.
     """
-    exact = np.float32 if a.shape[-1] <= 1040 else np.float64
+    exact = np.float32 if a.shape[-1] * most < 2**24 else np.float64
     whole = a.astype(exact, copy=False) @ b.astype(exact, copy=False)
     return whole.astype(np.float32, copy=False)
 
@@ -112,22 +113,29 @@ def attention(
     key_scales: np.ndarray,
     values: np.ndarray,
     value_scales: np.ndarray,
+    in_groups: bool,
 ) -> np.ndarray:
     """Return ``[heads, dim]`` for one token.
 
-    ``q`` are scaled queries ``[heads, dim]``. ``keys`` and ``values`` are the 8-bit numbers of what
-    the token sees, in the order of the text ``[heads, places, dim]``, with a scale per place
-    ``[heads, places]``.
+    ``q`` are scaled queries ``[heads, dim]``. ``keys`` and ``values`` are the integers of what the
+    token sees, in the order of the text ``[heads, places, dim]``, with a scale per place ``[heads,
+    places]``: of 12 bits for models in groups, else of 8 bits.
     """
-    numbers, scale = quantised(q)
-    scores = products(keys, numbers[:, :, None])[:, :, 0] * (key_scales * scale)
+    most = MOST_12 if in_groups else MOST_8
+    numbers, scale = quantised(q, most)
+    sums = products(keys, numbers[:, :, None], most * most)[:, :, 0]
+    scores = sums * (key_scales * scale)
     weights = exponential(scores - scores.max(-1, keepdims=True))
+    total = lane_sums(weights)
     numbers, scale = quantised(weights * value_scales, MOST_14)
+    if in_groups:
+        whole = products(numbers[:, None], values, MOST_14 * MOST_12)[:, 0]
+        return (whole * scale) * (ONE / total)
     high = np.floor(numbers / np.float32(128))
     low = numbers - high * np.float32(128)
     upper = products(high[:, None], values)[:, 0]
     lower = products(low[:, None], values)[:, 0]
-    return (upper * (scale * np.float32(128)) + lower * scale) * (ONE / lane_sums(weights))
+    return (upper * (scale * np.float32(128)) + lower * scale) * (ONE / total)
 
 
 class ReferenceModel:
@@ -182,7 +190,7 @@ def _first_rows(matrix: GroupedMatrix, rows: int) -> GroupedMatrix:
 
 
 class ReferenceSession(Session):
-    """One sequence: 8-bit keys and values, held in float32, and their scales.
+    """One sequence: the integers of keys and values, held in float32, and their scales.
 
     The numbers are ``[2, layers, heads, places, dim]``, the scales ``[2, layers, heads, places]``.
     """
@@ -235,7 +243,9 @@ class ReferenceSession(Session):
         """Return the attention ``[n, heads * dim]`` of a layer for normalised ``x``, and fill its cache."""
         form = self._model.weights.form
         q, k, v = self._queries_keys_values(at, x, [len(places) - 1 for places in seen])
-        numbers, scales = quantised(np.stack([k, v]).swapaxes(1, 2))
+        in_groups = self._model.weights.in_groups
+        most = MOST_12 if in_groups else MOST_8
+        numbers, scales = quantised(np.stack([k, v]).swapaxes(1, 2), most)
         fed = slice(self.length, self.length + len(x))
         self._numbers[:, at, :, fed] = numbers
         self._scales[:, at, :, fed] = scales[..., 0]
@@ -244,7 +254,8 @@ class ReferenceSession(Session):
         for i, places in enumerate(seen):
             keys, values = self._numbers[:, at][:, :, places].repeat(group, 1)
             key_scales, value_scales = self._scales[:, at][:, :, places].repeat(group, 1)
-            out[i] = attention(q[i], keys, key_scales, values, value_scales).ravel()
+            seen_by_heads = attention(q[i], keys, key_scales, values, value_scales, in_groups)
+            out[i] = seen_by_heads.ravel()
         return out
 
     def _queries_keys_values(self, at: int, x: np.ndarray, places: list[int]) -> list[np.ndarray]:

@@ -135,7 +135,7 @@ template <class T, class W> class Sequence : public Session {
             const ShortRows s{shorts_.at_least(rows * ld), ld, scales_.at_least(rows), group_sums_.at_least(rows * groups)};
             team.each((rows + SHARE - 1) / SHARE, [&](int part) {
                 for (int m = part * SHARE; m < std::min(rows, (part + 1) * SHARE); ++m)
-                    quantise_shorts(x + m * ldx, depth, s.numbers + m * ld, s.scales + m, s.sums + m * groups);
+                    s.scales[m] = quantise_groups(x + m * ldx, depth, s.numbers + m * ld, s.sums + m * groups);
             });
             return {x, ldx, {}, s};
         } else {

@@ -12,10 +12,7 @@
 // the same for all kernels.
 #pragma once
 #include <algorithm>
-#include "vectors.hpp"
-#ifdef __wasm_simd128__
-#include <wasm_simd128.h>
-#endif
+#include "shorts.hpp"
 
 namespace hsd {
 
@@ -28,36 +25,7 @@ constexpr size_t number_bytes(int bits) { return (size_t)GROUP * GROUP_COLUMNS *
 constexpr size_t block_bytes(int bits) { return number_bytes(bits) + GROUP_COLUMNS * (bits == 4 ? 4 : 2); }
 constexpr int groups_of(int depth) { return (depth + GROUP - 1) / GROUP; }
 
-typedef int16_t i16v __attribute__((vector_size(VECTOR_BYTES), aligned(2), may_alias));
-typedef uint16_t n16v __attribute__((vector_size(VECTOR_BYTES), aligned(2), may_alias));
 typedef int8_t b8v __attribute__((vector_size(VECTOR_BYTES / 2), aligned(1), may_alias));
-
-// sum + the products of two pairs of 16-bit numbers in each lane of 32 bits.
-INLINE i32v add_pairs(i32v sum, i16v w, i16v x) {
-#if defined(__AVX512VNNI__)
-    return (i32v)_mm512_dpwssd_epi32((__m512i)sum, (__m512i)w, (__m512i)x);
-#elif defined(__AVX512BW__)
-    return sum + (i32v)_mm512_madd_epi16((__m512i)w, (__m512i)x);
-#elif defined(__AVXVNNI__)
-    return (i32v)_mm256_dpwssd_avx_epi32((__m256i)sum, (__m256i)w, (__m256i)x);
-#elif defined(__AVX2__)
-    return sum + (i32v)_mm256_madd_epi16((__m256i)w, (__m256i)x);
-#elif defined(__SSE2__)
-    return sum + (i32v)_mm_madd_epi16((__m128i)w, (__m128i)x);
-#elif defined(__wasm_simd128__)
-    return sum + (i32v)wasm_i32x4_dot_i16x8((v128_t)w, (v128_t)x);
-#else
-    const i32v a = (i32v)w, b = (i32v)x;
-    return sum + (a << 16 >> 16) * (b << 16 >> 16) + (a >> 16) * (b >> 16);
-#endif
-}
-
-// Two neighbouring numbers of a row, in every lane.
-INLINE i16v pair_of(const int16_t* x) {
-    int32_t pair;
-    std::memcpy(&pair, x, 4);
-    return (i16v)(i32v{} + pair);
-}
 
 // Numbers of float16, each exact in float32; finite ones, as native/panels.py makes sure.
 INLINE f32v load_half(const void* from) {
@@ -81,14 +49,8 @@ struct ShortRows {
     float* sums;
 };
 
-// Rows that go over a panel together: their sums fit into the registers.
-#if defined(__AVX512F__)
-constexpr int GROUP_ROWS = 6;
-#else
-constexpr int GROUP_ROWS = 4;
-#endif
 // Vectors of columns that M rows take at a time.
-template <int M> constexpr int GROUP_VECTORS = std::min(GROUP_COLUMNS / LANES<float>, M <= 2 ? 4 : 2);
+template <int M> constexpr int GROUP_VECTORS = std::min(GROUP_COLUMNS / LANES<float>, M <= 2 ? 4 : SHORT_VECTORS);
 // A single row hides the latency of its additions in two sums of every other pair.
 template <int M> constexpr int CHAINS = M * GROUP_VECTORS<M> < 4 ? 2 : 1;
 // How far ahead of the reader the lines of a panel are fetched.
@@ -109,7 +71,6 @@ template <int BITS, int M> APART void group_rows(const uint8_t* panel, int group
         const uint8_t* block = panel;
         for (int g = 0; g < groups; ++g, block += block_bytes(BITS)) {
             if (fetch && column == 0)
-#pragma GCC unroll 17
                 for (size_t i = 0; i < block_bytes(BITS); i += 64) __builtin_prefetch(block + GROUP_AHEAD + i);
             i32v sum[K][M][C];
 #pragma GCC unroll 2
@@ -173,30 +134,15 @@ template <int BITS, int M> APART void group_rows(const uint8_t* panel, int group
     }
 }
 
-template <int BITS> INLINE void some_group_rows(int m, const uint8_t* panel, int groups, const ShortRows& x, int first, float* y, size_t ldy, bool fetch) {
-    switch (m) {
-        case 1: return group_rows<BITS, 1>(panel, groups, x, first, y, ldy, fetch);
-        case 2: return group_rows<BITS, 2>(panel, groups, x, first, y, ldy, fetch);
-        case 3: return group_rows<BITS, 3>(panel, groups, x, first, y, ldy, fetch);
-        case 4: return group_rows<BITS, 4>(panel, groups, x, first, y, ldy, fetch);
-#if defined(__AVX512F__)
-        case 5: return group_rows<BITS, 5>(panel, groups, x, first, y, ldy, fetch);
-        case 6: return group_rows<BITS, 6>(panel, groups, x, first, y, ldy, fetch);
-#endif
-    }
-}
-
 // Rows [first, first + rows) of x times one panel into y [rows][ldy].
 inline void multiply_groups(int bits, const uint8_t* panel, int groups, const ShortRows& x, int first, int rows, float* y, size_t ldy) {
-    const int tiles = (rows + GROUP_ROWS - 1) / GROUP_ROWS;
-    for (int t = 0, m = 0; t < tiles; ++t) {
-        const int here = rows / tiles + (t < rows % tiles);
+    by_rows(rows, [&](auto count, int m) {
+        constexpr int M = decltype(count)::value;
         if (bits == 4)
-            some_group_rows<4>(here, panel, groups, x, first + m, y + m * ldy, ldy, t == 0);
+            group_rows<4, M>(panel, groups, x, first + m, y + m * ldy, ldy, m == 0);
         else
-            some_group_rows<8>(here, panel, groups, x, first + m, y + m * ldy, ldy, t == 0);
-        m += here;
-    }
+            group_rows<8, M>(panel, groups, x, first + m, y + m * ldy, ldy, m == 0);
+    });
 }
 
 // The weight of a column at place k of a block.
@@ -214,33 +160,15 @@ inline float weight_in(int bits, const uint8_t* block, int column, int k) {
     return (float)(four >> k % 8 / 2 * 4 & 15) * half(column) + half(GROUP_COLUMNS + column);
 }
 
-// A row x [n] as 16-bit numbers q = round(x * (32767 / largest)), ties to even, the scale largest / 32767, and the sums of its groups. What
-// follows up to a whole group is zero. A row without a number of at least SMALLEST is all zeros.
-inline void quantise_shorts(const float* x, int n, int16_t* q, float* scale, float* sums) {
-    constexpr int L = LANES<float>;
-    f32v top{};
-    int i = 0;
-    for (; i + L <= n; i += L) {
-        const f32v v = (f32v)((i32v)load(x + i) & 0x7fffffff);
-        top = choose<float>(v > top, v, top);
-    }
-    float largest = largest_lane<float>(top);
-    for (; i < n; ++i) largest = std::max(largest, std::fabs(x[i]));
-    const bool some = largest >= SMALLEST;
-    const float by = some ? 32767.0f / largest : 0.0f;
-    *scale = some ? largest / 32767.0f : 0.0f;
-    for (i = 0; i + L <= n; i += L) {
-        const i32v v = rounded(load(x + i) * by);
-        typedef int16_t half_v __attribute__((vector_size(VECTOR_BYTES / 2), aligned(2), may_alias));
-        *(half_v*)(q + i) = __builtin_convertvector(v, half_v);
-    }
-    for (; i < n; ++i) q[i] = (int16_t)rounded(all(x[i] * by))[0];
-    for (; i % GROUP; ++i) q[i] = 0;
-    for (int g = 0; g < i / GROUP; ++g) {
+// A row x [n] as 16-bit numbers up to a whole group, and the sums of its groups; returns the scale.
+inline float quantise_groups(const float* x, int n, int16_t* q, float* sums) {
+    const float scale = quantise_shorts(x, n, 32767.0f, q, GROUP);
+    for (int g = 0; g < groups_of(n); ++g) {
         int32_t sum = 0;
         for (int k = 0; k < GROUP; ++k) sum += q[g * GROUP + k];
         sums[g] = (float)sum;
     }
+    return scale;
 }
 
 }  // namespace hsd

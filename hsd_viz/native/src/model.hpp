@@ -9,14 +9,28 @@
 #include "groups.hpp"
 #include "panels.hpp"
 #include "pool.hpp"
+#include "short_attention.hpp"
 #include "vectors.hpp"
 
 namespace hsd {
 
 // The cache of a head, and the room that attention over it needs.
+template <class T, class W> struct Kept {
+    using Head = FloatHead<T>;
+    using Scratch = FloatScratch<T>;
+};
+template <> struct Kept<float, i8> {
+    using Head = ByteHead;
+    using Scratch = ByteScratch;
+};
+template <> struct Kept<float, grouped> {
+    using Head = ShortHead;
+    using Scratch = ShortScratch;
+};
+template <class T, class W> using Head = typename Kept<T, W>::Head;
+template <class T, class W> using HeadScratch = typename Kept<T, W>::Scratch;
+// Whether vectors are floats where matrices are integers.
 template <class W> constexpr bool INTEGERS = std::is_same_v<W, i8> || std::is_same_v<W, grouped>;
-template <class T, class W> using Head = std::conditional_t<INTEGERS<W>, ByteHead, FloatHead<T>>;
-template <class T, class W> using HeadScratch = std::conditional_t<INTEGERS<W>, ByteScratch, FloatScratch<T>>;
 
 // The order of SLOTS in native/weights.py.
 enum Slot { Q, K, V, O, GATE, UP, DOWN, INPUT_NORM, POST_NORM, Q_NORM, K_NORM, Q_BIAS, K_BIAS, V_BIAS, EMBEDDING, FINAL_NORM, HEAD };
@@ -121,6 +135,7 @@ template <class T, class W> struct Weights : Model {
     GroupPanel embedding_panels;
 
     explicit Weights(const Shape& s) : shape(s), layers(s.layers) {
+        if (std::is_same_v<W, grouped> && s.head_dim > ShortHead::LARGEST_DIM) raise(std::invalid_argument("a head has more than 512 numbers"));
         const int q = s.heads * s.head_dim, kv = s.kv_heads * s.head_dim, wide = (int)round_up(s.inner, WIDE<T, W>);
         for (auto& layer : layers) {
             layer.qkv.shape(s.width, q + 2 * kv);
