@@ -22,8 +22,9 @@ from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.session import Model
 from hsd_viz.ladder.load import load_model
 from hsd_viz.models.families import CODE
+from hsd_viz.models.files import GGUF, open_model
 from hsd_viz.native.model import NativeModel
-from hsd_viz.native.weights import STORAGE, load
+from hsd_viz.native.weights import STORAGE, Weights, load
 from hsd_viz.torch_models.eager import HFModel
 
 WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16)
@@ -80,7 +81,26 @@ def _ms(run: Callable[[], Any]) -> float:
     return (time.perf_counter() - start) * 1e3
 
 
+def native_model(name: str, dtype: str) -> NativeModel:
+    """Return a model of the ladder, or the one in a folder or GGUF file, in the native runtime."""
+    if name in CODE.names:
+        return NativeModel(load(CODE.path(name), dtype))
+    files = open_model(name)
+    return NativeModel(Weights(name, files.form, files.tensors, dtype))
+
+
+def _native_table(native: dict[str, float]) -> str:
+    """Return the table of a model that is measured in the native runtime alone."""
+    lines = [f"{'tokens':>8} {'native ms':>10} {'of one':>7}"]
+    for width, ms in native.items():
+        of_one = f"{ms / native['1']:7.2f}" if width.isdigit() else ""
+        lines.append(f"{width:>8} {ms:10.3f} {of_one}")
+    return "\n".join(lines)
+
+
 def _table(measured: dict[str, dict[str, float]]) -> str:
+    if "eager" not in measured:
+        return _native_table(measured["native"])
     native, eager = measured["native"], measured["eager"]
     lines = [
         f"{'tokens':>8} {'native ms':>10} {'of one':>7} {'eager ms':>10} {'of one':>7} {'eager/native':>13}"
@@ -101,7 +121,10 @@ def main(argv: list[str] | None = None) -> int:
     """Measure, print the table, and with ``--json`` write the figures."""
     parser = arguments("curves", __doc__, threads=1, context=300, repeats=10)
     parser.add_argument(
-        "--model", default="target", help="a ladder name or a checkpoint's folder (default target)"
+        "--model",
+        default="target",
+        help="a ladder name, a checkpoint's folder, or a GGUF file, which has no eager side "
+        "(default target)",
     )
     parser.add_argument(
         "--dtype",
@@ -115,18 +138,18 @@ def main(argv: list[str] | None = None) -> int:
 
     def work(a) -> None:
         torch.set_num_threads(a.threads)
-        wide = "float32" if a.dtype == "int8" else a.dtype
-        eager = HFModel(a.model, load_model(a.model, dtype=wide))
+        native = native_model(a.model, a.dtype)
         longest = max(a.context + max(*WIDTHS, _DRAFT), a.prefill)
-        if eager.positions is not None and longest > eager.positions:
+        if longest > native.positions:
             raise ValueError(
-                f"{a.model} has a context of {eager.positions} tokens, but {longest} are needed"
+                f"{a.model} has a context of {native.positions} tokens, but {longest} are needed"
             )
-        native = NativeModel(
-            load(CODE.path(a.model) if a.model in CODE.names else a.model, a.dtype)
-        )
+        models: dict[str, Model] = {"native": native}
+        if not a.model.endswith(GGUF):
+            wide = "float32" if a.dtype == "int8" else a.dtype
+            models["eager"] = HFModel(a.model, load_model(a.model, dtype=wide))
         measured = measure(
-            {"native": native, "eager": eager},
+            models,
             context=a.context,
             prefill=a.prefill,
             repeats=a.repeats,

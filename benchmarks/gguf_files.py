@@ -1,4 +1,4 @@
-"""Write models of the ladder as GGUF files for llama.cpp, by the ``gguf`` package."""
+"""Write GGUF files for llama.cpp, by the ``gguf`` package: models of the ladder, and other files in another type."""
 
 from __future__ import annotations
 
@@ -67,6 +67,35 @@ def write_gguf(model: str, out: Path, dtype: str = "float16") -> Path:
         stored = kind if tensor.ndim > 1 else gguf.GGMLQuantizationType.F32
         data = gguf.quants.quantize(np.asarray(tensor, np.float32), stored)
         file.add_tensor(names.get_name(name, try_suffixes=(".weight",)), data, raw_dtype=stored)
+    file.write_header_to_file()
+    file.write_kv_data_to_file()
+    file.write_tensors_to_file()
+    file.close()
+    return out
+
+
+def requantise(source: Path, out: Path, dtype: str = "q8_0") -> Path:
+    """Write a GGUF file with the matrices of another one in ``dtype``, and return ``out``.
+
+    Everything else is copied. The weights are those of the source rounded once more.
+    """
+    import gguf
+
+    reader = gguf.GGUFReader(source)
+    architecture = reader.fields["general.architecture"].contents()
+    kind = gguf.GGMLQuantizationType[dtype.upper()]
+    file = gguf.GGUFWriter(out, architecture)
+    skipped = ("GGUF.", "general.architecture", "general.file_type")
+    for name, field in reader.fields.items():
+        if name.startswith(skipped):
+            continue
+        sub_type = field.types[-1] if field.types[0] == gguf.GGUFValueType.ARRAY else None
+        file.add_key_value(name, field.contents(), field.types[0], sub_type)
+    file.add_file_type(gguf.LlamaFileType[f"MOSTLY_{dtype.upper()}"])
+    for tensor in reader.tensors:
+        values = gguf.dequantize(tensor.data, tensor.tensor_type).astype(np.float32)
+        stored = kind if values.ndim > 1 else gguf.GGMLQuantizationType.F32
+        file.add_tensor(tensor.name, gguf.quantize(values, stored), raw_dtype=stored)
     file.write_header_to_file()
     file.write_kv_data_to_file()
     file.write_tensors_to_file()
