@@ -14,11 +14,13 @@ import torch
 from models import eager, weights_of
 
 from hsd_viz.models.families import CODE
+from hsd_viz.models.config import form_of
+from hsd_viz.models.matrix import GroupedMatrix
 from hsd_viz.native import model as model_module
 from hsd_viz.native.build import Build, default_build, kernels
 from hsd_viz.native.model import NativeModel
 from hsd_viz.native.reference import ReferenceModel
-from hsd_viz.native.weights import ARITHMETICS, Weights, load
+from hsd_viz.native.weights import ARITHMETICS, ArrayTensors, Weights, load
 
 pytestmark = pytest.mark.skipif(
     not default_build().wait(), reason=f"no native runtime: {default_build().reason}"
@@ -88,6 +90,24 @@ def test_every_kernel_has_the_bits_of_the_numpy_pass(monkeypatch):
 def test_models_of_odd_shapes(name, arithmetic, monkeypatch):
     """No width, head or vocabulary is a multiple of a vector or a panel; floats are rounded when they are loaded."""
     weights = weights_of(eager(name).module, "int8", arithmetic=arithmetic)
+    assert differing(weights, everything(), (0, 1, 70), [3], monkeypatch) == []
+
+
+def test_the_4_bit_numbers_of_a_file(monkeypatch):
+    """With minima, beside 8-bit numbers in groups and a matrix by rows, which is rounded again."""
+    module = eager("whole panels").module
+    random = np.random.default_rng(0)
+    tensors = {}
+    for number, (name, tensor) in enumerate(module.state_dict().items()):
+        tensors[name] = tensor.numpy(force=True)
+        if tensor.dim() == 2 and number % 3:
+            halves = random.normal(size=(2, len(tensor), tensor.shape[1] // 32), scale=0.02)
+            scales, minima = halves.astype(np.float16).astype(np.float32)
+            numbers = random.integers(0, 16, tuple(tensor.shape)).astype(np.uint8)
+            tensors[name] = GroupedMatrix(numbers, scales, minima, bits=4)
+    form = form_of("random", module.config.to_dict())
+    weights = Weights("random", form, ArrayTensors(tensors))
+    assert weights.in_groups
     assert differing(weights, everything(), (0, 1, 70), [3], monkeypatch) == []
 
 
