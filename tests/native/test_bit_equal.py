@@ -13,8 +13,8 @@ import pytest
 import torch
 from models import eager, weights_of
 
-from hsd_viz.models.families import CODE
 from hsd_viz.models.config import form_of
+from hsd_viz.models.families import CODE
 from hsd_viz.models.matrix import GroupedMatrix
 from hsd_viz.native import model as model_module
 from hsd_viz.native.build import Build, default_build, kernels
