@@ -1,6 +1,6 @@
 // Attention of models in groups (groups.hpp): keys and queries of 12 bits, weights of 14 bits times values of 12 bits, each with a scale per place.
 //
-// All sums are exact integers, whatever the order: nothing depends on where in the cache a token of a draft tree is.
+// All sums are exact integers, in any order: nothing depends on where in the cache a token of a draft tree is.
 #pragma once
 #include "attention.hpp"
 #include "shorts.hpp"
