@@ -4,7 +4,7 @@
 weights: llama.cpp the file as it is, and in Q8_0. Passes of 1 to 16 tokens behind a context and a
 prefill are timed in turns, by the clock and by processor time; each figure is the median of its
 runs. With ``--prompts``, a JSONL file of Spec-Bench, the rows of probabilities are compared, too:
-those after each token of a continuation that float32 writes greedily.
+those after each token of a continuation that float32 writes with greedy decoding.
 """
 
 from __future__ import annotations
