@@ -17,7 +17,8 @@ class Kind(Enum):
     Attributes:
         value: the name in frames and pages.
         label: the words of legends.
-        light: the colour on a light page, of contrast at least 3 and not that of a source.
+        light: the colour on a light page, of contrast at least 3. Databases are blue and draft models
+            orange, as their first sources are; none is the red of a rejection.
         dark: the colour on a dark page.
     """
 
@@ -27,8 +28,8 @@ class Kind(Enum):
 
     PLAIN = ("plain", "plain decoding", "#6e7781", "#b4bcc6")
     DATABASE = ("database", "databases", "#5f74b8", "#7f93d6")
-    MODELS = ("models", "draft models", "#b0605a", "#c9776f")
-    BOTH = ("both", "databases below draft models", "#8a5fa8", "#9d74b5")
+    MODELS = ("models", "draft models", "#d26f2d", "#cf6017")
+    BOTH = ("both", "databases below draft models", "#1297a1", "#24a8a8")
     AUTO = ("auto", "picked for this machine", "#2b3a55", "#c3d0ee")
     BASELINE = ("baseline", "baseline look-ups", "#8a7350", "#b09a5f")
     HF = ("hf", "transformers' own loops", "#8a939d", "#666e77")
