@@ -1,8 +1,9 @@
-"""When does a hierarchy pay? The gain of a second draft model over the best single one, by cost and agreement.
+"""When does a hierarchy pay? The gain of a second draft model over the best single one.
 
-The field and its frontier are the latency law; the points are measured (this ladder, and targets padded with layers
-that change nothing but the cost) or predicted. Every point has its own gain: it differs from the field where its
-bottom model or its verification costs do.
+The field, by cost and agreement, and its frontier are the latency law; the points are measured
+(this ladder, and targets padded with layers that change nothing but the cost) or predicted. Every
+point has its own gain: it differs from the field where its bottom model or its verification costs
+do.
 """
 
 from __future__ import annotations
@@ -25,209 +26,374 @@ from hsd_viz.latency.law import LevelRound, draft, repeat, verify
 from hsd_viz.measure.predict import predict
 from hsd_viz.stack import parse
 
-#: The bottom model of the field, as nano is to small on the shipped ladder: its cost in passes of the upper draft
-#: model, and the acceptance of its tokens by that model and by the target (medians of the grids at 0, 0.7 and 1).
-BOTTOM_COST, BOTTOM_ACCEPTANCE, BOTTOM_TARGET = 0.24, 0.61, 0.6
-#: The cost of verifying 1, 2, 4, 8, 16 tokens, in passes over one token: on a GPU, and as measured with the points.
+#: The bottom model of the field, as nano is to small on the shipped ladder (medians of the grids at
+#: temperatures 0, 0.7 and 1): its cost in passes of the upper draft model, and the acceptance of its
+#: tokens by that model and by the target.
+BOTTOM_COST = 0.24
+BOTTOM_ACCEPTANCE = 0.61
+BOTTOM_TARGET = 0.6
+#: Tokens that are verified together, and what that costs in passes over one token: on a GPU.
 WIDTHS = (1, 2, 4, 8, 16)
 GPU = (1.0, 1.01, 1.03, 1.07, 1.15)
 COSTS = np.geomspace(0.02, 0.7, 16)
 AGREEMENTS = np.linspace(0.5, 0.99, 13)
-#: The largest published gain over the best single draft (abstract of arXiv 2510.19705, which names no cost ratio).
+#: The largest published gain over the best single draft (abstract of arXiv 2510.19705, which names
+#: no cost ratio).
 PUBLISHED = 1.2
 #: What is predicted: a GPU, its number, and the models, target first.
 PREDICTED = ("H100", 4, ("llama-70b", "llama-8b", "llama-1b"))
-_SINGLE, _LOWER, _UPPER = range(1, 17), range(1, 7), (*range(1, 9), 10, 12, 14, 16)
+#: The lookaheads that are compared: of a single draft model, and of the lower and the upper of two.
+_SINGLE = range(1, 17)
+_LOWER = range(1, 7)
+_UPPER = (*range(1, 9), 10, 12, 14, 16)
 _POINT = ["cost", "agreement", "bottom_agreement", "gain", "low", "high", "law", "said", "kind"]
 _HEAD = ["hierarchy", "kind", "cost", "acceptance", "acceptance of the bottom model"]
 _HEAD += ["gain", "by the law as calibrated there", "by the field", "95 % interval"]
+#: On which side of 1 the interval of a point is.
+ABOVE = "surely above 1"
+BELOW = "surely below 1"
+NOT_SETTLED = "not settled"
 _TICKS = (0.02, 0.05, 0.1, 0.2, 0.5)
 
 
 def gain(cost: ArrayLike, agreement: ArrayLike, widths: Sequence[float]) -> np.ndarray:
-    """Return the speed of the best stack of two draft models over the best with at most one, by the law. The upper
-    draft model costs ``cost`` target passes, and the target accepts its tokens with ``agreement``; ``widths`` are the
-    costs of :data:`WIDTHS` tokens. Arrays broadcast.
+    """Return the speed of the best stack of two draft models over the best with at most one.
+
+    It is that of the latency law. Arrays broadcast.
+
+    Args:
+        cost: of the upper draft model, in target passes.
+        agreement: the acceptance of its tokens by the target.
+        widths: the costs of :data:`WIDTHS` tokens.
     """
-    upper = LevelCost(tuple(np.interp(range(1, WIDTHS[-1] + 2), WIDTHS, widths).tolist()))
-    bottom, accepted = upper.scaled(BOTTOM_COST), Edge(tail=BOTTOM_ACCEPTANCE)
-    cost, agreement = np.asarray(cost)[..., None], np.asarray(agreement)[..., None]
+    every_width = np.interp(range(1, WIDTHS[-1] + 2), WIDTHS, widths)
+    upper = LevelCost(tuple(every_width.tolist()))
+    bottom = upper.scaled(BOTTOM_COST)
+    accepted = Edge(tail=BOTTOM_ACCEPTANCE)
+    costs = np.asarray(cost)[..., None]
+    agreements = np.asarray(agreement)[..., None]
+    hierarchies = []
+    for low in _LOWER:
+        verified = verify(draft(low, bottom), accepted, upper)
+        hierarchies += [repeat(verified, high) for high in _UPPER]
+    bottoms = [draft(n, bottom) for n in _SINGLE]
+    uppers = [draft(n, upper) for n in _SINGLE]
+    by_bottom = _fastest(bottoms, costs, [BOTTOM_TARGET], upper)
+    by_upper = _fastest(uppers, costs, agreements, upper)
+    at_most_one = np.minimum(np.minimum(by_bottom, by_upper), 1.0)
+    return at_most_one / _fastest(hierarchies, costs, agreements, upper)
 
-    def fastest(calls: Sequence[LevelRound], rate: ArrayLike) -> np.ndarray:
-        """Return the least time per token with a draft from one of ``calls``, whose times are in upper passes."""
-        most = max(len(call.tokens) for call in calls)
-        chances = np.array([np.pad(call.tokens, (0, most - len(call.tokens))) for call in calls])
-        drafting, catch_up = np.array([(sum(call.times), call.catch_up) for call in calls]).T
-        survival = np.power.outer(np.squeeze(rate, -1), range(most))
-        tokens, full = survival @ chances[:, ::-1].cumsum(axis=1)[:, ::-1].T, survival @ chances.T
-        verifying = chances @ [upper.verifying(n + 1) for n in range(most)]
-        return ((cost * (drafting + full * catch_up) + verifying) / tokens).min(axis=-1)
 
-    calls = [
-        repeat(verify(draft(low, bottom), accepted, upper), high)
-        for low in _LOWER
-        for high in _UPPER
-    ]
-    lowest, one = ([draft(n, model) for n in _SINGLE] for model in (bottom, upper))
-    best = np.minimum(fastest(lowest, [BOTTOM_TARGET]), fastest(one, agreement))
-    return np.minimum(best, 1.0) / fastest(calls, agreement)
+def _fastest(
+    calls: Sequence[LevelRound], cost: np.ndarray, rate: ArrayLike, upper: LevelCost
+) -> np.ndarray:
+    """Return the least time per token with a draft from one of ``calls``.
+
+    The times of the calls are in passes of the ``upper`` draft model, which costs ``cost`` passes
+    of the target; the target accepts each token with ``rate``.
+    """
+    most = max(len(call.tokens) for call in calls)
+    chances = np.array([np.pad(call.tokens, (0, most - len(call.tokens))) for call in calls])
+    drafting = np.array([sum(call.times) for call in calls])
+    catch_up = np.array([call.catch_up for call in calls])
+    survival = np.power.outer(np.squeeze(rate, -1), range(most))
+    at_least = chances[:, ::-1].cumsum(axis=1)[:, ::-1]
+    tokens = survival @ at_least.T
+    accepted_whole = survival @ chances.T
+    verifying = chances @ [upper.verifying(n + 1) for n in range(most)]
+    seconds = cost * (drafting + accepted_whole * catch_up) + verifying
+    return (seconds / tokens).min(axis=-1)
 
 
 def measured_points(grids: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
-    """Return the points of the reports of ``benchmarks.grid``; ``law`` is the gain by the law as calibrated there."""
+    """Return the points of the reports of ``benchmarks.grid``.
+
+    ``law`` is the gain by the law as calibrated there.
+    """
     rows = []
     for grid in grids:
-        how = f"T = {t:g}" if (t := grid["settings"]["temperature"]) else "greedy"
+        temperature = grid["settings"]["temperature"]
+        sampling = f"T = {temperature:g}" if temperature else "greedy"
         for point in grid["points"]:
-            found = point["models_over_single_draft"]
-            bottom, *_, upper = (draft.name for draft in parse(found["hierarchy"]).drafts)
-            law = {row["stack"]: row["predicted_ms_per_token"] for row in point["rows"]}
-            gains = (
-                found["speedup"],
-                *found["speedup_ci"],
-                law[found["over"]] / law[found["hierarchy"]],
-            )
-            kind = "padded target" if point["pad_layers"] else "this ladder"
-            said = f"{found['hierarchy']} over {found['over']}<br>{point['target']}, {how}: {found['speedup']:.2f} ×"
-            rates = [point["acceptance"][f"{name} > target"]["rate"] for name in (upper, bottom)]
-            rows.append([point["cost_ratio"][upper], *rates, *gains, said, kind])
+            rows.append(_measured_row(point, sampling))
     return pd.DataFrame(rows, columns=_POINT)
+
+
+def _measured_row(point: Mapping[str, Any], sampling: str) -> dict[str, Any]:
+    measured = point["models_over_single_draft"]
+    hierarchy = measured["hierarchy"]
+    single = measured["over"]
+    bottom, *_, upper = (draft.name for draft in parse(hierarchy).drafts)
+    law = {row["stack"]: row["predicted_ms_per_token"] for row in point["rows"]}
+    low, high = measured["speedup_ci"]
+    speedup = measured["speedup"]
+    return {
+        "cost": point["cost_ratio"][upper],
+        "agreement": point["acceptance"][f"{upper} > target"]["rate"],
+        "bottom_agreement": point["acceptance"][f"{bottom} > target"]["rate"],
+        "gain": speedup,
+        "low": low,
+        "high": high,
+        "law": law[single] / law[hierarchy],
+        "said": f"{hierarchy} over {single}<br>{point['target']}, {sampling}: {speedup:.2f} ×",
+        "kind": "padded target" if point["pad_layers"] else "this ladder",
+    }
 
 
 def predicted_point(gpu: str, tp: int, models: Sequence[str]) -> pd.DataFrame:
     """Return the predicted gain of a second draft model at batch 1 as a point."""
     plan = predict(gpu, models, tp=tp)
-    (found,) = plan.second_draft_gain
-    target, (bottom, *_, upper) = models[0], (draft.name for draft in parse(found["stack"]).drafts)
+    (second,) = plan.second_draft_gain
+    target = models[0]
+    bottom, *_, upper = (draft.name for draft in parse(second["stack"]).drafts)
     machine = Machine(gpu_of(gpu), tp)
-    step = lambda name: machine.cost(shape_of(name), batch=1, context=2048).verifying(1)
-    known = {a.name: a.value for a in plan.assumptions}
-    rates = [float(known[f"acceptance {name} > {target}"]) for name in (upper, bottom)]
-    value = 1 + found["gain"]
-    said = f"{found['stack']} over {found['over']}<br>{tp} × {gpu}, predicted: {value:.2f} ×"
-    row = [
-        step(upper) / step(target),
-        *rates,
-        value,
-        np.nan,
-        np.nan,
-        value,
-        said,
-        f"predicted, {tp} × {gpu}",
-    ]
+    assumed = {assumption.name: assumption.value for assumption in plan.assumptions}
+    gained = 1 + second["gain"]
+    card = f"{tp} × {gpu}"
+    row = {
+        "cost": _step(machine, upper) / _step(machine, target),
+        "agreement": float(assumed[f"acceptance {upper} > {target}"]),
+        "bottom_agreement": float(assumed[f"acceptance {bottom} > {target}"]),
+        "gain": gained,
+        "low": np.nan,
+        "high": np.nan,
+        "law": gained,
+        "said": f"{second['stack']} over {second['over']}<br>{card}, predicted: {gained:.2f} ×",
+        "kind": f"predicted, {card}",
+    }
     return pd.DataFrame([row], columns=_POINT)
 
 
+def _step(machine: Machine, name: str) -> float:
+    """Return the milliseconds of a forward pass of a model over one token."""
+    return machine.cost(shape_of(name), batch=1, context=2048).verifying(1)
+
+
+#: Side of a label -> where it is, in units of :func:`_label_places`.
+_SIDES = {
+    "top center": (0.0, 0.03),
+    "bottom center": (0.0, -0.03),
+    "middle right": (0.033, 0.0),
+    "middle left": (-0.033, 0.0),
+}
+
+
 def _label_places(points: pd.DataFrame) -> list[str]:
-    """Return the side of each point on which its label is farthest from other points and from earlier labels."""
-    places = np.column_stack(
-        [np.log10(points["cost"]) / 1.5, points["agreement"] * 1.3]
-    )  # about as they are drawn
-    sides = {"top center": (0.0, 0.03), "bottom center": (0.0, -0.03)}
-    sides |= {"middle right": (0.033, 0.0), "middle left": (-0.033, 0.0)}
-    taken, chosen = [tuple(p) for p in places], []
+    """Return the side of each point on which its label is farthest from others and their labels."""
+    # About as the points are drawn.
+    across = np.log10(points["cost"]) / 1.5
+    up = points["agreement"] * 1.3
+    places = np.column_stack([across, up])
+    taken = [tuple(place) for place in places]
+    chosen = []
     for place in places:
         others = np.array([other for other in taken if other != tuple(place)])
-        chosen.append(
-            max(sides, key=lambda side: np.hypot(*(others - place - sides[side]).T).min())
-        )
-        taken.append(tuple(place + sides[chosen[-1]]))
+        distances = {}
+        for side, shift in _SIDES.items():
+            distances[side] = np.hypot(*(others - place - shift).T).min()
+        best = max(distances, key=distances.__getitem__)
+        chosen.append(best)
+        taken.append(tuple(place + _SIDES[best]))
     return chosen
 
 
 def when_it_pays(
     grids: Sequence[Mapping[str, Any] | str | Path] | None = None, dark: bool = False
 ) -> Figure:
-    """Plot where a second draft model pays: the law's field and frontier, measured and predicted points. ``grids`` are
-    reports of ``benchmarks.grid`` (default: the project's own).
+    """Plot where a second draft model pays: field and frontier of the law, and points.
+
+    ``grids`` are reports of ``benchmarks.grid`` (default: the project's own).
     """
+    data = _read_grids(grids)
+    points = pd.concat([measured_points(data), predicted_point(*PREDICTED)], ignore_index=True)
+    measured_widths = _measured_widths(data)
+    points["field"] = _field_of(points, measured_widths)
+    figure = _scatter(points)
+    _add_field(figure)
+    _add_frontier(figure, "GPU", GPU, "solid")
+    _add_frontier(figure, "the measured points", measured_widths, "dot")
+    _draw_points_last(figure)
+    _label_axes(figure)
+    return finish(
+        figure,
+        "When does a hierarchy pay?",
+        text=_TEXT,
+        note=_note(points),
+        table=[_HEAD, *(_table_row(point) for point in points.itertuples())],
+        dark=dark,
+        height=480,
+    )
+
+
+def _read_grids(
+    grids: Sequence[Mapping[str, Any] | str | Path] | None,
+) -> list[Mapping[str, Any]]:
     if grids is None:
         grids = sorted(data_folder("bench/measured", "docs/bench").glob("grid-*.json"))
-    data = [read_json(Path(g), "grid") if isinstance(g, str | Path) else g for g in grids]
-    points = pd.concat([measured_points(data), predicted_point(*PREDICTED)], ignore_index=True)
-    here = [
-        [point["verifying_over_one"][str(w)] for w in WIDTHS[1:]]
-        for grid in data
-        for point in grid["points"]
-    ]
-    colours = {
-        "surely above 1": INK.accent,
-        "surely below 1": INK.loss,
-        "not settled": KINDS["hf"].light,
-    }
-    sure = np.where(
-        points["low"] > 1,
-        "surely above 1",
-        np.where(points["high"] < 1, "surely below 1", "not settled"),
-    )
+    data = []
+    for grid in grids:
+        is_path = isinstance(grid, str | Path)
+        data.append(read_json(Path(grid), "grid") if is_path else grid)
+    return data
+
+
+def _measured_widths(grids: Iterable[Mapping[str, Any]]) -> tuple[float, ...]:
+    """Return the median cost of :data:`WIDTHS` tokens of the measured points."""
+    rows = []
+    for grid in grids:
+        for point in grid["points"]:
+            rows.append([point["verifying_over_one"][str(width)] for width in WIDTHS[1:]])
+    return (1.0, *np.median(rows, axis=0))
+
+
+def _field_of(points: pd.DataFrame, measured_widths: Sequence[float]) -> np.ndarray:
+    """Return the gain by the field: with a GPU's forward passes where a point is predicted."""
+    is_predicted = points["low"].isna()
+    by_gpu = gain(points["cost"], points["agreement"], GPU)
+    as_measured = gain(points["cost"], points["agreement"], measured_widths)
+    return np.where(is_predicted, by_gpu, as_measured)
+
+
+def _certainty(points: pd.DataFrame) -> np.ndarray:
+    """Return on which side of 1 the interval of each point is."""
+    is_above = points["low"] > 1
+    is_below = points["high"] < 1
+    return np.select([is_above, is_below], [ABOVE, BELOW], default=NOT_SETTLED)
+
+
+def _scatter(points: pd.DataFrame) -> Figure:
     labelled = points.assign(
-        sure=sure, side=_label_places(points), text=points["gain"].map("{:.2f}".format)
+        sure=_certainty(points),
+        side=_label_places(points),
+        text=points["gain"].map("{:.2f}".format),
     )
     figure = px.scatter(
-        labelled, x="cost", y="agreement", color="sure", symbol="kind", text="text", custom_data=["said", "side"],
-        color_discrete_map=colours, log_x=True,
-    )  # fmt: skip
+        labelled,
+        x="cost",
+        y="agreement",
+        color="sure",
+        symbol="kind",
+        text="text",
+        custom_data=["said", "side"],
+        color_discrete_map={
+            ABOVE: INK.accent,
+            BELOW: INK.loss,
+            NOT_SETTLED: KINDS["hf"].light,
+        },
+        log_x=True,
+    )
     for trace in figure.data:
         said, sides = zip(*trace.customdata, strict=True)
         trace.update(customdata=said, hovertemplate=HOVER, textposition=sides)
         trace.marker.update(size=12, line={"color": INK.page, "width": 1.5})
-    curves = {"GPU": GPU, "the measured points": (1.0, *np.median(here, axis=0))}
-    fields = [gain(points["cost"], points["agreement"], curve) for curve in curves.values()]
-    points["field"] = np.where(points["low"].isna(), *fields)
-    for (name, curve), dash in zip(curves.items(), ("solid", "dot"), strict=True):
-        field = gain(COSTS, AGREEMENTS[:, None], curve)
-        contour = {"x": COSTS, "y": AGREEMENTS, "z": field, "showscale": False, "hoverinfo": "skip"}
-        if name == "GPU":
-            scale = [[0, pale(INK.loss)], [0.5, INK.page], [1, pale(INK.accent)]]
-            figure.add_heatmap(
-                **contour, zmin=0.8, zmax=PUBLISHED, opacity=0.7, colorscale=scale, zsmooth="best"
-            )
-            lines = {
-                "start": 1.05,
-                "end": PUBLISHED,
-                "size": 0.05,
-                "showlabels": True,
-                "labelformat": ".2f",
-            }
-            thin = {"color": INK.muted, "width": 1}
-            figure.add_contour(
-                **contour, contours=lines | {"coloring": "none"}, line=thin, showlegend=False
-            )
-        words = f"frontier by the law, 8 tokens verified for {curve[3]:.2f} passes ({name})"
-        frontier = {"start": 1, "end": 1, "size": 1, "coloring": "none"}
-        line = {"color": INK.text, "width": 2.5, "dash": dash}
-        figure.add_contour(**contour, contours=frontier, line=line, name=words, showlegend=True)
-    figure.data = [
-        *(t for t in figure.data if t.type != "scatter"),
-        *(t for t in figure.data if t.type == "scatter"),
-    ]
-    ends = [float(np.log10(COSTS[0])), float(np.log10(COSTS[-1]))]
-    title = "cost of the upper draft model, in forward passes of the target"
-    figure.update_xaxes(
-        tickvals=_TICKS, ticktext=list(map("{:g}".format, _TICKS)), title_text=title, range=ends
+    return figure
+
+
+def _add_field(figure: Figure) -> None:
+    """Add the gain by the law with a GPU's forward passes: colours and thin lines."""
+    field = gain(COSTS, AGREEMENTS[:, None], GPU)
+    figure.add_heatmap(
+        x=COSTS,
+        y=AGREEMENTS,
+        z=field,
+        showscale=False,
+        hoverinfo="skip",
+        zmin=0.8,
+        zmax=PUBLISHED,
+        opacity=0.7,
+        colorscale=[[0, pale(INK.loss)], [0.5, INK.page], [1, pale(INK.accent)]],
+        zsmooth="best",
     )
-    title, span = "acceptance of its tokens by the target", [float(AGREEMENTS[0]), 1.04]
-    figure.update_yaxes(title_text=title, tickformat=".0%", range=span)
-    numbers = ("cost", "agreement", "bottom_agreement", "gain", "law", "field")
-    rows = [
-        [p.said.partition("<br>")[0], p.kind, *(f"{getattr(p, name):.2f}" for name in numbers),
-         between(p.low, p.high, ".2f")] for p in points.itertuples()
-    ]  # fmt: skip
-    middle, far = points.dropna()[["field", "law", "gain"]].median(), points.iloc[-1]
-    return finish(
-        figure,
-        "When does a hierarchy pay?",
-        text="Speed of the best stack with two draft models over the best with at most one. Above the solid frontier "
-        "the second one pays by the law with a GPU's forward passes; with those measured here (dotted) it changes "
-        "little. Points: gain of each.",
-        note=f"Field: latency law, bottom model as on this ladder (cost {BOTTOM_COST:g} of the upper one, acceptance "
-        f"{BOTTOM_ACCEPTANCE:g} by it, {BOTTOM_TARGET:g} by the target). Left out: the time of a round beyond forward "
-        "passes, the draft models' own cost curves, the caches that they displace, a third draft model, texts that "
-        f"accept less. Median point: {middle.field:.2f} by the field with measured passes, {middle.law:.2f} by the law "
-        f"as calibrated there, {middle.gain:.2f} measured. The target accepts {far.bottom_agreement:.2f} of the "
-        "predicted bottom model's tokens (assumed): alone it brings more than the field's. Published: up to "
-        f"{PUBLISHED:g} × (arXiv 2510.19705, without cost ratio and acceptance); arXiv 2502.05609 has databases only.",
-        table=[_HEAD, *rows],
-        dark=dark,
-        height=480,
+    lines = {
+        "start": 1.05,
+        "end": PUBLISHED,
+        "size": 0.05,
+        "showlabels": True,
+        "labelformat": ".2f",
+        "coloring": "none",
+    }
+    figure.add_contour(
+        x=COSTS,
+        y=AGREEMENTS,
+        z=field,
+        showscale=False,
+        hoverinfo="skip",
+        contours=lines,
+        line={"color": INK.muted, "width": 1},
+        showlegend=False,
+    )
+
+
+def _add_frontier(figure: Figure, name: str, widths: Sequence[float], dash: str) -> None:
+    """Add the line where the gain by the law is 1."""
+    cost_of_8 = widths[WIDTHS.index(8)]
+    figure.add_contour(
+        x=COSTS,
+        y=AGREEMENTS,
+        z=gain(COSTS, AGREEMENTS[:, None], widths),
+        showscale=False,
+        hoverinfo="skip",
+        contours={"start": 1, "end": 1, "size": 1, "coloring": "none"},
+        line={"color": INK.text, "width": 2.5, "dash": dash},
+        name=f"frontier by the law, 8 tokens verified for {cost_of_8:.2f} passes ({name})",
+        showlegend=True,
+    )
+
+
+def _draw_points_last(figure: Figure) -> None:
+    points = [trace for trace in figure.data if trace.type == "scatter"]
+    others = [trace for trace in figure.data if trace.type != "scatter"]
+    figure.data = [*others, *points]
+
+
+def _label_axes(figure: Figure) -> None:
+    figure.update_xaxes(
+        tickvals=_TICKS,
+        ticktext=list(map("{:g}".format, _TICKS)),
+        title_text="cost of the upper draft model, in forward passes of the target",
+        range=[float(np.log10(COSTS[0])), float(np.log10(COSTS[-1]))],
+    )
+    figure.update_yaxes(
+        title_text="acceptance of its tokens by the target",
+        tickformat=".0%",
+        range=[float(AGREEMENTS[0]), 1.04],
+    )
+
+
+def _table_row(point: Any) -> list[str]:
+    hierarchy = point.said.partition("<br>")[0]
+    return [
+        hierarchy,
+        point.kind,
+        f"{point.cost:.2f}",
+        f"{point.agreement:.2f}",
+        f"{point.bottom_agreement:.2f}",
+        f"{point.gain:.2f}",
+        f"{point.law:.2f}",
+        f"{point.field:.2f}",
+        between(point.low, point.high, ".2f"),
+    ]
+
+
+_TEXT = (
+    "Speed of the best stack with two draft models over the best with at most one. Above the "
+    "solid frontier the second one pays by the law with a GPU's forward passes; with those "
+    "measured here (dotted) it changes little. Points: gain of each."
+)
+
+
+def _note(points: pd.DataFrame) -> str:
+    """Return what the field assumes and leaves out, and how far it is from the measurements."""
+    middle = points.dropna()[["field", "law", "gain"]].median()
+    predicted = points.iloc[-1]
+    return (
+        f"Field: latency law, bottom model as on this ladder (cost {BOTTOM_COST:g} of the upper "
+        f"one, acceptance {BOTTOM_ACCEPTANCE:g} by it, {BOTTOM_TARGET:g} by the target). Left out: "
+        "the time of a round beyond forward passes, the draft models' own cost curves, the caches "
+        "that they displace, a third draft model, texts that accept less. Median point: "
+        f"{middle.field:.2f} by the field with measured passes, {middle.law:.2f} by the law as "
+        f"calibrated there, {middle.gain:.2f} measured. The target accepts "
+        f"{predicted.bottom_agreement:.2f} of the predicted bottom model's tokens (assumed): alone "
+        f"it brings more than the field's. Published: up to {PUBLISHED:g} × (arXiv 2510.19705, "
+        "without cost ratio and acceptance); arXiv 2502.05609 has databases only."
     )
