@@ -17,8 +17,8 @@ class Kind(Enum):
     Attributes:
         value: the name in frames and pages.
         label: the words of legends.
-        light: the colour on a light page, of contrast at least 3. Databases are blue and draft models
-            orange, as their first sources are; none is the red of a rejection.
+        light: the colour on a light page, of contrast at least 3. Databases are blue and draft
+            models orange, as their first sources are; none is the red of a rejection.
         dark: the colour on a dark page.
     """
 
