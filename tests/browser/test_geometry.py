@@ -9,7 +9,9 @@ from __future__ import annotations
 import pytest
 
 from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
-from hsd_viz.views.export import run_page
+from hsd_viz.views import run_data
+from hsd_viz.views.export import document, run_page
+from hsd_viz.views.page_data import about, games, recorded_runs
 
 from .conftest import PATIENCE, quiet
 
@@ -95,14 +97,24 @@ def exported(tmp_path_factory) -> str:
     return path.as_uri()
 
 
+@pytest.fixture(scope="module")
+def played(tmp_path_factory) -> str:
+    """A page with the recordings of the game."""
+    names = {name for game in games() for name in game["runs"].values()}
+    load, first = recorded_runs(), about()["recordings"][0]["name"]
+    runs = {name: run_data.snapshot(load[name](), name) for name in (*sorted(names), first)}
+    path = tmp_path_factory.mktemp("pages") / "game.html"
+    content = {"about": about(races=[]), "runs": runs}
+    path.write_text(document(content, '<main class="hsd-page"></main>', "game"), encoding="utf-8")
+    return path.as_uri()
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1440, 420])
-def test_twelve_states_are_whole_and_readable(chromium, exported, width, theme):
+def test_twelve_states_are_whole_and_readable(chromium, exported, played, width, theme):
     page = chromium.new_page(viewport={"width": width, "height": 900}, color_scheme=theme)
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
-    page.goto(f"{exported}?theme={theme}")
-    page.wait_for_selector(".hsd-out .hsd-tok")
     found: list[str] = []
 
     def look(state: str) -> None:
@@ -111,10 +123,11 @@ def test_twelve_states_are_whole_and_readable(chromium, exported, width, theme):
             f"{state}: {fault}" for fault in (*page.evaluate(FAULTS), *page.evaluate(CONTRAST))
         )
 
-    page.get_by_role("button", name="Play", exact=True).click()
+    page.goto(f"{played}?game=0&theme={theme}")
     page.wait_for_selector(".hsd-gm-choice", timeout=PATIENCE)
     look("the game")
-    page.keyboard.press("Escape")
+    page.goto(f"{exported}?theme={theme}")
+    page.wait_for_selector(".hsd-out .hsd-tok")
     look("first screen")
     tabs = page.locator(".hsd-tabs").bounding_box()
     assert width < 1440 or tabs["y"] + tabs["height"] <= 900, "the tabs are below the first screen"
