@@ -52,10 +52,11 @@ def test_speed_is_that_of_one_request():
 
 @pytest.mark.parametrize("seed", range(40))
 def test_noise_is_no_change(seed):
-    """Intervals of 100 draft tokens, each accepted with 0.6."""
+    """Intervals of 8 and of 100 draft tokens, each accepted with 0.6."""
     draw = Random(seed)
-    rates = [sum(draw.random() < 0.6 for _ in range(100)) / 100 for _ in range(60)]
-    assert changes(series(rates, drafted=100)) == []
+    for drafted in (8, 100):
+        rates = [sum(draw.random() < 0.6 for _ in range(drafted)) / drafted for _ in range(60)]
+        assert changes(series(rates, drafted=drafted)) == []
 
 
 def test_a_small_change_and_a_single_interval_are_none():
