@@ -22,6 +22,8 @@ from hsd_viz.decoding.text import TokenText, differing_tokens
 from hsd_viz.dtypes import DTYPES as NUMBER_TYPES
 from hsd_viz.engine.access import Access
 from hsd_viz.errors import MissingPackage, Unsupported, UserError
+from hsd_viz.latency.hardware import is_draft_head
+from hsd_viz.models.config import read_config
 from hsd_viz.models.families import DEFAULT, LEVELS, Family, find_family
 from hsd_viz.models.files import GGUF, ModelFiles, cached_folder, open_model, weights_hash
 from hsd_viz.native.build import Build, default_build
@@ -164,6 +166,11 @@ class Models:
             raise UserError(
                 f"{name} is not a model: a model is a folder with a config.json and weights, "
                 "or a GGUF file"
+            )
+        if not is_model and is_draft_head(read_config(path)):
+            raise Unsupported(
+                f"{name} is a draft head: draft heads run in serving engines only; "
+                "`hsd-viz predict` reads its config.json"
             )
         return str(path.absolute())
 

@@ -530,6 +530,15 @@ def _hub_name(name: str) -> str | None:
     return None
 
 
+def is_draft_head(config: Mapping[str, Any]) -> bool:
+    """Return whether a config is that of a draft head: it cannot decode without its target."""
+    if "transformer_layer_config" in config:
+        return True
+    if isinstance(config.get("model"), dict) and "eagle" in str(config.get("model_type", "")):
+        return True
+    return "Eagle" in " ".join(map(str, config.get("architectures") or ()))
+
+
 def shape_of_config(name: str, config: dict[str, Any]) -> Shape:
     """Return the shape of a model, or of a draft head, that a config states.
 

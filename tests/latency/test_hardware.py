@@ -7,6 +7,7 @@ import json
 import pytest
 
 from benchmarks import prediction
+from hsd_viz.cli import main
 from hsd_viz.latency.hardware import (
     APPLE,
     GPUS,
@@ -224,3 +225,17 @@ def test_a_head_without_a_vocabulary_has_that_of_its_target():
 def test_a_known_card_keeps_what_is_not_given():
     assert gpu_of("H100", bandwidth=3000).bandwidth == 3000
     assert gpu_of("H100", bandwidth=3000).memory == 80
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        pytest.param({"transformer_layer_config": {}}, id="speculators"),
+        pytest.param({"model_type": "eagle", "model": {}}, id="eagle"),
+        pytest.param({"architectures": ["LlamaForCausalLMEagle3"]}, id="eagle 3"),
+    ],
+)
+def test_a_stack_refuses_a_draft_head(tmp_path, capsys, config):
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    assert main(["decode", "--stack", f"{tmp_path}:3 > target", "--prompt", "x"]) == 2
+    assert "draft heads run in serving engines only" in capsys.readouterr().err
