@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -323,6 +325,20 @@ def summary(rows: tuple[Published, ...] | tuple[SpeedUp, ...]) -> dict[str, floa
     return {"figures": len(rows), "median": median(errors), "worst": max(errors)}
 
 
+def length_ratios(rows: Sequence[SpeedUp]) -> dict[str, float]:
+    """Return the same of the ratios of speed-ups of two draft lengths, of one drafter on one benchmark and batch."""
+    groups: dict[Any, list[SpeedUp]] = defaultdict(list)
+    for row in rows:
+        groups[row.model, row.benchmark, row.drafter, row.batch].append(row)
+    errors = [
+        abs((1 + one.error()) / (1 + other.error()) - 1)
+        for group in groups.values()
+        for one, other in combinations(group, 2)
+        if one.tokens != other.tokens
+    ]
+    return {"figures": len(errors), "median": median(errors), "worst": max(errors)}
+
+
 def offline_large(row: Published) -> bool:
     """Return whether a figure is offline throughput at full load: of a large model on several GPUs, with scheduling and
     prefill of two years ago, or of a Gaudi. The model leaves these out; they are reported, and counted apart.
@@ -347,6 +363,7 @@ def report() -> dict[str, Any]:
         "speed_ups_held_aside": listed(HELD_SPEED_UPS),
         "summary": {
             "speed-ups, held aside": summary(HELD_SPEED_UPS),
+            "ratios of two draft lengths, held aside": length_ratios(HELD_SPEED_UPS),
             **{
                 f"speed-ups, {name}": summary(tuple(row for row in SPEED_UPS if row.model == name))
                 for name in models

@@ -155,7 +155,8 @@ def _aside(source: str, large: bool | None = None, gpu: str = "") -> list[float]
 
 
 def _too_fast(model: str) -> float:
-    return max(-row["error"] for row in read("prediction")["held_aside"] if row["model"] == model)
+    rows = [row for row in read("prediction")["held_aside"] if row["gpu"] == "A100 SXM"]
+    return max(-row["error"] for row in rows if row["model"] == model)
 
 
 @cache
@@ -284,6 +285,8 @@ SENTENCES: dict[str, dict[str, Values]] = {
         "| all of these | {} | {:.1%} | {:.1%} |": lambda: _prediction(ALL),
         "70B, {} figures, median error {:.0%}, worst {:.0%}; Qwen3 30B-A3B, {} figures, {:.0%}, {:.0%}.":
             lambda: _prediction("speed-ups, Llama-3.3-70B-Instruct", "speed-ups, Qwen3-30B-A3B-Instruct-2507"),
+        "{} ratios of two lengths, median {:.1%}, worst {:.0%}.":
+            lambda: _prediction("ratios of two draft lengths, held aside"),
         "two A100 ({:.0%} too fast) and 405B on eight ({:.0%})": lambda: map(_too_fast, ("llama-70b", "llama-405b")),
         "short, up to {:.0%} too high": lambda: _prediction("speed-ups, held aside")[2:],
         "plans ({} stacks, calibrated on other prompts: median {:.1%}, worst {:.0%})": _law,
