@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -21,7 +22,7 @@ from benchmarks.harness import arguments, command, write
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.session import Model
 from hsd_viz.ladder.load import load_model
-from hsd_viz.models.families import CODE
+from hsd_viz.models.families import CODE, FAMILIES, find_family
 from hsd_viz.models.files import GGUF, open_model
 from hsd_viz.native.model import NativeModel
 from hsd_viz.native.weights import STORAGE, Weights, load
@@ -85,7 +86,7 @@ def native_model(name: str, dtype: str) -> NativeModel:
     """Return a model of the ladder, or the one in a folder or GGUF file, in the native runtime."""
     if name in CODE.names:
         return NativeModel(load(CODE.path(name), dtype))
-    files = open_model(name)
+    files = open_model(name, Path(name).name)
     return NativeModel(Weights(name, files.form, files.tensors, dtype))
 
 
@@ -121,6 +122,12 @@ def main(argv: list[str] | None = None) -> int:
     """Measure, print the table, and with ``--json`` write the figures."""
     parser = arguments("curves", __doc__, threads=1, context=300, repeats=10)
     parser.add_argument(
+        "--family",
+        default=CODE.name,
+        choices=tuple(FAMILIES),
+        help=f"whose names --model may be (default {CODE.name})",
+    )
+    parser.add_argument(
         "--model",
         default="target",
         help="a ladder name, a checkpoint's folder, or a GGUF file, which has no eager side "
@@ -138,14 +145,18 @@ def main(argv: list[str] | None = None) -> int:
 
     def work(a) -> None:
         torch.set_num_threads(a.threads)
-        native = native_model(a.model, a.dtype)
+        family = find_family(a.family)
+        place = a.model
+        if family is not CODE and a.model in family.names:
+            place = str(family.path(a.model))
+        native = native_model(place, a.dtype)
         longest = max(a.context + max(*WIDTHS, _DRAFT), a.prefill)
         if longest > native.positions:
             raise ValueError(
                 f"{a.model} has a context of {native.positions} tokens, but {longest} are needed"
             )
         models: dict[str, Model] = {"native": native}
-        if not a.model.endswith(GGUF):
+        if not place.endswith(GGUF):
             wide = "float32" if a.dtype == "int8" else a.dtype
             models["eager"] = HFModel(a.model, load_model(a.model, dtype=wide))
         measured = measure(
@@ -160,7 +171,8 @@ def main(argv: list[str] | None = None) -> int:
             f"{a.model}, {a.dtype}, {threads}, {a.context} tokens cached, {size}\n{_table(measured)}"
         )
         settings = {
-            name: getattr(a, name) for name in ("model", "dtype", "threads", "context", "prefill")
+            name: getattr(a, name)
+            for name in ("family", "model", "dtype", "threads", "context", "prefill")
         }
         sizes = {
             "weight_bytes": native.weight_bytes,
