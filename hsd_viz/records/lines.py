@@ -17,6 +17,8 @@ from hsd_viz.records.entries import BrokenEntry, EntryReader
 
 #: Bytes of a JSON object over many lines that are read.
 MOST_OBJECT = 64 * 2**20
+#: Successive elements of an array other than objects; the rest of such an array is not read.
+MOST_OTHERS = 10_000
 #: Fields of a wrapped line that hold the text, and those that hold its time: Docker, CRI-O, Loki,
 #: Fluent Bit, Google Cloud, journald, structlog.
 TEXT_FIELDS = ("log", "message", "msg", "line", "textPayload", "MESSAGE", "event", "body", "text")
@@ -112,8 +114,16 @@ def _array_or_lines(reader: EntryReader) -> Iterator[Document | BrokenEntry]:
     """Yield the elements of a JSON array, or the lines of a log that starts with a bracket."""
     following = b"[" + reader.peek(80)
     if _LOG_BRACKET.match(following) is None:
+        others = 0
         for number, value in reader.array():
-            yield value if isinstance(value, BrokenEntry) else Document(number, value=value)
+            if isinstance(value, BrokenEntry):
+                yield value
+                continue
+            others = 0 if isinstance(value, dict) else others + 1
+            if others > MOST_OTHERS:
+                yield BrokenEntry(number, f"after {MOST_OTHERS} elements other than objects")
+                return
+            yield Document(number, value=value)
         return
     for number, line in reader.lines(b"["):
         if isinstance(line, BrokenEntry):

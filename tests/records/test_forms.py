@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from hsd_viz.errors import BadFile, UserError
+from hsd_viz.records.entries import BrokenEntry
 from hsd_viz.records.forms import FORMS
+from hsd_viz.records.lines import MOST_OTHERS, documents
 from hsd_viz.records.read import PATTERNS, read
 from hsd_viz.records.sample import Sample, pooled, with_fixed_length
 from hsd_viz.records.vllm import drafts_of
@@ -273,3 +275,10 @@ def test_the_draft_length_of_sglang_follows_from_length_and_rate(tmp_path):
         )
         whole = read(write(tmp_path, text)).series[0].pooled()
         assert whole.draft_length == 3 and whole.length == pytest.approx(1.9925)
+
+
+def test_an_array_of_numbers_is_not_read_to_its_end(tmp_path):
+    numbers = write(tmp_path, "[" + "0," * 20_000 + "0]")
+    found = list(documents(numbers))
+    assert len(found) == MOST_OTHERS + 1
+    assert found[-1] == BrokenEntry(10_001, "after 10000 elements other than objects")
