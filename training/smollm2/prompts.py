@@ -135,7 +135,9 @@ def _retrieval(chance: random.Random, prose: Sequence[str]) -> tuple[str, ...]:
             passages.append(f"[{number}] " + " ".join(some("passage", chance, 6)))
     question = chance.choice(world()["patterns"]["passage_question"])
     text = "\n".join(passages)
-    return (f"Answer the question with the help of these passages.\n{text}\n\nQuestion: {question}",)
+    return (
+        f"Answer the question with the help of these passages.\n{text}\n\nQuestion: {question}",
+    )
 
 
 #: Kind of request -> how one is made; the names are those of Spec-Bench's six tasks.

@@ -119,9 +119,7 @@ def write_shard(
     while active:
         rows = (logits / temperature).softmax(-1)
         sampled = torch.multinomial(rows, 1, generator=generator)[:, 0].tolist()
-        fed = [
-            dialogue.next(token) for dialogue, token in zip(active, sampled, strict=True)
-        ]
+        fed = [dialogue.next(token) for dialogue, token in zip(active, sampled, strict=True)]
         left = [place for place, dialogue in enumerate(active) if not dialogue.done]
         if not left:
             break
@@ -160,7 +158,9 @@ def main() -> None:
         written = sum(int(each.written.sum()) for each in conversations)
         seconds = time.monotonic() - began
         rate = written / seconds
-        print(f"{path.name}: {written} tokens in {seconds:.0f} s, {rate:.0f} per second", flush=True)
+        print(
+            f"{path.name}: {written} tokens in {seconds:.0f} s, {rate:.0f} per second", flush=True
+        )
     print(f"{len(shards(options.out))} shards in {options.out}")
 
 
