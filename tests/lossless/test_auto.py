@@ -11,6 +11,7 @@ from hsd_viz.calibration.basis import fastest
 from hsd_viz.engine import load_engine
 from hsd_viz.engine.resolve import candidates
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost, Tier
+from hsd_viz.models.families import find_family
 from hsd_viz.stack import parse
 from hsd_viz.trace.metrics import check
 
@@ -44,7 +45,7 @@ def planted(nano: float = 0.9, small: float = 0.9, hit: float = 0.0) -> Calibrat
     ],
 )
 def test_the_fastest_of_the_named_levels(calibration, written, kind):
-    stack = fastest(candidates(parse(written), "target"), calibration)
+    stack = fastest(candidates(parse(written), "target", find_family("code")), calibration)
     names = ([] if stack.bottom is None else [str(stack.bottom)]) + [m.name for m in stack.drafts]
     assert " > ".join(names) == kind and stack.target.name == "target"
     assert all(m.lookahead for m in stack.drafts)
