@@ -13,8 +13,8 @@ import pytest
 
 from hsd_viz.engine.local import load_engine
 from hsd_viz.engine.replay import TEMPERATURE, TRACES, bundled, load_bundled
-from hsd_viz.models.families import CODE
-from hsd_viz.models.files import folder_hash
+from hsd_viz.models.families import CODE, find_family
+from hsd_viz.models.files import folder_hash, weights_hash
 from hsd_viz.native.build import kernels
 from hsd_viz.trace import Trace
 from hsd_viz.trace.metrics import check
@@ -49,27 +49,50 @@ def test_bundled_trace(name):
 
 
 @pytest.fixture(scope="module")
-def engine():
-    with load_engine(device="cpu", threads=1) as engine:
-        engine.wait_ready()
-        yield engine
+def engine_of():
+    """Return the engine of a family; engines are opened once."""
+    opened = {}
+
+    def find(family):
+        if family not in opened:
+            opened[family] = load_engine(family=family, device="cpu", threads=1)
+            opened[family].wait_ready()
+        return opened[family]
+
+    yield find
+    for engine in opened.values():
+        engine.close()
+
+
+def weights_of(family, model):
+    """Return the hash of the weights that a recording names."""
+    if family == "code":
+        return folder_hash(CODE.path(model))
+    return weights_hash([find_family(family).path("target")])
 
 
 @pytest.mark.parametrize(
     "path", sorted(TRACES.rglob("*.json.gz")), ids=lambda path: f"{path.parent.name}/{path.name}"
 )
-def test_replayed_token_for_token(path, engine):
+def test_replayed_token_for_token(path, engine_of):
     """The prompt, stack, sampling and seed of a recording give its tokens, drafts and verdicts on any machine."""
     trace = Trace.load(path)
     meta = trace.meta
     check(trace)
+    family = meta.get("family", "code")
+    if not find_family(family).is_installed:
+        pytest.skip(f"the family {family} is not installed: hsd-viz models install {family}")
     # A padded target writes the text of the target.
     own = [model for model in meta["models"] if model["model"] != "target+24"]
     assert [model["weights"] for model in own] == [
-        folder_hash(CODE.path(model["model"])) for model in own
+        weights_of(family, model["model"]) for model in own
     ], "recorded with other weights: run `python -m training rebuild recordings`"
-    again = engine.run(
-        meta["prompt"], meta["stack"], max_new_tokens=meta["max_new_tokens"], **meta["sampling"]
+    again = engine_of(family).run(
+        meta["prompt"],
+        meta["stack"],
+        chat=meta.get("chat", False),
+        max_new_tokens=meta["max_new_tokens"],
+        **meta["sampling"],
     )
     assert again.token_ids == trace.token_ids
     assert again.drafts[["token_id", "source", "verdict"]].equals(
