@@ -1,7 +1,7 @@
 """SmolLM2 as a plain PyTorch forward pass that decodes many texts at once.
 
-One pass over 48 texts takes about six times as long as one over a single text, so writing in
-batches is eight times faster than one text after the other. Weights and the cache are bfloat16.
+A pass reads the weights once for all texts, so texts that are written together take less time
+than one after the other. Weights and the cache are bfloat16.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from hsd_viz import disk
-from hsd_viz.models.files import ModelFiles, open_model
+from hsd_viz.models.files import open_model
 from hsd_viz.models.tokenizer import FileTokenizer
 from training.smollm2.batch import BatchDecoder
 from training.smollm2.prompts import Request, collect_prose, request
@@ -101,11 +101,13 @@ class Dialogue:
 
 
 def write_shard(
-    index: int, decoder: BatchDecoder, model: ModelFiles, prose: Sequence[str]
+    index: int,
+    decoder: BatchDecoder,
+    tokenizer: FileTokenizer,
+    ends: frozenset[int],
+    prose: Sequence[str],
 ) -> list[Conversation]:
-    """Return the conversations of shard ``index``."""
-    tokenizer = model.tokenizer()
-    ends = model.ends(tokenizer)
+    """Return the conversations of shard ``index``; ``ends`` are the tokens that end a reply."""
     temperature = TEMPERATURES[index % len(TEMPERATURES)]
     generator = torch.Generator().manual_seed(index)
     dialogues = []
@@ -147,13 +149,15 @@ def main() -> None:
         listed = [asdict(source) for source in sources]
         disk.write_whole(SOURCES, json.dumps(listed, indent=1) + "\n")
     model = open_model(options.model)
+    tokenizer = model.tokenizer()
+    ends = model.ends(tokenizer)
     decoder = BatchDecoder(model.form, model.tensors)
     for index in range(options.worker, options.shards, options.workers):
         path = shard_path(options.out, index)
         if path.exists():
             continue
         began = time.monotonic()
-        conversations = write_shard(index, decoder, model, prose)
+        conversations = write_shard(index, decoder, tokenizer, ends, prose)
         save(path, conversations)
         written = sum(int(each.written.sum()) for each in conversations)
         seconds = time.monotonic() - began
