@@ -5,6 +5,7 @@ import gzip
 import json
 import os
 import secrets
+import stat
 import sys
 import zlib
 from collections.abc import Iterator
@@ -52,34 +53,116 @@ def is_regular(path: Path) -> bool:
 
 
 def write_whole(path: Path, content: str | bytes, mode: int | None = None) -> None:
-    """Write a file (text as UTF-8); its folder is created. A regular file appears whole or not at all, by a rename in
-    its folder, and keeps its permissions unless ``mode`` is given; a link still leads to it. Devices and pipes are
-    written to. Raises: OSError: if it cannot be written.
+    """Write a file that a person named (text as UTF-8); its folder is created.
+
+    A regular file appears whole or not at all, by a rename in its folder, and keeps its permissions
+    unless ``mode`` is given; a link still leads to it. Devices and pipes are written to.
+    Raises: OSError: if it cannot be written. PermissionError: see :func:`followed`.
     """
     data = content.encode() if isinstance(content, str) else content
-    if not is_regular(path):
-        sys.stdout.flush()
-        with open(os.dup(1) if str(path) in _STDOUT else os.open(path, os.O_WRONLY), "wb") as file:
-            file.write(data)
+    if is_regular(path):
+        _replace(followed(path), data, mode)
         return
-    target = Path(os.path.realpath(path))
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name[:200]}.{secrets.token_hex(6)}")
+    sys.stdout.flush()
+    with open(os.dup(1) if str(path) in _STDOUT else os.open(path, os.O_WRONLY), "wb") as file:
+        file.write(data)
+
+
+def write_inside(folder: Path, name: str, content: str | bytes, mode: int | None = None) -> Path:
+    """Write a file whose ``name`` this package chose, in a folder that a person named; return it.
+
+    The name may have folders, separated by ``/``. The file appears as with :func:`write_whole`, but
+    below the folder no link is followed, for a folder may come from someone else: a link in place of
+    the file is replaced.
+    Raises: UserError: if there is a link in place of a folder below. OSError: if the file cannot be
+    written. PermissionError: see :func:`followed`.
+    """
+    path = followed(folder)
+    for part in name.split("/"):
+        if path.is_symlink():
+            raise UserError(
+                f"cannot write {folder / name}: {path} is a link to {os.readlink(path)}; "
+                "remove it or name another folder"
+            )
+        path /= part
+    data = content.encode() if isinstance(content, str) else content
+    _replace(path, data, mode)
+    return folder / name
+
+
+def _replace(path: Path, data: bytes, mode: int | None) -> None:
+    """Write a file by a rename in its folder; a link in its place is replaced."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if mode is None and path.exists() and not path.is_symlink():
+        mode = path.stat().st_mode & 0o7777
+    temporary = path.with_name(f".{path.name[:200]}.{secrets.token_hex(6)}")
+    # Until it has its permissions, only this user can read it.
+    first = 0o666 if mode is None else 0o600
     try:
-        with temporary.open("xb") as file:
+        with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, first), "wb") as file:
             file.write(data)
-        if mode is not None or target.exists():
-            temporary.chmod(mode or target.stat().st_mode & 0o7777)
-        temporary.replace(target)
+        if mode is not None:
+            temporary.chmod(mode)
+        temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
 
 
+def followed(path: Path) -> Path:
+    """Return where a path leads, its links followed, which need not exist.
+
+    Raises: PermissionError: if a link on the way is in a folder where all may write (as ``/tmp``)
+    and belongs neither to this user nor to its owner: who guesses a name could have a
+    file of this user overwritten. Linux has the same rule (``fs.protected_symlinks``), which may be
+    off.
+    """
+    if hasattr(os, "geteuid"):
+        remaining = [Path(os.path.abspath(path))]
+        seen: set[Path] = set()
+        while remaining:
+            entry = remaining.pop()
+            for place in (entry, *entry.parents):
+                if place in seen or not place.is_symlink():
+                    continue
+                seen.add(place)
+                if _is_planted(place):
+                    raise PermissionError(
+                        errno.EACCES, "a link of another user, in a folder of all", str(place)
+                    )
+                remaining.append(Path(os.path.abspath(place.parent / os.readlink(place))))
+    return Path(os.path.realpath(path))
+
+
+def _is_planted(link: Path) -> bool:
+    """Return whether another user may have put a link in the way of this one."""
+    folder = link.parent.stat()
+    everyone = stat.S_ISVTX | stat.S_IWOTH
+    if folder.st_mode & everyone != everyone:
+        return False
+    return link.lstat().st_uid not in (os.geteuid(), folder.st_uid)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Let one process at a time run the block; others wait.
+
+    Raises: OSError: if the file cannot be made, or is a link.
+    """
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+    with open(os.open(path, flags, 0o600), "rb") as file:
+        if os.name == "posix":
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 def check_writable(path: Path) -> None:
     """Check that :func:`write_whole` can write ``path`` in an existing folder. Raises: ValueError: if it cannot."""
-    folder = Path(os.path.realpath(path)).parent
     if path.is_dir():
         raise UserError(f"cannot write {path}: it is a folder; give a file name")
+    with writing(path):
+        folder = followed(path).parent
     if is_regular(path) and not folder.is_dir():
         raise UserError(f"cannot write {path}: there is no folder {folder}")
     if not os.access(folder if is_regular(path) else path, os.W_OK):

@@ -105,6 +105,76 @@ class ReportSettings(Sampling):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """A part of the rounds in a report that is read.
+
+    Attributes:
+        median_us: Its median in a round, in microseconds.
+        share: Its share of the time of all rounds, 0-1.
+    """
+
+    median_us: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Profile:
+    """The profile of a stack in a report that is read.
+
+    Attributes:
+        round_us: The median of a round, in microseconds.
+        parts: Its parts by name.
+    """
+
+    round_us: float
+    parts: dict[str, _Part]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Block:
+    """The figures of a block in a report that is read which its tables show without an interval.
+
+    Attributes:
+        outputs: Outputs of the block.
+        speedup_over_plain: A figure of :data:`FIGURES`, as all that follow.
+        mean_acceptance_length: None where it is not defined, as the others.
+        acceptance_rate: 0-1.
+        draft_seconds_per_round: In seconds.
+        repetition_share: 0-1.
+        low_repetition: The block of the outputs with little repetition.
+    """
+
+    outputs: int
+    speedup_over_plain: float | None
+    mean_acceptance_length: float | None
+    acceptance_rate: float | None
+    draft_seconds_per_round: float | None
+    repetition_share: float | None
+    low_repetition: _Block | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Stack(_Block):
+    """A stack in a report that is read; old reports lack what has a default.
+
+    Attributes:
+        stack: The stack as text.
+        by_category: Its blocks by the category of the prompts.
+        token_identical_to_plain: Outputs that equal the plain ones, and all outputs.
+        state: ``cold`` or ``warm`` for drafters that learn.
+        runtime: What ran the models.
+        profile: The parts of its rounds.
+    """
+
+    stack: str
+    by_category: dict[str, _Block]
+    token_identical_to_plain: tuple[int, int] | None = None
+    state: str | None = None
+    runtime: str | None = None
+    profile: _Profile | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """A bench: ``command`` is its command line, ``complete`` is False if it was interrupted. A stack has, beside its
     blocks, ``token_identical_to_plain`` ([equal outputs, outputs], null above temperature 0), ``state`` (``cold`` or
@@ -119,16 +189,14 @@ class Report:
     stacks: tuple[dict[str, Any], ...]
 
     def __post_init__(self) -> None:
-        figures = [
-            (outputs, one.value, *(one.ends or ()))
-            for _, _, _, _, outputs, _, _, one in self.rows()
-        ]
-        profiles = [stack["profile"] for stack in self.stacks if stack.get("profile")]
-        parts = [part.values() for profile in profiles for part in profile["parts"].values()]
-        if not all(
-            x is None or isinstance(x, int | float) for xs in (*figures, *parts) for x in xs
-        ):
-            raise TypeError("a figure is not a number")
+        if not self.stacks:
+            raise TypeError("there is no stack")
+        for stack in self.stacks:
+            checked = msgspec.convert(stack, _Stack)
+            if not checked.by_category.keys() >= self.suite.categories.keys():
+                raise TypeError("a stack lacks a category")
+        for *_, one in self.rows():
+            msgspec.convert((one.value, *(one.ends or ())), tuple[float | None, ...])
 
     def rows(self) -> Iterator[tuple[str, str, str, bool, int, bool, str, Estimate]]:
         """Yield (stack, kind, category, looping, outputs, possible, metric, figure), see :meth:`frame`."""

@@ -20,7 +20,7 @@ import msgspec
 
 from hsd_viz import disk
 from hsd_viz.calibration.estimate import MS, names_of, own_times
-from hsd_viz.disk import cache_folder, data_folder, write_whole
+from hsd_viz.disk import cache_folder, data_folder, write_inside
 from hsd_viz.errors import BadFile, UserError, parsing
 from hsd_viz.latency.inputs import Calibration, Edge, Tier
 from hsd_viz.latency.select import fill, select
@@ -269,7 +269,7 @@ def save(stored: StoredCalibration) -> None:
         json.dumps([stored.identity, stored.texts], sort_keys=True).encode()
     ).hexdigest()[:24]
     data = {"format": FORMAT, "schema": SCHEMA, **stored.to_dict()}
-    write_whole(cache_folder("calibration") / f"{named}.json", json.dumps(data) + "\n")
+    write_inside(cache_folder("calibration"), f"{named}.json", json.dumps(data) + "\n")
 
 
 def load(path: Path) -> StoredCalibration | None:

@@ -10,6 +10,7 @@ from typing import Annotated as A
 
 from hsd_viz.cli import arguments
 from hsd_viz.cli.arguments import Out
+from hsd_viz.disk import followed
 from hsd_viz.errors import UserError
 from hsd_viz.terminal import status
 
@@ -148,7 +149,7 @@ def build_course(
     from hsd_viz.exercises import editions
 
     for name in edition or editions.EDITIONS:
-        for path in editions.write(folder / name, name, overwrite=True):
+        for path in editions.write(folder, name, below=name, overwrite=True):
             master = next(
                 (master for master in editions.masters() if master.stem == path.stem), None
             )
@@ -265,7 +266,8 @@ def build(
         raise UserError(
             f"--kind {kind} needs {needed if kind == 'model' else '--text: files or folders to count'}"
         )
-    out.mkdir(parents=True, exist_ok=True)
+    with arguments.writing(out):
+        followed(out).mkdir(parents=True, exist_ok=True)
     from dataclasses import replace
 
     from hsd_viz.engine import databases

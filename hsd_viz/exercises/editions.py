@@ -10,13 +10,14 @@ import ast
 import contextlib
 import io
 import json
+import os
 import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hsd_viz.disk import data_folder, write_whole
+from hsd_viz.disk import data_folder, write_inside
 from hsd_viz.errors import UserError
 
 EDITIONS = ("student", "solution", "otter", "nbgrader")
@@ -148,25 +149,25 @@ def _code(text: str, edition: str) -> list[Cell]:
     ]
 
 
-def write(into: Path, edition: str, *, overwrite: bool = False) -> list[Path]:
-    """Write one edition of all lessons into a folder and return the files.
+def write(into: Path, edition: str, *, below: str = "", overwrite: bool = False) -> list[Path]:
+    """Write one edition of all lessons into a folder, or into one ``below`` it; return the files.
 
     That of nbgrader is a course folder: ``source/ASSIGNMENT/ASSIGNMENT.ipynb``.
     Raises: UserError: if a file exists and ``overwrite`` is not set: it may contain answers.
     """
-    files: dict[Path, Path] = {}
+    files: dict[str, Path] = {}
     for master in notebooks():
-        folder = into
+        name = f"{master.stem}.ipynb"
         if edition == "nbgrader":
-            folder = into / "source" / master.stem
-        files[folder / f"{master.stem}.ipynb"] = master
-    if not overwrite and (existing := [path for path in files if path.exists()]):
+            name = f"source/{master.stem}/{name}"
+        files[f"{below}/{name}" if below else name] = master
+    existing = [into / name for name in files if os.path.lexists(into / name)]
+    if existing and not overwrite:
         raise UserError(f"{existing[0]} exists and may contain answers: name another folder")
-    for path, master in files.items():
-        write_whole(
-            path, json.dumps(notebook(master, edition), indent=1, ensure_ascii=False) + "\n"
-        )
-    return list(files)
+    for name, master in files.items():
+        content = json.dumps(notebook(master, edition), indent=1, ensure_ascii=False) + "\n"
+        write_inside(into, name, content)
+    return [into / name for name in files]
 
 
 class CellOutput(NamedTuple):

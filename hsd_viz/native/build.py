@@ -288,13 +288,20 @@ def trusted(path: Path) -> bool:
     """
     try:
         real = path.resolve(strict=True)
-        if not (is_closed(real) and is_closed(real.parent)):
-            return False
-        if not all(map(is_safe_above, real.parent.parents)):
+        if not is_out_of_reach(real):
             return False
         return real.stem.rpartition("-")[2] == _digest(real.read_bytes())
     except OSError:
         return False
+
+
+def is_out_of_reach(real: Path) -> bool:
+    """Return whether this user (or root) has made a file, and no other user can change or replace it. ``real`` has no
+    links. Raises: OSError: if it does not exist.
+    """
+    if not (is_closed(real) and is_closed(real.parent)):
+        return False
+    return all(map(is_safe_above, real.parent.parents))
 
 
 def is_closed(path: Path) -> bool:
@@ -365,20 +372,17 @@ def into_cache(command: Sequence[str], name: Path, made: Path) -> Path:
     compiler fails; the message is the first line of its complaint.
     """
     own_folder(name.parent)
-    locked = name.with_suffix(".lock")
-    with locked.open("w") as file:
-        if os.name == "posix":
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX)
+    lock = name.with_suffix(".lock")
+    with disk.locked(lock):
         try:
             if (path := cached(name)) is None:
                 compile_library(command, SOURCES, made)
-                path = name.with_name(f"{name.name}-{_digest(made.read_bytes())}.so")
-                disk.write_whole(path, made.read_bytes(), mode=0o755)
+                library = made.read_bytes()
+                file = f"{name.name}-{_digest(library)}.so"
+                path = disk.write_inside(name.parent, file, library, mode=0o755)
             return path
         finally:
-            locked.unlink(missing_ok=True)
+            lock.unlink(missing_ok=True)
 
 
 def compile_library(

@@ -12,10 +12,8 @@ from __future__ import annotations
 import hashlib
 import json
 import mmap
-import os
 import secrets
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -23,7 +21,7 @@ import numpy as np
 
 from hsd_viz import disk
 from hsd_viz.models.matrix import GroupedMatrix
-from hsd_viz.native.build import is_closed
+from hsd_viz.native.build import is_out_of_reach, own_folder
 from hsd_viz.native.panels import Panels, pack
 from hsd_viz.native.weights import Weights
 
@@ -91,8 +89,8 @@ def _kept_weights(weights: Weights) -> list[Packed]:
     kept = _find(folder, name)
     if kept is not None:
         return kept
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with _locked(folder / f"{place}.lock"):
+    own_folder(folder)
+    with disk.locked(folder / f"{place}.lock"):
         kept = _find(folder, name)
         if kept is None:
             path = _write(folder, name, weights)
@@ -135,7 +133,7 @@ def _find(folder: Path, name: str) -> list[Packed] | None:
 def _read(path: Path) -> list[Packed] | None:
     """Return the content of a file, memory-mapped; ``None`` if it is not the one of its name."""
     try:
-        if not (is_closed(path) and is_closed(path.parent)):
+        if not is_out_of_reach(path.resolve(strict=True)):
             return None
         with path.open("rb") as file:
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -194,14 +192,3 @@ def _write(folder: Path, name: str, weights: Weights) -> Path:
         return path
     finally:
         temporary.unlink(missing_ok=True)
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Let one process at a time run the block; others wait."""
-    with path.open("w") as file:
-        if os.name == "posix":
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield

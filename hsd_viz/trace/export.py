@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.disk import write_whole
+from hsd_viz.disk import write_inside
 from hsd_viz.errors import UserError
 from hsd_viz.trace.tables import TABLES, Row
 from hsd_viz.trace.trace import Trace
@@ -17,15 +17,16 @@ from hsd_viz.trace.trace import Trace
 def write_csv(trace: Trace, folder: str | os.PathLike) -> list[Path]:
     """Write ``tokens.csv``, ``drafts.csv``, ``rounds.csv`` and ``calls.csv`` to ``folder``, created if missing, and
     return the paths. The columns are those of :mod:`hsd_viz.trace.tables`; lists are JSON text, absent values empty.
-    Raises: OSError: if a file cannot be written.
+    A link in place of a file is replaced. Raises: OSError: if a file cannot be written.
     """
-    paths = {table: Path(folder) / f"{table}.csv" for table in TABLES}
-    for table, path in paths.items():
+    paths: list[Path] = []
+    for table in TABLES:
         frame = trace.frame(table).map(
             lambda value: json.dumps(value) if isinstance(value, list) else value
         )
-        write_whole(path, frame.to_csv(index=False, lineterminator="\n"))
-    return [*paths.values()]
+        content = frame.to_csv(index=False, lineterminator="\n")
+        paths.append(write_inside(Path(folder), f"{table}.csv", content))
+    return paths
 
 
 def chrome_trace(trace: Trace) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from hsd_viz.disk import write_whole
+from hsd_viz.disk import write_inside
 from hsd_viz.exercises import Exercise, Result, editions
 from hsd_viz.exercises.data import Quiz
 from hsd_viz.exercises.editions import CellOutput, run, solutions
@@ -114,7 +114,8 @@ def add_figures(notebook: Path, master: Path) -> None:
                 picture = save(step.value, Path(folder) / "figure.svg").read_text(encoding="utf-8")
             data = {"image/svg+xml": [picture], "text/plain": [str(step.value.layout.title.text)]}
             cell["outputs"] = [{"output_type": "display_data", "data": data, "metadata": {}}]
-    write_whole(notebook, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+    drawn = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+    write_inside(notebook.parent, notebook.name, drawn)
 
 
 #: Links to a dashboard on the reader's own machine, a paragraph each.

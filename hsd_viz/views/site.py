@@ -17,7 +17,7 @@ from typing import Any
 
 from hsd_viz.bench.report import read_report
 from hsd_viz.bench.result import page as report_page
-from hsd_viz.disk import write_whole
+from hsd_viz.disk import followed, write_whole
 from hsd_viz.engine import tab
 from hsd_viz.engine.replay import bundled
 from hsd_viz.errors import UserError
@@ -70,14 +70,15 @@ def sections() -> list[tuple[str, str, list[Page]]]:
 
 
 def build(out: Path, say: Callable[[str], None] = lambda text: None) -> int:
-    """Write the site to a folder, which is created or replaced, and return its size in bytes. Raises: ValueError: if
-    the folder exists and is not a site of this command.
+    """Write the site to a folder, which is created or replaced, and return its size in bytes. A link still leads to
+    the folder. Raises: ValueError: if the folder exists and is not a site of this command.
     """
     if out.exists() and not (out.is_dir() and (not any(out.iterdir()) or (out / MARK).is_file())):
         raise UserError(
             f"{out} exists and is not a site made by this command: give a new or empty folder"
         )
     found = sections()
+    out = followed(out)
     out.parent.mkdir(parents=True, exist_ok=True)
     # In a temporary folder beside it first: the site appears whole or not at all.
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as folder:

@@ -223,3 +223,63 @@ def test_kinds_of_stacks():
 def test_anything_else_is_not_a_report(text):
     with pytest.raises(ValueError, match=r"\Ax.json is not a report of hsd-viz bench --json\Z"):
         read_report(text, "x.json")
+
+
+def of_a_profile() -> dict:
+    """A report of two stacks, the second one with a profile."""
+    data = json.loads(SAVED.read_text(encoding="utf-8"))
+    profile = {"rounds": 1, "round_us": 9.0, "parts": {"rest": {"median_us": 9.0, "share": 1.0}}}
+    return data | {"stacks": [data["stacks"][0], data["stacks"][1] | {"profile": profile}]}
+
+
+def test_a_profile_is_shown():
+    report = read_report(json.dumps(of_a_profile()), "x.json")
+    assert "9 (100%)" in page(report)
+
+
+MISSING = object()
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("profile", "round_us"), MISSING),
+        (("profile", "round_us"), "9"),
+        (("profile", "parts"), MISSING),
+        (("profile", "parts", "rest", "share"), MISSING),
+        (("profile", "parts", "rest", "median_us"), None),
+        (("token_identical_to_plain",), 7),
+        (("token_identical_to_plain",), [1, 2, 3]),
+        (("runtime",), ["numpy"]),
+        (("state",), {}),
+        (("stack",), 1),
+        (("outputs",), "many"),
+        (("acceptance_rate",), MISSING),
+        (("acceptance_rate",), "all"),
+        (("low_repetition", "outputs"), MISSING),
+        (("low_repetition", "draft_seconds_per_round"), MISSING),
+        (("by_category",), {}),
+        (("tokens_per_second",), 10**400),
+        (("tokens_per_second_ci",), [1]),
+        (("tokens_per_second_ci",), [1, 10**400]),
+    ],
+    ids=str,
+)
+def test_a_stack_with_a_wrong_value_is_not_a_report(place, value):
+    """What a table shows is checked when a report is read, not when it is shown."""
+    data = of_a_profile()
+    *folders, last = place
+    part = data["stacks"][1]
+    for name in folders:
+        part = part[name]
+    if value is MISSING:
+        del part[last]
+    else:
+        part[last] = value
+    with pytest.raises(ValueError, match=r"x\.json is not a report"):
+        read_report(json.dumps(data), "x.json")
+
+
+def test_a_report_without_stacks_is_none():
+    with pytest.raises(ValueError, match=r"x\.json is not a report"):
+        read_report(json.dumps(of_a_profile() | {"stacks": []}), "x.json")

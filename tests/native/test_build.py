@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from hsd_viz.disk import write_whole
+from hsd_viz.disk import write_inside
 from hsd_viz.native import build as build_module
 from hsd_viz.native.build import Build, default_build
 
@@ -101,15 +101,15 @@ def test_a_full_disk_costs_one_compilation_and_no_library(compiler, tmp_path):
     build, limits = compiler(copying()), resource.getrlimit(resource.RLIMIT_FSIZE)
     whole = default_build().path.read_bytes()
 
-    def write(path, content, mode=None):
+    def write(folder, name, content, mode=None):
         resource.setrlimit(resource.RLIMIT_FSIZE, (2**16, limits[1]))
         try:
-            write_whole(path, content, mode)
+            return write_inside(folder, name, content, mode)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
     with pytest.MonkeyPatch.context() as patched, pytest.warns(UserWarning, match="too large"):
-        patched.setattr(build_module.disk, "write_whole", write)
+        patched.setattr(build_module.disk, "write_inside", write)
         assert build.wait(30)
     assert (tmp_path / "c++.count").read_text().count("x") == 1
     assert build.path.read_bytes() == whole

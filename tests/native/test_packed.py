@@ -132,3 +132,29 @@ def test_the_logits_are_those_of_weights_that_are_not_kept(folder, weights):
     kept = NativeModel(weights).session().forward([1, 2, 3], 3)
     weights.source.files = ()
     assert np.array_equal(kept, NativeModel(weights).session().forward([1, 2, 3], 3))
+
+
+def test_a_link_in_place_of_the_lock_is_not_written_through(folder, weights, packs, tmp_path):
+    packed_weights(weights)
+    the_file(folder).unlink()
+    (lock,) = folder.glob("*.lock")
+    lock.unlink()
+    (tmp_path / "elsewhere").write_text("kept")
+    lock.symlink_to(tmp_path / "elsewhere")
+    assert packed_weights(weights)  # by this process for itself
+    assert (tmp_path / "elsewhere").read_text() == "kept"
+    assert not list(folder.glob("*.weights"))
+
+
+def test_weights_are_not_kept_where_others_can_replace_them(folder, weights, packs, tmp_path):
+    folder.mkdir(parents=True)
+    (tmp_path / "cache").chmod(0o777)
+    assert packed_weights(weights)
+    assert not list(folder.glob("*.weights"))
+
+
+def test_weights_that_others_can_replace_are_not_used(folder, weights, packs, tmp_path):
+    packed_weights(weights)
+    (tmp_path / "cache").chmod(0o777)
+    packed_weights(weights)
+    assert len(packs) == 2

@@ -9,7 +9,7 @@ import pytest
 
 from hsd_viz.engine.replay import bundled
 from hsd_viz.models.families import CODE
-from hsd_viz.views.site import build, sections
+from hsd_viz.views.site import Page, build, sections
 
 
 class Links(HTMLParser):
@@ -83,3 +83,14 @@ def test_a_site_is_replaced_and_nothing_else(site, tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="is not a site made by this command"):
         build(tmp_path)
     assert (tmp_path / "mine.txt").read_text() == "x"
+
+
+def test_a_link_still_leads_to_the_site_that_is_built_again(tmp_path, monkeypatch):
+    page = Page("lessons/a.html", "A lesson", "", lambda: "<p>a lesson</p>")
+    monkeypatch.setattr("hsd_viz.views.site.sections", lambda: [("Lessons", "One.", [page])])
+    (tmp_path / "link").symlink_to(tmp_path / "folder" / "site")
+    for _ in range(2):
+        build(tmp_path / "link")
+        assert (tmp_path / "link").is_symlink()
+        assert (tmp_path / "folder" / "site" / "index.html").is_file()
+    assert [path.name for path in (tmp_path / "folder").iterdir()] == ["site"]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from hsd_viz.disk import followed
 from hsd_viz.drafting.index.count import (
     PART_TOKENS,
     Document,
@@ -54,7 +55,7 @@ def build_database(
     """
     check_range("the longest key", longest, 1, MOST_LONGEST)
     pruning, path, per_document = pruning or PRUNING[kind], Path(path), kind == "model"
-    path.parent.mkdir(parents=True, exist_ok=True)
+    followed(path.parent).mkdir(parents=True, exist_ok=True)
     # The file has no name, so that nothing is left of it however the process ends.
     with TemporaryFile(dir=path.parent) as file:
         tokens, ends = corpus = write_corpus(documents, file, vocabulary_size)

@@ -22,7 +22,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from hsd_viz.disk import write_whole
+from hsd_viz.disk import write_inside
 from hsd_viz.drafting.context import Match
 from hsd_viz.errors import BadFile, UserError
 
@@ -157,7 +157,8 @@ def write_index(
     head = json.dumps({"__metadata__": metadata, **entries}).encode()
     head += b" " * (-len(head) % 8)
     head = head.replace(_NO_CHECKSUM.encode(), f"{zlib.crc32(head):08x}".encode(), 1)
-    write_whole(Path(path), len(head).to_bytes(8, "little") + head + body)
+    path = Path(path)
+    write_inside(path.parent, path.name, len(head).to_bytes(8, "little") + head + body)
 
 
 def _wrong_in(header: Any, entries: Mapping[str, Any]) -> str | None:
