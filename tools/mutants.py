@@ -12,6 +12,7 @@ library of a fault is compiled with little optimization, into a folder that goes
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import re
 import shutil
@@ -26,6 +27,8 @@ ROOT = Path(__file__).resolve().parents[1]
 LIST = ROOT / "tests" / "mutants.md"
 #: Seconds for one run of tests.
 PATIENCE = 600
+#: Tests that do not run, as on a machine that is too busy to start them, are started so many times.
+ATTEMPTS = 2
 _LINE = re.compile(
     r"\| (?P<file>\S+) \| `(?P<text>.+?)` \| `(?P<fault>.+?)` \| (?P<test>\S.*\S) \|$"
 )
@@ -88,44 +91,54 @@ def listed(path: Path = LIST) -> list[Mutant]:
 
 
 def passes(tests: list[str], root: Path) -> bool:
-    """Return whether tests of one kind pass in the project at ``root``. Raises: ValueError: if they do not run."""
+    """Return whether tests of one kind pass in the project at ``root``.
+
+    A test that ends its process does not pass: a fault of compiled code can do that.
+    Raises: ValueError: if they do not run, twice.
+    """
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
-    if scripts := tests[0].startswith("js/"):
-        files, _, name = tests[0].removeprefix("js/").partition("::")
-        command = [
-            "npx",
-            "vitest",
-            "run",
-            "--silent=true",
-            files,
-            *(["-t", re.escape(name)] if name else []),
-        ]
+    folder = root
+    if tests[0].startswith("js/"):
+        file, _, name = tests[0].removeprefix("js/").partition("::")
+        command = ["npx", "vitest", "run", "--silent=true", file]
+        command += ["-t", re.escape(name)] if name else []
+        folder = root / "js"
     environment = {**os.environ, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
     environment |= {"HSD_VIZ_CACHE": str(root.parent / "cache"), "HSD_VIZ_CXXFLAGS": "-O1"}
-    folder = root / "js" if scripts else root
-    done = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=PATIENCE
-    )
-    output = done.stdout + done.stderr
-    if done.returncode not in (0, 1) or (
-        " skipped" in output and " passed" not in output and not done.returncode
-    ):
-        raise ValueError(
-            f"{tests[0]} does not run: {(output.strip().splitlines() or ['no output'])[-1]}"
+    for _ in range(ATTEMPTS):
+        done = subprocess.run(
+            command, cwd=folder, env=environment, capture_output=True, text=True, timeout=PATIENCE
         )
-    return done.returncode == 0
+        output = done.stdout + done.stderr
+        if done.returncode < 0:
+            return False
+        all_skipped = " skipped" in output and " passed" not in output and not done.returncode
+        if done.returncode in (0, 1) and not all_skipped:
+            return done.returncode == 0
+    reason = (output.strip().splitlines() or ["no output"])[-1]
+    raise ValueError(f"{tests[0]} does not run: {reason}")
 
 
-def healthy(mutants: list[Mutant], root: Path) -> dict[str, bool]:
-    """Return whether each test passes without a fault: those of Python together first, one by one if one fails."""
+def unfit(mutants: list[Mutant], root: Path) -> dict[str, str]:
+    """Return the tests that do not pass without a fault, each with the reason.
+
+    Those of Python run together first, one by one if one fails.
+    """
     tests = [*dict.fromkeys(mutant.test for mutant in mutants)]
     python = [test for test in tests if not test.startswith("js/")]
-    alone = (
-        tests
-        if python and not passes(python, root)
-        else [test for test in tests if test not in python]
-    )
-    return {**dict.fromkeys(python, True), **{test: passes([test], root) for test in alone}}
+    together = False
+    with contextlib.suppress(ValueError, subprocess.TimeoutExpired):
+        together = bool(python) and passes(python, root)
+    reasons: dict[str, str] = {}
+    for test in tests:
+        if test in python and together:
+            continue
+        try:
+            if not passes([test], root):
+                reasons[test] = f"fails without the fault: {test}"
+        except (ValueError, subprocess.TimeoutExpired) as error:
+            reasons[test] = str(error)
+    return reasons
 
 
 def verdict(mutant: Mutant, root: Path) -> str:
@@ -168,13 +181,9 @@ def main(arguments: list[str]) -> int:
         copy = Path(folder) / "project"
         shutil.copytree(ROOT, copy, ignore=_LEFT_OUT)
         (copy / "js" / "node_modules").symlink_to((ROOT / "js" / "node_modules").resolve())
-        fit = healthy(mutants, copy)
+        reasons = unfit(mutants, copy)
         for mutant in mutants:
-            said = (
-                verdict(mutant, copy)
-                if fit[mutant.test]
-                else f"fails without the fault: {mutant.test}"
-            )
+            said = reasons.get(mutant.test) or verdict(mutant, copy)
             verdicts[said] += 1
             print(f"{said}: {mutant.file}: {mutant.fault}", flush=True)
     killed, survived = verdicts["killed"], verdicts["survived"]

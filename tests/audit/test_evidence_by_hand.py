@@ -118,6 +118,39 @@ def test_outputs_of_all_instances_are_counted():
     assert (found.lossless, found.outputs) == (True, 4 + 3)
 
 
+def test_small_errors_of_tokens_add_up_to_an_error_of_their_text():
+    """Each token leans to the likeliest by 0.9 of the tolerance; the text of two such is off by more than it."""
+    tolerance, lean = 1e-3, 0.9e-3
+    likeliest = []
+
+    def leans(task: Task) -> list[int]:
+        text = list(task.prompt)
+        while not task.ended(text):
+            row = task.row(-1, text).copy()
+            row[row.argmax()] += lean
+            row[row.argmin()] -= lean
+            text.append(task.random.choice(2, p=row))
+        first = task.row(-1, task.prompt)
+        second = task.row(-1, [*task.prompt, int(first.argmax())])
+        likeliest[:] = [first.max(), second.max()]
+        return text[len(task.prompt) :]
+
+    found = exact(
+        leans,
+        models=1,
+        vocabulary=2,
+        new_tokens=2,
+        instances=1,
+        tolerance=tolerance,
+        temperature=0.5,
+    )
+    # (a + e) (b + e) - a b.
+    assert found.error == pytest.approx(lean * sum(likeliest) + lean**2)
+    assert found.error > tolerance
+    assert found.wrong is None
+    assert not found.lossless
+
+
 def test_an_output_that_never_occurs_is_an_error_of_its_probability():
     rows = []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import sys
 import time
 from pathlib import Path
@@ -33,7 +34,7 @@ def asking(about: str, name: str):
 
     def message(value: str) -> dict:
         options = {"drafters": "lookup", name: value}
-        return {"kind": "ask", "about": about, "options": options}
+        return {"kind": "ask", "about": about, "options": options, "names": [LOG[1]] * 2}
 
     return message
 
@@ -83,6 +84,9 @@ class Watched:
             return
         if event in ("open", "os.listdir", "os.scandir", "subprocess.Popen"):
             self.opened.append(str(args[0]))
+            if event == "subprocess.Popen":
+                # A process of its own opens what it is given.
+                self.opened += [str(word) for word in args[1] if os.sep in str(word)]
         elif event in ("socket.connect", "socket.getaddrinfo"):
             self.opened.append(f"host {args[-1]}")
 
@@ -152,8 +156,26 @@ def test_the_answer_does_not_tell_what_exists(way, page):
     def refusal(name: str) -> str:
         return page.ask(WAYS[way](name), LOG[0])["message"].replace(name, "NAME")
 
+    assert "not allowed" in refusal("/etc/passwd")
     assert refusal("/etc/passwd") == refusal("/etc/none!") == refusal("/proc/self/environ")
     assert refusal("/etc/passwd") == refusal("/root/x")
+
+
+@pytest.mark.parametrize(
+    ("way", "name"),
+    [
+        ("replay tokenizer", "target"),
+        ("replay drafters", "lookup"),
+        ("replay costs", "free16"),
+        ("decode target", "small"),
+        ("decode draft", "nano"),
+        ("predict gpu", "H200"),
+    ],
+)
+def test_a_way_is_open_for_what_is_offered(way, name, page):
+    """Otherwise a way that ends before the gate would prove nothing."""
+    answer = page.ask(WAYS[way](name), LOG[0], LOG[0])
+    assert answer["kind"] == "done", answer
 
 
 def test_all_fields_that_the_page_reads_are_ways():

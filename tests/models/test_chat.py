@@ -81,6 +81,16 @@ def test_a_hostile_template_is_one_line(template):
 
 
 @pytest.mark.parametrize(
+    ("template", "operator"),
+    [("{{ 'x' * 3 }}", "*"), ("{{ [0] * 3 }}", "*"), ("{{ '%3d' % 1 }}", "%")],
+)
+def test_no_number_makes_a_text_or_a_list_longer(template, operator):
+    with pytest.raises(UserError) as error:
+        render(template, CONVERSATION)
+    assert str(error.value) == f"it uses {operator} on other values than numbers"
+
+
+@pytest.mark.parametrize(
     ("messages", "words"),
     [
         ([], "a conversation is a list of messages"),

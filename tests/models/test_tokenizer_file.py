@@ -98,7 +98,7 @@ def test_what_is_no_tokenizer_is_one_line(content, tmp_path):
 def test_padding_truncation_and_dropout_are_off(written):
     model = json.loads(SHIPPED.read_text())["model"]
     path = written(
-        padding=PADDING | {"strategy": {"Fixed": 10**9}, "pad_to_multiple_of": None},
+        padding=PADDING | {"strategy": {"Fixed": 10_000}, "pad_to_multiple_of": None},
         truncation={
             "direction": "Right",
             "max_length": 2,
