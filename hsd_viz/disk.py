@@ -112,9 +112,9 @@ def followed(path: Path) -> Path:
     """Return where a path leads, its links followed, which need not exist.
 
     Raises: PermissionError: if a link on the way is in a folder where all may write (as ``/tmp``)
-    and belongs neither to this user nor to its owner: who guesses a name could have a
-    file of this user overwritten. Linux has the same rule (``fs.protected_symlinks``), which may be
-    off.
+    and belongs neither to this user nor to the owner of that folder. Another user who guesses a
+    name could have a file of this user overwritten. Linux has the same rule
+    (``fs.protected_symlinks``), which may be off.
     """
     if hasattr(os, "geteuid"):
         remaining = [Path(os.path.abspath(path))]
