@@ -16,12 +16,13 @@ const OUT = join(HERE, "../hsd_viz/views/static");
 const LIBRARY = join(HERE, "../hsd_viz/figures/plotly.js.gz");
 const mode = process.argv[2] ?? "";
 
-/** The styles of all views as a module. */
+/** Styles as a module: of all views, and of the elements. */
+const STYLES = { "hsd-viz:style": "hsd-viz.css", "hsd-viz:elements-style": "elements/style.css" };
 const style = {
   name: "style",
   setup(found) {
-    found.onResolve({ filter: /^hsd-viz:style$/ }, () => ({ path: "style", namespace: "style" }));
-    found.onLoad({ filter: /.*/, namespace: "style" }, async () => {
+    found.onResolve({ filter: /^hsd-viz:(elements-)?style$/ }, ({ path }) => ({ path, namespace: "style" }));
+    found.onLoad({ filter: /.*/, namespace: "style" }, async ({ path }) => {
       const options = {
         absWorkingDir: HERE,
         bundle: true,
@@ -30,7 +31,7 @@ const style = {
         logLevel: "warning",
         target: "es2022",
       };
-      const { outputFiles } = await build({ ...options, entryPoints: ["hsd-viz.css"], outdir: OUT });
+      const { outputFiles } = await build({ ...options, entryPoints: [STYLES[path]], outdir: OUT });
       return { contents: `export default ${JSON.stringify(outputFiles[0].text)}`, loader: "js" };
     });
   },
@@ -46,6 +47,12 @@ const shared = {
 };
 const builds = [
   { ...shared, format: "esm", entryPoints: ["hsd-viz.ts", "loader.ts"], plugins: [style] },
+  {
+    ...shared,
+    format: "esm",
+    entryPoints: [{ in: "elements/index.ts", out: "elements" }],
+    plugins: [style],
+  },
   {
     ...shared,
     format: "iife",

@@ -43,6 +43,7 @@ ALLOWED = {
         "terminal trace options results",
         "exercises": "audit disk drafting engine latency trace results",
         "serve": "engine machine models stack trace options",
+        "mcp": "engine measure models results stack trace",
         "quick": "engine stack terminal trace",
     }.items()
 }

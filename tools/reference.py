@@ -1,6 +1,7 @@
 """Write what follows from the source: ``docs/reference/cli.md`` from the argument parsers, ``python.md`` from
 docstrings, and from the tables of a trace (:mod:`hsd_viz.trace.tables`) ``trace.md`` and the page's types,
-``js/lib/tables.ts``; and from the settings of a decode (:mod:`hsd_viz.options`) ``js/lib/options.ts``.
+``js/lib/tables.ts``; from the settings of a decode (:mod:`hsd_viz.options`) ``js/lib/options.ts``; and the facts of the
+elements for pages of others, ``js/elements/facts.json``.
 
 ``python -m tools.reference`` writes all. The output depends on the source only, not on terminal or Python version.
 """
@@ -11,6 +12,7 @@ import argparse
 import ast
 import importlib
 import inspect
+import json
 import re
 import sys
 from collections.abc import Iterator
@@ -22,7 +24,9 @@ from hsd_viz.disk import write_whole
 from hsd_viz.options import defaults, settings, types
 from hsd_viz.records.forms import FORMS, engines_with_forms
 from hsd_viz.records.read import PATTERNS  # noqa: F401 (the engines declare their forms)
+from hsd_viz.stack import draft_sources
 from hsd_viz.trace.tables import TABLES, Column, TableColumns
+from hsd_viz.views.page_data import page_palette
 
 #: The largest whole number that JavaScript represents exactly.
 MOST_WHOLE = 2**53 - 1
@@ -402,6 +406,15 @@ def _number(value: float) -> str:
     return str(int(value)) if value == int(value) else str(value)
 
 
+def element_facts() -> str:
+    """Return the palette and the draft sources, which elements have without a host, as JSON."""
+    facts = {
+        "palette": page_palette(),
+        "sources": {name: list(items) for name, items in draft_sources().items()},
+    }
+    return json.dumps(facts, indent=1, ensure_ascii=False) + "\n"
+
+
 PAGES = {
     FOLDER / "cli.md": cli_reference,
     FOLDER / "python.md": python_reference,
@@ -409,6 +422,7 @@ PAGES = {
     FOLDER / "records.md": records_reference,
     ROOT / "js" / "lib" / "tables.ts": typescript,
     ROOT / "js" / "lib" / "options.ts": typescript_settings,
+    ROOT / "js" / "elements" / "facts.json": element_facts,
 }
 
 

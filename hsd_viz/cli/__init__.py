@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from hsd_viz.cli import bench, decode, files, logs, models
+from hsd_viz.cli import bench, decode, files, logs, models, start
 from hsd_viz.cli.arguments import BAD_INPUT, Parser, add_commands, drop_stdout, notes
 from hsd_viz.errors import UserError, fault_message, is_debugging
 from hsd_viz.terminal import say
@@ -33,6 +33,7 @@ COMMANDS: dict[str, Any] = {
     "dashboard": decode.dashboard,
     "serve": decode.serve,
     "classroom": decode.classroom,
+    "mcp": start.mcp,
     "site": (
         "Build a static site of recorded runs, races, lessons and reports.",
         {"build": files.build_site},
@@ -68,6 +69,7 @@ def build_parser() -> Parser:
         epilog=notes("hsd-viz"),
     )
     version = f"hsd-viz {__version__}"
+    parser.add_argument("--open", action="store_true", help=start.OPEN_HELP)
     parser.add_argument(
         "--version", action="version", version=version, help="print the version and exit"
     )
@@ -110,7 +112,15 @@ def _open_streams() -> None:
 
 
 def _run(words: list[str]) -> int:
-    args = build_parser().parse_args(words or ["--help"])
+    if not words:
+        print(start.OVERVIEW)
+        return 0
+    if words == ["--open"]:
+        return start.open_explorer()
+    parser = build_parser()
+    args = parser.parse_args(words)
+    if args.open:
+        parser.error("--open is used without a command")
     args.command_line = shlex.join(["hsd-viz", *words])
     with warnings.catch_warnings():
         # A warning is one line; those of libraries about their next versions are for developers.

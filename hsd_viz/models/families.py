@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hsd_viz.errors import MissingPackage, UserError
+from hsd_viz.models.packages import CODE_MODELS
 from hsd_viz.words import did_you_mean
 
 _PACKAGE = Path(__file__).parent.parent
-#: The folder of the shipped models.
-LADDER = _PACKAGE / "ladder" / "weights"
+#: The folder of the shipped models: of this checkout, or of an installed distribution.
+LADDER = CODE_MODELS.folder(_PACKAGE / "ladder" / "weights")
 _DATA = Path(__file__).parent / "data"
 #: The names that stacks may use in every family; the target is the last.
 LEVELS = ("nano", "small", "target")
@@ -116,6 +117,11 @@ class Family:
                     f"run `hsd-viz models install {self.name}` ({place.megabytes} MB)"
                 )
             return path
+        if not place.parent.exists():
+            raise MissingPackage(
+                f"the models of the family {self.name} are not installed: "
+                f"run `pip install {CODE_MODELS.requirement}`"
+            )
         if not (place / "config.json").exists():
             raise UserError(
                 f"the weights of {name} are not in {place}: train them with `hsd-viz ladder train`"

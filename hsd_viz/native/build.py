@@ -250,13 +250,20 @@ def find_compiler() -> list[str]:
     )
 
 
-def kernels(every: bool = False) -> dict[str, tuple[str, ...]]:
-    """Return the kernels that this processor can run, or ``every`` one of its family, the fastest first, with their
-    compiler flags.
+def kernels(every: bool = False, machine: str = "") -> dict[str, tuple[str, ...]]:
+    """Return the kernels that this processor can run, the fastest first, with their compiler flags.
+
+    Args:
+        every: Return all kernels of its family, as a wheel has them.
+        machine: Another family than that of this processor, as for a cross compiler.
     """
-    machine = {"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
-    features, known = processor_features(), KERNELS.get(machine, (("plain", (), ()),))
-    return {name: flags for name, needed, flags in known if every or features.issuperset(needed)}
+    machine = machine or platform.machine()
+    machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(machine.lower(), machine)
+    known = KERNELS.get(machine, (("plain", (), ()),))
+    if every:
+        return {name: flags for name, _, flags in known}
+    features = processor_features()
+    return {name: flags for name, needed, flags in known if features.issuperset(needed)}
 
 
 def processor_features() -> set[str]:

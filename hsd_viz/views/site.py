@@ -33,7 +33,7 @@ from hsd_viz.views.page_data import STATIC, about, recorded_runs, saved_reports
 MARK = ".hsd-viz-site"
 RECORDINGS = "recordings.html"
 #: Built from ``js/site`` and ``js/tab``.
-_SCRIPTS = ("site.js", "site.css", "tab-worker.js", "hsd-viz.js", "page.css")
+_SCRIPTS = ("elements.js", "site.js", "site.css", "tab-worker.js", "hsd-viz.js", "page.css")
 #: Where verification is nearly free: one card, weights of one byte, and models of 70, 8 and 1 billion parameters.
 _GPU, _WEIGHTS, _CONTEXT, _WIDEST = "H200", "fp8", 2048, 64
 _MODELS = {"target": "llama-70b", "small": "llama-8b", "nano": "llama-1b"}
@@ -88,27 +88,7 @@ def build(out: Path, say: Callable[[str], None] = lambda text: None) -> int:
                 if page.content is not None:
                     say(f"{title}: {page.title}")
                     write_whole(draft / page.file, page.content())
-        say("Runtime: models, databases")
-        (draft / "runtime").mkdir()
-        files = {name: STATIC / name for name in _SCRIPTS}
-        for name, path in (
-            files | {f"runtime/{name}": path for name, path in tab.files().items()}
-        ).items():
-            shutil.copyfile(path, draft / name)
-        write_whole(draft / "runtime" / "manifest.json", json.dumps(tab.manifest()))
-        say("Explorer: recordings")
-        runs = {
-            name: run_data.snapshot(load(), f"recordings/{name}")
-            for name, load in recorded_runs().items()
-        }
-        for name, run in runs.items():
-            write_whole(draft / "recordings" / f"{name}.json", json.dumps(run))
-        # The same page with all of them, which opens as a file, too.
-        all_runs = document(
-            {"about": about(), "runs": runs}, '<main class="hsd-page"></main>', "Recorded runs"
-        )
-        write_whole(draft / RECORDINGS, all_runs)
-        write_whole(draft / "explore.html", template("explore.html").render(data=about()))
+        _write_explorer(draft, say, article=True)
         write_whole(
             draft / "index.html", template("site.html").render(data=_data(), sections=found)
         )
@@ -117,6 +97,36 @@ def build(out: Path, say: Callable[[str], None] = lambda text: None) -> int:
             out.rename(Path(folder) / "old")
         draft.rename(out)
     return sum(file.stat().st_size for file in out.rglob("*") if file.is_file())
+
+
+def build_explorer(out: Path, say: Callable[[str], None] = lambda text: None) -> None:
+    """Write the explorer alone to an empty folder, with the runtime that decodes in its tab."""
+    _write_explorer(out, say, article=False)
+    shutil.copyfile(out / "explore.html", out / "index.html")
+
+
+def _write_explorer(out: Path, say: Callable[[str], None], article: bool) -> None:
+    """Write the explorer, its runtime and its recordings; with an ``article``, a link to it."""
+    say("Runtime: models, databases")
+    (out / "runtime").mkdir(parents=True)
+    for name in _SCRIPTS:
+        shutil.copyfile(STATIC / name, out / name)
+    for name, path in tab.files().items():
+        shutil.copyfile(path, out / "runtime" / name)
+    write_whole(out / "runtime" / "manifest.json", json.dumps(tab.manifest()))
+    say("Explorer: recordings")
+    runs = {
+        name: run_data.snapshot(load(), f"recordings/{name}")
+        for name, load in recorded_runs().items()
+    }
+    for name, run in runs.items():
+        write_whole(out / "recordings" / f"{name}.json", json.dumps(run))
+    # The same page with all of them, which opens as a file, too.
+    content = {"about": about(), "runs": runs}
+    all_runs = document(content, '<main class="hsd-page"></main>', "Recorded runs")
+    write_whole(out / RECORDINGS, all_runs)
+    page = template("explore.html").render(data=about(), article=article)
+    write_whole(out / "explore.html", page)
 
 
 def _data() -> dict[str, Any]:

@@ -29,7 +29,7 @@ const MARGIN = { left: 40, right: 14, top: 30, bottom: 22 };
 /** Pixels between two rows of labels. */
 const LIFT = 27;
 
-function staircaseView({ root, group, store, palette, follow, redrawn, resized }: View<object>) {
+export function staircaseView({ root, group, store, palette, follow, redrawn, resized }: View<object>) {
   root.classList.add("hsd-player");
   setAttributes(root, { role: "group", "aria-label": "Staircase and player" });
   const slider = { tabindex: 0, role: "slider", "aria-label": "Events of the run", "aria-valuemin": 1 };

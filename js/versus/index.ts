@@ -24,6 +24,8 @@ export interface Traits {
   time: number;
   /** The race alone, without figures and texts. */
   brief?: boolean;
+  /** Only counts are known: whether the texts agree is not said. */
+  textless?: boolean;
 }
 const SIGNS = { same: "=", apart: "≠", broken: "!" };
 
@@ -47,7 +49,7 @@ function metricsTable(runs: Runner[]) {
     ${valuesOf("Figures", ["difference to A", ...heads], rows)}</section>`;
 }
 
-function versusView({ model, root, palette, on }: View<Traits>) {
+export function versusView({ model, root, palette, on }: View<Traits>) {
   root.classList.add("hsd-versus");
   const refusal = make("div", "hsd-vs-refusal");
   const body = make("div", "hsd-vs-body");
@@ -82,7 +84,7 @@ function versusView({ model, root, palette, on }: View<Traits>) {
             <span>${factsOf(stores[0]).join(" · ")}</span>
           </p>
           ${doubtsOf(stores).map((words) => html`<p class="hsd-warning">${words}</p>`)}
-          ${race.root}${agreementWords(agreementOf(stores, model.get("sources")))}${model.get("brief") ? nothing : [metricsTable(runs), shown.root]}`,
+          ${race.root}${model.get("textless") ? nothing : agreementWords(agreementOf(stores, model.get("sources")))}${model.get("brief") ? nothing : [metricsTable(runs), shown.root]}`,
       ),
       body,
     );

@@ -23,9 +23,18 @@ def test_help_teaches_by_example(command, cli):
     assert f"  hsd-viz {command} " in cli(command, "--help").partition("example")[2]
 
 
-@pytest.mark.parametrize("argv", [["--help"], []])
-def test_the_command_itself_shows_the_stack_language(argv, cli):
-    out = cli(*argv)
+def test_the_command_alone_names_three_things_to_do(cli):
+    out = cli()
+    assert all(f"  hsd-viz {word}" in out for word in ("--open", "decode", "doctor"))
+    assert "hsd-viz --help" in out
+
+
+def test_open_takes_no_command(cli):
+    assert "used without a command" in cli("--open", "ladder", "info", code=2)
+
+
+def test_the_command_itself_shows_the_stack_language(cli):
+    out = cli("--help")
     assert "db > nano:6 > small:8 > target" in out
     assert [c for c in COMMANDS if not re.search(rf"^ +{c}\s+\w", out, re.M)] == []
 

@@ -1,0 +1,80 @@
+"""The one folder whose files tools may read."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from hsd_viz.errors import BadFile, UserError
+
+#: The most files of a list, and the largest file that is read.
+MOST_FILES = 500
+MOST_BYTES = 256 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder by its real path; ``None``: no file may be read.
+
+    Attributes:
+        root: The folder, links resolved.
+    """
+
+    root: Path | None
+
+    @classmethod
+    def of(cls, path: Path | None) -> Folder:
+        """Return the folder at a path. Raises: UserError: if it is not a folder."""
+        if path is None:
+            return cls(None)
+        if not path.is_dir():
+            raise UserError(f"{path} is not a folder")
+        return cls(path.resolve(strict=True))
+
+    def find(self, name: str) -> Path:
+        """Return the path of a file in the folder.
+
+        Raises: UserError: if there is no folder, or the name leads out of it, also by a link.
+        BadFile: if there is no such file, or it is not a regular one.
+        """
+        if self.root is None:
+            raise UserError(
+                "no file can be read: start the server with a folder, as in "
+                "`hsd-viz mcp --folder logs/`"
+            )
+        if not name.strip() or "\0" in name:
+            raise UserError(f"{name!r} is not the name of a file")
+        try:
+            path = (self.root / name).resolve(strict=True)
+            mode = path.stat().st_mode
+        except (OSError, RuntimeError):
+            # A name outside is refused in the same words, whether it exists or not.
+            path = (self.root / name).absolute()
+            mode = 0
+        if not path.is_relative_to(self.root):
+            raise UserError(f"{name!r} is not in the folder of this server")
+        if not stat.S_ISREG(mode):
+            raise BadFile(f"there is no file {name!r} in the folder of this server")
+        if path.stat().st_size > MOST_BYTES:
+            raise BadFile(f"{name!r} is too large: the limit is {MOST_BYTES // 2**20} MiB")
+        return path
+
+    def names(self) -> list[str]:
+        """Return the names of the files in the folder, relative to it; hidden ones are left out."""
+        if self.root is None:
+            return []
+        found: list[str] = []
+        for folder, folders, files in os.walk(self.root):
+            folders[:] = sorted(one for one in folders if not one.startswith("."))
+            for file in sorted(files):
+                path = Path(folder) / file
+                if file.startswith(".") or not path.is_file():
+                    continue
+                if not path.resolve().is_relative_to(self.root):
+                    continue
+                found.append(path.relative_to(self.root).as_posix())
+                if len(found) == MOST_FILES:
+                    return found
+        return found

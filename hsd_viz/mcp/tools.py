@@ -1,0 +1,327 @@
+"""The tools of ``hsd-viz mcp``: what the commands find, for a chat.
+
+No tool writes a file, decodes with other models than the shipped ones, or reads a file outside the
+folder of the server. Nothing is requested from the network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hsd_viz.errors import UserError
+from hsd_viz.mcp.folder import Folder
+from hsd_viz.mcp.protocol import Answer, Server, Tool
+from hsd_viz.models.families import CODE, FAMILIES, Family, find_family
+from hsd_viz.results.result import Result
+from hsd_viz.stack import parse
+
+if TYPE_CHECKING:
+    from hsd_viz.engine.local import LocalEngine
+    from hsd_viz.trace import Trace
+
+#: The most tokens of a decode, characters of a prompt, and requests of a replay.
+MOST_TOKENS = 256
+MOST_PROMPT = 20_000
+MOST_REQUESTS = 200
+INSTRUCTIONS = (
+    "Tools of hsd_viz, which measures speculative decoding: a cheap drafter proposes tokens, the "
+    "target model verifies them in one forward pass. `doctor` explains a run that is not faster, "
+    "`predict` estimates hardware that is not at hand, `replay` counts what drafters would bring "
+    "on a log, `decode` runs the small shipped models. All are read-only. Files are named relative "
+    "to the folder of the server; `list_files` lists them."
+)
+
+
+def text(description: str, length: int = 200, **more: Any) -> dict[str, Any]:
+    """Return the schema of a text."""
+    return {"type": "string", "description": description, "maxLength": length, **more}
+
+
+def number(description: str, low: float, high: float) -> dict[str, Any]:
+    """Return the schema of a number."""
+    return {"type": "number", "description": description, "minimum": low, "maximum": high}
+
+
+def whole(description: str, low: int, high: int) -> dict[str, Any]:
+    """Return the schema of a whole number."""
+    return {**number(description, low, high), "type": "integer"}
+
+
+def several(items: dict[str, Any], description: str, most: int) -> dict[str, Any]:
+    """Return the schema of a list."""
+    return {"type": "array", "items": items, "description": description, "maxItems": most}
+
+
+def make_server(folder: Path | None = None) -> Server:
+    """Return the server whose tools may read the files of ``folder``.
+
+    Raises: UserError: if it is not a folder.
+    """
+    tools = Tools(Folder.of(folder))
+    return Server(tools.declared(), INSTRUCTIONS)
+
+
+def check_name(name: str) -> str:
+    """Return the name of a known model: on the command line the path of a file is one, too.
+
+    Raises: UserError: if it may be a path.
+    """
+    is_hub = name.count("/") == 1 and not Path(name).exists()
+    if name.endswith(".json") or name.startswith((".", "/", "~")) or "\\" in name:
+        raise UserError(f"{name!r} is not the name of a model: paths are not read")
+    if "/" in name and not is_hub:
+        raise UserError(f"{name!r} is not the name of a model: paths are not read")
+    return name
+
+
+class Tools:
+    """The tools over the files of a folder."""
+
+    def __init__(self, folder: Folder) -> None:
+        self.folder = folder
+
+    def declared(self) -> list[Tool]:
+        """Return the tools with their schemas."""
+        file = text("a file of the server's folder", 1000)
+        gpu = text("the GPU, as in H100")
+        models = several(
+            text("a name, as in llama-8b"), "the target, then its draft models, as in eagle3", 4
+        )
+        counts = several(whole("", 1, 10_000_000), "", 16)
+        return [
+            Tool(
+                "list_files",
+                "List files",
+                "List the files that doctor and replay can read.",
+                {},
+                (),
+                self.list_files,
+            ),
+            Tool(
+                "doctor",
+                "Why is it not faster?",
+                "Explain why speculative decoding is not faster, and what to set: from a record of "
+                "vLLM, SGLang, llama.cpp, TensorRT-LLM or others, a trace of hsd_viz, or figures.",
+                {
+                    "file": file,
+                    "acceptance": several(
+                        number("", 0, 64),
+                        "in place of a file: accepted / drafted, a mean acceptance length, or "
+                        "acceptance by position",
+                        64,
+                    ),
+                    "lookahead": whole("draft tokens per round, with acceptance", 1, 64),
+                    "method": text("draft, eagle, eagle3, mtp, medusa, lookup or suffix"),
+                    "batch": whole("requests per batch", 1, 4096),
+                    "gpu": gpu,
+                    "models": models,
+                    "speed": number("tokens per second with speculation", 1e-6, 1e9),
+                    "plain_speed": number("tokens per second without speculation", 1e-6, 1e9),
+                },
+                (),
+                self.doctor,
+            ),
+            Tool(
+                "predict",
+                "Predict other hardware",
+                "Predict plain decoding, single drafts and hierarchies on a GPU that is not here.",
+                {
+                    "gpu": gpu,
+                    "models": models,
+                    "batch": {**counts, "description": "sequences decoded together"},
+                    "context": {**counts, "description": "tokens cached per sequence"},
+                    "acceptance": number("accepted / examined of all pairs", 0, 1),
+                    "tensor_parallel": whole("GPUs that share each model", 1, 64),
+                    "weights": text(
+                        "the format of the weights", enum=["bf16", "fp8", "int8", "int4", "fp4"]
+                    ),
+                },
+                ("gpu", "models"),
+                self.predict,
+            ),
+            Tool(
+                "replay",
+                "Replay a log",
+                "Count what drafters that need no model would have brought on a log of requests.",
+                {
+                    "file": file,
+                    "drafters": several(text("as in a stack"), "as in lookup, suffix, db", 8),
+                    "tokenizer": text(
+                        "the log's tokenizer: a file of the server's folder, or target (default)",
+                        1000,
+                    ),
+                    "limit": whole("the most requests", 1, MOST_REQUESTS),
+                },
+                ("file",),
+                self.replay,
+            ),
+            Tool(
+                "decode",
+                "Decode",
+                "Continue a text with the small shipped models (code: Python; smollm2: English) "
+                "and report which drafter supplied which tokens.",
+                {
+                    "prompt": text("the text to continue", MOST_PROMPT),
+                    "stack": text(
+                        "the drafters and the target, as in 'db > target', 'nano:4 > target' or "
+                        "'db > nano:6 > small:8 > target' (default: db > target)"
+                    ),
+                    "max_new_tokens": whole("the most new tokens (default 64)", 1, MOST_TOKENS),
+                    "temperature": number("0 is greedy decoding (default)", 0, 2),
+                    "seed": whole("of the random numbers", 0, 2**31 - 1),
+                    "family": text("the family of models", enum=list(FAMILIES)),
+                },
+                ("prompt",),
+                self.decode,
+            ),
+        ]
+
+    def list_files(self) -> Answer:
+        """List the files of the folder."""
+        names = self.folder.names()
+        shown = "\n".join(names) or "The server has no folder, or the folder is empty."
+        return Answer(shown, {"files": names})
+
+    def doctor(
+        self,
+        file: str = "",
+        acceptance: Sequence[float] = (),
+        lookahead: int | None = None,
+        method: str | None = None,
+        batch: int | None = None,
+        gpu: str = "",
+        models: Sequence[str] = (),
+        speed: float | None = None,
+        plain_speed: float | None = None,
+    ) -> Answer:
+        """Explain a record, or figures."""
+        from hsd_viz.measure.doctor import doctor
+
+        if bool(file) == bool(acceptance):
+            raise UserError("give one of file and acceptance")
+        if bool(gpu) != bool(models):
+            raise UserError("gpu and models belong together")
+        return _answer(
+            doctor(
+                self.folder.find(file) if file else None,
+                acceptance=acceptance,
+                lookahead=lookahead,
+                gpu=gpu,
+                models=[check_name(name) for name in models],
+                method=method,
+                batch=batch,
+                speed=speed,
+                plain_speed=plain_speed,
+            )
+        )
+
+    def predict(
+        self,
+        gpu: str,
+        models: Sequence[str],
+        batch: Sequence[int] = (1,),
+        context: Sequence[int] = (2048,),
+        acceptance: float | None = None,
+        tensor_parallel: int = 1,
+        weights: str = "bf16",
+    ) -> Answer:
+        """Predict speeds on a GPU."""
+        from hsd_viz.measure.predict import predict
+
+        return _answer(
+            predict(
+                gpu,
+                [check_name(name) for name in models],
+                batch=batch or (1,),
+                context=context or (2048,),
+                acceptance=acceptance,
+                tp=tensor_parallel,
+                weights=weights,
+            )
+        )
+
+    def replay(
+        self,
+        file: str,
+        drafters: Sequence[str] = (),
+        tokenizer: str = "target",
+        limit: int = MOST_REQUESTS,
+    ) -> Answer:
+        """Replay a log."""
+        from hsd_viz.measure.replay import DRAFTERS, replay
+
+        own = tokenizer if tokenizer in CODE.names else self.folder.find(tokenizer)
+        return _answer(
+            replay(
+                self.folder.find(file), drafters=drafters or DRAFTERS, tokenizer=own, limit=limit
+            )
+        )
+
+    def decode(
+        self,
+        prompt: str,
+        stack: str = "db > target",
+        max_new_tokens: int = 64,
+        temperature: float = 0.0,
+        seed: int = 0,
+        family: str = CODE.name,
+    ) -> Answer:
+        """Decode with the shipped models."""
+        models = find_family(family)
+        check_shipped(stack, models)
+        trace = engine_of(family).run(
+            prompt,
+            stack,
+            chat=models.is_chat,
+            max_new_tokens=max_new_tokens,
+            temperature=temperature,
+            seed=seed,
+        )
+        return Answer(_described(trace), _facts(trace))
+
+
+def check_shipped(stack: str, family: Family) -> None:
+    """Check that the models of a stack are those of a family. Raises: UserError: if not."""
+    for model in parse(stack).models:
+        if model.name not in family.names:
+            allowed = ", ".join(family.names)
+            raise UserError(
+                f"'{model.name}' is not a shipped model of {family.name}: use {allowed}"
+            )
+
+
+@cache
+def engine_of(family: str) -> LocalEngine:
+    """Return the engine of a family, which is loaded once."""
+    from hsd_viz.engine.local import load_engine
+
+    return load_engine(family=family, device="cpu")
+
+
+def _answer(result: Result) -> Answer:
+    return Answer(result.text(), result.to_dict())
+
+
+def _facts(trace: Trace) -> dict[str, Any]:
+    figures = trace.metrics()
+    return {
+        "text": trace.text,
+        "token_ids": trace.token_ids,
+        "stack": trace.stack,
+        "stop_reason": trace.meta["stop_reason"],
+        "tokens_per_forward_pass": figures["mean_acceptance_length"],
+        "acceptance_rate": figures["acceptance_rate"],
+        "tokens_per_second": figures["tokens_per_second"],
+        "emitted_by_source": figures["emitted_by_source"],
+        "repetition_share": figures["repetition_share"],
+    }
+
+
+def _described(trace: Trace) -> str:
+    """Return the text of a run, what each source supplied, and its figures in a line."""
+    sources = trace.metrics()["emitted_by_source"]
+    supplied = ", ".join(f"{name} {count}" for name, count in sources.items())
+    return f"{trace.text}\n\nTokens by source: {supplied}.\n{trace!r}"

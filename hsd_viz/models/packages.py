@@ -1,0 +1,67 @@
+"""Models as packages of data: a distribution that contains weights and databases, and no code.
+
+A checkout contains the models of the family ``code``. A wheel leaves them to the distribution
+``hsd-viz-models-code``, so that a new version of the code is a small download. Such a distribution
+names its package by an entry point of the group ``hsd_viz.models``; the package is never imported.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+#: The group of the entry points: the name is the family, the value is the package.
+GROUP = "hsd_viz.models"
+#: The folder within the package.
+FOLDER = "weights"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPackage:
+    """A distribution of the models of a family.
+
+    Attributes:
+        family: The name of the family, which is that of the entry point.
+        distribution: The name of the distribution.
+        version: The version that this code is tested with. Texts depend on the weights, so that it
+            is required exactly.
+    """
+
+    family: str
+    distribution: str
+    version: str
+
+    @property
+    def requirement(self) -> str:
+        """What pip installs."""
+        return f"{self.distribution}=={self.version}"
+
+    def find(self) -> Path | None:
+        """Return the folder of the models; ``None`` if the distribution is not installed."""
+        # Imported late: a checkout needs neither.
+        import importlib.metadata
+        import importlib.util
+
+        for point in importlib.metadata.entry_points(group=GROUP, name=self.family):
+            if point.dist is None or point.dist.name != self.distribution:
+                continue
+            spec = importlib.util.find_spec(point.value)
+            if spec is None or not spec.submodule_search_locations:
+                continue
+            folder = Path(next(iter(spec.submodule_search_locations))) / FOLDER
+            if folder.is_dir():
+                return folder
+        return None
+
+    def folder(self, own: Path) -> Path:
+        """Return the folder of the models: ``own`` if it exists, else that of the distribution.
+
+        Without either the answer is ``own``, which then does not exist.
+        """
+        if own.is_dir():
+            return own
+        return self.find() or own
+
+
+#: The models of the family ``code``: three models, their tokenizer and their databases.
+CODE_MODELS = ModelPackage(family="code", distribution="hsd-viz-models-code", version="1.0.0")

@@ -1,0 +1,1 @@
+"""The models and databases of the family ``code`` of hsd-viz, in ``weights/``."""

@@ -1,0 +1,174 @@
+"""The messages of the server, and what its tools may do."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from hsd_viz.mcp.protocol import MOST_LINE, VERSIONS
+from hsd_viz.mcp.tools import make_server
+from hsd_viz.version import __version__
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a folder with a log of one request and a recorded run."""
+    made = tmp_path_factory.mktemp("logs")
+    text = "def read(path):\n    return path\n"
+    request = {"prompt": text, "output": text * 8}
+    (made / "log.jsonl").write_text(json.dumps(request) + "\n")
+    shutil.copy(ROOT / "hsd_viz/traces/mixed.json.gz", made / "run.json.gz")
+    return made
+
+
+@pytest.fixture(scope="module")
+def server(folder):
+    return make_server(folder)
+
+
+def ask(server, method, **parameters):
+    """Return the answer to a request."""
+    message = {"jsonrpc": "2.0", "id": 7, "method": method, "params": parameters}
+    answer = server.answer(json.dumps(message))
+    assert (answer["jsonrpc"], answer["id"]) == ("2.0", 7)
+    # JSON has neither NaN nor infinity.
+    json.dumps(answer, allow_nan=False)
+    return answer
+
+
+def call(server, name, **arguments):
+    """Return the result of a tool."""
+    return ask(server, "tools/call", name=name, arguments=arguments)["result"]
+
+
+def test_a_session_begins_with_the_version_of_the_client(server):
+    found = ask(server, "initialize", protocolVersion="2025-03-26")["result"]
+    assert found["protocolVersion"] == "2025-03-26"
+    assert found["serverInfo"]["version"] == __version__
+    assert "tools" in found["capabilities"]
+    unknown = ask(server, "initialize", protocolVersion="1999-01-01")["result"]
+    assert unknown["protocolVersion"] == VERSIONS[0]
+
+
+def test_every_tool_is_read_only_and_describes_its_arguments(server):
+    tools = ask(server, "tools/list")["result"]["tools"]
+    assert [tool["name"] for tool in tools] == [
+        "list_files",
+        "doctor",
+        "predict",
+        "replay",
+        "decode",
+    ]
+    for tool in tools:
+        assert tool["annotations"]["readOnlyHint"] is True
+        assert tool["inputSchema"]["additionalProperties"] is False
+        assert all(one["description"] for one in tool["inputSchema"]["properties"].values())
+
+
+def test_decode_gives_the_text_of_the_command(server, cli):
+    found = call(server, "decode", prompt="def main(", stack="db > target", max_new_tokens=12)
+    command = ("decode", "--stack", "db > target", "--prompt", "def main(")
+    text = json.loads(cli(*command, "--max-new-tokens", "12", "--json"))
+    assert not found["isError"]
+    assert found["structuredContent"]["token_ids"] == text["token_ids"]
+    assert text["text"] in found["content"][0]["text"]
+
+
+def test_doctor_reads_a_run_of_the_folder(server):
+    found = call(server, "doctor", file="run.json.gz")
+    assert not found["isError"], found
+    assert found["structuredContent"]
+
+
+def test_doctor_reads_figures(server):
+    found = call(server, "doctor", acceptance=[0.6], lookahead=5, gpu="H100", models=["llama-8b"])
+    assert not found["isError"] or "models" in found["content"][0]["text"]
+
+
+def test_predict_gives_rows(server):
+    found = call(server, "predict", gpu="H100", models=["llama-70b", "llama-8b"], batch=[1, 32])
+    assert {row["batch"] for row in found["structuredContent"]["rows"]} == {1, 32}
+
+
+def test_replay_counts_on_a_log_of_the_folder(server):
+    found = call(server, "replay", file="log.jsonl", drafters=["lookup"])
+    assert [row["name"] for row in found["structuredContent"]["drafters"]] == ["lookup"]
+
+
+def test_the_files_are_listed(server):
+    assert call(server, "list_files")["structuredContent"]["files"] == ["log.jsonl", "run.json.gz"]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "words"),
+    [
+        ("decode", {"prompt": "x", "stack": "./model > target"}, "not a shipped model"),
+        ("decode", {"prompt": "x", "stack": "owner/model"}, "not a shipped model"),
+        ("decode", {"prompt": "x", "stack": "db >"}, "part 2"),
+        ("doctor", {"file": "../outside.json"}, "folder of this server"),
+        ("doctor", {}, "one of file and acceptance"),
+        ("replay", {"file": "/etc/passwd"}, "folder of this server"),
+        ("replay", {"file": "log.jsonl", "tokenizer": "../t.json"}, "folder of this server"),
+        ("predict", {"gpu": "H100", "models": ["/etc/config.json"]}, "paths are not read"),
+        ("predict", {"gpu": "H100", "models": ["hsd_viz/ladder"]}, "paths are not read"),
+        ("predict", {"gpu": "H100", "models": ["~/config.json"]}, "paths are not read"),
+        ("predict", {"gpu": "no-such-card", "models": ["llama-8b"]}, "no-such-card"),
+    ],
+)
+def test_bad_input_is_an_answer_of_one_line(server, name, arguments, words, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    found = call(server, name, **arguments)
+    message = found["content"][0]["text"]
+    assert found["isError"] and words in message and "\n" not in message
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({}, "needs the argument 'prompt'"),
+        ({"prompt": "x", "path": "y"}, "has no argument 'path'"),
+        ({"prompt": 3}, "expected a text"),
+        ({"prompt": "x", "max_new_tokens": 257}, "257 is outside 1 to 256"),
+        ({"prompt": "x", "max_new_tokens": True}, "expected a whole number"),
+        ({"prompt": "x", "temperature": -1}, "-1 is outside 0 to 2"),
+        ({"prompt": "x", "family": "other"}, "'other' is not one of code, smollm2"),
+        ({"prompt": "x" * 20_001}, "at most 20000 characters"),
+    ],
+)
+def test_arguments_that_are_not_as_declared_are_an_error_of_the_protocol(server, arguments, words):
+    answer = ask(server, "tools/call", name="decode", arguments=arguments)
+    assert answer["error"]["code"] == -32602 and words in answer["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("not json", -32700),
+        ("[" * 100_000, -32700),
+        ("[]", -32600),
+        ('{"jsonrpc": "1.0", "id": 1, "method": "ping"}', -32600),
+        ('{"jsonrpc": "2.0", "id": 1, "method": "tools/run"}', -32601),
+        ('{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": []}', None),
+        ('{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "rm"}}', -32602),
+        (" " * (MOST_LINE + 1), -32600),
+    ],
+)
+def test_a_message_that_is_not_a_request_is_an_error(server, line, code):
+    error = server.answer(line)["error"]
+    assert error["code"] == code if code else error["code"] < 0
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"jsonrpc": "2.0", "method": "notifications/initialized"}',
+        '{"jsonrpc": "2.0", "id": 3, "result": {}}',
+    ],
+)
+def test_a_notification_has_no_answer(server, line):
+    assert server.answer(line) is None

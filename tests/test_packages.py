@@ -1,0 +1,107 @@
+"""Models as a distribution of their own: where they are found, and that versions name contents."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hsd_viz.errors import MissingPackage
+from hsd_viz.models import packages
+from hsd_viz.models.families import CODE, LADDER
+from hsd_viz.models.packages import CODE_MODELS, GROUP
+
+ROOT = Path(__file__).resolve().parent.parent
+DATA = ROOT / "packages" / "models-code"
+DECLARED = tomllib.loads((DATA / "pyproject.toml").read_text())
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def install(folder: Path, distribution: str, package: str = "models_of_a_test") -> Path:
+    """Write an installed distribution with models; return the folder of the models."""
+    weights = folder / package / packages.FOLDER
+    weights.mkdir(parents=True)
+    (folder / package / "__init__.py").write_text("raise ImportError('it is never imported')")
+    about = folder / f"{distribution.replace('-', '_')}-1.0.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0.0\n"
+    )
+    (about / "entry_points.txt").write_text(f"[{GROUP}]\n{CODE_MODELS.family} = {package}\n")
+    return weights
+
+
+def test_models_are_found_in_an_installed_distribution(tmp_path, monkeypatch):
+    weights = install(tmp_path, CODE_MODELS.distribution)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert CODE_MODELS.find() == weights
+    assert CODE_MODELS.folder(tmp_path / "missing") == weights
+
+
+def test_an_entry_point_of_another_distribution_is_ignored(tmp_path, monkeypatch):
+    install(tmp_path, "models-of-others")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert CODE_MODELS.find() is None
+
+
+def test_the_models_of_a_checkout_come_first(tmp_path, monkeypatch):
+    install(tmp_path, CODE_MODELS.distribution)
+    monkeypatch.syspath_prepend(tmp_path)
+    own = tmp_path / "own"
+    own.mkdir()
+    assert CODE_MODELS.folder(own) == own
+    assert LADDER == ROOT / "hsd_viz" / "ladder" / "weights"
+
+
+def test_missing_models_are_one_line_with_the_command(tmp_path):
+    family = replace(CODE, models={"target": tmp_path / "missing" / "target"})
+    words = f"run `pip install {CODE_MODELS.requirement}`"
+    with pytest.raises(MissingPackage, match=words):
+        family.path("target")
+    assert not family.is_installed
+
+
+def digest_of(folder: Path) -> str:
+    """Return a digest of the names and contents of the files of a folder."""
+    parts = [
+        [path.relative_to(folder).as_posix(), hashlib.sha256(path.read_bytes()).hexdigest()]
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    ]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+
+
+def test_the_version_of_the_data_wheel_names_its_content():
+    project = DECLARED["project"]
+    assert (project["name"], project["version"]) == (CODE_MODELS.distribution, CODE_MODELS.version)
+    assert project["entry-points"][GROUP] == {CODE_MODELS.family: "hsd_viz_models_code"}
+    assert digest_of(LADDER) == DECLARED["tool"]["hsd-viz"]["digest"], (
+        "the weights have changed: raise the version in packages/models-code/pyproject.toml and in "
+        "hsd_viz/models/packages.py, and write the new digest"
+    )
+
+
+def test_the_sdist_has_what_a_build_reads_and_no_weights():
+    targets = PYPROJECT["tool"]["hatch"]["build"]["targets"]
+    sdist = targets["sdist"]
+    read = {
+        "pyproject.toml",
+        "hatch_build.py",
+        PYPROJECT["project"]["readme"],
+        *PYPROJECT["project"]["license-files"],
+        *targets["wheel"]["packages"],
+        *targets["wheel"]["force-include"],
+    }
+    assert read <= set(sdist["only-include"])
+    assert [ROOT / name for name in sdist["exclude"]] == [LADDER]
+
+
+@pytest.mark.parametrize(
+    "name", PYPROJECT["tool"]["hatch"]["build"]["targets"]["sdist"]["only-include"]
+)
+def test_what_the_sdist_names_exists(name):
+    assert (ROOT / name).exists()
