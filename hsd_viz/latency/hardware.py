@@ -228,6 +228,8 @@ class Efficiency:
             launch of the drafter.
         sequence_us: microseconds per sequence of the batch and step: scheduling and sampling.
         cache: η_b of the KV cache; 0: as of 16-bit weights.
+        rereads: how often attention reads the KV cache again where several attention heads share a
+            head of the cache: 0, once for all of them; 1, once for each of them.
     """
 
     bandwidth: Mapping[str, float]
@@ -241,6 +243,7 @@ class Efficiency:
     round_us: float = 0.0
     sequence_us: float = 0.0
     cache: float = 0.0
+    rereads: float = 0.0
 
     def of(self, weights: str) -> float:
         """Return η_b of a format; fp4 reaches what int4 does."""
@@ -292,6 +295,14 @@ INSTINCT = replace(
     sequence_us=360.7,
     source="fitted on vLLM's figures of Llama 3.1 405B (MI300X)",
 )
+#: Fitted by the same on SynapseAI's throughput of a Gaudi 2 at full load; the fixed times are
+#: gpt-fast's.
+GAUDI = replace(
+    PUBLISHED,
+    bandwidth=dict.fromkeys(WEIGHTS, 0.730),
+    rereads=0.200,
+    source="fitted on SynapseAI's figures of a Gaudi 2",
+)
 #: The first words of the names of cards of desktops and workstations.
 DESKTOP = ("RTX", "RX", "Ryzen", "Arc")
 ROUND_SOURCE = "fitted on SpecBundle's speed-ups of Llama 3.1 8B and Qwen3-Coder 30B (SGLang, H200)"
@@ -303,7 +314,8 @@ def efficiency_of(gpu: Gpu) -> Efficiency:
         return APPLE
     if gpu.name.startswith(DESKTOP):
         return LLAMA_CPP
-    return INSTINCT if gpu.vendor == "amd" else PUBLISHED
+    by_vendor = {"amd": INSTINCT, "intel": GAUDI}
+    return by_vendor.get(gpu.vendor, PUBLISHED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,11 +348,13 @@ class Machine:
         used = self.efficiency
         fed = batch * tokens
         weight_bytes = shape.touched(fed) * WEIGHTS[weights] / used.of(weights)
-        cache_bytes = batch * shape.cached(context + tokens) * CACHES[cache]
+        sharing = shape.heads / shape.kv_heads
+        reads = 1 + used.rereads * (sharing - 1)
+        cache_bytes = batch * shape.cached(context + tokens) * CACHES[cache] * reads
         read = weight_bytes + cache_bytes / (used.cache or used.of("bf16"))
         work = 2 * shape.touched(1) * fed
         # A score and a weighted sum of each cached element of a key and of a value, per head.
-        per_kv = 2 * shape.cached(context + tokens) * shape.heads / shape.kv_heads
+        per_kv = 2 * shape.cached(context + tokens) * sharing
         work += per_kv * fed
         peak = self.gpu.peak(weights) * 1e12 * used.compute
         moving = max(read / (self.gpu.bandwidth * 1e9), work / peak) / self.tp
