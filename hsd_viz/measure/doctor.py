@@ -240,6 +240,11 @@ class Diagnosis(Result):
             lines.append(f"Predicted by the hardware model, not measured: {names}.")
         if self.observation.busy:
             lines.append(f"The machine was busy: {self.observation.busy}.")
+        if not self.observation.drafted_known:
+            lines.append(
+                "The record does not report how many tokens were drafted: what rejected ones cost is "
+                "not known."
+            )
         lines += [f"Change in time: {one.words}." for one in self.changes]
         lines += [one.words for one in self.findings]
         lines += [f"Record: {remark}." for remark in self.remarks]
@@ -307,7 +312,8 @@ class Diagnosis(Result):
             rows.append([cause, f"{share:.0%}", as_text(parts.get(cause), "{:.2f}")])
         length = as_text(self.length, "{:.2f}")
         speedup = as_text(self.speedup, "{:.2f}")
-        note = f"tokens per forward pass {length}, drafted {seen.drafted:.1f}, speed-up {speedup}"
+        drafted = f"{seen.drafted:.1f}" if seen.drafted_known else "not reported"
+        note = f"tokens per forward pass {length}, drafted {drafted}, speed-up {speedup}"
         if seen.without_draft:
             note += f", {seen.without_draft:.0%} of the forward passes without a draft"
         return Table("Where the speed-up goes", rows if self.shares else [], note)

@@ -171,6 +171,8 @@ def _collapse(changes: Sequence[Change]) -> Iterator[Finding]:
 
 def _all_accepted(seen: Observation) -> Iterator[Finding]:
     """Everything is accepted: at T > 0 even a perfect draft of the target's own family is not."""
+    if not seen.drafted_known:
+        return
     drafted = seen.drafted * (seen.total or ALL_ACCEPTED)
     accepted = seen.length - 1
     if drafted < ALL_ACCEPTED or accepted < 0.9995 * seen.drafted:
@@ -187,7 +189,7 @@ def _all_accepted(seen: Observation) -> Iterator[Finding]:
 
 def _rarely(seen: Observation) -> Iterator[Finding]:
     """Few draft tokens per forward pass, most of them accepted: the drafter stops too early."""
-    if seen.drafted >= RARELY or seen.drafted <= 0:
+    if not seen.drafted_known or seen.drafted >= RARELY or seen.drafted <= 0:
         return
     rate = (seen.length - 1) / seen.drafted
     if rate < 0.6:

@@ -65,6 +65,7 @@ class Observation:
         idle: the share of the forward passes that had no draft, where there are no ``rounds``.
         mean_drafted: draft tokens per draft, where it is not the length of ``rates``.
         totals: (tokens, draft tokens) per forward pass, where nothing else is known.
+        drafted_known: whether the number of draft tokens is; else it is at least the accepted ones.
         speedups: repeated measurements.
         busy: how other work disturbed them; "": not noticed.
         curve: the forward passes over 1, 2, ... tokens of a hardware model.
@@ -90,6 +91,7 @@ class Observation:
     idle: float = 0.0
     mean_drafted: float | None = None
     totals: tuple[float, float] | None = None
+    drafted_known: bool = True
     speedups: tuple[float, ...] = ()
     busy: str = ""
     curve: tuple[float, ...] = ()

@@ -289,21 +289,32 @@ def _acceptance(series: Series, whole: Sample, source: str) -> Observation:
             idle=idle,
             mean_drafted=_mean_drafted(series.samples),
         )
-    if whole.accepted is not None and whole.drafted and whole.drafts:
+    if whole.accepted is not None and whole.drafts:
         return _from_sums(source, whole, idle)
     if whole.length is not None and whole.draft_length:
         accepted = min(max(0.0, whole.length - 1), float(whole.draft_length))
         return Observation(
             source, rates=even_rates(accepted, whole.draft_length), by_mean=True, idle=idle
         )
-    return Observation(source, totals=_totals(series, whole, source))
+    return _from_totals(series, whole, source)
 
 
 def _from_sums(source: str, whole: Sample, idle: float) -> Observation:
     """Return the observation of sums over drafts, of one length if the quotient is a whole one."""
-    assert whole.drafted is not None and whole.drafts and whole.accepted is not None
-    per_draft = whole.drafted / whole.drafts
+    assert whole.drafts and whole.accepted is not None
     accepted = whole.accepted / whole.drafts
+    if whole.drafted:
+        per_draft = whole.drafted / whole.drafts
+    elif whole.draft_length and accepted <= whole.draft_length:
+        per_draft = float(whole.draft_length)
+    else:
+        return Observation(
+            source,
+            totals=(1 + (1 - idle) * accepted, (1 - idle) * accepted),
+            verifications=round(whole.drafts),
+            idle=idle,
+            drafted_known=False,
+        )
     if abs(per_draft - round(per_draft)) < 0.01:
         return Observation(
             source,
@@ -321,17 +332,23 @@ def _from_sums(source: str, whole: Sample, idle: float) -> Observation:
     )
 
 
-def _totals(series: Series, whole: Sample, source: str) -> tuple[float, float]:
-    """Return tokens and draft tokens per forward pass. Raises: UserError: if they do not follow."""
+def _from_totals(series: Series, whole: Sample, source: str) -> Observation:
+    """Return the observation of tokens and draft tokens per forward pass.
+
+    Raises:
+        UserError: if they do not follow.
+    """
     if whole.length is not None:
-        return whole.length, max(whole.length - 1, 0.0)
+        accepted = max(whole.length - 1, 0.0)
+        totals = (whole.length, accepted / (whole.rate or 1.0))
+        return Observation(source, totals=totals, drafted_known=bool(whole.rate))
     if whole.tokens is None or whole.drafted is None or whole.accepted is None:
         raise UserError(
             f"{source} does not report the number of verifications: there is no tokens per "
             f"forward pass ({series.form} reports accepted and draft tokens alone)"
         )
     passes = max(1.0, whole.tokens - whole.accepted - _prefills(series))
-    return 1 + whole.accepted / passes, whole.drafted / passes
+    return Observation(source, totals=(1 + whole.accepted / passes, whole.drafted / passes))
 
 
 def _prefills(series: Series) -> int:

@@ -23,7 +23,8 @@ from hsd_viz.bench.replay import replay as replay_text
 from hsd_viz.drafting import SharedDatabases, make_drafter
 from hsd_viz.drafting.make import CPU_MARGINAL, FIVEGRAMS, STORED, CostCurve, cost_curve
 from hsd_viz.drafting.tree import Drafter
-from hsd_viz.errors import BadFile, UserError
+from hsd_viz.errors import BadFile, Unsupported, UserError
+from hsd_viz.measure.above import Above, above
 from hsd_viz.measure.requests import LoggedRequest, LogTokenizer, requests
 from hsd_viz.models.families import LADDER
 from hsd_viz.native.build import default_build
@@ -108,6 +109,8 @@ class ReplayReport(Result):
             rounds that accepted k or more.
         refused: why a drafter was not replayed.
         complete: whether the whole log was replayed.
+        above: tokens per forward pass of the requests whose verifications are recorded, and with a
+            database above their drafter: at least and at most (:mod:`hsd_viz.measure.above`).
     """
 
     log: dict[str, Any]
@@ -115,6 +118,7 @@ class ReplayReport(Result):
     drafters: list[dict[str, Any]]
     refused: dict[str, str]
     complete: bool
+    above: dict[str, Any] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -177,6 +181,7 @@ class ReplayReport(Result):
         if self.drafters:
             lines.append(self.headline())
         lines += self._about_outputs()
+        lines += self._about_recorded_drafts()
         if log["broken"]:
             number, why = log["examples"][0]
             broken = counted(log["broken"], "broken record")
@@ -211,8 +216,51 @@ class ReplayReport(Result):
             )
         return lines
 
+    def _about_recorded_drafts(self) -> list[str]:
+        """Return what a database above the recorded drafter would bring."""
+        found = self.above
+        if not found:
+            return []
+        lines = []
+        if found["requests"]:
+            recorded = found["recorded"]
+            least = found["least"]
+            most = found["most"]
+            lines.append(
+                f"What if a database were asked before the recorded drafter: {least:.2f} to "
+                f"{most:.2f} tokens per forward pass instead of {recorded:.2f} in "
+                f"{counted(found['requests'], 'request')}; the database drafts in "
+                f"{found['by_database']:.0%} of the rounds"
+            )
+        if found["refused"]:
+            lines.append(
+                f"A database above the recorded drafter is not known for "
+                f"{counted(found['refused'], 'request')}: {found['why']}"
+            )
+        return lines
+
+    def _above_table(self) -> Table:
+        found = self.above
+        rows: list[list[Any]] = [["setting", "tokens/forward"]]
+        names = {
+            "recorded": "as recorded",
+            "least": "database above, at least",
+            "most": "database above, at most",
+        }
+        for key, name in names.items():
+            low, high = found[f"{key}_ci"] or (None, None)
+            rows.append([name, Estimate(found[key], low, high, found["requests"])])
+        note = (
+            "by the recorded rounds and the text; inside a recorded round the drafter is accepted "
+            "at least for its rest, at most as a whole:"
+        )
+        forms = {"tokens/forward": ("{:.2f}", 1.0)}
+        return Table("What if: a database above the recorded drafter", rows, note, forms=forms)
+
     def tables(self) -> Iterator[Table]:
         """Yield the tables of the report."""
+        if self.above.get("requests"):
+            yield self._above_table()
         if not self.drafters:
             return
         names = ("tokens/forward", "speed-up", "accepted")
@@ -383,7 +431,8 @@ def replay(
         "tokenizer": tokens.name,
         "databases": str(databases or ""),
     }
-    return ReplayReport(asdict(tally.facts(path.name)), settings, rows, refused, complete)
+    facts = asdict(tally.facts(path.name))
+    return ReplayReport(facts, settings, rows, refused, complete, tally.above())
 
 
 def _replay_all(
@@ -410,6 +459,7 @@ def _replay_all(
                 for name, drafter in made.items()
             }
             tally.add(request, done, maker.temperature_of(request))
+            _add_above(request, maker, tally)
             if progress and time.monotonic() - shown > SHOW:
                 shown = time.monotonic()
                 read = f"{tally.output_tokens:,} tokens of {tally.requests:,} outputs"
@@ -441,6 +491,16 @@ class _Maker:
         if self.temperature is not None:
             return self.temperature
         return request.temperature or 0.0
+
+    def database_for(self, request: LoggedRequest) -> Drafter:
+        """Return a new drafter of all databases, made for the temperature of the request."""
+        return make_drafter(
+            _source("db", self.databases),
+            databases=self.databases,
+            eos=self.eos,
+            costs=self.costs,
+            temperature=self.temperature_of(request),
+        )
 
     def drafters_for(self, request: LoggedRequest) -> dict[str, Drafter]:
         """Return a new drafter of each source, made for the temperature of the request."""
@@ -475,6 +535,34 @@ class _Tally:
     sampled: int = 0
     parts: Counter = field(default_factory=Counter)
     examples: list[tuple[int, str]] = field(default_factory=list)
+    recorded: list[Above] = field(default_factory=list)
+    without_rounds: Counter = field(default_factory=Counter)
+
+    def above(self) -> dict[str, Any]:
+        """Return the figures of a database above the recorded drafter; {} where nothing of it is
+        recorded.
+        """
+        refused = sum(self.without_rounds.values())
+        if not self.recorded and not refused:
+            return {}
+        found: dict[str, Any] = {"requests": len(self.recorded), "refused": refused}
+        if refused:
+            found["why"] = self.without_rounds.most_common(1)[0][0]
+        if not self.recorded:
+            return found
+        weights = resample(len(self.recorded))
+        tokens = weights @ np.array([one.tokens for one in self.recorded])
+        rounds = {
+            "recorded": [one.recorded for one in self.recorded],
+            "least": [one.most for one in self.recorded],
+            "most": [one.fewest for one in self.recorded],
+        }
+        for key, values in rounds.items():
+            lengths = ratio(tokens, weights @ np.array(values))
+            found |= estimate(lengths, len(self.recorded)).named(key)
+        drafted = sum(one.by_database for one in self.recorded)
+        found["by_database"] = drafted / sum(one.most for one in self.recorded)
+        return found
 
     def add_broken(self, entry: BrokenEntry) -> None:
         """Count an entry that could not be used."""
@@ -509,6 +597,22 @@ class _Tally:
             parts=dict(self.parts),
             examples=tuple(self.examples),
         )
+
+
+def _add_above(request: LoggedRequest, maker: _Maker, tally: _Tally) -> None:
+    """Add what a database above the recorded drafter of a request would have brought."""
+    if not request.served:
+        return
+    if not request.rounds:
+        tally.without_rounds["its record does not report each verification"] += 1
+        return
+    drafter = maker.database_for(request)
+    try:
+        one = above(drafter, request.text, request.rounds, drafter.nodes, maker.eos)
+    except Unsupported as error:
+        tally.without_rounds[str(error)] += 1
+        return
+    tally.recorded.append(one)
 
 
 def _replayed(

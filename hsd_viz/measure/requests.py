@@ -3,8 +3,9 @@
 Accepted forms: ``prompt`` or ``prompt_ids`` and ``output`` or ``output_ids``, with an optional
 ``max_new_tokens`` and ``temperature``; OpenAI chat logs with ``messages`` (every answer of the
 assistant is a request), or ``request`` and ``response`` (``messages`` or ``prompt``, and
-``choices``); ShareGPT's ``conversations`` of ``from`` and ``value``. Messages become paragraphs. An
-answer is what the engine decoded: reasoning, text and the arguments of tool calls, in this order.
+``choices``, or the ``output_ids`` of SGLang); ShareGPT's ``conversations`` of ``from`` and
+``value``. Messages become paragraphs. Where a response reports each of its verifications, the
+request has them. An answer is what the engine decoded: reasoning, text and the arguments of tool calls, in this order.
 An entry that cannot be used is a :class:`~hsd_viz.records.entries.BrokenEntry`, never an exception.
 """
 
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -22,6 +23,8 @@ from hsd_viz.errors import UserError, no_panics
 from hsd_viz.models.families import CODE
 from hsd_viz.models.tokenizer_process import TokenizerProcess
 from hsd_viz.records.entries import BrokenEntry, EntryReader
+from hsd_viz.records.read import response_of
+from hsd_viz.records.sample import Verification
 
 #: Most tokens of a request that are used: the end of the prompt, then the start of the output.
 MOST_TOKENS = 32_768
@@ -30,6 +33,8 @@ MOST_IDS = 0x110000
 _NO_LIMIT = 2**31
 _ASSISTANT = ("assistant", "gpt", "model")
 _FORMS = "prompt and output, messages, conversations, or request and response"
+#: Where requests and responses have the token ids of the prompt.
+PROMPT_IDS = ("prompt_ids", "prompt_token_ids", "input_ids")
 #: Where messages have reasoning.
 REASONING = ("reasoning_content", "reasoning", "thinking")
 
@@ -45,6 +50,8 @@ class LoggedRequest:
         temperature: of its sampling, ``None`` if the log does not report it.
         encoded: whether the output was text, which was encoded again.
         parts: of what the output consists: ``text``, ``reasoning``, ``tool calls``.
+        served: whether the response has figures of speculative decoding.
+        rounds: its verifications, where the response reports each of them.
     """
 
     text: Text
@@ -53,6 +60,8 @@ class LoggedRequest:
     temperature: float | None = None
     encoded: bool = False
     parts: tuple[str, ...] = ()
+    served: bool = False
+    rounds: tuple[Verification, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +71,14 @@ class Answer:
     Attributes:
         content: text or token ids.
         parts: of what it consists.
+        served: whether its response has figures of speculative decoding.
+        rounds: its verifications, where its response reports each of them.
     """
 
     content: str | Sequence[int]
     parts: tuple[str, ...] = ("text",)
+    served: bool = False
+    rounds: tuple[Verification, ...] = ()
 
 
 class LogTokenizer:
@@ -138,6 +151,8 @@ class LogTokenizer:
             temperature=temperature,
             encoded=isinstance(answer.content, str),
             parts=answer.parts,
+            served=answer.served,
+            rounds=() if excess > 0 else answer.rounds,
         )
 
 
@@ -237,7 +252,9 @@ def _exchanges(entry: Any) -> Iterator[tuple[Any, Answer]]:
     if entry.get("error"):
         raise UserError("a failed request")
     if isinstance(body := entry.get("response"), Mapping):
-        yield _prompt_of(entry), _choice(body.get("body", body)["choices"][0])
+        yield _prompt_of(entry), _response(body.get("body", body))
+    elif "meta_info" in entry or "choices" in entry:
+        yield _prompt_of(entry), _response(entry)
     elif "messages" in entry or "conversations" in entry:
         messages = _messages(entry.get("messages") or entry["conversations"])
         answers = [
@@ -257,7 +274,32 @@ def _prompt_of(entry: Mapping[str, Any]) -> Any:
     asked = entry.get("request", entry)
     if "messages" in asked:
         return _paragraphs(_messages(asked["messages"]))
+    body = entry.get("response", entry)
+    for place in (asked, body.get("body", body)):
+        for name in PROMPT_IDS:
+            if place.get(name):
+                return place[name]
+    if "text" in asked and asked is not entry:
+        return asked["text"]
     return _given(asked, "prompt")
+
+
+def _response(body: Mapping[str, Any]) -> Answer:
+    """Return the answer of a response, with its verifications. Raises: UserError: if it is empty."""
+    choices = body.get("choices")
+    if choices:
+        answer = _choice(choices[0])
+        ids = choices[0].get("token_ids")
+    else:
+        ids = body.get("output_ids")
+        answer = Answer(body.get("text") or "")
+    if ids:
+        answer = replace(answer, content=ids)
+    if not answer.content:
+        raise UserError("the response has no text")
+    sample = response_of(body) if len(choices or [0]) == 1 else None
+    rounds = sample.verifications if sample is not None else ()
+    return replace(answer, served=sample is not None, rounds=rounds)
 
 
 def _choice(choice: Mapping[str, Any]) -> Answer:

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from hsd_viz.errors import BadFile, UserError
-from hsd_viz.records import llama_cpp, lm_studio, prometheus, sglang, tensorrt_llm, vllm
+from hsd_viz.records import (
+    llama_cpp,
+    lm_studio,
+    lmdeploy,
+    mlc,
+    prometheus,
+    sglang,
+    tensorrt_llm,
+    tgi,
+    vllm,
+)
 from hsd_viz.records.context import Context, LinePattern
 from hsd_viz.records.entries import BrokenEntry
 from hsd_viz.records.forms import FORMS, Form, engines_with_forms
@@ -19,13 +29,34 @@ from hsd_viz.records.sample import Request, Sample, Series
 from hsd_viz.words import counted, did_you_mean
 
 #: All patterns of log lines, in the order in which they are tried.
-PATTERNS: tuple[LinePattern, ...] = (*vllm.LINES, *sglang.LINES, *llama_cpp.LINES)
+PATTERNS: tuple[LinePattern, ...] = (
+    *vllm.LINES,
+    *sglang.LINES,
+    *llama_cpp.LINES,
+    *tensorrt_llm.LINES,
+)
 #: What reads a response: tried in this order.
-RESPONSES = (vllm.response, sglang.response, llama_cpp.response, lm_studio.response)
+RESPONSES = (
+    vllm.response,
+    sglang.response,
+    llama_cpp.response,
+    lm_studio.response,
+    mlc.response,
+)
+#: What reads the state of a server or the result of a benchmark.
+RESULTS = (sglang.bench_json, sglang.server_info, sglang.batch_result)
 #: What reads a scrape of counters, and what reads one of gauges.
-COUNTERS = (vllm.metrics, llama_cpp.metrics, tensorrt_llm.metrics)
+COUNTERS = (
+    vllm.metrics,
+    llama_cpp.metrics,
+    tensorrt_llm.metrics,
+    lmdeploy.metrics,
+    tgi.metrics,
+)
 GAUGES = (sglang.metrics,)
-_COUNTER_NAME = re.compile(r"_total$|spec_decode_num_")
+_COUNTER_NAME = re.compile(r"_total$|spec_decode_num_|skipped_tokens_(?:sum|count|bucket)$")
+#: Names of metrics of serving engines.
+_METRIC_NAME = re.compile(r"\w:\w|^trtllm_|^tgi_")
 #: A line that may be a record of a form that is not known.
 _MAY_BE = re.compile(
     r"spec\w*.?decod\w*.{0,40}\d|draft\w* (?:tokens?|acceptance).{0,30}\d|accept\w*.{0,20}\d",
@@ -305,9 +336,7 @@ class _Reader:
         if self._summary_line(text):
             return
         metric = prometheus.metric_of(text)
-        if (metric is not None and ":" in metric[0]) or (
-            metric and metric[0].startswith("trtllm_")
-        ):
+        if metric is not None and _METRIC_NAME.search(metric[0]):
             self.scrapes.add(*metric, document.line)
             return
         matched = False
@@ -336,7 +365,7 @@ class _Reader:
         self.by_form[pattern.form.name] += 1
         if sample is not None:
             sample = replace(sample, line=context.line, time=context.time, clock=context.clock)
-            single = pattern.form in (llama_cpp.LINE, llama_cpp.SIMPLE)
+            single = pattern.form in (llama_cpp.LINE, llama_cpp.SIMPLE, sglang.FINISHED)
             self._keep(sample, pattern.form, context.model, single=single, count=False)
 
     def _unmatched(self, document: Document) -> None:
@@ -414,7 +443,8 @@ class _Reader:
             if (found := reads(entry, request)) is not None:
                 break
         if found is None:
-            found = sglang.bench_json(entry)
+            results = (reads(entry) for reads in RESULTS)
+            found = next((one for one in results if one is not None), None)
         if found is None:
             return False
         sample, form = found
@@ -426,7 +456,7 @@ class _Reader:
             return True
         if self.streams.pop(_id_of(entry) or "-", None) is not None:
             self.superseded += 1
-        single = form not in (vllm.BENCH_JSON, sglang.BENCH)
+        single = form.kind == "response"
         self._keep(sample, form, model, single=single, count=False)
         return True
 
@@ -459,6 +489,8 @@ class _Reader:
         self._count_scrapes(before)
         for sample in llama_cpp.unfinished(self.context):
             self._keep(sample, llama_cpp.ROUND, self.context.model, single=True)
+        self._keep_blocks(vllm.examples, vllm.EXAMPLE)
+        self._keep_blocks(tensorrt_llm.benches, tensorrt_llm.BENCH)
         found = []
         for group in self.groups.values():
             samples = group.samples
@@ -484,6 +516,14 @@ class _Reader:
                 )
             )
         return found
+
+    def _keep_blocks(self, samples_of: Callable[[Context], list[Sample]], form: Form) -> None:
+        """Keep the printed blocks of a form, whose end is not marked."""
+        try:
+            for sample in samples_of(self.context):
+                self._keep(sample, form, self.context.model)
+        except BadFile as error:
+            self.refused.append((self.context.line, str(error)))
 
     def _count_scrapes(self, before: prometheus.Scrapes | None) -> None:
         """Add the series of ``/metrics``: one scrape, or what was counted between scrapes."""
@@ -575,6 +615,19 @@ def _inner(value: Mapping[str, Any]) -> Mapping[str, Any]:
         body = response.get("body")
         return body if isinstance(body, Mapping) else response
     return value
+
+
+def response_of(value: Mapping[str, Any]) -> Sample | None:
+    """Return what a response says of speculative decoding, ``None`` if it says nothing.
+
+    Raises:
+        BadFile: if its figures are impossible.
+    """
+    entry = _inner(value)
+    for reads in RESPONSES:
+        if (found := reads(entry, Request())) is not None:
+            return found[0]
+    return None
 
 
 def _is_chunk(entry: Mapping[str, Any]) -> bool:

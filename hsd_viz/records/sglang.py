@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -80,6 +81,33 @@ BENCH = declare(
     sample="Accept length: 5.86",
     reports="tokens per verification, tokens/s, concurrency; no counts",
 )
+SERVER_INFO = declare(
+    NAME,
+    "/get_server_info with avg_spec_accept_length",
+    "summary",
+    seen_in="0.4–0.5.12; null on ranks without a draft",
+    source="https://github.com/sgl-project/sglang/pull/34743",
+    sample='{"internal_states": [{"avg_spec_accept_length": 2.9, "last_gen_throughput": 120.3}]}',
+    reports="tokens per verification since the start, tokens/s; no counts",
+)
+BATCH = declare(
+    NAME,
+    "result of bench_one_batch_server",
+    "summary",
+    seen_in="0.4–0.5.12",
+    source="https://github.com/sgl-project/sglang/pull/29329",
+    sample='{"batch_size": 8, "last_gen_throughput": 1050.0, "acc_length": 2.9, …',
+    reports="tokens per verification, tokens/s, batch; no counts",
+)
+FINISHED = declare(
+    NAME,
+    "log line of a finished request",
+    "log line",
+    seen_in="0.5.4–0.5.12 (--log-requests), and responses printed by Python",
+    source="https://github.com/sgl-project/sglang/pull/11144",
+    sample="Finish: obj=GenerateReqInput(…), out={'meta_info': {'spec_verify_ct': 43, …",
+    reports="verifications, accepted tokens, histogram of a request",
+)
 TOKENSPEED = declare(
     "tokenspeed",
     "response with spec_draft_tokens",
@@ -147,7 +175,27 @@ def _draft_tokens(found: re.Match[str], context: Context) -> None:
         context.draft_length = int(found[1]) - 1
 
 
+_FIELD = re.compile(
+    r"'(spec_\w+|completion_tokens|prompt_tokens|cached_tokens)': (\[[\d, ]*\]|\d+(?:\.\d+)?)"
+)
+
+
+def _finished(found: re.Match[str], context: Context) -> Sample | None:
+    """Read the fields of a response that Python printed."""
+    fields: dict[str, Any] = {}
+    for name, text in _FIELD.findall(found.string):
+        fields.setdefault(name, json.loads(text))
+    if not fields.get("spec_verify_ct"):
+        return None
+    request = Request(context=fields.get("prompt_tokens"), cached=fields.get("cached_tokens"))
+    sample = counted(fields, fields.get("completion_tokens"), request)
+    if sample.draft_length is None:
+        sample = replace(sample, draft_length=context.draft_length)
+    return sample
+
+
 LINES = (
+    LinePattern(FINISHED, re.compile(r"'spec_verify_ct': \d"), _finished),
     LinePattern(LINE, re.compile(r"Decode batch.*accept len: [\d.]+.*"), _decode),
     LinePattern(None, re.compile(r"speculative_algorithm='(\w+)'"), _algorithm),
     LinePattern(None, re.compile(r"speculative_draft_model_path='([^']+)'"), _draft_model),
@@ -215,10 +263,10 @@ HISTOGRAM = ("spec_accept_histogram", "spec_correct_drafts_histogram")
 
 def response(value: Mapping[str, Any], request: Request) -> tuple[Sample, Any] | None:
     """Return the sample of a response with its form."""
-    detailed = _nested(value, "verify_lengths")
+    detailed = nested(value, "verify_lengths")
     if detailed is not None:
         return _detailed(detailed, value, request), DETAILED
-    found = _nested(value, "spec_verify_ct")
+    found = nested(value, "spec_verify_ct")
     if found is None:
         return None
     if "spec_draft_tokens" in found:
@@ -230,7 +278,7 @@ def response(value: Mapping[str, Any], request: Request) -> tuple[Sample, Any] |
     return sample, RESPONSE if "meta_info" in value else SGLEXT
 
 
-def _nested(value: Any, key: str, depth: int = 5) -> Mapping[str, Any] | None:
+def nested(value: Any, key: str, depth: int = 5) -> Mapping[str, Any] | None:
     """Return the first mapping inside ``value`` that has a key."""
     if not depth:
         return None
@@ -243,7 +291,7 @@ def _nested(value: Any, key: str, depth: int = 5) -> Mapping[str, Any] | None:
     else:
         return None
     for one in inner:
-        if (found := _nested(one, key, depth - 1)) is not None:
+        if (found := nested(one, key, depth - 1)) is not None:
             return found
     return None
 
@@ -320,6 +368,44 @@ def _detailed(found: Mapping[str, Any], value: Mapping[str, Any], request: Reque
         request=request,
         derived=frozenset(("passes",)),
     )
+
+
+# --- the state of a server, and of a batch --------------------------------------------------------
+
+
+def server_info(value: Mapping[str, Any]) -> tuple[Sample, Any] | None:
+    """Return the sample of ``/get_server_info``: the mean over its ranks, each with equal weight."""
+    states = value.get("internal_states")
+    if not isinstance(states, list):
+        return None
+    known = [one for one in states if isinstance(one, Mapping)]
+    lengths = [one.get("avg_spec_accept_length") for one in known]
+    lengths = [length for length in lengths if length]
+    if not lengths:
+        return None
+    speeds = [one.get("last_gen_throughput") or 0.0 for one in known]
+    steps = value.get("speculative_num_steps")
+    chain = value.get("speculative_eagle_topk") in (None, 1)
+    sample = Sample(
+        length=sum(lengths) / len(lengths),
+        speed=sum(speeds) or None,
+        draft_length=steps if chain else None,
+    )
+    return sample, SERVER_INFO
+
+
+def batch_result(value: Mapping[str, Any]) -> tuple[Sample, Any] | None:
+    """Return the sample of a line of ``bench_one_batch_server``; -1 is no length."""
+    length = value.get("acc_length")
+    if not isinstance(length, int | float) or length <= 0 or "batch_size" not in value:
+        return None
+    speed = value.get("last_gen_throughput") or value.get("output_throughput")
+    sample = Sample(
+        length=float(length),
+        running=value["batch_size"],
+        speed=speed if speed and speed > 0 else None,
+    )
+    return sample, BATCH
 
 
 # --- bench_serving ------------------------------------------------------------------------------

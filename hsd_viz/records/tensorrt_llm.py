@@ -1,12 +1,14 @@
-"""TensorRT-LLM: iteration statistics with ``specDecodingStats``, and ``/metrics``."""
+"""TensorRT-LLM: iteration statistics with ``specDecodingStats``, ``/metrics``, ``trtllm-bench``."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from hsd_viz.errors import BadFile
 from hsd_viz.records import prometheus
+from hsd_viz.records.context import Context, LinePattern
 from hsd_viz.records.forms import declare
 from hsd_viz.records.sample import Sample, Verification
 
@@ -31,6 +33,65 @@ METRICS = declare(
     sample='trtllm_spec_decode_num_draft_tokens_total{model_name="m"} 3000',
     reports="draft tokens and accepted tokens since the start, tokens per verification",
 )
+
+BENCH = declare(
+    NAME,
+    "summary of trtllm-bench",
+    "summary",
+    seen_in="1.0–1.2 (DECODING STATISTICS)",
+    source="https://github.com/NVIDIA/TensorRT-LLM/blob/main/tensorrt_llm/bench/dataclasses/reporting.py",
+    sample="[DT] AVERAGE: 96.00 / [ADT] AVERAGE: 41.20 / [AL] AVERAGE: 2.60",
+    reports="draft tokens and accepted tokens of a request, tokens per verification, speed",
+)
+#: What a line of the summary reports -> its name here.
+BENCH_ROWS = {
+    "[DT] AVERAGE": "drafted",
+    "[ADT] AVERAGE": "accepted",
+    "[AL] AVERAGE": "length",
+    "Number of requests": "requests",
+    "Number of concurrent requests": "running",
+    "Per User Output Speed (tps/user)": "speed",
+}
+
+
+def _bench_row(found: re.Match[str], context: Context) -> None:
+    """Keep a figure of a summary; one that comes again starts the next summary."""
+    blocks = context.memory.setdefault("trtllm-bench", [{}])
+    name = BENCH_ROWS[found[1]]
+    if name in blocks[-1]:
+        blocks.append({})
+    blocks[-1][name] = float(found[2])
+
+
+LINES = (
+    LinePattern(
+        None,
+        re.compile(rf"({'|'.join(map(re.escape, BENCH_ROWS))}) *: +(\d+(?:\.\d+)?)\s*$"),
+        _bench_row,
+    ),
+)
+
+
+def benches(context: Context) -> list[Sample]:
+    """Return the summaries that a file has; averages are over requests."""
+    found = []
+    for block in context.memory.get("trtllm-bench", []):
+        if not block.get("length") or not block.get("drafted"):
+            continue
+        requests = block.get("requests", 1.0)
+        running = block.get("running")
+        speed = block.get("speed")
+        accepted = block["accepted"] * requests
+        sample = Sample(
+            drafts=accepted / (block["length"] - 1) if block["length"] > 1 else None,
+            drafted=block["drafted"] * requests,
+            accepted=accepted,
+            running=running,
+            speed=speed * (running or 1.0) if speed else None,
+            derived=frozenset(("drafts", "drafted", "accepted")),
+        )
+        found.append(sample)
+    return found
 
 
 def iteration(value: Mapping[str, Any]) -> Sample | None:

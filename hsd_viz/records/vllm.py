@@ -125,6 +125,15 @@ BENCH_JSON = declare(
     sample='{"spec_decode_num_drafts": 20481, "spec_decode_draft_tokens": 61443, …',
     reports="drafts, draft tokens, accepted tokens, rates by position, speed, concurrency",
 )
+EXAMPLE = declare(
+    NAME,
+    "output of the example spec_decode.py",
+    "summary",
+    seen_in="0.8.3–0.32.0 (examples/offline_inference)",
+    source="https://github.com/vllm-project/vllm/pull/26498",
+    sample="num_drafts: 4687 / num_draft_tokens: 46870 / … / acceptance at token 0: 0.74",
+    reports="drafts, draft tokens, accepted tokens, rates by position; of n-grams steps without",
+)
 AIPERF_RECORD = declare(
     AIPERF,
     "profile_export.jsonl with spec_decode_acceptance",
@@ -268,7 +277,72 @@ def _draft_model(found: re.Match[str], context: Context) -> None:
     context.draft_model = found[1]
 
 
+#: A figure of the example -> its name here.
+EXAMPLE_ROWS = {
+    "num_drafts": "drafts",
+    "num_draft_tokens": "drafted",
+    "num_accepted_tokens": "accepted",
+    "num_tokens_generated_without_sd": "idle",
+    "mean acceptance length": "length",
+}
+
+
+def _example_row(found: re.Match[str], context: Context) -> None:
+    """Keep a figure of the example; one that comes again starts the next output."""
+    blocks = context.memory.setdefault("vllm examples", [])
+    if found[1] == "total_num_output_tokens":
+        blocks.append({})
+    name = EXAMPLE_ROWS.get(found[1])
+    if name is None:
+        return
+    if not blocks or name in blocks[-1]:
+        blocks.append({})
+    blocks[-1][name] = float(found[2])
+
+
+def _example_rate(found: re.Match[str], context: Context) -> None:
+    blocks = context.memory.setdefault("vllm examples", [{}])
+    rates = blocks[-1].setdefault("rates", [])
+    if int(found[1]) == len(rates):
+        rates.append(float(found[2]))
+
+
+def examples(context: Context) -> list[Sample]:
+    """Return the outputs of the example that a file has."""
+    found = []
+    for block in context.memory.get("vllm examples", []):
+        rates = tuple(block.get("rates", ()))
+        drafts = block.get("drafts")
+        if not drafts:
+            if rates and block.get("length"):
+                found.append(Sample(length=block["length"], draft_length=len(rates)))
+            continue
+        idle = block.get("idle", 0.0)
+        sample = Sample(
+            drafts=drafts,
+            drafted=block.get("drafted"),
+            accepted=block.get("accepted"),
+            by_position=tuple(rate * drafts for rate in rates) or None,
+            passes=drafts + idle if idle else None,
+            draft_length=len(rates) or None,
+            derived=frozenset(("by_position",)),
+        )
+        found.append(with_fixed_length(sample))
+    return found
+
+
 LINES = (
+    LinePattern(
+        None,
+        re.compile(
+            r"^\s*(total_num_output_tokens|num_drafts|num_draft_tokens|num_accepted_tokens"
+            r"|num_tokens_generated_without_sd|(?:seq normalized |mean )acceptance length): *(\d+(?:\.\d+)?)\s*$"
+        ),
+        _example_row,
+    ),
+    LinePattern(
+        None, re.compile(r"^\s*acceptance at token (\d+): *(\d+(?:\.\d+)?)\s*$"), _example_rate
+    ),
     LinePattern(
         LINE_V0,
         re.compile(

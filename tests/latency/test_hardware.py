@@ -11,9 +11,9 @@ from benchmarks import prediction
 from hsd_viz.cli import main
 from hsd_viz.latency.hardware import (
     APPLE,
+    GAUDI,
     GPUS,
     INSTINCT,
-    GAUDI,
     LLAMA_CPP,
     MODELS,
     PUBLISHED,

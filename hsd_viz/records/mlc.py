@@ -1,0 +1,53 @@
+"""MLC-LLM: the metrics of its engine, ``/debug/dump_engine_metrics`` and ``usage.extra``.
+
+``draft_count[k]`` counts the verifications of at least k + 1 tokens, the last token of the text
+included, and ``accept_count[k]`` those that emitted as many: the first of both are the
+verifications, and the draft tokens start at the second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hsd_viz.errors import BadFile
+from hsd_viz.records.forms import declare
+from hsd_viz.records.sample import Request, Sample
+from hsd_viz.records.sglang import nested
+
+NAME = "mlc-llm"
+
+METRICS = declare(
+    NAME,
+    "engine metrics with spec_decode",
+    "summary",
+    seen_in="0.1–0.20",
+    source="https://github.com/mlc-ai/mlc-llm/issues/2789",
+    sample='{"spec_decode": {"draft_count": [100, 100, 100], "accept_count": [100, 70, 40]}}',
+    reports="verifications, draft tokens, accepted tokens, by position, tokens/s",
+)
+
+
+def response(value: Mapping[str, Any], request: Request) -> tuple[Sample, Any] | None:
+    """Return the sample of the metrics of an engine with its form."""
+    found = nested(value, "draft_count")
+    if found is None or not isinstance(found.get("accept_count"), Sequence):
+        return None
+    drafts = list(found["draft_count"])
+    accepted = list(found["accept_count"])
+    if len(drafts) != len(accepted):
+        raise BadFile(f"damaged: {len(drafts)} counts of drafts and {len(accepted)} of acceptances")
+    if len(drafts) < 2:
+        return None
+    about = nested(value, "spec_decode") or {}
+    same_lengths = len(set(drafts)) == 1
+    sample = Sample(
+        drafts=drafts[0],
+        drafted=sum(drafts[1:]),
+        accepted=sum(accepted[1:]),
+        by_position=tuple(accepted[1:]),
+        reached=tuple(drafts[1:]) if same_lengths else None,
+        speed=about.get("decode_tokens_per_s"),
+        draft_length=len(drafts) - 1,
+    )
+    return sample, METRICS
