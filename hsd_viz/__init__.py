@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from hsd_viz.stack import StackError, parse
     from hsd_viz.trace import Trace, TraceError
     from hsd_viz.views.app.dashboard import dashboard
+    from hsd_viz.views.opened import show
 
 # Module -> the public names that load it.
 _MODULES = {
@@ -47,6 +48,7 @@ _MODULES = {
     "stack": ("StackError", "parse"),
     "trace": ("Trace", "TraceError"),
     "views.app.dashboard": ("dashboard",),
+    "views.opened": ("show",),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 # Public names that are modules themselves.

@@ -136,7 +136,7 @@ export interface Host {
   decode?(request: DecodeRequest, on: Progress, signal: AbortSignal): Promise<Head>;
   /**
    * Topics that {@link ask} can answer: "doctor" "law" (of a run), "report" (options.name, or a file), "replay"
-   * (files: a log and perhaps a tokenizer), "predict", and the tabs of other packages.
+   * (files: a log and perhaps a tokenizer), "record" (a file), "predict", and the tabs of other packages.
    */
   readonly answers: readonly string[];
   ask?(question: Question, on: Pick<Progress, "stage">, signal: AbortSignal): Promise<Answer>;

@@ -395,7 +395,7 @@ def server_info(value: Mapping[str, Any]) -> tuple[Sample, Any] | None:
 
 
 def batch_result(value: Mapping[str, Any]) -> tuple[Sample, Any] | None:
-    """Return the sample of a line of ``bench_one_batch_server``; -1 is no length."""
+    """Return the sample of a line of ``bench_one_batch_server``; -1: not known."""
     length = value.get("acc_length")
     if not isinstance(length, int | float) or length <= 0 or "batch_size" not in value:
         return None

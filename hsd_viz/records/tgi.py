@@ -1,6 +1,6 @@
 """Text Generation Inference: ``/metrics``.
 
-``tgi_request_skipped_tokens`` is a histogram over the steps of all requests: how many tokens a step
+``tgi_request_skipped_tokens`` is a histogram over the steps of all requests: how many tokens each
 emitted beyond its first one, so its sum is the number of accepted draft tokens. A step without a
 draft counts as one with 0 accepted tokens: how many tokens were drafted is not reported.
 """

@@ -24,6 +24,7 @@ _NAMES = {
         *("Timeline", "TokenStream", "Versus", "link", "overview"),
     ),
     ".single": ("HierarchyGraph", "OneDraftWhatIf", "RuleLab"),
+    ".opened": ("run_of_file",),
     ".view": ("Chart", "compose", "register", "show", "unregister"),
 }
 __getattr__, __dir__, __all__ = lazily(__name__, _NAMES)

@@ -18,6 +18,7 @@ export const ELSEWHERE: Record<string, string> = {
   predict: "hsd-viz predict --gpu A100 --models target,small,nano",
   report: "hsd-viz bench --stack 'db > target' --html report.html",
   replay: "hsd-viz replay LOG.jsonl --tokenizer PATH",
+  record: "hsd-viz doctor FILE",
 };
 
 /** A card that says what to run elsewhere. */

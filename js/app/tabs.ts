@@ -188,6 +188,21 @@ function traffic({ host, state }: Context): Section {
   return { root };
 }
 
+/** A record of a serving engine, diagnosed. */
+function record({ host, state }: Context): Section {
+  const root = sectionOf("record");
+  const made = answerView(host, { about: "record", words: "The diagnosis of a record" }, state);
+  if (host.ask && host.answers.includes("record")) {
+    const form = make("div", "hsd-form hsd-measure");
+    const take = (file: globalThis.File) => void read(file).then((one) => made.ask([one]), made.fail);
+    const hint = `Server logs, copies of /metrics, responses, streams and results of benchmarks of vLLM, SGLang, llama.cpp, TensorRT-LLM and others, or a trace; also .gz, up to ${MOST_BYTES / 1e6} MB.`;
+    render(dropField("Record: choose a file, or drop it here", hint, "", take), form);
+    root.append(form);
+  }
+  root.append(made.root);
+  return { root };
+}
+
 const RULE_LAB = {
   ...{ tokens: ["the", "a", "one", "no"], p: [0.5, 0.25, 0.15, 0.1] },
   ...{ lookahead: 3, disagreement: 0.4, epsilon: 0.2, seed: 93 },
@@ -216,7 +231,7 @@ export const tabsOf = (host: Host): Tab[] => [
     ["Other hardware", asked("predict", "A prediction for other hardware", "predict", false)],
   ),
   tab("Compare", ["Runs of one prompt", compareView], ["Reports on many prompts", reports]),
-  tab("Your traffic", ["", traffic]),
+  tab("Your traffic", ["What limits a server", record], ["What drafters would bring", traffic]),
   ...host.about.tabs.map((title) => tab(title, ["", asked(title, `The view '${title}'`)])),
 ];
 /** Tabs that do not show the run on the page: its player scrolls away. */

@@ -362,6 +362,38 @@ def test_a_log_is_replayed_and_its_text_does_not_come_back(page):
         assert failed["kind"] == "failed" and "\n" not in failed["message"]
 
 
+LINE = (
+    "INFO SpecDecoding metrics: Mean acceptance length: 2.00, Accepted throughput: 10.00 tokens/s, "
+    "Drafted throughput: 30.00 tokens/s, Accepted: 100 tokens, Drafted: 300 tokens, Per-position "
+    "acceptance rate: 0.600, 0.300, 0.100, Avg Draft acceptance rate: 33.3%\n"
+)
+
+
+def test_a_record_of_a_server_is_diagnosed(page):
+    message, _ = page.ask("ask", [("../../server.log", LINE.encode())], about="record", options={})
+    (part,) = message["answer"]["parts"]
+    spec = part["state"]["spec"]
+    assert (part["view"], spec["title"]) == ("doctor", "What limits this run")
+    assert "at most 2.00 times" in spec["lines"][0]
+    assert [table["title"] for table in spec["tables"]][:1] == ["Acceptance by position"]
+    saved = {name: content for name, _, content in message["answer"]["files"]}
+    assert json.loads(saved["hsd_viz_diagnosis.json"])["source"] == "../../server.log"
+
+
+@pytest.mark.parametrize(
+    ("files", "says"),
+    [
+        ([], "no record"),
+        ([("notes.txt", b"nothing here\n")], "notes.txt is not a trace or a record"),
+    ],
+)
+def test_what_cannot_be_diagnosed_is_refused_in_one_line(page, files, says):
+    failed, _ = page.ask("ask", files, about="record", options={})
+    assert (
+        failed["kind"] == "failed" and says in failed["message"] and "\n" not in failed["message"]
+    )
+
+
 def test_a_prediction_is_of_the_chosen_hardware(page):
     message, _ = page.ask(
         "ask", about="predict", options={"gpu": "A100", "tp": "1", "models": "qwen3-8b,qwen3-0.6b"}

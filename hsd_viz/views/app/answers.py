@@ -8,7 +8,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +97,34 @@ def doctor(asked: Request) -> Answer:
         KeyError,
     ):  # no drafts, as in plain decoding; a trace that does not name its levels
         return {"parts": []}
+    return {"parts": [_diagnosis_part(found)]}
+
+
+def record(asked: Request) -> Answer:
+    """Return the diagnosis of an opened record of a serving engine, or of a trace."""
+    from hsd_viz.measure.doctor import doctor as diagnosis_of
+
+    if not asked.files:
+        raise UserError("no record: drop a file on the field above, or open one")
+    name, content = asked.files[0]
+    shown_name = name[:80]
+    with tempfile.TemporaryDirectory(prefix="hsd-viz-record-") as place:
+        # A visitor's name of a file never becomes a path.
+        path = Path(place) / "visitors-file"
+        path.write_bytes(content)
+        model = asked.options.get("model") or None
+        engine = asked.options.get("engine") or None
+        try:
+            found = diagnosis_of(path, model=model, engine=engine)
+        except UserError as error:
+            message = str(error).replace(str(path), shown_name).replace(path.name, shown_name)
+            raise UserError(message) from None
+    found = replace(found, observation=replace(found.observation, source=shown_name))
+    return {"parts": [_diagnosis_part(found)], "files": files_of("diagnosis", found)}
+
+
+def _diagnosis_part(found: Any) -> Part:
+    """Return the view of a diagnosis."""
     causes = sorted(found.shares.items(), key=lambda item: -item[1])
     tables = [table for table in found.tables() if table.rows]
     spec = {
@@ -111,7 +139,7 @@ def doctor(asked: Request) -> Answer:
         ],
         "settings": [list(item) for item in found.flags.items()],
     }
-    return {"parts": [{"kind": "view", "view": "doctor", "state": {"spec": spec}}]}
+    return {"kind": "view", "view": "doctor", "state": {"spec": spec}}
 
 
 def law(asked: Request) -> Answer:
@@ -283,16 +311,28 @@ def replay(asked: Request) -> Answer:
 
 def shown(kind: str, found: Any, html: str) -> Answer:
     """Return a page as an answer, with the files that save it and its data."""
+    part = {"kind": "page", "title": f"The {kind}", "html": html}
+    return {"parts": [part], "files": files_of(kind, found, html)}
+
+
+def files_of(kind: str, found: Any, html: str | None = None) -> list[list[str]]:
+    """Return the files that save a result: its data, and its page."""
     data = json.dumps(found.to_dict(), indent=1) + "\n"
-    files = [
+    return [
         [f"hsd_viz_{kind}.json", "Save the data", data],
-        [f"hsd_viz_{kind}.html", "Save as a page", html],
+        [f"hsd_viz_{kind}.html", "Save as a page", found.to_html() if html is None else html],
     ]
-    return {"parts": [{"kind": "page", "title": f"The {kind}", "html": html}], "files": files}
 
 
 TOPICS: dict[str, Callable[[Request], Answer]]
-TOPICS = {"doctor": doctor, "law": law, "report": report, "replay": replay, "predict": prediction}
+TOPICS = {
+    "doctor": doctor,
+    "law": law,
+    "report": report,
+    "replay": replay,
+    "record": record,
+    "predict": prediction,
+}
 
 
 def tab(asked: Request) -> tuple[Part, Any]:

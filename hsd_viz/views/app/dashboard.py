@@ -32,6 +32,7 @@ from hsd_viz.views import run_data
 from hsd_viz.views.app import answers
 from hsd_viz.views.app.answers import Request
 from hsd_viz.views.app.server import ENGINE_URL, engine_token
+from hsd_viz.views.opened import run_of_file
 from hsd_viz.views.page_data import ABOUT, MACHINE, about, family_form, recorded_runs
 from hsd_viz.views.view import Part, registered
 from hsd_viz.words import check_range
@@ -194,7 +195,7 @@ class App(Part):
         if not asked.files:
             raise UserError("no file was sent")
         name, content = asked.files[0]
-        trace = run_data.read_trace(content, name)
+        trace = run_of_file(content, name)
         return {}, [msgspec.json.encode(run_data.snapshot(trace, self._keep(trace)))]
 
     def _ask(self, asked: Request) -> dict[str, Any]:

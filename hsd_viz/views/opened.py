@@ -1,0 +1,99 @@
+"""What shows a file: a trace as linked views, a served request as a run, a record as a diagnosis."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hsd_viz.errors import BadFile, Unsupported, UserError
+from hsd_viz.measure.doctor import doctor
+from hsd_viz.records.read import NoRecord, read
+from hsd_viz.records.served import served_run
+from hsd_viz.records.traces import traces_of
+from hsd_viz.trace import Trace, TraceError
+from hsd_viz.views import run_data
+from hsd_viz.views.linked import overview
+from hsd_viz.words import check_range
+
+#: Maximum characters of a file name in a message.
+MOST_NAME = 60
+
+
+def show(given: Trace | str | Path, request: int = 1) -> Any:
+    """Return what shows a trace or a file in a notebook.
+
+    A trace, and a record of a serving engine with the draft of each round, are shown as the views of
+    a run; a record of counts, such as a server log or a copy of ``/metrics``, as its diagnosis.
+
+    Args:
+        given: a trace, or the path of a trace or a record.
+        request: of a record of several requests with rounds: this one, from 1.
+
+    Raises:
+        UserError: if the file is neither, or has fewer requests.
+    """
+    if isinstance(given, Trace):
+        return _shown(given)
+    path = Path(given).expanduser()
+    try:
+        return _shown(Trace.load(path))
+    except TraceError as error:
+        not_a_trace = str(error)
+    runs = _requests_with_rounds(path, not_a_trace)
+    if not runs:
+        return doctor(path)
+    check_range(f"the request of {path.name}", request, 1, len(runs))
+    return overview(_numbered(runs, request))
+
+
+def _shown(trace: Trace) -> Any:
+    """Return the views of a trace; of one of counts alone its diagnosis."""
+    if "imported" in trace.meta and not len(trace) and not trace.round_rows:
+        return doctor(trace)
+    return overview(trace)
+
+
+def _requests_with_rounds(path: Path, not_a_trace: str) -> list[Trace]:
+    """Return the requests of a record that have rounds. Raises: BadFile: if it is not a record."""
+    try:
+        reading = read(path)
+    except NoRecord as error:
+        why = f"{error}; as a trace: {not_a_trace}"
+        raise BadFile(f"{path} is not a trace or a record of another engine: {why}") from None
+    return [trace for one in reading.series for trace in traces_of(one) if trace.round_rows]
+
+
+def _numbered(runs: list[Trace], request: int) -> Trace:
+    """Return a request as a run that says which of several it is."""
+    run = served_run(runs[request - 1])
+    if len(runs) > 1:
+        run.meta["prompt"] = f"request {request} of {len(runs)}: {run.meta['prompt']}"
+    return run
+
+
+def run_of_file(content: bytes, name: str) -> Trace:
+    """Return the run of a file: a trace, or the first request of a record that has rounds.
+
+    Raises:
+        UserError: if it is neither, or too large for the page.
+    """
+    try:
+        return run_data.read_trace(content, name)
+    except TraceError as error:
+        not_a_trace = error
+    name = name if len(name) <= MOST_NAME else f"{name[: MOST_NAME - 1]}…"
+    with tempfile.TemporaryDirectory(prefix="hsd-viz-record-") as place:
+        # A visitor's name of a file never becomes a path.
+        path = Path(place) / "record"
+        path.write_bytes(content)
+        try:
+            runs = _requests_with_rounds(path, "")
+        except (BadFile, UserError):
+            raise not_a_trace from None
+    if not runs:
+        raise Unsupported(
+            f"{name} is a record without the draft of each round: open it in 'Your traffic', which "
+            "diagnoses it"
+        )
+    return run_data.checked(_numbered(runs, 1), name)
