@@ -17,9 +17,10 @@ it is certainly better, whether or not speculation pays at all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from math import ceil, log
+from functools import partial
+from math import ceil, log, log2
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ from hsd_viz.measure.observe import (
 from hsd_viz.measure.profile import cells_of
 from hsd_viz.records.settings import NGRAMS, PARALLEL, settings
 from hsd_viz.records.time import Change
-from hsd_viz.results.estimate import RESAMPLES, UNKNOWN, Estimate, estimate, ratio
+from hsd_viz.results.estimate import RESAMPLES, UNKNOWN, Estimate, estimate, ratio, resample
 from hsd_viz.results.result import Result
 from hsd_viz.results.table import Table, as_text
 from hsd_viz.stack import parse
@@ -68,6 +69,10 @@ EXTENDS = ("draft", "eagle", "eagle3")
 #: Rows of a table of settings, and positions of a table of acceptance.
 MOST_OPTIONS = 6
 MOST_POSITIONS = 8
+#: Lines of a record with about as many running requests, from which a speed is reported.
+LEAST_LINES = 3
+#: Batches of a hardware model.
+WHAT_IF_BATCHES = (1, 4, 16, 64, 256)
 #: The share of the forward passes without a draft from which it is a cause of its own.
 IDLE = 0.2
 
@@ -138,6 +143,23 @@ class Lengths:
 
 
 @dataclass(frozen=True, slots=True)
+class Batch:
+    """What a setting brings at a batch.
+
+    Attributes:
+        requests: requests decoded together, as text.
+        lines: lines of the record with so many; 0: predicted by a hardware model.
+        tokens_per_second: of one request, with speculation.
+        speedup: over plain decoding.
+    """
+
+    requests: str
+    lines: int
+    tokens_per_second: Estimate
+    speedup: Estimate
+
+
+@dataclass(frozen=True, slots=True)
 class Diagnosis(Result):
     """The verdict on an observation.
 
@@ -156,6 +178,7 @@ class Diagnosis(Result):
         advised: the setting to use.
         options: the settings compared.
         lengths: tokens per forward pass by draft length.
+        batches: speeds by batch: those of the record, and those of a hardware model.
         flags: the settings of engines.
         predicted: the times of a hardware model.
         more: what would decide the verdict.
@@ -178,6 +201,7 @@ class Diagnosis(Result):
     advised: Option | None = None
     options: tuple[Option, ...] = ()
     lengths: tuple[Lengths, ...] = ()
+    batches: tuple[Batch, ...] = ()
     flags: dict[str, str] = field(default_factory=dict)
     predicted: tuple[str, ...] = ()
     more: str = ""
@@ -203,6 +227,15 @@ class Diagnosis(Result):
         data["lengths"] = [
             {"tokens": one.tokens, **one.tokens_per_pass.named("tokens_per_pass")}
             for one in self.lengths
+        ]
+        data["batches"] = [
+            {
+                "requests": one.requests,
+                "lines": one.lines,
+                **one.tokens_per_second.named("tokens_per_second"),
+                **one.speedup.named("speedup"),
+            }
+            for one in self.batches
         ]
         data["changes"] = [asdict(one) | {"words": one.words} for one in self.changes]
         data["source"] = seen.source
@@ -298,6 +331,7 @@ class Diagnosis(Result):
                 self._course_table(),
                 self._cells_table(),
                 self._lengths_table(),
+                self._batches_table(),
                 self._options_table(),
             )
             if table is not None
@@ -385,6 +419,18 @@ class Diagnosis(Result):
         note = "the rounds of the record cut at this length: the most that it can gain"
         return Table("What if: other draft lengths", rows, note)
 
+    def _batches_table(self) -> Table | None:
+        if len(self.batches) < 2:
+            return None
+        rows: list[list[Any]] = [["requests", "tokens/s per request", "speed-up", "from"]]
+        for one in self.batches:
+            source = counted(one.lines, "line") if one.lines else "hardware model"
+            speed = as_text(one.tokens_per_second, "{:.1f}")
+            speedup = as_text(one.speedup, "{:.2f}")
+            rows.append([one.requests, speed, speedup, source])
+        note = "batches that the record has are as recorded; no other one follows from it"
+        return Table("What if: another batch", rows, note)
+
     def _options_table(self) -> Table | None:
         if not self.options:
             return None
@@ -424,6 +470,7 @@ def diagnose(
         predicted=predicted,
         changes=tuple(changes),
         lengths=_what_if_lengths(seen, curves),
+        batches=tuple(_recorded_batches(seen)),
     )
     whole = seen.whole()
     if whole is None:
@@ -704,6 +751,52 @@ def _what_if_lengths(seen: Observation, curves: _Curves | None) -> tuple[Lengths
     )
 
 
+def _recorded_batches(seen: Observation) -> Iterator[Batch]:
+    """Yield the speeds of a record by running requests, in steps of powers of two."""
+    groups: dict[int, list[float]] = {}
+    for running, speed in seen.batches:
+        groups.setdefault(ceil(log2(max(1.0, running)) - 1e-9), []).append(speed)
+    for power, speeds in sorted(groups.items()):
+        if len(speeds) < LEAST_LINES:
+            continue
+        most = 2**power
+        least = most // 2 + 1 if power else 1
+        means = resample(len(speeds)) @ np.array(speeds) / len(speeds)
+        yield Batch(
+            requests=str(most) if least == most else f"{least}–{most}",
+            lines=len(speeds),
+            tokens_per_second=estimate(means, len(speeds)),
+            speedup=UNKNOWN,
+        )
+
+
+def _predicted_batches(
+    given: Observation, on_card: Callable[[Observation], Observation]
+) -> Iterator[Batch]:
+    """Yield the speeds of the observed drafts at other batches of a hardware model."""
+    unknown = replace(
+        given, step=None, verify=None, draft=None, overhead=None, round=None, speedups=()
+    )
+    for batch in WHAT_IF_BATCHES:
+        seen = on_card(replace(unknown, batch=batch))
+        whole = seen.whole()
+        if whole is None or seen.step is None:
+            return
+        made = speed_up(seen.length / whole, Z * MODELLED, seen.length).estimate
+        low, high = made.ends or (None, None)
+        per_second = 1e3 / seen.step
+        yield Batch(
+            requests=str(batch),
+            lines=0,
+            tokens_per_second=Estimate(
+                (made.value or 0.0) * per_second,
+                None if low is None else low * per_second,
+                None if high is None else high * per_second,
+            ),
+            speedup=made,
+        )
+
+
 def _other_lengths(
     seen: Observation, curves: _Curves | None, observed: Option, modelled: bool
 ) -> Iterator[tuple[Option, bool]]:
@@ -795,20 +888,28 @@ def doctor(
         observed = observe(Path(record), model, engine)
     seen = with_times(observed.seen, **known)
     filled = None
+    predicted: tuple[Batch, ...] = ()
     if gpu or bandwidth:
-        filled = with_hardware(
-            seen,
-            gpu,
-            models,
-            tp,
+        on_card = partial(
+            with_hardware,
+            gpu=gpu,
+            models=models,
+            tp=tp,
             context=context,
             weights=weights,
             bandwidth=bandwidth,
             flops=flops,
             memory=memory,
         )
+        filled = on_card(seen)
+        predicted = tuple(_predicted_batches(seen, on_card))
     diagnosis = diagnose(seen, filled, observed.changes)
-    return replace(diagnosis, remarks=observed.notes, model=observed.model)
+    return replace(
+        diagnosis,
+        remarks=observed.notes,
+        model=observed.model,
+        batches=(*diagnosis.batches, *predicted),
+    )
 
 
 def below(diagnosis: Diagnosis, least: float) -> str:

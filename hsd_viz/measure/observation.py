@@ -70,6 +70,7 @@ class Observation:
         busy: how other work disturbed them; "": not noticed.
         curve: the forward passes over 1, 2, ... tokens of a hardware model.
         requests: the requests of a record that has several.
+        batches: (running requests, tokens per second of each) of the lines that have both.
         sampled: whether the temperature was above 0; ``None``: unknown.
     """
 
@@ -96,6 +97,7 @@ class Observation:
     busy: str = ""
     curve: tuple[float, ...] = ()
     requests: tuple[Served, ...] = ()
+    batches: tuple[tuple[float, float], ...] = ()
     sampled: bool | None = None
 
     def __post_init__(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -216,8 +216,17 @@ def from_series(series: Series, source: str) -> Observation:
         round=1e3 * seen.length / speed if speed else None,
         batch=max(1, round(median(running))) if running else 1,
         requests=tuple(_served(series.samples)),
+        batches=tuple(_batches(series.samples)),
         sampled=_sampled(series.samples),
     )
+
+
+def _batches(samples: Iterable[Sample]) -> Iterator[tuple[float, float]]:
+    """Yield running requests and tokens per second of each, of the samples that have both."""
+    for one in samples:
+        speed = speed_of(one)
+        if one.running and one.running >= 1 and speed:
+            yield one.running, speed
 
 
 def _speed_of_all(samples: Sequence[Sample]) -> float | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
-from hsd_viz.measure.doctor import diagnose
+from hsd_viz.measure.doctor import diagnose, doctor
 from hsd_viz.measure.observation import Observation
 from hsd_viz.measure.observe import from_figures, from_trace, with_hardware, with_times
 from hsd_viz.measure.profile import read_profile
@@ -444,3 +444,50 @@ def test_a_profile_is_written_and_predicts(tmp_path, cli):
     assert "only its mean" in cli(
         *"doctor --acceptance 0.6 --lookahead 3 --profile".split(), out, code=2
     )
+
+
+def vllm_log(path, *intervals):
+    """Write a log with lines of (running requests, tokens/s of all requests)."""
+    lines = []
+    for k, (running, speed) in enumerate(intervals):
+        clock = f"11-20 09:{k // 60:02}:{k % 60:02}"
+        lines.append(
+            f"INFO {clock} [loggers.py:1] Engine 000: Avg prompt throughput: 0.0 tokens/s, Avg "
+            f"generation throughput: {speed} tokens/s, Running: {running} reqs, Waiting: 0 reqs"
+        )
+        lines.append(
+            f"INFO {clock} [metrics.py:1] SpecDecoding metrics: Mean acceptance length: 2.00, "
+            "Accepted throughput: 10.00 tokens/s, Drafted throughput: 30.00 tokens/s, Accepted: "
+            "100 tokens, Drafted: 300 tokens, Per-position acceptance rate: 0.600, 0.300, 0.100, "
+            "Avg Draft acceptance rate: 33.3%"
+        )
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_batches_of_a_record_are_as_recorded(tmp_path):
+    """1 request at 90, 100 and 110 tokens/s; 3 or 4 at 80 each; two lines with 8 are too few."""
+    one = [(1, 90), (1, 100), (1, 110)]
+    four = [(4, 320), (3, 240), (4, 320)]
+    found = doctor(vllm_log(tmp_path / "server.log", *one, *four, (8, 400), (8, 400)))
+    speeds = [(row.requests, row.lines, row.tokens_per_second.value) for row in found.batches]
+    assert speeds == [("1", 3, pytest.approx(100)), ("3–4", 3, pytest.approx(80))]
+    low, high = found.batches[0].tokens_per_second.ends
+    assert 90 <= low < 100 < high <= 110
+    assert "What if: another batch" in found.text()
+
+
+def test_a_record_of_one_batch_says_nothing_of_another(tmp_path):
+    found = doctor(vllm_log(tmp_path / "server.log", *[(2, 100)] * 5))
+    assert len(found.batches) == 1 and "another batch" not in found.text()
+
+
+def test_a_hardware_model_says_what_another_batch_brings():
+    found = doctor(
+        acceptance=(0.6, 0.3, 0.1), gpu="H100", models=("llama-8b",), method="eagle", context=128
+    )
+    assert [row.requests for row in found.batches] == ["1", "4", "16", "64", "256"]
+    speedups = [row.speedup.value for row in found.batches]
+    assert speedups[0] > speedups[-1] and all(value <= 2.0 for value in speedups)
+    speeds = [row.tokens_per_second.value for row in found.batches]
+    assert speeds == sorted(speeds, reverse=True)
