@@ -9,11 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 
 from hsd_viz.errors import MissingPackage
 from hsd_viz.models import packages
 from hsd_viz.models.families import CODE, LADDER
 from hsd_viz.models.packages import CODE_MODELS, GROUP
+from hsd_viz.version import __version__
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "packages" / "models-code"
@@ -82,6 +84,14 @@ def test_the_version_of_the_data_wheel_names_its_content():
     assert digest_of(LADDER) == DECLARED["tool"]["hsd-viz"]["digest"], (
         "the weights have changed: raise the version in packages/models-code/pyproject.toml and in "
         "hsd_viz/models/packages.py, and write the new digest"
+    )
+
+
+def test_the_citation_names_the_version():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert (citation["version"], citation["license"]) == (
+        __version__,
+        PYPROJECT["project"]["license"],
     )
 
 

@@ -74,6 +74,9 @@ def test_the_image_copies_what_a_build_reads():
         *wheel["packages"],
     }
     assert copied == {"constraints.txt", *read, *wheel["force-include"]}
+    # What is not named there never reaches a build.
+    allowed = (ROOT / ".dockerignore").read_text().splitlines()
+    assert {f"!{name}" for name in copied} <= set(allowed)
 
 
 def test_start_addresses_open_notebooks_of_the_course():
@@ -87,7 +90,9 @@ def test_start_addresses_open_notebooks_of_the_course():
     lessons = sorted(
         str(p.relative_to(ROOT)) for p in (ROOT / "notebooks/course/student").glob("*.ipynb")
     )
-    assert set(binder) == {lessons[0]} and sorted(set(colab)) == lessons
+    short = "notebooks/try_it.ipynb"
+    assert (ROOT / short).is_file()
+    assert set(binder) == {lessons[0], short} and sorted(set(colab)) == [*lessons, short]
 
 
 needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")

@@ -57,11 +57,13 @@ def main() -> int:
     print(f"{platform.machine()}: kernel {build.kernel}, packaged: {is_packaged}")
     engine = load_engine(family=FAMILY, device="cpu", threads=1)
     names = recordings()
-    results = {name: is_repeated(engine, name) for name in names}
-    for name, same in results.items():
-        print(f"{name}: {'the recorded tokens' if same else 'OTHER TOKENS'}")
-    print(f"{sum(results.values())} of {len(names)} in {time.monotonic() - began:.1f} s")
-    return 0 if names and all(results.values()) and is_native and is_packaged else 1
+    repeated = 0
+    for name in names:
+        same = is_repeated(engine, name)
+        repeated += same
+        print(f"{name}: {'the recorded tokens' if same else 'OTHER TOKENS'}", flush=True)
+    print(f"{repeated} of {len(names)} in {time.monotonic() - began:.1f} s")
+    return 0 if names and repeated == len(names) and is_native and is_packaged else 1
 
 
 if __name__ == "__main__":
