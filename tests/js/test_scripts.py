@@ -140,8 +140,14 @@ def test_the_module_imports_nothing_and_is_small():
 
 def test_every_built_file_is_used():
     files = {"hsd-viz.js", "loader.js", "page.css", "page_lessons.css"}
-    assert (
-        files
-        <= {path.name for path in STATIC.iterdir()}
-        <= files | {"site.css", "site.js", "tab-worker.js"}
-    )
+    of_pages = {"elements.js", "site.css", "site.js", "tab-worker.js"}
+    assert files <= {path.name for path in STATIC.iterdir()} <= files | of_pages
+
+
+def test_the_elements_are_one_small_module_that_asks_for_files_only():
+    module = (STATIC / "elements.js").read_text(encoding="utf-8")
+    assert len(gzip.compress(module.encode())) <= 60_000
+    # No other module, no code in texts; files are fetched in one place.
+    assert not re.search(r"\bimport\b(?!\(URL\.createObjectURL)", module)
+    assert not re.search(r"\beval\b|new Function|XMLHttpRequest|WebSocket|sendBeacon", module)
+    assert len(re.findall(r"(?<![.\w])fetch\(", module)) == 1
