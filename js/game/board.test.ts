@@ -1,0 +1,60 @@
+// The dart board of a struck word and the players beside it, by hand.
+import assert from "node:assert/strict";
+import { test } from "vitest";
+import { createStore } from "../lib/run";
+import { columns, small } from "../lib/testing";
+import { boardOf } from "./board";
+import { type GameText, type Play, playersOf } from "./play";
+
+const near = (a: number, b: number) => assert.ok(Math.abs(a - b) < 1e-12, `${a} is not ${b}`);
+
+test("a word that was proposed has the model's probability, and the rest is left", () => {
+  const tokens = [
+    {
+      top: [
+        [5, 0.6],
+        [7, 0.3],
+      ],
+    },
+  ];
+  const run = { tokens, pieces: { 5: " cat", 7: " dog" } } as any;
+  const { board, names } = boardOf(run, { word: "dog", act: 0, place: 0 });
+  assert.deepEqual(names, ["dog", "cat", "others"]);
+  assert.deepEqual(
+    board.columns.map(({ accepted, residual }) => [accepted, residual > 0]),
+    [
+      [0.3, false],
+      [0, true],
+      [0, true],
+    ],
+  );
+  near(board.columns[2].residual, 0.1);
+  near(board.left, 0.7);
+});
+
+test("a word that the model does not know has nothing on the board", () => {
+  const run = { tokens: [{ top: [[5, 0.6]] }], pieces: { 5: " cat" } } as any;
+  const { board } = boardOf(run, { word: "xyz", act: 0, place: 0 });
+  assert.equal(board.columns[0].accepted, 0);
+  near(board.left, 1);
+});
+
+test("each player has as many passes as the visitor has glances", () => {
+  const verify = (round: number, fed: number) => ({
+    ...{ round, level: 1, name: "target", kind: "verify", steps: 1, fed, cached: 0, start_ns: 0, duration_ns: 1000 },
+  });
+  const run = createStore();
+  run.adopt({ ...small(), calls: columns([verify(2, 4), verify(3, 1)]) } as any);
+  const text = { plain: run, given: "", others: [{ name: "copying", title: "Copying", source: "context", run }] };
+  const glance = { accepted: 1, width: 3 };
+  const play = { texts: [text as unknown as GameText], act: 0, at: 0, glances: [[glance]] } as unknown as Play;
+  const players = playersOf(play);
+  assert.deepEqual(
+    players.map(({ name, passes }) => [name, passes.map(({ tokens, width }) => [tokens, width])]),
+    [
+      ["You", [[2, 3]]],
+      ["Copying", [[2, 4]]],
+      ["Alone", [[1, 1]]],
+    ],
+  );
+});
