@@ -196,7 +196,12 @@ class Memory {
         const size_t page = bytes >= (1u << 21) ? 1u << 21 : 4096;
 #endif
         void* p = nullptr;
+#ifdef _WIN32
+        p = _aligned_malloc(round_up(bytes ? bytes : 1, page), page);
+        if (!p) raise(std::bad_alloc());
+#else
         if (posix_memalign(&p, page, round_up(bytes ? bytes : 1, page))) raise(std::bad_alloc());
+#endif
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
         if (page > 4096) madvise(p, round_up(bytes, page), MADV_HUGEPAGE);
 #endif
@@ -208,7 +213,13 @@ class Memory {
         swap(other);
         return *this;
     }
-    ~Memory() { std::free(data_); }
+    ~Memory() {
+#ifdef _WIN32
+        _aligned_free(data_);
+#else
+        std::free(data_);
+#endif
+    }
     template <class T> T* as() const { return (T*)data_; }
     size_t bytes() const { return bytes_; }
 
