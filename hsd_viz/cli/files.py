@@ -266,8 +266,7 @@ def build(
         raise UserError(
             f"--kind {kind} needs {needed if kind == 'model' else '--text: files or folders to count'}"
         )
-    with arguments.writing(out):
-        followed(out).mkdir(parents=True, exist_ok=True)
+    followed(out).mkdir(parents=True, exist_ok=True)
     from dataclasses import replace
 
     from hsd_viz.engine import databases

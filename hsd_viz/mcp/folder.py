@@ -36,8 +36,9 @@ class Folder:
     def find(self, name: str) -> Path:
         """Return the path of a file in the folder.
 
-        Raises: UserError: if there is no folder, or the name leads out of it, also by a link.
-        BadFile: if there is no such file, or it is not a regular one.
+        Raises: UserError: if there is no folder, or the name leads out of it, also by a link,
+        whether that file exists or not. BadFile: if there is no such file, or it is not a regular
+        one.
         """
         if self.root is None:
             raise UserError(
@@ -46,18 +47,16 @@ class Folder:
             )
         if not name.strip() or "\0" in name:
             raise UserError(f"{name!r} is not the name of a file")
-        try:
-            path = (self.root / name).resolve(strict=True)
-            mode = path.stat().st_mode
-        except (OSError, RuntimeError):
-            # A name outside is refused in the same words, whether it exists or not.
-            path = (self.root / name).absolute()
-            mode = 0
+        path = Path(os.path.realpath(self.root / name))
         if not path.is_relative_to(self.root):
             raise UserError(f"{name!r} is not in the folder of this server")
-        if not stat.S_ISREG(mode):
+        try:
+            status = path.stat()
+        except OSError:
+            status = None
+        if status is None or not stat.S_ISREG(status.st_mode):
             raise BadFile(f"there is no file {name!r} in the folder of this server")
-        if path.stat().st_size > MOST_BYTES:
+        if status.st_size > MOST_BYTES:
             raise BadFile(f"{name!r} is too large: the limit is {MOST_BYTES // 2**20} MiB")
         return path
 
