@@ -8,6 +8,8 @@
 
 Either way the text is encoded again in the draft's tokens, and the cache is kept as far as they are the same. Only the
 lowest level can have a bridge: above it, levels need a row for each of the target's tokens.
+
+A vocabulary that differs in few tokens needs no bridge (:class:`AgreeingModel`): the ids mean the same but for these.
 """
 
 from __future__ import annotations
@@ -26,6 +28,8 @@ from hsd_viz.errors import UserError
 
 #: Share of the draft model's tokens that the target must have, too, for TLI to be chosen.
 MIN_SHARED = 0.5
+#: Share of the draft model's tokens that must have the same id in the target for the ids to be read as they are.
+MIN_AGREEING = 0.9
 #: Tokens of the text before a draft that its cut takes into account.
 _CONTEXT = 16
 #: Forward passes of a SLEM draft for each token it may propose, at most.
@@ -245,3 +249,96 @@ class TranslatingSession(Session):
             row = self._inner.forward([token], 1)[0]
             self._ids.append(token)
         return SampledChain(found[:n], None, forwards)
+
+
+# --- ids that agree ---------------------------------------------------------------------------------------------------
+
+
+def agreement(draft: TokenText, draft_size: int, target: TokenText, size: int) -> dict[int, int]:
+    """Return the tokens that two models have in common, the target's id to the draft's; empty where
+    too few of the draft's tokens have the same id in the target.
+
+    Args:
+        draft: the draft model's tokenizer.
+        draft_size: the tokens that the draft model knows.
+        target: the target's tokenizer.
+        size: the tokens that the target knows.
+    """
+    names = draft.tokenizer.get_vocab()
+    shared = {
+        token: names[name]
+        for name, token in target.tokenizer.get_vocab().items()
+        if token < size and names.get(name, draft_size) < draft_size
+    }
+    agreeing = sum(1 for token, own in shared.items() if token == own)
+    return shared if agreeing >= MIN_AGREEING * draft_size else {}
+
+
+class AgreeingModel:
+    """A draft model whose vocabulary differs from the target's in few tokens, behind the interface
+    of a model with the target's.
+
+    It reads the target's tokens by their ids, and each that it does not know as ``substitute``: a
+    draft may be worse after it, and is as lossless as any other. Its rows are restricted to the
+    tokens of both, so that they can be drafted from and verified against at any level.
+
+    Attributes:
+        model: the draft model.
+        shared: the tokens of both, the target's ids and the draft's ``[2, n]``.
+        ids: by the target's id the draft's.
+    """
+
+    def __init__(
+        self, model: Model, shared: dict[int, int], vocab_size: int, substitute: int
+    ) -> None:
+        self.model = model
+        self.vocab_size = vocab_size
+        self.name = model.name
+        self.dtype = model.dtype
+        self.runtime = model.runtime
+        self.parameters = model.parameters
+        self.positions = model.positions
+        self.shared = np.array([*shared.items()], dtype=np.intp).T
+        self.ids = [shared.get(token, substitute) for token in range(vocab_size)]
+
+    def session(self, room: int | None = None) -> AgreeingSession:
+        """Open an empty sequence."""
+        return AgreeingSession(self, room)
+
+    def describe(self) -> dict[str, int | str]:
+        """Return what a trace says of the vocabularies."""
+        sizes = {"draft_tokens": self.model.vocab_size, "target_tokens": self.vocab_size}
+        return {"bridge": "ids", "shared_tokens": self.shared.shape[1], **sizes}
+
+
+class AgreeingSession(Session):
+    """One sequence of the target's tokens, read by their ids."""
+
+    def __init__(self, model: AgreeingModel, room: int | None = None) -> None:
+        self._model = model
+        self._inner = model.model.session(room)
+
+    @property
+    def length(self) -> int:  # type: ignore[override]
+        return self._inner.length
+
+    def feed(self, tokens: Sequence[int]) -> None:
+        self._inner.feed(self._own(tokens))
+
+    def truncate(self, length: int) -> None:
+        self._inner.truncate(length)
+
+    def keep(self, base: int, nodes: Sequence[int]) -> None:
+        self._inner.keep(base, nodes)
+
+    def forward(
+        self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None
+    ) -> np.ndarray:
+        scores = self._inner.forward(self._own(tokens), rows, parents)
+        target_ids, own_ids = self._model.shared
+        out = np.full((rows, self._model.vocab_size), -np.inf, scores.dtype)
+        out[:, target_ids] = scores[:, own_ids]
+        return out
+
+    def _own(self, tokens: Sequence[int]) -> list[int]:
+        return [self._model.ids[token] for token in tokens]

@@ -42,11 +42,19 @@ LIKELIEST = 5
 
 @dataclass(slots=True)
 class Level:
-    """A model in the stack; it proposes at least ``lookahead`` tokens at a time (``None`` at the target)."""
+    """A model in the stack.
+
+    Attributes:
+        name: its name in the record.
+        session: the model reading the text.
+        lookahead: it proposes at least so many tokens at a time; ``None`` at the target.
+        positions: the tokens of text that a draft model can read; ``None``: any number.
+    """
 
     name: str
     session: Session
     lookahead: int | None = None
+    positions: int | None = None
 
 
 @dataclass(slots=True)
@@ -258,6 +266,9 @@ class Loop:
     ``eos`` ends the text, as do ``max_new_tokens`` emitted tokens and ``positions`` tokens of text. ``budget`` bounds
     the nodes of a database's draft (``None``: the drafter's own default). With ``details`` > 0 the target describes its
     rows, with so many of the likeliest tokens. Times are nanoseconds from the start of the decode.
+
+    Once the text fills the context of a draft model, decoding continues without that model: the level below it then
+    drafts for the level above. Which models take part depends on the length of the text only.
     """
 
     def __init__(
@@ -284,9 +295,12 @@ class Loop:
         self.limit = min(len(prompt) + max_new_tokens, positions or len(prompt) + max_new_tokens)
         self.budget = budget if budget is not None or drafter is None else drafter.nodes
         self._zero = perf_counter_ns()
-        # With a drafter, level 0 is the drafter's and levels[i] stays the model of level i.
+        self.written = list(levels)
+        # With a drafter, level 0 is the drafter's.
         self.levels: list[Level | None] = [*([None] if drafter else []), *levels]
-        self.top = len(self.levels) - 1
+        #: The levels that are left, by their place in the stack, as the record has it.
+        self.places = list(range(len(self.levels)))
+        self._leave_full_levels()
         self.draws, self.log = Draws(sampling.seed), Log(self.now)
         # What a verification by the target reports; those below only decide.
         warm = (
@@ -317,14 +331,16 @@ class Loop:
                 chunk = prompt[begin : begin + PREFILL_CHUNK]
                 start = self.now()
                 level.session.feed(chunk)
-                self.log.call(i, level.name, "prefill", start, len(chunk), begin)
+                self.log.call(self.places[i], level.name, "prefill", start, len(chunk), begin)
                 yield level.name, begin + len(chunk), len(prompt)
 
     def rounds(self) -> Iterator[Any]:
         """Decode to EOS or a limit; yields after some rounds, here the target's verification after each."""
         done = False
-        while not done and (room := self.limit - len(self.text)) > 0:
-            verified = self.round(self.top, room)
+        while not done and len(self.text) < self.limit:
+            if len(self.text) >= self.reach:
+                self._leave_full_levels()
+            verified = self.round(self.top, self.reach - len(self.text))
             self.text += verified.tokens
             done = self.text[-1] in self.eos
             yield verified
@@ -336,7 +352,7 @@ class Loop:
 
     def round(self, i: int, room: int) -> Verification:
         """One round of level i: a draft by the level below, verified; it emits at most ``room`` tokens."""
-        self.log.open_round(i)
+        self.log.open_round(self.places[i])
         verified = self.verify(i, self.draft(i - 1, room - 1))
         if i == self.top and self.drafter is not None:
             self._update_drafter(verified)
@@ -346,7 +362,8 @@ class Loop:
     def draft(self, i: int, room: int) -> Draft:
         """call(i): up to ``room`` tokens after ``text``, distributed as level i's own (a database's: point masses)."""
         if i < 0 or room <= 0:
-            return Draft(DraftTree(why_empty="off" if i < 0 else "no room"))
+            has_drafts = self.places[self.top] > 0
+            return Draft(DraftTree(why_empty="no room" if has_drafts else "off"))
         if self.levels[i] is None:
             return self._look_up(room)
         wanted = min(self.levels[i].lookahead, room)
@@ -382,7 +399,8 @@ class Loop:
         for below in self.levels[:i]:
             if below is not None:
                 below.session.truncate(base + len(accepted))
-        self.log.call(i, level.name, "verify", start, len(pending) + len(tree), cached)
+        place = self.places[i]
+        self.log.call(place, level.name, "verify", start, len(pending) + len(tree), cached)
 
         tokens, outcome = [tree.tokens[node] for node in accepted], "stopped"
         if end is None:
@@ -395,9 +413,27 @@ class Loop:
                 if len(tree)
                 else "plain"
             )
-        return Verification(i, level.name, draft, verdict, accepted, outcome, tokens)
+        return Verification(place, level.name, draft, verdict, accepted, outcome, tokens)
 
     # --- inside ----------------------------------------------------------------------------------------------------
+
+    def _leave_full_levels(self) -> None:
+        """Remove the draft models whose context the text fills, and set ``reach``: the length of
+        text up to which all others can draft.
+        """
+        length = len(self.text)
+        contexts = [self.limit]
+        for i in reversed(range(len(self.levels) - 1)):
+            level = self.levels[i]
+            if level is None or level.positions is None:
+                continue
+            if level.positions > length:
+                contexts.append(level.positions)
+            else:
+                del self.levels[i]
+                del self.places[i]
+        self.top = len(self.levels) - 1
+        self.reach = min(contexts)
 
     def _numbers(self, i: int, draft: Draft) -> Numbers | None:
         """The uniform numbers of a verification. Those of level i's own tokens are the target's by position in the
@@ -423,11 +459,11 @@ class Loop:
         numbers = None if self.sampling.greedy else Numbers(self.draws.fresh(n))
         start = self.now()
         chain = level.session.sample(pending, n, self.sampling, numbers, self.eos)
-        self.log.call(
-            i, level.name, "draft", start, len(pending) + chain.forwards - 1, cached, chain.forwards
-        )
+        place = self.places[i]
+        fed = len(pending) + chain.forwards - 1
+        self.log.call(place, level.name, "draft", start, fed, cached, chain.forwards)
         tree = DraftTree.chain(chain.tokens, level.name)
-        return Draft(tree, [[i]] * len(tree), chain.rows)
+        return Draft(tree, [[place]] * len(tree), chain.rows)
 
     def _look_up(self, room: int) -> Draft:
         """Ask the drafter; nodes beyond the limit are left out (by position, independent of the token)."""

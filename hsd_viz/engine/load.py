@@ -33,7 +33,7 @@ from hsd_viz.trace import Stage
 from hsd_viz.words import did_you_mean
 
 if TYPE_CHECKING:
-    from hsd_viz.decoding.bridge import Bridge
+    from hsd_viz.decoding.bridge import AgreeingModel, Bridge
     from hsd_viz.torch_models.compiled import CompiledModel
     from hsd_viz.torch_models.eager import HFModel
     from hsd_viz.torch_models.load import Checkpoint
@@ -79,12 +79,12 @@ class Loaded:
     Attributes:
         models: By level, the target last.
         note: Why some are in a slow runtime, if so.
-        bridge: What a trace says of the bridge of the lowest model, if it has one.
+        bridges: By name, what a trace says of models with another vocabulary than the target's.
     """
 
     models: list[Model]
     note: str | None
-    bridge: dict[str, int | str] | None
+    bridges: dict[str, dict[str, int | str]]
 
 
 class Models:
@@ -218,39 +218,45 @@ class Models:
         """Load the models of a stack (``chain``, the target last) for a prompt of token ``ids``.
 
         Yields its stages. The lowest model drafts ``alone``: it may have another tokenizer than the
-        target's.
+        target's. All others have its tokens by their ids, but for few.
         Raises: UserError: if the models do not fit together.
         """
         target = chain[-1]
         for name in chain[alone:-1]:
-            self.check_tokenizer(
-                target, name, ": such a model can only be the lowest level of a stack"
-            )
+            if not self._reads_ids(target, name):
+                self.check_tokenizer(
+                    target, name, ": such a model can only be the lowest level of a stack"
+                )
         yield from self._load_all(chain)
         picked = [self.pick(name) for name in chain]
         models = [each.model for each in picked]
-        # A model with another tokenizer reads the end of a text that is too long for it.
-        same_tokens = {
-            name: model
-            for name, model in zip(chain, models, strict=True)
-            if not self._difference(target, name)
-        }
-        self._check_fit(target, same_tokens, ids)
+        self._check_prompt(target, ids)
         notes = sorted({each.note for each in picked if each.note})
         note = ", ".join(notes) or None
         if note is not None:
             in_numpy = any(model.runtime == "numpy" for model in models)
             slow = "in numpy" if in_numpy else "on the eager runtime"
             yield Stage(f"{note}: decoding {slow}")
-        if chain[0] in same_tokens:
-            return Loaded(models, note, None)
-        from hsd_viz.decoding.bridge import BridgedModel
+        bridges: dict[str, dict[str, int | str]] = {}
+        for level, name in enumerate(chain[:-1]):
+            if self._has_tokens_of(target, name):
+                continue
+            if self._reads_ids(target, name):
+                agreeing = self._agreeing(target, name)
+                models[level] = agreeing
+                bridges[name] = agreeing.describe()
+                tokens = f"{agreeing.shared.shape[1]:,} of the {agreeing.vocab_size:,} tokens"
+                yield Stage(f"{name} drafts {tokens} of {target}: it has the same ids for them")
+                continue
+            from hsd_viz.decoding.bridge import BridgedModel
 
-        bridge = self._bridge_of(chain[0], target)
-        kind = self._bridge or bridge.choose(sampling)
-        yield Stage(f"{chain[0]} has another tokenizer: it drafts by {kind.upper()}")
-        bridged = BridgedModel(models[0], bridge, kind, models[-1].vocab_size)
-        return Loaded([bridged, *models[1:]], note, bridged.describe())
+            bridge = self._bridge_of(name, target)
+            kind = self._bridge or bridge.choose(sampling)
+            yield Stage(f"{name} has another tokenizer: it drafts by {kind.upper()}")
+            bridged = BridgedModel(models[level], bridge, kind, models[-1].vocab_size)
+            models[level] = bridged
+            bridges[name] = bridged.describe()
+        return Loaded(models, note, bridges)
 
     def eos(self, target: str) -> frozenset[int]:
         """Return the tokens that end a text."""
@@ -317,22 +323,58 @@ class Models:
             yield Stage(f"loading {name}")
             self.pick(name)
 
-    def _check_fit(self, target: str, models: Mapping[str, Model], ids: Sequence[int]) -> None:
-        """Raise ``UserError`` if models of one tokenizer do not fit a prompt or each other."""
-        limits = [model.positions for model in models.values() if model.positions is not None]
-        if limits and len(ids) >= min(limits):
-            raise PromptTooLong(len(ids), min(limits))
-        text = self.text(target)
-        size = models[target].vocab_size
-        for name, model in models.items():
-            if model.vocab_size != size:
-                raise UserError(
-                    f"{name} cannot draft for {target}: it knows {model.vocab_size} of their "
-                    f"tokenizer's {text.size} tokens and {target} {size}"
-                )
+    def _check_prompt(self, target: str, ids: Sequence[int]) -> None:
+        """Raise ``UserError`` if a prompt does not fit the target."""
+        model = self.fast(target)
+        if model.positions is not None and len(ids) >= model.positions:
+            raise PromptTooLong(len(ids), model.positions)
+        size = model.vocab_size
         if max(ids) >= size:
+            text = self.text(target)
             token = f"the token {text.piece(max(ids))[0]!r} ({max(ids)})"
             raise UserError(f"the prompt holds {token} and {target} knows {size} tokens only")
+
+    def _has_tokens_of(self, target: str, draft: str) -> bool:
+        """Return whether a draft model knows the target's tokens, by the same ids."""
+        same = self._difference(target, draft) is None
+        return same and self.fast(draft).vocab_size == self.fast(target).vocab_size
+
+    def _reads_ids(self, target: str, draft: str) -> bool:
+        """Return whether the target's ids mean the same to a draft model, but for few."""
+        if self._difference(target, draft) is None:
+            return True
+        return self._bridge is None and bool(self._shared(target, draft))
+
+    @once
+    def _shared(self, target: str, draft: str) -> dict[int, int]:
+        from hsd_viz.decoding.bridge import agreement
+
+        return agreement(
+            self.text(draft),
+            self.fast(draft).vocab_size,
+            self.text(target),
+            self.fast(target).vocab_size,
+        )
+
+    @once
+    def _agreeing(self, target: str, draft: str) -> AgreeingModel:
+        """Return a draft model that reads the target's ids.
+
+        Raises: UserError: if it knows too few of the target's tokens.
+        """
+        from hsd_viz.decoding.bridge import AgreeingModel
+
+        model = self.fast(draft)
+        size = self.fast(target).vocab_size
+        shared = self._shared(target, draft)
+        if not shared:
+            raise UserError(
+                f"{draft} cannot draft for {target}: it knows {model.vocab_size} of their "
+                f"tokenizer's {self.text(target).size} tokens and {target} {size}"
+            )
+        end = self.text(draft).tokenizer.eos_token_id
+        substitute = end if end is not None and end < model.vocab_size else 0
+        return AgreeingModel(model, shared, size, substitute)
 
     @once
     def _difference(self, target: str, draft: str) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -195,14 +195,14 @@ class LocalEngine(Engine):
         found = yield from models.load(asked.names, ids, asked.sampling, alone)
         loaded = found.models
         note = found.note
-        bridge = found.bridge
+        bridges = found.bridges
         if asked.selects:
             from hsd_viz.calibration.basis import decide
 
             by_name = dict(zip(asked.names, loaded, strict=True))
             key = asked.stack, asked.choosing, asked.sampling
             if (decided := self._decided.get(key)) is None:
-                meta = self._meta(asked, loaded, bridge)
+                meta = self._meta(asked, loaded, bridges)
                 decided = self._decided[key] = decide(asked.stack, asked.choosing, meta)
             asked = asked.with_stack(decided)
             loaded = [by_name[name] for name in asked.names]
@@ -214,11 +214,18 @@ class LocalEngine(Engine):
             drafter, _ = self.drafter(
                 asked.stack, memory=memory, temperature=temperature, costs=costs
             )
-        positions = min((m.positions for m in loaded if m.positions is not None), default=None)
-        room = min(filter(None, (len(ids) + options["max_new_tokens"], positions)))
-        lookaheads: list[Any] = [part.lookahead for part in asked.stack.models]
-        sessions = [model.session(room) for model in loaded]
-        levels = [*map(Level, asked.levels, sessions, lookaheads)]
+        most = len(ids) + options["max_new_tokens"]
+        positions = loaded[-1].positions
+        levels = [
+            Level(name, model.session(min(most, model.positions or most)), part.lookahead, context)
+            for name, model, part, context in zip(
+                asked.levels,
+                loaded,
+                asked.stack.models,
+                [model.positions for model in loaded],
+                strict=True,
+            )
+        ]
         limits: dict[str, Any] = {
             "max_new_tokens": options["max_new_tokens"],
             "positions": positions,
@@ -227,7 +234,7 @@ class LocalEngine(Engine):
         limits |= {"budget": options["budget"], "details": LIKELIEST if options["record"] else 0}
         loop_class = _loop_class(loaded, drafter, asked.sampling.rule)
         loop = loop_class(levels, drafter, asked.sampling, ids, **limits)
-        meta = self._meta(asked, loaded, bridge) | {
+        meta = self._meta(asked, loaded, bridges) | {
             "costs": self._costs.source,
             "runtime_note": note,
         }
@@ -241,9 +248,14 @@ class LocalEngine(Engine):
             raise UserError(f"{self.device} ran out of memory: {less}") from None
 
     def _meta(
-        self, asked: Resolved, loaded: Sequence[Model], bridge: dict | None
+        self,
+        asked: Resolved,
+        loaded: Sequence[Model],
+        bridges: Mapping[str, dict[str, int | str]],
     ) -> dict[str, Any]:
-        """Return the facts about a decode that its trace keeps; ``bridge`` are those of the lowest model's."""
+        """Return the facts about a decode that its trace keeps; ``bridges`` are those of models with
+        another vocabulary than the target's.
+        """
         stack, first = asked.stack, len(asked.stack.parts) - len(loaded)
         models: list[dict[str, Any]] = []
         for name, model, part in zip(asked.levels, loaded, stack.models, strict=True):
@@ -258,8 +270,9 @@ class LocalEngine(Engine):
                 "weights": self.models.hash(model.name),
                 "runtime": model.runtime,
             }
+            if model.name in bridges:
+                about["bridge"] = bridges[model.name]
             models.append(about)
-        models[0] |= {"bridge": bridge} if bridge else {}
         imported = {name: sys.modules.get(name) for name in ("torch", "transformers")}
         packages = {name: module.__version__ for name, module in imported.items() if module}
         # A rule of another package speaks for itself: nothing here has checked it.

@@ -166,8 +166,9 @@ class NativeDecode(Loop):
     def prefill(self) -> Iterator[tuple[str, int, int]]:
         self._open()
         whole, parts = len(self.text) - 1, range(0, max(1, len(self.text) - 1), PREFILL_CHUNK)
-        for k, name in enumerate(self._names["name"]):
-            database = k == 0 and self.drafter is not None
+        for level in self.levels:
+            database = level is None
+            name = "" if level is None else level.name
             for begin in [0] if database else parts:
                 self._more = self._call(0, "calls")
                 if whole and not database:
@@ -195,11 +196,9 @@ class NativeDecode(Loop):
     # --- inside ----------------------------------------------------------------------------------------------------
 
     def _open(self) -> None:
-        drafter, sampling, levels = (
-            self.drafter,
-            self.sampling,
-            [level for level in self.levels if level is not None],
-        )
+        drafter = self.drafter
+        sampling = self.sampling
+        levels = self.written
         sessions: list[NativeSession] = [level.session for level in levels]  # type: ignore[misc]
         target, library = sessions[-1].model, sessions[-1].model.library
         assert self.details <= LIKELIEST and can_compile(
@@ -210,7 +209,7 @@ class NativeDecode(Loop):
         self._names = {
             "name": names,
             "source": [*names[:-1], "target", *(drafter.sources if drafter else ())],
-            "path": [list(range(start, len(names))) for start in range(len(names))],
+            "path": _Paths(),
         }
         self._happened = {name: [] for name in TABLES}
         if drafter is not None:
@@ -218,7 +217,7 @@ class NativeDecode(Loop):
         specs = (LevelSettings * len(levels))()
         for k, (session, level) in enumerate(zip(sessions, levels, strict=True)):
             specs[k] = session.settings(
-                self.limit, level.lookahead or 0, RULES.index(sampling.rule)
+                self.limit, level.lookahead or 0, RULES.index(sampling.rule), level.positions
             )
         drawing = Rule(
             temperature=sampling.temperature,
@@ -252,6 +251,13 @@ class NativeDecode(Loop):
             n = rows(self._handle, [*_ROWS].index(table), byref(start))
             self._happened[table].append(ctypes.string_at(start, 8 * n))
         return more > 0
+
+
+class _Paths:
+    """The levels of a path by the library's number of it: the sum of 2 to the power of each."""
+
+    def __getitem__(self, number: int) -> list[int]:
+        return [level for level in range(number.bit_length()) if number >> level & 1]
 
 
 def _columns(table: str, rows: bytes, names: dict[str, list]) -> Columns:

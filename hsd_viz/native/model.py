@@ -46,12 +46,12 @@ Shape = _structure(
 #: How tokens are drawn; temperature 0 is greedy.
 Rule = _structure("Rule", (c_double, "temperature top_p min_p"), (c_int32, "top_k"))
 #: A level of a decode: its session, the angles of all places, the bytes of its weights, the tokens that it proposes at
-#: least, the number of its rule, and the most threads.
+#: least, the number of its rule, the most threads, and the tokens of text that it can read (0: any number).
 LevelSettings = _structure(
     "LevelSettings",
     (c_void_p, "session cos sin"),
     (c_int64, "bytes"),
-    (c_int32, "lookahead rule threads"),
+    (c_int32, "lookahead rule threads positions"),
 )
 #: The settings of a decode.
 DecodeSettings = _structure(
@@ -189,12 +189,22 @@ class NativeSession(Session):
         self.length = cached + n
         return logits
 
-    def settings(self, places: int, lookahead: int, rule: int) -> Structure:
-        """Return this session as a level of a compiled decode of up to ``places`` tokens."""
+    def settings(
+        self, places: int, lookahead: int, rule: int, positions: int | None = None
+    ) -> Structure:
+        """Return this session as a level of a compiled decode of up to ``places`` tokens, of which
+        a draft model reads ``positions``.
+        """
         # The session keeps them: a thread may still decode when the interpreter ends and has no cache any more.
         self._places, self._turns = self.model.turns(places)
         return LevelSettings(
-            self._handle, *self._turns, self.model.weight_bytes, lookahead, rule, machine.threads()
+            self._handle,
+            *self._turns,
+            self.model.weight_bytes,
+            lookahead,
+            rule,
+            machine.threads(),
+            positions or 0,
         )
 
     def keep(self, base: int, nodes: Sequence[int]) -> None:

@@ -358,6 +358,9 @@ class Result:
 class DeviceDecode(Loop):
     """The loop for levels of :class:`CompiledSession`, on one device, with or without a drafter."""
 
+    #: Whether what a decode starts from is on the device.
+    _is_open = False
+
     def __init__(
         self,
         levels: Sequence[Level],
@@ -367,24 +370,34 @@ class DeviceDecode(Loop):
         **limits: Any,
     ) -> None:
         super().__init__(levels, drafter, sampling, prompt, **limits)
-        sessions: list[CompiledSession] = [level.session for level in levels]  # type: ignore[misc]
-        self._inner = sessions
-        self.plan = self._plan(sessions[-1].model.vocab_size)
         self._prompt = len(self.text)
-        self._clock = Clock(sessions[-1].model.device, super().now)
+        self._set_levels()
+        self._clock = Clock(self._inner[-1].model.device, super().now)
         self._results: deque[Result] = deque()
         #: The time of the result that the loop is at; ``None``: now.
         self._time: int | None = None
         #: The verifications of this round of the target.
         self._started: list[Started] = []
-        #: By level where its current draft starts.
-        self._base = [len(self.text)] * (self.top + 1)
         self._used = 0
         self._stream = Draws(sampling.seed)
         self._fresh: list[float] = []
+
+    def _set_levels(self) -> None:
+        """Make the plan of the present levels, and have their sessions take part in it."""
+        self._inner: list[CompiledSession] = []
+        #: By level where its current draft starts.
+        self._base = [len(self.text)] * (self.top + 1)
         for i, level in enumerate(self.levels):
-            if level is not None:
-                level.session = BoardSession(self, i, level.session)  # type: ignore[arg-type]
+            if level is None:
+                continue
+            session = level.session
+            inner = session.inner if isinstance(session, BoardSession) else session
+            assert isinstance(inner, CompiledSession)
+            board_session = BoardSession(self, i, inner)
+            board_session.length = session.length
+            level.session = board_session
+            self._inner.append(inner)
+        self.plan = self._plan(self._inner[-1].model.vocab_size)
 
     def _plan(self, vocabulary: int) -> Plan:
         lookaheads = [level.lookahead if level else 0 for level in self.levels[:-1]]
@@ -404,6 +417,12 @@ class DeviceDecode(Loop):
     def prefill(self) -> Iterator[tuple[str, int, int]]:
         yield from super().prefill()
         self._open()
+
+    def _leave_full_levels(self) -> None:
+        super()._leave_full_levels()
+        if self._is_open:
+            self._set_levels()
+            self._open()
 
     def round(self, i: int, room: int) -> Verification:
         if i == self.top:
@@ -460,8 +479,8 @@ class DeviceDecode(Loop):
         """Put what a decode starts from on the device."""
         sampling = self.sampling
         margin = 2 * self.plan.most(self.top - 1) + self.top + 2 if self.top else 2
-        for session in self._inner:
-            session.reserve(self.limit + margin)
+        for session, level in zip(self._inner, filter(None, self.levels), strict=True):
+            session.reserve(min(self.limit, level.positions or self.limit) + margin)
         models = [session.model for session in self._inner]
         caches = [session.cache for session in self._inner]
         self.board = board_for(self.plan, models, caches, len(self.eos))
@@ -475,15 +494,18 @@ class DeviceDecode(Loop):
         if not sampling.greedy:
             places = range(len(self.text), self.limit)
             send([self.draws.at(place) for place in places], state.placed, len(self.text))
-            self._fresh = self._stream.fresh(_NUMBERS)
+            unused = self._fresh[self._used :]
+            self._fresh = unused + self._stream.fresh(_NUMBERS - len(unused))
+            self._used = 0
             send(self._fresh, state.fresh)
         self._send_marks(len(self.text))
+        self._is_open = True
 
     def _send_marks(self, end: int) -> None:
         values = {
             board.END: end,
             board.USED: self._used,
-            board.LIMIT: self.limit,
+            board.LIMIT: self.reach,
             board.PROMPT: self._prompt,
             board.TOP_K: self.sampling.top_k,
         }
@@ -551,7 +573,7 @@ class DeviceDecode(Loop):
 
     def _room(self, level: int) -> int:
         """Return how many tokens ``level`` may propose at most in this round of the target."""
-        return self.limit - (self.top - level) - len(self.text)
+        return self.reach - (self.top - level) - len(self.text)
 
     def _draft_of(self, level: int, opens: int) -> None:
         """Start the draft of ``level`` for the next one."""
@@ -594,7 +616,7 @@ class DeviceDecode(Loop):
             return False
         tokens = last.emitted(self.eos)
         base = own[0].at
-        room = self.limit - (self.top - level) - base
+        room = self.reach - (self.top - level) - base
         held = last.at + len(tokens) - base
         return held < min(self.plan.lookaheads[level], room) and tokens[-1] not in self.eos
 

@@ -192,6 +192,7 @@ export class Decode {
   readonly limit: number;
   readonly emitted: number[] = [];
   private readonly sources: string[];
+  private readonly contexts: number[];
   private readonly handle: number;
   private readonly sessions: number[] = [];
   private readonly drafter: number;
@@ -213,6 +214,7 @@ export class Decode {
       lookahead === null ? "target" : name === "target" ? "ladder-target" : name,
     );
     this.names = [...(databases ? ["db"] : []), ...levels];
+    this.contexts = [...(databases ? [Infinity] : []), ...parts.map(({ facts }) => facts.positions)];
     this.sources = [...this.names.slice(0, -1), "target", ...(databases ?? [])];
     const { positions, shape } = (parts.at(-1) as Model).facts;
     this.limit = Math.min(prompt.length + max_new_tokens, positions);
@@ -221,7 +223,8 @@ export class Decode {
       const session = module.make("hsd_session_new", handle);
       this.sessions.push(session);
       const rule = manifest.rules.indexOf(sampling.rule);
-      return { session, cos, sin, bytes, lookahead: models[k].lookahead ?? 0, rule, threads: 1 };
+      const context = parts[k].facts.positions;
+      return { session, cos, sin, bytes, lookahead: models[k].lookahead ?? 0, rule, threads: 1, positions: context };
     });
     const { temperature, top_p, min_p, top_k, seed } = sampling;
     const numbers = { temperature, top_p, min_p, top_k: Math.min(top_k, shape.vocab), seed: BigInt.asIntN(64, seed) };
@@ -253,6 +256,8 @@ export class Decode {
     const whole = this.settings.prompt.length - 1;
     for (const [k, name] of this.names.entries()) {
       const database = k === 0 && this.drafter !== 0;
+      // A draft model whose context the prompt fills takes no part.
+      if (!database && k < this.names.length - 1 && this.contexts[k] <= whole + 1) continue;
       for (let begin = 0; begin === 0 || (!database && begin < whole); begin += PREFILL_CHUNK) {
         this.run(0);
         this.filled.push(...this.rows("calls"));
@@ -319,7 +324,8 @@ export class Decode {
       return pairs.length ? pairs : null;
     }
     if (Number.isNaN(value)) return null;
-    if (kind === "ints") return Array.from({ length: this.names.length - value }, (_, k) => value + k);
+    // A path is the sum of 2 to the power of its levels.
+    if (kind === "ints") return this.names.map((_, level) => level).filter((level) => (value / 2 ** level) & 1);
     if (kind !== "str") return value;
     return (name === "name" ? this.names : name === "source" ? this.sources : (names as string[]))[value];
   }

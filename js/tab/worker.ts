@@ -154,7 +154,7 @@ async function decode(id: number, request: Request) {
   const { manifest, runtime, tokenizer } = await base.promise;
   const { sampling, tokens, stack } = settings(request, manifest);
   const prompt = tokenizer.read(request.prompt);
-  const { positions } = manifest.models[stack.models[0].name];
+  const { positions } = manifest.models[stack.models[stack.models.length - 1].name];
   if (prompt.length >= positions)
     throw new Error(`the prompt has ${prompt.length} tokens and the context holds ${positions}: use a shorter prompt`);
   const files = (stack.databases ?? []).filter((name) => name !== "context");

@@ -18,9 +18,16 @@ BYTES = 256
 TOKENS = BYTES + len(SPECIAL)
 
 
-def save_tokenizer(path: Path, template: str | None = None, extra: Sequence[str] = ()) -> None:
-    """One token per byte, then :data:`SPECIAL`; a text is encoded with the start token in front."""
-    alphabet = [*sorted(pre_tokenizers.ByteLevel.alphabet()), *extra]
+def save_tokenizer(
+    path: Path,
+    template: str | None = None,
+    extra: Sequence[str] = (),
+    reverse: bool = False,
+) -> None:
+    """One token per byte, in ``reverse`` order with other ids, then ``extra`` ones, then
+    :data:`SPECIAL`; a text is encoded with the start token in front.
+    """
+    alphabet = [*sorted(pre_tokenizers.ByteLevel.alphabet(), reverse=reverse), *extra]
     tokenizer = Tokenizer(models.BPE({c: i for i, c in enumerate(alphabet)}, []))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -44,6 +51,7 @@ def save_model(
     template: str | None = None,
     positions: int = 256,
     extra: Sequence[str] = (),
+    reverse: bool = False,
     **saving,
 ) -> str:
     """A random Llama whose embeddings have ``rows`` rows, those beyond the tokenizer the likeliest of all if they could be drawn.
@@ -73,6 +81,6 @@ def save_model(
             best = module.lm_head.weight[:TOKENS].abs().amax() * 20
             for row in range(TOKENS, rows):
                 module.lm_head.weight[row] = best * (1 if row % 2 else -1)
-    save_tokenizer(path, template, extra)
+    save_tokenizer(path, template, extra, reverse)
     module.save_pretrained(path, **saving)
     return str(path)

@@ -20,8 +20,10 @@ def paths(tmp_path_factory):
     kinds = {
         "target": {},
         "draft": {"seed": 1},
-        "other": {"extra": ("xy",)},
+        "other": {"extra": ("xy",), "reverse": True},
+        "added": {"extra": ("xy",), "noise": 0.1},
         "long": {"positions": 4096},
+        "middle": {"positions": 4096, "seed": 2},
     }
     return {
         name: save_model(root / name, **{"layers": 1, "positions": 128, **kind})
@@ -276,10 +278,42 @@ def test_models_with_other_tokenizers_are_the_lowest_level(engine, paths):
     )
 
 
-def test_a_longer_context_of_the_target_does_not_outgrow_the_draft(paths):
-    engine = load_engine(paths["long"], device="cpu")
-    trace = engine.run("x" * 119, f"{paths['draft']}:4 > target", max_new_tokens=50)
-    assert trace.meta["stop_reason"] == "context" and len(trace) == 8
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+@pytest.mark.parametrize("stack", ["{added}:3 > target", "{draft}:2 > {added}:3 > target"])
+def test_a_vocabulary_with_an_added_token_is_read_by_its_ids(engine, paths, stack, temperature):
+    settings = {"max_new_tokens": 30, "temperature": temperature, "seed": 2}
+    drafted = engine.run("ab ab", stack.format(**paths), **settings)
+    check(drafted)
+    about = drafted.meta["models"][-2]["bridge"]
+    # All 256 bytes; the first of the special tokens has another id there, the name of the last
+    # is beyond its rows.
+    assert (about["bridge"], about["shared_tokens"]) == ("ids", 259)
+    assert drafted.metrics()["accepted"] > 0
+    if not temperature:
+        assert drafted.token_ids == engine.run("ab ab", "target", **settings).token_ids
+
+
+@pytest.mark.parametrize(
+    "stack",
+    ["{draft}:4 > target", "db[context] > {draft}:4 > target", "{draft}:2 > {middle}:4 > target"],
+)
+@pytest.mark.parametrize("runtime", ["auto", "eager"])
+@pytest.mark.parametrize("prompt", [119, 127, 128, 150])
+def test_a_text_continues_without_a_draft_model_whose_context_is_full(
+    paths, stack, runtime, prompt
+):
+    engine = load_engine(paths["long"], device="cpu", dtype="float32", runtime=runtime)
+    text = ("the " * 40)[:prompt]
+    trace = engine.run(text, stack.format(**paths), max_new_tokens=40)
+    check(trace)
+    plain = engine.run(text, "target", max_new_tokens=40)
+    assert trace.token_ids == plain.token_ids
+    assert trace.meta["stop_reason"] == plain.meta["stop_reason"] == "length"
+    drafts = [call for call in trace.call_rows if call.kind == "draft" and call.level == 0]
+    assert all(call.cached + call.fed <= 128 for call in drafts)
+    without = [row for row in trace.round_rows if row.why_no_draft == "no room"]
+    if stack == "{draft}:4 > target":
+        assert len(without) > 20
 
 
 @pytest.mark.parametrize(

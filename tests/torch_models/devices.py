@@ -102,13 +102,18 @@ def decode(
     eos: frozenset[int] = frozenset(),
     tokens: int = 20,
     details: int = 3,
+    contexts: Sequence[int | None] = (),
 ) -> tuple[Loop, dict]:
-    """Decode to the end; return the loop and the tables of its record."""
+    """Decode to the end; return the loop and the tables of its record. ``contexts``: of the draft
+    models, in tokens after the prompt.
+    """
     room = len(PROMPT) + tokens
     levels = [
         Level(f"m{k}", model.session(room), lookahead)
         for k, (model, lookahead) in enumerate(zip(models, [*lookaheads, None], strict=True))
     ]
+    for level, context in zip(levels, contexts, strict=False):
+        level.positions = None if context is None else len(PROMPT) + context
     loop = loop_class(
         levels, drafter, sampling, PROMPT, max_new_tokens=tokens, eos=eos, details=details
     )

@@ -70,6 +70,13 @@ def test_drafters_below_decode_as_in_the_loop(stack, sampling):
     compare(stack, sampling, drafter=Guesser, eos=END)
 
 
+@pytest.mark.parametrize("sampling", SAMPLINGS, ids=str)
+@pytest.mark.parametrize("contexts", [(7, None), (None, 9), (12, 5), (6, 6), (0, 8)], ids=str)
+@pytest.mark.parametrize("drafter", [None, Guesser], ids=["models", "drafter below"])
+def test_a_decode_continues_without_full_draft_models_as_in_the_loop(sampling, contexts, drafter):
+    compare("nano:2 > small:5 > target", sampling, drafter=drafter, eos=END, contexts=contexts)
+
+
 @pytest.mark.parametrize("sampling", SAMPLINGS[:2], ids=str)
 def test_a_drafter_learns_what_it_learns_in_the_loop(sampling):
     compare("draft:3 > target", sampling, drafter=Watcher)

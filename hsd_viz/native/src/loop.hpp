@@ -12,12 +12,12 @@
 namespace hsd {
 
 // A level that is a model: its empty sequence, the angles of all places, what it proposes at least (0 at the target), its ChainRule, and the
-// most threads of a forward pass. The same as library.py's LevelSettings.
+// most threads of a forward pass, and the tokens of text that a draft model can read (0: any number). The same as library.py's LevelSettings.
 struct LevelSettings {
     Session* session;
     const void *cos, *sin;
     int64_t bytes;  // of its weights
-    int32_t lookahead, rule, threads;
+    int32_t lookahead, rule, threads, positions;
 };
 
 // The same as library.py's DecodeSettings. `limit` bounds the tokens of the text, prompt included, `budget` the nodes of a database's draft;
@@ -65,9 +65,10 @@ template <class T> class Loop : public Decode {
          const int32_t* ends, int n_ends)
         : s_(settings), drafter_(drafter), draws_(settings.seed), text_(prompt, prompt + n_prompt), ends_(ends, ends + n_ends), none_(s_.vocab),
           target_rows_(s_.vocab), verifier_(s_.vocab, s_.sampling), greedy_(verifier_.greedy()), verdict_(verifier_.verdict) {
-        if (drafter) levels_.emplace_back(LevelSettings{}, s_.vocab);
-        for (int i = 0; i < n; ++i) levels_.emplace_back(levels[i], s_.vocab);
-        top_ = (int)levels_.size() - 1;
+        if (drafter) levels_.emplace_back(LevelSettings{}, s_.vocab, 0);
+        for (int i = 0; i < n; ++i) levels_.emplace_back(levels[i], s_.vocab, (int)levels_.size());
+        stack_top_ = (int)levels_.size() - 1;
+        leave_full_levels();
     }
 
     bool run(int64_t ns, int64_t now) override {
@@ -84,10 +85,28 @@ template <class T> class Loop : public Decode {
     struct Level {
         LevelSettings spec;
         Draft<T> draft;  // what it proposes
+        int place;       // of the level in the stack, as the record has it
         int length = 0;  // tokens in its cache
-        Level(const LevelSettings& settings, int vocab) : spec(settings), draft(vocab) {}
+        Level(const LevelSettings& settings, int vocab, int place) : spec(settings), draft(vocab), place(place) {}
         bool is_database() const { return !spec.session; }
     };
+    // Remove the draft models whose context the text fills: decoding continues without them. reach_ is the length of text up to which all
+    // others can draft.
+    void leave_full_levels() {
+        const int64_t length = (int64_t)text_.size();
+        reach_ = s_.limit;
+        for (int i = (int)levels_.size() - 2; i >= 0; --i) {
+            const int64_t positions = levels_[i].spec.positions;
+            if (levels_[i].is_database() || !positions) continue;
+            if (positions > length)
+                reach_ = std::min(reach_, positions);
+            else
+                levels_.erase(levels_.begin() + i);
+        }
+        top_ = (int)levels_.size() - 1;
+        none_.why = stack_top_ ? NO_ROOM : OFF;
+    }
+
     // Feed the next part of the prompt, all but its last token, to a level; whether there is more to decode.
     bool prefill() {
         Level& level = levels_[filling_];
@@ -99,7 +118,7 @@ template <class T> class Loop : public Decode {
         } else if (here > 0) {
             fed_.assign(text_.begin() + level.length, text_.begin() + level.length + here);
             const int cached = feed(level, 1);
-            record.call(filling_, PREFILL, start, here, cached);
+            record.call(level.place, PREFILL, start, here, cached);
             if (level.length == n) ++filling_;
         } else {
             ++filling_;
@@ -109,8 +128,9 @@ template <class T> class Loop : public Decode {
 
     // One verification by the target; whether the text continues.
     bool round() {
-        const int64_t room = s_.limit - (int64_t)text_.size();
-        if (room <= 0) return false;
+        if ((int64_t)text_.size() >= s_.limit) return false;
+        if ((int64_t)text_.size() >= reach_) leave_full_levels();
+        const int64_t room = reach_ - (int64_t)text_.size();
         record.open();
         const Draft<T>& drafted = draft(top_ - 1, (int)room - 1);
         target_rows_.clear();
@@ -186,7 +206,7 @@ template <class T> class Loop : public Decode {
             level.length = base + count;
         }
         for (int below = 0; below < i; ++below) levels_[below].length = std::min(levels_[below].length, base + count);
-        record.call(i, VERIFY, start, pending + n, cached);
+        record.call(level.place, VERIFY, start, pending + n, cached);
         if (count && ends_text(emitted_.back())) {
             outcome_ = STOPPED;
         } else {
@@ -220,12 +240,14 @@ template <class T> class Loop : public Decode {
             feed(level, 1);
             const int k = out.size();
             const int token = verifier_.sample(greedy_ ? 0 : r_[k], out.rows);
-            out.nodes.push_back({token, k - 1, k + 1});
+            Node node{token, k - 1, k + 1};
+            node.source = node.start = level.place;
+            out.nodes.push_back(node);
             if (ends_text(token)) break;
             fed_.assign(1, token);
         }
         record.inside += record.now() - start;
-        record.call(0, DRAFT, start, pending + out.size() - 1, cached, out.size());
+        record.call(level.place, DRAFT, start, pending + out.size() - 1, cached, out.size());
         return out;
     }
 
@@ -238,7 +260,7 @@ template <class T> class Loop : public Decode {
             const auto& it = tree[k];
             if (it.depth > room) continue;
             kept_[k] = out.size();
-            out.nodes.push_back({it.token, it.parent < 0 ? -1 : kept_[it.parent], it.depth, top_ + 1 + it.which, 0, it.length, it.position,
+            out.nodes.push_back({it.token, it.parent < 0 ? -1 : kept_[it.parent], it.depth, stack_top_ + 1 + it.which, 0, it.length, it.position,
                                  it.count, it.score});
         }
         out.why = drafter_->matched() ? NOT_WORTH_IT : NO_MATCH;
@@ -255,7 +277,7 @@ template <class T> class Loop : public Decode {
             if (k < (int)accepted_.size())
                 node = from.nodes[accepted_[k]];
             else
-                node.token = emitted_[k], node.source = node.start = i;
+                node.token = emitted_[k], node.source = node.start = levels_[i].place;
             node.parent = out.size() - 1;
             node.depth = out.size() + 1;
             out.nodes.push_back(node);
@@ -274,19 +296,27 @@ template <class T> class Loop : public Decode {
             if (most && own && outcome_ == CORRECTION && !greedy_)
                 sum = verifier_.describe_correction(draft.nodes, draft.q(), target_rows_.row(k), most, residual, q);
             Node from;
-            from.source = from.start = top_, from.depth = 0;
+            from.source = from.start = stack_top_, from.depth = 0;
             if (!own) from = draft.nodes[accepted_[k]];
             const double kind = own ? CORRECTION_TOKEN + (outcome_ - CORRECTION) : ACCEPTED_TOKEN;
             record.tokens.add({(double)record.emitted++, (double)emitted_[k], NONE, NONE, (double)record.round(), kind, (double)from.source,
-                               (double)from.start, (double)from.depth, p, entropy});
+                               path_from(from.start), (double)from.depth, p, entropy});
             for (const Top* it : {&top, &residual, &q}) record.tokens.add(*it);
             record.tokens.add({sum});
         }
     }
 
+    // The levels that a token passed, from the one at `start` on, as the sum of 2 to the power of their places.
+    double path_from(int start) const {
+        double path = 0;
+        for (const Level& level : levels_)
+            if (level.place >= start) path += std::ldexp(1.0, level.place);
+        return path;
+    }
+
     // Record the draft and end the round.
     void close(int i, const Draft<T>& draft) {
-        const int count = (int)accepted_.size();
+        const int count = (int)accepted_.size(), place = levels_[i].place;
         fates_.assign(draft.size(), UNREACHED);
         for (int node = 0; node < draft.size(); ++node)
             if (!std::isnan(verdict_.p[node])) fates_[node] = REJECTED;
@@ -295,13 +325,13 @@ template <class T> class Loop : public Decode {
         auto known = [](int64_t value) { return value < 0 ? NONE : (double)value; };
         for (int k = 0; k < draft.size(); ++k) {
             const Node& node = draft.nodes[k];
-            record.drafts.add({(double)record.round(), (double)i, (double)node.source, (double)k, (double)node.parent, (double)node.depth,
+            record.drafts.add({(double)record.round(), (double)place, (double)node.source, (double)k, (double)node.parent, (double)node.depth,
                                (double)node.token, NONE, verdict_.p[k], verdict_.q[k], verdict_.u[k], (double)fates_[k], known(node.key_length),
                                known(node.count), node.score, known(node.position), verdict_.h[k]});
         }
         const int rule = draft.sampled ? levels_[i].spec.rule : BY_TOKEN, examined = outcome_ == STOPPED ? count : verdict_.examined;
         const Record::Round round = record.close();
-        record.rounds.add({round.id, round.parent, (double)i, (double)draft.size(), (double)examined, (double)count, (double)outcome_,
+        record.rounds.add({round.id, round.parent, (double)place, (double)draft.size(), (double)examined, (double)count, (double)outcome_,
                            draft.size() ? NONE : (double)draft.why, round.start, round.spent, (double)rule});
     }
 
@@ -328,11 +358,13 @@ template <class T> class Loop : public Decode {
     const DecodeSettings s_;
     std::vector<Level> levels_;  // the lowest first, the drafter's among them
     int top_ = 0, filling_ = 0;
+    int stack_top_ = 0;   // the place of the target
+    int64_t reach_ = 0;
     Drafter* drafter_;
     Draws draws_;
     std::vector<int32_t> text_;
     const std::vector<int32_t> ends_;
-    const Draft<T> none_;
+    Draft<T> none_;
     RowStore<T> target_rows_;
     Verifier<T> verifier_;
     const bool greedy_;

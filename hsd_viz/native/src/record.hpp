@@ -31,7 +31,7 @@ struct Table {
 // A round is the one of the innermost open() until close(); a call belongs to it, before the first to -1.
 class Record {
   public:
-    // A source is a level or, above the target's, a database; a name is a level; a path is the level it starts at.
+    // A source is a level or, above the target's, a database; a name is a level; a path is the sum of 2 to the power of its levels.
     Table tokens, drafts, rounds, calls;
     int64_t emitted = 0;  // tokens
 

@@ -29,7 +29,7 @@ template <class T> class RowStore {
     }
 
   private:
-    const size_t vocab_;
+    size_t vocab_;
     std::unique_ptr<T[]> data_;
     size_t rows_ = 0, room_ = 0;
 };
