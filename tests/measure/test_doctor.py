@@ -491,3 +491,13 @@ def test_a_hardware_model_says_what_another_batch_brings():
     assert speedups[0] > speedups[-1] and all(value <= 2.0 for value in speedups)
     speeds = [row.tokens_per_second.value for row in found.batches]
     assert speeds == sorted(speeds, reverse=True)
+
+
+def test_where_drafted_tokens_are_not_reported_nothing_is_said_of_them(tmp_path):
+    """SGLang's batch benchmark has a length of 3.0 and no number of draft tokens."""
+    path = tmp_path / "result.jsonl"
+    path.write_text('{"batch_size": 1, "last_gen_throughput": 200.0, "acc_length": 3.0}\n')
+    found = doctor(path)
+    text = found.text()
+    assert "does not report how many tokens were drafted" in text and "drafted not reported" in text
+    assert not found.findings and "everything" not in text
