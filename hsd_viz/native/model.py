@@ -157,6 +157,12 @@ class NativeModel:
         tables = angles(self.form.rotary, self.form.head_dim, places, self.compute)
         return len(tables[0]), [table.ctypes.data_as(c_void_p) for table in tables]
 
+    def threads_for(self, tokens: int) -> int:
+        """Return how many threads a forward pass over so many tokens takes."""
+        reads = max(1, tokens / _TOKENS_A_READ)
+        worth = int(self.weight_bytes * reads / BYTES_A_THREAD)
+        return 1 if worth < 2 else min(machine.threads(), worth)
+
 
 class NativeSession(Session):
     """A :class:`~hsd_viz.decoding.session.Session` in the native runtime. Logits do not depend on how tokens were fed:
@@ -181,8 +187,7 @@ class NativeSession(Session):
             self._places, self._turns = model.turns(cached + n)
         logits = np.empty((rows, model.vocab_size), model.compute)
         fed, lineage = integers(tokens), None if parents is None else integers(parents)
-        worth = int(model.weight_bytes * max(1, n / _TOKENS_A_READ) / BYTES_A_THREAD)
-        sequence = *self._turns, cached, 1 if worth < 2 else min(machine.threads(), worth)
+        sequence = *self._turns, cached, model.threads_for(n)
         self._library.hsd_session_forward(
             self._handle, fed, n, lineage, rows, logits.ctypes.data, *sequence
         )
@@ -213,3 +218,45 @@ class NativeSession(Session):
             places = integers([base + node for node in nodes])
             self._library.quick.hsd_session_keep(self._handle, base, places, n)
         self.length = base + n
+
+
+class NativeBatch:
+    """Forward passes that feed one token to each of several texts of a model: the weights are read once for all.
+
+    The logits of a text have the bits of :meth:`NativeSession.forward`, whatever is fed beside it.
+    """
+
+    def __init__(self, model: NativeModel) -> None:
+        self.model = model
+        #: Its rows are used, its cache is not.
+        self._room = NativeSession(model)
+        self._places, self._turns = model.turns(1)
+
+    def forward(self, sessions: Sequence[NativeSession], tokens: Sequence[int]) -> np.ndarray:
+        """Feed a token to each session; return the logits ``[sessions, vocab_size]`` after it.
+
+        Raises: ValueError: if a token is outside of the vocabulary. AssertionError: if a session is given twice, or is
+        of another model.
+        """
+        model = self.model
+        n = len(sessions)
+        assert n == len(tokens) == len({id(session) for session in sessions}) > 0
+        assert all(session.model is model for session in sessions)
+        lengths = [session.length for session in sessions]
+        if max(lengths) >= self._places:
+            self._places, self._turns = model.turns(max(lengths) + 1)
+        logits = np.empty((n, model.vocab_size), model.compute)
+        handles = (c_void_p * n)(*(session._handle for session in sessions))
+        model.library.hsd_session_together(
+            self._room._handle,
+            handles,
+            integers(tokens),
+            n,
+            logits.ctypes.data,
+            *self._turns,
+            integers(lengths),
+            model.threads_for(n),
+        )
+        for session in sessions:
+            session.length += 1
+        return logits

@@ -11,13 +11,13 @@ import weakref
 import numpy as np
 import pytest
 import torch
-from models import CONFIGS, FORMS, eager, ids, native, path_to, random_tree, weights_of
+from models import CONFIGS, FORMS, INTEGERS, eager, ids, native, path_to, random_tree, weights_of
 
 from hsd_viz.models.config import form_of
 from hsd_viz.native import model as model_module
 from hsd_viz.native import weights as weights_module
 from hsd_viz.native.build import Build, default_build, kernels
-from hsd_viz.native.model import NativeModel
+from hsd_viz.native.model import NativeBatch, NativeModel
 from hsd_viz.native.rounding import rounded_rows
 from hsd_viz.native.weights import ArrayTensors, Weights
 
@@ -111,6 +111,39 @@ def test_any_tree_gives_the_bits_of_its_paths(name, dtype, build):
         assert tree.length == plain.length == cached + len(path)
         after = ids(12, seed + 100)
         assert np.array_equal(tree.forward(after, 12), one_by_one(model, after, plain))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, *INTEGERS], ids=str)
+@pytest.mark.parametrize("name", ["odd", "qwen2", "smollm3"])
+def test_texts_fed_together_get_the_bits_they_would_get_alone(name, dtype, build):
+    """Texts of different lengths, of which some end and others begin between the passes."""
+    model = native(name, dtype, build)
+    batch = NativeBatch(model)
+    alone = [model.session() for _ in range(7)]
+    beside = [model.session() for _ in range(7)]
+    for number in range(7):
+        prompt = ids(1 + 47 * number, number)
+        for session in (alone[number], beside[number]):
+            session.forward(prompt, 1)
+    for step, members in enumerate([(0, 1, 2, 3, 4, 5, 6), (6, 2, 0), (3,), (1, 5, 6, 4)]):
+        tokens = ids(len(members), 100 + step)
+        rows = batch.forward([beside[member] for member in members], tokens)
+        for member, token, row in zip(members, tokens, rows, strict=True):
+            assert np.array_equal(row, alone[member].forward([token], 1)[0])
+            assert beside[member].length == alone[member].length
+
+
+def test_a_batch_refuses_a_text_twice_and_tokens_that_do_not_exist():
+    model = native("odd")
+    sessions = [model.session(), model.session()]
+    batch = NativeBatch(model)
+    with pytest.raises(ValueError, match="vocabulary"):
+        batch.forward(sessions, [1, 150])
+    assert [session.length for session in sessions] == [0, 0]
+    with pytest.raises(AssertionError):
+        batch.forward([sessions[0], sessions[0]], [1, 2])
+    with pytest.raises(AssertionError):
+        batch.forward([sessions[0], native("qwen2").session()], [1, 2])
 
 
 def test_truncating_to_more_than_there_is_changes_nothing():

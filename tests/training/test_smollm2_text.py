@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import torch
+from transformers import LlamaConfig, LlamaForCausalLM
 
-from hsd_viz.models.files import open_model
-from training.smollm2.batch import BatchDecoder
+from hsd_viz.models.config import form_of
+from hsd_viz.native.build import default_build
+from hsd_viz.native.model import NativeModel
+from hsd_viz.native.weights import ArrayTensors, Weights
+from training.smollm2 import write as write_module
 from training.smollm2.prompts import KINDS, prose_in, request
+from training.smollm2.rows import MOST, likeliest, load_rows, rows_of, save_rows
 from training.smollm2.text import Conversation, is_kept_aside, load, save, shard_path, shards
-from training.smollm2.write import MOST_REPLY, Dialogue
+from training.smollm2.write import MOST_REPLY, Dialogue, draw, write
 
 PROSE = (
     "A paragraph of plain prose has several sentences and no markup. It is long enough to be "
@@ -82,10 +88,12 @@ class Letters:
         return "".join(map(chr, ids)).removesuffix(">")
 
 
+def asking(number, *turns):
+    return type(request(0))(number, "qa", turns)
+
+
 def dialogue(*turns):
-    asked = request(0)
-    asked = type(asked)(0, "qa", turns)
-    return Dialogue(asked, Letters(), frozenset([Letters.end]))
+    return Dialogue(asking(0, *turns), Letters(), frozenset([Letters.end]))
 
 
 def test_a_reply_ends_a_conversation_of_one_turn():
@@ -121,35 +129,96 @@ def test_a_reply_that_is_cut_ends_the_conversation():
     assert talk.done
 
 
-def test_texts_of_a_batch_have_the_logits_of_transformers(tmp_path):
-    from transformers import LlamaConfig, LlamaForCausalLM
+def test_a_token_is_drawn_with_its_probability():
+    """At 20 000 chances in even steps every token is drawn as often as the softmax says, to a step."""
+    logits = np.random.default_rng(0).normal(0, 3, 700).astype(np.float32)
+    steps = 20_000
+    counts = np.zeros(700)
+    for step in range(steps):
+        counts[draw(logits, 0.7, (step + 0.5) / steps)] += 1
 
+    weights = np.exp((logits.astype(np.float64) - logits.max()) / 0.7)
+    assert np.abs(counts / steps - weights / weights.sum()).max() < 1.5 / steps
+
+
+def test_the_last_chance_is_a_token_of_the_vocabulary():
+    assert draw(np.zeros(300, np.float32), 1.0, np.nextafter(1, 0)) == 299
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    """A random Llama over the letters of :class:`Letters`."""
+    if not default_build().wait():
+        pytest.skip(f"no native runtime: {default_build().reason}")
     torch.manual_seed(0)
     config = LlamaConfig(
-        vocab_size=40,
-        hidden_size=48,
+        vocab_size=128,
+        hidden_size=32,
         intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=6,
-        num_key_value_heads=2,
-        head_dim=8,
-        max_position_embeddings=64,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        max_position_embeddings=1024,
         tie_word_embeddings=True,
     )
-    module = LlamaForCausalLM(config).eval()
-    module.save_pretrained(tmp_path)
-    model = open_model(tmp_path)
-    decoder = BatchDecoder(model.form, model.tensors, torch.float32)
-    texts = [[1, 2, 3, 4, 5], [6, 7], [8, 9, 10]]
+    tensors = {}
+    for name, tensor in LlamaForCausalLM(config).state_dict().items():
+        tensors[name] = tensor.numpy()
+    form = form_of("tiny", config.to_dict())
+    return NativeModel(Weights("tiny", form, ArrayTensors(tensors), "float32"))
 
-    decoder.start(3, 64)
-    rows = decoder.prefill(texts)
-    decoder.select([0, 2])
-    texts = [[*texts[0], 11], [*texts[2], 12]]
-    later = decoder.step(torch.tensor([11, 12]))
 
-    with torch.no_grad():
-        expected = [module(torch.tensor([text])).logits[0, -1] for text in texts]
-        first = module(torch.tensor([[6, 7]])).logits[0, -1]
-    torch.testing.assert_close(rows[1], first, atol=1e-5, rtol=1e-4)
-    torch.testing.assert_close(later, torch.stack(expected), atol=1e-5, rtol=1e-4)
+def writers(missing, tiny, texts):
+    """Return the finished dialogues of the shards, by number."""
+    ends = frozenset([Letters.end])
+    return dict(write(missing, tiny, Letters(), ends, [PROSE], texts, keeps_rows=True))
+
+
+def tokens_of(shard):
+    return [each.dialogue.tokens for each in shard]
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Five short conversations of two turns in a shard."""
+    monkeypatch.setattr(write_module, "SHARD", 5)
+    monkeypatch.setattr(write_module, "MOST_REPLY", 12)
+    monkeypatch.setattr(
+        write_module, "request", lambda number, _: asking(number, "ab" * number, "c")
+    )
+
+
+def test_a_conversation_does_not_depend_on_those_beside_it(tiny, few):
+    """Neither on how many are written at a time, nor on the shards that are there."""
+    together = writers([0, 1], tiny, texts=4)
+    alone = writers([1], tiny, texts=1)
+
+    assert sorted(together) == [0, 1]
+    assert [each.dialogue.request.number for each in together[1]] == [5, 6, 7, 8, 9]
+    assert tokens_of(together[1]) == tokens_of(alone[1])
+
+
+def test_the_rows_kept_while_writing_are_those_of_the_text_fed_again(tiny, few):
+    for writer in writers([0], tiny, texts=3)[0]:
+        again = rows_of(writer.dialogue.conversation(1.0), tiny)
+        assert len(writer.rows) == len(again) == sum(writer.dialogue.written)
+        for kept, fed in zip(writer.rows, again, strict=True):
+            assert kept.tokens.tolist() == fed.tokens.tolist()
+            assert kept.logs.tolist() == fed.logs.tolist()
+
+
+def test_a_row_has_the_likeliest_tokens_and_their_probabilities(tmp_path):
+    logits = np.zeros(1000, np.float32)
+    logits[[7, 400]] = 12.0, 11.0
+    flat = np.linspace(0, 5, 1000, dtype=np.float32)
+
+    save_rows(tmp_path / "rows.npz", [likeliest(logits), likeliest(flat)])
+    tokens, logs = load_rows(tmp_path / "rows.npz")
+
+    total = np.exp(12.0) + np.exp(11.0) + 998
+    assert dict(zip(tokens[0, :2].tolist(), np.exp(logs[0, :2]).tolist(), strict=True)) == {
+        7: pytest.approx(np.exp(12.0) / total, rel=1e-3),
+        400: pytest.approx(np.exp(11.0) / total, rel=1e-3),
+    }
+    assert np.isneginf(logs[0, 2:]).all()
+    assert sorted(tokens[1].tolist()) == list(range(1000 - MOST, 1000))

@@ -1,8 +1,10 @@
 """Let SmolLM2 write: ``python -m training.smollm2.write [--worker K --workers N]``.
 
-Answers the requests of :mod:`training.smollm2.prompts` in shards of :data:`SHARD` conversations,
-which are decoded together. Half of the shards have temperature 1, half 0.7. The same command
-resumes a stopped run; Ctrl-C loses only the shard in progress.
+Answers the requests of :mod:`training.smollm2.prompts`, several conversations at a time in the
+native runtime. They are kept in shards of :data:`SHARD`; half of the shards have temperature 1, half
+0.7. A conversation depends on its number alone, so the same command resumes a stopped run, which
+loses only the shards in progress. ``--rows DIR`` keeps the target's probabilities beside them, from
+which draft models learn; a text without its rows can be fed again.
 """
 
 from __future__ import annotations
@@ -10,18 +12,19 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
-import torch
 
-from hsd_viz import disk
+from hsd_viz import disk, machine
 from hsd_viz.models.files import open_model
 from hsd_viz.models.tokenizer import FileTokenizer
-from training.smollm2.batch import BatchDecoder
+from hsd_viz.native.model import NativeBatch, NativeModel, NativeSession
+from hsd_viz.native.weights import Weights
 from training.smollm2.prompts import Request, collect_prose, request
+from training.smollm2.rows import Row, likeliest, rows_path, save_rows
 from training.smollm2.text import FOLDER, SHARD, Conversation, save, shard_path, shards
 
 #: The longest reply, and the longest conversation, in tokens.
@@ -29,6 +32,20 @@ MOST_REPLY = 256
 MOST_TOKENS = 1024
 TEMPERATURES = (1.0, 0.7)
 SOURCES = Path(__file__).parent / "sources.json"
+#: Probabilities are added up in blocks of so many tokens.
+BLOCK = 256
+
+
+def draw(logits: np.ndarray, temperature: float, chance: float) -> int:
+    """Return the token of logits ``[vocabulary]`` at ``chance``, uniform in [0, 1)."""
+    weights = np.exp((logits - logits.max()) / np.float32(temperature))
+    sums = np.add.reduceat(weights, np.arange(0, len(weights), BLOCK), dtype=np.float64).cumsum()
+    wanted = chance * sums[-1]
+    block = min(int(np.searchsorted(sums, wanted, side="right")), len(sums) - 1)
+    before = sums[block - 1] if block else 0.0
+    inside = weights[block * BLOCK : (block + 1) * BLOCK].cumsum(dtype=np.float64)
+    place = int(np.searchsorted(inside, wanted - before, side="right"))
+    return block * BLOCK + min(place, len(inside) - 1)
 
 
 class Dialogue:
@@ -55,6 +72,11 @@ class Dialogue:
     def _rendered(self) -> list[int]:
         text = self._tokenizer.apply_chat_template(self._messages)
         return self._tokenizer.encode(text, add_special_tokens=False)
+
+    @property
+    def waits(self) -> bool:
+        """Whether the next token is the template's or the user's."""
+        return bool(self._waiting)
 
     def next(self, sampled: int) -> int:
         """Return the token to feed, and remember it; ``sampled`` is what the model would write."""
@@ -100,37 +122,92 @@ class Dialogue:
         )
 
 
-def write_shard(
-    index: int,
-    decoder: BatchDecoder,
+def temperature_of(shard: int) -> float:
+    """Return the temperature of all replies of a shard."""
+    return TEMPERATURES[shard % len(TEMPERATURES)]
+
+
+class Writer:
+    """A dialogue with its sequence in the native runtime.
+
+    Attributes:
+        dialogue: What has been said.
+        shard: The shard that it is kept in.
+        rows: The likeliest tokens before each written token, where they are kept.
+    """
+
+    def __init__(
+        self, dialogue: Dialogue, shard: int, model: NativeModel, keeps_rows: bool
+    ) -> None:
+        self.dialogue = dialogue
+        self.shard = shard
+        self.rows: list[Row] = []
+        self._keeps_rows = keeps_rows
+        self.session: NativeSession = model.session()
+        self._temperature = temperature_of(shard)
+        self._chances = np.random.default_rng(dialogue.request.number)
+
+    def prefill(self) -> np.ndarray:
+        """Feed the first turn; return the logits ``[vocabulary]`` after it."""
+        return self.session.forward(self.dialogue.tokens, 1)[0]
+
+    def next(self, logits: np.ndarray) -> int:
+        """Return the token to feed next, where the model would go on with these logits."""
+        if self._keeps_rows and not self.dialogue.waits:
+            self.rows.append(likeliest(logits))
+        sampled = draw(logits, self._temperature, self._chances.random())
+        return self.dialogue.next(sampled)
+
+
+def write(
+    missing: Sequence[int],
+    model: NativeModel,
     tokenizer: FileTokenizer,
     ends: frozenset[int],
     prose: Sequence[str],
-) -> list[Conversation]:
-    """Return the conversations of shard ``index``; ``ends`` are the tokens that end a reply."""
-    temperature = TEMPERATURES[index % len(TEMPERATURES)]
-    generator = torch.Generator().manual_seed(index)
-    dialogues = []
-    for number in range(index * SHARD, (index + 1) * SHARD):
-        dialogue = Dialogue(request(number, prose), tokenizer, ends)
-        if len(dialogue.tokens) < MOST_TOKENS - MOST_REPLY:
-            dialogues.append(dialogue)
-    decoder.start(len(dialogues), MOST_TOKENS)
-    logits = decoder.prefill([dialogue.tokens for dialogue in dialogues])
-    active = list(dialogues)
-    while active:
-        rows = (logits / temperature).softmax(-1)
-        sampled = torch.multinomial(rows, 1, generator=generator)[:, 0].tolist()
-        fed = [dialogue.next(token) for dialogue, token in zip(active, sampled, strict=True)]
-        left = [place for place, dialogue in enumerate(active) if not dialogue.done]
-        if not left:
-            break
-        if len(left) < len(active):
-            decoder.select(left)
-            active = [active[place] for place in left]
-            fed = [fed[place] for place in left]
-        logits = decoder.step(torch.tensor(fed))
-    return [dialogue.conversation(temperature) for dialogue in dialogues]
+    texts: int,
+    keeps_rows: bool = False,
+) -> Iterator[tuple[int, list[Writer]]]:
+    """Yield the missing shards, each with its number, as all their dialogues are done.
+
+    ``texts`` conversations are written at a time; ``ends`` are the tokens that end a reply.
+    """
+    numbers = (
+        (shard, number) for shard in missing for number in range(shard * SHARD, (shard + 1) * SHARD)
+    )
+    batch = NativeBatch(model)
+    #: Those that are written now, with the logits after what they have been fed.
+    active: list[tuple[Writer, np.ndarray]] = []
+    #: The dialogues of each shard in progress, and how many are not done.
+    done: dict[int, list[Writer]] = {shard: [] for shard in missing}
+    left: dict[int, int] = dict.fromkeys(missing, SHARD)
+    while done:
+        while len(active) < texts:
+            following = next(numbers, None)
+            if following is None:
+                break
+            shard, number = following
+            dialogue = Dialogue(request(number, prose), tokenizer, ends)
+            if len(dialogue.tokens) >= MOST_TOKENS - MOST_REPLY:
+                left[shard] -= 1
+                continue
+            writer = Writer(dialogue, shard, model, keeps_rows)
+            active.append((writer, writer.prefill()))
+        going: list[tuple[Writer, int]] = []
+        for writer, logits in active:
+            token = writer.next(logits)
+            if not writer.dialogue.done:
+                going.append((writer, token))
+                continue
+            done[writer.shard].append(writer)
+            left[writer.shard] -= 1
+        for shard in [shard for shard in done if not left[shard]]:
+            yield shard, sorted(done.pop(shard), key=lambda each: each.dialogue.request.number)
+        active = []
+        if going:
+            sessions = [writer.session for writer, _ in going]
+            rows = batch.forward(sessions, [token for _, token in going])
+            active = [(writer, row) for (writer, _), row in zip(going, rows, strict=True)]
 
 
 def main() -> None:
@@ -142,29 +219,36 @@ def main() -> None:
     parser.add_argument("--worker", type=int, default=0, metavar="K", help="number of this worker")
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="workers in all")
     parser.add_argument("--threads", type=int, default=1, metavar="N")
+    parser.add_argument("--rows", type=Path, metavar="DIR", help="keep the probabilities there")
+    parser.add_argument("--texts", type=int, default=24, metavar="N", help="written at a time")
     options = parser.parse_args()
-    torch.set_num_threads(options.threads)
+    machine.set_threads(options.threads)
     prose, sources = collect_prose()
     if not SOURCES.exists():
         listed = [asdict(source) for source in sources]
         disk.write_whole(SOURCES, json.dumps(listed, indent=1) + "\n")
-    model = open_model(options.model)
-    tokenizer = model.tokenizer()
-    ends = model.ends(tokenizer)
-    decoder = BatchDecoder(model.form, model.tensors)
-    for index in range(options.worker, options.shards, options.workers):
-        path = shard_path(options.out, index)
-        if path.exists():
-            continue
-        began = time.monotonic()
-        conversations = write_shard(index, decoder, tokenizer, ends, prose)
-        save(path, conversations)
-        written = sum(int(each.written.sum()) for each in conversations)
-        seconds = time.monotonic() - began
-        rate = written / seconds
-        print(
-            f"{path.name}: {written} tokens in {seconds:.0f} s, {rate:.0f} per second", flush=True
-        )
+    files = open_model(options.model)
+    tokenizer = files.tokenizer()
+    ends = files.ends(tokenizer)
+    model = NativeModel(Weights(files.name, files.form, files.tensors))
+    mine = range(options.worker, options.shards, options.workers)
+    missing = [shard for shard in mine if not shard_path(options.out, shard).exists()]
+    began = time.monotonic()
+    written = 0
+    finished = write(
+        missing, model, tokenizer, ends, prose, options.texts, keeps_rows=options.rows is not None
+    )
+    for shard, writers in finished:
+        temperature = temperature_of(shard)
+        if options.rows:
+            save_rows(
+                rows_path(options.rows, shard), [row for each in writers for row in each.rows]
+            )
+        conversations = [each.dialogue.conversation(temperature) for each in writers]
+        save(shard_path(options.out, shard), conversations)
+        written += sum(int(each.written.sum()) for each in conversations)
+        rate = written / (time.monotonic() - began)
+        print(f"shard {shard}: {written} tokens so far, {rate:.0f} per second", flush=True)
     print(f"{len(shards(options.out))} shards in {options.out}")
 
 

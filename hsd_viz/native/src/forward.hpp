@@ -59,6 +59,14 @@ template <class T, class W> class Sequence : public Session {
         run(team, tokens, n, parents, rows, (T*)logits, (const T*)cos, (const T*)sin, cached);
     }
 
+    void together(Session* const* sessions, const int32_t* tokens, int n, void* logits, const void* cos, const void* sin, const int32_t* cached,
+                  int threads) override {
+        std::vector<Sequence*> sequences;
+        for (int m = 0; m < n; ++m) sequences.push_back(static_cast<Sequence*>(sessions[m]));
+        Team team(threads);
+        run_together(team, sequences.data(), tokens, n, (T*)logits, (const T*)cos, (const T*)sin, cached);
+    }
+
     void keep(int base, const int32_t* places, int n) override {
         for (auto& memory : caches_)
             for (int h = 0; h < s_.kv_heads; ++h)
@@ -261,10 +269,10 @@ template <class T, class W> class Sequence : public Session {
         }
     }
 
-    void run(Team& team, const int32_t* tokens, int n, const int32_t* parents, int rows, T* logits, const T* cos, const T* sin, int cached) {
+    // Embeddings of n tokens through all layers; logits of the last `rows` of them. attend(layer, first, attended) puts the keys and values of all n rows
+    // of qkv_ away, and the attention of the rows from `first` on into attended [n - first].
+    template <class Attend> void pass(Team& team, const int32_t* tokens, int n, int rows, T* logits, Attend&& attend) {
         const size_t width = s_.width, heads = (size_t)s_.heads * s_.head_dim, inner = round_up(s_.inner, WIDE<T, W>);
-        look(tokens, n, parents, cached);
-        reserve(cached, cached + n);
         T* x = x_.at_least(n * width);
         T* normed = normed_.at_least(n * width);
         ldq_ = (size_t)(s_.heads + 2 * s_.kv_heads) * s_.head_dim;
@@ -277,22 +285,10 @@ template <class T, class W> class Sequence : public Session {
         for (int l = 0; l < s_.layers; ++l) {
             const Layer<T, W>& layer = w_.layers[l];
             // Of the last layer only the rows that are asked for go further than the cache.
-            const int first = first_ = l == s_.layers - 1 ? n - rows : 0, going = n - first;
+            const int first = l == s_.layers - 1 ? n - rows : 0, going = n - first;
             normalise_rows(team, x, layer.input_norm, n, normed);
             linear(team, layer.qkv, normed, width, s_.width, n, qkv_, ldq_, false);
-            const int shares = (going + SHARE - 1) / SHARE;
-            if (n <= SHARE) {
-                team.each(s_.kv_heads, [&](int h) {
-                    put_away(layer, caches_[l], h, n, first, cached, cos, sin);
-                    attention(caches_[l], h, first, n, attended, heads);
-                });
-            } else {
-                team.each(s_.kv_heads, [&](int h) { put_away(layer, caches_[l], h, n, first, cached, cos, sin); });
-                team.each(s_.kv_heads * shares, [&](int item) {
-                    const int start = first + item % shares * SHARE;
-                    attention(caches_[l], item / shares, start, std::min(n, start + SHARE), attended, heads);
-                });
-            }
+            attend(l, first, attended);
             x += first * width;
             linear(team, layer.o, attended, heads, (int)heads, going, x, width, true);
             normalise_rows(team, x, layer.post_norm, going, normed);
@@ -301,6 +297,51 @@ template <class T, class W> class Sequence : public Session {
         }
         normalise_rows(team, x, w_.final_norm, rows, normed);
         linear(team, w_.head, normed, width, s_.width, rows, logits, s_.vocab, false);
+    }
+
+    void run(Team& team, const int32_t* tokens, int n, const int32_t* parents, int rows, T* logits, const T* cos, const T* sin, int cached) {
+        look(tokens, n, parents, cached);
+        reserve(cached, cached + n);
+        const size_t heads = (size_t)s_.heads * s_.head_dim;
+        pass(team, tokens, n, rows, logits, [&](int l, int first, T* attended) {
+            const Layer<T, W>& layer = w_.layers[l];
+            first_ = first;
+            if (n <= SHARE) {
+                team.each(s_.kv_heads, [&](int h) {
+                    put_away(layer, caches_[l], h, n, first, cached, cos, sin);
+                    attention(caches_[l], h, first, n, attended, heads);
+                });
+                return;
+            }
+            const int shares = (n - first + SHARE - 1) / SHARE;
+            team.each(s_.kv_heads, [&](int h) { put_away(layer, caches_[l], h, n, first, cached, cos, sin); });
+            team.each(s_.kv_heads * shares, [&](int item) {
+                const int start = first + item % shares * SHARE;
+                attention(caches_[l], item / shares, start, std::min(n, start + SHARE), attended, heads);
+            });
+        });
+    }
+
+    // The next token of each of these sequences of one model, with the rows of this one, which is not among them.
+    void run_together(Team& team, Sequence* const* sequences, const int32_t* tokens, int n, T* logits, const T* cos, const T* sin, const int32_t* cached) {
+        for (int m = 0; m < n; ++m) {
+            sequences[m]->look(tokens + m, 1, nullptr, cached[m]);
+            sequences[m]->reserve(cached[m], cached[m] + 1);
+        }
+        const size_t heads = (size_t)s_.heads * s_.head_dim;
+        pass(team, tokens, n, n, logits, [&](int l, int, T* attended) {
+            for (int m = 0; m < n; ++m) {
+                sequences[m]->qkv_ = qkv_ + m * ldq_;
+                sequences[m]->ldq_ = ldq_;
+                sequences[m]->first_ = 0;
+            }
+            team.each(n * s_.kv_heads, [&](int item) {
+                const int m = item / s_.kv_heads, h = item % s_.kv_heads;
+                Sequence& its = *sequences[m];
+                its.put_away(w_.layers[l], its.caches_[l], h, 1, 0, cached[m], cos, sin);
+                its.attention(its.caches_[l], h, 0, 1, attended + m * heads, heads);
+            });
+        });
     }
 
     static constexpr int FIRST_CAPACITY = 256, SHARE = 16;

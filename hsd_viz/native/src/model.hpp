@@ -45,6 +45,9 @@ struct Session {
     // Logits [rows][vocab] of the last `rows` tokens.
     virtual void forward(const int32_t* tokens, int n, const int32_t* parents, int rows, void* logits, const void* cos, const void* sin,
                          int cached, int threads) = 0;
+    // Logits [n][vocab] of the next token of each of n other sessions of this model; this one's cache stays as it is.
+    virtual void together(Session* const* sessions, const int32_t* tokens, int n, void* logits, const void* cos, const void* sin,
+                          const int32_t* cached, int threads) = 0;
     virtual void keep(int base, const int32_t* places, int n) = 0;
 };
 

@@ -63,6 +63,11 @@ API int hsd_session_forward(Session* session, const int32_t* tokens, int n, cons
                             const void* sin, int cached, int threads) {
     return guarded(0, [&] { return session->forward(tokens, n, parents, rows, logits, cos, sin, cached, threads), 1; });
 }
+// The next token of each of n other sessions of the same model, all with the angles of the same table.
+API int hsd_session_together(Session* session, Session* const* sessions, const int32_t* tokens, int n, void* logits, const void* cos,
+                             const void* sin, const int32_t* cached, int threads) {
+    return guarded(0, [&] { return session->together(sessions, tokens, n, logits, cos, sin, cached, threads), 1; });
+}
 API void hsd_session_keep(Session* session, int base, const int32_t* places, int n) { session->keep(base, places, n); }
 API void hsd_session_free(Session* session) { delete session; }
 
