@@ -139,11 +139,19 @@ def form_of(name: str, config: Mapping[str, Any]) -> LlamaForm:
         epsilon=values.number("rms_norm_eps", 1e-6),
         rotary=_rotary(name, config, kind),
         tied_head=values.truth("tie_word_embeddings", kind.tied_head),
+        head_rows=_head_rows(values),
         query_key_norm=kind.query_key_norm,
         query_key_value_bias=kind.query_key_value_bias,
     )
     check_form(name, form)
     return _without_rotary(form, values, kind)
+
+
+def _head_rows(values: _Values) -> int | None:
+    """Return the rows of a reduced head, ``draft_vocab_size`` as in EAGLE-3's checkpoints."""
+    if values.get("draft_vocab_size") is None:
+        return None
+    return values.integer("draft_vocab_size")
 
 
 def _check_windows(name: str, config: Mapping[str, Any], kind: ModelType) -> None:

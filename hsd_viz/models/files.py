@@ -12,17 +12,20 @@ from typing import Any
 
 from hsd_viz.errors import BadFile, UserError
 from hsd_viz.models.config import form_of, read_config
+from hsd_viz.models.families import FAMILIES
 from hsd_viz.models.form import LlamaForm
 from hsd_viz.models.gguf import GGUFFile
 from hsd_viz.models.gguf_model import GGUFTensors, read_form
 from hsd_viz.models.gguf_tokenizer import read_ends, read_tokenizer
 from hsd_viz.models.safetensors import SafetensorsTensors, weight_files
-from hsd_viz.models.tensors import TensorSource, check_shapes
+from hsd_viz.models.tensors import BorrowingTensors, TensorSource, check_shapes
 from hsd_viz.models.tokenizer import FileTokenizer, load_tokenizer
 
 GGUF = ".gguf"
 #: Hexadecimal digits of a hash of weights.
 HASH_DIGITS = 12
+#: The key of a ``config.json`` that names the family whose target lends its embedding.
+LENDER = "embedding_of"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,8 @@ class ModelFiles:
         form: Its form.
         tensors: Its tensors.
         gguf: The GGUF file; ``None`` for a folder.
+        lender: The target whose embedding and tokenizer a draft model uses; ``None``: it has its
+            own.
     """
 
     name: str
@@ -42,18 +47,23 @@ class ModelFiles:
     form: LlamaForm
     tensors: TensorSource
     gguf: GGUFFile | None = None
+    lender: ModelFiles | None = None
 
     def tokenizer(self) -> FileTokenizer:
         """Return the model's tokenizer.
 
         Raises: Unsupported: if it is not a byte-level BPE. BadFile: if it is missing or not valid.
         """
+        if self.lender is not None:
+            return self.lender.tokenizer()
         if self.gguf is not None:
             return read_tokenizer(str(self.path), self.gguf.metadata)
         return load_tokenizer(self.path)
 
     def ends(self, tokenizer: FileTokenizer) -> frozenset[int]:
         """Return the tokens that end an answer, by the model's files or its tokenizer."""
+        if self.lender is not None:
+            return self.lender.ends(tokenizer)
         ends = read_ends(self.gguf.metadata) if self.gguf is not None else folder_ends(self.path)
         if ends:
             return ends
@@ -73,15 +83,40 @@ def open_model(path: str | Path, name: str | None = None) -> ModelFiles:
     if path.suffix == GGUF and path.is_file():
         gguf = GGUFFile(path)
         form = read_form(gguf)
-        tensors: TensorSource = GGUFTensors(gguf, form)
-        check_shapes(name, form, tensors)
-        return ModelFiles(name, path, form, tensors, gguf)
+        of_file = GGUFTensors(gguf, form)
+        check_shapes(name, form, of_file)
+        return ModelFiles(name, path, form, of_file, gguf)
     if not path.is_dir():
         raise BadFile(f"{name} is not a model: expected a folder or a {GGUF} file")
-    form = form_of(name, read_config(path))
-    tensors = SafetensorsTensors(weight_files(path))
+    config = read_config(path)
+    form = form_of(name, config)
+    tensors: TensorSource = SafetensorsTensors(weight_files(path))
+    lender = None
+    if LENDER in config:
+        lender = _lender(name, config[LENDER], form)
+        tensors = BorrowingTensors(tensors, lender.tensors)
     check_shapes(name, form, tensors)
-    return ModelFiles(name, path, form, tensors)
+    return ModelFiles(name, path, form, tensors, lender=lender)
+
+
+def _lender(name: str, family: Any, form: LlamaForm) -> ModelFiles:
+    """Return the target of a family, whose embedding a draft model uses.
+
+    Raises: BadFile: if there is no such family, or its embedding has another shape. MissingPackage:
+    if the target is not installed.
+    """
+    if family not in FAMILIES:
+        allowed = ", ".join(FAMILIES)
+        raise BadFile(f"{name}: {LENDER} is {family!r:.60}, expected one of {allowed}")
+    target = FAMILIES[family]
+    lender = open_model(target.path(target.names[-1]))
+    expected = (lender.form.vocabulary, lender.form.width)
+    if (form.vocabulary, form.width) != expected:
+        raise BadFile(
+            f"{name}: its embedding has the shape {[form.vocabulary, form.width]}, "
+            f"that of the target of {family} {[*expected]}"
+        )
+    return lender
 
 
 def folder_ends(folder: Path) -> frozenset[int]:

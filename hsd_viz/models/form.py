@@ -50,6 +50,8 @@ class LlamaForm:
         epsilon: Added to the mean square in every normalization.
         rotary: How rotary angles grow.
         tied_head: Whether the head is the embedding.
+        head_rows: Rows of a reduced head, which has some tokens of the vocabulary only: the
+            probability of all others is 0. ``None``: the head has the whole vocabulary.
         query_key_norm: Whether queries and keys are normalized per head (Qwen3).
         query_key_value_bias: Whether queries, keys and values have biases (Qwen2).
         layers_without_rotary: The layers whose queries and keys are not turned (SmolLM3).
@@ -66,6 +68,7 @@ class LlamaForm:
     epsilon: float
     rotary: Rotary
     tied_head: bool = True
+    head_rows: int | None = None
     query_key_norm: bool = False
     query_key_value_bias: bool = False
     layers_without_rotary: frozenset[int] = field(default_factory=frozenset)

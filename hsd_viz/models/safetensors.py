@@ -17,7 +17,7 @@ import numpy as np
 from hsd_viz.errors import BadFile
 from hsd_viz.models.blocks import widen_bfloat16
 from hsd_viz.models.matrix import GroupedMatrix
-from hsd_viz.models.tensors import Tensor
+from hsd_viz.models.tensors import HEAD_OFFSETS, Tensor
 
 INDEX = "model.safetensors.index.json"
 SINGLE = "model.safetensors"
@@ -32,6 +32,11 @@ NUMBER_TYPES = {
     "F16": "<f2",
     "BF16": "<u2",
     "I8": "<i1",
+}
+#: The same for tables of tokens, which are no weights.
+TABLE_TYPES = {
+    "I32": "<i4",
+    "I64": "<i8",
 }
 #: The scales of a matrix ``NAME.weight`` of 8-bit integers are ``NAME.scale``.
 WEIGHT = ".weight"
@@ -81,14 +86,15 @@ class SafetensorsFile:
         numbers that are not in :data:`NUMBER_TYPES`.
         """
         stored = self.tensors[name]
-        if stored.kind not in NUMBER_TYPES:
+        types = NUMBER_TYPES | TABLE_TYPES if name == HEAD_OFFSETS else NUMBER_TYPES
+        if stored.kind not in types:
             readable = ", ".join(NUMBER_TYPES)
             raise BadFile(
                 f"{self.path}: the tensor {name} has numbers of the type {stored.kind}, "
                 f"expected one of {readable}"
             )
         raw = np.asarray(self._content[stored.start : stored.start + stored.size])
-        numbers = raw.view(NUMBER_TYPES[stored.kind])
+        numbers = raw.view(types[stored.kind])
         if stored.kind == "BF16":
             numbers = widen_bfloat16(numbers)
         return numbers.reshape(stored.shape)
@@ -126,8 +132,9 @@ def _stored(name: str, entry: Any, begin: int, file_size: int) -> StoredTensor:
     first, end = offsets
     if not first <= end <= file_size - begin:
         raise BadFile(f"the tensor {name!r} ends at byte {begin + end}, the file has {file_size}")
-    if kind in NUMBER_TYPES:
-        expected = np.dtype(NUMBER_TYPES[kind]).itemsize
+    itemsize = NUMBER_TYPES | TABLE_TYPES
+    if kind in itemsize:
+        expected = np.dtype(itemsize[kind]).itemsize
         for length in shape:
             expected *= length
         if expected != end - first:

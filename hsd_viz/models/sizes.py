@@ -25,6 +25,10 @@ def check_form(name: str, form: LlamaForm) -> None:
     _check_size(name, "number of key-value heads", form.kv_heads, MOST_HEADS)
     _check_size(name, "size of a head", form.head_dim, MOST)
     _check_size(name, "vocabulary", form.vocabulary, MOST)
+    if form.head_rows is not None:
+        _check_size(name, "reduced head", form.head_rows, form.vocabulary)
+        if form.tied_head:
+            raise BadFile(f"{name}: a reduced head cannot be the embedding (tie_word_embeddings)")
     _check_size(name, "context length", form.positions, 1_000 * MOST)
     if form.heads % form.kv_heads:
         raise BadFile(

@@ -14,6 +14,9 @@ from hsd_viz.models.form import LlamaForm
 from hsd_viz.models.matrix import GroupedMatrix
 
 Tensor = np.ndarray | GroupedMatrix
+#: The tokens of a reduced head, as in EAGLE-3's checkpoints: row k is the token k + d2t[k].
+HEAD_OFFSETS = "d2t"
+EMBEDDING = "model.embed_tokens.weight"
 
 
 class TensorSource(Protocol):
@@ -39,6 +42,30 @@ class TensorSource(Protocol):
 
         Raises: BadFile: if it is damaged.
         """
+
+
+class BorrowingTensors:
+    """The tensors of a draft model that reads the embedding of its target.
+
+    A draft model of a large vocabulary is mostly embedding, of which it reads a row per token.
+    """
+
+    def __init__(self, own: TensorSource, lender: TensorSource) -> None:
+        self.files = (*own.files, *lender.files)
+        self._own = own
+        self._lender = lender
+
+    def names(self) -> Collection[str]:
+        return {*self._own.names(), EMBEDDING}
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        return self._source_of(name).shape(name)
+
+    def read(self, name: str) -> Tensor:
+        return self._source_of(name).read(name)
+
+    def _source_of(self, name: str) -> TensorSource:
+        return self._lender if name == EMBEDDING else self._own
 
 
 def layer_shapes(form: LlamaForm) -> dict[str, tuple[int, ...]]:
@@ -68,13 +95,15 @@ def layer_shapes(form: LlamaForm) -> dict[str, tuple[int, ...]]:
 
 def expected_shapes(form: LlamaForm) -> Iterator[tuple[str, tuple[int, ...]]]:
     """Iterate over the names and shapes of all tensors that a model of this form needs."""
-    yield "model.embed_tokens.weight", (form.vocabulary, form.width)
+    yield EMBEDDING, (form.vocabulary, form.width)
     for layer in range(form.layers):
         for name, shape in layer_shapes(form).items():
             yield f"model.layers.{layer}.{name}", shape
     yield "model.norm.weight", (form.width,)
     if not form.tied_head:
-        yield "lm_head.weight", (form.vocabulary, form.width)
+        yield "lm_head.weight", (form.head_rows or form.vocabulary, form.width)
+    if form.head_rows is not None:
+        yield HEAD_OFFSETS, (form.head_rows,)
 
 
 def check_shapes(name: str, form: LlamaForm, source: TensorSource) -> None:
@@ -96,10 +125,30 @@ def check_shapes(name: str, form: LlamaForm, source: TensorSource) -> None:
             raise BadFile(f"{name}: its files have tensors {option}, its form has none")
 
 
+def head_tokens(name: str, form: LlamaForm, source: TensorSource) -> np.ndarray | None:
+    """Return the tokens of a reduced head ``[head_rows]``, rising; ``None`` for a whole one.
+
+    Raises: BadFile: if they do not rise, or one is not in the vocabulary; ``name`` is the model's.
+    """
+    if form.head_rows is None:
+        return None
+    offsets = source.read(HEAD_OFFSETS)
+    if not isinstance(offsets, np.ndarray) or offsets.dtype.kind != "i":
+        raise BadFile(f"{name}: the tensor {HEAD_OFFSETS} has no whole numbers")
+    tokens = np.arange(form.head_rows) + offsets
+    if tokens[0] < 0 or tokens[-1] >= form.vocabulary or (np.diff(tokens) <= 0).any():
+        raise BadFile(
+            f"{name}: the tokens of its head (tensor {HEAD_OFFSETS}) do not rise "
+            f"from 0 to {form.vocabulary - 1} at the most"
+        )
+    return tokens.astype(np.int32)
+
+
 def parameter_count(form: LlamaForm, source: TensorSource) -> int:
     """Return the number of parameters; a head that is the embedding counts once."""
     count = 0
     for name, shape in expected_shapes(form):
         assert source.shape(name) == shape
-        count += math.prod(shape)
+        if name != HEAD_OFFSETS:
+            count += math.prod(shape)
     return count

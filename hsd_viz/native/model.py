@@ -36,11 +36,11 @@ def _structure(name: str, *kinds: tuple[type, str]) -> type[Structure]:
     )
 
 
-#: A model's measures: ``type`` is a number of :data:`~hsd_viz.native.weights.STORAGE`, ``scale`` multiplies the
-#: attention scores.
+#: A model's measures: ``type`` is a number of :data:`~hsd_viz.native.weights.STORAGE`, ``head_rows`` those of a reduced
+#: head (else ``vocab``), ``scale`` multiplies the attention scores.
 Shape = _structure(
     "Shape",
-    (c_int32, "type layers width heads kv_heads head_dim inner vocab"),
+    (c_int32, "type layers width heads kv_heads head_dim inner vocab head_rows"),
     (c_double, "epsilon scale"),
 )
 #: How tokens are drawn; temperature 0 is greedy.
@@ -122,6 +122,9 @@ class NativeModel:
         for layer, slot, tensor in contents:
             tied = slot == "embedding" and weights.form.tied_head
             self._set(layer, ("embedding", "head") if tied else (slot,), tensor)
+        if weights.head_tokens is not None:
+            tokens = integers(weights.head_tokens.tolist())
+            library.hsd_model_head_tokens(self.handle, tokens, len(tokens))
         for layer in weights.form.layers_without_rotary:
             library.hsd_model_unturned(self.handle, layer)
         self.weight_bytes: int = library.hsd_model_bytes(self.handle)

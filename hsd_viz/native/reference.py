@@ -160,7 +160,7 @@ class ReferenceModel:
             target = self.rest if layer < 0 else self.layers[layer]
             target[slot] = tensor
         head = self.rest.get("head", self.rest["embedding"])
-        self.rest["head"] = _first_rows(head, self.vocab_size)
+        self.rest["head"] = _first_rows(head, weights.shape["head_rows"])
 
     def session(self, room: int | None = None) -> ReferenceSession:
         """Open an empty sequence."""
@@ -221,7 +221,16 @@ class ReferenceSession(Session):
             x = x + model.multiply(silu(gate) * up, layer["down"])
         self.length += len(tokens)
         last = normalised(x[-rows:], model.rest["final_norm"], form.epsilon)
-        return model.multiply(last, model.rest["head"])
+        return self._whole_rows(model.multiply(last, model.rest["head"]))
+
+    def _whole_rows(self, logits: np.ndarray) -> np.ndarray:
+        """Return logits of the head as those of the vocabulary: -inf for tokens it has not."""
+        tokens = self._model.weights.head_tokens
+        if tokens is None:
+            return logits
+        rows = np.full((len(logits), self._model.vocab_size), -np.inf, np.float32)
+        rows[:, tokens] = logits
+        return rows
 
     def keep(self, base: int, nodes: Sequence[int]) -> None:
         places = [base + node for node in nodes]

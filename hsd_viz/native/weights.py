@@ -24,7 +24,7 @@ from hsd_viz.models.files import open_model
 from hsd_viz.models.form import LlamaForm, Rotary
 from hsd_viz.models.matrix import GroupedMatrix
 from hsd_viz.models.rotary import frequencies
-from hsd_viz.models.tensors import Tensor, TensorSource
+from hsd_viz.models.tensors import HEAD_OFFSETS, Tensor, TensorSource, head_tokens
 from hsd_viz.native.panels import grouped
 from hsd_viz.native.rounding import rounded_rows
 
@@ -108,6 +108,7 @@ class Weights:
         vocab_size: The rows of the head that are computed.
         parameters: The number of parameters; a head that is the embedding counts once.
         compute: The type of logits and of the cache.
+        head_tokens: The tokens of a reduced head ``[head_rows]``, rising; ``None``: of a whole one.
     """
 
     def __init__(
@@ -129,6 +130,12 @@ class Weights:
         self.dtype = dtype
         self.arithmetic = arithmetic or _arithmetic_of(source)
         self.vocab_size = min(form.vocabulary, vocab_size or form.vocabulary)
+        self.head_tokens = head_tokens(name, form, source)
+        if self.head_tokens is not None and self.head_tokens[-1] >= self.vocab_size:
+            raise BadFile(
+                f"{name}: its head has the token {self.head_tokens[-1]}, "
+                f"its tokenizer {self.vocab_size} tokens"
+            )
         self.parameters = _parameters(form, source)
         self.compute = np.dtype(np.float64 if dtype == "float64" else np.float32)
 
@@ -165,6 +172,7 @@ class Weights:
             "head_dim": form.head_dim,
             "inner": form.inner,
             "vocab": self.vocab_size,
+            "head_rows": self.form.head_rows or self.vocab_size,
             "epsilon": form.epsilon,
             "scale": self.scale,
         }
@@ -182,7 +190,7 @@ class Weights:
         yield -1, "final_norm", self._tensor("model.norm.weight", "width")
         yield -1, "embedding", self._tensor("model.embed_tokens.weight", "rows", "width")
         if not self.form.tied_head:
-            yield -1, "head", self._tensor("lm_head.weight", "rows", "width")
+            yield -1, "head", self._tensor("lm_head.weight", "head_rows", "width")
 
     def _layer_slots(self) -> list[str]:
         """Return the slots of a layer that this model has."""
@@ -220,6 +228,7 @@ class Weights:
             "queries": form.heads * form.head_dim,
             "keys": form.kv_heads * form.head_dim,
             "rows": form.vocabulary,
+            "head_rows": form.head_rows or form.vocabulary,
         }
         shape = tuple(sizes[axis] for axis in axes)
         if name not in self.source.names() or self.source.shape(name) != shape:
@@ -253,7 +262,7 @@ def _parameters(form: LlamaForm, source: TensorSource) -> int:
     sizes = [
         int(np.prod(source.shape(name)))
         for name in source.names()
-        if not (form.tied_head and name == "lm_head.weight")
+        if name != HEAD_OFFSETS and not (form.tied_head and name == "lm_head.weight")
     ]
     return sum(sizes)
 

@@ -22,6 +22,7 @@ from hsd_viz.models.files import ModelFiles
 from hsd_viz.models.form import LlamaForm, Rotary
 from hsd_viz.models.matrix import GroupedMatrix
 from hsd_viz.models.safetensors import SafetensorsTensors
+from hsd_viz.models.tensors import HEAD_OFFSETS, head_tokens
 
 
 def config_of(form: LlamaForm) -> PreTrainedConfig:
@@ -92,6 +93,10 @@ def load_module(files: ModelFiles, dtype: torch.dtype, device: str = "cpu") -> P
             tensor = tensor.widened()
         # A copy: the pages of a file cannot be written to.
         state[name] = torch.from_numpy(np.array(tensor)).to(dtype)
+    tokens = head_tokens(files.name, files.form, files.tensors)
+    if tokens is not None:
+        module.lm_head = ReducedHead(state.pop("lm_head.weight"), tokens, files.form.vocabulary)
+        del state[HEAD_OFFSETS]
     module.load_state_dict(state, strict=False, assign=True)
     module.tie_weights()
     _compute_angles(module)
@@ -99,6 +104,22 @@ def load_module(files: ModelFiles, dtype: torch.dtype, device: str = "cpu") -> P
         eos_token_id=sorted(files.ends(files.tokenizer())) or None
     )
     return module.to(device).eval()
+
+
+class ReducedHead(torch.nn.Module):
+    """A head that has some tokens of the vocabulary; the logits of all others are -inf."""
+
+    def __init__(self, weight: torch.Tensor, tokens: np.ndarray, vocabulary: int) -> None:
+        """``weight`` is ``[rows, width]``, ``tokens`` are those of its rows."""
+        super().__init__()
+        self.weight = torch.nn.Parameter(weight, requires_grad=False)
+        self.register_buffer("tokens", torch.from_numpy(tokens).long(), persistent=False)
+        self.vocabulary = vocabulary
+
+    def forward(self, hidden: torch.Tensor) -> torch.Tensor:
+        some = torch.nn.functional.linear(hidden, self.weight)
+        rows = some.new_full((*some.shape[:-1], self.vocabulary), -torch.inf)
+        return rows.index_copy(-1, self.tokens, some)
 
 
 def _compute_angles(module: PreTrainedModel) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+import numpy as np
 import torch
 from transformers import (
     AutoModelForCausalLM,
@@ -71,6 +72,9 @@ FAMILIES: dict[str, PreTrainedConfig] = {
     ),
 }
 FORMS = CONFIGS | FAMILIES
+#: The form "llama" with a reduced head, and the tokens that it has.
+REDUCED = "reduced"
+HEAD_TOKENS = np.sort(np.random.default_rng(5).permutation(VOCAB)[:61])
 #: The arithmetic of a model in int8, by what stands for a type.
 INTEGERS = {"int8": "rows", "int8 groups": "groups"}
 
@@ -92,13 +96,19 @@ def weights_of(
     dtype: str,
     tokens: int | None = None,
     arithmetic: str | None = None,
+    reduced: bool = False,
 ) -> Weights:
-    """The weights of a module, with the first ``tokens`` rows of its head."""
+    """The weights of a module, with the first ``tokens`` rows of its head, or those of HEAD_TOKENS."""
     wide = torch.float64 if dtype == "float64" else torch.float32
     tensors = {
         name: tensor.to(wide).numpy(force=True) for name, tensor in module.state_dict().items()
     }
-    form = form_of("random", module.config.to_dict())
+    config = module.config.to_dict()
+    if reduced:
+        tensors["lm_head.weight"] = tensors["lm_head.weight"][HEAD_TOKENS]
+        tensors["d2t"] = HEAD_TOKENS - np.arange(len(HEAD_TOKENS))
+        config["draft_vocab_size"] = len(HEAD_TOKENS)
+    form = form_of("random", config)
     return Weights("random", form, ArrayTensors(tensors), dtype, tokens, arithmetic)
 
 
@@ -106,12 +116,14 @@ def weights_of(
 def native(
     name: str, dtype: torch.dtype | str = torch.float32, build: Build | None = None
 ) -> NativeModel:
+    reduced = name == REDUCED
+    form = "llama" if reduced else name
     if dtype in INTEGERS:
-        module = eager(name).module
-        weights = weights_of(module, "int8", arithmetic=INTEGERS[dtype])
+        module = eager(form).module
+        weights = weights_of(module, "int8", arithmetic=INTEGERS[dtype], reduced=reduced)
     else:
-        module = eager(name, dtype).module
-        weights = weights_of(module, str(dtype).removeprefix("torch."))
+        module = eager(form, dtype).module
+        weights = weights_of(module, str(dtype).removeprefix("torch."), reduced=reduced)
     return NativeModel(weights, build)
 
 

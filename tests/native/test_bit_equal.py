@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 import torch
-from models import eager, weights_of
+from models import HEAD_TOKENS, eager, weights_of
 
 from hsd_viz.models.config import form_of
 from hsd_viz.models.families import CODE
@@ -141,3 +141,15 @@ def test_the_library_holds_no_instruction_of_another_kernel():
     assert "%xmm0" in code
     assert "%ymm" not in code
     assert "%zmm" not in code
+
+
+@pytest.mark.parametrize("arithmetic", ["rows", "groups"])
+def test_a_reduced_head_is_that_of_numpy(arithmetic):
+    weights = weights_of(eager("llama").module, "int8", arithmetic=arithmetic, reduced=True)
+    ids = text(3, 20, weights.vocab_size)
+
+    rows = NativeModel(weights).session().forward(ids, 20)
+    expected = ReferenceModel(weights).session().forward(ids, 20)
+
+    assert np.array_equal(rows, expected)
+    assert np.isfinite(rows[:, HEAD_TOKENS]).all()

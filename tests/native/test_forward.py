@@ -11,7 +11,19 @@ import weakref
 import numpy as np
 import pytest
 import torch
-from models import CONFIGS, FORMS, INTEGERS, eager, ids, native, path_to, random_tree, weights_of
+from models import (
+    CONFIGS,
+    FORMS,
+    HEAD_TOKENS,
+    INTEGERS,
+    REDUCED,
+    eager,
+    ids,
+    native,
+    path_to,
+    random_tree,
+    weights_of,
+)
 
 from hsd_viz.models.config import form_of
 from hsd_viz.native import model as model_module
@@ -216,6 +228,18 @@ def test_rows_beyond_the_tokenizer_are_cut_off():
     assert np.array_equal(
         cut.session().forward([1, 2, 3], 3), native("odd").session().forward([1, 2, 3], 3)[:, :131]
     )
+
+
+@pytest.mark.parametrize("dtype", [*TYPES, *INTEGERS], ids=str)
+def test_a_reduced_head_has_the_logits_of_its_tokens_alone(dtype, build):
+    """To the last bit those of the whole head; the others are -inf."""
+    whole = native("llama", dtype, build).session()
+    reduced = native(REDUCED, dtype, build).session()
+    for tokens in (ids(40), ids(7, 1), ids(1, 2)):
+        expected = whole.forward(tokens, len(tokens))
+        rows = reduced.forward(tokens, len(tokens))
+        assert np.array_equal(rows[:, HEAD_TOKENS], expected[:, HEAD_TOKENS])
+        assert np.isneginf(np.delete(rows, HEAD_TOKENS, axis=1)).all()
 
 
 def test_bad_input_gets_a_sentence():

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from models import VOCAB, ids, native
+from models import REDUCED, VOCAB, ids, native
 from test_native_drafter import habits, write
 
 from hsd_viz.decoding.loop import Level, Loop
@@ -79,7 +79,7 @@ def combination(seed: int, files: dict) -> tuple[list, dict]:
         choose.choice([1, 2, 2, 3, 4]),
         choose.choice(["int8", "int8 groups", torch.float32, torch.float64]),
     )
-    names = ["odd", "long heads", "llama", "qwen2", "smollm3"]
+    names = ["odd", "long heads", "llama", "qwen2", "smollm3", REDUCED]
     models = [native(choose.choice(names), dtype) for _ in range(n)]
     levels = [
         Level(f"m{k}", model, None if k == n - 1 else choose.randint(1, 7))

@@ -2,6 +2,7 @@
 //
 //   x = embedding;  per layer: x += o(attention(rope(qkv(norm(x)))));  x += down(silu(gate(norm(x))) * up(norm(x)));  head(norm(x))
 #pragma once
+#include <limits>
 #include <stdexcept>
 #include "model.hpp"
 
@@ -296,7 +297,22 @@ template <class T, class W> class Sequence : public Session {
             linear(team, layer.down, hidden, inner, s_.inner, going, x, width, true);
         }
         normalise_rows(team, x, w_.final_norm, rows, normed);
-        linear(team, w_.head, normed, width, s_.width, rows, logits, s_.vocab, false);
+        if (w_.head_tokens.empty())
+            linear(team, w_.head, normed, width, s_.width, rows, logits, s_.vocab, false);
+        else
+            reduced_head(team, normed, rows, logits);
+    }
+
+    // Logits of the tokens of a reduced head; those of all others are -infinity.
+    void reduced_head(Team& team, const T* normed, int rows, T* logits) {
+        const size_t few = s_.head_rows;
+        T* some = some_.at_least(rows * few);
+        linear(team, w_.head, normed, s_.width, s_.width, rows, some, few, false);
+        for (int m = 0; m < rows; ++m) {
+            T* row = logits + (size_t)m * s_.vocab;
+            std::fill_n(row, s_.vocab, -std::numeric_limits<T>::infinity());
+            for (size_t i = 0; i < few; ++i) row[w_.head_tokens[i]] = some[m * few + i];
+        }
     }
 
     void run(Team& team, const int32_t* tokens, int n, const int32_t* parents, int rows, T* logits, const T* cos, const T* sin, int cached) {
@@ -357,7 +373,7 @@ template <class T, class W> class Sequence : public Session {
     Scratch<int16_t> shorts_;
     Scratch<float> scales_, group_sums_;
     Scratch<int32_t> sums_;
-    Scratch<T> x_, normed_, rows_qkv_, attended_, hidden_;
+    Scratch<T> x_, normed_, rows_qkv_, attended_, hidden_, some_;
     T* qkv_ = nullptr;
 };
 

@@ -36,7 +36,7 @@ template <class W> constexpr bool INTEGERS = std::is_same_v<W, i8> || std::is_sa
 enum Slot { Q, K, V, O, GATE, UP, DOWN, INPUT_NORM, POST_NORM, Q_NORM, K_NORM, Q_BIAS, K_BIAS, V_BIAS, EMBEDDING, FINAL_NORM, HEAD };
 
 struct Shape {
-    int32_t type, layers, width, heads, kv_heads, head_dim, inner, vocab;
+    int32_t type, layers, width, heads, kv_heads, head_dim, inner, vocab, head_rows;
     double epsilon, scale;
 };
 
@@ -59,6 +59,8 @@ struct Model {
     virtual void set_panels(int layer, int slot, const void* data, int bits) = 0;
     // The queries and keys of this layer are not turned.
     virtual void unturned(int layer) = 0;
+    // The tokens of a reduced head; the logits of all others are -infinity.
+    virtual void head_of(const int32_t* tokens, int n) = 0;
     virtual Session* session() const = 0;
     virtual size_t bytes() const = 0;
     virtual size_t cache_bytes() const = 0;  // of a session, per token
@@ -136,6 +138,7 @@ template <class T, class W> struct Weights : Model {
     const Element* embedding = nullptr;  // [vocab][width], the caller's own
     const float* embedding_scales = nullptr;
     GroupPanel embedding_panels;
+    std::vector<int32_t> head_tokens;  // of a reduced head; empty: the whole vocabulary
 
     explicit Weights(const Shape& s) : shape(s), layers(s.layers) {
         if (std::is_same_v<W, grouped> && s.head_dim > ShortHead::LARGEST_DIM) raise(std::invalid_argument("a head has more than 512 numbers"));
@@ -146,7 +149,7 @@ template <class T, class W> struct Weights : Model {
             layer.mlp.shape(s.width, 2 * wide);
             layer.down.shape(s.inner, s.width);
         }
-        head.shape(s.width, s.vocab);
+        head.shape(s.width, s.head_rows);
     }
 
     void set(int at, int slot, const void* data, const float* scales) override {
@@ -192,7 +195,7 @@ template <class T, class W> struct Weights : Model {
             case V_BIAS: return bias(q + kv, kv);
             case EMBEDDING: embedding = (const Element*)data, embedding_scales = scales; return;
             case FINAL_NORM: return copy(final_norm, s.width);
-            case HEAD: return fill(head, s.width, s.vocab, 0, 0, 1);
+            case HEAD: return fill(head, s.width, s.head_rows, 0, 0, 1);
         }
         raise(std::invalid_argument("no such slot"));
     }
@@ -213,12 +216,18 @@ template <class T, class W> struct Weights : Model {
                 case UP: return layer->mlp.take(data, bits, s.inner, 0, 1, 2);
                 case DOWN: return layer->down.take(data, bits, s.width, 0, 0, 1);
                 case EMBEDDING: embedding_panels = {(const uint8_t*)data, bits, 0, s.vocab}; return;
-                case HEAD: return head.take(data, bits, s.vocab, 0, 0, 1);
+                case HEAD: return head.take(data, bits, s.head_rows, 0, 0, 1);
             }
         }
         raise(std::invalid_argument("no such slot of panels"));
     }
     void unturned(int layer) override { layers.at(layer).turned = false; }
+    void head_of(const int32_t* tokens, int n) override {
+        if (n != shape.head_rows) raise(std::invalid_argument("a reduced head has a token for each row"));
+        for (int i = 0; i < n; ++i)
+            if (tokens[i] < 0 || tokens[i] >= shape.vocab) raise(std::invalid_argument("a token of the head is outside of the vocabulary"));
+        head_tokens.assign(tokens, tokens + n);
+    }
     Session* session() const override;
     size_t cache_bytes() const override { return Head<T, W>::bytes(shape.head_dim, 4096) / 4096 * shape.layers * shape.kv_heads; }
     size_t bytes() const override {

@@ -52,6 +52,9 @@ API int hsd_model_panels(Model* model, int layer, int slot, const void* data, in
 API int hsd_model_unturned(Model* model, int layer) {
     return guarded(0, [&] { return model->unturned(layer), 1; });
 }
+API int hsd_model_head_tokens(Model* model, const int32_t* tokens, int n) {
+    return guarded(0, [&] { return model->head_of(tokens, n), 1; });
+}
 API int64_t hsd_model_bytes(const Model* model) { return (int64_t)model->bytes(); }
 API int64_t hsd_model_cache_bytes(const Model* model) { return (int64_t)model->cache_bytes(); }
 API void hsd_model_free(Model* model) { delete model; }

@@ -1,0 +1,138 @@
+"""What a draft model learns from: the target's text with its probabilities, in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from training.smollm2.rows import load_rows, rows_path
+from training.smollm2.text import is_kept_aside, load, shards
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """A conversation with the target's probabilities before each token that it wrote.
+
+    Attributes:
+        number: The number of its request.
+        tokens: Token ids ``[n]``.
+        places: The places ``[m]`` after which the target wrote.
+        row_tokens: The likeliest tokens there ``[m, MOST]``.
+        row_logs: The logarithms of their probabilities ``[m, MOST]``; -inf: no token.
+    """
+
+    number: int
+    tokens: np.ndarray
+    places: np.ndarray
+    row_tokens: np.ndarray
+    row_logs: np.ndarray
+
+
+def read_lessons(text: Path, rows: Path) -> list[Lesson]:
+    """Return the lessons of all shards that have rows."""
+    lessons = []
+    for path in shards(text):
+        beside = rows_path(rows, int(path.stem))
+        if not beside.exists():
+            continue
+        row_tokens, row_logs = load_rows(beside)
+        start = 0
+        for each in load(path):
+            places = np.flatnonzero(each.written) - 1
+            end = start + len(places)
+            lessons.append(
+                Lesson(
+                    number=each.number,
+                    tokens=each.tokens.astype(np.int64),
+                    places=places,
+                    row_tokens=row_tokens[start:end],
+                    row_logs=row_logs[start:end],
+                )
+            )
+            start = end
+    return lessons
+
+
+def split(lessons: Sequence[Lesson]) -> tuple[list[Lesson], list[Lesson]]:
+    """Return the lessons to learn from, and a tenth of those kept aside to measure with."""
+    aside = [lesson for lesson in lessons if is_measured(lesson.number)]
+    learnt = [lesson for lesson in lessons if not is_measured(lesson.number)]
+    return learnt, aside
+
+
+def is_measured(number: int) -> bool:
+    """Return whether no draft model learns from a conversation; databases never have it either."""
+    return is_kept_aside(number) and number // 12 % 10 == 0
+
+
+def frequent_tokens(lessons: Sequence[Lesson], vocabulary: int, count: int) -> Tensor:
+    """Return the tokens with the most probability over all rows, rising."""
+    mass = np.zeros(vocabulary)
+    for lesson in lessons:
+        np.add.at(mass, lesson.row_tokens.ravel(), np.exp(lesson.row_logs).ravel())
+    chosen = np.sort(np.argsort(-mass, kind="stable")[:count])
+    return torch.from_numpy(chosen)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Several lessons, padded at their ends.
+
+    Attributes:
+        tokens: Token ids ``[texts, longest]``.
+        texts: The text of each place ``[m]`` after which the target wrote.
+        places: The places ``[m]``.
+        row_tokens: The likeliest tokens there ``[m, MOST]``.
+        row_logs: The logarithms of their probabilities ``[m, MOST]``.
+    """
+
+    tokens: Tensor
+    texts: Tensor
+    places: Tensor
+    row_tokens: Tensor
+    row_logs: Tensor
+
+
+def batch_of(lessons: Sequence[Lesson]) -> Batch:
+    """Return lessons as a batch."""
+    longest = max(len(lesson.tokens) for lesson in lessons)
+    tokens = np.zeros((len(lessons), longest), np.int64)
+    for row, lesson in enumerate(lessons):
+        tokens[row, : len(lesson.tokens)] = lesson.tokens
+    counts = [len(lesson.places) for lesson in lessons]
+    return Batch(
+        tokens=torch.from_numpy(tokens),
+        texts=torch.from_numpy(np.repeat(np.arange(len(lessons)), counts)),
+        places=torch.from_numpy(np.concatenate([lesson.places for lesson in lessons])),
+        row_tokens=torch.from_numpy(
+            np.concatenate([lesson.row_tokens for lesson in lessons]).astype(np.int64)
+        ),
+        row_logs=torch.from_numpy(np.concatenate([lesson.row_logs for lesson in lessons])),
+    )
+
+
+def batches(lessons: Sequence[Lesson], most_tokens: int, seed: int) -> Iterator[Batch]:
+    """Yield all lessons once in a random order, texts of like length together.
+
+    A batch has at most ``most_tokens`` places, padding included.
+    """
+    order = np.random.default_rng(seed)
+    shuffled = [lessons[at] for at in order.permutation(len(lessons))]
+    groups: list[list[Lesson]] = []
+    # Of a few batches at a time the texts are sorted, so that little is padding.
+    for start in range(0, len(shuffled), 64):
+        near = sorted(shuffled[start : start + 64], key=lambda lesson: len(lesson.tokens))
+        group: list[Lesson] = []
+        for lesson in near:
+            if group and (len(group) + 1) * len(lesson.tokens) > most_tokens:
+                groups.append(group)
+                group = []
+            group.append(lesson)
+        groups.append(group)
+    for at in order.permutation(len(groups)):
+        yield batch_of(groups[at])
