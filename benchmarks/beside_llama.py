@@ -282,7 +282,11 @@ def main(argv: list[str] | None = None) -> int:
                     others[f"llama.cpp, {name}"] = stack.enter_context(opened)
             sides |= {name: other.feed for name, other in others.items()}
             figures: dict[str, Any] = {
-                "settings": {"model": options.model.name, "kernel": default_build().kernel},
+                "settings": {
+                    "model": options.model.name,
+                    "kernel": default_build().kernel,
+                    "context": options.context,
+                },
                 "machine": machine.describe(options.threads),
                 "weight_bytes": ours.weight_bytes,
                 "passes": passes(sides, ours.vocab_size, options.context, options.repeats),

@@ -238,6 +238,52 @@ def llama_cpp() -> str:
     return "\n\n".join([markdown([head, *body], "---:"), ours_with_databases, source("llama-cpp")])
 
 
+def passes_by_side(name: str) -> dict[str, dict[str, float]]:
+    """Return the milliseconds of the passes of a file: side -> number of tokens -> time."""
+    times: dict[str, dict[str, float]] = {}
+    for row in read(name)["passes"]:
+        times.setdefault(row["side"], {})[row["tokens"]] = row["ms"]
+    return times
+
+
+def smollm2_llama() -> str:
+    """Return times of SmolLM2's passes, and how many times as long llama.cpp takes."""
+    widths = ["1", "2", "4", "8", "16", "prefill"]
+    head = ["threads", "side", *widths[:-1], "prefill of 512"]
+    body = []
+    for threads in (1, 2):
+        times = passes_by_side(f"smollm2-llama-{threads}")
+        ours = times.pop("hsd_viz")
+        body.append([str(threads), "hsd_viz, ms", *(f"{ours[width]:.1f}" for width in widths)])
+        for side, its in times.items():
+            ratios = [f"{its[width] / ours[width]:.2f} ×" for width in widths]
+            body.append([str(threads), side, *ratios])
+    for threads in (1, 2):
+        ours = passes_by_side(f"smollm2-avx2-{threads}")["hsd_viz"]
+        body.append(
+            [str(threads), "hsd_viz with AVX2, ms", *(f"{ours[width]:.1f}" for width in widths)]
+        )
+    names = [f"smollm2-{kind}-{threads}" for kind in ("llama", "avx2") for threads in (1, 2)]
+    return f"{markdown([head, *body], '---:')}\n\n{source(*names)}"
+
+
+def smollm2_context() -> str:
+    """Return times of SmolLM2's passes behind contexts of three lengths."""
+    widths = ["1", "2", "4", "8", "16"]
+    files = {
+        (context, threads): f"smollm2-context-{context}-{threads}"
+        for context in (2000, 7900)
+        for threads in (1, 2)
+    }
+    files |= {(300, threads): f"smollm2-llama-{threads}" for threads in (1, 2)}
+    head = ["context", "threads", *widths]
+    body = []
+    for (context, threads), name in sorted(files.items()):
+        ours = passes_by_side(name)["hsd_viz"]
+        body.append([str(context), str(threads), *(f"{ours[width]:.1f}" for width in widths)])
+    return f"{markdown([head, *body], '---:')}\n\n{source(*sorted(files.values()))}"
+
+
 def tab() -> str:
     """Return milliseconds of a forward pass in a browser tab and on the native runtime, by the number of tokens."""
     here, body = read("tab-cpu"), []
@@ -353,6 +399,8 @@ RESULTS: dict[str, Callable[[], str]] = {
     "second-draft": second_draft,
     "int8": integers,
     "llama-cpp": llama_cpp,
+    "smollm2-llama": smollm2_llama,
+    "smollm2-context": smollm2_context,
     "former": former,
     "tab": tab,
     "gpu": gpu,

@@ -79,6 +79,8 @@ def _rotary(rotary: Rotary) -> dict[str, Any]:
 def is_readable(files: ModelFiles) -> bool:
     """Return whether transformers itself reads these files as they are meant."""
     tensors = files.tensors
+    if files.form.head_rows is not None:
+        return False
     return isinstance(tensors, SafetensorsTensors) and not tensors.has_row_scales
 
 

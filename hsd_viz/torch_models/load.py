@@ -37,7 +37,7 @@ from hsd_viz.torch_models.eager import (
     layer_kinds,
     settle_arithmetic,
 )
-from hsd_viz.torch_models.forms import is_readable, load_module
+from hsd_viz.torch_models.forms import ReducedHead, is_readable, load_module
 from hsd_viz.words import first_line
 
 _HUB_TIMEOUT = 3.0
@@ -247,6 +247,12 @@ def check_forward(model: HFModel, session: Session | None = None) -> None:
     except Exception as error:
         why = f"its forward does not take a cache, a mask and positions ({first_line(error)})"
         raise UserError(f"{model.name} cannot be decoded here: {why}") from None
+    head = getattr(model.module, "lm_head", None)
+    if isinstance(head, ReducedHead):
+        # The logits of all other tokens are -inf.
+        in_head = head.tokens.cpu().numpy()
+        own = own[:, in_head]
+        rows = rows[:, in_head]
     if not np.isfinite(own).all():
         raise UserError(
             f"{model.name} gives logits that are not finite in {model.dtype}: try another dtype"

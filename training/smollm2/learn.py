@@ -66,6 +66,25 @@ def rate_at(step: int, steps: int, warmup: int = 30) -> float:
     return 0.1 + 0.45 * (1 + math.cos(math.pi * min(1.0, done)))
 
 
+def optimisers_of(student: Student, rate: float, vector_rate: float) -> list[torch.optim.Optimizer]:
+    """Return Muon for the matrices of the layers, AdamW for the head and the norms.
+
+    Each group keeps its peak rate as ``peak``.
+    """
+    matrices = [each for name, each in student.named_parameters() if "matrices" in name]
+    others = [each for name, each in student.named_parameters() if "matrices" not in name]
+    optimisers = [
+        torch.optim.Muon(
+            matrices, lr=rate, weight_decay=0.0, momentum=0.95, adjust_lr_fn="match_rms_adamw"
+        ),
+        torch.optim.AdamW(others, lr=vector_rate, betas=(0.9, 0.95), weight_decay=0.0, fused=True),
+    ]
+    for optimiser in optimisers:
+        for group in optimiser.param_groups:
+            group["peak"] = group["lr"]
+    return optimisers
+
+
 def train(options: argparse.Namespace) -> None:
     """Train, write a checkpoint now and then, and print the overlap on lessons kept aside."""
     torch.manual_seed(0)
@@ -78,16 +97,15 @@ def train(options: argparse.Namespace) -> None:
     student = Student(files.form, files.tensors, options.layers, head_tokens)
     head_places = torch.full((files.form.vocabulary,), -1)
     head_places[head_tokens] = torch.arange(len(head_tokens))
-    optimiser = torch.optim.AdamW(
-        student.parameters(), lr=options.rate, betas=(0.9, 0.95), weight_decay=0.0, fused=True
-    )
+    optimisers = optimisers_of(student, options.rate, options.vector_rate)
     options.out.mkdir(parents=True, exist_ok=True)
     checkpoint = options.out / f"{options.name}.pt"
     step = 0
     if checkpoint.exists():
         state = torch.load(checkpoint)
         student.load_state_dict(state["student"])
-        optimiser.load_state_dict(state["optimiser"])
+        for optimiser, kept in zip(optimisers, state["optimisers"], strict=True):
+            optimiser.load_state_dict(kept)
         step = state["step"]
     print(f"{len(learnt)} lessons, {written} written tokens; step {step}", flush=True)
     began = time.monotonic()
@@ -99,16 +117,18 @@ def train(options: argparse.Namespace) -> None:
             at += 1
             if at <= step:
                 continue
-            for group in optimiser.param_groups:
-                group["lr"] = options.rate * rate_at(step, options.steps)
+            for optimiser in optimisers:
+                for group in optimiser.param_groups:
+                    group["lr"] = group["peak"] * rate_at(step, options.steps)
             with torch.autocast("cpu", torch.bfloat16):
                 entropy, variation = losses(student, head_places, batch)
             share = 0.5 if step >= options.half * options.steps else 0.0
             loss = (1 - share) * entropy + share * variation
-            optimiser.zero_grad()
+            student.zero_grad()
             loss.backward()
             torch.nn.utils.clip_grad_norm_(student.parameters(), 1.0)
-            optimiser.step()
+            for optimiser in optimisers:
+                optimiser.step()
             step += 1
             seen += len(batch.places)
             if step % 20 == 0:
@@ -125,7 +145,7 @@ def train(options: argparse.Namespace) -> None:
                 )
                 state = {
                     "student": student.state_dict(),
-                    "optimiser": optimiser.state_dict(),
+                    "optimisers": [optimiser.state_dict() for optimiser in optimisers],
                     "step": step,
                     "head_tokens": head_tokens,
                 }
@@ -153,7 +173,8 @@ def main() -> None:
     parser.add_argument("--head", type=int, default=8192, metavar="N", help="tokens of the head")
     parser.add_argument("--steps", type=int, default=400)
     parser.add_argument("--batch", type=int, default=4096, help="tokens in a step, at most")
-    parser.add_argument("--rate", type=float, default=6e-4)
+    parser.add_argument("--rate", type=float, default=2e-3, help="of the matrices of layers")
+    parser.add_argument("--vector-rate", type=float, default=2e-3, help="of the head and norms")
     parser.add_argument("--half", type=float, default=0.5, help="total variation from here on")
     parser.add_argument("--threads", type=int, default=1)
     train(parser.parse_args())

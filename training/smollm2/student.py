@@ -19,6 +19,8 @@ from hsd_viz.models.matrix import GroupedMatrix
 from hsd_viz.models.rotary import frequencies
 from hsd_viz.models.tensors import TensorSource
 
+#: The share of the target's last norm that a draft model begins with.
+FIRST_SHARE = 0.3
 #: The matrices of a layer, by the names of the checkpoint.
 MATRICES = (
     "self_attn.q_proj",
@@ -121,7 +123,8 @@ class Student(nn.Module):
         for block, layer in zip(self.blocks, layers, strict=True):
             if layer >= 0:
                 block.take(source, layer)
-        self.norm = nn.Parameter(tensor(source, "model.norm.weight"))
+        # The target's own norm makes rows that are as sure as the target's, which few layers are not.
+        self.norm = nn.Parameter(tensor(source, "model.norm.weight") * FIRST_SHARE)
         self.head = nn.Parameter(embedding[head_tokens].clone())
         turns = torch.from_numpy(np.asarray(frequencies(form.rotary, form.head_dim)))
         angles = torch.arange(2048)[:, None] * turns[None].double()
