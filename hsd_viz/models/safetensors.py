@@ -33,7 +33,7 @@ NUMBER_TYPES = {
     "BF16": "<u2",
     "I8": "<i1",
 }
-#: The same for tables of tokens, which are no weights.
+#: The same for tables of tokens.
 TABLE_TYPES = {
     "I32": "<i4",
     "I64": "<i8",

@@ -226,7 +226,7 @@ class NativeSession(Session):
 class NativeBatch:
     """Forward passes that feed one token to each of several texts of a model: the weights are read once for all.
 
-    The logits of a text have the bits of :meth:`NativeSession.forward`, whatever is fed beside it.
+    The logits of a text have the bits of :meth:`NativeSession.forward`, regardless of what is fed beside it.
     """
 
     def __init__(self, model: NativeModel) -> None:
