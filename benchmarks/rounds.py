@@ -17,13 +17,13 @@ from time import thread_time
 from typing import Any
 
 import torch
-from torch._inductor.output_code import CompiledFxGraph
 
 from benchmarks.gpu.tools import random_llama
 from benchmarks.harness import arguments, command
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.machine import describe
+from hsd_viz.torch_models import graphs
 from hsd_viz.torch_models.compiled import CompiledModel
 from hsd_viz.torch_models.decode import DeviceDecode
 from hsd_viz.torch_models.eager import HFModel
@@ -33,82 +33,152 @@ SHAPE = (32, 2, 2, 1, 48)
 VOCABULARY = 128_256
 LOOKAHEAD = 5
 SAMPLING = Sampling(temperature=0.7, top_p=0.9, seed=1)
-#: Rounds that are left out because they compile.
-WARM_UP = 3
+#: Tokens of the prompt.
+PROMPT = 20
+LOOPS: dict[str, type[Loop]] = {"on the host": Loop, "on the device": DeviceDecode}
 
 
 class GraphTime:
-    """Adds up the processor time inside compiled graphs, in seconds."""
+    """Adds up the processor time inside of the kernels that are compiled while it is open, in seconds."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
 
     def __enter__(self) -> GraphTime:
-        self._own = CompiledFxGraph.__call__
-
-        def timed(graph: Any, inputs: Any) -> Any:
-            started = thread_time()
-            try:
-                return self._own(graph, inputs)
-            finally:
-                self.seconds += thread_time() - started
-
-        CompiledFxGraph.__call__ = timed  # type: ignore[method-assign]
+        self._own = graphs.compile_fx_inner
+        graphs.compile_fx_inner = self._compile
         return self
 
     def __exit__(self, *error: object) -> None:
-        CompiledFxGraph.__call__ = self._own  # type: ignore[method-assign]
+        graphs.compile_fx_inner = self._own
+
+    def _compile(self, *given: Any, **options: Any) -> Any:
+        kernels = self._own(*given, **options)
+        start = kernels.current_callable
+
+        def timed(tensors: Any) -> Any:
+            started = thread_time()
+            try:
+                return start(tensors)
+            finally:
+                self.seconds += thread_time() - started
+
+        kernels.current_callable = timed
+        return kernels
 
 
-def measure(loop_class: type[Loop], models: Sequence[CompiledModel], tokens: int) -> dict[str, Any]:
-    """Decode; return medians per round of the target, in ms."""
-    levels = [
-        Level("draft", models[0].session(tokens + 20), LOOKAHEAD),
-        Level("target", models[1].session(tokens + 20)),
-    ]
-    loop = loop_class(levels, None, SAMPLING, list(range(20)), max_new_tokens=tokens)
-    for _ in loop.prefill():
-        pass
-    total: list[float] = []
-    inside: list[float] = []
-    with GraphTime() as graphs:
+class Measurement:
+    """The rounds of several decodes by one loop.
+
+    Attributes:
+        total: The time of each round in ms.
+        beside: What of it passed beside the graphs.
+        waits: How often a round waited for the device; ``None`` where this is not counted.
+        bytes_read: How many bytes a round read; ``None`` where this is not counted.
+    """
+
+    def __init__(
+        self,
+        loop_class: type[Loop],
+        models: Sequence[CompiledModel],
+        tokens: int,
+        graph_time: GraphTime,
+    ) -> None:
+        self._loop_class = loop_class
+        self._models = models
+        self._tokens = tokens
+        self._graph_time = graph_time
+        self.total: list[float] = []
+        self.beside: list[float] = []
+        self.waits: float | None = None
+        self.bytes_read: float | None = None
+
+    def decode(self, keep: bool) -> None:
+        """Decode; keep the times of the rounds but for those that begin with the longer text of the prompt."""
+        room = self._tokens + PROMPT
+        levels = [
+            Level("draft", self._models[0].session(room), LOOKAHEAD),
+            Level("target", self._models[1].session(room)),
+        ]
+        prompt = list(range(PROMPT))
+        loop = self._loop_class(levels, None, SAMPLING, prompt, max_new_tokens=self._tokens)
+        for _ in loop.prefill():
+            pass
+        before = _crossings(loop)
+        total: list[float] = []
+        beside: list[float] = []
+        inside = self._graph_time.seconds
         started = thread_time()
-        before = 0.0
         for _ in loop.rounds():
             now = thread_time()
+            in_graphs = self._graph_time.seconds
             total.append((now - started) * 1e3)
-            inside.append((graphs.seconds - before) * 1e3)
-            started = now
-            before = graphs.seconds
-    beside = [a - b for a, b in zip(total, inside, strict=True)][WARM_UP:]
-    found = {
-        "rounds": len(beside),
-        "ms": median(total[WARM_UP:]),
-        "beside_graphs_ms": median(beside),
+            beside.append((now - started - in_graphs + inside) * 1e3)
+            inside = in_graphs
+            started = thread_time()
+        if not keep:
+            return
+        self.total += total[1:]
+        self.beside += beside[1:]
+        if before is not None:
+            waits, bytes_read = _crossings(loop) or before
+            self.waits = (waits - before[0]) / len(total)
+            self.bytes_read = (bytes_read - before[1]) / len(total)
+
+    def summary(self) -> dict[str, Any]:
+        """Return medians per round, in ms."""
+        return {
+            "rounds": len(self.total),
+            "ms": round(median(self.total), 3),
+            "beside_graphs_ms": round(median(self.beside), 3),
+            "waits": self.waits,
+            "bytes_read": self.bytes_read,
+        }
+
+
+def _crossings(loop: Loop) -> tuple[int, int] | None:
+    """Return how often a loop on the device has waited and how many bytes it has read; ``None`` for other loops."""
+    if not isinstance(loop, DeviceDecode):
+        return None
+    return loop.board.waits, loop.board.bytes_read
+
+
+def measure(args: Any, graph_time: GraphTime) -> dict[str, Any]:
+    """Decode with both loops in turns."""
+    cpu = torch.device("cpu")
+    models = [
+        CompiledModel(HFModel(name, random_llama(SHAPE, args.vocabulary, cpu, torch.float32)))
+        for name in ("draft", "target")
+    ]
+    found: dict[str, Any] = {"machine": describe(), "vocabulary": args.vocabulary}
+    measurements = {
+        name: Measurement(loop_class, models, args.tokens, graph_time)
+        for name, loop_class in LOOPS.items()
     }
-    if isinstance(loop, DeviceDecode):
-        found["waits"] = loop.board.waits / len(total)
-        found["bytes_read"] = loop.board.bytes_read / len(total)
+    for repeat in range(args.repeats + 1):
+        for measurement in measurements.values():
+            # The first decodes compile.
+            measurement.decode(keep=repeat > 0)
+    for name, measurement in measurements.items():
+        found[name] = measurement.summary()
     return found
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure both loops and print what each round costs the host."""
     parser = arguments("rounds", __doc__)
-    parser.add_argument("--tokens", type=int, default=60, help="new tokens (default 60)")
+    parser.add_argument("--tokens", type=int, default=120, help="new tokens (default 120)")
+    parser.add_argument("--repeats", type=int, default=5, help="decodes by each loop (default 5)")
+    parser.add_argument(
+        "--vocabulary", type=int, default=VOCABULARY, help=f"tokens (default {VOCABULARY})"
+    )
 
     def work(args: Any) -> int:
         torch.set_num_threads(1)
-        cpu = torch.device("cpu")
-        models = [
-            CompiledModel(HFModel(name, random_llama(SHAPE, VOCABULARY, cpu, torch.float32)))
-            for name in ("draft", "target")
-        ]
-        found: dict[str, Any] = {"machine": describe(), "vocabulary": VOCABULARY}
-        found["on the host"] = measure(Loop, models, args.tokens)
-        found["on the device"] = measure(DeviceDecode, models, args.tokens)
+        with GraphTime() as graph_time:
+            found = measure(args, graph_time)
         found["load_average"] = os.getloadavg()
-        for name in ("on the host", "on the device"):
+        for name in LOOPS:
             print(name, json.dumps(found[name]))
         if args.json:
             with open(args.json, "w") as file:

@@ -99,10 +99,13 @@ class Plan:
         return self.most(level - 1) if level else 0
 
     def places_for(self, level: int, n: int) -> int:
-        """Return how many places the graph has that verifies ``n`` tokens: a drafter's drafts differ in size."""
+        """Return how many places the graph has that verifies ``n`` tokens: a drafter's drafts differ in size.
+
+        With the token before them, the places fill a forward pass whose width is a power of two.
+        """
         if not self.is_tree(level):
             return self.places(level)
-        return min(self.places(level), 1 << max(0, n - 1).bit_length())
+        return min(self.places(level), (1 << n.bit_length()) - 1)
 
     def rounds(self) -> int:
         """Return the most verifications in a round of the target."""

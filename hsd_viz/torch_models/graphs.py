@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from torch._inductor.compile_fx import compile_fx
+from torch._functorch import config as autograd_config
+from torch._inductor.compile_fx import compile_fx, compile_fx_inner
 
 #: Every width and capacity is a compiled function of its own.
 _MOST_COMPILED = 256
@@ -49,13 +50,22 @@ class CompiledGraph(Graph):
         self._last = threading.local()
 
     def _build(self, module: Any, inputs: Sequence[Any], **_: Any) -> Callable[..., Any]:
-        kernels = compile_fx(module, inputs)
+        # A cached result of AOTAutograd would come without its kernels; those are cached by themselves.
+        with autograd_config.patch(enable_autograd_cache=False):
+            return compile_fx(module, inputs, inner_compile=self._watched)
 
-        def run(*tensors: Any) -> Any:
-            self._last.call = (kernels, tensors)
-            return kernels(*tensors)
+    def _watched(self, *given: Any, **options: Any) -> Any:
+        """Compile kernels; what they are called with is noted for :meth:`bind`."""
+        kernels = compile_fx_inner(*given, **options)
+        start = kernels.current_callable
 
-        return run
+        def run(tensors: Sequence[Any]) -> Any:
+            # The kernels empty the list.
+            self._last.call = (start, tuple(tensors))
+            return start(tensors)
+
+        kernels.current_callable = run
+        return kernels
 
     def bind(self, *given: Any) -> Callable[[], Any]:
         self._last.call = None
@@ -63,10 +73,11 @@ class CompiledGraph(Graph):
         if self._last.call is None:
             # Dynamo is switched off: the function ran as it is.
             return lambda: self._function(*given)
-        # Dynamo finds the tensors, which takes longer than it takes to start the kernels: once is enough.
-        kernels, tensors = self._last.call
+        # Dynamo and AOTAutograd find the tensors and look at each of them, which takes longer than it takes to start
+        # the kernels: once is enough.
+        start, tensors = self._last.call
         self._last.call = None
-        return lambda: kernels(*tensors)
+        return lambda: start(list(tensors))
 
 
 def record(run: Callable[[], Any], device: torch.device) -> Callable[[], Any]:

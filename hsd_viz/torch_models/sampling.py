@@ -1,8 +1,8 @@
 """Sampling on the device: the functions of :mod:`hsd_viz.decoding.sampling` for rows that never leave it.
 
-They are traced into compiled graphs. Every sum is a fixed tree of additions, written out, so that its order depends
-neither on how many rows are summed together nor on how a compiler splits a reduction. The numpy functions are the
-reference: probabilities agree to about one unit in the last place, draws except where a number falls between two
+They are traced into compiled graphs. Every sum is one of integers, or a fixed tree of additions that is written out: it
+depends neither on how many rows are summed together nor on how a compiler splits a reduction. The numpy functions are
+the reference: probabilities agree to about one unit in the last place, draws except where a number falls between two
 values that differ by that much.
 """
 
@@ -17,6 +17,10 @@ from hsd_viz.decoding.sampling import Sampling
 
 #: Tokens in a block of a cumulative sum, as in :mod:`hsd_viz.decoding.sampling`.
 BLOCK = 64
+#: Bits of a digit of :func:`largest_reaching`.
+_DIGIT = 11
+#: Probabilities become integers in these parts of 1: those of float32 from 2**-39 on are exact in them.
+_PARTS = 2.0**62
 #: By type of the scores the bound below which an exponential is 0.
 _LOWEST_EXPONENT = {torch.float32: -87.3, torch.float64: -708.0}
 
@@ -79,23 +83,57 @@ def total(weights: Tensor) -> Tensor:
     return fixed_sum(weights.double())
 
 
-def _place_of(weights: Tensor, mark: Tensor, ends: Tensor, reached: bool) -> Tensor:
-    """Return the first places ``[n]`` whose cumulative sum is above ``mark`` ``[n]``, or with ``reached`` at least it.
+def _bits(x: Tensor) -> Tensor:
+    """Return the bits of non-negative floats as integers: they have the same order."""
+    return x.view(torch.int64 if x.dtype == torch.float64 else torch.int32)
+
+
+def largest_reaching(keys: Tensor, weights: Tensor, mark: Tensor) -> Tensor:
+    """Return for each row the largest of its ``keys`` such that all keys of at least it have ``mark`` ``[]`` in weight.
+
+    ``keys`` ``[n, V]`` and ``weights`` ``[n, V]`` are non-negative integers, so that every order of addition gives the
+    same sums. The result ``[n]`` is 0 where all keys together weigh less than ``mark``.
+
+    This is a radix selection, which takes one pass over the keys for a digit instead of a sort: the weight by digit
+    tells which digit the result has, and further passes look at the keys that begin with the digits so far.
+    """
+    n = len(keys)
+    size = 1 << _DIGIT
+    width = 8 * keys.dtype.itemsize - 1
+    places = torch.arange(keys.shape[-1], device=keys.device) % size
+    prefix = torch.zeros((n, 1), dtype=keys.dtype, device=keys.device)
+    above = torch.zeros((n, 1), dtype=torch.int64, device=keys.device)
+    for shift in reversed(range(0, width, _DIGIT)):
+        digits = (keys >> shift) & (size - 1)
+        counts = weights
+        if shift + _DIGIT < width:
+            begins_so = (keys >> (shift + _DIGIT)) == (prefix >> (shift + _DIGIT))
+            counts = torch.where(begins_so, weights, 0)
+        # What weighs nothing is spread over all digits: additions at one place wait for one another.
+        digits = torch.where(counts > 0, digits, places).long()
+        by_digit = torch.zeros((n, size), dtype=torch.int64, device=keys.device)
+        by_digit = by_digit.scatter_add(1, digits, counts.long())
+        below = by_digit.cumsum(-1) - by_digit
+        at_least = above + by_digit.sum(-1, keepdim=True) - below
+        digit = ((at_least >= mark).sum(-1, keepdim=True) - 1).clamp(min=0)
+        above = at_least.gather(1, digit) - by_digit.gather(1, digit)
+        prefix = prefix + (digit.to(keys.dtype) << shift)
+    return prefix[:, 0]
+
+
+def _place_of(weights: Tensor, mark: Tensor, ends: Tensor) -> Tensor:
+    """Return the first places ``[n]`` whose cumulative sum is above ``mark`` ``[n]``.
 
     ``weights`` ``[n, V]`` are float64 and ``ends`` ``[n, blocks]`` the cumulative sums of their blocks. Where rounding
     leaves no place in the block that is meant, it is the last one of positive weight there.
     """
-
-    def before(sums: Tensor, bound: Tensor) -> Tensor:
-        return sums < bound if reached else sums <= bound
-
     last = ends.shape[-1] - 1
-    block = before(ends, mark[:, None]).sum(-1).clamp(max=last)
+    block = (ends <= mark[:, None]).sum(-1).clamp(max=last)
     previous = ends.gather(-1, (block - 1).clamp(min=0)[:, None])[:, 0]
     rest = torch.where(block > 0, mark - previous, mark)
     index = block[:, None, None].expand(-1, 1, BLOCK)
     values = blocks_of(weights).gather(1, index)[:, 0]
-    place = before(running_sum(values), rest[:, None]).sum(-1)
+    place = (running_sum(values) <= rest[:, None]).sum(-1)
     numbered = torch.arange(BLOCK, device=values.device)
     positive = torch.where(values > 0, numbered, 0).amax(-1)
     return block * BLOCK + torch.where(place < BLOCK, place, positive)
@@ -105,7 +143,7 @@ def draw(weights: Tensor, r: Tensor) -> Tensor:
     """Draw a token from each row of ``weights`` ``[n, V]`` (non-negative, any sum) for ``r`` ``[n]`` in [0, 1)."""
     weights = weights.double()
     ends = running_sum(fixed_sum(blocks_of(weights)))
-    return _place_of(weights, r * ends[:, -1], ends, reached=False)
+    return _place_of(weights, r * ends[:, -1], ends)
 
 
 def distribution(
@@ -125,19 +163,19 @@ def distribution(
     smallest = torch.finfo(x.dtype).tiny
     x = x / temperature.clamp(min=smallest).to(x.dtype)
     if shaping.top_k:
-        ordered = x.sort(-1, descending=True).values
-        place = (top_k - 1).expand(len(x), 1)
-        x = torch.where(x < ordered.gather(-1, place), -torch.inf, x)
+        # No score is above 0: the larger of two has the smaller magnitude.
+        largest = _bits(torch.full_like(x[:, :1], torch.inf))
+        keys = largest - _bits(x.abs())
+        kth = largest_reaching(keys, torch.ones_like(keys), top_k)
+        x = torch.where(keys < kth[:, None], -torch.inf, x)
     p = torch.where(x < _LOWEST_EXPONENT[x.dtype], 0, x.exp())
     p = p * (1 / fixed_sum(p))[:, None]
     if shaping.top_p:
-        ordered = p.sort(-1, descending=True).values
-        wide = ordered.double()
-        ends = running_sum(fixed_sum(blocks_of(wide)))
         # The nucleus ends with the first token at which the sum reaches top-p.
-        border = _place_of(wide, top_p.expand(len(p)), ends, reached=True)
-        border = border.clamp(max=p.shape[-1] - 1)
-        p = torch.where(p < ordered.gather(-1, border[:, None]), 0, p)
+        keys = _bits(p)
+        parts = (p.double() * _PARTS).long()
+        border = largest_reaching(keys, parts, (top_p * _PARTS).ceil().long())
+        p = torch.where(keys < border[:, None], 0, p)
         p = p * (1 / fixed_sum(p))[:, None]
     if shaping.min_p:
         least = p.amax(-1, keepdim=True) * min_p.to(p.dtype)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 
+import numpy as np
 import pytest
 import torch
 from devices import VOCABULARY, Guesser, Watcher, decode, differences, eager, llama, on_device
@@ -12,12 +13,15 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.sampling import Sampling
-from hsd_viz.decoding.session import Model
-from hsd_viz.decoding.verify import RULES
+from hsd_viz.decoding.session import Model, Session
+from hsd_viz.decoding.verify import RULES, Draft, RecordOptions
+from hsd_viz.drafting.tree import DraftTree
+from hsd_viz.torch_models.board import Plan
 from hsd_viz.torch_models.compiled import CompiledModel
 from hsd_viz.torch_models.decode import Board, DeviceDecode, can_decode
 from hsd_viz.torch_models.eager import HFModel
 from hsd_viz.torch_models.graphs import CompiledGraph, Graph
+from hsd_viz.torch_models.sampling import Shaping
 
 #: By name the noise of each model, the target's last, and the lookaheads below it.
 STACKS = {
@@ -200,6 +204,49 @@ def test_compiled_by_inductor_it_decodes_as_the_loop_does(sampling):
     expected, reference = decode(Loop, [eager(0.1), eager(0.0)], [3], sampling)
     assert found.text == expected.text
     assert differences(record, reference) == []
+
+
+DRAFTS = {
+    "none": ([], []),
+    "a chain": ([4, 9, 2, 5, 1], [-1, 0, 1, 2, 3]),
+    "a tree": ([4, 9, 2, 5, 1, 7, 3, 0], [-1, -1, 0, 0, 1, 2, 3, 6]),
+}
+
+
+@pytest.mark.parametrize("strict", [False, True], ids=["usual", "strict"])
+@pytest.mark.parametrize("draft", DRAFTS)
+def test_a_compiled_session_verifies_on_the_device(draft, strict):
+    """As a session on the host does, and what it has fed stays: no row crosses, which a calibration must not time."""
+    tokens, parents = DRAFTS[draft]
+    tree = DraftTree()
+    for token, parent in zip(tokens, parents, strict=True):
+        tree.add(token, parent, "db")
+    model = CompiledModel(eager(0.0), strict=strict, widths=(1, 4), compiler=Graph)
+    session = model.session(60)
+    reference = model.session(60)
+    rng = np.random.default_rng(5)
+    for step in range(8):
+        pending = rng.integers(0, VOCABULARY, 1 + step % 3).tolist()
+        given = (pending, Draft(tree), Sampling(), None, RecordOptions())
+        base = session.length + len(pending)
+        found = session.verify(*given)
+        assert found == Session.verify(reference, *given)
+        for own in (session, reference):
+            own.keep(base, found.accepted)
+        # Greedy drafts of some accepted tokens: the next tree begins with the token that is due.
+        tree = DraftTree()
+        tree.add(found.token, -1, "db")
+        for token, parent in zip(tokens, parents, strict=True):
+            tree.add(token, parent + 1, "db")
+    (used,) = session.cache.boards.values()
+    assert used.bytes_read <= 8 * 8 * 250
+
+
+@pytest.mark.parametrize(("n", "places"), [(0, 0), (1, 1), (3, 3), (4, 7), (15, 15), (16, 24)])
+def test_places_for_a_draft_fill_a_forward_pass(n, places):
+    shaping = Shaping.of(Sampling(), VOCABULARY)
+    plan = Plan((0,), 24, shaping, rule="token", details=0, observe=0, warm=False)
+    assert plan.places_for(1, n) == places
 
 
 def test_which_models_it_decodes_with():

@@ -71,6 +71,46 @@ def test_forbidden_tokens_and_ties_at_a_border_are_the_references():
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("share", [0.05, 0.5, 0.9, 0.9999])
+def test_the_nucleus_is_that_of_the_sorted_row(share, dtype):
+    """Of flat rows, of rows with many equal numbers, and where one token is enough."""
+    for scale in (0.01, 1.0, 8.0):
+        scores = scale * logits(4, 10_000, seed=7)
+        scores[1] = np.round(scores[1], 1)
+        rows = torch.from_numpy(scores).to(dtype)
+        p = shaped(rows, Sampling(1.0)).numpy()
+        ordered = np.sort(p)[:, ::-1]
+        border = (ordered[:, :-1].cumsum(-1, dtype=np.float64) < share).sum(-1, keepdims=True)
+        expected = p >= np.take_along_axis(ordered, border, -1)
+        found = shaped(rows, Sampling(1.0, top_p=share)).numpy() > 0
+        assert (found == expected).all()
+
+
+@pytest.mark.parametrize("bits", [31, 63])
+def test_the_largest_key_that_reaches_a_weight(bits):
+    rng = np.random.default_rng(4)
+    dtype = torch.int32 if bits == 31 else torch.int64
+    for case in range(40):
+        spread = int(rng.integers(1, bits))
+        keys = rng.integers(0, 2**spread, size=(3, 30))
+        weights = rng.integers(0, 5, size=(3, 30))
+        mark = int(rng.integers(1, 80))
+        found = device.largest_reaching(
+            torch.tensor(keys, dtype=dtype), torch.tensor(weights), torch.tensor(mark)
+        )
+        for row in range(3):
+            reaching = [key for key in keys[row] if weights[row][keys[row] >= key].sum() >= mark]
+            assert found[row] == max(reaching, default=0), (case, row)
+
+
+def test_forbidden_tokens_are_beyond_the_border_of_top_k():
+    scores = np.full((1, 50), -np.inf)
+    scores[0, [3, 20, 40]] = [0.0, -1.0, -2.0]
+    found = shaped(torch.from_numpy(scores), Sampling(1.0, top_k=10)).numpy()
+    assert np.abs(found - distribution(scores, Sampling(1.0, top_k=10))).max() <= 1e-12
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_a_row_does_not_depend_on_the_rows_beside_it(dtype):
     """Bit for bit: sums have one order for any number of rows."""
     scores = torch.from_numpy(logits(17, 3000)).to(dtype)
