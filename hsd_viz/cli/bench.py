@@ -157,6 +157,12 @@ def predict(
     calibrate: A[
         Numbers | None, "T1,T8", "measured ms of a step of the target with 1 and with 8 tokens"
     ] = None,
+    round_ms: A[
+        float | None,
+        (0, 1e6),
+        "MS",
+        "measured ms of a round beyond its forward passes (see `hsd-viz doctor` on a run)",
+    ] = None,
     tp: A[int, "N", "GPUs that share each model"] = 1,
     weights: A[str, "FORMAT", "bf16, fp8, int8, int4 or fp4"] = "bf16",
     cache: A[str, "FORMAT", "format of the KV cache: bf16 or fp8"] = "bf16",
@@ -183,6 +189,7 @@ def predict(
         batch=batch,
         context=context,
         calibrate=calibrate,
+        round_ms=round_ms,
         tp=tp,
         cache=cache,
         weights=weights,

@@ -452,11 +452,17 @@ class Loop:
         )
         return Numbers(r, u)
 
+    def _draft_numbers(self, n: int) -> Numbers | None:
+        """The uniform numbers of ``n`` drafted tokens, which never repeat."""
+        if self.sampling.greedy:
+            return None
+        return Numbers(self.draws.fresh(n))
+
     def _sample(self, i: int, n: int) -> Draft:
         """Level i, the lowest, decodes ``n`` tokens by itself, fewer at EOS (one in the prompt ends nothing)."""
         level, cached = self.levels[i], self.levels[i].session.length
         pending = self.text[cached:]
-        numbers = None if self.sampling.greedy else Numbers(self.draws.fresh(n))
+        numbers = self._draft_numbers(n)
         start = self.now()
         chain = level.session.sample(pending, n, self.sampling, numbers, self.eos)
         place = self.places[i]

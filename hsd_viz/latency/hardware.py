@@ -230,6 +230,8 @@ class Efficiency:
         cache: η_b of the KV cache; 0: as of 16-bit weights.
         rereads: how often attention reads the KV cache again where several attention heads share a
             head of the cache: 0, once for all of them; 1, once for each of them.
+        round_kind: how ``round_us`` is known.
+        round_source: where it is from.
     """
 
     bandwidth: Mapping[str, float]
@@ -244,6 +246,24 @@ class Efficiency:
     sequence_us: float = 0.0
     cache: float = 0.0
     rereads: float = 0.0
+    round_kind: Kind = "published"
+    round_source: str = (
+        "fitted on SpecBundle's speed-ups of Llama 3.1 8B and Qwen3-Coder 30B (SGLang, H200)"
+    )
+
+    def with_round(self, milliseconds: float) -> Efficiency:
+        """Return it with a measured time of a round beyond its forward passes.
+
+        Raises:
+            UserError: if the time is negative or not finite.
+        """
+        check_range("the time of a round beyond its forward passes in ms", milliseconds, 0.0, 1e6)
+        return replace(
+            self,
+            round_us=1e3 * milliseconds,
+            round_kind="measured",
+            round_source=f"{milliseconds:g} ms, as given",
+        )
 
     def of(self, weights: str) -> float:
         """Return η_b of a format; fp4 reaches what int4 does."""
@@ -305,7 +325,6 @@ GAUDI = replace(
 )
 #: The first words of the names of cards of desktops and workstations.
 DESKTOP = ("RTX", "RX", "Ryzen", "Arc")
-ROUND_SOURCE = "fitted on SpecBundle's speed-ups of Llama 3.1 8B and Qwen3-Coder 30B (SGLang, H200)"
 
 
 def efficiency_of(gpu: Gpu) -> Efficiency:

@@ -8,7 +8,7 @@ off by its uncertainty; step times of the same machine cancel in a speed-up for 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations, product
 from math import log2
 from typing import Any, Literal
@@ -295,6 +295,7 @@ def predict(
     text: Text = "mixed",
     acceptance: Mapping[str, float | Edge] | float | Edge | None = None,
     calibrate: tuple[float, float] | None = None,
+    round_ms: float | None = None,
     databases: bool = True,
     bandwidth: float | None = None,
     flops: float | None = None,
@@ -318,6 +319,7 @@ def predict(
             "draft > verifier".
         calibrate: measured ms of a step of the target with 1 and with 8 tokens, for the first
             batch and context.
+        round_ms: measured ms of a round beyond its forward passes.
         databases: whether to try a database below each stack.
         bandwidth: GB/s of an unknown card.
         flops: TFLOP/s with 16 bits of an unknown card.
@@ -342,6 +344,8 @@ def predict(
         machine = hardware.fitted(
             machine, shapes[0], one_ms, many_ms, batch=batch[0], context=context[0], **formats
         )
+    if round_ms is not None:
+        machine = replace(machine, efficiency=machine.efficiency.with_round(round_ms))
     smallest_first = sorted(shapes[1:], key=lambda shape: shape.touched(1))
     order = tuple(shape.name for shape in (*smallest_first, shapes[0]))
     by_name = {shape.name: shape for shape in shapes}
@@ -658,8 +662,8 @@ def _assumptions(machine: Machine, databases: bool, batch: int) -> list[Assumpti
         Assumption(
             "further time of a round",
             f"{used.round_us:.0f} µs",
-            "published",
-            hardware.ROUND_SOURCE,
+            used.round_kind,
+            used.round_source,
         ),
     ]
     if databases:

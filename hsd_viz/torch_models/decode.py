@@ -83,6 +83,8 @@ class Board:
         self.bytes_read = 0
         on_gpu = self.device.type == "cuda"
         self._host = torch.empty_like(self.state.report, device="cpu", pin_memory=on_gpu)
+        #: By number of lines the report, its copy on the host, and that as numpy's.
+        self._views: dict[int, tuple[Tensor, Tensor, np.ndarray]] = {}
         # Views of the marks: a graph reads them where they are.
         self._marks = self.state.marks.unbind()
         self._chains = [model.no_parents(model.nodes_for(1)) for model in models]
@@ -128,11 +130,11 @@ class Board:
     def _model(self, level: int) -> CompiledModel:
         return self._models[self._at(level)]
 
-    @torch.no_grad()
     def run(self, step: Step) -> None:
-        """Put a step on the device."""
-        if step in self._bound:
-            self._bound[step]()
+        """Put a step on the device; the caller switches gradients off."""
+        replay = self._bound.get(step)
+        if replay is not None:
+            replay()
         elif step in self._ready:
             self._bound[step] = record(self._ready[step], self.device)
             self._bound[step]()
@@ -190,13 +192,16 @@ class Board:
 
     def read(self, lines: int) -> np.ndarray:
         """Wait for the first ``lines`` of the report."""
-        host = self._host[:lines]
-        host.copy_(self.state.report[:lines], non_blocking=True)
+        if lines not in self._views:
+            host = self._host[:lines]
+            self._views[lines] = (self.state.report[:lines], host, host.numpy())
+        report, host, numbers = self._views[lines]
+        host.copy_(report, non_blocking=True)
         if self.device.type == "cuda":
             torch.cuda.current_stream(self.device).synchronize()
         self.waits += 1
-        self.bytes_read += host.nbytes
-        return host.numpy()
+        self.bytes_read += numbers.nbytes
+        return numbers
 
     def send(self, values: Sequence[float], to: Tensor, start: int = 0) -> None:
         """Write values to device memory."""
@@ -449,6 +454,16 @@ class DeviceDecode(Loop):
         rows = None if self.sampling.greedy else np.empty((line.n, 0))
         return SampledChain(line.tokens, rows, self.plan.lookaheads[0])
 
+    @torch.no_grad()
+    def _verify_now(self, step: Step) -> Line:
+        """Put a verification on the device, and wait for its line."""
+        self.board.run(step)
+        if step.level < self.top:
+            self.board.send([0], self.board.state.marks, board.LINE)
+        line = read_line(self.board.read(1)[0], step.places)
+        self._used = line.used
+        return line
+
     def verified(self, level: int, pending: int, draft: Draft) -> Line:
         """Return the line of the verification by ``level`` that comes next; with a drafter it is started now."""
         if self._results:
@@ -468,12 +483,7 @@ class DeviceDecode(Loop):
             places=places,
             moves=by_host and not draft.tree.is_chain,
         )
-        self.board.run(step)
-        if level < self.top:
-            self.board.send([0], self.board.state.marks, board.LINE)
-        line = read_line(self.board.read(1)[0], places)
-        self._used = line.used
-        return line
+        return self._verify_now(step)
 
     # --- inside ----------------------------------------------------------------------------------------------------
 
@@ -528,6 +538,14 @@ class DeviceDecode(Loop):
             self._base[level - 1] = end
         self._send_marks(end + n)
 
+    def _numbers(self, i: int, draft: Draft) -> Numbers | None:
+        """The numbers are on the device."""
+        return None
+
+    def _draft_numbers(self, n: int) -> Numbers | None:
+        """The numbers are on the device."""
+        return None
+
     def _send_numbers(self) -> None:
         """Replace the numbers on the device when most of them are used."""
         used = self._used
@@ -538,6 +556,7 @@ class DeviceDecode(Loop):
         self.board.send([0], self.board.state.marks, board.USED)
         self._used = 0
 
+    @torch.no_grad()
     def _run_ahead(self) -> None:
         """Put the steps of a round of the target on the device, and wait for their results."""
         self._started = []
@@ -644,6 +663,7 @@ def board_for(
     return boards[key]
 
 
+@torch.no_grad()
 def verify_greedily(session: CompiledSession, pending: Sequence[int], draft: Draft) -> Verdict:
     """Feed ``pending`` and a draft to a session and verify it by the arg-max of each row, as a round of
     :class:`DeviceDecode` does. What was fed stays in the cache.

@@ -9,6 +9,7 @@ import pytest
 
 import hsd_viz as hsd
 from hsd_viz import cli
+from hsd_viz.errors import UserError
 from hsd_viz.latency.hardware import GPUS, MODELS, Machine, shape_of
 from hsd_viz.latency.inputs import Edge
 from hsd_viz.measure.predict import HEAD_ACCEPTANCE, report_parts, settings
@@ -39,6 +40,21 @@ def test_a_single_draft_is_leviathans_formula():
     assert {a.kind for a in found.assumptions} <= {"measured", "published", "assumed"} and all(
         a.source for a in found.assumptions
     )
+
+
+def test_a_measured_time_of_a_round_replaces_the_published_one():
+    """A round of one draft token of a model takes c(1) of the draft, c(2) of the target, and this time."""
+    models = ("llama-8b", "llama-1b")
+    options = {"acceptance": 0.8, "databases": False}
+    usual = hsd.predict("H100", models, **options)
+    slow = hsd.predict("H100", models, round_ms=5.0, **options)
+    fast = hsd.predict("H100", models, round_ms=0.0, **options)
+    gains = [found.best[0].speedup_over_plain for found in (slow, usual, fast)]
+    assert gains == sorted(gains) and len(set(gains)) == 3
+    found = {one.name: one for one in fast.assumptions}["further time of a round"]
+    assert (found.value, found.kind) == ("0 µs", "measured")
+    with pytest.raises(UserError, match="the time of a round beyond its forward passes in ms"):
+        hsd.predict("H100", models, round_ms=-1.0)
 
 
 def test_hierarchies_pay_where_the_small_model_is_rejected_by_the_target():
