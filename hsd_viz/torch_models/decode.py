@@ -3,7 +3,8 @@
 :class:`DeviceDecode` is :class:`~hsd_viz.decoding.loop.Loop` in all that it decides and records. Before a round of the
 target it starts all steps of the round, each a graph that finds its input in device memory
 (:mod:`hsd_viz.torch_models.board`), then waits for one block of numbers, and has the loop run the round with the
-results that are now known.
+results that are now known. A GPU is given the next round before that wait, so that it works while the host records:
+the steps need no number that only the host knows.
 
 How many rounds a middle level needs depends on its verdicts: as many as it needs in any case are started without a
 wait, and each further one after a wait for the numbers so far. A drafter looks its drafts up on the host, in the text
@@ -82,9 +83,13 @@ class Board:
         self.waits = 0
         self.bytes_read = 0
         on_gpu = self.device.type == "cuda"
-        self._host = torch.empty_like(self.state.report, device="cpu", pin_memory=on_gpu)
-        #: By number of lines the report, its copy on the host, and that as numpy's.
-        self._views: dict[int, tuple[Tensor, Tensor, np.ndarray]] = {}
+        # Two rounds may be under way: the report of one is read while the other runs.
+        self._hosts = [
+            torch.empty_like(self.state.report, device="cpu", pin_memory=on_gpu) for _ in range(2)
+        ]
+        self._turn = 0
+        #: By number of lines and turn the report, its copy on the host, and that as numpy's.
+        self._views: dict[tuple[int, int], tuple[Tensor, Tensor, np.ndarray]] = {}
         # Views of the marks: a graph reads them where they are.
         self._marks = self.state.marks.unbind()
         self._chains = [model.no_parents(model.nodes_for(1)) for model in models]
@@ -190,18 +195,32 @@ class Board:
             parts.append(model.read(cache, state.text, at, draft_start, parents, width).clone())
         return parts[0] if len(parts) == 1 else torch.cat(parts)
 
+    def fetch(self, lines: int) -> Callable[[], np.ndarray]:
+        """Start to copy the first ``lines`` of the report as all steps so far leave it; return what waits for them."""
+        self._turn = 1 - self._turn
+        key = (lines, self._turn)
+        if key not in self._views:
+            host = self._hosts[self._turn][:lines]
+            self._views[key] = (self.state.report[:lines], host, host.numpy())
+        report, host, numbers = self._views[key]
+        host.copy_(report, non_blocking=True)
+        done = None
+        if self.device.type == "cuda":
+            done = torch.cuda.Event()
+            done.record()
+
+        def wait() -> np.ndarray:
+            if done is not None:
+                done.synchronize()
+            self.waits += 1
+            self.bytes_read += numbers.nbytes
+            return numbers
+
+        return wait
+
     def read(self, lines: int) -> np.ndarray:
         """Wait for the first ``lines`` of the report."""
-        if lines not in self._views:
-            host = self._host[:lines]
-            self._views[lines] = (self.state.report[:lines], host, host.numpy())
-        report, host, numbers = self._views[lines]
-        host.copy_(report, non_blocking=True)
-        if self.device.type == "cuda":
-            torch.cuda.current_stream(self.device).synchronize()
-        self.waits += 1
-        self.bytes_read += numbers.nbytes
-        return numbers
+        return self.fetch(lines)()
 
     def send(self, values: Sequence[float], to: Tensor, start: int = 0) -> None:
         """Write values to device memory."""
@@ -306,6 +325,11 @@ class BoardSession(Session):
         return verdict_of(plan, self._level, line, places, draft.tree.parents)
 
 
+def works_beside(device: torch.device) -> bool:
+    """Return whether a device works while the host does something else."""
+    return device.type == "cuda"
+
+
 class Clock:
     """When steps had ended, in the time of the decode: on a GPU by events, which are read once all steps have ended."""
 
@@ -350,6 +374,19 @@ class Started:
 
 
 @dataclass(slots=True)
+class Ahead:
+    """A round of the target that was put on the device.
+
+    Attributes:
+        started: Its verifications.
+        wait: Waits for their lines of the report.
+    """
+
+    started: list[Started]
+    wait: Callable[[], np.ndarray]
+
+
+@dataclass(slots=True)
 class Result:
     """The result of a step, or of the steps of a draft.
 
@@ -383,8 +420,13 @@ class DeviceDecode(Loop):
         self._results: deque[Result] = deque()
         #: The time of the result that the loop is at; ``None``: now.
         self._time: int | None = None
-        #: The verifications of this round of the target.
+        #: The verifications of the round of the target that was started last.
         self._started: list[Started] = []
+        self._is_first = True
+        #: The round that was started before the result of the one before it was known.
+        self._next: Ahead | None = None
+        #: When the last round had ended on the device.
+        self._end = 0
         self._used = 0
         self._stream = Draws(sampling.seed)
         self._fresh: list[float] = []
@@ -429,11 +471,14 @@ class DeviceDecode(Loop):
         super()._leave_full_levels()
         if self._is_open:
             self._set_levels()
+            # A round that was started ahead was one of the levels before: the text is put on the device again.
+            self._next = None
             self._open()
 
     def round(self, i: int, room: int) -> Verification:
         if i == self.top:
-            self._send_numbers()
+            if self._next is None:
+                self._send_numbers()
             if self.drafter is None:
                 self._run_ahead()
         verified = super().round(i, room)
@@ -559,19 +604,42 @@ class DeviceDecode(Loop):
     @torch.no_grad()
     def _run_ahead(self) -> None:
         """Put the steps of a round of the target on the device, and wait for their results."""
-        self._started = []
-        self._clock.start()
-        self._round_of(self.top, opens=self.top)
-        lines = self._wait()
-        for started, line in zip(self._started, lines, strict=True):
+        current = self._next
+        if current is None:
+            self._clock.start()
+            self._end = self._clock.started
+            current = self._start(first=True)
+        # The device works on the next round while this one is recorded.
+        self._next = self._start(first=False) if self._may_start_next() else None
+        lines = self._lines(current.started, current.wait())
+        start = self._end
+        for started, line in zip(current.started, lines, strict=True):
             if not line.due:
                 continue
             if started.drafted is not None and line.n:
                 end = self._clock.time_of(started.drafted)
                 self._results.append(Result(line, end))
-            end = self._clock.time_of(started.verified)
-            self._results.append(Result(line, end))
-        self._time = self._clock.started
+            self._end = self._clock.time_of(started.verified)
+            self._results.append(Result(line, self._end))
+        self._time = start
+
+    def _start(self, first: bool) -> Ahead:
+        """Start a round of the target: the ``first`` one after a wait, else one whose text the host does not know."""
+        self._started = []
+        self._is_first = first
+        self._round_of(self.top, opens=self.top)
+        return Ahead(self._started, self.board.fetch(len(self._started)))
+
+    def _may_start_next(self) -> bool:
+        """Return whether the round after the one under way can be started without its result.
+
+        Where the text ends with the round under way, the steps of the next one change nothing. A middle level needs
+        verdicts, and the numbers on the device must suffice for both rounds.
+        """
+        if not works_beside(self.board.device) or self.top > 1:
+            return False
+        at_most = 2 * self.plan.places(self.top) + 1
+        return self._used + 2 * at_most < _NUMBERS // 2
 
     def _round_of(self, level: int, opens: int) -> None:
         """Start a round of ``level``; the drafts of so many of the lowest levels begin with it."""
@@ -619,8 +687,10 @@ class DeviceDecode(Loop):
         """Return the most tokens that a level may have to catch up with: those that it has not read of its own and the
         upper levels' tokens.
         """
-        lag = len(self.text) - self.levels[level].session.length
-        return max(lag, self.top - level + 1)
+        usual = self.top - level + 1
+        if not self._is_first:
+            return usual
+        return max(usual, len(self.text) - self.levels[level].session.length)
 
     def _wants_more(self, level: int, first: int) -> bool:
         """Wait for the verdicts so far, and return whether the draft of ``level`` that began with the verification
@@ -642,11 +712,14 @@ class DeviceDecode(Loop):
         return held < min(self.plan.lookaheads[level], room) and tokens[-1] not in self.eos
 
     def _wait(self) -> list[Line]:
-        """Return the lines of the verifications that were started."""
-        numbers = self.board.read(len(self._started))
+        """Wait for the lines of the verifications that were started."""
+        return self._lines(self._started, self.board.read(len(self._started)))
+
+    def _lines(self, started: Sequence[Started], numbers: np.ndarray) -> list[Line]:
+        """Return the lines of the report of these verifications."""
         lines = [
-            read_line(row, self.plan.places(started.level))
-            for started, row in zip(self._started, numbers, strict=True)
+            read_line(row, self.plan.places(one.level))
+            for one, row in zip(started, numbers, strict=True)
         ]
         self._used = lines[-1].used
         return lines

@@ -68,6 +68,42 @@ def test_every_depth_decodes_as_the_loop_does(stack):
     compare(stack, Sampling(0.8, top_p=0.9, seed=5))
 
 
+@pytest.mark.parametrize("eos", [frozenset(), END], ids=["endless", "with end tokens"])
+@pytest.mark.parametrize("sampling", SAMPLINGS, ids=str)
+@pytest.mark.parametrize("stack", ["target", "draft:3 > target"])
+def test_a_round_that_is_started_before_the_last_one_is_read_changes_nothing(
+    stack, sampling, eos, monkeypatch
+):
+    """As a GPU runs it. A round that begins behind the end of the text is without effect; 37 tokens end in a draft."""
+    monkeypatch.setattr("hsd_viz.torch_models.decode.works_beside", lambda device: True)
+    compare(stack, sampling, eos=eos, tokens=37)
+
+
+def test_the_next_round_is_started_before_the_last_one_is_read(monkeypatch):
+    monkeypatch.setattr("hsd_viz.torch_models.decode.works_beside", lambda device: True)
+    events: list[str] = []
+    run = Board.run
+    fetch = Board.fetch
+
+    def fetched(self, lines):
+        events.append("copy")
+        wait = fetch(self, lines)
+        return lambda: (events.append("wait"), wait())[1]
+
+    monkeypatch.setattr(Board, "run", lambda self, step: (events.append("step"), run(self, step)))
+    monkeypatch.setattr(Board, "fetch", fetched)
+    _, record = decode(DeviceDecode, [on_device(0.1), on_device(0.0)], [2], Sampling(seed=1))
+    one_round = ["step", "step", "step", "copy"]
+    rounds = len([row for row in record["rounds"]["parent"] if row is None])
+    assert events == one_round + [*one_round, "wait"] * rounds
+
+
+def test_numbers_are_replaced_between_rounds_that_are_started_ahead(monkeypatch):
+    monkeypatch.setattr("hsd_viz.torch_models.decode.works_beside", lambda device: True)
+    monkeypatch.setattr("hsd_viz.torch_models.decode._NUMBERS", 128)
+    compare("draft:5 > target", Sampling(1.0, seed=6), tokens=90, details=0)
+
+
 @pytest.mark.parametrize("sampling", SAMPLINGS, ids=str)
 @pytest.mark.parametrize("stack", ["target", "draft:3 > target", "nano:2 > small:5 > target"])
 def test_drafters_below_decode_as_in_the_loop(stack, sampling):
