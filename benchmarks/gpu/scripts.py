@@ -70,12 +70,12 @@ def _measurements(bench: Steps, run: Shell) -> list[Part]:
     return [
         Part("bandwidth", lambda data: bench.bandwidth()),
         *(_step_part(bench, name, fastest, slow) for name in (middle, small)),
-        _round_part(bench, small, middle, slow),
         _step_part(bench, large, fastest, slow),
         *(_round_part(bench, name, large, slow) for name in (small, middle)),
         Part("identity/strict", lambda data: bench.identity(small, middle), slow),
         Part("smollm2", lambda data: run.family("smollm2"), slow),
         Part("plan", lambda data: run.plan(), slow),
+        _round_part(bench, small, middle, slow),
         Part("bench/ladder-t07", partial(_bench, run, "ladder-t07", 0.7, []), slow),
         Part("bench/padded-t07", partial(_bench, run, "padded-t07", 0.7, None), slow),
         *(
