@@ -73,8 +73,8 @@ class Measurement:
     Attributes:
         total: The time of each round in ms.
         beside: What of it passed beside the graphs.
-        waits: How often a round waited for the device; ``None`` where this is not counted.
-        bytes_read: How many bytes a round read; ``None`` where this is not counted.
+        waits: Waits for the device per round; ``None`` where this is not counted.
+        bytes_read: Bytes read per round; ``None`` where this is not counted.
     """
 
     def __init__(

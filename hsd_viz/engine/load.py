@@ -444,10 +444,10 @@ class Models:
         on_gpu = self._runtime == "auto" and model.device.type == "cuda"
         if self._runtime not in ("compiled", "strict") and not on_gpu:
             return Picked(model, note)
-        from hsd_viz.torch_models.compiled import CompiledModel
+        from hsd_viz.torch_models.alone import DeviceModel
 
         try:
-            compiled = CompiledModel(model, strict=self._runtime == "strict")
+            compiled = DeviceModel(model, strict=self._runtime == "strict")
         except UserError as error:
             if self._runtime == "strict":
                 raise

@@ -310,7 +310,9 @@ def _judge_points(
         row_depths = torch.cat([depths.new_zeros(1), depths])
         own = draw(p, r[row_depths])
         if level < plan.top:
-            used = 1 + torch.where(places < n, depths, 0).amax()
+            used = torch.ones_like(at)
+            if m:
+                used = 1 + torch.where(places < n, depths, 0).amax()
     if not m:
         nothing = own.new_zeros((0,))
         columns = torch.zeros((4, 0), dtype=torch.float64, device=own.device)

@@ -16,9 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.session import Session
-from hsd_viz.decoding.verify import Draft, Numbers, RecordOptions, Verdict
 from hsd_viz.errors import UserError
 from hsd_viz.torch_models.cache import CachePool, StaticCache, capacity_for
 from hsd_viz.torch_models.eager import HFModel, move, to_numpy
@@ -80,7 +78,11 @@ class CompiledModel:
         """Open an empty sequence; its cache moves only when the text grows beyond ``room`` tokens."""
         places = self.places_for(room or 1)
         self.grows_to(places)
-        return CompiledSession(self, self.take(places))
+        return self.open(self.take(places))
+
+    def open(self, cache: StaticCache) -> CompiledSession:
+        """Open an empty sequence in ``cache``."""
+        return CompiledSession(self, cache)
 
     def grows_to(self, places: int) -> None:
         """Note that a session needs a cache of so many places."""
@@ -260,23 +262,6 @@ class CompiledSession(Session):
             ).clone()
             for begin in range(0, n, width)
         ]
-
-    def verify(
-        self,
-        pending: Sequence[int],
-        draft: Draft,
-        sampling: Sampling,
-        numbers: Numbers | None,
-        record: RecordOptions,
-    ) -> Verdict:
-        if not sampling.greedy or record.details or record.observe:
-            return super().verify(pending, draft, sampling, numbers, record)
-        # The arg-max of each row is found on the device: no row crosses to the host.
-        from hsd_viz.torch_models.decode import verify_greedily
-
-        verdict = verify_greedily(self, pending, draft)
-        self.length += len(pending) + len(draft)
-        return verdict
 
     def feed(self, tokens: Sequence[int]) -> None:
         self.reserve(self.length + len(tokens))

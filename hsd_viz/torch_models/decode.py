@@ -36,8 +36,6 @@ from hsd_viz.torch_models.graphs import Graph, record
 from hsd_viz.torch_models.report import Line, read_line, verdict_of
 from hsd_viz.torch_models.sampling import Shaping
 
-#: Places for draft tokens of :func:`verify_greedily`, more only for larger drafts.
-_VERIFIED = 31
 #: Numbers that never repeat which are on the device at a time.
 _NUMBERS = 4096
 
@@ -734,45 +732,6 @@ def board_for(
     if key not in boards:
         boards[key] = Board(plan, models, caches, eos)
     return boards[key]
-
-
-@torch.no_grad()
-def verify_greedily(session: CompiledSession, pending: Sequence[int], draft: Draft) -> Verdict:
-    """Feed ``pending`` and a draft to a session and verify it by the arg-max of each row, as a round of
-    :class:`DeviceDecode` does. What was fed stays in the cache.
-    """
-    tree = draft.tree
-    n = len(tree)
-    model = session.model
-    cached = session.length
-    end = cached + len(pending)
-    plan = Plan(
-        lookaheads=(0,),
-        drafter=max(_VERIFIED, (1 << n.bit_length()) - 1),
-        shaping=Shaping.of(Sampling(), model.vocab_size),
-        rule="token",
-        details=0,
-        observe=0,
-        warm=False,
-    )
-    places = plan.places_for(1, n)
-    step = Step(level=1, width=len(pending) + places, drafts=False, places=places)
-    session.reserve(cached + model.width_for(step.width))
-    used = board_for(plan, [model], [session.cache], 0)
-    state = used.state
-    used.send([*pending, *tree.tokens], state.text, cached)
-    if n:
-        used.send(tree.parents, state.parents)
-    values = {
-        board.END: end + n,
-        board.LIMIT: end + n + 1,
-        board.PROMPT: end,
-        board.base_mark(plan, 0): end,
-    }
-    used.send(board.integers(plan, values, [0, cached]), state.marks)
-    used.run(step)
-    line = read_line(used.read(1)[0], places)
-    return verdict_of(plan, 1, line, places, tree.parents)
 
 
 def can_decode(models: Sequence[Model], rule: str) -> bool:

@@ -95,7 +95,7 @@ def largest_reaching(keys: Tensor, weights: Tensor, mark: Tensor) -> Tensor:
     same sums. The result ``[n]`` is 0 where all keys together weigh less than ``mark``.
 
     This is a radix selection, which takes one pass over the keys for a digit instead of a sort: the weight by digit
-    tells which digit the result has, and further passes look at the keys that begin with the digits so far.
+    gives the digit of the result, and further passes look at the keys that begin with the digits so far.
     """
     n = len(keys)
     size = 1 << _DIGIT

@@ -16,6 +16,7 @@ from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.session import Model, Session
 from hsd_viz.decoding.verify import RULES, Draft, RecordOptions
 from hsd_viz.drafting.tree import DraftTree
+from hsd_viz.torch_models.alone import DeviceModel
 from hsd_viz.torch_models.board import Plan
 from hsd_viz.torch_models.compiled import CompiledModel
 from hsd_viz.torch_models.decode import Board, DeviceDecode, can_decode
@@ -257,7 +258,7 @@ def test_a_compiled_session_verifies_on_the_device(draft, strict):
     tree = DraftTree()
     for token, parent in zip(tokens, parents, strict=True):
         tree.add(token, parent, "db")
-    model = CompiledModel(eager(0.0), strict=strict, widths=(1, 4), compiler=Graph)
+    model = DeviceModel(eager(0.0), strict=strict, widths=(1, 4), compiler=Graph)
     session = model.session(60)
     reference = model.session(60)
     rng = np.random.default_rng(5)

@@ -1,0 +1,82 @@
+"""Compiled models whose sessions verify greedy drafts on the device, also where no decode on the device drives them.
+
+So the time of a verification is what it takes in :class:`~hsd_viz.torch_models.decode.DeviceDecode`: no row crosses to
+the host. Calibrations time it, and stacks with models of several runtimes use it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.decoding.verify import Draft, Numbers, RecordOptions, Verdict
+from hsd_viz.torch_models import board
+from hsd_viz.torch_models.board import Plan
+from hsd_viz.torch_models.cache import StaticCache
+from hsd_viz.torch_models.compiled import CompiledModel, CompiledSession
+from hsd_viz.torch_models.decode import Step, board_for
+from hsd_viz.torch_models.report import read_line, verdict_of
+from hsd_viz.torch_models.sampling import Shaping
+
+#: Places for draft tokens; a larger draft has more.
+_PLACES = 31
+
+
+class DeviceModel(CompiledModel):
+    """A :class:`~hsd_viz.torch_models.compiled.CompiledModel` of which sessions verify on the device."""
+
+    def open(self, cache: StaticCache) -> DeviceSession:
+        return DeviceSession(self, cache)
+
+
+class DeviceSession(CompiledSession):
+    """One sequence in a :class:`DeviceModel`."""
+
+    @torch.no_grad()
+    def verify(
+        self,
+        pending: Sequence[int],
+        draft: Draft,
+        sampling: Sampling,
+        numbers: Numbers | None,
+        record: RecordOptions,
+    ) -> Verdict:
+        if not sampling.greedy or record.details or record.observe:
+            return super().verify(pending, draft, sampling, numbers, record)
+        tree = draft.tree
+        n = len(tree)
+        cached = self.length
+        end = cached + len(pending)
+        plan = self._plan(n)
+        places = plan.places_for(1, n)
+        step = Step(level=1, width=len(pending) + places, drafts=False, places=places)
+        self.reserve(cached + self.model.width_for(step.width))
+        used = board_for(plan, [self.model], [self.cache], 0)
+        used.send([*pending, *tree.tokens], used.state.text, cached)
+        if n:
+            used.send(tree.parents, used.state.parents)
+        values = {
+            board.END: end + n,
+            board.LIMIT: end + n + 1,
+            board.PROMPT: end,
+            board.base_mark(plan, 0): end,
+        }
+        used.send(board.integers(plan, values, [0, cached]), used.state.marks)
+        used.run(step)
+        line = read_line(used.read(1)[0], places)
+        self.length = end + n
+        return verdict_of(plan, 1, line, places, tree.parents)
+
+    def _plan(self, n: int) -> Plan:
+        """Return the plan of a stack of a drafter of at most ``n`` tokens and this model."""
+        return Plan(
+            lookaheads=(0,),
+            drafter=max(_PLACES, (1 << n.bit_length()) - 1),
+            shaping=Shaping.of(Sampling(), self.model.vocab_size),
+            rule="token",
+            details=0,
+            observe=0,
+            warm=False,
+        )
