@@ -3,7 +3,8 @@
 A draft model proposes five tokens to a tiny Llama with the vocabulary of Llama 3, at temperature 0.7 with top-p 0.9: in
 the loop that samples and verifies on the host, and in the one on the device. The figure is the processor time of the
 calling thread beside the compiled graphs, which other work on the machine disturbs least. Inductor takes the place of
-a GPU here.
+a GPU here: its kernels sweep the caches of the processor that then runs Python, which those of a GPU do not. So the
+work of the host is also measured alone, with graphs that do nothing.
 """
 
 from __future__ import annotations
@@ -25,12 +26,14 @@ from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.machine import describe
 from hsd_viz.torch_models import graphs
 from hsd_viz.torch_models.compiled import CompiledModel
-from hsd_viz.torch_models.decode import DeviceDecode
+from hsd_viz.torch_models.decode import Board, DeviceDecode, Step
 from hsd_viz.torch_models.eager import HFModel
 
 #: Hidden size, layers, heads, key heads, feed-forward width.
 SHAPE = (32, 2, 2, 1, 48)
 VOCABULARY = 128_256
+#: Where no graph runs, its size does not matter.
+SMALL_VOCABULARY = 1000
 LOOKAHEAD = 5
 SAMPLING = Sampling(temperature=0.7, top_p=0.9, seed=1)
 #: Tokens of the prompt.
@@ -143,6 +146,46 @@ def _crossings(loop: Loop) -> tuple[int, int] | None:
     return loop.board.waits, loop.board.bytes_read
 
 
+def host_alone(rounds: int) -> dict[str, Any]:
+    """Measure rounds of the loop on the device whose graphs do nothing: what is left is the work of the host, as
+    where another processor runs the graphs. Every round reports what the last true one did.
+    """
+    cpu = torch.device("cpu")
+    models = [
+        CompiledModel(
+            HFModel(name, random_llama(SHAPE, SMALL_VOCABULARY, cpu, torch.float32)),
+            compiler=graphs.Graph,
+        )
+        for name in ("draft", "target")
+    ]
+    tokens = (LOOKAHEAD + 1) * (rounds + 20)
+    levels = [
+        Level("draft", models[0].session(tokens + PROMPT), LOOKAHEAD),
+        Level("target", models[1].session(tokens + PROMPT)),
+    ]
+    loop = DeviceDecode(levels, None, SAMPLING, list(range(PROMPT)), max_new_tokens=tokens)
+    for _ in loop.prefill():
+        pass
+    steps = loop.rounds()
+    for _ in range(5):
+        next(steps)
+    own = Board.run
+    Board.run = _do_nothing  # type: ignore[method-assign]
+    spent = []
+    try:
+        for _ in range(rounds):
+            started = thread_time()
+            next(steps)
+            spent.append((thread_time() - started) * 1e3)
+    finally:
+        Board.run = own  # type: ignore[method-assign]
+    return {"rounds": rounds, "ms": round(median(spent), 3)}
+
+
+def _do_nothing(board: Board, step: Step) -> None:
+    """Stand for :meth:`Board.run`."""
+
+
 def measure(args: Any, graph_time: GraphTime) -> dict[str, Any]:
     """Decode with both loops in turns."""
     cpu = torch.device("cpu")
@@ -170,13 +213,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--tokens", type=int, default=120, help="new tokens (default 120)")
     parser.add_argument("--repeats", type=int, default=5, help="decodes by each loop (default 5)")
     parser.add_argument(
+        "--alone", action="store_true", help="only the host's work, with graphs that do nothing"
+    )
+    parser.add_argument(
         "--vocabulary", type=int, default=VOCABULARY, help=f"tokens (default {VOCABULARY})"
     )
 
     def work(args: Any) -> int:
         torch.set_num_threads(1)
+        found = {"host alone": host_alone(200)}
+        print("host alone", json.dumps(found["host alone"]))
+        if args.alone:
+            return 0
         with GraphTime() as graph_time:
-            found = measure(args, graph_time)
+            found |= measure(args, graph_time)
         found["load_average"] = os.getloadavg()
         for name in LOOPS:
             print(name, json.dumps(found[name]))
