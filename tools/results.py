@@ -267,6 +267,16 @@ def smollm2_llama() -> str:
     return f"{markdown([head, *body], '---:')}\n\n{source(*names)}"
 
 
+def smollm2_fidelity() -> str:
+    """Return how near the rows of SmolLM2 are to those of float32 on the same weights."""
+    head = ["side", "overlap", "arg-max equal", "loss − float32, nats"]
+    body = []
+    for side, row in read("smollm2-fidelity")["fidelity"].items():
+        loss = f"{row['loss_less_float32']:+.4f}"
+        body.append([side, f"{row['overlap']:.4f}", f"{row['argmax_equal']:.4f}", loss])
+    return f"{markdown([head, *body], '---:')}\n\n{source('smollm2-fidelity')}"
+
+
 def smollm2_context() -> str:
     """Return times of SmolLM2's passes behind contexts of three lengths."""
     widths = ["1", "2", "4", "8", "16"]
@@ -401,6 +411,7 @@ RESULTS: dict[str, Callable[[], str]] = {
     "llama-cpp": llama_cpp,
     "smollm2-llama": smollm2_llama,
     "smollm2-context": smollm2_context,
+    "smollm2-fidelity": smollm2_fidelity,
     "former": former,
     "tab": tab,
     "gpu": gpu,
