@@ -143,14 +143,14 @@ def _prediction(*names: str) -> list[float]:
     ]
 
 
-def _aside(source: str, large: bool | None = None, gpu: str = "") -> list[float]:
-    """Return the same of the step times of a source; of Llama 2 70B, of the other models, or of some cards, alone."""
+def _aside(source: str, gpu: str = "") -> list[float]:
+    """Return the same of the step times of a source, or of some of its cards alone."""
     rows = [
         row
         for row in read("prediction")["held_aside"]
         if source in row["source"] and row["gpu"].startswith(gpu)
     ]
-    errors = [abs(row["error"]) for row in rows if large in (None, row["model"] == "llama-2-70b")]
+    errors = [abs(row["error"]) for row in rows]
     return [len(errors), median(errors), max(errors)]
 
 
@@ -231,7 +231,7 @@ def _loops() -> float:
     return by_stack(read("heldout-greedy-cpu"))[PLAIN]["repetition_share"]
 
 
-ALL = "held aside, without offline throughput at full load"
+ALL = "held aside, without Gaudi at full load"
 #: Page -> its sentences and what gives their figures.
 SENTENCES: dict[str, dict[str, Values]] = {
     "README.md": {"measured here, once, by {:.0%} ([why]": lambda: [_over("t1", "target+6")[0] - 1]},
@@ -271,15 +271,14 @@ SENTENCES: dict[str, dict[str, Values]] = {
                 "Llama 3.1 8B, 70B and 405B, 1–8 A100": ("gpt-fast (README)",),
                 "Mixtral 8x7B (mixture of experts), 1–8 A100": ("gpt-fast (mixtral",),
                 "context 1k and 4k (fit of arXiv 2601.11580)": ("arXiv 2601.11580",),
-                "one to two A100, Llama 2 7B, batch 16–112": ("TensorRT-LLM v0.6.1", False),
+                "H100, L40S or A100, Llama 2 7B and 70B, batch 16–480": ("TensorRT-LLM v0.6.1",),
                 "Llama 3.3 70B on an H200": ("nvidia.com/blog",),
                 "on four H200, batch 8 (SpecBundle)": ("SpecBundle",),
                 "cost of a cached token, Qwen3 1.7B on an H100": ("per cached token",),
-                "Llama 2 70B on 2–4 GPUs, batch 64–480": ("TensorRT-LLM v0.6.1", True),
-                "llama.cpp on four RTX cards, 7B to 70B, 16 and 4 bits": ("GPU-Benchmarks-on-LLM", None, "RTX"),
-                "llama.cpp on an M1 Max and an M3 Max, 7B and 8B": ("GPU-Benchmarks-on-LLM", None, "M"),
+                "llama.cpp on four RTX cards, 7B to 70B, 16 and 4 bits": ("GPU-Benchmarks-on-LLM", "RTX"),
+                "llama.cpp on an M1 Max and an M3 Max, 7B and 8B": ("GPU-Benchmarks-on-LLM", "M"),
                 "eight MI300X, batch 2–256, between those fitted on": ("oracle.com",),
-                "Gaudi 2 and 3, 7B to 70B, batch 44–768": ("intel.com",),
+                "Gaudi 3, 7B to 70B, batch 44–768": ("intel.com",),
             }.items()
         },
         "| all of these | {} | {:.1%} | {:.1%} |": lambda: _prediction(ALL),
