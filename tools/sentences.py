@@ -154,6 +154,27 @@ def _aside(source: str, gpu: str = "") -> list[float]:
     return [len(errors), median(errors), max(errors)]
 
 
+def _published_share() -> float:
+    """Return the published speed of Llama 3.1 70B on two A100 over that on four."""
+    times = {
+        row["tp"]: row["ms"]
+        for row in read("prediction")["held_aside"]
+        if row["gpu"] == "A100 SXM" and row["model"] == "llama-70b"
+    }
+    return times[4] / times[2]
+
+
+def _worst_on(source: str, kind: str = "held_aside") -> float:
+    """Return the largest error of the step times of a source, regardless of its sign."""
+    rows = [row for row in read("prediction")[kind] if source in row["source"]]
+    return max(abs(row["error"]) for row in rows)
+
+
+def _too_slow(gpu: str) -> float:
+    """Return how much too long the times of a card are at the worst."""
+    return max(row["error"] for row in read("prediction")["held_aside"] if gpu in row["gpu"])
+
+
 def _too_fast(model: str) -> float:
     rows = [row for row in read("prediction")["held_aside"] if row["gpu"] == "A100 SXM"]
     return max(-row["error"] for row in rows if row["model"] == model)
@@ -286,6 +307,15 @@ SENTENCES: dict[str, dict[str, Values]] = {
             lambda: _prediction("speed-ups, Llama-3.3-70B-Instruct", "speed-ups, Qwen3-30B-A3B-Instruct-2507"),
         "{} ratios of two lengths, median {:.1%}, worst {:.0%}.":
             lambda: _prediction("ratios of two draft lengths, held aside"),
+        "of the {} are beyond": lambda: _prediction(ALL)[:1],
+        "405B with 8 bits on eight A100 ({:.0%} too fast), 70B on two A100 ({:.0%} too fast; the published speed is "
+        "{:.0%} of that on four)": lambda: [
+            _too_fast("llama-405b"), _too_fast("llama-70b"), _published_share()
+        ],
+        "on an M3 Max ({:.0%} too slow)": lambda: [_too_slow("M3 Max")],
+        "by up to {:.0%} on those held aside and by {:.0%} on one of those fitted on": lambda: [
+            _worst_on("intel.com"), _worst_on("intel.com", "fitted")
+        ],
         "two A100 ({:.0%} too fast) and 405B on eight ({:.0%})": lambda: map(_too_fast, ("llama-70b", "llama-405b")),
         "short, up to {:.0%} too high": lambda: _prediction("speed-ups, held aside")[2:],
         "plans ({} stacks, calibrated on other prompts: median {:.1%}, worst {:.0%})": _law,
