@@ -1,7 +1,9 @@
 """The stack language: a parser with an exact inverse.
 
     stack    := part (">" part)*                 the last part is the target and has no lookahead
-    part     := source | model [":" digits | ":auto"]   lookahead 1-64, 4 if left out; ":auto" asks the selector
+    part     := source | model [":" digits | ":auto"] ["?" number]
+                                                 lookahead 1-64, 4 if left out; ":auto" asks the selector; "?0.4": a
+                                                 draft stops once its own model gives it a probability below 0.4
     source   := name ["[" item ("," item)* "]"]  first part only: one of draft_sources(), with its items there; auto
                                                  takes db and models, and must be followed by the target
     model    := ladder name (a bare word) | hub id (exactly one "/") | path starting with ./ ../ / ~ | any of these in
@@ -16,6 +18,7 @@ from __future__ import annotations
 import re
 import warnings
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Literal
@@ -35,11 +38,13 @@ Lookahead = int | Literal["auto"] | None
 _QUOTED = re.compile(r'"[^"]+"')
 _PART = re.compile(
     r"""(?:"(?P<quoted>[^"]+)"|(?P<word>[^\s>\[\],"]+?))"""
-    r"(?:\s*(?P<brackets>\[.*\]))?(?:\s*:\s*(?P<lookahead>[0-9]+|auto))?",
+    r"(?:\s*(?P<brackets>\[.*\]))?(?:\s*:\s*(?P<lookahead>[0-9]+|auto))?"
+    r"(?:\s*\?\s*(?P<confidence>[0-9]+|[0-9]*\.[0-9]+))?",
     re.S,
 )
 _NAME = re.compile(r"(?:\.\.?/|/|~).*|[A-Za-z_][A-Za-z0-9_.-]*|[\w.-]+/[\w.:-]+", re.S)
 _LOOKAHEADS = f"expected a whole number from 1 to {MAX_LOOKAHEAD}, or auto"
+_CONFIDENCES = "expected a number above 0 and below 1, as in nano:8?0.4"
 
 
 class StackError(UserError):
@@ -82,16 +87,28 @@ class DraftSource:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model: a ladder name, a hub id or a path. ``lookahead`` is ``None`` if left out, and for the target."""
+    """A model: a ladder name, a hub id or a path.
+
+    Attributes:
+        name: The name, id or path.
+        lookahead: The tokens that it proposes at least; ``None`` if left out, and for the target.
+        confidence: Its draft stops after the token with which the draft's probability by its own
+            rows falls below this number; ``None``: it never stops for this reason.
+    """
 
     name: str
     lookahead: Lookahead = None
+    confidence: float | None = None
 
     def __str__(self) -> str:
         part = _PART.fullmatch(self.name)
         plain = part and part["word"] == self.name and _is_model_name(self.name)
-        name = self.name if plain else f'"{self.name}"'
-        return name if self.lookahead is None else f"{name}:{self.lookahead}"
+        text = self.name if plain else f'"{self.name}"'
+        if self.lookahead is not None:
+            text += f":{self.lookahead}"
+        if self.confidence is not None:
+            text += f"?{Decimal(repr(self.confidence)):f}"
+        return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,10 +188,11 @@ def parse(text: str | Stack) -> Stack:
         raise StackError(
             f"'{bottom}' has no target: end the stack with a model, as in '{bottom} > target'"
         )
-    if models[-1].lookahead is not None:
+    if models[-1].lookahead is not None or models[-1].confidence is not None:
         plain = Model(models[-1].name)
+        what = "confidence" if models[-1].lookahead is None else "lookahead"
         raise StackError(
-            f"the last part '{models[-1]}' is the target and takes no lookahead: write '{plain}'"
+            f"the last part '{models[-1]}' is the target and takes no {what}: write '{plain}'"
         )
     stack, names = Stack(bottom, tuple(models)), [model.name for model in models]
     if bottom is not None and stack.automatic:
@@ -234,6 +252,10 @@ def _parse_part(text: str) -> DraftSource | Model:
         raise StackError(
             f"'{name}' takes no lookahead: its drafts are as long as the match suggests"
         )
+    if part and part["confidence"]:
+        raise StackError(
+            f"'{name}' takes no confidence: its drafts are as long as the match suggests"
+        )
     allowed, named = sources[name], list[str]()
     if brackets and not allowed:
         raise StackError(f"'{name}' takes no brackets: write '{name}'")
@@ -250,6 +272,10 @@ def _parse_part(text: str) -> DraftSource | Model:
                 raise StackError(
                     f"'{item}' in '{text}' has a lookahead, which auto chooses: write '{Model(read)}'"
                 )
+            if model.confidence is not None:
+                raise StackError(
+                    f"'{item}' in '{text}' has a confidence, which auto chooses: write '{Model(read)}'"
+                )
         if read in named:
             raise StackError(f"'{read}' appears twice in '{text}'")
         named.append(read)
@@ -261,20 +287,37 @@ def _parse_model(text: str) -> Model:
     name = (part["quoted"] or part["word"]) if part and not part["brackets"] else ""
     look = part["lookahead"] if part else None
     if not part or not _is_model_name(name):
-        wrong = re.fullmatch(r"[A-Za-z0-9_.-]+:(.*)", text, re.S)
-        if wrong and not look:
-            raise StackError(
-                f"the lookahead '{wrong[1].strip()}' in '{text}' is not valid: {_LOOKAHEADS}"
-            )
-        raise StackError(
-            f"unknown part '{text}': expected one of {', '.join(draft_sources())} (first only), a ladder name "
-            "such as nano, a hub id with one '/', or a path starting with ./ ../ / or ~ (quote names with spaces)"
-        )
+        raise StackError(_unknown_part(text, look))
+    confidence = _confidence(part["confidence"], text)
     if look in (None, "auto"):
-        return Model(name, "auto" if look else None)
+        return Model(name, "auto" if look else None, confidence)
     if not 1 <= int(look) <= MAX_LOOKAHEAD:
         raise StackError(f"the lookahead {int(look)} in '{text}' is out of range: {_LOOKAHEADS}")
-    return Model(name, int(look))
+    return Model(name, int(look), confidence)
+
+
+def _unknown_part(text: str, look: str | None) -> str:
+    """Return the message about a part that is not a model."""
+    unsure = re.fullmatch(r"[A-Za-z0-9_.-]+(?:\s*:\s*(?:[0-9]+|auto))?\s*\?(.*)", text, re.S)
+    if unsure and not look:
+        return f"the confidence '{unsure[1].strip()}' in '{text}' is not valid: {_CONFIDENCES}"
+    wrong = re.fullmatch(r"[A-Za-z0-9_.-]+:(.*)", text, re.S)
+    if wrong and not look:
+        return f"the lookahead '{wrong[1].strip()}' in '{text}' is not valid: {_LOOKAHEADS}"
+    return (
+        f"unknown part '{text}': expected one of {', '.join(draft_sources())} (first only), a ladder name "
+        "such as nano, a hub id with one '/', or a path starting with ./ ../ / or ~ (quote names with spaces)"
+    )
+
+
+def _confidence(written: str | None, text: str) -> float | None:
+    """Return the confidence of a part as a number."""
+    if written is None:
+        return None
+    confidence = float(written)
+    if not 0 < confidence < 1:
+        raise StackError(f"the confidence {written} in '{text}' is out of range: {_CONFIDENCES}")
+    return confidence
 
 
 def _is_model_name(name: str) -> bool:

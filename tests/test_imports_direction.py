@@ -31,7 +31,7 @@ ALLOWED = {
         "models": "disk decoding prompts trace",
         "native": "decoding disk drafting machine models trace",
         "torch_models": "decoding drafting machine models native trace",
-        "audit": "decoding drafting stack trace options",
+        "audit": "decoding drafting results stack trace options",
         "calibration": "decoding disk drafting latency machine models prompts stack terminal trace results",
         "engine": "calibration decoding drafting latency machine models native prompts stack terminal "
         "torch_models trace options",

@@ -39,6 +39,10 @@ READ = {
     "nano : auto>small:auto > target": Stack(
         None, (Model("nano", "auto"), Model("small", "auto"), Model("target"))
     ),
+    "nano:8?0.4 > small ? .25 > target": Stack(
+        None, (Model("nano", 8, 0.4), Model("small", None, 0.25), Model("target"))
+    ),
+    '"./a?0.4":auto?0.125 > ./a?b': Stack(None, (Model("./a?0.4", "auto", 0.125), Model("./a?b"))),
     '"target" > "small"': Stack(None, (Model("target"), Model("small"))),
     "/abs/v1.5 > target": Stack(None, (Model("/abs/v1.5"), Model("target"))),
     "auto > target": Stack(DraftSource("auto"), (Model("target"),)),
@@ -77,6 +81,15 @@ def test_reads(text):
         ("nano:0 > target", "0"),
         ("nano:65 > target", "65"),
         ("nano:4", "takes no lookahead"),
+        ("nano:8?0 > target", "the confidence 0 in 'nano:8?0' is out of range"),
+        ("nano:8?1 > target", "above 0 and below 1"),
+        ("nano:8? > target", "the confidence '' in 'nano:8?' is not valid"),
+        ("nano?x > target", "'x'"),
+        ("nano:8?1e-3 > target", "'1e-3'"),
+        ("nano?0.4:8 > target", "'nano?0.4:8'"),
+        ("nano > target?0.4", "takes no confidence: write 'target'"),
+        ("db?0.4 > target", "takes no confidence"),
+        ("auto[nano?0.4] > target", "write 'nano'"),
         ("nano > db > target", "first"),
         ("db", "'db' has no target: end the stack with a model, as in 'db > target'"),
         ("db[context]", "has no target"),
@@ -124,6 +137,7 @@ paths = st.text(
 ).map(lambda t: "./" + t)
 names = words | st.tuples(words, words).map("/".join) | paths.filter(lambda p: p == p.strip())
 lookaheads = st.none() | st.just("auto") | st.integers(1, 64)
+confidences = st.none() | st.floats(0, 1, exclude_min=True, exclude_max=True)
 options = st.lists(st.just("db") | names, max_size=3, unique=True).map(
     lambda items: DraftSource("auto", tuple(items))
 )
@@ -141,11 +155,15 @@ bottoms = (
 
 
 @settings(deadline=None)
-@given(bottoms, st.lists(st.tuples(names, lookaheads), max_size=3, unique_by=lambda m: m[0]), names)
+@given(
+    bottoms,
+    st.lists(st.tuples(names, lookaheads, confidences), max_size=3, unique_by=lambda m: m[0]),
+    names,
+)
 def test_writing_is_the_exact_inverse(bottom, drafts, target):
     if bottom is not None and bottom.name == "auto":
         drafts = []
-    if target in [name for name, _ in drafts] or (bottom is not None and target in bottom.items):
+    if target in [name for name, _, _ in drafts] or (bottom is not None and target in bottom.items):
         return
     stack = Stack(bottom, (*(Model(*d) for d in drafts), Model(target)))
     assert parse(str(stack)) == stack

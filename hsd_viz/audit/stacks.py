@@ -79,7 +79,8 @@ def loop_decoder(
         if lowest is not None:
             sessions[0] = lowest()
         levels = [
-            Level(n, s, m.lookahead) for n, s, m in zip(names, sessions, parsed.models, strict=True)
+            Level(n, s, m.lookahead, m.confidence or 0.0)
+            for n, s, m in zip(names, sessions, parsed.models, strict=True)
         ]
         drafter = (
             None if parsed.bottom is None else make_drafter(parsed.bottom, eos=task.eos, costs=None)

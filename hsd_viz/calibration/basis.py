@@ -35,7 +35,7 @@ USUAL = 4
 #: A predicted gain below this share is within the error of the prediction: ``auto`` is then plain decoding.
 MIN_GAIN = 0.02
 #: The schema changes with the form of the file and with the method of measuring.
-FORMAT, SCHEMA = "hsd_viz calibration", 4
+FORMAT, SCHEMA = "hsd_viz calibration", 5
 #: Days after which a calibration expires: drivers, clocks and background load change.
 MAX_AGE_DAYS = 14.0
 _DAY = 86_400.0

@@ -6,6 +6,8 @@ a hierarchy pays for.
 - Acceptance of model i's tokens by model j: under the target by ``i:g > target``, between draft models by ``i:g > j:h >
   target``, at several lookaheads, and of a database's drafts by ``db > target`` and ``db > j:h > target``. Not by ``i:g
   > j``: the text of a small model repeats itself and is easier to draft than the target's.
+- Drafts that stop when they are unsure: the pairs of (drafted, accepted) tokens of ``i:g?c > target`` and ``i:g?c > j:h
+  > target``.
 - Costs: medians of the forward passes, launches, look-ups and overheads of the same rounds. Verifications at the widths
   between and beyond get their shape from forward passes timed in isolation (:mod:`~hsd_viz.calibration.forwards`).
 """
@@ -35,6 +37,10 @@ TOKENS, WARM_UP_TOKENS = 128, 8
 ALONE = (1, 2, 4, 8)
 PAIRS = ((2, 4), (4, 8))
 OVER_DATABASE = (3, 8)
+#: The confidences of drafts that stop when they are unsure, of a model directly under the target and under another
+#: model, and their lookahead: shorter ones follow from it.
+CONFIDENCES, CONFIDENCES_IN_PAIRS = (0.2, 0.4, 0.6), (0.4,)
+UNSURE_LOOKAHEAD = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +56,16 @@ class Workload:
     def stacks(self) -> tuple[str, ...]:
         """Return the stacks to decode each prompt with."""
         alone = [f"{Model(i, g)}" for i in self.drafts for g in ALONE]
+        unsure = [f"{Model(i, UNSURE_LOOKAHEAD, c)}" for i in self.drafts for c in CONFIDENCES]
         pairs = [
             f"{Model(i, g)} > {Model(j, h)}"
             for i, j in combinations(self.drafts, 2)
             for g, h in PAIRS
+        ]
+        unsure += [
+            f"{Model(i, UNSURE_LOOKAHEAD, c)} > {Model(j, UNSURE_LOOKAHEAD)}"
+            for i, j in combinations(self.drafts, 2)
+            for c in CONFIDENCES_IN_PAIRS
         ]
         over = [
             f"{name} > {Model(j, h)}"
@@ -62,7 +74,7 @@ class Workload:
             for h in OVER_DATABASE
         ]
         return TARGET, *(
-            f"{below} > {TARGET}" for below in (*alone, *pairs, *self.databases, *over)
+            f"{below} > {TARGET}" for below in (*alone, *unsure, *pairs, *self.databases, *over)
         )
 
     def texts(self) -> dict[str, Any]:

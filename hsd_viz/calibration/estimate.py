@@ -14,7 +14,15 @@ from statistics import median
 
 import numpy as np
 
-from hsd_viz.latency.inputs import Calibration, Edge, LevelCost, LookupCost, OverDatabase, Tier
+from hsd_viz.latency.inputs import (
+    Calibration,
+    Edge,
+    LevelCost,
+    LookupCost,
+    OverDatabase,
+    Tier,
+    UnsureStop,
+)
 from hsd_viz.stack import parse
 from hsd_viz.trace import Row, Trace
 
@@ -38,7 +46,16 @@ def estimate(traces: Iterable[Trace], models: Iterable[str] | None = None) -> Ca
     edges = {pair: estimate_edge(rows) for pair, rows in rounds.items()}
     tiers = {pair: Tier(shares(counts)) for pair, counts in looked_up.items()}
     names = tuple(models) if models is not None else _by_size(traces)
-    return Calibration(names, costs, edges, tiers, lookups, over_databases(traces), after)
+    return Calibration(
+        models=names,
+        costs=costs,
+        edges=edges,
+        tiers=tiers,
+        lookups=lookups,
+        over=over_databases(traces),
+        after=after,
+        stops=unsure_stops(traces),
+    )
 
 
 def names_of(trace: Trace) -> tuple[dict[int, str], str | None]:
@@ -68,19 +85,20 @@ def own_times(trace: Trace) -> dict[int, int]:
 def rounds_of(traces: Iterable[Trace]) -> tuple[dict[Pair, list[Row]], dict[Pair, Counter]]:
     """Return rounds by (draft, verifier), and counts of (drafted, accepted) by (database, verifier). Where the rounds
     of a pair were judged by several rules, those by the most frequent one; a pair of which nothing was examined is left
-    out.
+    out. Drafts that stop when they are unsure do not count: those that continue are the surer ones.
     """
     rounds: dict[Pair, list[Row]] = defaultdict(list)
     looked_up: dict[Pair, Counter] = defaultdict(Counter)
     for trace in traces:
         names, database = names_of(trace)
+        unsure = _unsure_levels(trace)
         for row in trace.round_rows:
             if row.level == 0 or (row.why_no_draft in ("no room", "off")):
                 continue
             if row.level == 1 and database is not None:
                 if row.outcome != "stopped":
                     looked_up[database, names[1]][row.drafted, row.accepted] += 1
-            elif row.drafted:
+            elif row.drafted and row.level - 1 not in unsure:
                 rounds[names[row.level - 1], names[row.level]].append(row)
     for pair, rows in rounds.items():
         rule, _ = Counter(row.rule for row in rows).most_common(1)[0]
@@ -88,6 +106,52 @@ def rounds_of(traces: Iterable[Trace]) -> tuple[dict[Pair, list[Row]], dict[Pair
     return {
         pair: rows for pair, rows in rounds.items() if any(row.examined for row in rows)
     }, looked_up
+
+
+def _unsure_levels(trace: Trace) -> dict[int, tuple[float, int]]:
+    """Return the confidence and the lookahead of each level that stops when it is unsure."""
+    return {
+        model["level"]: (model["confidence"], model["lookahead"])
+        for model in trace.meta.get("models", ())
+        if model.get("confidence") is not None
+    }
+
+
+def unsure_stops(traces: Iterable[Trace]) -> dict[Pair, tuple[UnsureStop, ...]]:
+    """Return by (draft model, verifier) what was drafted and accepted with each confidence, those with the longest
+    lookahead of each. Drafts that the limit cut, and those that an end token ended on the way, are left out.
+    """
+    counts: dict[Pair, dict[tuple[float, int], Counter]] = defaultdict(lambda: defaultdict(Counter))
+    for trace in traces:
+        names, _ = names_of(trace)
+        unsure = _unsure_levels(trace)
+        for row in trace.round_rows:
+            is_whole = row.draft_end in ("length", "confidence") and row.outcome != "stopped"
+            if is_whole and row.level - 1 in unsure:
+                pair = names[row.level - 1], names[row.level]
+                counts[pair][unsure[row.level - 1]][row.drafted, row.accepted] += 1
+    found: dict[Pair, tuple[UnsureStop, ...]] = {}
+    for pair, by_setting in counts.items():
+        longest: dict[float, int] = {}
+        for confidence, lookahead in sorted(by_setting):
+            longest[confidence] = lookahead
+        found[pair] = tuple(
+            _unsure_stop(confidence, lookahead, by_setting[confidence, lookahead])
+            for confidence, lookahead in longest.items()
+        )
+    return found
+
+
+def _unsure_stop(confidence: float, lookahead: int, counts: Counter) -> UnsureStop:
+    """Return counts of (drafted, accepted) as probabilities; a middle level's overshoot is part of its last place."""
+    total = counts.total()
+    shares: Counter = Counter()
+    for (drafted, accepted), n in counts.items():
+        shares[min(drafted, lookahead), min(accepted, lookahead)] += n / total
+    outcomes = tuple(
+        (drafted, accepted, share) for (drafted, accepted), share in sorted(shares.items())
+    )
+    return UnsureStop(confidence, lookahead, outcomes)
 
 
 def estimate_edge(rows: Sequence[Row]) -> Edge:

@@ -201,6 +201,9 @@ def audit(
         str | None, "MODULE:FUNCTION", "audit this function: a module or a file, and the name in it"
     ] = None,
     models: A[int, (1, 4), "N", "toy models of --exact"] = 2,
+    schedule: A[
+        bool, "audit rules that end or shorten drafts, in fractions, and this project's own"
+    ] = False,
     speculative: A[
         str | None, "URL", "the endpoint with speculation, up to and including /v1"
     ] = None,
@@ -221,11 +224,21 @@ def audit(
     near_tie: A[
         float, (0, 10), "D", "difference of log probabilities that rounding may explain, in nats"
     ] = 0.05,
+    json_: Json = None,
     html: Html = None,
 ) -> int:
     """Test whether a decoder is lossless."""
-    if not (stack or exact or speculative or plain):
-        raise UserError("nothing to audit: give --stack, --exact, or --speculative and --plain")
+    if not (stack or exact or speculative or plain or schedule):
+        raise UserError(
+            "nothing to audit: give --stack, --exact, --schedule, or --speculative and --plain"
+        )
+    if schedule:
+        if stack or exact or speculative or plain:
+            raise UserError("--schedule audits its own rules: leave out the other decoders")
+        from hsd_viz.audit.schedules import audit_schedules
+        from hsd_viz.results.result import show
+
+        return show(audit_schedules(), json_, html)
     if bool(speculative) != bool(plain):
         raise UserError(
             "a statistical audit compares two endpoints: give both --speculative and --plain"
@@ -270,7 +283,10 @@ def audit(
         status()
         print(f"{name}: {done[name]}")
     rows = [["decoder", "result"], *([name, str(result)] for name, result in done.items())]
-    _write(None, html, None, "Audit of losslessness", [], [Table("Decoders", rows)])
+    data = {
+        name: {"verdict": result.verdict, "result": str(result)} for name, result in done.items()
+    }
+    _write(json_, html, data, "Audit of losslessness", [], [Table("Decoders", rows)])
     verdicts = {result.verdict for result in done.values()}
     return 1 if "not lossless" in verdicts else 130 if "unfinished" in verdicts else 0
 

@@ -20,7 +20,7 @@ from itertools import accumulate, takewhile
 
 import numpy as np
 
-from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.decoding.sampling import Sampling, chance_of
 from hsd_viz.decoding.session import Model, Session
 from hsd_viz.decoding.text import TokenText
 from hsd_viz.decoding.verify import Numbers, SampledChain
@@ -229,12 +229,15 @@ class TranslatingSession(Session):
         sampling: Sampling,
         numbers: Numbers | None,
         eos: frozenset[int],
+        confidence: float = 0.0,
     ) -> SampledChain:
+        """Draft as :meth:`Session.sample`. With SLEM the probability is that of the draft model's own tokens."""
         if self._model.kind == "tli":
-            return super().sample(pending, n, sampling, numbers, eos)
+            return super().sample(pending, n, sampling, numbers, eos, confidence)
         self._text += pending
         bridge, most = self._bridge, _STEPS * n
         row, own, found = self._read(most), b"", []  # type: ignore[var-annotated]
+        reach = 1.0
         for forwards in range(1, most + 1):
             token = int(row.argmax())
             piece = bridge.draft.pieces[token]
@@ -246,6 +249,10 @@ class TranslatingSession(Session):
             # One token more than is asked for: the last one could still grow.
             if len(found) > n or forwards == most:
                 break
+            if confidence:
+                reach *= chance_of(token, None, row)
+                if reach < confidence and found:
+                    break
             row = self._inner.forward([token], 1)[0]
             self._ids.append(token)
         return SampledChain(found[:n], None, forwards)

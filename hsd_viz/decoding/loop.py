@@ -7,7 +7,8 @@ described there: a level verifies and accepts until it has at least its lookahea
 2. the row proposed with a token is the level's *full* row where the token was drawn, never the residual,
 3. nor the drafter's row;
 4. a level may stop after accepting a token, and no token is dropped after it was seen (limits by position are fine:
-   they do not look at the token);
+   they do not look at the token). Stopping by confidence follows it: whether place t + 1 is drafted depends on the
+   tokens up to t, which stay in the draft;
 5. q is the row after temperature, top-k, top-p and min-p: the row that was sampled;
 6. a draft by arg-max or from a database is a point mass, never its softmax.
 """
@@ -48,12 +49,16 @@ class Level:
         name: its name in the record.
         session: the model reading the text.
         lookahead: it proposes at least so many tokens at a time; ``None`` at the target.
+        confidence: it proposes no further token once the probability of those that it holds, by its
+            own rows, is below this number. A row is the one that its token was sampled from, with
+            greedy decoding the one at temperature 1.
         positions: the tokens of text that a draft model can read; ``None``: any number.
     """
 
     name: str
     session: Session
     lookahead: int | None = None
+    confidence: float = 0.0
     positions: int | None = None
 
 
@@ -70,6 +75,18 @@ class Verification:
     accepted: list[int]
     outcome: str
     tokens: list[int]
+
+    @property
+    def chance(self) -> float:
+        """The probability of its tokens by the level's own rows; with greedy decoding by those at temperature 1."""
+        verdict = self.verdict
+        product = 1.0
+        for place, token in enumerate(self.tokens):
+            if verdict.rows is not None:
+                product *= float(verdict.rows[place][token])
+            else:
+                product *= verdict.details[place][0]
+        return product
 
     @property
     def proposal(self) -> Draft:
@@ -176,6 +193,7 @@ class Log:
             start_ns=start,
             duration_ns=duration,
             rule=verified.verdict.rule,
+            draft_end=verified.draft.end,
         )
         self._add("rounds", row)
 
@@ -369,11 +387,18 @@ class Loop:
         wanted = min(self.levels[i].lookahead, room)
         if i == 0:
             return self._sample(i, wanted)
+        confidence = self.levels[i].confidence
         parts, base, text = [], len(self.text), self.text
-        while (held := len(text) - base) < wanted and not (held and text[-1] in self.eos):
+        reach = 1.0
+        while (held := len(text) - base) < wanted and reach >= confidence:
+            if held and text[-1] in self.eos:
+                break
             verified = self.round(i, room - held)
             text += verified.tokens
             parts.append(verified.proposal)
+            if confidence:
+                reach *= verified.chance
+        last = text[-1]
         del text[base:]
         whole, *rest = parts
         for part in rest:
@@ -381,13 +406,31 @@ class Loop:
             whole.paths += part.paths
         if rest and whole.rows is not None:
             whole.rows = np.concatenate([part.rows for part in parts])
+        whole.end = self._end(i, last, len(whole), wanted)
         return whole
+
+    def _end(self, i: int, last: int, n: int, wanted: int) -> str | None:
+        """Return why the draft of level i, of ``n`` tokens of the ``wanted`` and with this last token, ended; ``None``
+        if the level has no confidence.
+        """
+        level = self.levels[i]
+        if not level.confidence:
+            return None
+        if last in self.eos:
+            return "eos"
+        if n < wanted:
+            return "confidence"
+        return "length" if n >= level.lookahead else "limit"
 
     def verify(self, i: int, draft: Draft) -> Verification:
         """Feed level i its uncached tokens and the draft once: emit the accepted tokens and one of its own."""
         level, tree, base = self.levels[i], draft.tree, len(self.text)
         session, cached = level.session, level.session.length
-        pending, record = self.text[cached:], self.record if i == self.top else RecordOptions()
+        pending = self.text[cached:]
+        record = self.record if i == self.top else RecordOptions()
+        if level.confidence and self.sampling.greedy:
+            # There are no rows: the details have the probabilities of the tokens.
+            record = RecordOptions(details=1)
 
         start = self.now()
         verdict = session.verify(pending, draft, self.sampling, self._numbers(i, draft), record)
@@ -464,12 +507,13 @@ class Loop:
         pending = self.text[cached:]
         numbers = self._draft_numbers(n)
         start = self.now()
-        chain = level.session.sample(pending, n, self.sampling, numbers, self.eos)
+        chain = level.session.sample(pending, n, self.sampling, numbers, self.eos, level.confidence)
         place = self.places[i]
         fed = len(pending) + chain.forwards - 1
         self.log.call(place, level.name, "draft", start, fed, cached, chain.forwards)
         tree = DraftTree.chain(chain.tokens, level.name)
-        return Draft(tree, [[place]] * len(tree), chain.rows)
+        end = self._end(i, chain.tokens[-1], len(tree), n) if len(tree) else None
+        return Draft(tree, [[place]] * len(tree), chain.rows, end)
 
     def _look_up(self, room: int) -> Draft:
         """Ask the drafter; nodes beyond the limit are left out (by position, independent of the token)."""

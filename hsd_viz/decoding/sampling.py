@@ -208,6 +208,15 @@ def likeliest(weights: np.ndarray, most: int) -> list[tuple[int, float]]:
     return found
 
 
+def chance_of(token: int, row: np.ndarray | None, scores: np.ndarray) -> float:
+    """Return the probability of a drafted ``token`` by its drafter: by the ``row`` ``[V]`` that it was sampled from,
+    or, as an arg-max (``None``), by the logits ``scores`` ``[V]`` at temperature 1.
+    """
+    if row is not None:
+        return float(row[token])
+    return describe(scores, token, 1)[0]
+
+
 def describe(scores: np.ndarray, token: int, most: int) -> tuple[float, float, Top]:
     """Describe a row of logits ``[V]`` at temperature 1: the probability of ``token``, the entropy in nats, the
     ``most`` likeliest tokens with their probabilities. With x = scores less their maximum, w = exp x and Z = sum w: p =

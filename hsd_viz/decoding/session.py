@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from hsd_viz.decoding.sampling import Sampling, distribution, draw
+from hsd_viz.decoding.sampling import Sampling, chance_of, distribution, draw
 from hsd_viz.decoding.verify import Draft, Numbers, RecordOptions, SampledChain, Verdict, judge
 
 
@@ -52,20 +52,26 @@ class Session(ABC):
         sampling: Sampling,
         numbers: Numbers | None,
         eos: frozenset[int],
+        confidence: float = 0.0,
     ) -> SampledChain:
         """Feed ``pending`` and decode up to ``n`` tokens, fewer after one of ``eos``; each is fed but the last.
 
-        Token k is the arg-max (``numbers`` is ``None``), or drawn with ``numbers.r[k]``.
+        Token k is the arg-max (``numbers`` is ``None``), or drawn with ``numbers.r[k]``. The chain also ends after the
+        token with which its own probability falls below ``confidence``: that token is part of it.
         """
         tokens: list[int] = []
         rows: list[np.ndarray] = []
-        while len(tokens) < n and not (tokens and tokens[-1] in eos):
+        reach = 1.0
+        while len(tokens) < n and not (tokens and tokens[-1] in eos) and reach >= confidence:
             scores = self.forward(tokens[-1:] or pending, 1)[0]
             if numbers is None:
                 tokens.append(int(scores.argmax()))
             else:
                 rows.append(distribution(scores, sampling))
                 tokens.append(draw(rows[-1], numbers.r[len(tokens)]))
+            if confidence:
+                row = None if numbers is None else rows[-1]
+                reach *= chance_of(tokens[-1], row, scores)
         return SampledChain(tokens, np.stack(rows) if rows else None, len(tokens))
 
     def verify(

@@ -61,12 +61,14 @@ class SampledChain(NamedTuple):
 @dataclass(slots=True)
 class Draft:
     """Tokens proposed to a verifier: a chain sampled from ``rows`` ``[n, V]`` (q), or a tree of point masses (``rows``
-    is ``None``). ``paths`` are the levels that each token has passed, its source's first.
+    is ``None``). ``paths`` are the levels that each token has passed, its source's first. ``end`` is why the draft of
+    a model with a confidence ended (the values of ``draft_end`` in the trace).
     """
 
     tree: DraftTree = field(default_factory=DraftTree)
     paths: list[list[int]] = field(default_factory=list)
     rows: Rows | None = None
+    end: str | None = None
 
     def __len__(self) -> int:
         return len(self.tree)

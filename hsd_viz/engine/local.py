@@ -216,23 +216,27 @@ class LocalEngine(Engine):
             )
         most = len(ids) + options["max_new_tokens"]
         positions = loaded[-1].positions
-        levels = [
-            Level(name, model.session(min(most, model.positions or most)), part.lookahead, context)
-            for name, model, part, context in zip(
-                asked.levels,
-                loaded,
-                asked.stack.models,
-                [model.positions for model in loaded],
-                strict=True,
+        confidences = [part.confidence or 0.0 for part in asked.stack.models]
+        levels = []
+        for name, model, part, confidence in zip(
+            asked.levels, loaded, asked.stack.models, confidences, strict=True
+        ):
+            session = model.session(min(most, model.positions or most))
+            level = Level(
+                name,
+                session,
+                part.lookahead,
+                confidence=confidence,
+                positions=model.positions,
             )
-        ]
+            levels.append(level)
         limits: dict[str, Any] = {
             "max_new_tokens": options["max_new_tokens"],
             "positions": positions,
             "eos": eos,
         }
         limits |= {"budget": options["budget"], "details": LIKELIEST if options["record"] else 0}
-        loop_class = _loop_class(loaded, drafter, asked.sampling.rule)
+        loop_class = _loop_class(loaded, drafter, asked.sampling.rule, any(confidences))
         loop = loop_class(levels, drafter, asked.sampling, ids, **limits)
         meta = self._meta(asked, loaded, bridges) | {
             "costs": self._costs.source,
@@ -265,6 +269,8 @@ class LocalEngine(Engine):
                 "model": model.name,
                 "lookahead": part.lookahead,
             }
+            if part.confidence is not None:
+                about["confidence"] = part.confidence
             about |= {
                 "parameters": model.parameters,
                 "weights": self.models.hash(model.name),
@@ -301,13 +307,16 @@ class LocalEngine(Engine):
         }
 
 
-def _loop_class(models: Sequence[Model], drafter: Drafter | None, rule: str) -> type[Loop]:
+def _loop_class(
+    models: Sequence[Model], drafter: Drafter | None, rule: str, unsure_stops: bool
+) -> type[Loop]:
     """Return the loop that decodes with these models: one compiled in C++ where all runs in the native runtime, one on
-    the device where all are compiled by torch, else the one in Python, which runs everything.
+    the device where all are compiled by torch, else the one in Python, which runs everything. The one on the device
+    starts all steps of a round before it knows a token, so that it cannot stop drafts that are unsure.
     """
     if rule in RULES and can_compile(models, drafter):
         return NativeDecode
-    if all(model.runtime in ("compiled", "strict") for model in models):
+    if not unsure_stops and all(model.runtime in ("compiled", "strict") for model in models):
         from hsd_viz.torch_models.decode import DeviceDecode, can_decode
 
         if can_decode(models, rule):

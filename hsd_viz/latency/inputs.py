@@ -13,7 +13,7 @@ import msgspec
 from hsd_viz.errors import UserError
 
 #: The fields of a calibration by pairs.
-_BY_PAIRS = ("edges", "tiers", "over", "after")
+_BY_PAIRS = ("edges", "tiers", "over", "after", "stops")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +140,26 @@ class Tier:
 
 
 @dataclass(frozen=True, slots=True)
+class UnsureStop:
+    """Drafts of a model that stop when they are unsure, and what one verifier accepts of them.
+
+    Attributes:
+        confidence: The draft stops once its probability by its own rows is below this number.
+        lookahead: The lookahead of the measured drafts.
+        outcomes: Tuples (draft tokens, accepted tokens, probability); the probabilities sum to 1.
+    """
+
+    confidence: float
+    lookahead: int
+    outcomes: tuple[tuple[int, int, float], ...]
+
+    def __post_init__(self) -> None:
+        Tier(self.outcomes)  # checks them
+        if any(drafted > self.lookahead for drafted, _, _ in self.outcomes):
+            raise UserError("a draft that stops when it is unsure has at most its lookahead")
+
+
+@dataclass(frozen=True, slots=True)
 class OverDatabase:
     """Acceptance of the tokens of a model over a database: ``taken`` is the probability that a token which the model
     took from the database's draft is accepted by the model above, ``own`` that of the model's own token.
@@ -161,7 +181,8 @@ class Calibration:
     pairs (database as in a stack, verifier), ``lookups`` the costs of the databases (default: 0), ``over`` acceptance
     by (model over its database, verifier), as in ``("db > small", "target")`` (default: the pair's edge), ``after`` the
     cost of a verification right above a model or database, relative to the verifier's curve (default: 1): the larger
-    the model that just ran, the less of the verifier's weights is left in the processor's caches. The selector ignores
+    the model that just ran, the less of the verifier's weights is left in the processor's caches, ``stops`` what pairs
+    (draft model, verifier) did with drafts that stop when they are unsure, one entry a confidence. The selector ignores
     unknown pairs; the law raises ``ValueError`` for them.
     """
 
@@ -172,6 +193,7 @@ class Calibration:
     lookups: Mapping[str, LookupCost] = field(default_factory=dict)
     over: Mapping[tuple[str, str], OverDatabase] = field(default_factory=dict)
     after: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    stops: Mapping[tuple[str, str], tuple[UnsureStop, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         missing = [m for m in self.models if m not in self.costs]
@@ -226,6 +248,18 @@ class Calibration:
     def tier(self, database: str, verifier: str) -> Tier:
         return _known(self.tiers, database, verifier)
 
+    def stop(self, draft: str, verifier: str, confidence: float) -> UnsureStop:
+        """Return what was measured of drafts that stop below ``confidence``. Raises: UserError: if nothing was."""
+        measured = self.stops.get((draft, verifier), ())
+        for stop in measured:
+            if stop.confidence == confidence:
+                return stop
+        known = ", ".join(f"{stop.confidence:g}" for stop in measured)
+        raise UserError(
+            f"the length of drafts of '{draft}' for '{verifier}' with the confidence {confidence:g} "
+            f"is unknown: measured are {known or 'none'}"
+        )
+
     def lookup(self, database: str) -> LookupCost:
         return self.lookups.get(database, LookupCost())
 
@@ -242,6 +276,7 @@ class Calibration:
             tiers={
                 (d, v): tier for (d, v), tier in self.tiers.items() if d in allowed and v in kept
             },
+            stops={pair: stops for pair, stops in self.stops.items() if set(pair) <= set(kept)},
         )
 
 

@@ -18,6 +18,10 @@ A database as level 0 proposes drafts of random length once per round; its accep
 verification far more often than that model's own, and come in long drafts: there S_2 is not one curve, and
 P(R_2 > k) follows from two rates (:class:`~hsd_viz.latency.inputs.OverDatabase`) along the rounds of the call.
 
+A draft that stops when it is unsure has a random length, too: the measured pairs of (drafted, accepted) tokens stand
+for it (:class:`~hsd_viz.latency.inputs.UnsureStop`). A shorter lookahead cuts them. A level that verifies and stops by
+confidence is a mixture over these pairs: its call continues to the place at which the measured draft became unsure.
+
 Assumed: tokens are accepted independently of earlier rounds, forward passes run one after the other, and the text is
 long (no prefill, no last round). A backlog of more than two tokens, which takes full acceptance at two levels at once,
 is counted as two. Hierarchies of models with a closed form for their latency are from Globerson et al. 2025 (arXiv
@@ -34,8 +38,16 @@ from operator import mul
 from typing import NamedTuple
 
 from hsd_viz.errors import UserError
-from hsd_viz.latency.inputs import Calibration, Edge, LevelCost, LookupCost, OverDatabase, Tier
-from hsd_viz.stack import Stack, parse
+from hsd_viz.latency.inputs import (
+    Calibration,
+    Edge,
+    LevelCost,
+    LookupCost,
+    OverDatabase,
+    Tier,
+    UnsureStop,
+)
+from hsd_viz.stack import Model, Stack, parse
 
 #: Largest lookahead that is considered.
 MOST = 16
@@ -68,6 +80,23 @@ def draft(lookahead: int, cost: LevelCost) -> LevelRound:
     return LevelRound(
         (*(0.0,) * lookahead, 1.0), (cost.alone(lookahead),), (float(lookahead),), more
     )
+
+
+def unsure_draft(lookahead: int, cost: LevelCost, stop: UnsureStop) -> LevelRound:
+    """Return a call of the lowest model that drafts up to ``lookahead`` tokens and stops when it is unsure."""
+    tokens = [0.0] * (lookahead + 1)
+    reached = [0.0] * (lookahead + 1)
+    full = 0.0
+    for drafted, accepted, chance in stop.outcomes:
+        length = min(drafted, lookahead)
+        kept = min(accepted, lookahead)
+        tokens[length] += chance
+        full += chance * (kept == length)
+        for k in range(kept + 1):
+            reached[k] += chance
+    times = sum(p * cost.alone(n) for n, p in enumerate(tokens) if n)
+    more = cost.drafting(2) - cost.drafting(1)
+    return LevelRound(tuple(tokens), (times,), (mean(tokens),), more, tuple(reached), full)
 
 
 def look_up(tier: Tier, cost: LookupCost) -> LevelRound:
@@ -125,6 +154,45 @@ def repeat(this: LevelRound, lookahead: int, over: OverDatabase | None = None) -
     return call._replace(reached=tuple(reached), full=full)
 
 
+def repeat_until_unsure(
+    this: LevelRound, lookahead: int, stop: UnsureStop, edge: Edge
+) -> LevelRound:
+    """Return a call of a level that also stops when it is unsure. Each measured draft says where that is, and how much
+    of it the level above accepts; beyond its end each further token is accepted with the probability of ``edge``.
+    """
+    calls = {n: repeat(this, n) for n in range(1, lookahead + 1)}
+    size = len(calls[lookahead].tokens)
+    tokens = [0.0] * size
+    reached = [0.0] * size
+    times = [0.0] * len(this.times)
+    forwards = [0.0] * len(this.forwards)
+    full = 0.0
+    for drafted, accepted, chance in stop.outcomes:
+        limit = lookahead if drafted == stop.lookahead else min(max(1, drafted), lookahead)
+        call = calls[limit]
+        times = [t + chance * more for t, more in zip(times, call.times, strict=True)]
+        forwards = [n + chance * more for n, more in zip(forwards, call.forwards, strict=True)]
+        longer = 1.0
+        for n, p in enumerate(call.tokens):
+            survives = _survival_beyond(n, drafted, accepted, edge)
+            tokens[n] += chance * p
+            reached[n] += chance * longer * survives
+            full += chance * p * survives
+            longer -= p
+    return LevelRound(
+        tuple(tokens), tuple(times), tuple(forwards), this.catch_up, tuple(reached), full
+    )
+
+
+def _survival_beyond(k: int, drafted: int, accepted: int, edge: Edge) -> float:
+    """Return the probability that k tokens are accepted where ``accepted`` of ``drafted`` were."""
+    if k <= accepted:
+        return 1.0
+    if accepted < drafted:
+        return 0.0
+    return edge.tail ** (k - accepted)
+
+
 def mean(distribution: Sequence[float]) -> float:
     """Return the expected number of tokens of a distribution by number of tokens."""
     return sum(n * p for n, p in enumerate(distribution))
@@ -161,15 +229,13 @@ class Law:
         was not measured (``StackError`` for unreadable text).
         """
         stack = parse(stack) if isinstance(stack, str) else stack
-        drafts: list[tuple[str, int]] = []
         for model in stack.drafts:
             if not isinstance(model.lookahead, int):
                 raise UserError(
                     f"'{model}' in '{stack}' has no lookahead: write one, as in '{model.name}:4'"
                 )
-            drafts.append((model.name, model.lookahead))
         database = None if stack.bottom is None else str(stack.bottom)
-        top = self._round(database, tuple(drafts), stack.target.name)
+        top = self._round(database, stack.drafts, stack.target.name)
         tokens, times = mean(top.tokens), [*top.times]
         if database is not None:
             times[0] += self.calibration.lookup(database).update
@@ -186,32 +252,42 @@ class Law:
     def ms(self, hierarchy: Hierarchy, lookaheads: Sequence[int]) -> float:
         """Return the expected milliseconds per token of a hierarchy under the calibrated target."""
         database, names = hierarchy
-        top = self._round(
-            database, tuple(zip(names, lookaheads, strict=True)), self.calibration.target
-        )
+        return self.ms_of(database, tuple(map(Model, names, lookaheads)))
+
+    def ms_of(self, database: str | None, drafts: tuple[Model, ...]) -> float:
+        """Return the expected milliseconds per token of draft models with lookaheads and confidences over a
+        database, under the calibrated target.
+        """
+        top = self._round(database, drafts, self.calibration.target)
         update = 0.0 if database is None else self.calibration.lookup(database).update
         return (sum(top.times) + update) / mean(top.tokens)
 
-    def _round(
-        self, database: str | None, drafts: tuple[tuple[str, int], ...], verifier: str
-    ) -> LevelRound:
-        """Return one round of ``verifier`` above ``drafts``, (name, lookahead) each."""
+    def _round(self, database: str | None, drafts: tuple[Model, ...], verifier: str) -> LevelRound:
+        """Return one round of ``verifier`` above ``drafts``."""
         known, call, edge, below = self.calibration, NOTHING, None, database
         if drafts:
-            below, call = drafts[-1][0], self._call(database, drafts, verifier)
+            below, call = drafts[-1].name, self._call(database, drafts, verifier)
             edge = None if call.reached else known.edge(below, verifier)
         elif database is not None:
             call = look_up(known.tier(database, verifier), known.lookup(database))
         return verify(call, edge, known.cost(verifier, below))
 
-    def _call(
-        self, database: str | None, drafts: tuple[tuple[str, int], ...], verifier: str
-    ) -> LevelRound:
+    def _call(self, database: str | None, drafts: tuple[Model, ...], verifier: str) -> LevelRound:
         """Return one call of the last of ``drafts`` by ``verifier``."""
-        *below, (name, lookahead) = drafts
-        if database is None and not below:
-            return draft(lookahead, self.calibration.cost(name))
-        over = None if below else self.calibration.over.get((f"{database} > {name}", verifier))
+        known = self.calibration
+        *below, model = drafts
+        name = model.name
+        lookahead: int = model.lookahead  # type: ignore[assignment]
+        lowest = database is None and not below
+        if model.confidence is not None:
+            stop = known.stop(name, verifier, model.confidence)
+            if lowest:
+                return unsure_draft(min(lookahead, stop.lookahead), known.cost(name), stop)
+            this = self._round(database, tuple(below), name)
+            return repeat_until_unsure(this, lookahead, stop, known.edge(name, verifier))
+        if lowest:
+            return draft(lookahead, known.cost(name))
+        over = None if below else known.over.get((f"{database} > {name}", verifier))
         return repeat(self._round(database, tuple(below), name), lookahead, over)
 
 

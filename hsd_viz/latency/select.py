@@ -2,13 +2,14 @@
 
 The law has no optimal substructure: the overshoot of a level matters above it. So every subset of the draft models,
 over nothing and over each database, is tried. With up to two draft models all lookaheads are enumerated; with more,
-they start from the polynomial selection's and are changed one at a time until nothing improves.
+they start from the polynomial selection's and are changed one at a time until nothing improves. Then each draft model
+is tried with each confidence that was measured, together with its lookahead, until nothing improves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, pairwise, product
 
 import numpy as np
@@ -49,9 +50,11 @@ def select(calibration: Calibration, *, most: int = MOST, max_levels: int | None
     if max_levels is not None:
         check_range("the number of levels", max_levels, 1)
     law, target = Law(calibration), calibration.target
-    best = (
-        join(h, best_lookaheads(law, h, most), target) for h in hierarchies(calibration, max_levels)
-    )
+    best: list[Stack] = []
+    for hierarchy in hierarchies(calibration, max_levels):
+        fixed = join(hierarchy, best_lookaheads(law, hierarchy, most), target)
+        unsure = with_confidences(law, fixed, most)
+        best += [fixed] if unsure == fixed else [unsure, fixed]
     ranked = tuple(sorted(map(law.predict, best), key=lambda p: p.ms_per_token))
     single = [p for p in ranked if (s := parse(p.stack)).bottom is None and len(s.drafts) == 1]
     shortest = law.predict(shortest_path(calibration, most=most, max_levels=max_levels))
@@ -133,6 +136,41 @@ def refine(
     return lookaheads
 
 
+def with_confidences(law: Law, stack: Stack, most: int = MOST) -> Stack:
+    """Return the stack with the lookahead and the confidence of each draft model changed, one model at a time, until
+    none improves; confidences are those that were measured.
+    """
+    database = None if stack.bottom is None else str(stack.bottom)
+    drafts = stack.drafts
+    best = law.ms_of(database, drafts)
+    improved = True
+    while improved:
+        improved = False
+        for place in range(len(drafts)):
+            for model in _variants(law.calibration, (*drafts, stack.target), place, most):
+                tried = (*drafts[:place], model, *drafts[place + 1 :])
+                ms = law.ms_of(database, tried)
+                if ms / best < 1 - 1e-12:
+                    best = ms
+                    drafts = tried
+                    improved = True
+    return Stack(stack.bottom, (*drafts, stack.target))
+
+
+def _variants(
+    calibration: Calibration, models: tuple[Model, ...], place: int, most: int
+) -> Iterator[Model]:
+    """Yield the model at ``place`` with every lookahead, alone and with each confidence that was measured for it."""
+    draft, verifier = models[place], models[place + 1]
+    name = calibration.target if place + 2 == len(models) else verifier.name
+    for lookahead in range(1, most + 1):
+        yield Model(draft.name, lookahead)
+    for stop in calibration.stops.get((draft.name, name), ()):
+        # A lookahead of one token leaves nothing to stop.
+        for lookahead in range(2, min(most, stop.lookahead) + 1):
+            yield Model(draft.name, lookahead, stop.confidence)
+
+
 def fill(stack: Stack, calibration: Calibration) -> Stack:
     """Return the stack with its lookaheads that are left out or ``auto`` set to the fastest by the law. Raises:
     ValueError: if something of the stack was not measured.
@@ -140,7 +178,11 @@ def fill(stack: Stack, calibration: Calibration) -> Stack:
     places = [k for k, draft in enumerate(stack.drafts) if not isinstance(draft.lookahead, int)]
     hierarchy, start = split(stack)
     lookaheads = refine(Law(calibration), hierarchy, start, places)
-    return Stack(stack.bottom, (*map(Model, hierarchy[1], lookaheads), stack.target))
+    filled = (
+        replace(draft, lookahead=lookahead)
+        for draft, lookahead in zip(stack.drafts, lookaheads, strict=True)
+    )
+    return Stack(stack.bottom, (*filled, stack.target))
 
 
 def shortest_path(

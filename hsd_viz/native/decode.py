@@ -217,7 +217,11 @@ class NativeDecode(Loop):
         specs = (LevelSettings * len(levels))()
         for k, (session, level) in enumerate(zip(sessions, levels, strict=True)):
             specs[k] = session.settings(
-                self.limit, level.lookahead or 0, RULES.index(sampling.rule), level.positions
+                self.limit,
+                level.lookahead or 0,
+                RULES.index(sampling.rule),
+                level.confidence,
+                level.positions,
             )
         drawing = Rule(
             temperature=sampling.temperature,

@@ -45,12 +45,14 @@ Shape = _structure(
 )
 #: How tokens are drawn; temperature 0 is greedy.
 Rule = _structure("Rule", (c_double, "temperature top_p min_p"), (c_int32, "top_k"))
-#: A level of a decode: its session, the angles of all places, the bytes of its weights, the tokens that it proposes at
-#: least, the number of its rule, the most threads, and the tokens of text that it can read (0: any number).
+#: A level of a decode: its session, the angles of all places, the bytes of its weights, the probability below which its
+#: draft ends, the tokens that it proposes at least, the number of its rule, the most threads, and the tokens of text
+#: that it can read (0: any number).
 LevelSettings = _structure(
     "LevelSettings",
     (c_void_p, "session cos sin"),
     (c_int64, "bytes"),
+    (c_double, "confidence"),
     (c_int32, "lookahead rule threads positions"),
 )
 #: The settings of a decode.
@@ -198,10 +200,15 @@ class NativeSession(Session):
         return logits
 
     def settings(
-        self, places: int, lookahead: int, rule: int, positions: int | None = None
+        self,
+        places: int,
+        lookahead: int,
+        rule: int,
+        confidence: float = 0.0,
+        positions: int | None = None,
     ) -> Structure:
         """Return this session as a level of a compiled decode of up to ``places`` tokens, of which
-        a draft model reads ``positions``.
+        a draft model reads ``positions``; it stops drafts by ``confidence``.
         """
         # The session keeps them: a thread may still decode when the interpreter ends and has no cache any more.
         self._places, self._turns = self.model.turns(places)
@@ -209,6 +216,7 @@ class NativeSession(Session):
             self._handle,
             *self._turns,
             self.model.weight_bytes,
+            confidence,
             lookahead,
             rule,
             machine.threads(),

@@ -304,7 +304,9 @@ class BoardSession(Session):
         sampling: Sampling,
         numbers: Numbers | None,
         eos: frozenset[int],
+        confidence: float = 0.0,
     ) -> SampledChain:
+        assert not confidence, "all steps are started before a token is known"
         chain = self._decode.drafted()
         self.length += len(pending) + len(chain.tokens) - 1
         return chain

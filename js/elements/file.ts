@@ -75,6 +75,8 @@ export function runOfTrace(data: unknown, name: string, sources: Sources): Snaps
       Object.fromEntries(Object.entries(saved[table] ?? {}).map(([column, packed]) => [column, unpackColumn(packed)])),
     ]),
   ) as unknown as Tables;
+  // Traces that were written before the column was recorded do not have it.
+  tables.rounds.draft_end ??= tables.rounds.id?.map(() => null);
   const given = trace.meta as Meta & { stack_resolved?: string; prompt?: string; prompt_ids?: number[] };
   if (!tables.tokens.token_id?.length) {
     if (!tables.rounds.id?.length) throw new Error(`${name} has no emitted tokens`);

@@ -17,7 +17,7 @@ const columns = <Row>(rows: readonly Row[], like: readonly string[]): Columns<Ro
 const NAMES = {
   tokens: "index token_id text raw round kind source path depth p entropy top residual_top q_top residual_sum",
   drafts: "round level source node parent depth token_id text p q u verdict key_length count score position h",
-  rounds: "id parent level drafted examined accepted outcome why_no_draft start_ns duration_ns rule",
+  rounds: "id parent level drafted examined accepted outcome why_no_draft start_ns duration_ns rule draft_end",
   calls: "round level name kind steps fed cached start_ns duration_ns",
 };
 const named = (table: keyof typeof NAMES) => NAMES[table].split(" ");
@@ -81,7 +81,17 @@ export function runOf(store: Store, given: number, glances: readonly Played[], p
     const counts = { drafted, examined, accepted: read.length };
     const why = drafted ? null : ("no match" as const);
     const timing = { start_ns: now, duration_ns };
-    rounds.push({ id, parent: null, level: 1, ...counts, outcome, why_no_draft: why, ...timing, rule: "token" });
+    rounds.push({
+      id,
+      parent: null,
+      level: 1,
+      ...counts,
+      outcome,
+      why_no_draft: why,
+      ...timing,
+      rule: "token",
+      draft_end: null,
+    });
     const cached = store.promptIds.length + glance.at;
     const place = { round: id, level: 1, name: "target", kind: "verify" as const, steps: 1, fed: glance.width, cached };
     calls.push({ ...place, ...timing });

@@ -2,15 +2,17 @@
 
 /** The parts of a stack, lowest level first; of a draft source, its items: none for the default ones. */
 export type Part =
-  | { kind: "model"; name: string; lookahead: number | "auto" | null }
+  | { kind: "model"; name: string; lookahead: number | "auto" | null; confidence: number | null }
   | { kind: "bottom"; name: string; items: string[] };
 /** The draft sources by name, with their items. */
 export type Sources = Record<string, readonly string[]>;
 export const MAX_LOOKAHEAD = 64;
 
-const LOOKAHEAD = String.raw`:\s*(?:[0-9]+|auto)(?=\s*(?:[>\],]|$))`;
+const CONFIDENCE = String.raw`\?\s*(?:[0-9]*\.[0-9]+|[0-9]+)`;
+/** A lookahead, a confidence or both, at the end of a part. */
+const SUFFIX = String.raw`(?::\s*(?:[0-9]+|auto)(?:\s*${CONFIDENCE})?|${CONFIDENCE})(?=\s*(?:[>\],]|$))`;
 const TOKEN = new RegExp(
-  String.raw`\s*(?:"(?<quoted>[^"]+)"|(?<mark>[>[\],])|(?<look>${LOOKAHEAD})|(?<word>(?:[^\s>[\],":]|(?!${LOOKAHEAD}):)+))\s*`,
+  String.raw`\s*(?:"(?<quoted>[^"]+)"|(?<mark>[>[\],])|(?<look>${SUFFIX})|(?<word>(?:[^\s>[\],":?]|(?!${SUFFIX})[:?])+))\s*`,
   "y",
 );
 const NAME = /^(?:(?:\.\.?\/|\/|~).*|[A-Za-z_][A-Za-z0-9_.-]*|[\p{L}\p{N}_.-]+\/[\p{L}\p{N}_.:-]+)$/su;
@@ -46,19 +48,30 @@ function modelOf(part: Lexeme[]): Part {
   if (!name || rest.length || (look && look.kind !== "look") || name.kind === "look" || name.kind === "mark")
     throw new Error(`'${shown(part)}' is not a valid part: use a draft source or a model, as in 'nano:4'`);
   if (!NAME.test(name.text)) throw new Error(`'${name.text}' is not a model: use a ladder name, a hub id or a path`);
-  if (!look) return { kind: "model", name: name.text, lookahead: null };
-  const value = look.text.slice(1).trim();
-  if (value === "auto") return { kind: "model", name: name.text, lookahead: "auto" };
-  const [number, range] = [Number(value), `expected a whole number from 1 to ${MAX_LOOKAHEAD}, or auto`];
+  const [, written, unsure] = /^(?::\s*(\w+)\s*)?(?:\?\s*(.+))?$/.exec(look?.text ?? "") ?? [];
+  const confidence = unsure === undefined ? null : Number(unsure);
+  if (confidence !== null && !(confidence > 0 && confidence < 1))
+    throw new Error(
+      `the confidence '${unsure}' of '${name.text}' is out of range: expected a number above 0 and below 1`,
+    );
+  return { kind: "model", name: name.text, lookahead: lookaheadOf(written, name.text), confidence };
+}
+
+function lookaheadOf(written: string | undefined, name: string): number | "auto" | null {
+  if (written === undefined) return null;
+  if (written === "auto") return "auto";
+  const number = Number(written);
+  const range = `expected a whole number from 1 to ${MAX_LOOKAHEAD}, or auto`;
   if (number < 1 || number > MAX_LOOKAHEAD)
-    throw new Error(`the lookahead '${value}' of '${name.text}' is out of range: ${range}`);
-  return { kind: "model", name: name.text, lookahead: number };
+    throw new Error(`the lookahead '${written}' of '${name}' is out of range: ${range}`);
+  return number;
 }
 
 function partOf(part: Lexeme[], sources: Sources): Part {
   const [name, open, ...rest] = part;
   if (name.kind !== "word" || !Object.hasOwn(sources, name.text)) return modelOf(part);
-  if (open?.kind === "look") throw new Error(`'${name.text}' is a draft source and takes no lookahead`);
+  if (open?.kind === "look")
+    throw new Error(`'${name.text}' is a draft source and takes no lookahead and no confidence`);
   if (!open) return { kind: "bottom", name: name.text, items: [] };
   const close = rest.pop();
   if (open.text !== "[" || close?.text !== "]" || !rest.length)
@@ -97,6 +110,7 @@ export function parseStack(text: string, sources: Sources): Part[] {
     throw new Error(`'${bottom.name}' has no target: end the stack with a model, as in '${bottom.name} > target'`);
   const last = `the last part '${writeStack([target])}' is the target`;
   if (target.lookahead !== null) throw new Error(`${last} and takes no lookahead: write '${target.name}'`);
+  if (target.confidence !== null) throw new Error(`${last} and takes no confidence: write '${target.name}'`);
   const chosen = autoOf(bottom);
   if (chosen && models.length > 1)
     throw new Error("'auto' chooses the draft models and must be followed by the target");
@@ -106,16 +120,22 @@ export function parseStack(text: string, sources: Sources): Part[] {
   return parts;
 }
 
-const quoted = (name: string) => (NAME.test(name) && !/[\s>[\],"]/.test(name) ? name : `"${name}"`);
+const ENDS_LIKE_A_PART = new RegExp(`${SUFFIX}$`);
+const quoted = (name: string) =>
+  NAME.test(name) && !/[\s>[\],"]/.test(name) && !ENDS_LIKE_A_PART.test(name) ? name : `"${name}"`;
+
+/** A number without an exponent. */
+const decimal = (x: number) => (String(x).includes("e") ? x.toFixed(20).replace(/0+$/, "") : String(x));
+const modelText = (model: Extract<Part, { kind: "model" }>) => {
+  const lookahead = model.lookahead === null ? "" : `:${model.lookahead}`;
+  const confidence = model.confidence === null ? "" : `?${decimal(model.confidence)}`;
+  return `${quoted(model.name)}${lookahead}${confidence}`;
+};
 
 /** The text of parts. */
 export const writeStack = (parts: readonly Part[]) =>
   parts
-    .map((p) =>
-      p.kind === "bottom"
-        ? `${p.name}${p.items.length ? `[${p.items.join(",")}]` : ""}`
-        : `${quoted(p.name)}${p.lookahead === null ? "" : `:${p.lookahead}`}`,
-    )
+    .map((p) => (p.kind === "bottom" ? `${p.name}${p.items.length ? `[${p.items.join(",")}]` : ""}` : modelText(p)))
     .join(" > ");
 
 /** Whether draft models may have taken part; they use random numbers of their own. True for text that is not a stack. */

@@ -53,6 +53,7 @@ export interface Round {
   start_ns: number;
   duration_ns: number;
   rule: "token" | "block" | "branch";
+  draft_end: "length" | "confidence" | "eos" | "limit" | null;
 }
 
 /** One forward pass, launch or look-up. Calls never overlap. */

@@ -34,13 +34,17 @@ for (const [name, data] of Object.entries(RECORDED)) {
       text = store.tokens[shown - 1].text;
       assert.equal(said.titleOf(r, id), `Round ${store.order.get(id)} of ${store.order.size}`);
       const words = said.summaryOf(r);
-      if (r.drafted)
+      if (r.drafted) {
         assert.match(
           words,
           new RegExp(
             `^${r.drafted} tokens? drafted by .* examined ${r.examined} positions? and accepted ${r.accepted || "none"},`,
           ),
         );
+        assert.doesNotMatch(words, /unsure/);
+        const unsure = said.summaryOf({ ...r, draft_end: "confidence" });
+        assert.match(unsure, /drafted by .*\. The draft stopped because it was unsure\. .* examined/);
+      }
     }
     assert.equal(shown, store.tokens.length);
   });

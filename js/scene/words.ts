@@ -82,7 +82,8 @@ export function createReading(store: Store, palette: Pick<Palette, "phrase">) {
       plain: "a plain token",
     };
     const from = listed([...new Set(drafts.map((d) => d.source))].map(palette.phrase));
-    return `${plural(drafts.length, "token")} drafted by ${from}. ${by} examined ${plural(r.examined, "position")} and accepted ${r.accepted || "none"}, then ${end[r.outcome]}.`;
+    const unsure = r.draft_end === "confidence" ? " The draft stopped because it was unsure." : "";
+    return `${plural(drafts.length, "token")} drafted by ${from}.${unsure} ${by} examined ${plural(r.examined, "position")} and accepted ${r.accepted || "none"}, then ${end[r.outcome]}.`;
   }
   /** A draft node for screen readers. */
   const nodeWords = (d: Draft) =>

@@ -223,8 +223,9 @@ export class Decode {
       const session = module.make("hsd_session_new", handle);
       this.sessions.push(session);
       const rule = manifest.rules.indexOf(sampling.rule);
-      const context = parts[k].facts.positions;
-      return { session, cos, sin, bytes, lookahead: models[k].lookahead ?? 0, rule, threads: 1, positions: context };
+      const { lookahead, confidence } = models[k];
+      const { positions } = parts[k].facts;
+      return { session, cos, sin, bytes, confidence, lookahead: lookahead ?? 0, rule, threads: 1, positions };
     });
     const { temperature, top_p, min_p, top_k, seed } = sampling;
     const numbers = { temperature, top_p, min_p, top_k: Math.min(top_k, shape.vocab), seed: BigInt.asIntN(64, seed) };

@@ -6,6 +6,8 @@ export interface TabModel {
   name: string;
   /** null: the target. */
   lookahead: number | null;
+  /** The probability of its draft below which that ends; 0: never. */
+  confidence: number;
 }
 export interface TabStack {
   written: string;
@@ -42,7 +44,7 @@ export function parse(text: string, manifest: Manifest): TabStack {
     }
     if (lookahead === "auto") throw elsewhere(`the lookahead auto in '${name}:auto'`);
     if (part !== parts.at(-1)) part.lookahead ??= usual;
-    models.push({ name, lookahead: part.lookahead as number | null });
+    models.push({ name, lookahead: part.lookahead as number | null, confidence: part.confidence ?? 0 });
   }
   return { written, resolved: writeStack(parts), databases, models };
 }

@@ -20,7 +20,8 @@ class World:
     """``acceptance`` by (draft, verifier); of a database's drafts by ("db", verifier), each ``found`` tokens long with chance ``hit``.
 
     Times in ms: a verification of m tokens takes ``first + step * m``, a launch of n draft tokens ``launch + each * n``; every round
-    costs its level ``overhead`` and every target round a ``pause`` besides.
+    costs its level ``overhead`` and every target round a ``pause`` besides. After each token a model with a confidence is
+    ``unsure`` with that chance, whatever is accepted.
     """
 
     acceptance: dict[tuple[str, str], float]
@@ -34,6 +35,7 @@ class World:
     update: float = 0.002
     hit: float = 0.6
     found: int = 5
+    unsure: float = 0.3
 
     def verify(self, model: str, fed: int) -> float:
         return self.first[model] + self.step[model] * fed
@@ -92,7 +94,14 @@ class _Run:
             "parameters": SIZES[name],
             "weights": engine.weights + name,
         }
-        models = [about(m.name) | {"runtime": "coins"} for m in self.stack.models]
+        first = len(self.names) - len(self.stack.models)
+        models = [
+            about(m.name)
+            | {"runtime": "coins", "level": level, "lookahead": m.lookahead}
+            | ({} if m.confidence is None else {"confidence": m.confidence})
+            for level, m in enumerate(self.stack.models, first)
+        ]
+        self.confident = [True] * first + [m.confidence is None for m in self.stack.models]
         meta = {
             "stack": stack,
             "bottom": "db" if self.stack.bottom else None,
@@ -135,6 +144,7 @@ class _Run:
         self.open.append(id)
         base = self.text
         drafted = self.draft(level - 1, room - 1)
+        end = self.end if drafted and self.names[level - 1] != "db" else None
         # The prompt's last token stands before the emitted ones, and no level has fed it yet.
         fed = base + 1 - self.cached[level] + drafted
         rate = self.world.acceptance.get((self.names[level - 1], name), 0.0) if level else 0.0
@@ -155,7 +165,11 @@ class _Run:
         examined = min(accepted + 1, drafted)
         counts = drafted, examined, accepted
         self.trace.add_rows(
-            rounds=[RoundRow(id, parent, level, *counts, outcome, why, start, self.now - start)]
+            rounds=[
+                RoundRow(
+                    id, parent, level, *counts, outcome, why, start, self.now - start, "token", end
+                )
+            ]
         )
         return accepted + 1
 
@@ -168,15 +182,34 @@ class _Run:
             return found
         name, wanted = self.names[level], min(self.lookaheads[level], room)
         if level == 0:
+            wanted = self.until_unsure(level, wanted)
+            self.end_of(level, wanted, room)
             self.spend(
                 level, "draft", self.world.launch + self.world.each[name] * wanted, wanted, wanted
             )
             self.cached[level] = self.text + wanted
             return wanted
-        base, kept = self.text, 0
-        while kept < wanted:
+        base, kept, sure = self.text, 0, True
+        while kept < wanted and sure:
             got = self.verify(level, room - kept)
+            sure = self.until_unsure(level, got + 1) > got
             kept += got
             self.text = base + kept
         self.text = base
+        self.end_of(level, kept, room)
         return kept
+
+    def until_unsure(self, level: int, wanted: int) -> int:
+        """The tokens up to the one that makes a level unsure, at most ``wanted``."""
+        n = 1
+        while n < wanted and (self.confident[level] or self.random.random() >= self.world.unsure):
+            n += 1
+        return n
+
+    def end_of(self, level: int, drafted: int, room: int) -> None:
+        """Note why a draft ended."""
+        lookahead = self.lookaheads[level]
+        if drafted >= lookahead:
+            self.end = "length"
+        else:
+            self.end = "limit" if drafted >= min(lookahead, room) else "confidence"

@@ -85,6 +85,9 @@ def test_costs_are_those_that_rounds_pay(known):
         "tiny:3 > mid:6 > target",
         "db > target",
         "db > mid:5 > target",
+        "tiny:6?0.4 > target",
+        "tiny:5?0.4 > mid:4 > target",
+        "tiny:2 > mid:6?0.4 > target",
     ],
 )
 def test_stacks_that_were_not_decoded_are_predicted(known, stack):

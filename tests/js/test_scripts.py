@@ -85,7 +85,9 @@ target | db>nano:4 > target | db[ context ]>nano:auto > target | hd[model,contex
 auto[db,nano] > target | lookup[original] > target | a/b:3 > ./my model | "my model":2 > target | x > y > z |
 | > | db | db > | > target | target:4 | nano:0 > target | nano:65 > target | nano > db > target | db[] > target |
 db[x] > target | db[context,context] > target | nano > nano > target | auto > nano > target | db:4 > target |
-nano" > target | sam[x] > target | auto[target] > target | nano:x > target | a b > target""".split(
+nano" > target | sam[x] > target | auto[target] > target | nano:x > target | a b > target |
+nano:8?0.4 > target | nano ? .25 > small:auto?0.5 > target | nano:8?1 > target | nano?x > target | target?0.4 |
+db?0.4 > target | auto[nano?0.4] > target | "./a?0.4":2?0.001 > target | ./a?b > target | nano?0.4:8 > target""".split(
     "|"
 )
 

@@ -140,3 +140,80 @@ class EachSiblingTriedAlone(Loop):
         session.truncate(len(self.text))
         session.feed(found.tokens[:-1]) if path else None
         return found
+
+
+# --- stopping by confidence: each looks at a token that it then does not propose --------------------------------------
+
+
+def shortened(draft: Draft, n: int) -> Draft:
+    """The first n tokens of a chain."""
+    rows = None if draft.rows is None else draft.rows[:n]
+    return Draft(draft.tree.within(n), draft.paths[:n], rows, draft.end)
+
+
+def reaches(draft: Draft) -> list[float]:
+    """The probability of each prefix of a sampled chain by its own rows."""
+    chances = [float(row[t]) for row, t in zip(draft.rows, draft.tree.tokens, strict=True)]
+    return np.cumprod(chances).tolist()
+
+
+class UnsureTokenDropped(Loop):
+    """The token with which the draft of the lowest model becomes unsure is left out."""
+
+    def _sample(self, i, n):
+        out = super()._sample(i, n)
+        unsure = len(out) > 1 and reaches(out)[-1] < self.levels[i].confidence
+        return shortened(out, len(out) - 1) if unsure else out
+
+
+class UnsureTokenOfAMiddleLevelDropped(Loop):
+    """The same in a level that verifies."""
+
+    def draft(self, i, room):
+        out = super().draft(i, room)
+        if i == 0 or len(out) < 2 or reaches(out)[-1] >= self.levels[i].confidence:
+            return out
+        return shortened(out, len(out) - 1)
+
+
+class CutAfterItsSurestToken(Loop):
+    """A draft is cut where the token by which it would be longest and surest stands: later tokens decide."""
+
+    def _sample(self, i, n):
+        out = super()._sample(i, n)
+        values = [(k + 1) * reach for k, reach in enumerate(reaches(out))]
+        return shortened(out, 1 + int(np.argmax(values)))
+
+
+class UnsureDraftHalved(Loop):
+    """The probability of the whole draft decides how much of it is proposed."""
+
+    def _sample(self, i, n):
+        out = super()._sample(i, n)
+        unsure = len(out) > 1 and reaches(out)[-1] < self.levels[i].confidence
+        return shortened(out, len(out) // 2) if unsure else out
+
+
+class SurerOfTwoDrafts(Loop):
+    """Two drafts are drawn, and the surer one is proposed with the rows that it was drawn from."""
+
+    def _sample(self, i, n):
+        session = self.levels[i].session
+        length = session.length
+        first = super()._sample(i, n)
+        session.truncate(length)
+        other = super()._sample(i, n)
+        return max(first, other, key=lambda draft: reaches(draft)[-1])
+
+
+class CutInsideARound(Loop):
+    """The lossless cousin: a middle level's draft is cut after the token with which it became unsure, and
+    later tokens of the same round, which had no say in it, are left out.
+    """
+
+    def draft(self, i, room):
+        out = super().draft(i, room)
+        if i <= 0 or not len(out):
+            return out
+        unsure = [k for k, reach in enumerate(reaches(out)) if reach < self.levels[i].confidence]
+        return shortened(out, unsure[0] + 1) if unsure else out

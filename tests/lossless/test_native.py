@@ -151,7 +151,7 @@ class Mutant:
 class RowsBeforeShaping(Mutant):
     """The mistake rule 5 forbids: tokens drawn after top-k and top-p, proposed with rows from before."""
 
-    def sample(self, pending, n, sampling, numbers, eos):
+    def sample(self, pending, n, sampling, numbers, eos, confidence=0.0):
         base = self.length
         tokens = self._session.sample(pending, n, sampling, numbers, eos).tokens
         self._session.truncate(base)
@@ -164,7 +164,7 @@ class RowsBeforeShaping(Mutant):
 class OneNumberForAll(Mutant):
     """All tokens of a draft drawn with one number: each row is right, the tokens are not independent."""
 
-    def sample(self, pending, n, sampling, numbers, eos):
+    def sample(self, pending, n, sampling, numbers, eos, confidence=0.0):
         return self._session.sample(
             pending, n, sampling, numbers._replace(r=numbers.r[:1] * n), eos
         )

@@ -113,8 +113,11 @@ def combination(seed: int, files: dict) -> tuple[list, dict]:
     if choose.random() < 0.3:
         limits["budget"] = choose.randint(1, 40)
     for level in levels[:-1]:
-        if choose.random() < 0.3:
+        if choose.random() < 0.4:
             level.positions = len(prompt) + choose.randint(-3, 20)
+    for level in levels[:-1]:
+        if choose.random() < 0.6:
+            level.confidence = choose.choice([1e-6, 1e-4, 0.01, 0.1, 0.9])
     return [levels, drafter, sampling, prompt], limits
 
 
@@ -133,10 +136,12 @@ def test_the_loops_are_equal_event_for_event(part, files):
             *expected["drafts"]["verdict"],
             *expected["rounds"]["outcome"],
             *expected["tokens"]["kind"],
+            *expected["rounds"]["draft_end"],
         }
     assert seen >= {"accepted", "rejected", "unreached", "correction", "bonus", "plain"}
     # Some texts continued without a draft model whose context was full.
     assert left_levels >= 3
+    assert seen >= {"length", "confidence", None}
 
 
 @pytest.mark.parametrize("n", [1, 2, 513, 514, 1026])

@@ -11,12 +11,14 @@
 
 namespace hsd {
 
-// A level that is a model: its empty sequence, the angles of all places, what it proposes at least (0 at the target), its ChainRule, and the
-// most threads of a forward pass, and the tokens of text that a draft model can read (0: any number). The same as library.py's LevelSettings.
+// A level that is a model: its empty sequence, the angles of all places, the probability of its tokens below which its draft ends (0: never),
+// what it proposes at least (0 at the target), its ChainRule, the most threads of a forward pass, and the tokens of text that a draft model
+// can read (0: any number). The same as library.py's LevelSettings.
 struct LevelSettings {
     Session* session;
     const void *cos, *sin;
     int64_t bytes;  // of its weights
+    double confidence;
     int32_t lookahead, rule, threads, positions;
 };
 
@@ -47,6 +49,7 @@ template <class T> struct Draft {
     RowStore<T> rows;
     bool sampled = false;
     NoDraft why = OFF;  // there are no nodes
+    DraftEnd end = BY_LENGTH;  // of the draft of a model with a confidence
 
     explicit Draft(int vocab) : rows(vocab) {}
     const T* q() const { return sampled ? rows.row(0) : nullptr; }
@@ -158,17 +161,45 @@ template <class T> class Loop : public Decode {
         const int wanted = std::min(level.spec.lookahead, room);
         if (i == 0) return sample(level, wanted);
         const size_t base = text_.size();
-        while (out.size() < wanted && !(out.size() && ends_text(text_.back()))) {
+        double reach = 1;
+        while (out.size() < wanted && reach >= level.spec.confidence && !(out.size() && ends_text(text_.back()))) {
             record.open();
             const Draft<T>& below = draft(i - 1, room - out.size() - 1);
             out.rows.keep(out.size());
             verify(i, below, out.rows);
             propose(i, below);
+            if (level.spec.confidence > 0) reach *= chance_of_emitted(out);
             text_.insert(text_.end(), emitted_.begin(), emitted_.end());
             close(i, below);
         }
         text_.resize(base);
+        out.end = end_of(level, wanted);
         return out;
+    }
+
+    // The probability of what was emitted last, and is at the end of `out`, by the level's own rows; with greedy decoding at temperature 1.
+    double chance_of_emitted(const Draft<T>& out) {
+        double product = 1;
+        const int n = (int)emitted_.size();
+        for (int k = 0; k < n; ++k) {
+            if (out.sampled) {
+                product *= (double)out.rows.row(out.size() - n + k)[emitted_[k]];
+            } else {
+                double p, entropy;
+                Top top;
+                verifier_.describe_walked(k, emitted_[k], 1, p, entropy, top);
+                product *= p;
+            }
+        }
+        return product;
+    }
+
+    // Why a level's draft ended, of which so many tokens were wanted.
+    DraftEnd end_of(const Level& level, int wanted) const {
+        const Draft<T>& out = level.draft;
+        if (ends_text(out.nodes.back().token)) return BY_EOS;
+        if (out.size() < wanted) return BY_CONFIDENCE;
+        return out.size() >= level.spec.lookahead ? BY_LENGTH : BY_LIMIT;
     }
 
     // Feed level i its uncached tokens and the draft once: into emitted_ go the accepted tokens and one of its own. Its rows at the walked
@@ -236,7 +267,9 @@ template <class T> class Loop : public Decode {
         if (!greedy_) fresh(r_, wanted);
         fed_.assign(text_.begin() + cached, text_.end());
         out.sampled = !greedy_;
-        while (out.size() < wanted) {
+        const double confidence = level.spec.confidence;
+        double reach = 1;
+        while (out.size() < wanted && reach >= confidence) {
             feed(level, 1);
             const int k = out.size();
             const int token = verifier_.sample(greedy_ ? 0 : r_[k], out.rows);
@@ -244,8 +277,10 @@ template <class T> class Loop : public Decode {
             node.source = node.start = level.place;
             out.nodes.push_back(node);
             if (ends_text(token)) break;
+            if (confidence > 0) reach *= greedy_ ? verifier_.chance_of(token) : (double)out.rows.row(k)[token];
             fed_.assign(1, token);
         }
+        out.end = end_of(level, wanted);
         record.inside += record.now() - start;
         record.call(level.place, DRAFT, start, pending + out.size() - 1, cached, out.size());
         return out;
@@ -331,8 +366,10 @@ template <class T> class Loop : public Decode {
         }
         const int rule = draft.sampled ? levels_[i].spec.rule : BY_TOKEN, examined = outcome_ == STOPPED ? count : verdict_.examined;
         const Record::Round round = record.close();
+        const bool is_confident = draft.size() && i > 0 && levels_[i - 1].spec.confidence > 0;
         record.rounds.add({round.id, round.parent, (double)place, (double)draft.size(), (double)examined, (double)count, (double)outcome_,
-                           draft.size() ? NONE : (double)draft.why, round.start, round.spent, (double)rule});
+                           draft.size() ? NONE : (double)draft.why, round.start, round.spent, (double)rule,
+                           is_confident ? (double)draft.end : NONE});
     }
 
     // Feed fed_ to a level, for the logits of its last `rows` tokens. Returns how many tokens were cached.

@@ -16,6 +16,7 @@ enum Kind { ACCEPTED_TOKEN, CORRECTION_TOKEN, BONUS_TOKEN, PLAIN_TOKEN };
 enum Fate { ACCEPTED, REJECTED, UNREACHED, CUT };
 enum Outcome { CORRECTION, BONUS, PLAIN, STOPPED };
 enum NoDraft { NO_MATCH, NOT_WORTH_IT, NO_ROOM, OFF };
+enum DraftEnd { BY_LENGTH, BY_CONFIDENCE, BY_EOS, BY_LIMIT };
 enum Call { PREFILL, DRAFT, VERIFY, LOOKUP, UPDATE };
 
 // Rows of numbers, one after the other: one for each column that hsd_viz.trace.tables declares, in its order, 2 TOP for one of likeliest

@@ -55,6 +55,14 @@ template <class T> class Verifier {
     // A token by row 0 of the logits: the arg-max, or drawn with the number r from the row that is added to `rows`.
     int sample(double r, RowStore<T>& rows) { return greedy() ? best_of(row(0), vocab_) : draw(make(0, rows), vocab_, r); }
 
+    // The probability of a token by row 0 of the logits at temperature 1.
+    double chance_of(int token) {
+        double p, entropy;
+        Top top;
+        describe(row(0), vocab_, token, 1, room() + vocab_, p, entropy, top.tokens, top.shares);
+        return p;
+    }
+
     // Verify a draft, sampled from the rows q or (null) of point masses, by the numbers r of its places and u of its nodes. The verifier's
     // rows at the walked places are added to `rows`, others perhaps after them.
     void decide(const std::vector<Node>& draft, const T* q, int rule, const double* r, const double* u, RowStore<T>& rows) {

@@ -1,0 +1,65 @@
+"""Rules that end or shorten drafts, in fractions: which are safe, and how large the bias of the others is."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from hsd_viz.audit import schedules
+from hsd_viz.audit.schedules import LENGTH, RULES, audit_own, audit_rule, audit_schedules, true_law
+from hsd_viz.cli import main
+
+BY_NAME = {rule.name: rule for rule in RULES}
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_a_rule_has_the_verdict_that_it_is_known_to_have(rule):
+    row = audit_rule(rule)
+    assert row.safe is rule.safe
+    assert (Fraction(row.distance) == 0) is rule.safe
+
+
+def test_the_law_of_the_target_sums_to_one():
+    law = true_law((LENGTH,))
+    assert sum(law.values()) == 1
+    # 0.4, then 0.4 after token 1's own row: 0.3.
+    assert law[0, 1, 0] == Fraction(4, 10) * Fraction(4, 10) * Fraction(3, 10)
+
+
+def test_a_token_dropped_after_it_was_drawn_by_hand():
+    """q = .6, .3, .1 below .4: tokens 1 and 2 are dropped, and the target draws its own, p = .4, .4, .2. Token 0 is
+    accepted with 2/3 or replaced by 1 or 2: 0.6 * 2/3 + 0.4 * 0.4 = 0.56 in place of 0.4.
+    """
+    row = audit_rule(BY_NAME["dropped"])
+    assert (row.prefix, row.token) == ((), 0)
+    assert Fraction(row.found) == Fraction(14, 25)
+    assert Fraction(row.wanted) == Fraction(2, 5)
+    assert row.bias == "first token: 0 has 14/25, not 2/5 (+4/25)"
+
+
+@pytest.mark.parametrize("stack", schedules.OWN)
+def test_the_projects_own_stops_are_safe(stack):
+    row = audit_own(stack)
+    assert row.safe and float(row.distance) < 1e-12
+
+
+def test_a_rule_with_another_verdict_than_expected_fails_the_audit(monkeypatch):
+    biased = schedules.Rule("said to be safe", "itself", True, "", BY_NAME["dropped"].decode)
+    monkeypatch.setattr(schedules, "RULES", (biased,))
+    found = audit_schedules(own=())
+    assert found.exit_code == 1
+    assert "Unexpected: 'said to be safe' is not safe." in found.text()
+
+
+def test_the_command_names_token_and_size_as_fractions(capsys, tmp_path):
+    assert main(["audit", "--schedule", "--json", str(tmp_path / "audit.json")]) == 0
+    printed = capsys.readouterr().out
+    assert "first token: 0 has 14/25, not 2/5 (+4/25)" in printed
+    assert "nano:3?0.4 > target" in printed
+    assert '"as_expected": true' in (tmp_path / "audit.json").read_text()
+
+
+def test_other_decoders_are_not_audited_along(capsys):
+    assert main(["audit", "--schedule", "--stack", "nano:2 > target"]) == 2
+    assert "--schedule audits its own rules" in capsys.readouterr().err
