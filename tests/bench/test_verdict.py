@@ -237,7 +237,14 @@ def test_a_profile_is_shown():
     assert "9 (100%)" in page(report)
 
 
-MISSING = object()
+class Missing:
+    """Stands for a value that is left out."""
+
+    def __str__(self) -> str:
+        return "missing"
+
+
+MISSING = Missing()
 
 
 @pytest.mark.parametrize(
