@@ -406,10 +406,10 @@ class Loop:
             whole.paths += part.paths
         if rest and whole.rows is not None:
             whole.rows = np.concatenate([part.rows for part in parts])
-        whole.end = self._end(i, last, len(whole), wanted)
+        whole.end = self._end_of_draft(i, last, len(whole), wanted)
         return whole
 
-    def _end(self, i: int, last: int, n: int, wanted: int) -> str | None:
+    def _end_of_draft(self, i: int, last: int, n: int, wanted: int) -> str | None:
         """Return why the draft of level i, of ``n`` tokens of the ``wanted`` and with this last token, ended; ``None``
         if the level has no confidence.
         """
@@ -512,7 +512,7 @@ class Loop:
         fed = len(pending) + chain.forwards - 1
         self.log.call(place, level.name, "draft", start, fed, cached, chain.forwards)
         tree = DraftTree.chain(chain.tokens, level.name)
-        end = self._end(i, chain.tokens[-1], len(tree), n) if len(tree) else None
+        end = self._end_of_draft(i, chain.tokens[-1], len(tree), n) if len(tree) else None
         return Draft(tree, [[place]] * len(tree), chain.rows, end)
 
     def _look_up(self, room: int) -> Draft:

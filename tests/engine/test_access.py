@@ -67,6 +67,7 @@ WAYS = {
     **{f"replay {name}": asking("replay", name) for name in ("tokenizer", "drafters", "costs")},
     "replay file name": lambda value: asking("replay", "tokenizer")("own") | {"names": [value] * 2},
     **{f"predict {name}": asking("predict", name) for name in ("gpu", "models", "weights", "tp")},
+    **{f"record {name}": asking("record", name) for name in ("model", "engine")},
     "report name": asking("report", "name"),
     "report file name": lambda value: asking("report", "name")("") | {"names": [value]},
 }
@@ -142,6 +143,7 @@ def test_no_way_of_the_page_reaches_a_file_of_a_visitors_choice(way, page, watch
             (name, path)
             for path in opened
             if "hsd-viz-log-" not in path
+            and "hsd-viz-record-" not in path
             and not path.startswith(tuple(map(str, OWN)))
             and path not in (sys.executable, "/dev/null", *sys.path)
             and "hsd_viz/calibration" not in path
