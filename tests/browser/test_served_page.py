@@ -1,6 +1,7 @@
 """The page that ``hsd-viz serve`` serves, in a real browser: it decodes on its server, and cancels there."""
 
 import asyncio
+import re
 
 import pytest
 from playwright.sync_api import expect
@@ -58,7 +59,11 @@ def test_a_served_page_decodes_waits_and_cancels_on_its_server(open_page):
         running.close()
         expect(page.locator(".hsd-badge")).to_have_text("Finished run")
         expect(page.locator(TOKENS)).to_have_count(24)
-        expect(page.locator(".hsd-tile-value").nth(1)).to_contain_text("×")
+        # On a busy machine the times may be impossible, which the tile then says.
+        speed_up = page.locator(".hsd-tile").nth(1)
+        expect(speed_up).to_contain_text(
+            re.compile("×.*over plain decoding|timings disturbed", re.S)
+        )
         fill("target", ENDLESS)
         page.evaluate(CANCEL, TOKENS)
         run.click()
