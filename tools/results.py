@@ -384,8 +384,11 @@ def gpu() -> str:
 def page() -> str:
     """Return how fast the explorer loads, opens a trace, follows keys and shows live runs."""
     data = read("page-cpu")
-    load, keys, live = data["load"]["medians"], data["keys"]["medians"], data["live"]["medians"]
-    size, opening = data["load"]["bytes"], median(data["keys"]["opening"]) / 1e3
+    load = data["load"]["medians"]
+    keys = data["keys"]["medians"]
+    live = data["live"]["medians"]
+    size = data["load"]["bytes"]
+    opening = median(data["keys"]["opening"]) / 1e3
     ratios = ", ".join(f"{run['ratio']:.2f} (`{stack}`)" for stack, run in live.items())
     return (
         f"A recorded run is visible after {load['cold']['the trace'] / 1e3:.1f} s with a cold kernel and "

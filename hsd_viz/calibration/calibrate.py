@@ -128,7 +128,8 @@ def calibrate(
     counts = {pair: len(rows) for pair, rows in rounds.items()} | {
         pair: n.total() for pair, n in looked_up.items()
     }
-    known, behind = replace(found, costs=costs), {" > ".join(pair): n for pair, n in counts.items()}
+    known = replace(found, costs=costs)
+    behind = {" > ".join(pair): n for pair, n in counts.items()}
     return StoredCalibration(who, work.texts(), created, time.time() - created, known, behind)
 
 

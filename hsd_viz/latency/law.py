@@ -139,7 +139,9 @@ def repeat(this: LevelRound, lookahead: int, over: OverDatabase | None = None) -
     call = LevelRound(tuple(returned), times, forwards, this.catch_up)
     if over is None:
         return call
-    reached, full, alive = [1.0] + [0.0] * (len(returned) - 1), 0.0, [1.0] + [0.0] * (lookahead - 1)
+    reached = [1.0] + [0.0] * (len(returned) - 1)
+    full = 0.0
+    alive = [1.0] + [0.0] * (lookahead - 1)
     for s in range(lookahead):
         longer = alive[s]  # P(all before s were accepted, and the round gains more than k tokens)
         for r, p in enumerate(gained[1:], start=1):
@@ -222,7 +224,8 @@ class Law:
 
     def __init__(self, calibration: Calibration) -> None:
         self.calibration = calibration
-        self._round, self._call = cache(self._round), cache(self._call)  # type: ignore[method-assign]
+        self._round = cache(self._round)  # type: ignore[method-assign]
+        self._call = cache(self._call)  # type: ignore[method-assign]
 
     def predict(self, stack: Stack | str) -> Prediction:
         """Return the prediction for ``stack``. Raises: ValueError: if a lookahead is left out or something of the stack
