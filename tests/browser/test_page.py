@@ -45,6 +45,7 @@ CANCEL = """(tokens) => {
   watch.observe(document, { subtree: true, childList: true, characterData: true });
 }"""
 #: A file dropped on an element.
+LOG_FIELD = ".hsd-drop-field input[accept^='.jsonl']"
 DROP = """([selector, name, text]) => {
   const data = new DataTransfer();
   data.items.add(new File([text], name));
@@ -256,8 +257,8 @@ def test_files_are_saved_opened_dropped_and_replayed(open_page, voila, tmp_path)
     # A log dropped on its own field is no trace.
     tab(page, "Your traffic")
     log = json.dumps({"prompt_ids": [1, 2, 3], "output_ids": [4, 5, 6] * 30})
-    page.evaluate(DROP, [".hsd-drop-field input", "log.jsonl", log])
-    page.locator(".hsd-drop-field input").first.set_input_files(
+    page.evaluate(DROP, [LOG_FIELD, "log.jsonl", log])
+    page.locator(LOG_FIELD).set_input_files(
         {"name": "log.jsonl", "mimeType": "", "buffer": log.encode()}
     )
     assert page.locator(".hsd-main > .hsd-notice:not([hidden])").count() == 0
@@ -354,7 +355,9 @@ def test_exported_pages_work_without_python_in_every_medium(chromium, tmp_path, 
             if "var(" in value or "color(" in value
         ]
         tab(page, "Your traffic")
-        expect(page.locator(".hsd-elsewhere").first).to_contain_text("hsd-viz replay")
+        cards = page.locator(".hsd-elsewhere")
+        expect(cards.filter(has_text="Replaying a log")).to_contain_text("hsd-viz replay")
+        expect(cards.filter(has_text="a record")).to_contain_text("hsd-viz doctor FILE")
         page.goto(f"{(tmp_path / 'race.html').as_uri()}?tab=compare")
         expect(page.locator(".hsd-vs-race")).to_be_visible()
     for name in ("run", "stream", "race") if "reduced_motion" in media else ():
