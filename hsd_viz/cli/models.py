@@ -116,9 +116,9 @@ def _summary(family: Family) -> dict[str, Any]:
 def _family_facts(family: Family) -> dict[str, Any]:
     """Return what is known of a family; of its models only if they are installed."""
     facts: dict[str, Any] = _summary(family)
-    databases = family.databases
-    stored = [] if databases is None else sorted(databases.glob("*.hsdb"))
-    facts["databases"] = ", ".join(path.stem for path in stored) or "none yet: db uses the context"
+    stored = sorted(family.databases.glob("*.hsdb"))
+    missing = f"not installed: pip install {family.package.requirement}"
+    facts["databases"] = ", ".join(path.stem for path in stored) or missing
     facts["models"] = {name: _model_facts(name, family.path(name)) for name in family.names}
     return facts
 

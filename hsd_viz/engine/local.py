@@ -171,14 +171,15 @@ class LocalEngine(Engine):
     def _open_databases(self, target: str) -> SharedDatabases:
         """Open the configured databases, else those of the family, for a target."""
         family = self.models.family
-        folder = self.databases or family.databases
-        if folder is None:
-            absent = dict.fromkeys(
-                (*STORED, FIVEGRAMS), f"the family {family.name} has no such database yet"
+        if self.databases is None and not family.databases.is_dir():
+            reason = (
+                f"the databases of the family {family.name} are not installed: "
+                f"run `pip install {family.package.requirement}`"
             )
-            return SharedDatabases(absent=absent)
+            return SharedDatabases(absent=dict.fromkeys((*STORED, FIVEGRAMS), reason))
         tokens = self.models.text(target).tokenizer.get_vocab()
         size = self.models.fast(target).vocab_size
+        folder = self.databases or family.databases
         return SharedDatabases.open(folder, tokens, size, strict=self.databases is not None)
 
     def _own(self, name: str) -> str:

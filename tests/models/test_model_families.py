@@ -56,7 +56,7 @@ def test_every_family_has_a_target_last_and_files_that_exist():
         assert family.names[-1] == "target"
         assert family.costs.is_file()
         assert family.suite in SHIPPED
-        assert family.databases is None or family.databases.is_dir()
+        assert family.databases.is_dir()
 
 
 def test_names_mean_the_models_of_the_family():
@@ -230,10 +230,21 @@ def test_digits_are_tokens_of_their_own(smollm2):
 
 
 @installed
-def test_a_family_without_databases_drafts_from_the_context(smollm2):
-    with pytest.raises(ValueError, match="the family smollm2 has no such database yet"):
-        smollm2.run("a", "db[model] > target", max_new_tokens=1)
-    trace = smollm2.run("one two three one two three one two", "db > target", max_new_tokens=8)
+def test_a_family_has_databases_of_its_own_tokenizer(smollm2):
+    for source in ("model", "statistics"):
+        trace = smollm2.run(
+            "Why is the sky blue?", f"db[{source}] > target", chat=True, max_new_tokens=40
+        )
+        assert trace.metrics()["accepted"] > 0, source
+
+
+@installed
+def test_without_its_databases_a_family_drafts_from_the_context(tmp_path):
+    family = replace(SMOLLM2, databases=tmp_path / "missing")
+    engine = load_engine(family=family, device="cpu", threads=1)
+    with pytest.raises(ValueError, match=r"run `pip install hsd-viz-models-smollm2==1\.0\.0`"):
+        engine.run("a", "db[model] > target", max_new_tokens=1)
+    trace = engine.run("one two three one two three one two", "db > target", max_new_tokens=8)
     assert trace.metrics()["drafted"] > 0
 
 
