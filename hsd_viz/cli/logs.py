@@ -27,7 +27,7 @@ def replay(
     tokenizer: A[
         str | None,
         "T",
-        "the log's tokenizer: a ladder name, a hub id, a folder or a tokenizer.json",
+        "the log's tokenizer: a family or model, a hub id, a folder, a tokenizer.json or a GGUF file",
     ] = None,
     budget: A[
         int | None, (1, 256), "N", "the most draft tokens per round, cost stopping off"

@@ -26,7 +26,7 @@ from hsd_viz.drafting.tree import Drafter
 from hsd_viz.errors import BadFile, Unsupported, UserError
 from hsd_viz.measure.above import Above, above
 from hsd_viz.measure.requests import LoggedRequest, LogTokenizer, requests
-from hsd_viz.models.families import LADDER
+from hsd_viz.models.families import FAMILIES
 from hsd_viz.native.build import default_build
 from hsd_viz.native.decode import native_drafter
 from hsd_viz.records.entries import BrokenEntry, EntryReader
@@ -321,16 +321,21 @@ def parse_cost(text: str) -> CostCurve:
 
 
 def open_databases(tokenizer: LogTokenizer, folder: str | Path | None = None) -> SharedDatabases:
-    """Return the databases of ``folder``, else the shipped ones; none, with the reason, for another
-    tokenizer.
+    """Return the databases of ``folder``, else those of the family that has this tokenizer; none,
+    with the reason, if no family has it.
     """
     if not tokenizer.vocabulary:
         if folder is not None:
             raise UserError("databases need a tokenizer: give that of their model")
         why = "without a tokenizer there are no databases"
         return SharedDatabases({}, dict.fromkeys((*STORED, FIVEGRAMS), why))
-    shipped = LADDER / "databases"
-    return SharedDatabases.open(folder or shipped, tokenizer.vocabulary, strict=folder is not None)
+    if folder is not None:
+        return SharedDatabases.open(folder, tokenizer.vocabulary, strict=True)
+    opened = [
+        SharedDatabases.open(family.databases, tokenizer.vocabulary) for family in FAMILIES.values()
+    ]
+    # No two families have the same tokenizer. The reasons of the default one are shown otherwise.
+    return next((each for each in opened if each.found), opened[0])
 
 
 def replayable(

@@ -20,7 +20,8 @@ from typing import Any, Protocol
 from hsd_viz.bench.replay import Text
 from hsd_viz.disk import MOST_JSON, read_text
 from hsd_viz.errors import UserError, no_panics
-from hsd_viz.models.families import CODE
+from hsd_viz.models.families import CODE, FAMILIES, find_family
+from hsd_viz.models.files import GGUF, open_model
 from hsd_viz.models.tokenizer_process import TokenizerProcess
 from hsd_viz.records.entries import BrokenEntry, EntryReader
 from hsd_viz.records.read import response_of
@@ -82,8 +83,8 @@ class Answer:
 
 
 class LogTokenizer:
-    """A tokenizer: ``None`` (ids only), a ``tokenizer.json`` or its folder, a ladder name or a hub
-    id.
+    """A tokenizer: ``None`` (ids only), a ``tokenizer.json`` or its folder, a GGUF file, a family, a
+    model of the family ``code``, or a hub id.
 
     Files work in a process of their own (:mod:`hsd_viz.models.tokenizer_process`), which
     :meth:`close` ends.
@@ -192,7 +193,10 @@ def _load(name: str) -> tuple[_Encoder, str]:
         file = CODE.path(name) / "tokenizer.json"
         encoder: _Encoder = _OwnEncoder(Tokenizer.from_file(str(file)))
         return encoder, _end_token(file)
-    path = Path(name).expanduser()
+    path = find_family(name).path("target") if name in FAMILIES else Path(name).expanduser()
+    if path.suffix == GGUF and path.is_file():
+        own = open_model(path).tokenizer()
+        return _OwnEncoder(own.backend_tokenizer), own.eos_token or ""
     file = path / "tokenizer.json" if path.is_dir() else path
     if file.is_file():
         return TokenizerProcess(file), _end_token(file)

@@ -20,7 +20,7 @@ from hsd_viz.measure.replay import (
     replayable,
 )
 from hsd_viz.measure.requests import LoggedRequest, LogTokenizer, requests
-from hsd_viz.models.families import LADDER
+from hsd_viz.models.families import LADDER, SMOLLM2
 from hsd_viz.prompts.suites import load_suite
 from hsd_viz.records.entries import BrokenEntry, EntryReader
 
@@ -374,3 +374,14 @@ def test_a_damaged_file_keeps_what_can_be_read(tmp_path, monkeypatch):
     )
     with pytest.raises(ValueError, match="cannot read the log"):
         EntryReader(tmp_path / "none.jsonl")
+
+
+@pytest.mark.skipif(not SMOLLM2.is_installed, reason="SmolLM2 is not installed")
+@pytest.mark.parametrize("name", ["smollm2", "file"])
+def test_a_log_of_a_family_is_replayed_with_its_tokenizer_and_databases(name, tmp_path):
+    tokenizer = name if name == "smollm2" else SMOLLM2.path("target")
+    path = tmp_path / "log.jsonl"
+    write(path, {"prompt": "Name the days of the week.", "output": "Monday, Tuesday, Wednesday"})
+    report = replay(path, tokenizer=tokenizer, drafters=["db[model]"])
+    (row,) = report.drafters
+    assert row["accepted"] > 0, row

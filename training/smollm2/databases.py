@@ -53,7 +53,11 @@ def counted_outputs(conversations: Iterable[Conversation]) -> list[list[int]]:
 def build_own_text(text: Path, out: Path, facts: dict[str, Any]) -> None:
     """Count the target's own text into ``model.hsdb`` and ``fivegrams.hsdb``."""
     sequences = counted_outputs(read_all(text))
-    meta = {"model": "SmolLM2-135M-Instruct", "decoding": "sampled", "text": "training/smollm2/text"}
+    meta = {
+        "model": "SmolLM2-135M-Instruct",
+        "decoding": "sampled",
+        "text": "training/smollm2/text",
+    }
     documents = ([sequence] for sequence in sequences)
     path = out / f"model{SUFFIX}"
     build_database(documents, path, kind="model", pruning=MODEL, meta=meta, **facts)
