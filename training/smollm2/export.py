@@ -78,6 +78,19 @@ def count_layers(state: dict[str, torch.Tensor]) -> int:
     return len({name.split(".")[1] for name in state if name.startswith("blocks.")})
 
 
+def write(
+    folder: Path, form: LlamaForm, state: dict[str, torch.Tensor], head_tokens: torch.Tensor
+) -> None:
+    """Write the parameters of a student for a target of a form as a checkpoint."""
+    config = config_of(form, count_layers(state), len(head_tokens))
+    folder.mkdir(parents=True, exist_ok=True)
+    disk.write_whole(folder / "config.json", json.dumps(config, indent=1) + "\n")
+    temporary = folder / ".model.safetensors"
+    save_file(tensors_of(state, head_tokens), temporary)
+    temporary.chmod(0o644)
+    temporary.replace(folder / "model.safetensors")
+
+
 def main() -> None:
     """Write the checkpoint of a trained draft model."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -86,15 +99,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
     options = parser.parse_args()
     run = torch.load(options.run)
-    form = open_model(options.model).form
-    state = run["student"]
-    config = config_of(form, count_layers(state), len(run["head_tokens"]))
-    options.out.mkdir(parents=True, exist_ok=True)
-    disk.write_whole(options.out / "config.json", json.dumps(config, indent=1) + "\n")
-    temporary = options.out / ".model.safetensors"
-    save_file(tensors_of(state, run["head_tokens"]), temporary)
-    temporary.chmod(0o644)
-    temporary.replace(options.out / "model.safetensors")
+    write(options.out, open_model(options.model).form, run["student"], run["head_tokens"])
     print(f"{options.out}: {sum(file.stat().st_size for file in options.out.iterdir())} bytes")
 
 

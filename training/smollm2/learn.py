@@ -14,17 +14,28 @@ import math
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from hsd_viz import disk
 from hsd_viz.models.files import open_model
-from training.smollm2.lessons import Batch, Lesson, batches, frequent_tokens, read_lessons, split
+from training.smollm2.lessons import (
+    Batch,
+    Lesson,
+    batch_of,
+    endless,
+    frequent_tokens,
+    groups,
+    read_lessons,
+    split,
+)
 from training.smollm2.student import Student
 
-#: Updates between two checkpoints, each with a measurement.
+#: Updates between two checkpoints, each with a measurement, and between two lines.
 CHECKPOINT = 100
+SHOWN = 20
 #: Lessons kept aside that a measurement reads.
 MEASURED = 60
 
@@ -51,7 +62,8 @@ def overlap_of(student: Student, head_places: Tensor, lessons: Sequence[Lesson])
     """Return the mean overlap of the rows at temperature 1."""
     total = 0.0
     rows = 0
-    for batch in batches(lessons, most_tokens=4096, seed=0):
+    for group in groups(lessons, most_tokens=4096, seed=0):
+        batch = batch_of(group)
         _, variation = losses(student, head_places, batch)
         total += (1 - variation.item()) * len(batch.places)
         rows += len(batch.places)
@@ -85,84 +97,129 @@ def optimisers_of(student: Student, rate: float, vector_rate: float) -> list[tor
     return optimisers
 
 
+class Run:
+    """A draft model in training.
+
+    Attributes:
+        options: Those of the command.
+        student: The draft model.
+        head_places: The row of the head of each token ``[vocabulary]``; -1: it has none.
+        learnt: The lessons.
+        measured: Lessons kept aside.
+        step: Updates done.
+    """
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        torch.manual_seed(0)
+        torch.set_num_threads(options.threads)
+        self.options = options
+        files = open_model(options.model)
+        self.learnt, aside = split(read_lessons(options.text, options.rows))
+        self.measured = aside[:MEASURED]
+        self._head_tokens = frequent_tokens(self.learnt, files.form.vocabulary, options.head)
+        self.student = Student(files.form, files.tensors, options.layers, self._head_tokens)
+        self.head_places = torch.full((files.form.vocabulary,), -1)
+        self.head_places[self._head_tokens] = torch.arange(len(self._head_tokens))
+        self._optimisers = optimisers_of(self.student, options.rate, options.vector_rate)
+        self.step = 0
+        if self.checkpoint.exists():
+            self._resume()
+
+    @property
+    def checkpoint(self) -> Path:
+        """The file from which a stopped run goes on."""
+        return self.options.out / f"{self.options.name}.pt"
+
+    @property
+    def written(self) -> int:
+        """Tokens that the target has written in the lessons."""
+        return sum(len(lesson.places) for lesson in self.learnt)
+
+    def learn(self, batch: Batch) -> tuple[float, float]:
+        """Update the student by a batch; return the cross-entropy and the overlap before it."""
+        options = self.options
+        for optimiser in self._optimisers:
+            for group in optimiser.param_groups:
+                group["lr"] = group["peak"] * rate_at(self.step, options.steps)
+        with torch.autocast("cpu", torch.bfloat16):
+            entropy, variation = losses(self.student, self.head_places, batch)
+        share = 0.5 if self.step >= options.half * options.steps else 0.0
+        self.student.zero_grad()
+        ((1 - share) * entropy + share * variation).backward()
+        torch.nn.utils.clip_grad_norm_(self.student.parameters(), 1.0)
+        for optimiser in self._optimisers:
+            optimiser.step()
+        self.step += 1
+        return entropy.item(), 1 - variation.item()
+
+    def measure(self) -> float:
+        """Return the overlap on the lessons kept aside."""
+        return overlap_of(self.student, self.head_places, self.measured)
+
+    def save(self, facts: dict[str, Any]) -> None:
+        """Write a checkpoint, and ``facts`` beside it."""
+        state = {
+            "student": self.student.state_dict(),
+            "optimisers": [optimiser.state_dict() for optimiser in self._optimisers],
+            "step": self.step,
+            "head_tokens": self._head_tokens,
+        }
+        temporary = self.checkpoint.with_suffix(".new")
+        torch.save(state, temporary)
+        temporary.replace(self.checkpoint)
+        path = self.options.out / f"{self.options.name}.json"
+        disk.write_whole(path, json.dumps(facts) + "\n")
+
+    def _resume(self) -> None:
+        state = torch.load(self.checkpoint)
+        self.student.load_state_dict(state["student"])
+        for optimiser, kept in zip(self._optimisers, state["optimisers"], strict=True):
+            optimiser.load_state_dict(kept)
+        self.step = state["step"]
+
+
 def train(options: argparse.Namespace) -> None:
     """Train, write a checkpoint now and then, and print the overlap on lessons kept aside."""
-    torch.manual_seed(0)
-    torch.set_num_threads(options.threads)
-    files = open_model(options.model)
-    learnt, aside = split(read_lessons(options.text, options.rows))
-    written = sum(len(lesson.places) for lesson in learnt)
-    measured = aside[:MEASURED]
-    head_tokens = frequent_tokens(learnt, files.form.vocabulary, options.head)
-    student = Student(files.form, files.tensors, options.layers, head_tokens)
-    head_places = torch.full((files.form.vocabulary,), -1)
-    head_places[head_tokens] = torch.arange(len(head_tokens))
-    optimisers = optimisers_of(student, options.rate, options.vector_rate)
     options.out.mkdir(parents=True, exist_ok=True)
-    checkpoint = options.out / f"{options.name}.pt"
-    step = 0
-    if checkpoint.exists():
-        state = torch.load(checkpoint)
-        student.load_state_dict(state["student"])
-        for optimiser, kept in zip(optimisers, state["optimisers"], strict=True):
-            optimiser.load_state_dict(kept)
-        step = state["step"]
-    print(f"{len(learnt)} lessons, {written} written tokens; step {step}", flush=True)
+    run = Run(options)
+    print(f"{len(run.learnt)} lessons, {run.written} written tokens; step {run.step}", flush=True)
     began = time.monotonic()
     seen = 0
-    epoch = 0
-    at = 0
-    while step < options.steps:
-        for batch in batches(learnt, options.batch, seed=1 + epoch):
-            at += 1
-            if at <= step:
-                continue
-            for optimiser in optimisers:
-                for group in optimiser.param_groups:
-                    group["lr"] = group["peak"] * rate_at(step, options.steps)
-            with torch.autocast("cpu", torch.bfloat16):
-                entropy, variation = losses(student, head_places, batch)
-            share = 0.5 if step >= options.half * options.steps else 0.0
-            loss = (1 - share) * entropy + share * variation
-            student.zero_grad()
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(student.parameters(), 1.0)
-            for optimiser in optimisers:
-                optimiser.step()
-            step += 1
-            seen += len(batch.places)
-            if step % 20 == 0:
-                rate = seen / (time.monotonic() - began)
-                print(
-                    f"step {step}: cross-entropy {entropy.item():.3f}, "
-                    f"overlap {1 - variation.item():.3f}, {rate:.0f} written tokens per second",
-                    flush=True,
-                )
-            if step % CHECKPOINT == 0 or step == options.steps:
-                overlap = overlap_of(student, head_places, measured)
-                print(
-                    f"step {step}: overlap {overlap:.4f} on {len(measured)} kept aside", flush=True
-                )
-                state = {
-                    "student": student.state_dict(),
-                    "optimisers": [optimiser.state_dict() for optimiser in optimisers],
-                    "step": step,
-                    "head_tokens": head_tokens,
+    for batch in endless(run.learnt, options.batch, begin=run.step):
+        if run.step >= options.steps:
+            break
+        entropy, overlap = run.learn(batch)
+        seen += len(batch.places)
+        if run.step % SHOWN == 0:
+            rate = seen / (time.monotonic() - began)
+            print(
+                f"step {run.step}: cross-entropy {entropy:.3f}, overlap {overlap:.3f}, "
+                f"{rate:.0f} written tokens per second",
+                flush=True,
+            )
+        if run.step % CHECKPOINT == 0 or run.step == options.steps:
+            aside = run.measure()
+            print(f"step {run.step}: overlap {aside:.4f} on {len(run.measured)} kept aside")
+            run.save(
+                {
+                    "name": options.name,
+                    "step": run.step,
+                    "overlap": aside,
+                    "layers": options.layers,
+                    "head": options.head,
+                    "seconds": time.monotonic() - began,
+                    "written": run.written,
                 }
-                temporary = checkpoint.with_suffix(".new")
-                torch.save(state, temporary)
-                temporary.replace(checkpoint)
-                facts = {"name": options.name, "step": step, "overlap": overlap}
-                facts |= {"layers": options.layers, "head": options.head}
-                facts |= {"seconds": time.monotonic() - began, "written": written}
-                disk.write_whole(options.out / f"{options.name}.json", json.dumps(facts) + "\n")
-            if step == options.steps:
-                break
-        epoch += 1
+            )
 
 
 def main() -> None:
     """Train a draft model."""
+    train(command().parse_args())
+
+
+def command() -> argparse.ArgumentParser:
+    """Return the parser of the command."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("name", metavar="NAME", help="nano or small, or a name of an experiment")
     parser.add_argument("--model", type=Path, required=True, metavar="FILE.gguf")
@@ -177,7 +234,7 @@ def main() -> None:
     parser.add_argument("--vector-rate", type=float, default=2e-3, help="of the head and norms")
     parser.add_argument("--half", type=float, default=0.5, help="total variation from here on")
     parser.add_argument("--threads", type=int, default=1)
-    train(parser.parse_args())
+    return parser
 
 
 if __name__ == "__main__":

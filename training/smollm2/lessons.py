@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,9 @@ from torch import Tensor
 
 from training.smollm2.rows import load_rows, rows_path
 from training.smollm2.text import is_kept_aside, load, shards
+
+#: Texts that are sorted by length at a time.
+NEAR = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,23 +120,34 @@ def batch_of(lessons: Sequence[Lesson]) -> Batch:
     )
 
 
-def batches(lessons: Sequence[Lesson], most_tokens: int, seed: int) -> Iterator[Batch]:
-    """Yield all lessons once in a random order, texts of like length together.
+def groups(lessons: Sequence[Lesson], most_tokens: int, seed: int) -> list[list[Lesson]]:
+    """Return all lessons once, in groups of a batch each: a random order, like lengths together.
 
     A batch has at most ``most_tokens`` places, padding included.
     """
     order = np.random.default_rng(seed)
     shuffled = [lessons[at] for at in order.permutation(len(lessons))]
-    groups: list[list[Lesson]] = []
+    made: list[list[Lesson]] = []
     # Of a few batches at a time the texts are sorted, so that little is padding.
-    for start in range(0, len(shuffled), 64):
-        near = sorted(shuffled[start : start + 64], key=lambda lesson: len(lesson.tokens))
+    for start in range(0, len(shuffled), NEAR):
+        near = sorted(shuffled[start : start + NEAR], key=lambda lesson: len(lesson.tokens))
         group: list[Lesson] = []
         for lesson in near:
             if group and (len(group) + 1) * len(lesson.tokens) > most_tokens:
-                groups.append(group)
+                made.append(group)
                 group = []
             group.append(lesson)
-        groups.append(group)
-    for at in order.permutation(len(groups)):
-        yield batch_of(groups[at])
+        made.append(group)
+    return [made[at] for at in order.permutation(len(made))]
+
+
+def endless(
+    lessons: Sequence[Lesson], most_tokens: int, *, begin: int = 0, seed: int = 1
+) -> Iterator[Batch]:
+    """Yield batches without end, all lessons once before any comes again; ``begin``: skip so many."""
+    skipped = begin
+    for epoch in count(seed):
+        of_epoch = groups(lessons, most_tokens, epoch)
+        for group in of_epoch[skipped:]:
+            yield batch_of(group)
+        skipped = max(0, skipped - len(of_epoch))
