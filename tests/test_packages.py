@@ -13,13 +13,11 @@ import yaml
 
 from hsd_viz.errors import MissingPackage
 from hsd_viz.models import packages
-from hsd_viz.models.families import CODE, LADDER
-from hsd_viz.models.packages import CODE_MODELS, GROUP
+from hsd_viz.models.families import CODE, LADDER, SMOLLM2_FOLDER
+from hsd_viz.models.packages import CODE_MODELS, GROUP, SMOLLM2_MODELS
 from hsd_viz.version import __version__
 
 ROOT = Path(__file__).resolve().parent.parent
-DATA = ROOT / "packages" / "models-code"
-DECLARED = tomllib.loads((DATA / "pyproject.toml").read_text())
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 
@@ -77,12 +75,20 @@ def digest_of(folder: Path) -> str:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
-def test_the_version_of_the_data_wheel_names_its_content():
-    project = DECLARED["project"]
-    assert (project["name"], project["version"]) == (CODE_MODELS.distribution, CODE_MODELS.version)
-    assert project["entry-points"][GROUP] == {CODE_MODELS.family: "hsd_viz_models_code"}
-    assert digest_of(LADDER) == DECLARED["tool"]["hsd-viz"]["digest"], (
-        "the weights have changed: raise the version in packages/models-code/pyproject.toml and in "
+@pytest.mark.parametrize(
+    ("package", "folder"), [(CODE_MODELS, LADDER), (SMOLLM2_MODELS, SMOLLM2_FOLDER)]
+)
+def test_the_version_of_a_data_wheel_names_its_content(package, folder):
+    name = f"models-{package.family}"
+    declared = tomllib.loads((ROOT / "packages" / name / "pyproject.toml").read_text())
+    project = declared["project"]
+    assert (project["name"], project["version"]) == (package.distribution, package.version)
+    module = f"hsd_viz_models_{package.family}"
+    assert project["entry-points"][GROUP] == {package.family: module}
+    included = declared["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
+    assert included[f"../../{folder.relative_to(ROOT).as_posix()}"] == f"{module}/weights"
+    assert digest_of(folder) == declared["tool"]["hsd-viz"]["digest"], (
+        f"the weights have changed: raise the version in packages/{name}/pyproject.toml and in "
         "hsd_viz/models/packages.py, and write the new digest"
     )
 
@@ -107,7 +113,7 @@ def test_the_sdist_has_what_a_build_reads_and_no_weights():
         *targets["wheel"]["force-include"],
     }
     assert read <= set(sdist["only-include"])
-    assert [ROOT / name for name in sdist["exclude"]] == [LADDER]
+    assert [ROOT / name for name in sdist["exclude"]] == [LADDER, SMOLLM2_FOLDER]
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,8 @@ TRACES = Path(__file__).resolve().parent.parent / "traces"
 TEMPERATURE = 0.7
 #: Each folder in it holds recordings of one prompt with several stacks.
 SIDE_BY_SIDE = TRACES / "side_by_side"
+#: Answers of SmolLM2, the first of which the page opens with.
+ANSWERS = TRACES / "answers"
 #: The texts of the page's game: a folder each.
 GAMES = TRACES / "game"
 
