@@ -4,7 +4,8 @@
 weights: llama.cpp the file as it is, and in Q8_0. Passes of 1 to 16 tokens behind a context and a
 prefill are timed in turns, by the clock and by processor time; each figure is the median of its
 runs. With ``--prompts``, a JSONL file of Spec-Bench, the rows of probabilities are compared, too:
-those after each token of a continuation that float32 writes with greedy decoding.
+those after each token of a continuation that float32 writes with greedy decoding. How fast the
+machine reads memory with as many threads is measured first: it limits a pass of one token.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import numpy as np
 
 from benchmarks.gguf_files import requantise
 from benchmarks.harness import arguments, command, positive, say, write
+from benchmarks.memory import read_bandwidth
 from hsd_viz import machine
 from hsd_viz.models.files import ModelFiles, open_model
 from hsd_viz.native.build import default_build
@@ -255,6 +257,10 @@ def _report(figures: dict[str, Any]) -> str:
         loss = f"loss {row['loss_less_float32']:+.4f}"
         equal = f"arg-max equal {row['argmax_equal']:.4f}"
         lines.append(f"{name:>24} overlap {row['overlap']:.4f}, {equal}, {loss}")
+    ms = next(r["ms"] for r in figures["passes"] if (r["side"], r["tokens"]) == (OURS, "1"))
+    reads = figures["weight_bytes"] / ms / 1e6
+    most = figures["read_bytes_per_second"] / 1e9
+    lines.append(f"one token reads {reads:.1f} GB/s of weights, the machine {most:.1f} GB/s")
     return "\n".join(lines)
 
 
@@ -289,6 +295,7 @@ def main(argv: list[str] | None = None) -> int:
                 },
                 "machine": machine.describe(options.threads),
                 "weight_bytes": ours.weight_bytes,
+                "read_bytes_per_second": read_bandwidth(options.threads),
                 "passes": passes(sides, ours.vocab_size, options.context, options.repeats),
             }
             if options.prompts:
