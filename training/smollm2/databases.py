@@ -2,19 +2,22 @@
 
 The model database and the 5-grams count half of the text that the target wrote; the other half is
 kept aside for measurements. The statistics database counts prose and Python source from permissively
-licensed packages, which ``sources.json`` lists for the prose.
+licensed packages, which ``sources.json`` beside it lists.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from tokenizers import Tokenizer
 
+from hsd_viz import disk
 from hsd_viz.drafting.index.build import build_database, build_fivegrams
 from hsd_viz.drafting.index.count import Pruning
 from hsd_viz.drafting.index.format import SUFFIX
@@ -75,6 +78,13 @@ def build_statistics(tokenizer: Tokenizer, out: Path, facts: dict[str, Any]) -> 
         "packages": len(sources),
         "python_files": len(files),
     }
+    packages = corpus.manifest(files)["packages"]
+    code = [
+        {"name": name, "version": row["version"], "licence": row["licence"], "files": row["files"]}
+        for name, row in packages.items()
+    ]
+    listed = {"prose": [asdict(source) for source in sources], "code": code}
+    disk.write_whole(out / "sources.json", json.dumps(listed, indent=1) + "\n")
     path = out / f"statistics{SUFFIX}"
     documents = ([encode(tokenizer, text)] for text in texts)
     build_database(documents, path, kind="statistics", pruning=STATISTICS, meta=meta, **facts)

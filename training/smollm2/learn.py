@@ -107,6 +107,8 @@ class Run:
         learnt: The lessons.
         measured: Lessons kept aside.
         step: Updates done.
+        seen: Written tokens learnt from, each as often as it was.
+        seconds: Time of all parts of the run.
     """
 
     def __init__(self, options: argparse.Namespace) -> None:
@@ -122,6 +124,8 @@ class Run:
         self.head_places[self._head_tokens] = torch.arange(len(self._head_tokens))
         self._optimisers = optimisers_of(self.student, options.rate, options.vector_rate)
         self.step = 0
+        self.seen = 0
+        self.seconds = 0.0
         if self.checkpoint.exists():
             self._resume()
 
@@ -137,6 +141,7 @@ class Run:
 
     def learn(self, batch: Batch) -> tuple[float, float]:
         """Update the student by a batch; return the cross-entropy and the overlap before it."""
+        began = time.monotonic()
         options = self.options
         for optimiser in self._optimisers:
             for group in optimiser.param_groups:
@@ -150,6 +155,8 @@ class Run:
         for optimiser in self._optimisers:
             optimiser.step()
         self.step += 1
+        self.seen += len(batch.places)
+        self.seconds += time.monotonic() - began
         return entropy.item(), 1 - variation.item()
 
     def measure(self) -> float:
@@ -162,6 +169,8 @@ class Run:
             "student": self.student.state_dict(),
             "optimisers": [optimiser.state_dict() for optimiser in self._optimisers],
             "step": self.step,
+            "seen": self.seen,
+            "seconds": self.seconds,
             "head_tokens": self._head_tokens,
         }
         temporary = self.checkpoint.with_suffix(".new")
@@ -176,6 +185,8 @@ class Run:
         for optimiser, kept in zip(self._optimisers, state["optimisers"], strict=True):
             optimiser.load_state_dict(kept)
         self.step = state["step"]
+        self.seen = state["seen"]
+        self.seconds = state["seconds"]
 
 
 def train(options: argparse.Namespace) -> None:
@@ -183,15 +194,12 @@ def train(options: argparse.Namespace) -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     run = Run(options)
     print(f"{len(run.learnt)} lessons, {run.written} written tokens; step {run.step}", flush=True)
-    began = time.monotonic()
-    seen = 0
     for batch in endless(run.learnt, options.batch, begin=run.step):
         if run.step >= options.steps:
             break
         entropy, overlap = run.learn(batch)
-        seen += len(batch.places)
         if run.step % SHOWN == 0:
-            rate = seen / (time.monotonic() - began)
+            rate = run.seen / run.seconds
             print(
                 f"step {run.step}: cross-entropy {entropy:.3f}, overlap {overlap:.3f}, "
                 f"{rate:.0f} written tokens per second",
@@ -207,7 +215,8 @@ def train(options: argparse.Namespace) -> None:
                     "overlap": aside,
                     "layers": options.layers,
                     "head": options.head,
-                    "seconds": time.monotonic() - began,
+                    "seen": run.seen,
+                    "seconds": run.seconds,
                     "written": run.written,
                 }
             )
