@@ -15,10 +15,12 @@ from hsd_viz.disk import data_folder
 from hsd_viz.drafting import drafters
 from hsd_viz.dtypes import DTYPES
 from hsd_viz.engine.replay import (
+    ANSWERS,
     GAMES,
     SIDE_BY_SIDE,
     TEMPERATURE,
     TRACES,
+    Recording,
     bundled,
     load_bundled,
     side_by_side,
@@ -76,9 +78,15 @@ def games() -> list[dict[str, Any]]:
     ]
 
 
+def offered() -> dict[str, Recording]:
+    """Return the recordings that the page offers, by the name it has for each; it opens the first."""
+    answers = {f"answers/{recording.name}": recording for recording in bundled(ANSWERS)}
+    return answers | {recording.name: recording for recording in bundled()}
+
+
 def recorded_runs() -> dict[str, partial[Trace]]:
     """Return what loads each recording, by the name that the page has for it."""
-    folders = {"": TRACES}
+    folders = {"": TRACES, "answers/": ANSWERS}
     folders |= {f"{group}/": SIDE_BY_SIDE / group for group in side_by_side()}
     folders |= {f"game/{name}/": GAMES / name for name in side_by_side(GAMES)}
     return {
@@ -131,7 +139,6 @@ def about(**own: Any) -> dict[str, Any]:
     """Return what the page knows at first, with ``own`` parts in place of the usual ones."""
     form = {"prompt": ABOUT["prompts"][0]["prompt"], "stack": ABOUT["stacks"][0][0]}
     form |= defaults() | {"temperature": TEMPERATURE}
-    recordings = [{"name": r.name, "title": r.label, "blurb": r.blurb} for r in bundled()]
     found = {
         "palette": page_palette(),
         "rules": list(RULES),
@@ -141,4 +148,7 @@ def about(**own: Any) -> dict[str, Any]:
         "families": families(),
         "family": DEFAULT,
     }
+    recordings = [
+        {"name": name, "title": r.label, "blurb": r.blurb} for name, r in offered().items()
+    ]
     return ABOUT | found | {"recordings": recordings, "form": form} | own

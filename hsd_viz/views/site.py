@@ -19,7 +19,6 @@ from hsd_viz.bench.report import read_report
 from hsd_viz.bench.result import page as report_page
 from hsd_viz.disk import followed, write_whole
 from hsd_viz.engine import tab
-from hsd_viz.engine.replay import bundled
 from hsd_viz.errors import UserError
 from hsd_viz.exercises import editions
 from hsd_viz.exercises.data import measured
@@ -27,7 +26,7 @@ from hsd_viz.latency.hardware import Machine, gpu_of, shape_of
 from hsd_viz.results.page import template
 from hsd_viz.views import lessons, run_data
 from hsd_viz.views.export import document
-from hsd_viz.views.page_data import STATIC, about, recorded_runs, saved_reports
+from hsd_viz.views.page_data import STATIC, about, offered, recorded_runs, saved_reports
 
 #: A file in each site, so that only a site is ever replaced.
 MARK = ".hsd-viz-site"
@@ -44,7 +43,9 @@ Page = namedtuple("Page", "file title text content", defaults=[None])
 
 def sections() -> list[tuple[str, str, list[Page]]]:
     """Return title, description and pages of each section: the recordings, the lessons and the project's reports."""
-    runs = [Page(f"{RECORDINGS}?trace={one.name}", one.label, one.blurb) for one in bundled()]
+    runs = [
+        Page(f"{RECORDINGS}?trace={name}", one.label, one.blurb) for name, one in offered().items()
+    ]
     runs.append(
         Page(
             f"{RECORDINGS}?tab=compare",

@@ -16,16 +16,17 @@ import hsd_viz as hsd
 from hsd_viz.calibration import basis as store
 from hsd_viz.calibration.basis import recorded
 from hsd_viz.engine.access import Access
-from hsd_viz.engine.replay import bundled, load_bundled
+from hsd_viz.engine.replay import load_bundled
 from hsd_viz.errors import FAULTS_VARIABLE, UserError
 from hsd_viz.trace import Trace
 from hsd_viz.views import run_data
 from hsd_viz.views.app.answers import Request
 from hsd_viz.views.app.dashboard import MOST_REQUESTS, App
 from hsd_viz.views.export import run_page
+from hsd_viz.views.page_data import offered, recorded_runs
 from tests.changes import change_row
 
-RUNS = [r.name for r in bundled()]
+RUNS = [*offered()]
 
 
 @pytest.fixture
@@ -410,7 +411,7 @@ def test_a_prediction_is_of_the_chosen_hardware(page):
 
 @pytest.mark.parametrize("name", RUNS)
 def test_a_recording_is_sent_as_columns_saved_and_opened_again(page, name):
-    trace = load_bundled(name)
+    trace = recorded_runs()[name]()
     _, (sent,) = page.ask("recording", name=name)
     assert json.loads(sent) == json.loads(json.dumps(run_data.snapshot(trace, name)))
     message, (content,) = page.ask("file", about="trace", run=name)

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz.disk import read_text, write_whole
-from hsd_viz.engine.replay import bundled, load_bundled
 from hsd_viz.errors import FAULTS_VARIABLE, UserError
 from hsd_viz.machine import TOKEN_VARIABLE, check_address, url
 from hsd_viz.models.families import DEFAULT, find_family
+from hsd_viz.views.page_data import offered, recorded_runs
 
 #: Environment variables of a served page: the address of the server that decodes, and the token for it.
 ENGINE_URL, ENGINE_TOKEN = "HSD_VIZ_ENGINE", "HSD_VIZ_ENGINE_TOKEN"
@@ -142,7 +142,8 @@ def command(
     if preheat and pages is not None:
         # Visitors take turns, and see a recorded run until then (:mod:`hsd_viz.views.app.pages`).
         recorded = Path(folder.name) / "recorded.html.gz"
-        recorded.write_bytes(gzip.compress(load_bundled(bundled()[0].name).to_html().encode()))
+        first = recorded_runs()[next(iter(offered()))]()
+        recorded.write_bytes(gzip.compress(first.to_html().encode()))
         arguments += [f"--Pages.recorded={recorded}", "--VoilaKernelManager.fill_delay=0"]
     environment = dict(os.environ)
     if os.name == "posix" and len(tempfile.gettempdir()) + len(KERNEL_SOCKET) <= LONGEST_SOCKET:
