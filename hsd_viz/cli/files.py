@@ -165,7 +165,7 @@ def slides(
     file: A[Out, "FILE.html", "the file; it is replaced"],
     *,
     lesson: A[
-        tuple[int, ...], (1, 8), "N", "only this lesson; repeat for several (default: all)"
+        tuple[int, ...], (1, 9), "N", "only this lesson; repeat for several (default: all)"
     ] = (),
 ) -> None:
     """Write slides of the lessons to an HTML file: figures, recorded runs and questions, offline in any browser."""

@@ -230,6 +230,125 @@ def _speedup() -> Iterator[Case]:
         yield Case(f"speedup of {units} prompts, seed {seed}", call(baseline, seconds, weights))
 
 
+# Lesson 9: stopping when unsure. The first pair of rows is the one of the lesson.
+
+LESSON_ROWS = ([Fraction(n, 10) for n in (4, 4, 2)], [Fraction(n, 10) for n in (6, 3, 1)])
+THRESHOLDS = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
+
+
+@exercise("9.1")
+def _law_of_dropping() -> Iterator[Sequence[Any]]:
+    yield *LESSON_ROWS, Fraction(2, 5)
+    for (p, q), least in product(PAIRS, THRESHOLDS):
+        yield p, q, least
+
+
+@exercise("9.2")
+def _propose() -> Iterator[Case]:
+    target, draft = hunt.toy_models()
+    leasts = (Fraction(1, 8), Fraction(2, 5), Fraction(5, 8), ONE)
+    for most, least in product((1, 2), leasts):
+        asked = f"the law of the text with propose(row, choose, most={most}, least={show(least)})"
+        yield Case(
+            f"{asked}: the probabilities of its 9 texts of two tokens",
+            partial(_text_law, target, draft, most, least),
+            expected=list(hunt.plain_law(target, 2).values()),
+        )
+    for most, least in product((1, 2, 3), leasts):
+        asked = f"the law of propose(row, choose, most={most}, least={show(least)})"
+        yield Case(f"{asked}: the probability of each draft", partial(_drafts, draft, most, least))
+
+
+def _text_law(
+    target: hunt.Model, draft: hunt.Model, most: int, least: Fraction, answer: Answer
+) -> list[Fraction]:
+    """Return the law of texts of two tokens, with drafts of an answer that are verified as in lesson 3."""
+
+    def decode(choices: enumeration.Choices) -> hunt.Text:
+        text: hunt.Text = ()
+        while len(text) < 2:
+            row = lambda tokens, before=text: draft(before + tuple(tokens))
+            drafted = answer(row, choices.branch, min(most, 2 - len(text)), least)
+            text += _verified(text, drafted, target, draft, choices)
+        return text[:2]
+
+    found = enumeration.law(decode)
+    return [found.get(text, Fraction(0)) for text in product(range(3), repeat=2)]
+
+
+def _verified(
+    text: hunt.Text,
+    drafted: Sequence[int],
+    target: hunt.Model,
+    draft: hunt.Model,
+    choices: enumeration.Choices,
+) -> hunt.Text:
+    """Return the tokens that a round adds to a text: the accepted ones, and the target's own."""
+    kept: hunt.Text = ()
+    for token in drafted:
+        p = target(text + kept)
+        q = draft(text + kept)
+        chance = min(ONE, p[token] / q[token])
+        if choices.branch([chance, 1 - chance]):
+            rest = [max(a - b, Fraction(0)) for a, b in zip(p, q, strict=True)]
+            return (*kept, choices.branch(rest))
+        kept += (token,)
+    return (*kept, choices.branch(target(text + kept)))
+
+
+def _drafts(draft: hunt.Model, most: int, least: Fraction, answer: Answer) -> dict[Any, Fraction]:
+    """Return the law of an answer's drafts, in the order of their tokens."""
+    row = lambda tokens: draft(tuple(tokens))
+    found = enumeration.law(lambda choices: tuple(answer(row, choices.branch, most, least)))
+    return dict(sorted(found.items()))
+
+
+#: Drafts: the probabilities of their tokens, and how many of them were accepted.
+DRAFTS = [
+    ([Fraction(9, 10), Fraction(4, 5), Fraction(3, 5)], 3),
+    ([Fraction(9, 10), Fraction(1, 5), Fraction(1, 2)], 1),
+    ([Fraction(2, 5), Fraction(1, 2)], 1),
+]
+CONFIDENCES = [Fraction(n, 10) for n in (6, 0, 2, 9, 4)]
+
+
+def priced_drafts() -> Iterator[tuple[str, list[Any], float, dict[int, float]]]:
+    """Yield drafts by name, the time of a pass that drafts, and the cost curve of the target."""
+    recorded = [
+        (f"the drafts of '{trace.stack}'", data.drafts_of(trace))
+        for trace in data.recordings()
+        if trace.stack == "nano:4 > target" and trace.meta["sampling"]["temperature"]
+    ]
+    for name, drafts in [("DRAFTS", DRAFTS), *recorded]:
+        for draft, curve in product((0.1, 1.5), CURVES):
+            yield name, drafts, draft, curve
+
+
+def _priced(name: str, drafts: list[Any]) -> str:
+    return show(drafts) if name == "DRAFTS" else name
+
+
+@exercise("9.3")
+def _time_of_stops() -> Iterator[Case]:
+    for name, drafts, draft, curve in priced_drafts():
+        for least in CONFIDENCES:
+            rest = f"least={show(least)}, draft={draft}, curve={show(curve)}"
+            asked = f"ms_per_token({_priced(name, drafts)}, {rest})"
+            yield Case(asked, call(drafts, least, draft, curve))
+
+
+@exercise("9.4")
+def _best_confidence() -> Iterator[Case]:
+    for name, drafts, draft, curve in priced_drafts():
+        rest = f"draft={draft}, curve={show(curve)}"
+        asked = f"best_confidence({_priced(name, drafts)}, {show(CONFIDENCES)}, {rest})"
+        yield Case(asked, call(drafts, CONFIDENCES, draft, curve))
+    # No draft ever ends early: all confidences are equally fast.
+    sure = [([ONE] * 3, 3)]
+    asked = f"best_confidence({show(sure)}, {show(CONFIDENCES)}, draft=1, curve=…)"
+    yield Case(asked, call(sure, CONFIDENCES, 1, CURVES[1]))
+
+
 # Puzzles.
 
 exercise("P1")(lambda: product(range(3), range(3)))

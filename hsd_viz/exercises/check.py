@@ -43,9 +43,12 @@ def show(value: Any) -> str:
     if isinstance(value, list | tuple):
         listed = ", ".join(map(show, value))
         return f"[{listed}]" if isinstance(value, list) else f"({listed}{',' * (len(value) == 1)})"
-    if isinstance(value, dict) and len(value) > _SHOWN_ENTRIES:
-        listed = ", ".join(f"{key}: {show(value[key])}" for key in list(value)[:_SHOWN_ENTRIES])
-        return f"{{{listed}, …}} ({len(value)} entries)"
+    if isinstance(value, dict):
+        shown = list(value)[:_SHOWN_ENTRIES]
+        listed = ", ".join(f"{show(key)}: {show(value[key])}" for key in shown)
+        if len(value) > _SHOWN_ENTRIES:
+            return f"{{{listed}, …}} ({len(value)} entries)"
+        return f"{{{listed}}}"
     if isinstance(value, float):
         return f"{value:.6g}"
     text = str(value) if isinstance(value, Number) else repr(value)

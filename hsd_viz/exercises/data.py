@@ -68,6 +68,20 @@ def greedy_rounds() -> tuple[Round, ...]:
     return tuple(found)
 
 
+def drafts_of(trace: Trace) -> list[tuple[list[float], int]]:
+    """Return each sampled draft that the target verified: the probabilities of its tokens by the rows they were drawn
+    from, and how many tokens were accepted. Rounds cut by the length limit are left out.
+    """
+    level = max(r.level for r in trace.round_rows)
+    found = []
+    for row in trace.round_rows:
+        chances = [d.q for d in trace.draft_rows if d.round == row.id]
+        complete = row.outcome in ("correction", "bonus")
+        if row.level == level and complete and chances:
+            found.append((chances, row.accepted))
+    return found
+
+
 @cache
 def acceptance_tests() -> tuple[tuple[str, Row], ...]:
     """Return every acceptance test of a sampled draft token in the recordings, at any level, with the stack. Runs with

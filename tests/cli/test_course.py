@@ -19,7 +19,7 @@ def test_copy_writes_the_lessons_and_the_puzzles_of_one_edition(tmp_path, capsys
     folder = tmp_path / "course"
     assert main(["course", "copy", str(folder), *(["--solutions"] if solutions else [])]) == 0
     files = sorted(folder.iterdir())
-    assert len(files) == 9 and capsys.readouterr().out.split() == list(map(str, files))
+    assert len(files) == 10 and capsys.readouterr().out.split() == list(map(str, files))
     for path in files:
         notebook = nbformat.read(path, as_version=4)
         nbformat.validate(notebook)
@@ -54,8 +54,8 @@ def test_slides_are_one_file_of_the_lessons_asked_for(tmp_path, capsys):
     assert capsys.readouterr().out.strip() == str(file)
     text = file.read_text()
     assert 'data-lesson="3"' in text and 'data-lesson="2"' not in text
-    assert main(["course", "slides", str(file), "--lesson", "9"]) == 2
-    assert "from 1 to 8" in capsys.readouterr().err and file.read_text() == text
+    assert main(["course", "slides", str(file), "--lesson", "10"]) == 2
+    assert "from 1 to 9" in capsys.readouterr().err and file.read_text() == text
     assert main(["course", "slides", str(tmp_path / "missing" / "x.html")]) == 2
 
 
@@ -88,4 +88,4 @@ def test_the_masters_are_part_of_the_wheel():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     included = project["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
     assert included["notebooks/course/master"] == "hsd_viz/exercises/master"
-    assert len(list((ROOT / "notebooks/course/master").glob("*.md"))) == 9
+    assert len(list((ROOT / "notebooks/course/master").glob("*.md"))) == 10

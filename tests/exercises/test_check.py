@@ -13,6 +13,7 @@ from operator import mul
 import numpy as np
 import pytest
 
+from hsd_viz.audit import enumeration
 from hsd_viz.audit.exact import FAULTS
 from hsd_viz.drafting.context import ContextDatabase
 from hsd_viz.drafting.tree import spell
@@ -21,7 +22,7 @@ from hsd_viz.exercises import EXERCISES, check, greedy_rounds, hunt
 from hsd_viz.exercises.check import TEXTS, equal, mistakes
 from hsd_viz.exercises.data import acceptance_tests
 from hsd_viz.exercises.editions import solutions
-from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
+from hsd_viz.latency.inputs import Calibration, Edge, LevelCost, UnsureStop
 from hsd_viz.latency.law import predict
 from hsd_viz.results.estimate import estimate, ratio
 from hsd_viz.trace.metrics import repetition_share
@@ -104,6 +105,47 @@ def interval(baseline, seconds, weights):
     return found.value, found.low, found.high
 
 
+def law_by_enumeration(p, q, least):
+    """Run a round for every outcome of its random choices."""
+
+    def emitted(choices):
+        token = choices.branch(q)
+        if q[token] < least:
+            return choices.branch(p)
+        chance = min(Fraction(1), p[token] / q[token])
+        if choices.branch([chance, 1 - chance]):
+            return choices.branch([max(a - b, 0) for a, b in zip(p, q, strict=True)])
+        return token
+
+    found = enumeration.law(emitted)
+    return [found.get(token, 0) for token in range(len(p))]
+
+
+def proposes(row, choose, most, least, tokens=(), product=1):
+    if len(tokens) == most or product < least:
+        return tokens
+    token = choose(row(tokens))
+    return proposes(row, choose, most, least, (*tokens, token), product * row(tokens)[token])
+
+
+def law_of_stops(drafts, least, draft, curve):
+    """Return what the latency law gives for the same drafts."""
+    outcomes = []
+    for chances, accepted in drafts:
+        products = list(accumulate(chances, mul))
+        n = next((k for k, p in enumerate(products, 1) if p < least), len(products))
+        outcomes.append((n, min(n, accepted), 1 / len(drafts)))
+    costs = {"draft": LevelCost((draft,)), "target": LevelCost(tuple(curve.values()))}
+    stop = UnsureStop(0.5, 8, tuple(outcomes))
+    pair = ("draft", "target")
+    measured = Calibration(pair, costs, {}, stops={pair: (stop,)})
+    return predict("draft:8?0.5 > target", measured).ms_per_token
+
+
+def fastest_confidence(drafts, confidences, draft, curve):
+    return min((law_of_stops(drafts, c, draft, curve), c) for c in confidences)[1]
+
+
 def fastest_of(count):
     return lambda alpha, c: min(range(count), key=lambda gamma: law(alpha, gamma, c, 1.0))
 
@@ -132,6 +174,10 @@ RIGHT = [
     ("7.4", lambda a, n, d, curve: curve[1] / law(a, n, d, *(curve[k] for k in sorted(curve)))),
     ("8.1", repetition_share),
     ("8.2", interval),
+    ("9.1", law_by_enumeration),
+    ("9.2", proposes),
+    ("9.3", law_of_stops),
+    ("9.4", fastest_confidence),
     ("P1", lambda *row: len({*row}) == 1),
     ("P2", lambda drafted, accepted: len([*range(accepted), "own"])),
     ("P3", lambda text, place: [*range(-1, 20)][text + place]),
@@ -288,8 +334,8 @@ def test_an_endless_answer_is_stopped_and_its_case_named(monkeypatch):
 
 
 def test_unknown_names_are_refused():
-    with pytest.raises(ValueError, match=r"there is no exercise '9\.1'"):
-        check("9.1", None)
+    with pytest.raises(ValueError, match=r"there is no exercise '10\.1'"):
+        check("10.1", None)
     with pytest.raises(ValueError, match="hints 1 to 2, not 'x'"):
         check("7.1", None).hint("x")
 
@@ -328,7 +374,7 @@ print(sorted({"torch", "transformers", "ipywidgets", "pandas", "plotly"} & set(s
 @pytest.mark.parametrize(
     ("number", "words"),
     [
-        ("9.9", "the lessons have 1.1 to 8.2, the puzzles P1 to P12"),
+        ("10.1", "the lessons have 1.1 to 9.4, the puzzles P1 to P12"),
         ("7.9", "lesson 7 has 7.1, 7.2, 7.3, 7.4"),
     ],
     ids=["no such lesson", "a lesson with fewer"],
