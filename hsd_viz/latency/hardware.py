@@ -108,6 +108,7 @@ class Shape:
         output: rows of the head; 0: as the embedding. A draft head has a smaller vocabulary.
         is_head: whether it is a draft head of a target, not a model of its own.
         lookahead: draft tokens that a draft head was made for; 0: not stated.
+        method: the kind of a draft head that its config states, as engines name it; "": none.
     """
 
     name: str
@@ -129,6 +130,7 @@ class Shape:
     output: int = 0
     is_head: bool = False
     lookahead: int = 0
+    method: str = ""
 
     @property
     def width(self) -> int:
@@ -581,28 +583,48 @@ def shape_of_config(name: str, config: dict[str, Any]) -> Shape:
     if "transformer_layer_config" in config:
         return _speculator(name, config)
     if isinstance(config.get("model"), dict) and "eagle" in str(config.get("model_type", "")):
-        return _head_of(name, config["model"], 0, 0)
+        return _head_of(name, config["model"], _eagle(config))
     architectures = " ".join(map(str, config.get("architectures") or ()))
     if "Eagle" in architectures and "num_hidden_layers" in config:
-        return _head_of(name, config, int(config.get("draft_vocab_size") or 0), 0)
+        return _head_of(name, config, _eagle(config), int(config.get("draft_vocab_size") or 0))
     inner = config.get("text_config")
     return _decoder(name, inner if isinstance(inner, dict) else config)
 
 
+def _eagle(config: Mapping[str, Any]) -> str:
+    """Return which EAGLE a config is of: EAGLE-3 names itself, or has a vocabulary of its own."""
+    names = f"{config.get('model_type')} {config.get('architectures')}".lower()
+    if "eagle3" in names or config.get("draft_vocab_size"):
+        return "eagle3"
+    return "eagle"
+
+
 def _speculator(name: str, config: dict[str, Any]) -> Shape:
-    """Return the draft head of a config of the library speculators."""
+    """Return the draft head of a config of the library speculators.
+
+    Raises:
+        Unsupported: for a kind that does not draft token by token.
+    """
+    method = str(config.get("speculators_model_type") or _eagle(config))
+    if method not in ("eagle", "eagle3"):
+        raise Unsupported(
+            f"{name} is a speculator of the type '{method}', whose cost is not modelled: use one "
+            "of the type eagle or eagle3"
+        )
     proposals = (config.get("speculators_config") or {}).get("proposal_methods") or [{}]
     tokens = int(proposals[0].get("speculative_tokens") or 0)
     layer = config["transformer_layer_config"]
-    return _head_of(name, layer, int(config.get("draft_vocab_size") or 0), tokens)
+    return _head_of(name, layer, method, int(config.get("draft_vocab_size") or 0), tokens)
 
 
-def _head_of(name: str, layer: dict[str, Any], vocabulary: int, tokens: int) -> Shape:
+def _head_of(
+    name: str, layer: dict[str, Any], method: str, vocabulary: int = 0, tokens: int = 0
+) -> Shape:
     """Return a draft head of the layers of a config."""
     whole = _decoder(name, {"num_hidden_layers": 1, **layer})
     for what, value in (("draft vocabulary", vocabulary), ("draft tokens", tokens)):
         check_range(f"the {what} of {name}", value, 0, MOST_SIZE)
-    return replace(whole, output=vocabulary, is_head=True, lookahead=tokens)
+    return replace(whole, output=vocabulary, is_head=True, lookahead=tokens, method=method)
 
 
 def _decoder(name: str, config: dict[str, Any]) -> Shape:

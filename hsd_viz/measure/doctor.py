@@ -78,41 +78,6 @@ IDLE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
-    """What limits a speed-up: what it is, and what to do."""
-
-    what: str
-    advice: str
-
-
-CAUSES = {
-    "acceptance": Cause(
-        "the acceptance is low for drafts of this length",
-        "use a draft model closer to the target or trained on this traffic, or try databases",
-    ),
-    "few drafts": Cause(
-        "few forward passes have a draft",
-        "lower the thresholds that stop a draft (p-min, n-min), or add an n-gram drafter for the "
-        "other rounds",
-    ),
-    "drafting": Cause("the drafting is too slow", "use a smaller draft model or an n-gram drafter"),
-    "verification": Cause(
-        "the verification is expensive: a forward pass of several tokens costs much more than one "
-        "of a single token",
-        "use a machine or kernel whose forward passes are bound by memory",
-    ),
-    "overhead": Cause(
-        "the overhead is high: time outside forward passes and drafting",
-        "use a compiled runtime or CUDA graphs, and fewer, longer rounds",
-    ),
-    "round": Cause(
-        "a round takes much longer than a plain step",
-        "give --verify-ms and --draft-ms to divide it into drafting, verification and overhead",
-    ),
-}
-
-
-@dataclass(frozen=True, slots=True)
 class Option:
     """A setting.
 
@@ -299,6 +264,9 @@ class Diagnosis(Result):
             return "find out first why acceptance collapsed (below); then "
         if "everything accepted" in rules:
             return "find out first why everything is accepted (below); then "
+        if "nothing accepted" in rules:
+            off = self.advised is not None and not self.advised.tokens
+            return f"check that the drafter fits the target (below); {'until then' if off else 'then'} "
         return ""
 
     def _setting_words(self, now: Option, best: Option) -> str:
@@ -307,14 +275,20 @@ class Diagnosis(Result):
         undecided = not self.decided and now.speedup < 1
         if best == now and (self.observation.busy or undecided or self.note):
             return f"change nothing yet; {self.advice}"
+        aim = "to see what limits it" if self.cause == "round" else "for more"
         if best == now:
-            return f"keep {now.stack}, {present} times plain decoding; for more, {self.advice}"
+            return f"keep {now.stack}, {present} times plain decoding; {aim}, {self.advice}"
         if not best.tokens:
             return f"turn speculation off; or {self.advice}"
+        longer = best.tokens > now.tokens
         words = (
-            f"use {best.stack} instead of {now.stack}: {best.speedup:.2f} times plain decoding "
-            f"expected, {present} now"
+            f"{'try' if longer else 'use'} {best.stack} instead of {now.stack}: {best.speedup:.2f} "
+            f"times plain decoding expected, {present} now"
         )
+        if longer:
+            words += f", {_if_extended(now.tokens, best.tokens)}"
+        if self.cause in ("drafting", "overhead"):
+            words += f"; for more, {self.advice}"
         if not self.decided:
             words += "; whether speculation pays at all is undecided"
         return words
@@ -428,7 +402,9 @@ class Diagnosis(Result):
             speed = as_text(one.tokens_per_second, "{:.1f}")
             speedup = as_text(one.speedup, "{:.2f}")
             rows.append([one.requests, speed, speedup, source])
-        note = "batches that the record has are as recorded; no other one follows from it"
+        note = "the record has no other batches"
+        if not all(one.lines for one in self.batches):
+            note = "batches of the hardware model are predicted, at the acceptance of the record"
         return Table("What if: another batch", rows, note)
 
     def _options_table(self) -> Table | None:
@@ -554,13 +530,13 @@ def _determined(
         findings=tuple(findings(given, high if slow_known else None, diagnosis.changes)),
         verdict=(
             f"{'predicted: ' if modelled else ''}{pays}: {as_text(speedup, '{:.2f}')} times as fast "
-            f"as plain decoding; what limits it most: {CAUSES[cause].what} "
-            f"({shares[cause]:.0%} of what is lost)"
+            f"as plain decoding; what limits it most: "
+            f"{_what_limits(seen, cause, whole, shares[cause])}"
         ),
         advice=(
             "measure again on a quiet machine before changing it"
             if seen.busy
-            else CAUSES[cause].advice
+            else _cause_advice(seen, cause)
         ),
         cause=cause,
         shares=shares,
@@ -570,6 +546,64 @@ def _determined(
         flags=_flags(seen, advised),
         more="" if diagnosis.decided else more,
     )
+
+
+def _what_limits(seen: Observation, cause: str, whole: float, share: float) -> str:
+    """Return a cause with its figure and its share of the loss."""
+    what, figure = _cause_and_figure(seen, cause, whole)
+    return f"{what} ({figure}{share:.0%} of what is lost)"
+
+
+def _cause_and_figure(seen: Observation, cause: str, whole: float) -> tuple[str, str]:
+    """Return a cause, and its figure with a semicolon, "" where it is not known."""
+    if cause == "acceptance":
+        if not seen.drafted_known or not seen.drafted:
+            return "rejected draft tokens", ""
+        return "rejected draft tokens", f"{(seen.length - 1) / seen.drafted:.0%} are accepted; "
+    if cause == "few drafts":
+        return "forward passes without a draft", f"{seen.without_draft:.0%} of all; "
+    if cause == "round":
+        return "the time of a round", f"{whole:.2f} plain steps; "
+    steps = seen.parts()[cause] or 0.0
+    if cause == "verification":
+        return "verification", f"a pass over the draft takes {1 + steps:.2f} plain steps; "
+    what = {"drafting": "drafting", "overhead": "time outside forward passes and drafting"}[cause]
+    return what, f"{steps:.2f} plain steps per round; "
+
+
+def _cause_advice(seen: Observation, cause: str) -> str:
+    """Return what to do about a cause."""
+    if cause == "acceptance":
+        if seen.method in NGRAMS:
+            return "add a draft model or a draft head for text that was not written before"
+        if seen.deepest == 1 and seen.method in EXTENDS:
+            return "record a run with 2 draft tokens: this record has no second position"
+        return "use a draft model closer to the target or trained on this traffic, or try databases"
+    if cause == "verification":
+        if seen.batch > 1:
+            return (
+                "use fewer draft tokens while many requests run, or a machine whose forward passes "
+                "are bound by memory at this batch"
+            )
+        return "use a machine or kernel whose forward passes are bound by memory"
+    return {
+        "few drafts": (
+            "lower the thresholds that stop a draft (p-min, n-min), or add an n-gram drafter for "
+            "the other rounds"
+        ),
+        "drafting": "use a smaller draft model or an n-gram drafter",
+        "overhead": "use a compiled runtime or CUDA graphs",
+        "round": "give --verify-ms and --draft-ms to divide it into drafting, verification and "
+        "overhead",
+    }[cause]
+
+
+def _if_extended(present: int, longer: int) -> str:
+    """Return the assumption behind a draft that is longer than those of the record."""
+    later = f"position {longer}" if longer == present + 1 else f"positions {present + 1}-{longer}"
+    seen = "position 2" if present == 2 else f"positions 2-{present}"
+    verb = "is" if longer == present + 1 else "are"
+    return f"if {later} {verb} accepted as {seen} {'is' if present == 2 else 'are'}"
 
 
 def _impossible(diagnosis: Diagnosis, made: SpeedUp, observed: Option) -> Diagnosis:

@@ -71,7 +71,7 @@ def observe(path: Path, model: str | None = None, engine: str | None = None) -> 
         why = f"{error}; as a trace: {not_a_trace}"
         raise BadFile(f"{path} is not a trace or a record of another engine: {why}") from None
     series = reading.one(model)
-    notes = [*reading.notes(), *series.remarks]
+    notes = [*reading.read_notes(), *series.remarks]
     return Observed(
         seen=from_series(series, path.name),
         changes=tuple(changes(series)),

@@ -525,10 +525,10 @@ def settings(
     name = drafts[-1].name
     tokens = drafts[-1].lookahead
     count = tokens if isinstance(tokens, int) else 1
-    if name in HEADS:
+    method = models[name].method if models is not None and name in models else ""
+    if not method and name in HEADS:
         return engine_settings(name, count, "HEAD", by_batch)
-    is_head = models is not None and name in models and models[name].is_head
-    return engine_settings("eagle3" if is_head else "draft", count, name, by_batch)
+    return engine_settings(method or "draft", count, name, by_batch)
 
 
 def _shapes(models: Sequence[str]) -> tuple[Shape, ...]:
@@ -560,7 +560,7 @@ def _heads(shapes: Sequence[Shape]) -> list[Assumption]:
     """Return what the configs of draft heads state."""
     found = []
     for shape in shapes:
-        if shape.is_head and shape.name not in HEADS:
+        if shape.method:
             rows = shape.output or shape.vocabulary
             layers = f"{shape.layers} layer{'s' * (shape.layers != 1)}"
             tokens = f", {shape.lookahead} draft tokens" if shape.lookahead else ""

@@ -31,7 +31,7 @@ from hsd_viz.native.build import default_build
 from hsd_viz.native.decode import native_drafter
 from hsd_viz.records.entries import BrokenEntry, EntryReader
 from hsd_viz.records.settings import settings as engine_settings
-from hsd_viz.results.estimate import Estimate, estimate, ratio, resample
+from hsd_viz.results.estimate import LEAST, Estimate, estimate, ratio, resample
 from hsd_viz.results.result import Result
 from hsd_viz.results.table import Table
 from hsd_viz.stack import DraftSource, parse
@@ -46,6 +46,8 @@ DRAFTERS = ("db", "db[context]", "hd", "lookup", "sam", "suffix", "ngram-cache")
 SERVED = {"lookup": "lookup", "ngram-cache": "lookup", "suffix": "suffix"}
 #: Broken entries that are reported one by one.
 EXAMPLES = 20
+#: Broken entries before the first request from which a file is not a log.
+MOST_BROKEN = 100_000
 #: Seconds between two reports of progress.
 SHOW = 0.2
 #: Resampled units per drafter: requests, in groups where there are more of them.
@@ -165,9 +167,12 @@ class ReplayReport(Result):
             return "no drafter was replayed"
         best = self.drafters[0]
         pays = "pays most" if best["pays"] == "yes" else "comes first, and does not certainly pay"
+        few = ""
+        if self.log["requests"] < LEAST:
+            few = f" ({counted(self.log['requests'], 'request')}: too few for an interval)"
         return (
             f"{best['name']} {pays}: {best['mean_acceptance_length']:.2f} tokens per forward pass, "
-            f"predicted speed-up {best['speedup']:.2f}"
+            f"predicted speed-up {best['speedup']:.2f}{few}"
         )
 
     def lines(self) -> list[str]:
@@ -423,7 +428,8 @@ def replay(
     complete = _replay_all(path, tokens, maker, tally, budget, limit, progress)
     if complete and not tally.requests:
         why = "; record {}: {}".format(*tally.examples[0]) if tally.examples else ""
-        raise BadFile(f"the log {log} has no usable request{why}")
+        where = f" in its first {MOST_BROKEN:,} records" if tally.broken >= MOST_BROKEN else ""
+        raise BadFile(f"the log {log} has no usable request{where}{why}")
     cost = np.array(costs.tables(MAX_BUDGET)[0])
     rows = [_row(name, shapes, cost) for name, shapes in tally.shapes.items() if shapes]
     rows.sort(key=lambda row: -row["speedup"])
@@ -455,6 +461,8 @@ def _replay_all(
         for request in requests(reader, tokens):
             if isinstance(request, BrokenEntry):
                 tally.add_broken(request)
+                if not tally.requests and tally.broken >= MOST_BROKEN:
+                    break
                 continue
             if tally.requests == limit:
                 break

@@ -117,6 +117,11 @@ class Reading:
     refused: tuple[tuple[int, str], ...] = ()
 
     def notes(self) -> list[str]:
+        """Return what was read, skipped and refused, and the remarks of each series, as lines."""
+        remarks = [f"{one.name}: {remark}" for one in self.series for remark in one.remarks]
+        return [*self.read_notes(), *remarks]
+
+    def read_notes(self) -> list[str]:
         """Return what was read, skipped and refused, as lines."""
         forms = [f"{n:,} of the form '{form}'" for form, n in self.by_form.items()]
         lines = [f"read {counted(self.lines, 'line')}: {', '.join(forms) or 'no record'}"]
@@ -135,7 +140,6 @@ class Reading:
             lines.append(f"refused: line {number}: {why}")
         if len(self.refused) > EXAMPLES:
             lines.append(f"refused: {len(self.refused)} records in all")
-        lines += [f"{one.name}: {remark}" for one in self.series for remark in one.remarks]
         return lines
 
     def to_dict(self) -> dict[str, Any]:

@@ -237,6 +237,13 @@ def test_a_head_without_a_vocabulary_has_that_of_its_target():
     assert head.is_head and head.with_target(MODELS["llama-8b"]).vocabulary == 128_256
 
 
+def test_a_speculator_that_drafts_in_parallel_is_refused():
+    with pytest.raises(ValueError, match="a speculator of the type 'dflash', whose cost is not"):
+        shape_of_config(
+            "s", {"speculators_model_type": "dflash", "transformer_layer_config": LAYER}
+        )
+
+
 def test_a_known_card_keeps_what_is_not_given():
     assert gpu_of("H100", bandwidth=3000).bandwidth == 3000
     assert gpu_of("H100", bandwidth=3000).memory == 80

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
-from hsd_viz.measure.doctor import diagnose, doctor
+from hsd_viz.measure.doctor import _if_extended, diagnose, doctor
 from hsd_viz.measure.observation import Observation
 from hsd_viz.measure.observe import from_figures, from_trace, with_hardware, with_times
 from hsd_viz.measure.profile import read_profile
@@ -20,6 +20,7 @@ from hsd_viz.records.settings import METHODS, method_of, settings
 from hsd_viz.trace import Trace
 
 RECORDS = Path(__file__).parents[1] / "records" / "files"
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "records"
 
 
 def rounds(acceptance, depth=4, number=4000):
@@ -474,7 +475,7 @@ def test_batches_of_a_record_are_as_recorded(tmp_path):
     assert speeds == [("1", 3, pytest.approx(100)), ("3–4", 3, pytest.approx(80))]
     low, high = found.batches[0].tokens_per_second.ends
     assert 90 <= low < 100 < high <= 110
-    assert "What if: another batch" in found.text()
+    assert "What if: another batch: the record has no other batches" in found.text()
 
 
 def test_a_record_of_one_batch_says_nothing_of_another(tmp_path):
@@ -491,6 +492,35 @@ def test_a_hardware_model_says_what_another_batch_brings():
     assert speedups[0] > speedups[-1] and all(value <= 2.0 for value in speedups)
     speeds = [row.tokens_per_second.value for row in found.batches]
     assert speeds == sorted(speeds, reverse=True)
+    assert "batches of the hardware model are predicted" in found.text()
+
+
+def test_a_remark_of_a_record_is_made_once(tmp_path):
+    path = tmp_path / "both.txt"
+    scrapes = ("scrape-before.txt", "scrape-after.txt")
+    path.write_text("".join((FIXTURES / name).read_text() for name in scrapes))
+    notes = [line for line in doctor(path).lines() if "scrapes of one server" in line]
+    assert len(notes) == 1
+
+
+@pytest.mark.parametrize(
+    ("batch", "advice"), [(1, "use a machine or kernel"), (32, "use fewer draft tokens while many")]
+)
+def test_expensive_verification_is_advised_about_by_batch(batch, advice):
+    found = diagnose(replace(HEALTHY, verify=50.0, batch=batch))
+    assert found.advice.startswith(advice)
+
+
+@pytest.mark.parametrize(
+    ("present", "longer", "words"),
+    [
+        (2, 3, "if position 3 is accepted as position 2 is"),
+        (2, 4, "if positions 3-4 are accepted as position 2 is"),
+        (4, 5, "if position 5 is accepted as positions 2-4 are"),
+    ],
+)
+def test_a_longer_draft_is_advised_under_its_assumption(present, longer, words):
+    assert _if_extended(present, longer) == words
 
 
 def test_where_drafted_tokens_are_not_reported_nothing_is_said_of_them(tmp_path):

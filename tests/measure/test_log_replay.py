@@ -160,6 +160,24 @@ def test_broken_records_are_counted_and_reports_hold_no_text(tmp_path):
     assert read.log["requests"] == 1 and "SECRET" not in json.dumps(read.to_dict())
 
 
+def test_a_file_of_many_records_without_a_request_is_not_read_to_its_end(tmp_path, monkeypatch):
+    monkeypatch.setattr("hsd_viz.measure.replay.MOST_BROKEN", 3)
+    good = {"prompt_ids": [1, 2], "output_ids": [1, 2]}
+    late = write(tmp_path / "late.jsonl", 0, 0, 0, good)
+    with pytest.raises(ValueError, match="no usable request in its first 3 records; record 1: "):
+        replay(late, drafters=("lookup",))
+    early = write(tmp_path / "early.jsonl", good, 0, 0, 0, good)
+    assert replay(early, drafters=("lookup",)).log["requests"] == 2
+
+
+def test_few_requests_are_said_to_have_no_interval(tmp_path):
+    good = {"prompt_ids": [1, 2, 3, 1, 2], "output_ids": [3, 1, 2, 3]}
+    few = replay(write(tmp_path / "few.jsonl", *[good] * 4), drafters=("lookup",))
+    assert few.headline().endswith("(4 requests: too few for an interval)")
+    enough = replay(write(tmp_path / "enough.jsonl", *[good] * 5), drafters=("lookup",))
+    assert "too few" not in enough.headline()
+
+
 def test_an_interrupted_replay_has_whole_requests(tmp_path, monkeypatch):
     monkeypatch.setattr("hsd_viz.measure.replay.SHOW", -1.0)
     path = write(tmp_path / "log.jsonl", *[{"prompt": "x y", "output": "x y z x y z"}] * 9)

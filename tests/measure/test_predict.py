@@ -185,6 +185,35 @@ def test_a_draft_head_is_taken_from_its_config(tmp_path):
     assert '"method": "eagle3"' in found.settings["vllm 0.32.0"]
 
 
+EAGLE_1 = {"model_type": "eagle", "model": SPECULATOR["transformer_layer_config"]}
+EAGLE_3 = {
+    "architectures": ["LlamaForCausalLMEagle3"],
+    "num_hidden_layers": 1,
+    "draft_vocab_size": 32_000,
+    **SPECULATOR["transformer_layer_config"],
+}
+
+
+@pytest.mark.parametrize(
+    ("config", "method"),
+    [
+        pytest.param(EAGLE_1, "eagle", id="EAGLE-1"),
+        pytest.param(EAGLE_3, "eagle3", id="EAGLE-3"),
+        pytest.param(SPECULATOR | {"speculators_model_type": "eagle"}, "eagle", id="speculators"),
+    ],
+)
+def test_the_settings_name_the_kind_of_a_draft_head(tmp_path, config, method):
+    """Whatever its folder is called: EAGLE is not EAGLE-3."""
+    folder = tmp_path / "eagle3"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(config))
+    found = hsd.predict("H100", ("llama-8b", str(folder)), acceptance=0.8, databases=False)
+    given = json.loads(found.settings["vllm 0.32.0"].split("'")[1])
+    assert (given["method"], given["model"]) == (method, "eagle3")
+    assert ("llama.cpp 0c1e570" in found.settings) == (method == "eagle3")
+    assert "eagle3" in [one.name for one in found.assumptions]
+
+
 def test_assumed_acceptances_are_those_of_the_published_pairs():
     """10 %, 50 % and 90 % of SpecBundle's figures, converted from tokens per forward pass."""
     import numpy as np
