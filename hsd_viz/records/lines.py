@@ -30,9 +30,13 @@ _DATE = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d+))?"  # 2026-11-20 09:00:08,123
 )
 _SHORT_DATE = re.compile(r"\b(\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)(?:[.,](\d+))?\b")  # 11-20 09:00:08
-#: A line of a log that starts with a bracket: a date, a level or a colour.
-_LOG_BRACKET = re.compile(rb"\[(?:\d{4}-|\d+(?:;\d+)*m|(?!true|false|null)[A-Za-z])")
-_UPTIME = re.compile(r"^\s*(\d+)\.(\d\d)\.(\d{3})\.(\d{3}) [A-Z] ")  # llama.cpp: 0.06.896.015 I
+#: A line of a log that starts with a bracket: a date, a level, a colour, or the number of a process
+#: or port with text after it.
+_LOG_BRACKET = re.compile(
+    rb"\[(?:\d{4}-|\d+(?:;\d+)*m|(?!true|false|null)[A-Za-z]|\d+\][ \t]+[^\s])"
+)
+#: llama.cpp: 0.06.896.015 I, behind the port of the instance where a router started it.
+_UPTIME = re.compile(r"^\s*(?:\[\d+\]\s+)?(\d+)\.(\d\d)\.(\d{3})\.(\d{3}) [A-Z] ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +76,8 @@ def time_of(text: str) -> tuple[float | None, str]:
         return _seconds(31 * month + day, hour, minute, second, found[6]), found[0]
     if found := _UPTIME.match(text):
         minutes, seconds, milliseconds, microseconds = map(int, found.groups())
-        return 60 * minutes + seconds + milliseconds / 1e3 + microseconds / 1e6, found[0].split()[0]
+        clock = ".".join(found.groups())
+        return 60 * minutes + seconds + milliseconds / 1e3 + microseconds / 1e6, clock
     return None, ""
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Any
 
@@ -20,6 +20,7 @@ from hsd_viz.records.sample import (
     Verification,
     with_fixed_length,
 )
+from hsd_viz.words import counted
 
 NAME = "llama.cpp"
 METHODS = {
@@ -52,6 +53,15 @@ ROUND = declare(
     source="https://github.com/ggml-org/llama.cpp/pull/18211",
     sample="slot update_slots: id 3 | task 0 | accepted 2/16 draft tokens, new n_tokens = 664",
     reports="every verification of a request",
+)
+STATISTICS = declare(
+    NAME,
+    "statistics of llama-server by drafter",
+    "log line",
+    seen_in="PR 19164 (2026-01) – PR 24536 (2026-06); where a log has no line of a request",
+    source="https://github.com/ggml-org/llama.cpp/pull/23269",
+    sample="statistics draft-mtp: #calls(b,g,a) = 11 796 796, #gen drafts = 796, …",
+    reports="drafts, draft tokens, accepted tokens by drafter, since the start; newer ones positions",
 )
 SIMPLE = declare(
     NAME,
@@ -173,10 +183,140 @@ def _drafts(
     return float(round(accepted / (length - 1)))
 
 
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """What a drafter of a server has counted, since the start or in between.
+
+    Attributes:
+        calls: how often it was asked for a draft: once before each forward pass.
+        drafts: drafts.
+        drafted: draft tokens.
+        accepted: accepted draft tokens.
+        by_position: drafts whose first k tokens were accepted, from rounded rates; () if unknown.
+    """
+
+    calls: float = 0.0
+    drafts: float = 0.0
+    drafted: float = 0.0
+    accepted: float = 0.0
+    by_position: tuple[float, ...] = ()
+
+    def since(self, before: _Counts) -> _Counts:
+        """Return what was added to ``before``; all of it where the server was restarted."""
+        if self.drafts < before.drafts or self.drafted < before.drafted:
+            return self
+        earlier = before.by_position or (0.0,) * len(self.by_position)
+        places = zip(self.by_position, earlier, strict=False)
+        return _Counts(
+            calls=max(0.0, self.calls - before.calls),
+            drafts=self.drafts - before.drafts,
+            drafted=self.drafted - before.drafted,
+            accepted=self.accepted - before.accepted,
+            by_position=tuple(max(0.0, now - then) for now, then in places),
+        )
+
+
+@dataclass(slots=True)
+class _Statistics:
+    """The statistics that a log has.
+
+    Attributes:
+        last: the cumulative counts of each drafter.
+        whole: all counts of each drafter, over restarts of the server.
+        block: what the lines of the present block added, by drafter.
+        place: line, time and clock of the block.
+        samples: the blocks so far.
+    """
+
+    last: dict[str, _Counts] = field(default_factory=dict)
+    whole: dict[str, list[_Counts]] = field(default_factory=dict)
+    block: dict[str, _Counts] = field(default_factory=dict)
+    place: tuple[int, float | None, str] = (0, None, "")
+    samples: list[Sample] = field(default_factory=list)
+
+    def add(self, name: str, counts: _Counts, context: Context) -> None:
+        """Add a line. A drafter that comes again starts the next block."""
+        if name in self.block:
+            self.end_block()
+        added = counts.since(self.last.get(name, _Counts()))
+        self.last[name] = counts
+        self.whole.setdefault(name, []).append(added)
+        self.block[name] = added
+        self.place = (context.line, context.time, context.clock)
+
+    def end_block(self) -> None:
+        """Add the sample of the present block: each round is of one of its drafters."""
+        rows = list(self.block.values())
+        self.block = {}
+        calls = max((row.calls for row in rows), default=0.0)
+        if not calls:
+            return
+        accepted = sum(row.accepted for row in rows)
+        alone = rows[0].by_position if len(rows) == 1 else ()
+        line, time, clock = self.place
+        sample = Sample(
+            line=line,
+            time=time,
+            clock=clock,
+            drafts=sum(row.drafts for row in rows),
+            drafted=sum(row.drafted for row in rows),
+            accepted=accepted,
+            by_position=alone or None,
+            tokens=calls + accepted,
+            passes=calls,
+            derived=frozenset(("tokens", "passes", "by_position")),
+        )
+        self.samples.append(with_fixed_length(sample))
+
+
+_COUNTS = re.compile(
+    r"#calls(?:\(b,g,a\))? = *(?P<calls>[\d ]+), #gen drafts = *(?P<drafts>\d+)"
+    r", #acc drafts = *\d+, #gen tokens = *(?P<drafted>\d+), #acc tokens = *(?P<accepted>\d+)"
+)
+_RATES = re.compile(r"#acc rate/pos = \(([\d., ]+)\)")
+
+
+def _count(name: str, text: str, context: Context) -> None:
+    """Count a line of statistics."""
+    found = _COUNTS.search(text)
+    if found is None:
+        return
+    calls = found["calls"].split()
+    rates = _RATES.search(text)
+    drafts = float(found["drafts"])
+    counts = _Counts(
+        # Begun requests, drafts asked for, accepted ones; older versions print the second alone.
+        calls=float(calls[1] if len(calls) == 3 else calls[0]),
+        drafts=drafts,
+        drafted=float(found["drafted"]),
+        accepted=float(found["accepted"]),
+        by_position=tuple(rate * drafts for rate in numbers(rates[1])) if rates else (),
+    )
+    context.memory.setdefault("llama statistics", _Statistics()).add(name, counts, context)
+
+
+def by_statistics(context: Context) -> tuple[list[Sample], list[str]]:
+    """Return the samples of the statistics of a log, and what each of several drafters did."""
+    known = context.memory.get("llama statistics")
+    if known is None:
+        return [], []
+    known.end_block()
+    if len(known.whole) < 2:
+        return known.samples, []
+    parts = []
+    for name, rows in known.whole.items():
+        drafted = sum(row.drafted for row in rows)
+        rate = f"{sum(row.accepted for row in rows) / drafted:.1%}" if drafted else "none"
+        drafts = counted(round(sum(row.drafts for row in rows)), "draft")
+        parts.append(f"{name} {drafts}, {rate} of its draft tokens accepted")
+    return known.samples, [f"several drafters, added here: {'; '.join(parts)}"]
+
+
 def _statistics(found: re.Match[str], context: Context) -> None:
-    """Read the drafter, and the time of drafting; the counts of these lines are cumulative."""
+    """Read the drafter, its counts, and the time of drafting; all are cumulative."""
     name = found[1]
     drafts = float(found[2])
+    _count(name, found.string, context)
     if drafts:
         context.method = METHODS.get(name, "lookup" if "ngram" in name else "draft")
     times = re.search(r"dur\(b,g,a\) = [\d.]+, ([\d.]+), [\d.]+ ms", found.string)

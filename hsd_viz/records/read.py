@@ -11,10 +11,12 @@ from typing import Any
 
 from hsd_viz.errors import BadFile, UserError
 from hsd_viz.records import (
+    fastdeploy,
     llama_cpp,
     lm_studio,
     lmdeploy,
     mlc,
+    openai,
     prometheus,
     sglang,
     tensorrt_llm,
@@ -40,8 +42,12 @@ RESPONSES = (
     vllm.response,
     sglang.response,
     llama_cpp.response,
+    tensorrt_llm.response,
+    fastdeploy.response,
     lm_studio.response,
     mlc.response,
+    # Last: other engines report more beside these fields.
+    openai.response,
 )
 #: What reads the state of a server or the result of a benchmark.
 RESULTS = (sglang.bench_json, sglang.server_info, sglang.batch_result)
@@ -493,6 +499,7 @@ class _Reader:
         self._count_scrapes(before)
         for sample in llama_cpp.unfinished(self.context):
             self._keep(sample, llama_cpp.ROUND, self.context.model, single=True)
+        self._keep_statistics()
         self._keep_blocks(vllm.examples, vllm.EXAMPLE)
         self._keep_blocks(tensorrt_llm.benches, tensorrt_llm.BENCH)
         found = []
@@ -520,6 +527,23 @@ class _Reader:
                 )
             )
         return found
+
+    def _keep_statistics(self) -> None:
+        """Keep the statistics of llama-server where its log has no line of a request."""
+        requests = (llama_cpp.LINE, llama_cpp.ROUND)
+        if any(group.form in requests for group in self.groups.values()):
+            return
+        form = llama_cpp.STATISTICS
+        try:
+            samples, remarks = llama_cpp.by_statistics(self.context)
+        except BadFile as error:
+            self.refused.append((self.context.line, str(error)))
+            return
+        for sample in samples:
+            self._keep(sample, form, self.context.model)
+            self.by_form[form.name] += 1
+        if samples:
+            self.groups[form.engine, form.name, self.context.model].remarks += remarks
 
     def _keep_blocks(self, samples_of: Callable[[Context], list[Sample]], form: Form) -> None:
         """Keep the printed blocks of a form, whose end is not marked."""

@@ -331,6 +331,11 @@ def added(rows: Iterable[Sequence[float]]) -> tuple[float, ...]:
     return tuple(sum(column) for column in zip_longest(*rows, fillvalue=0.0))
 
 
+def survivors(histogram: Sequence[float]) -> tuple[float, ...]:
+    """Return the drafts of which k or more tokens were accepted, k = 1, 2, ..."""
+    return tuple(sum(histogram[k:]) for k in range(1, len(histogram)))
+
+
 def _all_verifications(samples: Sequence[Sample]) -> tuple[Verification, ...]:
     """Return all verifications where every sample that drafted lists its own."""
     if any(one.drafted and not one.verifications for one in samples):

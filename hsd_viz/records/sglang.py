@@ -81,6 +81,15 @@ BENCH = declare(
     sample="Accept length: 5.86",
     reports="tokens per verification, tokens/s, concurrency; no counts",
 )
+QUESTIONS = declare(
+    NAME,
+    "summary of bench_sglang_eagle",
+    "log line",
+    seen_in="PR 4247 (2025-03), benchmark/mtbench",
+    source="https://github.com/sgl-project/sglang/pull/4247",
+    sample="#questions: 80, Throughput: 276.30 token/s, Acceptance length: 5.36",
+    reports="tokens per verification; no counts, and a speed of unknown batch",
+)
 SERVER_INFO = declare(
     NAME,
     "/get_server_info with avg_spec_accept_length",
@@ -194,9 +203,18 @@ def _finished(found: re.Match[str], context: Context) -> Sample | None:
     return sample
 
 
+def _questions(found: re.Match[str], _context: Context) -> Sample | None:
+    return Sample(length=float(found[1]))
+
+
 LINES = (
     LinePattern(FINISHED, re.compile(r"'spec_verify_ct': \d"), _finished),
     LinePattern(LINE, re.compile(r"Decode batch.*accept len: [\d.]+.*"), _decode),
+    LinePattern(
+        QUESTIONS,
+        re.compile(r"#questions: *\d+, Throughput: *[\d.]+ token/s, Acceptance length: *([\d.]+)"),
+        _questions,
+    ),
     LinePattern(None, re.compile(r"speculative_algorithm='(\w+)'"), _algorithm),
     LinePattern(None, re.compile(r"speculative_draft_model_path='([^']+)'"), _draft_model),
     LinePattern(None, re.compile(r"server_args=ServerArgs\(model_path='([^']+)'"), _model),

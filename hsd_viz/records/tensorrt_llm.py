@@ -1,4 +1,4 @@
-"""TensorRT-LLM: iteration statistics with ``specDecodingStats``, ``/metrics``, ``trtllm-bench``."""
+"""TensorRT-LLM: iterations with ``specDecodingStats``, responses, ``/metrics``, ``trtllm-bench``."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 
 from hsd_viz.errors import BadFile
 from hsd_viz.records import prometheus
+from hsd_viz.records.choices import objects_of, total, total_by_place
 from hsd_viz.records.context import Context, LinePattern
 from hsd_viz.records.forms import declare
-from hsd_viz.records.sample import Sample, Verification
+from hsd_viz.records.sample import Request, Sample, Verification, survivors, with_fixed_length
 
 NAME = "tensorrt-llm"
 METHODS: dict[str, str] = {}
@@ -33,7 +34,15 @@ METRICS = declare(
     sample='trtllm_spec_decode_num_draft_tokens_total{model_name="m"} 3000',
     reports="draft tokens and accepted tokens since the start, tokens per verification",
 )
-
+RESPONSE = declare(
+    NAME,
+    "response with speculative_decoding",
+    "response",
+    seen_in="PR 19311 (2026-09)",
+    source="https://github.com/ai-dynamo/aiperf/pull/1433",
+    sample='{"choices": [{"speculative_decoding": {"total_draft_tokens": 60, …',
+    reports="verifications, draft tokens, accepted tokens, histogram of a request",
+)
 BENCH = declare(
     NAME,
     "summary of trtllm-bench",
@@ -125,6 +134,31 @@ def _count(found: Mapping[str, Any], name: str) -> float | None:
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise BadFile(f"damaged: {name} is {value!r}, which is not valid")
     return value
+
+
+def response(value: Mapping[str, Any], request: Request) -> tuple[Sample, Any] | None:
+    """Return the sample of a response with its form; choices are added."""
+    found = objects_of(value, "speculative_decoding")
+    drafted = total(found, "total_draft_tokens") if found else None
+    if not drafted:
+        return None
+    accepted = total(found, "total_accepted_draft_tokens")
+    histogram = total_by_place(found, "acceptance_histogram")
+    tokens = (value.get("usage") or {}).get("completion_tokens")
+    known = tokens is not None and accepted is not None
+    sample = Sample(
+        drafts=total(found, "num_spec_steps"),
+        drafted=drafted,
+        accepted=accepted,
+        by_position=None if histogram is None else survivors(histogram),
+        histogram=histogram,
+        tokens=tokens,
+        passes=tokens - accepted if known else None,
+        draft_length=found[0].get("num_spec_tokens"),
+        request=request,
+        derived=frozenset(("passes", "by_position")),
+    )
+    return with_fixed_length(sample), RESPONSE
 
 
 def metrics(values: Mapping[prometheus.Key, float]) -> tuple[Sample, Any] | None:

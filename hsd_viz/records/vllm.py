@@ -18,6 +18,7 @@ from hsd_viz.records.sample import (
     Request,
     Sample,
     Verification,
+    survivors,
     with_fixed_length,
 )
 from hsd_viz.words import check_range
@@ -571,7 +572,7 @@ def acceptance(
         drafts=found.get("num_spec_steps"),
         drafted=found.get("num_draft_tokens"),
         accepted=taken,
-        by_position=_survivors(histogram),
+        by_position=None if histogram is None else survivors(histogram),
         reached=_reached(rows),
         histogram=histogram,
         verifications=rows,
@@ -592,13 +593,6 @@ def _histogram(found: Any) -> tuple[float, ...] | None:
         check_range("the longest draft", max(counted, default=0), 0, MOST_DRAFT)
         return tuple(counted.get(j, 0) for j in range(max(counted, default=0) + 1))
     return tuple(found) if found else None
-
-
-def _survivors(histogram: tuple[float, ...] | None) -> tuple[float, ...] | None:
-    """Return the drafts of which k or more tokens were accepted, k = 1, 2, ..."""
-    if histogram is None:
-        return None
-    return tuple(sum(histogram[k:]) for k in range(1, len(histogram)))
 
 
 def _reached(rows: tuple[Verification, ...]) -> tuple[float, ...] | None:

@@ -282,3 +282,63 @@ def test_an_array_of_numbers_is_not_read_to_its_end(tmp_path):
     found = list(documents(numbers))
     assert len(found) == MOST_OTHERS + 1
     assert found[-1] == BrokenEntry(10_001, "after 10000 elements other than objects")
+
+
+@pytest.mark.parametrize(
+    ("metrics", "why"),
+    [
+        pytest.param(
+            {"accepted_tokens": 9, "rejected_tokens": 1, "accepted_tokens_per_head": [5, 3]},
+            "impossible: 9 accepted tokens, 8 over the heads",
+            id="heads that do not add up",
+        ),
+        pytest.param(
+            {"accepted_tokens": 9, "accepted_tokens_per_head": [5, "4"]},
+            r"damaged: accepted_tokens_per_head is \[5, '4'\]",
+            id="text in a list",
+        ),
+        pytest.param(
+            {"accepted_tokens": "9"}, "damaged: accepted_tokens is '9'", id="text as a count"
+        ),
+    ],
+)
+def test_damaged_counts_of_choices_are_refused(tmp_path, metrics, why):
+    answer = {"choices": [{"speculate_metrics": metrics}]}
+    with pytest.raises(BadFile, match=why):
+        read(write(tmp_path, json.dumps(answer)))
+
+
+def test_prediction_tokens_beside_the_figures_of_an_engine_are_not_counted_again(tmp_path):
+    value = json.loads((FILES / "trtllm-response.json").read_text())
+    value["usage"]["completion_tokens_details"] = {
+        "accepted_prediction_tokens": 45,
+        "rejected_prediction_tokens": 45,
+    }
+    (series,) = read(write(tmp_path, json.dumps(value))).series
+    assert (series.engine, series.pooled().drafted) == ("tensorrt-llm", 90)
+
+
+def test_numbers_in_brackets_are_an_array_without_text_behind_them(tmp_path):
+    line = (FILES / "llama-statistics-old.log").read_text()
+    reading = read(write(tmp_path, f"[17]  {line}[17]\t{line}"))
+    # Counts since the start: the same line again adds nothing.
+    assert reading.lines == 2 and len(reading.series[0].samples) == 1
+    with pytest.raises(BadFile, match="no record of speculative decoding"):
+        read(write(tmp_path, "[17]\n"))
+
+
+def test_statistics_count_from_one_line_to_the_next(tmp_path):
+    """The time of a router's instance counts too: a collapse in it is found in time."""
+    lines = []
+    for number in range(1, 41):
+        accepted = 60 * min(number, 20)
+        lines.append(
+            f"[8081] 0.{number:02}.000.000 I statistics draft-mtp: #calls(b,g,a) = {number} "
+            f"{40 * number} {40 * number}, #gen drafts = {40 * number}, #acc drafts = 0, #gen tokens "
+            f"= {80 * number}, #acc tokens = {accepted}, dur(b,g,a) = 0.0, {number}.0, 0.0 ms"
+        )
+    (series,) = read(write(tmp_path, "\n".join(lines))).series
+    rates = [sample.rate for sample in series.samples]
+    assert rates == [pytest.approx(0.75)] * 20 + [0.0] * 20
+    assert [sample.time for sample in series.samples[:2]] == [1.0, 2.0]
+    assert series.samples[0].clock == "0.01.000.000"

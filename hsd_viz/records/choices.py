@@ -1,0 +1,49 @@
+"""What the choices of a response report: engines that put counts beside the text of each choice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hsd_viz.errors import BadFile
+from hsd_viz.records.sample import added
+
+
+def objects_of(value: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    """Return the objects of a name in the choices of a response."""
+    choices = value.get("choices")
+    if not isinstance(choices, Sequence):
+        return []
+    found = [one.get(name) for one in choices if isinstance(one, Mapping)]
+    return [one for one in found if isinstance(one, Mapping)]
+
+
+def total(found: Sequence[Mapping[str, Any]], name: str) -> float | None:
+    """Return the sum of a count over choices, ``None`` where one lacks it.
+
+    Raises:
+        BadFile: if a count is not a number.
+    """
+    values = [one.get(name) for one in found]
+    if None in values:
+        return None
+    for value in values:
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            raise BadFile(f"damaged: {name} is {value!r}, which is not valid")
+    return sum(values)
+
+
+def total_by_place(found: Sequence[Mapping[str, Any]], name: str) -> tuple[float, ...] | None:
+    """Return the sums of a list of counts over choices, ``None`` where one lacks it.
+
+    Raises:
+        BadFile: if a list is not one of numbers.
+    """
+    rows = [one.get(name) for one in found]
+    if not rows or not all(rows):
+        return None
+    for row in rows:
+        valid = isinstance(row, list) and all(type(value) in (int, float) for value in row)
+        if not valid:
+            raise BadFile(f"damaged: {name} is {row!r}, which is not valid")
+    return added(rows)
