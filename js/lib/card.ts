@@ -39,6 +39,14 @@ export function lineOf({ verdict, u, h, p, q }: Draft, rule: string): string {
   return `u · q = ${f(u)} × ${f(q)} = ${f(u * q)} ${sign} ${f(p)} = p`;
 }
 
+/** The rule of blocks; docs/explanation/hierarchies.md has the same with a picture. */
+const H_IN_THREE_LINES = html`<details class="hsd-note"><summary>What is h?</summary>
+  w, from 1: at each token w = min(1, w·p/q).<br>s: the sum of max(0, w·p − q) over the rows after it.<br>
+  h = s/(s + 1 − w); at the last token h = w. The last u &lt; h ends what is accepted.</details>`;
+
+/** Whether a sampled token was judged by u < h. */
+const byBlock = ({ round, draft }: VerifiedDraft) => isWhole(round.rule) && draft.u !== null;
+
 /** Continues the run from a place with another token; null: the page cannot. */
 type Continue = ((at: number, text: string) => void) | null;
 
@@ -52,8 +60,9 @@ export function createCard(
   const { actor } = store;
 
   /** Why a draft token was accepted or not. */
-  function verdictWords({ round: r, draft: d }: VerifiedDraft) {
-    const block = isWhole(r.rule) && d.u !== null;
+  function verdictWords(verified: VerifiedDraft) {
+    const { round: r, draft: d } = verified;
+    const block = byBlock(verified);
     if (!RULES.includes(r.rule) && (d.verdict === "accepted" || d.verdict === "rejected"))
       return `${capital(d.verdict)} by the rule “${r.rule}” of another package.`;
     if (d.verdict === "accepted") {
@@ -154,7 +163,7 @@ export function createCard(
       <p><span class="hsd-chip" data-family=${family}>${palette.words(source)}</span>
         <span class="hsd-tok hsd-kind" data-kind=${kind}>${FATES[kind] ?? KIND_WORDS[kind] ?? kind}</span></p>
       <p class="hsd-story">${why} ${earlier.join(" ")}</p>
-      ${line ? html`<p class="hsd-sum">${line}</p>` : nothing}
+      ${line ? html`<p class="hsd-sum">${line}</p>` : nothing}${last && byBlock(last) ? H_IN_THREE_LINES : nothing}
       <dl class="hsd-facts">${[...(last ? draftFacts(last.draft) : []), ...(t ? tokenFacts(t) : [])].map(
         ([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`,
       )}</dl>

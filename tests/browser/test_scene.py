@@ -123,6 +123,27 @@ def test_the_arithmetic_stands_there_with_the_run_s_numbers(open_page):
     shown.check()
 
 
+@pytest.mark.parametrize(("rule", "explained"), [("block", True), ("token", False)])
+def test_a_card_of_the_block_rule_explains_h(open_page, engine, rule, explained):
+    trace = engine.run(
+        "def f(x):", "nano:4 > target", max_new_tokens=16, temperature=0.7, rule=rule
+    )
+    shown = open_page()
+    page = shown.page
+    start(page, trace, RoundInspector, TokenStream)
+    page.locator("span.hsd-out").focus()
+    page.keyboard.press("Home")
+    first = next(d for d in trace.draft_rows if d.u is not None)
+    page.locator(f'.hsd-sc-chip[data-key="{first.round}:{first.node}"]').click()
+
+    help_text = page.locator(".hsd-card details")
+    assert bool(help_text.count()) is explained
+    if explained:
+        help_text.first.locator("summary").click()
+        assert "h = s/(s + 1 − w)" in help_text.first.inner_text()
+    shown.check()
+
+
 @pytest.mark.parametrize(("width", "count"), [(1400, 28), (420, 64)])
 def test_trees_of_strange_text_stay_legible_and_scroll_in_their_own_box(open_page, width, count):
     shown = open_page(width)
