@@ -109,6 +109,7 @@ class Shape:
         is_head: whether it is a draft head of a target, not a model of its own.
         lookahead: draft tokens that a draft head was made for; 0: not stated.
         method: the kind of a draft head that its config states, as engines name it; "": none.
+        stored: the format of the weights that its config states; "": not stated, or not known.
     """
 
     name: str
@@ -131,6 +132,7 @@ class Shape:
     is_head: bool = False
     lookahead: int = 0
     method: str = ""
+    stored: str = ""
 
     @property
     def width(self) -> int:
@@ -588,7 +590,36 @@ def shape_of_config(name: str, config: dict[str, Any]) -> Shape:
     if "Eagle" in architectures and "num_hidden_layers" in config:
         return _head_of(name, config, _eagle(config), int(config.get("draft_vocab_size") or 0))
     inner = config.get("text_config")
-    return _decoder(name, inner if isinstance(inner, dict) else config)
+    shape = _decoder(name, inner if isinstance(inner, dict) else config)
+    return replace(shape, stored=_stored(config.get("quantization_config")))
+
+
+def _stored(found: Any) -> str:
+    """Return the format of the weights of a ``quantization_config``; "" if it is not known."""
+    if not isinstance(found, Mapping):
+        return ""
+    method = str(found.get("quant_method", "")).lower()
+    if method in ("mxfp4", "fp8", "fbgemm_fp8"):
+        return "fp4" if method == "mxfp4" else "fp8"
+    if method == "modelopt":
+        return {"FP8": "fp8", "NVFP4": "fp4"}.get(str(found.get("quant_algo")), "")
+    if method == "bitsandbytes":
+        if found.get("load_in_4bit"):
+            return "int4"
+        return "int8" if found.get("load_in_8bit") else ""
+    if method == "compressed-tensors":
+        groups = found.get("config_groups")
+        first = next(iter(groups.values()), None) if isinstance(groups, Mapping) else None
+        weights = first.get("weights") if isinstance(first, Mapping) else None
+        if not isinstance(weights, Mapping):
+            return ""
+        kind = "fp" if weights.get("type") == "float" else "int"
+        name = f"{kind}{weights.get('num_bits')}"
+        return name if name in WEIGHTS else ""
+    if method in ("awq", "gptq", "auto-round"):
+        name = f"int{found.get('bits') or found.get('w_bit')}"
+        return name if name in WEIGHTS else ""
+    return ""
 
 
 def _eagle(config: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from hsd_viz.errors import UserError
 from hsd_viz.latency import hardware
-from hsd_viz.latency.hardware import Kind, Machine, Shape, check_setting
+from hsd_viz.latency.hardware import WEIGHTS, Kind, Machine, Shape, check_setting
 from hsd_viz.latency.inputs import Calibration, Edge, LookupCost, Tier
 from hsd_viz.latency.law import Law, Prediction
 from hsd_viz.latency.select import Choice, select
@@ -30,6 +30,8 @@ from hsd_viz.words import check_range, did_you_mean
 #: A draft head of one layer of the target, as EAGLE-3 and MTP have it; usable as a model's name.
 HEADS = ("eagle", "eagle3", "mtp")
 DATABASE = "db"
+#: The start of the names of assumptions about formats that a config contradicts.
+STORED = "weights of "
 #: Uncertainty of an acceptance that was given, and that of step times (the worst held-aside figure
 #: of one card).
 GIVEN_BAND = 0.03
@@ -351,7 +353,8 @@ def predict(
     by_name = {shape.name: shape for shape in shapes}
     edges, assumptions = _acceptance(by_name, order, acceptance, temperature, text)
     setting = _Setting(machine, by_name, order, edges, databases, formats)
-    return setting.plan(batch, context, [*_heads(shapes), *assumptions])
+    found = [*_formats(shapes, weights), *_heads(shapes), *assumptions]
+    return setting.plan(batch, context, found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -556,6 +559,20 @@ def _shapes(models: Sequence[str]) -> tuple[Shape, ...]:
     return (target, *drafts)
 
 
+def _formats(shapes: Sequence[Shape], weights: str) -> list[Assumption]:
+    """Return the models whose weights are counted in another format than their config states."""
+    return [
+        Assumption(
+            name=f"{STORED}{shape.name}",
+            value=f"counted as {weights}, its config states {shape.stored}",
+            kind="assumed",
+            source=f"--weights {shape.stored} counts them as they are stored",
+        )
+        for shape in shapes
+        if shape.stored and WEIGHTS[shape.stored] != WEIGHTS[weights]
+    ]
+
+
 def _heads(shapes: Sequence[Shape]) -> list[Assumption]:
     """Return what the configs of draft heads state."""
     found = []
@@ -707,6 +724,11 @@ def report_parts(plan: HardwarePlan) -> list[str | Table]:
             f"the models do not fit into the memory of {cards}: more GPUs (--tp) or smaller "
             "--weights do"
         )
+    parts += [
+        f"{one.name}: {one.value}: {one.source}"
+        for one in plan.assumptions
+        if one.name.startswith(STORED)
+    ]
     *stacks, drafts, assumed_table = plan.tables()
     first = plan.lookaheads[0]
     title = f"settings of serving engines at batch {first['batch']}, context {first['context']:,}:"

@@ -244,6 +244,30 @@ def test_a_speculator_that_drafts_in_parallel_is_refused():
         )
 
 
+GROUP = {"weights": {"num_bits": 4, "type": "int"}}
+
+
+@pytest.mark.parametrize(
+    ("quantization", "stored"),
+    [
+        (None, ""),
+        ({"quant_method": "mxfp4"}, "fp4"),
+        ({"quant_method": "fp8", "weight_block_size": [128, 128]}, "fp8"),
+        ({"quant_method": "modelopt", "quant_algo": "NVFP4"}, "fp4"),
+        ({"quant_method": "bitsandbytes", "load_in_4bit": True}, "int4"),
+        ({"quant_method": "bitsandbytes", "load_in_8bit": True}, "int8"),
+        ({"quant_method": "compressed-tensors", "config_groups": {"group_0": GROUP}}, "int4"),
+        ({"quant_method": "gptq", "bits": 8}, "int8"),
+        ({"quant_method": "awq", "w_bit": 4}, "int4"),
+        ({"quant_method": "gptq", "bits": 3}, ""),
+        ({"quant_method": "compressed-tensors", "config_groups": {"group_0": 7}}, ""),
+    ],
+)
+def test_the_format_of_the_weights_is_what_the_config_states(quantization, stored):
+    config = LAYER | {"num_hidden_layers": 2, "quantization_config": quantization}
+    assert shape_of_config("x", config).stored == stored
+
+
 def test_a_known_card_keeps_what_is_not_given():
     assert gpu_of("H100", bandwidth=3000).bandwidth == 3000
     assert gpu_of("H100", bandwidth=3000).memory == 80

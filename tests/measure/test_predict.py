@@ -214,6 +214,19 @@ def test_the_settings_name_the_kind_of_a_draft_head(tmp_path, config, method):
     assert "eagle3" in [one.name for one in found.assumptions]
 
 
+def test_weights_that_are_stored_otherwise_are_said_beside_what_does_not_fit():
+    """gpt-oss-120b has 4-bit experts: as 16 bits it does not fit into 80 GB."""
+    found = hsd.predict("H100", ("gpt-oss-120b",), databases=False)
+    lines = [str(line) for line in report_parts(found)]
+    (said,) = [
+        line for line in lines if line.startswith("weights of gpt-oss-120b: counted as bf16")
+    ]
+    assert not found.rows[0].fits and "--weights fp4" in said
+    stored = hsd.predict("H100", ("gpt-oss-120b",), weights="fp4", databases=False)
+    assert stored.rows[0].fits
+    assert not [one for one in stored.assumptions if one.name.startswith("weights of")]
+
+
 def test_assumed_acceptances_are_those_of_the_published_pairs():
     """10 %, 50 % and 90 % of SpecBundle's figures, converted from tokens per forward pass."""
     import numpy as np
