@@ -13,6 +13,7 @@ from hsd_viz.exercises.check import check as check
 from hsd_viz.exercises.data import cost_curve as cost_curve
 from hsd_viz.exercises.data import drafts_of as drafts_of
 from hsd_viz.exercises.data import greedy_rounds as greedy_rounds
+from hsd_viz.exercises.data import lab_log as lab_log
 from hsd_viz.exercises.data import measured as measured
 from hsd_viz.exercises.data import quiz as quiz
 from hsd_viz.exercises.hunt import law as law

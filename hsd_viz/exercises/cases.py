@@ -349,6 +349,36 @@ def _best_confidence() -> Iterator[Case]:
     yield Case(asked, call(sure, CONFIDENCES, 1, CURVES[1]))
 
 
+# The lab sheet.
+
+TIMES = {"plain_speed": 40, "step": 25, "draft": 21, "verify": 28}
+
+exercise("L1")(
+    lambda: [([],), ([Fraction(4, 5)],), ([Fraction(4, 5), Fraction(11, 20), Fraction(1, 3)],)]
+)
+
+
+@exercise("L2")
+def _advised() -> Iterator[Case]:
+    cheap = TIMES | {"draft": 3}
+    for name, times in (
+        ("chat.log", TIMES),
+        ("chat.log", cheap),
+        ("busy.log", {"plain_speed": 30}),
+    ):
+        asked = f"best_length(path({name!r}), {times})"
+        yield Case(asked, call(data.lab_log(name), times))
+
+
+@exercise("L3")
+def _copier() -> Iterator[Case]:
+    for cost in ("cpu", "free16", "0.4"):
+        asked = f"best_copier(path('edits.jsonl'), cost={cost!r})"
+        yield Case(asked, call(data.lab_log("edits.jsonl"), cost))
+
+
+exercise("L4")(lambda: [("chat.log",), ("edits.jsonl",), ("busy.log",)])
+
 # Puzzles.
 
 exercise("P1")(lambda: product(range(3), range(3)))

@@ -194,7 +194,7 @@ def _unknown(number: str) -> str:
     lesson = str(number).partition(".")[0]
     near = [each for each in EXERCISES if each.partition(".")[0] == lesson]
     lessons = [each for each in EXERCISES if "." in each]
-    puzzles = [each for each in EXERCISES if "." not in each]
+    puzzles = [each for each in EXERCISES if each.startswith("P")]
     if near:
         return f"there is no exercise {number!r}: lesson {lesson} has {', '.join(near)}"
     return (

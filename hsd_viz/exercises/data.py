@@ -8,8 +8,18 @@ from typing import Any, NamedTuple
 
 from hsd_viz.disk import data_folder
 from hsd_viz.engine.replay import bundled, load_bundled
+from hsd_viz.errors import UserError
 from hsd_viz.trace import Row, Trace
 from hsd_viz.words import escape
+
+
+def lab_log(name: str) -> Path:
+    """Return the file of a record of the lab sheet. Raises: UserError: if there is none of this name."""
+    folder = data_folder("exercises/master", "notebooks/course/master") / "lab"
+    names = sorted(path.name for path in folder.iterdir())
+    if name not in names:
+        raise UserError(f"the lab sheet has no record {name!r}: it has {', '.join(names)}")
+    return folder / name
 
 
 @cache

@@ -45,8 +45,9 @@ def masters() -> list[Path]:
 
 
 def notebooks() -> list[Path]:
-    """Return the masters of all notebooks: the lessons and the puzzles."""
-    return [*masters(), masters()[0].with_name("puzzles.md")]
+    """Return the masters of all notebooks: the lessons, the lab sheet and the puzzles."""
+    first = masters()[0]
+    return [*masters(), first.with_name("lab.md"), first.with_name("puzzles.md")]
 
 
 def cells_of(master: str) -> list[tuple[str, str]]:

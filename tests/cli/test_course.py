@@ -19,7 +19,7 @@ def test_copy_writes_the_lessons_and_the_puzzles_of_one_edition(tmp_path, capsys
     folder = tmp_path / "course"
     assert main(["course", "copy", str(folder), *(["--solutions"] if solutions else [])]) == 0
     files = sorted(folder.iterdir())
-    assert len(files) == 10 and capsys.readouterr().out.split() == list(map(str, files))
+    assert len(files) == 11 and capsys.readouterr().out.split() == list(map(str, files))
     for path in files:
         notebook = nbformat.read(path, as_version=4)
         nbformat.validate(notebook)
@@ -88,4 +88,4 @@ def test_the_masters_are_part_of_the_wheel():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     included = project["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
     assert included["notebooks/course/master"] == "hsd_viz/exercises/master"
-    assert len(list((ROOT / "notebooks/course/master").glob("*.md"))) == 10
+    assert len(list((ROOT / "notebooks/course/master").glob("*.md"))) == 11

@@ -18,7 +18,7 @@ from hsd_viz.audit.exact import FAULTS
 from hsd_viz.drafting.context import ContextDatabase
 from hsd_viz.drafting.tree import spell
 from hsd_viz.errors import UserError
-from hsd_viz.exercises import EXERCISES, check, greedy_rounds, hunt
+from hsd_viz.exercises import EXERCISES, check, greedy_rounds, hunt, lab_log
 from hsd_viz.exercises.check import TEXTS, equal, mistakes
 from hsd_viz.exercises.data import acceptance_tests
 from hsd_viz.exercises.editions import solutions
@@ -178,6 +178,10 @@ RIGHT = [
     ("9.2", proposes),
     ("9.3", law_of_stops),
     ("9.4", fastest_confidence),
+    ("L1", lambda rates: sum([1, *rates])),
+    ("L2", lambda log, times: {21: 3, 3: 7}.get(times.get("draft"), 0)),
+    ("L3", lambda log, cost: {"0.4": "ngram-cache"}.get(cost, "db")),
+    ("L4", lambda log: {"c": "draft model", "e": "copy", "b": "off"}[log[0]]),
     ("P1", lambda *row: len({*row}) == 1),
     ("P2", lambda drafted, accepted: len([*range(accepted), "own"])),
     ("P3", lambda text, place: [*range(-1, 20)][text + place]),
@@ -331,6 +335,13 @@ def test_an_endless_answer_is_stopped_and_its_case_named(monkeypatch):
     )
     assert time.monotonic() - started < 5
     assert check("7.1", lambda a, n: sum(a**k for k in range(n + 1)))
+
+
+def test_the_lab_sheet_names_its_records():
+    with pytest.raises(
+        UserError, match=r"no record 'x': it has busy\.log, chat\.log, edits\.jsonl"
+    ):
+        lab_log("x")
 
 
 def test_unknown_names_are_refused():

@@ -241,4 +241,4 @@ def test_mutants_of_a_solution_are_caught(number):
         finally:
             signal.setitimer(signal.ITIMER_VIRTUAL, 0)
     assert survived == []
-    assert total or number in ("3.3", "9.4", "P6")
+    assert total or number in ("3.3", "9.4", "L2", "L3", "L4", "P6")
