@@ -72,6 +72,12 @@ def observe(path: Path, model: str | None = None, engine: str | None = None) -> 
         raise BadFile(f"{path} is not a trace or a record of another engine: {why}") from None
     series = reading.one(model)
     notes = [*reading.read_notes(), *series.remarks]
+    past = _past_the_end(series, series.pooled())
+    if past:
+        notes.append(
+            f"{past:,.0f} accepted tokens were past the ends of replies: where only sums are known, "
+            "tokens per forward pass are of emitted ones"
+        )
     return Observed(
         seen=from_series(series, path.name),
         changes=tuple(changes(series)),
@@ -299,7 +305,7 @@ def _acceptance(series: Series, whole: Sample, source: str) -> Observation:
             mean_drafted=_mean_drafted(series.samples),
         )
     if whole.accepted is not None and whole.drafts:
-        return _from_sums(source, whole, idle)
+        return _from_sums(source, whole, idle, _past_the_end(series, whole))
     if whole.length is not None and whole.draft_length:
         accepted = min(max(0.0, whole.length - 1), float(whole.draft_length))
         return Observation(
@@ -308,10 +314,25 @@ def _acceptance(series: Series, whole: Sample, source: str) -> Observation:
     return _from_totals(series, whole, source)
 
 
-def _from_sums(source: str, whole: Sample, idle: float) -> Observation:
-    """Return the observation of sums over drafts, of one length if the quotient is a whole one."""
+def _past_the_end(series: Series, whole: Sample) -> float:
+    """Return the accepted tokens of a series that were not emitted: a reply ended before them.
+
+    Engines may count what the target would have accepted past a stop token or the token limit. One
+    token per request is rounding: that of its prefill.
+    """
+    if whole.accepted is None or whole.tokens is None or whole.passes is None:
+        return 0.0
+    more = whole.accepted - max(0.0, whole.tokens - whole.passes)
+    return more if more > len(series.samples) else 0.0
+
+
+def _from_sums(source: str, whole: Sample, idle: float, past: float) -> Observation:
+    """Return the observation of sums over drafts, of one length if the quotient is a whole one.
+
+    ``past`` of the accepted tokens were not emitted.
+    """
     assert whole.drafts and whole.accepted is not None
-    accepted = whole.accepted / whole.drafts
+    accepted = (whole.accepted - past) / whole.drafts
     if whole.drafted:
         per_draft = whole.drafted / whole.drafts
     elif whole.draft_length and accepted <= whole.draft_length:

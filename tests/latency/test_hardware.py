@@ -256,6 +256,8 @@ GROUP = {"weights": {"num_bits": 4, "type": "int"}}
         ({"quant_method": "modelopt", "quant_algo": "NVFP4"}, "fp4"),
         ({"quant_method": "bitsandbytes", "load_in_4bit": True}, "int4"),
         ({"quant_method": "bitsandbytes", "load_in_8bit": True}, "int8"),
+        ({"quant_method": "bitsandbytes"}, ""),
+        ({"quant_method": "a new one", "bits": 4}, ""),
         ({"quant_method": "compressed-tensors", "config_groups": {"group_0": GROUP}}, "int4"),
         ({"quant_method": "gptq", "bits": 8}, "int8"),
         ({"quant_method": "awq", "w_bit": 4}, "int4"),

@@ -531,3 +531,12 @@ def test_where_drafted_tokens_are_not_reported_nothing_is_said_of_them(tmp_path)
     text = found.text()
     assert "does not report how many tokens were drafted" in text and "drafted not reported" in text
     assert not found.findings and "everything" not in text
+
+
+def test_accepted_tokens_past_the_end_of_a_reply_are_not_emitted():
+    """mlx-vlm counts them: 2 and 111 tokens of 1 and 30 rounds are 111 after two prefills."""
+    found = doctor(FIXTURES / "mlx-vlm.jsonl")
+    assert found.length.value == pytest.approx(111 / 31)
+    assert "7 accepted tokens were past the ends of replies" in " ".join(found.lines())
+    whole = doctor(FIXTURES / "lmdeploy-metrics.txt")
+    assert "past the ends" not in " ".join(whole.lines())
