@@ -101,7 +101,7 @@ replay log.jsonl --tokenizer target --drafter dbb | 'dbb' cannot be replayed
 replay log.jsonl --tokenizer target --databases a | there are no databases in 'a'
 replay log.jsonl --json none/x | cannot write none/x
 replay log.jsonl --budget 0 | argument --budget
-import log.jsonl --engine vlm | mlx-vlm, lmdeploy, tokenspeed, mlc-llm, tgi; did you mean 'vllm'?
+import log.jsonl --engine vlm | mlx-vlm, fastdeploy, lmdeploy, tokenspeed, mlc-llm, openai, tgi; did you mean 'vllm'?
 databases inspect nowhere.hsdb | nowhere.hsdb
 databases build --out o --kind model | --kind model needs --prompts
 databases build --out o --kind statistics | --kind statistics needs --text
