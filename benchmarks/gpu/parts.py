@@ -19,6 +19,8 @@ from pathlib import Path
 from time import perf_counter, time
 from typing import Any
 
+import psutil
+
 from benchmarks.harness import say
 from hsd_viz.disk import write_whole
 from hsd_viz.machine import describe
@@ -36,7 +38,9 @@ class Part:
 
 
 class Report:
-    """The report of a script at ``path``: ``parts`` that are done, ``failed`` with the reason, ``seconds`` of each."""
+    """The report of a script at ``path``: ``parts`` that are done, ``failed`` with the reason, of each its ``seconds``
+    and its ``processor_seconds``, those of the commands and compilers that it started included.
+    """
 
     def __init__(self, path: Path, settings: dict[str, Any]) -> None:
         self.path, self.settings = path, settings
@@ -44,7 +48,14 @@ class Report:
     def read(self) -> dict[str, Any]:
         """Return the report; a new one where there is none of these settings and of this machine."""
         facts = {"settings": self.settings, "machine": describe()}
-        fresh = {**facts, "parts": {}, "failed": {}, "seconds": {}, "running": None}
+        fresh = {
+            **facts,
+            "parts": {},
+            "failed": {},
+            "seconds": {},
+            "processor_seconds": {},
+            "running": None,
+        }
         for path in (self.path, Path("out") / self.path.name):
             with suppress(OSError, ValueError, KeyError):
                 found = json.loads(path.read_text())
@@ -53,7 +64,7 @@ class Report:
                     for key in ("gpu", "cpu", "torch")
                 ]
                 if found["settings"] == self.settings and all(here):
-                    return found
+                    return fresh | found
         return fresh
 
     def write(self, data: dict[str, Any]) -> None:
@@ -70,6 +81,7 @@ def work_off(parts: Sequence[Part], report: Report) -> None:
         report.write(data)
         signal.alarm(part.seconds)
         started = perf_counter()
+        used = processor_seconds()
         try:
             found = part.work(data)
             json.dumps(found)
@@ -81,15 +93,28 @@ def work_off(parts: Sequence[Part], report: Report) -> None:
             first = (str(error).strip().splitlines() or [""])[0]
             data["failed"][part.name] = f"{type(error).__name__}: {first}"
         signal.alarm(0)
-        data["seconds"][part.name] = round(perf_counter() - started, 1)
+        seconds = round(perf_counter() - started, 1)
+        processor = round(processor_seconds() - used, 1)
+        data["seconds"][part.name] = seconds
+        data["processor_seconds"][part.name] = processor
         data["running"] = None
         report.write(data)
-        say(
-            f"{part.name}: {data['failed'].get(part.name, 'done')} ({data['seconds'][part.name]} s)"
-        )
+        result = data["failed"].get(part.name, "done")
+        say(f"{part.name}: {result} ({seconds} s, {processor} s of processor time)")
         if part.name in data["failed"]:
             # An error of the device may outlive the part.
             sys.exit(3)
+
+
+def processor_seconds() -> float:
+    """Return the processor time of this process and all that it started so far, in seconds."""
+    own = psutil.Process()
+    spent = 0.0
+    for process in [own, *own.children(recursive=True)]:
+        with suppress(psutil.Error):
+            times = process.cpu_times()
+            spent += times.user + times.system + times.children_user + times.children_system
+    return spent
 
 
 def supervise(

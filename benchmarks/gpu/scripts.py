@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,13 @@ from benchmarks.gpu.steps import LOOKAHEAD, Steps
 from benchmarks.gpu.tools import FULL, RUNTIMES, SMALL
 from benchmarks.padding import save_padded
 from hsd_viz.disk import cache_folder
+from hsd_viz.models.families import LEVELS, find_family
 
 #: Time of each script in seconds.
 SECONDS = {"a": 360, "b": 580, "c": 570}
-STACKS = ("target", "db > target", "auto > target", "nano:4 > target", "nano:4 > small:6 > target")
+#: The choice among all stacks of a plan, which has to be there.
+AUTO = "auto > target"
+STACKS = ("target", "db > target", AUTO, "nano:4 > target", "nano:4 > small:6 > target")
 BASELINES = ("hf-generate", "hf-lookup", "hf-assistant[nano]")
 #: Layers that pad the shipped target to the cost of a model many times its size.
 PADDING = 24
@@ -45,19 +48,22 @@ def parts_of(script: str, tiny: bool, device: str, out: Path) -> list[Part]:
 
 
 def _checks(bench: Steps, run: Shell) -> list[Part]:
-    slow = 900 if run.tiny else 200
+    slow = 600 if run.tiny else 200
+    names = list(bench.scale.shapes)
+    if run.tiny:
+        names = names[:1]
     return [
         Part("versions", lambda data: versions(bench)),
         Part("tests", lambda data: run.tests(), slow),
-        *(Part(f"strict/{name}", partial(_strict, bench, name), 60) for name in bench.scale.shapes),
+        *(Part(f"strict/{name}", partial(_strict, bench, name), slow) for name in names),
         Part(
             "greedy/strict",
-            lambda data: run.bench("a-strict", 0.0, ["--runtime", "strict"], baselines=()),
+            lambda data: run.bench("a-strict", 0.0, ["--runtime", "strict"], STACKS),
             slow,
         ),
-        Part("greedy/usual", lambda data: run.bench("a-usual", 0.0, [], baselines=()), slow),
+        Part("greedy/usual", lambda data: run.bench("a-usual", 0.0, [], STACKS), slow),
         Part("bandwidth", lambda data: bench.bandwidth()),
-        *(_step_part(bench, name, bench.fastest, slow) for name in bench.scale.shapes),
+        *(_step_part(bench, name, bench.fastest, slow) for name in names),
     ]
 
 
@@ -67,6 +73,8 @@ def _measurements(bench: Steps, run: Shell) -> list[Part]:
     slow = 600 if run.tiny else 240
     fastest = bench.fastest
     others = sorted(RUNTIMES.keys() - {fastest}, reverse=True)
+    if run.tiny:
+        return _rehearsal(bench, run, slow)
     return [
         Part("bandwidth", lambda data: bench.bandwidth()),
         *(_step_part(bench, name, fastest, slow) for name in (middle, small)),
@@ -89,6 +97,31 @@ def _measurements(bench: Steps, run: Shell) -> list[Part]:
         Part(f"kernels/{large}", lambda data: bench.kernels(large)),
         Part("bench/ladder-t0", partial(_bench, run, "ladder-t0", 0.0, []), slow),
         Part("bench/padded-t0", partial(_bench, run, "padded-t0", 0.0, None), slow),
+        Part("memory", lambda data: bench.memory()),
+    ]
+
+
+def _rehearsal(bench: Steps, run: Shell, slow: int) -> list[Part]:
+    """The parts of a rehearsal of ``b``: one of each kind, where others differ in sizes and settings only."""
+    small, middle, _ = bench.scale.shapes
+    fastest = bench.fastest
+    return [
+        Part("bandwidth", lambda data: bench.bandwidth()),
+        _step_part(bench, middle, fastest, slow),
+        _step_part(bench, small, fastest, slow),
+        _round_part(bench, small, middle, slow),
+        Part("identity/strict", lambda data: bench.identity(small, middle), slow),
+        Part("smollm2", lambda data: run.family("smollm2"), slow),
+        Part("plan", lambda data: run.plan(), slow),
+        Part("bench/ladder-t07", partial(_bench, run, "ladder-t07", 0.7, []), slow),
+        Part("bench/padded-t0", partial(_bench, run, "padded-t0", 0.0, None), slow),
+        Part("decode/compiled", lambda data: run.decode(), slow),
+        _step_part(bench, small, "strict", slow),
+        _step_part(bench, small, "eager", slow),
+        Part(
+            "products", lambda data: bench.products(data["parts"]["bandwidth"]["bytes_per_second"])
+        ),
+        Part(f"kernels/{middle}", lambda data: bench.kernels(middle)),
         Part("memory", lambda data: bench.memory()),
     ]
 
@@ -124,6 +157,15 @@ def _step(bench: Steps, name: str, kind: str, data: dict[str, Any]) -> Any:
 def _round(bench: Steps, draft: str, target: str, data: dict[str, Any]) -> Any:
     lone = {name: data["parts"][f"steps/{name}/{bench.fastest}"] for name in (draft, target)}
     return bench.rounds(draft, target, lone)
+
+
+def stacks_with(models: Sequence[str]) -> list[str]:
+    """Return the stacks that need no other models than these of a family, whose target is the last."""
+    missing = set(LEVELS) - set(models)
+    stacks = [stack for stack in STACKS if not any(name in stack for name in missing)]
+    if len(models) == 1:
+        stacks.remove(AUTO)
+    return stacks
 
 
 def versions(bench: Steps) -> dict[str, Any]:
@@ -192,35 +234,37 @@ class Shell:
         name: str,
         temperature: float,
         options: list[str],
-        baselines: tuple[str, ...] = BASELINES,
+        stacks: Sequence[str] = (*STACKS, *BASELINES),
     ) -> list[dict[str, Any]]:
-        """Run ``hsd-viz bench`` on the shipped ladder; return a short row for each stack."""
+        """Run ``hsd-viz bench``, by default on the shipped ladder; return a short row for each stack."""
         path = self.out / f"{name}.json"
-        stacks = [word for stack in (*STACKS, *baselines) for word in ("--stack", stack)]
-        # transformers' loops take tens of milliseconds for a token of a padded model.
-        limit, tokens = (1, 8) if self.tiny else (6, 64) if "--target" in options else (12, 128)
-        sizes = {"--limit": str(limit), "--max-new-tokens": str(tokens)}
-        sizes |= {
-            "--repeats": "1",
-            "--temperature": str(temperature),
-            "--device": self.device,
-            "--json": str(path),
-        }
-        options = [*self.as_on_gpu(), *options]
-        few = (
-            ["--limit", "1", "--max-new-tokens", "8"]
-            if self.tiny
-            else ["--limit", "8", "--max-new-tokens", "64"]
-        )
+        limit, tokens = 12, 128
+        if "--target" in options:
+            # transformers' loops take tens of milliseconds for a token of a padded model.
+            limit, tokens = 6, 64
+        if self.tiny:
+            limit, tokens = 1, 8
         where = ["--temperature", str(temperature), "--device", self.device]
-        self.run("-m", "hsd_viz", "plan", *few, *where, *options)  # for `auto`
+        where += [*self.rehearsed(), *options]
+        if AUTO in stacks:
+            few = ["--limit", "1", "--max-new-tokens", "8"]
+            if not self.tiny:
+                few = ["--limit", "8", "--max-new-tokens", "64"]
+            self.run("-m", "hsd_viz", "plan", *few, *where)
         self.run(
             "-m",
             "hsd_viz",
             "bench",
-            *stacks,
-            *options,
-            *(word for pair in sizes.items() for word in pair),
+            *(word for stack in stacks for word in ("--stack", stack)),
+            "--limit",
+            str(limit),
+            "--max-new-tokens",
+            str(tokens),
+            "--repeats",
+            "1",
+            "--json",
+            str(path),
+            *where,
         )
         rows = json.loads(path.read_text())["stacks"]
         kept = (
@@ -235,15 +279,38 @@ class Shell:
         return [{key: row.get(key) for key in (*kept, "token_identical_to_plain")} for row in rows]
 
     def family(self, name: str) -> Any:
-        """Run ``hsd-viz bench`` on another family of models; say so where this version or machine does not have it."""
-        try:
-            return self.bench(f"b-{name}", 0.7, ["--family", name], baselines=())
-        except RuntimeError as error:
-            return {"not measured": str(error)}
+        """Run ``hsd-viz bench`` on the stacks of another family of models; say so where it is not installed."""
+        chosen = find_family(name)
+        if not chosen.is_installed:
+            return {"not measured": f"the family {name} is not installed"}
+        return self.bench(f"b-{name}", 0.7, ["--family", name], stacks_with(chosen.names))
 
-    def as_on_gpu(self) -> list[str]:
-        """Options with which a CPU runs the ladder as a GPU does."""
-        return ["--runtime", "compiled", "--dtype", "bfloat16"] if self.device == "cpu" else []
+    def rehearsed(self) -> list[str]:
+        """Options of commands on a CPU: forward passes of torch. To compile all widths of the ladder takes inductor
+        half an hour; :meth:`decode` compiles some.
+        """
+        return ["--runtime", "eager", "--dtype", "float32"] if self.device == "cpu" else []
+
+    def decode(self) -> str:
+        """Run ``hsd-viz decode`` with compiled models of the shipped ladder; return the end of its output."""
+        return self.run(
+            "-m",
+            "hsd_viz",
+            "decode",
+            "--stack",
+            "nano:2 > target",
+            "--prompt",
+            "def add(a, b):",
+            "--max-new-tokens",
+            "8",
+            "--runtime",
+            "compiled",
+            "--dtype",
+            "bfloat16",
+            "--device",
+            self.device,
+            "--json",
+        )
 
     def plan(self) -> dict[str, Any]:
         """Run ``hsd-viz plan`` on the shipped ladder: hierarchies, predicted and measured on this device."""
@@ -259,7 +326,7 @@ class Shell:
             "-m",
             "hsd_viz",
             "plan",
-            *self.as_on_gpu(),
+            *self.rehearsed(),
             *(word for pair in sizes.items() for word in pair),
         )
         plan = json.loads(path.read_text())

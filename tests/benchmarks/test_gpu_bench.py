@@ -9,7 +9,8 @@ import sys
 import pytest
 import torch
 
-from benchmarks.gpu.scripts import SECONDS, parts_of, summary
+from benchmarks.gpu.parts import processor_seconds
+from benchmarks.gpu.scripts import SECONDS, STACKS, parts_of, stacks_with, summary
 from benchmarks.gpu.steps import Steps
 from benchmarks.gpu.tools import SMALL, random_llama, read_bytes
 from hsd_viz.ladder.load import load_model
@@ -61,6 +62,28 @@ def test_parts_fail_alone_and_are_resumed(tmp_path):
         assert ("raises" in data["failed"]) == (attempt == 0)
         (tmp_path / "there").write_text("now")
     assert data["parts"]["raises"] == "now" and data["running"] is None
+    assert data["processor_seconds"].keys() == data["seconds"].keys()
+
+
+def test_processor_time_has_that_of_commands():
+    """A part is slow because of a compiler, or because of what else the machine does: only this shows which."""
+    before = processor_seconds()
+    busy = "import time; end = time.process_time() + 0.3\nwhile time.process_time() < end: pass"
+    subprocess.run([sys.executable, "-c", busy], check=True)
+    assert processor_seconds() - before >= 0.3
+
+
+@pytest.mark.parametrize(
+    ("models", "stacks"),
+    [
+        (("nano", "small", "target"), list(STACKS)),
+        (("nano", "target"), ["target", "db > target", "auto > target", "nano:4 > target"]),
+        (("target",), ["target", "db > target"]),
+    ],
+    ids=["a ladder", "one draft model", "a target alone"],
+)
+def test_a_family_is_measured_with_the_models_that_it_has(models, stacks):
+    assert stacks_with(models) == stacks
 
 
 def test_steps_and_rounds_of_tiny_models():
