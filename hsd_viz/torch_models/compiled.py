@@ -174,6 +174,7 @@ class CompiledModel:
         masks = self.eager.masks
         cache_name = self.eager.cache_name
         vocabulary = self.vocab_size
+        last = None if self.positions is None else self.positions - 1
 
         def forward_pass(
             cache: StaticCache, text: Tensor, start: Tensor, draft_start: Tensor, parents: Tensor
@@ -185,10 +186,14 @@ class CompiledModel:
             seen = _seen(places, keys, draft_start, lineage)
             query_positions = _positions(places, draft_start, lineage)
             key_positions = _positions(keys, draft_start, lineage)
+            read_positions = query_positions
+            if last is not None:
+                # Padding beyond the context would be outside of a table of learned positions.
+                read_positions = query_positions.clamp(max=last)
             cache.start.copy_(start)
             output = module(
                 input_ids=text[places][None],
-                position_ids=query_positions[None],
+                position_ids=read_positions[None],
                 attention_mask=masks.on_device(seen, query_positions, key_positions),
                 use_cache=True,
                 **{cache_name: cache},

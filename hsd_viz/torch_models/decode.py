@@ -471,8 +471,10 @@ class DeviceDecode(Loop):
         super()._leave_full_levels()
         if self._is_open:
             self._set_levels()
-            # A round that was started ahead was one of the levels before: the text is put on the device again.
-            self._next = None
+            if self._next is not None:
+                # It is a round of the levels before, which began at its limit and changes nothing.
+                self._next.wait()
+                self._next = None
             self._open()
 
     def round(self, i: int, room: int) -> Verification:
@@ -542,7 +544,6 @@ class DeviceDecode(Loop):
         caches = [session.cache for session in self._inner]
         self.board = board_for(self.plan, models, caches, len(self.eos))
         state = self.board.state
-        state.eos.fill_(-1)
         send = self.board.send
         send(self.text, state.text)
         send(sorted(self.eos), state.eos)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from families import CONFIGS, VOCABULARY, text_of
-from transformers import AutoModelForCausalLM, LlamaConfig
+from transformers import AutoModelForCausalLM, GPT2Config, LlamaConfig
 
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.sampling import Sampling
@@ -105,6 +105,25 @@ def test_anything_fed_kept_and_rolled_back_gives_the_rows_of_an_eager_session(fa
 def test_compiled_by_inductor_they_do_too():
     model = eager("mistral, window of 5", torch.float32)
     compare_sessions(CompiledModel(model, widths=(WIDTH,)), 60)
+
+
+@pytest.mark.parametrize("is_strict", [False, True], ids=["usual", "strict"])
+@pytest.mark.parametrize("is_tree", [False, True], ids=["chain", "tree"])
+def test_the_last_tokens_of_a_context_of_learned_positions(is_tree, is_strict):
+    """Passes are padded beyond the context, where a model has no positions: on a GPU that would end the process."""
+    context = 40
+    settings = CONFIGS["gpt2"].to_dict() | {"n_positions": context}
+    torch.manual_seed(0)
+    module = AutoModelForCausalLM.from_config(GPT2Config(**settings)).double()
+    model = CompiledModel(HFModel("gpt2", module), is_strict, widths=(8,), compiler=Graph)
+    session = model.session()
+    plain = model.eager.session()
+    text = text_of(context)
+    parents = [-1, 0, 1] if is_tree else None
+    for each in (session, plain):
+        each.feed(text[:-3])
+    found = session.forward(text[-3:], 3, parents)
+    assert close(found, plain.forward(text[-3:], 3, parents))
 
 
 def test_a_larger_cache_has_the_values_of_the_smaller():

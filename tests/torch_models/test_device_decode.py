@@ -8,6 +8,7 @@ import random
 import numpy as np
 import pytest
 import torch
+from device_queue import DeviceQueue
 from devices import VOCABULARY, Guesser, Watcher, decode, differences, eager, llama, on_device
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -42,6 +43,14 @@ SAMPLINGS = [
 END = frozenset({VOCABULARY - 1, VOCABULARY - 2})
 
 
+@pytest.fixture
+def queue(monkeypatch) -> DeviceQueue:
+    """A device that does nothing before it is waited for."""
+    queue = DeviceQueue()
+    queue.stand_in(monkeypatch)
+    return queue
+
+
 def compare(stack: str, sampling: Sampling, drafter=None, **options) -> None:
     noises, lookaheads = STACKS[stack]
     plain = [eager(noise) for noise in noises]
@@ -73,10 +82,9 @@ def test_every_depth_decodes_as_the_loop_does(stack):
 @pytest.mark.parametrize("sampling", SAMPLINGS, ids=str)
 @pytest.mark.parametrize("stack", ["target", "draft:3 > target"])
 def test_a_round_that_is_started_before_the_last_one_is_read_changes_nothing(
-    stack, sampling, eos, monkeypatch
+    stack, sampling, eos, queue
 ):
     """As a GPU runs it. A round that begins behind the end of the text is without effect; 37 tokens end in a draft."""
-    monkeypatch.setattr("hsd_viz.torch_models.decode.works_beside", lambda device: True)
     compare(stack, sampling, eos=eos, tokens=37)
 
 
@@ -99,8 +107,7 @@ def test_the_next_round_is_started_before_the_last_one_is_read(monkeypatch):
     assert events == one_round + [*one_round, "wait"] * rounds
 
 
-def test_numbers_are_replaced_between_rounds_that_are_started_ahead(monkeypatch):
-    monkeypatch.setattr("hsd_viz.torch_models.decode.works_beside", lambda device: True)
+def test_numbers_are_replaced_between_rounds_that_are_started_ahead(monkeypatch, queue):
     monkeypatch.setattr("hsd_viz.torch_models.decode._NUMBERS", 128)
     compare("draft:5 > target", Sampling(1.0, seed=6), tokens=90, details=0)
 
@@ -116,6 +123,34 @@ def test_drafters_below_decode_as_in_the_loop(stack, sampling):
 @pytest.mark.parametrize("drafter", [None, Guesser], ids=["models", "drafter below"])
 def test_a_decode_continues_without_full_draft_models_as_in_the_loop(sampling, contexts, drafter):
     compare("nano:2 > small:5 > target", sampling, drafter=drafter, eos=END, contexts=contexts)
+
+
+LEAVING = {
+    "one draft": ("draft:3 > target", (7,)),
+    "one draft, in its last token": ("draft:5 > target", (12,)),
+    "two drafts, the lower one first": ("nano:2 > small:5 > target", (7, 13)),
+    "two drafts, the upper one first": ("nano:2 > small:5 > target", (13, 7)),
+}
+
+
+@pytest.mark.parametrize("sampling", SAMPLINGS, ids=str)
+@pytest.mark.parametrize(("stack", "contexts"), LEAVING.values(), ids=LEAVING)
+def test_a_full_draft_model_is_left_while_the_device_has_the_next_round(
+    stack, contexts, sampling, queue, monkeypatch
+):
+    """The steps of that round are done before those of the levels that are left, and nothing of it is read."""
+    leave = DeviceDecode._leave_full_levels
+    waiting: list[int] = []
+
+    def noted(loop: DeviceDecode) -> None:
+        waiting.append(queue.steps())
+        leave(loop)
+
+    monkeypatch.setattr(DeviceDecode, "_leave_full_levels", noted)
+    compare(stack, sampling, contexts=contexts)
+    # A stack of one draft model has the next round started, and the drafts before the last are left without one.
+    assert waiting[0] == 0, "before the first round"
+    assert waiting[-1] > 0
 
 
 @pytest.mark.parametrize("sampling", SAMPLINGS[:2], ids=str)
