@@ -315,9 +315,13 @@ class Diagnosis(Result):
     def _shares_table(self) -> Table:
         seen = self.observation
         parts = seen.parts()
-        rows = [["cause", "share of the loss", "extra time in steps"]]
+        rows = [["cause", "share of the loss", "extra time in steps", "ms per round"]]
         for cause, share in self.shares.items():
-            rows.append([cause, f"{share:.0%}", as_text(parts.get(cause), "{:.2f}")])
+            steps = parts.get(cause)
+            ms = None
+            if steps is not None and seen.step is not None:
+                ms = steps * seen.step
+            rows.append([cause, f"{share:.0%}", as_text(steps, "{:.2f}"), as_text(ms, "{:.3g}")])
         length = as_text(self.length, "{:.2f}")
         speedup = as_text(self.speedup, "{:.2f}")
         drafted = f"{seen.drafted:.1f}" if seen.drafted_known else "not reported"

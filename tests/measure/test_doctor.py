@@ -15,6 +15,7 @@ from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
 from hsd_viz.measure.doctor import _if_extended, diagnose, doctor
 from hsd_viz.measure.observation import Observation
 from hsd_viz.measure.observe import from_figures, from_trace, with_hardware, with_times
+from hsd_viz.measure.predict import predict
 from hsd_viz.measure.profile import read_profile
 from hsd_viz.records.settings import METHODS, method_of, settings
 from hsd_viz.trace import Trace
@@ -52,6 +53,24 @@ WELL = {
     "a batch": replace(HEALTHY, batch=32, verify=13.0),
     "a slow draft": replace(HEALTHY, draft=6.0),
 }
+
+
+def test_the_time_of_a_round_beyond_its_passes_is_printed_as_predict_takes_it():
+    """In ms per round, whatever a step takes: 0.2 of the healthy run are 200 µs."""
+    shares = diagnose(HEALTHY).tables()[0]
+    printed = {row[0]: row[-1] for row in shares.rows[1:]}
+    assert shares.rows[0][-1] == "ms per round"
+    assert printed == {
+        "acceptance": "-",
+        "drafting": "1",
+        "verification": "0.8",
+        "overhead": "0.2",
+    }
+    models = ("llama-8b", "llama-1b")
+    round_ms = float(printed["overhead"])
+    used = predict("H100", models, acceptance=0.8, databases=False, round_ms=round_ms)
+    (assumed,) = [one for one in used.assumptions if one.name == "further time of a round"]
+    assert (assumed.value, assumed.kind) == ("200 µs", "measured")
 
 
 #: Further records for the table of words: what a person reads of ten sick and ten healthy ones.
