@@ -38,14 +38,14 @@ class Player:
 MODEL = "SmolLM2-135M-Instruct"
 PLAIN = Player("plain", "Alone", "target")
 COPYING = Player("copying", "Copying", "suffix > target")
-NANO = Player("nano", "Tiny model", "nano:4 > target")
+NANO = Player("nano", "Tiny model", "nano:2 > target")
 
 
 def record_games(
     engine: LocalEngine,
     out: Path | None = None,
     *,
-    players: Sequence[Player] = (PLAIN, COPYING),
+    players: Sequence[Player] = (PLAIN, COPYING, NANO),
     repeats: int = 5,
     model: str = MODEL,
     progress: Callable[[str], None] = lambda line: None,

@@ -343,9 +343,7 @@ def fastest(
     While a speed-up exceeds the acceptance length, which only other load can cause, the turns are continued.
     """
     check_range("the number of repeats", repeats, 1)
-    # Sampled drafts of models are verified by the token rule, whose arithmetic the page shows for each token.
-    sampled = options.get("temperature") and any(len(parse(stack).models) > 1 for stack in stacks)
-    rule = "token" if sampled else DEFAULT_RULE
+    rule = rule_of(stacks, options.get("temperature", 0.0))
     turn = lambda: [engine.run(prompt, stack, rule=rule, **options) for stack in stacks]
     fastest = turn()  # a warm-up, which the first measured turn replaces
     for done in range(1, MOST_TURNS * repeats + 1):
@@ -360,6 +358,16 @@ def fastest(
     for trace in fastest:
         trace.meta["fastest_of"] = done
     return fastest
+
+
+def rule_of(stacks: Sequence[str], temperature: float) -> str:
+    """Return the rule of a recording.
+
+    Sampled drafts of models are verified by the token rule, whose arithmetic the page shows for
+    each token.
+    """
+    has_drafts = any(len(parse(stack).models) > 1 for stack in stacks)
+    return "token" if temperature and has_drafts else DEFAULT_RULE
 
 
 def _seconds(trace: Trace) -> float:

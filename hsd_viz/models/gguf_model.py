@@ -194,6 +194,8 @@ class _Keys:
 class GGUFTensors:
     """The tensors of a GGUF file as a :class:`~hsd_viz.models.tensors.TensorSource`."""
 
+    borrowed: frozenset[str] = frozenset()
+
     def __init__(self, file: GGUFFile, form: LlamaForm) -> None:
         self.files: tuple[Path, ...] = (file.path,)
         self._file = file

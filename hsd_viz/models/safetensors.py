@@ -194,6 +194,8 @@ class SafetensorsTensors:
     A matrix of 8-bit integers ``NAME.weight`` with float32 ``NAME.scale`` ``[out]`` is one tensor.
     """
 
+    borrowed: frozenset[str] = frozenset()
+
     def __init__(self, files: Sequence[Path]) -> None:
         """Read the headers. Raises: BadFile: if a file is not valid, or a tensor occurs twice."""
         self.files = tuple(files)

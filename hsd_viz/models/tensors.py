@@ -17,6 +17,7 @@ Tensor = np.ndarray | GroupedMatrix
 #: The tokens of a reduced head, as in EAGLE-3's checkpoints: row k is the token k + d2t[k].
 HEAD_OFFSETS = "d2t"
 EMBEDDING = "model.embed_tokens.weight"
+HEAD = "lm_head.weight"
 
 
 class TensorSource(Protocol):
@@ -27,9 +28,11 @@ class TensorSource(Protocol):
 
     Attributes:
         files: The files that contain the tensors.
+        borrowed: The names of tensors that are another model's.
     """
 
     files: tuple[Path, ...]
+    borrowed: frozenset[str]
 
     def names(self) -> Collection[str]:
         """Return the names of all tensors."""
@@ -50,6 +53,8 @@ class BorrowingTensors:
     A draft model of a large vocabulary is mostly embedding, of which it reads a row per token.
     """
 
+    borrowed = frozenset([EMBEDDING])
+
     def __init__(self, own: TensorSource, lender: TensorSource) -> None:
         self.files = (*own.files, *lender.files)
         self._own = own
@@ -65,7 +70,7 @@ class BorrowingTensors:
         return self._source_of(name).read(name)
 
     def _source_of(self, name: str) -> TensorSource:
-        return self._lender if name == EMBEDDING else self._own
+        return self._lender if name in self.borrowed else self._own
 
 
 def layer_shapes(form: LlamaForm) -> dict[str, tuple[int, ...]]:
@@ -101,7 +106,7 @@ def expected_shapes(form: LlamaForm) -> Iterator[tuple[str, tuple[int, ...]]]:
             yield f"model.layers.{layer}.{name}", shape
     yield "model.norm.weight", (form.width,)
     if not form.tied_head:
-        yield "lm_head.weight", (form.head_rows or form.vocabulary, form.width)
+        yield HEAD, (form.head_rows or form.vocabulary, form.width)
     if form.head_rows is not None:
         yield HEAD_OFFSETS, (form.head_rows,)
 
@@ -145,10 +150,9 @@ def head_tokens(name: str, form: LlamaForm, source: TensorSource) -> np.ndarray 
 
 
 def parameter_count(form: LlamaForm, source: TensorSource) -> int:
-    """Return the number of parameters; a head that is the embedding counts once."""
-    count = 0
-    for name, shape in expected_shapes(form):
-        assert source.shape(name) == shape
-        if name != HEAD_OFFSETS:
-            count += math.prod(shape)
-    return count
+    """Return the number of parameters of a model's own.
+
+    A head that is the embedding counts once, a borrowed embedding does not.
+    """
+    uncounted = {HEAD_OFFSETS, *source.borrowed}
+    return sum(math.prod(shape) for name, shape in expected_shapes(form) if name not in uncounted)

@@ -24,7 +24,13 @@ from hsd_viz.models.files import open_model
 from hsd_viz.models.form import LlamaForm, Rotary
 from hsd_viz.models.matrix import GroupedMatrix
 from hsd_viz.models.rotary import frequencies
-from hsd_viz.models.tensors import HEAD_OFFSETS, Tensor, TensorSource, head_tokens
+from hsd_viz.models.tensors import (
+    HEAD,
+    Tensor,
+    TensorSource,
+    head_tokens,
+    parameter_count,
+)
 from hsd_viz.native.panels import grouped
 from hsd_viz.native.rounding import rounded_rows
 
@@ -64,6 +70,7 @@ class ArrayTensors:
     """
 
     files: tuple[Path, ...] = ()
+    borrowed: frozenset[str] = frozenset()
 
     def __init__(self, arrays: Mapping[str, np.ndarray | GroupedMatrix]) -> None:
         self._arrays = arrays
@@ -136,7 +143,7 @@ class Weights:
                 f"{name}: its head has the token {self.head_tokens[-1]}, "
                 f"its tokenizer {self.vocab_size} tokens"
             )
-        self.parameters = _parameters(form, source)
+        self.parameters = parameter_count(form, source)
         self.compute = np.dtype(np.float64 if dtype == "float64" else np.float32)
 
     @property
@@ -190,7 +197,7 @@ class Weights:
         yield -1, "final_norm", self._tensor("model.norm.weight", "width")
         yield -1, "embedding", self._tensor("model.embed_tokens.weight", "rows", "width")
         if not self.form.tied_head:
-            yield -1, "head", self._tensor("lm_head.weight", "head_rows", "width")
+            yield -1, "head", self._tensor(HEAD, "head_rows", "width")
 
     def _layer_slots(self) -> list[str]:
         """Return the slots of a layer that this model has."""
@@ -256,15 +263,6 @@ def _arithmetic_of(source: TensorSource) -> str:
     if isinstance(matrix, GroupedMatrix) and matrix.scales.shape[1] == 1 and matrix.bits == 8:
         return "rows"
     return "groups"
-
-
-def _parameters(form: LlamaForm, source: TensorSource) -> int:
-    sizes = [
-        int(np.prod(source.shape(name)))
-        for name in source.names()
-        if name != HEAD_OFFSETS and not (form.tied_head and name == "lm_head.weight")
-    ]
-    return sum(sizes)
 
 
 def turn(rotary: Rotary, head_dim: int) -> tuple[np.ndarray, np.ndarray]:

@@ -12,13 +12,13 @@ import sys
 import pytest
 
 from hsd_viz.engine.local import load_engine
-from hsd_viz.engine.replay import TEMPERATURE, TRACES, bundled, load_bundled
+from hsd_viz.engine.replay import ANSWERS, TEMPERATURE, TRACES, bundled, load_bundled
 from hsd_viz.models.families import CODE, find_family
-from hsd_viz.models.files import folder_hash, weights_hash
+from hsd_viz.models.files import folder_hash, open_model, weights_hash
 from hsd_viz.native.build import kernels
 from hsd_viz.trace import Trace
 from hsd_viz.trace.metrics import check
-from tools import record
+from tools import answers, record
 from tools.selection import facts, opening, speedup
 
 NAMES = [r.name for r in bundled()]
@@ -65,10 +65,12 @@ def engine_of():
 
 
 def weights_of(family, model):
-    """Return the hash of the weights that a recording names."""
+    """Return the hash of the weights that a recording names; the target's may have any name."""
     if family == "code":
         return folder_hash(CODE.path(model))
-    return weights_hash([find_family(family).path("target")])
+    found = find_family(family)
+    name = model if model in found.names else "target"
+    return weights_hash(open_model(found.path(name)).tensors.files)
 
 
 @pytest.mark.parametrize(
@@ -119,6 +121,19 @@ def test_replayed_on_every_kernel(kernel):
     assert ran.returncode == 0 and f"{len(list(TRACES.rglob('*.json.gz')))} passed" in ran.stdout, (
         ran.stdout
     )
+
+
+def test_the_answers_that_the_page_opens_with_are_readable_and_were_recorded_by_the_rule():
+    assert {recording.name for recording in bundled(ANSWERS)} == {
+        answer.name for answer in answers.ANSWERS_OF
+    }
+    for recording in bundled(ANSWERS):
+        trace = load_bundled(recording.name, ANSWERS)
+        assert answers.is_readable(trace), recording.name
+        assert trace.meta["sampling"]["temperature"] == TEMPERATURE
+        assert trace.meta["models"][-1]["model"] == answers.MODEL
+    speeds = [recording.speedup or 0.0 for recording in bundled(ANSWERS)]
+    assert speeds == sorted(speeds, reverse=True)
 
 
 def test_the_first_recording_shows_the_point():

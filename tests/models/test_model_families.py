@@ -63,13 +63,23 @@ def test_names_mean_the_models_of_the_family():
     assert CODE.names == ("nano", "small", "target")
     assert CODE.below("target") == ("nano", "small")
     assert CODE.below("nano") == ()
-    assert SMOLLM2.below("target") == ()
+    assert SMOLLM2.below("target") == ("nano",)
+
+
+def test_a_draft_model_that_is_not_installed_is_no_name_of_its_family(tmp_path):
+    place = tmp_path / "missing" / "nano"
+    family = replace(SMOLLM2, models={"nano": place, "target": SMOLLM2.models["target"]})
+    assert family.names == ("target",)
+    assert family.below("target") == family.below("nano") == ()
+    words = r"nano of the family smollm2 is not installed: run `pip install hsd-viz-models-smollm2"
+    with pytest.raises(MissingPackage, match=words):
+        family.path("nano")
 
 
 @pytest.mark.parametrize(
     ("family", "name", "words"),
     [
-        (SMOLLM2, "nano", "the family smollm2 has no model 'nano' yet: it has target"),
+        (SMOLLM2, "small", "the family smollm2 has no model 'small' yet: it has nano, target"),
         (CODE, "big", "unknown model 'big': the family code has nano, small, target"),
     ],
 )

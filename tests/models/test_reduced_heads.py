@@ -17,7 +17,7 @@ from hsd_viz.errors import BadFile
 from hsd_viz.models import files as files_module
 from hsd_viz.models.families import SMOLLM2
 from hsd_viz.models.files import open_model
-from hsd_viz.models.tensors import EMBEDDING
+from hsd_viz.models.tensors import EMBEDDING, parameter_count
 from hsd_viz.native.build import default_build
 from hsd_viz.native.model import NativeModel
 from hsd_viz.native.weights import Weights
@@ -118,6 +118,9 @@ def test_a_borrowed_embedding_is_that_of_the_lender(tmp_path, monkeypatch):
     assert np.array_equal(*rows)
     assert other.tokenizer().encode("a word") == one.tokenizer().encode("a word")
     assert other.ends(other.tokenizer()) == one.ends(one.tokenizer())
+    lent = one.form.vocabulary * one.form.width
+    counts = [parameter_count(files.form, files.tensors) for files in (one, other)]
+    assert counts[0] - counts[1] == lent
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def _model_row(name: str, facts: Mapping[str, Any]) -> list[str]:
     folder = SMOLLM2_FOLDER / name
     files = open_model(folder)
     size = (folder / "model.safetensors").stat().st_size
-    own = parameter_count(files.form, files.tensors) - files.form.vocabulary * files.form.width
+    own = parameter_count(files.form, files.tensors)
     return [
         name,
         f"{len(facts['layers'])} of the target's (began as {', '.join(map(str, facts['layers']))})",

@@ -1,0 +1,1 @@
+"""The draft models and databases for SmolLM2 of hsd-viz, in ``weights/``."""

@@ -1,0 +1,196 @@
+"""Record answers of SmolLM2: ``python -m tools.answers`` writes the runs that the page opens with.
+
+Each stack and plain decoding of its prompt alternate, and the fastest run of each is kept, as in
+:mod:`tools.record`. The seed of an answer is the first with which it ends by itself and does not
+repeat itself: a rule, so that nobody chooses a run for its speed-up.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hsd_viz.engine.live import note_plain
+from hsd_viz.engine.local import LocalEngine, load_engine
+from hsd_viz.engine.replay import ANSWERS, TEMPERATURE
+from hsd_viz.trace import Trace
+from tools.record import Recipe, fastest, rule_of, save_recording, write_index
+from tools.selection import REPEATED, speedup
+
+#: Most tokens of an answer, and the seeds that are tried.
+TOKENS = 160
+SEEDS = range(32)
+#: What the recordings call their target, wherever its file was.
+MODEL = "SmolLM2-135M-Instruct"
+_DATABASES = "db > target"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer to record.
+
+    Attributes:
+        name: The name of the recording.
+        title: What the page calls it.
+        blurb: What to look for, in one or two sentences.
+        stack: What decodes.
+        prompt: What the model is asked.
+    """
+
+    name: str
+    title: str
+    blurb: str
+    stack: str
+    prompt: str
+
+
+COUNCIL = (
+    "The council of Ashford approved a new bridge over the river on Tuesday after a debate of four "
+    "hours. Maya Lindqvist, an architect, said that the decision was long overdue. The plan will "
+    "cost about 40 million and is expected to be finished in June. Opponents argued that the money "
+    "should be spent on schools and clinics instead."
+)
+SKY = "Why is the sky blue?"
+SWIM = "Give three tips for learning to swim, one sentence each."
+ANSWERS_OF = (
+    Answer(
+        "list",
+        "A list that everybody can guess",
+        "The days return again and again: what the context database copies is mostly accepted.",
+        _DATABASES,
+        "List the days of the week, and say in a few words what many people do on each of them.",
+    ),
+    Answer(
+        "summary",
+        "A summary",
+        "Names and phrases come from the prompt: the context database finds them there.",
+        _DATABASES,
+        f"Summarize the following text in one or two sentences.\n\n{COUNCIL}",
+    ),
+    Answer(
+        "translation",
+        "A translation",
+        "Little of the answer is in the prompt: the database of the model's own text helps alone.",
+        _DATABASES,
+        "Translate German to English: Die Kinder spielen am Fluss, und ihre Eltern trinken Kaffee.",
+    ),
+    Answer(
+        "arithmetic",
+        "A calculation",
+        "The numbers of the question return in every line. The result need not be right.",
+        _DATABASES,
+        "Tom has 12 apples and buys 5 more. Then he gives 3 to Anna. How many apples does Tom have "
+        "left? Think step by step.",
+    ),
+    Answer(
+        "code",
+        "A function in Python",
+        "Code repeats its own names, and its idioms are in the databases.",
+        _DATABASES,
+        "Write a Python function that counts the vowels in a string.",
+    ),
+    Answer(
+        "explanation",
+        "An explanation",
+        "New sentences: databases find little, and the target writes most tokens itself.",
+        _DATABASES,
+        SKY,
+    ),
+    Answer(
+        "one-draft",
+        "One draft model",
+        "nano has two layers of the target, trained on its text, and proposes two tokens. They are sampled: see u, q "
+        "and p of each, and the residual of each correction.",
+        "nano:2 > target",
+        SWIM,
+    ),
+    Answer(
+        "hierarchy",
+        "Databases below a draft model",
+        "The databases draft for nano, and nano for the target: every level verifies the one below.",
+        "db > nano:2 > target",
+        SWIM,
+    ),
+    Answer(
+        "plain",
+        "Plain decoding of an explanation",
+        "One token per forward pass of the target: the reference for all other stacks.",
+        "target",
+        SKY,
+    ),
+)
+
+
+def record_answers(
+    engine: LocalEngine,
+    out: Path = ANSWERS,
+    *,
+    answers: Sequence[Answer] = ANSWERS_OF,
+    repeats: int = 5,
+    seeds: Sequence[int] = SEEDS,
+    tokens: int = TOKENS,
+    progress: Callable[[str], None] = lambda line: None,
+) -> list[Path]:
+    """Record every answer, write ``index.json`` beside the traces, and return the paths.
+
+    The fastest answer comes first: the page opens with it.
+    """
+    paths = []
+    index: list[dict] = []
+    for answer in answers:
+        seed = first_seed(engine, answer, seeds, tokens)
+        stacks = list(dict.fromkeys([answer.stack, "target"]))
+        options = {"temperature": TEMPERATURE, "seed": seed, "max_new_tokens": tokens}
+        trace, *plain = fastest(engine, stacks, repeats, answer.prompt, chat=True, **options)
+        for other in plain:
+            note_plain(trace, other)
+        trace.meta["models"][-1]["model"] = MODEL
+        recipe = Recipe(answer.name, answer.title, answer.blurb, answer.stack, answer.prompt)
+        paths.append(save_recording(trace, recipe, out, index))
+        times = speedup(trace)
+        progress(f"{answer.name}: seed {seed}, {len(trace)} tokens, {times and round(times, 2)}")
+    index.sort(key=lambda row: -(row["speedup"] or 0.0))
+    paths.append(write_index(out, index))
+    return paths
+
+
+def first_seed(engine: LocalEngine, answer: Answer, seeds: Sequence[int], tokens: int) -> int:
+    """Return the first seed with which an answer is complete and does not repeat itself.
+
+    Raises: ValueError: if there is none.
+    """
+    for seed in seeds:
+        trace = engine.run(
+            answer.prompt,
+            answer.stack,
+            chat=True,
+            temperature=TEMPERATURE,
+            seed=seed,
+            max_new_tokens=tokens,
+            rule=rule_of([answer.stack], TEMPERATURE),
+        )
+        if is_readable(trace):
+            return seed
+    raise ValueError(f"no seed of {len(seeds)} makes a complete answer of {answer.name}")
+
+
+def is_readable(trace: Trace) -> bool:
+    """Return whether an answer ends by itself and repeats little of itself."""
+    repeated = trace.metrics()["repetition_share"]
+    return trace.meta["stop_reason"] == "eos" and repeated <= REPEATED
+
+
+def main() -> None:
+    """Record all answers with the family that is installed."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--out", type=Path, default=ANSWERS, metavar="DIR")
+    options = parser.parse_args()
+    with load_engine(family="smollm2", device="cpu", dtype="int8", threads=1) as engine:
+        engine.wait_ready()
+        record_answers(engine, options.out, progress=print)
+
+
+if __name__ == "__main__":
+    main()
