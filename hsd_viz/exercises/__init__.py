@@ -5,6 +5,8 @@
 ✗ not yet · 7.1 tokens per round: G(alpha=1/5, gamma=1): got 1, expected 6/5. Append .hint() to the check for a hint.
 """
 
+import os
+
 from hsd_viz.exercises import cases  # noqa: F401 (they register)
 from hsd_viz.exercises.check import EXERCISES as EXERCISES
 from hsd_viz.exercises.check import Exercise as Exercise
@@ -22,3 +24,8 @@ from hsd_viz.exercises.hunt import plain_law as plain_law
 from hsd_viz.exercises.hunt import right_decoder as right_decoder
 from hsd_viz.exercises.hunt import score as score
 from hsd_viz.exercises.hunt import toy_models as toy_models
+
+if os.environ.get("SERVER_SOFTWARE", "").startswith("voila/"):
+    print(
+        "Open this lesson in JupyterLab: Voilà runs all cells at once, the answers to its questions included."
+    )

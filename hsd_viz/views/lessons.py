@@ -16,7 +16,6 @@ from typing import Any
 
 from hsd_viz.disk import write_inside
 from hsd_viz.exercises import Exercise, Result, editions
-from hsd_viz.exercises.data import Quiz
 from hsd_viz.exercises.editions import CellOutput, run, solutions
 from hsd_viz.figures import save
 from hsd_viz.results.page import template
@@ -25,6 +24,8 @@ from hsd_viz.views.page_data import STATIC
 from hsd_viz.views.view import as_widget
 from hsd_viz.words import escape
 
+#: The height of a figure on a slide, in pixels: text and outputs of its section fit on 720 of them, too.
+_SLIDE_FIGURE = 310
 _STYLE = (STATIC / "page_lessons.css").read_text(encoding="utf-8")
 
 
@@ -145,7 +146,7 @@ def _cell(writer: Writer, step: CellOutput, *, tour: bool) -> str:
 def deck(paths: Sequence[Path] | None = None) -> str:
     """Return slides of lessons (default: all) as one page, a screen each: Space or Page Down shows the next one.
 
-    A slide is a section of a lesson, or its summary; exercises are left out.
+    A slide is a section of a lesson with all that its cells show, or its summary; exercises are left out.
     """
     paths, writer = paths or editions.masters(), Writer()
     slides = [(path.stem[0], slide) for path in paths for slide in _slides(writer, path)]
@@ -155,26 +156,18 @@ def deck(paths: Sequence[Path] | None = None) -> str:
 
 def _slides(writer: Writer, path: Path) -> Iterator[str]:
     slides: list[str] = []
-    printed = ""
     for step in run(path):
         if step.kind == "markdown":
-            printed = ""
             for part in re.split(r"\n(?=## )", step.text):
                 html = writer.markdown(part)
                 if part.startswith(("#", "**What to take home")):
                     slides.append(html)
                 else:
                     slides[-1] += html
-        elif (
-            isinstance(step.value, Quiz | Exported)
-            or _is_figure(step.value)
-            or editions.GUESS in step.text
-        ):
-            slides[-1] += f"<pre>{escape(printed.rstrip())}</pre>" if printed else ""
-            slides[-1] += writer.shown(step)
-            printed = ""
         else:
-            printed += step.printed
+            if _is_figure(step.value):
+                step.value.update_layout(height=_SLIDE_FIGURE, margin={"t": 60, "b": 50})
+            slides[-1] += writer.shown(step)
     title = f"<small>{escape(title_of(path))}</small>"
     yield from (
         slide.replace("<h2>", f"<h2>{title}", 1) for slide in slides if "<h2>Exercise" not in slide

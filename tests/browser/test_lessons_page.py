@@ -43,6 +43,41 @@ def test_slides_fill_a_screen_each_and_ask_for_nothing(chromium, tmp_path):
     page.close()
 
 
+#: How far the content of a slide reaches down, and how tall the slide is.
+DEPTHS = """[...document.querySelectorAll(".deck > section")].map((slide) => {
+    const top = slide.getBoundingClientRect().top;
+    const depth = Math.max(...[...slide.children].map((part) => part.getBoundingClientRect().bottom));
+    const name = slide.querySelector("h1, h2")?.innerText ?? slide.innerText.slice(0, 40);
+    return { name, depth: depth - top, rise: slide.children[0].getBoundingClientRect().top - top, height: slide.offsetHeight };
+})"""
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (1920, 1080)])
+def test_every_slide_fits_the_screen(chromium, all_slides, width, height):
+    page = chromium.new_page(viewport={"width": width, "height": height})
+    page.goto(all_slides.as_uri())
+    page.wait_for_selector("#view-0 *", state="attached")
+    count = page.locator(".deck > section").count()
+    for k in range(count):  # views are drawn when they come into sight
+        page.locator(".deck > section").nth(k).evaluate("slide => slide.scrollIntoView()")
+        page.wait_for_timeout(100)
+    page.wait_for_timeout(1500)
+
+    slides = page.evaluate(DEPTHS)
+
+    assert count > 60
+    assert [s for s in slides if s["height"] != height] == []
+    assert [s for s in slides if s["depth"] > height or s["rise"] < 0] == []
+    page.close()
+
+
+@pytest.fixture(scope="module")
+def all_slides(tmp_path_factory):
+    file = tmp_path_factory.mktemp("slides") / "deck.html"
+    file.write_text(lessons.deck(), encoding="utf-8")
+    return file
+
+
 def test_a_puzzle_says_whether_a_value_is_right(chromium, tmp_path):
     file = tmp_path / "puzzles.html"
     file.write_text(lessons.page(editions.notebooks()[-1]), encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import sys
 import time
@@ -12,6 +13,7 @@ from operator import mul
 
 import numpy as np
 import pytest
+from wrong_answers import WRONG
 
 from hsd_viz.audit import enumeration
 from hsd_viz.audit.exact import FAULTS
@@ -217,6 +219,15 @@ def test_hints_known_mistakes_and_a_constant(number):
     assert not result and result.hint(1)
 
 
+def test_wrong_answers_of_learners_fail_and_most_are_named():
+    results = {(number, name): check(number, answer) for number, name, answer in WRONG}
+    unnamed = [which for which, result in results.items() if "The mistake: " not in result.message]
+
+    assert [which for which, result in results.items() if result] == []
+    assert len(results) >= 80
+    assert len(results) - len(unnamed) >= 75, unnamed
+
+
 def test_names_of_mistakes_are_those_of_the_audit():
     assert FAULTS[1] in mistakes("3.2") and {FAULTS[1], FAULTS[4], FAULTS[5]} <= set(hunt.WRONG)
 
@@ -380,6 +391,22 @@ print(sorted({"torch", "transformers", "ipywidgets", "pandas", "plotly"} & set(s
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert done.stdout.strip() == "[]", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("server", "lines"), [("voila/0.5.8", 1), ("", 0)], ids=["voila", "jupyterlab"]
+)
+def test_a_lesson_in_voila_is_refused_in_one_line(server, lines):
+    """Voilà names itself to its kernels by this variable of the CGI interface."""
+    done = subprocess.run(
+        [sys.executable, "-c", "import hsd_viz.exercises"],
+        env=os.environ | {"SERVER_SOFTWARE": server},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("\n") == done.stdout.count("Open this lesson in JupyterLab") == lines
 
 
 @pytest.mark.parametrize(

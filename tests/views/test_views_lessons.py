@@ -61,6 +61,22 @@ def test_the_deck_has_for_each_lesson_a_figure_a_run_a_prediction_and_questions(
     assert len(outline.ids) == len(set(outline.ids)) and len(deck) < 1_500_000
 
 
+@pytest.mark.parametrize("path", MASTERS, ids=lambda path: path.stem)
+def test_a_slide_shows_all_that_its_text_can_name(path):
+    """Everything that a section prints is on its slide; exercises have none."""
+    deck = lessons.deck([path])
+    section = ""
+    printed = 0
+    for step in run(path):
+        if step.kind == "markdown":
+            section = re.findall(r"^##? (.*)", step.text, re.M)[-1:] or [section]
+            section = section[0]
+        elif step.printed and not section.startswith("Exercise"):
+            printed += 1
+            assert f"<pre>{escape(step.printed.rstrip())}</pre>" in deck, section
+    assert printed
+
+
 def test_the_lecture_follows_the_slides_and_leaves_time(deck):
     slides = re.findall(
         r'data-lesson="(\d)"[^>]*><h[12]>(?:<small>.*?</small>)?(.*?)</h[12]>', deck
