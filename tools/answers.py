@@ -2,7 +2,7 @@
 
 Each stack and plain decoding of its prompt alternate, and the fastest run of each is kept, as in
 :mod:`tools.record`. The seed of an answer is the first with which it ends by itself and does not
-repeat itself: a rule, so that nobody chooses a run for its speed-up.
+repeat itself: a rule, so that no run is selected for its speed-up.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ COUNCIL = (
     "should be spent on schools and clinics instead."
 )
 SKY = "Why is the sky blue?"
-SWIM = "Give three tips for learning to swim, one sentence each."
+SWIM = "Give three short tips for learning to swim."
 ANSWERS_OF = (
     Answer(
         "list",

