@@ -242,7 +242,7 @@ def test_the_databases_know_the_counted_half_alone(tmp_path):
         for number, tokens in of_number.items()
     ]
     assert [is_kept_aside(each.number) for each in texts] == [False, True]
-    save(shard_path(text, 0), [*texts, texts[0]])
+    save(shard_path(text, 0), [*texts, *texts])
     facts = {"vocabulary_size": VOCABULARY, "vocabulary_hash": "0" * 64}
     build_own_text(text, tmp_path, facts)
 
