@@ -1,8 +1,8 @@
 """Record answers of SmolLM2: ``python -m tools.answers`` writes the runs that the page opens with.
 
 Each stack and plain decoding of its prompt alternate, and the fastest run of each is kept, as in
-:mod:`tools.record`. The seed of an answer is the first with which it ends by itself and does not
-repeat itself: a rule, so that no run is selected for its speed-up.
+:mod:`tools.record`. The seed of an answer is the first with which it ends by itself, does not repeat
+itself, and has a round that shows a rejection: a rule, so that no run is selected for its speed-up.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from hsd_viz.engine.live import note_plain
 from hsd_viz.engine.local import LocalEngine, load_engine
 from hsd_viz.engine.replay import ANSWERS, TEMPERATURE
 from hsd_viz.trace import Trace
+from hsd_viz.trace.tables import RoundRow
 from tools.record import Recipe, fastest, rule_of, save_recording, write_index
 from tools.selection import REPEATED, speedup
 
@@ -101,9 +102,9 @@ ANSWERS_OF = (
     Answer(
         "one-draft",
         "One draft model",
-        "nano has two layers of the target, trained on its text, and proposes two tokens. They are sampled: see u, q "
+        "nano has two layers of the target, trained on its text, and proposes three tokens. They are sampled: see u, q "
         "and p of each, and the residual of each correction.",
-        "nano:2 > target",
+        "nano:3 > target",
         SWIM,
     ),
     Answer(
@@ -135,7 +136,7 @@ def record_answers(
 ) -> list[Path]:
     """Record every answer, write ``index.json`` beside the traces, and return the paths.
 
-    The fastest answer comes first: the page opens with it.
+    The page opens with the first of ``answers``.
     """
     paths = []
     index: list[dict] = []
@@ -151,13 +152,12 @@ def record_answers(
         paths.append(save_recording(trace, recipe, out, index))
         times = speedup(trace)
         progress(f"{answer.name}: seed {seed}, {len(trace)} tokens, {times and round(times, 2)}")
-    index.sort(key=lambda row: -(row["speedup"] or 0.0))
     paths.append(write_index(out, index))
     return paths
 
 
 def first_seed(engine: LocalEngine, answer: Answer, seeds: Sequence[int], tokens: int) -> int:
-    """Return the first seed with which an answer is complete and does not repeat itself.
+    """Return the first seed with which an answer is readable.
 
     Raises: ValueError: if there is none.
     """
@@ -177,9 +177,17 @@ def first_seed(engine: LocalEngine, answer: Answer, seeds: Sequence[int], tokens
 
 
 def is_readable(trace: Trace) -> bool:
-    """Return whether an answer ends by itself and repeats little of itself."""
+    """Return whether an answer ends by itself, repeats little of itself, and shows a rejection.
+
+    A round that shows one accepts two tokens or more before it. Plain decoding has no drafts.
+    """
     repeated = trace.metrics()["repetition_share"]
-    return trace.meta["stop_reason"] == "eos" and repeated <= REPEATED
+    complete = trace.meta["stop_reason"] == "eos" and repeated <= REPEATED
+    return complete and (trace.meta["stack"] == "target" or any(map(_shows, trace.round_rows)))
+
+
+def _shows(one: RoundRow) -> bool:
+    return one.parent is None and one.outcome == "correction" and one.accepted >= 2
 
 
 def main() -> None:

@@ -23,9 +23,10 @@ export function formOf(store: Store, about: About, run: () => void, cancel: () =
   function chooseFamily(name: string) {
     const chosen = families.find((one) => one.name === name);
     if (!chosen) return;
-    const isExample = [...about.prompts, ...families].some((one) => one.prompt === store.state.form.prompt);
+    const { form, filled } = store.state;
+    const examples = [...about.prompts, ...families, filled].map(({ prompt }) => prompt);
     const change: Partial<Form> = { family: name, chat: chosen.chat };
-    if (isExample || !store.state.form.prompt.trim()) change.prompt = chosen.prompt;
+    if (examples.includes(form.prompt) || !form.prompt.trim()) change.prompt = chosen.prompt;
     const stacks = [store.state.form.stack, ...about.stacks.map(([text]) => text), "target"];
     change.stack = stacks.find((text) => isOf(text, chosen.models)) ?? "target";
     set(change);

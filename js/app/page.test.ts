@@ -71,7 +71,7 @@ test("without Python the page shows recorded runs, and says what to run for the 
   timeout: 60_000,
 }, async () => {
   const { el, close } = opened();
-  await vi.waitFor(() => assert.ok(el.querySelectorAll(".hsd-tok[data-i]").length > 100));
+  await vi.waitFor(() => assert.ok(el.querySelectorAll(".hsd-tok[data-i]").length > 20));
   assert.equal(text(el, ".hsd-badge"), "Recording");
   assert.equal(el.querySelector(".hsd-controls"), null);
   assert.match(text(el, ".hsd-tiles"), /Speed.*tokens\/s.*Mean acceptance length/);
@@ -123,7 +123,7 @@ test("a run is streamed, measured as it grows, kept, and an error is a card", { 
   await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Live run"));
   assert.match(text(el, ".hsd-form-switch"), /Cancel run/);
   assert.equal(button(el, "Run").disabled, true);
-  await vi.waitFor(() => assert.match(text(el, ".hsd-now .hsd-stage"), /decoding \d+\/128/));
+  await vi.waitFor(() => assert.match(text(el, ".hsd-now .hsd-stage"), /decoding \d+\/\d+/));
   // What is typed while the page redraws is kept, and decoded by the next run.
   const stack = el.querySelector<HTMLInputElement>(".hsd-controls input.hsd-mono") as HTMLInputElement;
   stack.value = "db > small > target";

@@ -59,12 +59,18 @@ export function openPage(el: HTMLElement, host: Host, { address = false, first: 
 
   // --- the run
   const complete = () => (store.state.busy || !run.run || !run.tokens.length ? null : run.snapshot());
-  /** Show a whole run; the form follows it where the visitor has not changed it. */
+  /** Whether this page decodes with the models of a run. */
+  function isOwn({ meta }: Snapshot) {
+    const { family, families = [] } = about;
+    return !meta.family || meta.family === family || families.some(({ name }) => name === meta.family);
+  }
+  /** Show a whole run; the form follows it where the visitor has not changed it, and the page has its models. */
   function show(shown: string, kind: kept.Kind, taken: Snapshot, blurb = "") {
     run.adopt(taken);
     const { form, filled } = store.state;
     const own = Object.keys(kept.changedIn(form, filled)).length > 0;
-    const next = shown === HERE ? filled : { ...filled, ...fieldsOf(taken, about.limits.tokens) };
+    const follows = shown !== HERE && isOwn(taken);
+    const next = follows ? { ...filled, ...fieldsOf(taken, about.limits.tokens) } : filled;
     set({ shown, kind, blurb, filled: next, ...(own || shown === HERE ? {} : { form: next }), trouble: null });
   }
   /** What is being opened; "": nothing, or a run has started since. */

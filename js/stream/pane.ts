@@ -120,6 +120,11 @@ export function tokenPane(prompt: HTMLElement, out: HTMLElement, store: Store, p
       const texts = known ? promptPieces(pieces, store.prompt) : store.prompt ? [store.prompt] : [];
       promptSpans = texts.map((text) => written("hsd-ptok", text));
       prompt.replaceChildren(...promptSpans);
+      // A conversation has a template around it: its end is in view, the rest scrolls.
+      const isChat = Boolean(store.meta.chat);
+      prompt.classList.toggle("hsd-chat", isChat);
+      prompt.tabIndex = isChat ? 0 : -1;
+      prompt.scrollTop = prompt.scrollHeight;
       for (let i = 0; i < store.tokens.length; i++) drawOne(i);
     },
     /** Draw new tokens from `from` on. */

@@ -40,6 +40,9 @@ export function tabHost(client: Client, about: About): Host {
     answers: [],
     recording,
     decode: besidePlain(async (request, on, signal) => {
+      const { family } = request;
+      if (family && family !== about.family)
+        throw new Error(`this page has no models of the family ${family}: run hsd-viz dashboard --family ${family}`);
       const { run, result } = await client.decode(request, on, signal);
       const { stop_reason } = result;
       run.meta = { ...run.meta, stop_reason, cancelled: stop_reason === "cancelled" };

@@ -92,7 +92,8 @@ def test_every_tab_is_drawn_and_accessible(open_page, voila, scheme, widths):
         assert page.evaluate("localStorage.getItem('hsd_viz.theme')") is None, (
             "a link decides for its page alone"
         )
-        assert page.locator(TOKENS).first.bounding_box()["y"] <= 420
+        # Four lines of the conversation come before the answer.
+        assert page.locator(TOKENS).first.bounding_box()["y"] <= 520
         assert page.evaluate(BEFORE) <= 20
         expect(page.locator(".hsd-header p")).to_contain_text("Speculative decoding:")
         for name in TABS:
@@ -242,7 +243,7 @@ def test_files_are_saved_opened_dropped_and_replayed(open_page, voila, tmp_path)
         page.get_by_role("menuitem", name=re.compile("^Trace")).click()
     path = tmp_path / saved.value.suggested_filename
     saved.value.save_as(path)
-    assert len(hsd.Trace.load(path)) == 128
+    assert len(hsd.Trace.load(path)) == page.locator(TOKENS).count()
     with page.expect_file_chooser() as chooser:
         page.get_by_role("button", name="Open a trace").click()
     chooser.value.set_files(

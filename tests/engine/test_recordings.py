@@ -19,7 +19,7 @@ from hsd_viz.native.build import kernels
 from hsd_viz.trace import Trace
 from hsd_viz.trace.metrics import check
 from tools import answers, record
-from tools.selection import facts, opening, speedup
+from tools.selection import FASTER, facts, opening, speedup
 
 NAMES = [r.name for r in bundled()]
 SELECTED = {one.name: one for one in (record.MIXED, *record.PARTS)}
@@ -124,16 +124,16 @@ def test_replayed_on_every_kernel(kernel):
 
 
 def test_the_answers_that_the_page_opens_with_are_readable_and_were_recorded_by_the_rule():
-    assert {recording.name for recording in bundled(ANSWERS)} == {
+    assert [recording.name for recording in bundled(ANSWERS)] == [
         answer.name for answer in answers.ANSWERS_OF
-    }
+    ]
     for recording in bundled(ANSWERS):
         trace = load_bundled(recording.name, ANSWERS)
         assert answers.is_readable(trace), recording.name
         assert trace.meta["sampling"]["temperature"] == TEMPERATURE
         assert trace.meta["models"][-1]["model"] == answers.MODEL
-    speeds = [recording.speedup or 0.0 for recording in bundled(ANSWERS)]
-    assert speeds == sorted(speeds, reverse=True)
+    first, *_ = bundled(ANSWERS)
+    assert first.speedup > FASTER, "the page opens on a run that is clearly faster"
 
 
 def test_the_first_recording_shows_the_point():

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 import hsd_viz as hsd
-from hsd_viz.engine.replay import SIDE_BY_SIDE, bundled, load_bundled
+from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
 from hsd_viz.stack import StackError, parse
 from hsd_viz.views import run_data
-from hsd_viz.views.page_data import BUNDLE, STATIC, about, recorded_runs
+from hsd_viz.views.page_data import BUNDLE, STATIC, about, offered, recorded_runs
 from tests.views.make_trace import make_trace
 
 JS = Path(__file__).parents[2] / "js"
@@ -100,7 +100,7 @@ def printed(text: str) -> str | None:
 
 
 def test_the_scripts_do_what_their_tests_say(tmp_path):
-    traces = {"made": make_trace(), **{r.name: load_bundled(r.name) for r in bundled()}}
+    traces = {"made": make_trace(), **{name: recorded_runs()[name]() for name in offered()}}
     content = {
         "runs": {name: run_data.snapshot(trace, name) for name, trace in traces.items()},
         "metrics": {name: trace.metrics() for name, trace in traces.items()},

@@ -560,10 +560,14 @@ def test_the_page_gets_the_families_and_the_form_of_the_chosen_one():
     about = hsd.dashboard(family="smollm2").about
     assert [family["name"] for family in about["families"]] == ["code", "smollm2"]
     assert about["family"] == "smollm2"
-    assert about["models"] == ["target"]
+    assert about["models"] == ["nano", "target"]
     assert about["form"]["prompt"] == "Why is the sky blue?"
     assert about["form"]["chat"] is True
     assert hsd.dashboard().about["family"] == "code"
+
+
+def test_a_page_of_an_engine_offers_its_own_family(page):
+    assert [family["name"] for family in page.app.about["families"]] == ["code"]
 
 
 def test_an_engine_decodes_its_own_family_only(page):

@@ -82,6 +82,8 @@ class App(Part):
         if self._own:
             prepare()
             page |= MACHINE
+        else:
+            page["families"] = [one for one in page["families"] if one["name"] == self._family.name]
         if shown is not None:
             trace = trace_of(shown)
             self._recordings[GIVEN] = lambda: trace
