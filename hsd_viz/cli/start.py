@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import tempfile
+import threading
 import webbrowser
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -52,13 +54,24 @@ def open_explorer(open_page: bool = True) -> int:
         with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
             address = f"http://127.0.0.1:{server.server_port}/"
             print(f"{address} (Ctrl-C ends it)", flush=True)
+            _end_by_interrupt(server)
             if open_page:
                 webbrowser.open(address)
-            try:
-                server.serve_forever()
-            except KeyboardInterrupt:
-                return 0
+            server.serve_forever()
     return 0
+
+
+def _end_by_interrupt(server: ThreadingHTTPServer) -> None:
+    """Let Ctrl-C end a server.
+
+    An exception of the interrupt would be lost where Python ignores all, as in a weak reference's
+    callback, and the server would go on.
+    """
+
+    def end(*_: object) -> None:
+        threading.Thread(target=server.shutdown, daemon=True).start()
+
+    signal.signal(signal.SIGINT, end)
 
 
 def mcp(
