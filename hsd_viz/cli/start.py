@@ -62,10 +62,10 @@ def open_explorer(open_page: bool = True) -> int:
 
 
 def _end_by_interrupt(server: ThreadingHTTPServer) -> None:
-    """Let Ctrl-C end a server.
+    """End a server after Ctrl-C.
 
-    An exception of the interrupt would be lost where Python ignores all, as in a weak reference's
-    callback, and the server would go on.
+    An exception would be lost where Python ignores exceptions, as in the callback of a weak
+    reference, and the server would continue.
     """
 
     def end(*_: object) -> None:
