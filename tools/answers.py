@@ -73,7 +73,7 @@ ANSWERS_OF = (
     Answer(
         "translation",
         "A translation",
-        "Little of the answer is in the prompt: the database of the model's own text helps alone.",
+        "Little of the answer is in the prompt: the context and model databases find a few tokens each.",
         _DATABASES,
         "Translate German to English: Die Kinder spielen am Fluss, und ihre Eltern trinken Kaffee.",
     ),

@@ -65,7 +65,6 @@ def _model_row(name: str, facts: Mapping[str, Any]) -> list[str]:
         f"{size / 1e6:.1f} MB",
         f"{facts['step']}",
         f"{facts['seen'] / 1e6:.1f} M",
-        f"{facts['seconds'] / 3600:.1f} h",
         f"{facts['overlap']:.3f}",
     ]
 
@@ -81,7 +80,6 @@ def card() -> str:
         "file",
         "steps",
         "tokens learned",
-        "time, one core",
         "overlap",
     ]
     stored = []
