@@ -4,7 +4,7 @@ A draft model proposes five tokens to a tiny Llama with the vocabulary of Llama 
 the loop that samples and verifies on the host, and in the one on the device. The figure is the processor time of the
 calling thread beside the compiled graphs, which other work on the machine disturbs least. Inductor takes the place of
 a GPU here: its kernels sweep the caches of the processor that then runs Python, which those of a GPU do not. So the
-work of the host is also measured alone, with graphs that do nothing.
+work of the host is also measured alone: with graphs that do nothing, and with graphs that only sweep the caches.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from benchmarks.gpu.tools import random_llama
 from benchmarks.harness import arguments, command
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.disk import write_whole
 from hsd_viz.machine import describe
 from hsd_viz.torch_models import graphs
 from hsd_viz.torch_models.compiled import CompiledModel
@@ -35,7 +36,7 @@ VOCABULARY = 128_256
 #: Where no graph runs, its size does not matter.
 SMALL_VOCABULARY = 1000
 LOOKAHEAD = 5
-#: Bytes that are read in place of a graph: more than the caches of a processor hold.
+#: Bytes that are read in place of a graph, more than the caches of a core hold.
 SWEPT = 64 << 20
 SAMPLING = Sampling(temperature=0.7, top_p=0.9, seed=1)
 #: Tokens of the prompt.
@@ -149,15 +150,15 @@ def _crossings(loop: Loop) -> tuple[int, int] | None:
 
 
 class Sweep:
-    """Stands for :meth:`Board.run`: reads as much memory as a step of a large vocabulary does, and computes nothing.
+    """Takes the place of :meth:`Board.run`: reads more memory than the caches hold, and computes nothing.
 
     Attributes:
-        seconds: The processor time that this took.
+        seconds: The processor time of all reads.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, size: int = SWEPT) -> None:
         self.seconds = 0.0
-        self._memory = torch.zeros(SWEPT // 8, dtype=torch.float64)
+        self._memory = torch.zeros(size // 8, dtype=torch.float64)
 
     def __call__(self, board: Board, step: Step) -> None:
         started = thread_time()
@@ -165,10 +166,20 @@ class Sweep:
         self.seconds += thread_time() - started
 
 
-def host_alone(rounds: int, sweep: Sweep | None = None) -> dict[str, Any]:
-    """Measure rounds of the loop on the device whose graphs do nothing: what is left is the work of the host, as
-    where another processor runs the graphs. Every round reports what the last true one did. With ``sweep`` the caches
-    are swept in place of each graph, which is not counted: what that adds is Python waiting for memory.
+class Nothing(Sweep):
+    """Takes the place of :meth:`Board.run` and does nothing."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+
+    def __call__(self, board: Board, step: Step) -> None:
+        pass
+
+
+def host_alone(rounds: int, graph: Sweep) -> dict[str, Any]:
+    """Measure rounds of the loop on the device with ``graph`` in place of each graph, whose own time is not counted:
+    what is left is the work of the host, as where another processor runs the graphs. Every round reports what the last
+    true one did.
     """
     cpu = torch.device("cpu")
     models = [
@@ -190,25 +201,22 @@ def host_alone(rounds: int, sweep: Sweep | None = None) -> dict[str, Any]:
     for _ in range(5):
         next(steps)
     own = Board.run
-    stand_in = sweep or _do_nothing
-    Board.run = lambda board, step: stand_in(board, step)  # type: ignore[method-assign]
+
+    def run(board: Board, step: Step) -> None:
+        graph(board, step)
+
+    Board.run = run  # type: ignore[method-assign]
     spent = []
     try:
         for _ in range(rounds):
-            swept = sweep.seconds if sweep else 0.0
+            in_graphs = graph.seconds
             started = thread_time()
             next(steps)
             whole = thread_time() - started
-            if sweep:
-                whole -= sweep.seconds - swept
-            spent.append(whole * 1e3)
+            spent.append((whole - graph.seconds + in_graphs) * 1e3)
     finally:
         Board.run = own  # type: ignore[method-assign]
     return {"rounds": rounds, "ms": round(median(spent), 3)}
-
-
-def _do_nothing(board: Board, step: Step) -> None:
-    """Stand for :meth:`Board.run`."""
 
 
 def measure(args: Any, graph_time: GraphTime) -> dict[str, Any]:
@@ -218,7 +226,6 @@ def measure(args: Any, graph_time: GraphTime) -> dict[str, Any]:
         CompiledModel(HFModel(name, random_llama(SHAPE, args.vocabulary, cpu, torch.float32)))
         for name in ("draft", "target")
     ]
-    found: dict[str, Any] = {"machine": describe(), "vocabulary": args.vocabulary}
     measurements = {
         name: Measurement(loop_class, models, args.tokens, graph_time)
         for name, loop_class in LOOPS.items()
@@ -227,9 +234,7 @@ def measure(args: Any, graph_time: GraphTime) -> dict[str, Any]:
         for measurement in measurements.values():
             # The first decodes compile.
             measurement.decode(keep=repeat > 0)
-    for name, measurement in measurements.items():
-        found[name] = measurement.summary()
-    return found
+    return {name: measurement.summary() for name, measurement in measurements.items()}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -237,31 +242,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = arguments("rounds", __doc__)
     parser.add_argument("--tokens", type=int, default=120, help="new tokens (default 120)")
     parser.add_argument("--repeats", type=int, default=5, help="decodes by each loop (default 5)")
-    parser.add_argument(
-        "--alone", action="store_true", help="only the host's work, with graphs that do nothing"
-    )
+    parser.add_argument("--alone", action="store_true", help="only the host's work alone")
     parser.add_argument(
         "--vocabulary", type=int, default=VOCABULARY, help=f"tokens (default {VOCABULARY})"
     )
 
     def work(args: Any) -> int:
         torch.set_num_threads(1)
-        found = {
-            "host alone": host_alone(200),
-            "host behind swept caches": host_alone(200, Sweep()),
+        rows: dict[str, Any] = {
+            "host alone": host_alone(200, Nothing()),
+            "host alone, caches swept": host_alone(200, Sweep()),
         }
-        for name, row in found.items():
+        if not args.alone:
+            with GraphTime() as graph_time:
+                rows |= measure(args, graph_time)
+        for name, row in rows.items():
             print(name, json.dumps(row))
-        if args.alone:
-            return 0
-        with GraphTime() as graph_time:
-            found |= measure(args, graph_time)
-        found["load_average"] = os.getloadavg()
-        for name in LOOPS:
-            print(name, json.dumps(found[name]))
+        facts = {"machine": describe(), "load_average": os.getloadavg()}
         if args.json:
-            with open(args.json, "w") as file:
-                json.dump(found, file, indent=1)
+            write_whole(args.json, json.dumps(facts | rows, indent=1) + "\n")
         return 0
 
     return command(parser, argv, work)
