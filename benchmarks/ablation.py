@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 import psutil
 
 from benchmarks.harness import arguments, command, cpu_engine, interleave, prompts_of, say, write
-from hsd_viz.bench.runner import from_trace
 from hsd_viz.drafting import Memory
 from hsd_viz.machine import describe
+from hsd_viz.measure.runner import from_trace
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.stack import DATABASES
 

@@ -4,8 +4,9 @@
 
 The targets write each text once, at temperatures 0, 0.7 and 1. Then the rounds of every drafter over these texts are
 counted, cost stopping off, with at most 4 to 64 draft tokens per round, cold and, for drafters that keep state, warm.
-Drafters that depend on the text only are replayed (:mod:`~hsd_viz.bench.replay`), the others decode. The counts do not
-depend on the machine. The rows of ``db`` include the acceptance by database and key length, the basis of its scores.
+Drafters that depend on the text only are replayed (:mod:`~hsd_viz.measure.text_replay`), the others decode. The counts
+do not depend on the machine. The rows of ``db`` include the acceptance by database and key length, the basis of its
+scores.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.harness import arguments, command, cpu_engine, prompts_of, say, write
-from hsd_viz.bench.replay import Replayed, Text, can_replay, replay
-from hsd_viz.bench.report import LOW_REPETITION
 from hsd_viz.drafting import Memory
 from hsd_viz.drafting.make import remembers
+from hsd_viz.measure.report import LOW_REPETITION
+from hsd_viz.measure.text_replay import Replayed, Text, can_replay, replay
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.stack import parse
 from hsd_viz.trace.metrics import repetition_share

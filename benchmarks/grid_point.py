@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 import psutil
 
 from benchmarks.harness import interleave
-from hsd_viz.bench.report import figures
-from hsd_viz.bench.runner import Output, from_trace, median_of
-from hsd_viz.calibration.basis import StoredCalibration, rate
-from hsd_viz.calibration.calibrate import TARGET, WARM_UP_TOKENS, Workload, at, calibrate, decode
 from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.latency.basis import StoredCalibration, rate
 from hsd_viz.latency.inputs import Calibration
 from hsd_viz.latency.law import MOST, Law, Prediction
 from hsd_viz.latency.select import best_lookaheads, join
+from hsd_viz.measure.calibrate import TARGET, WARM_UP_TOKENS, Workload, at, calibrate, decode
+from hsd_viz.measure.report import figures
+from hsd_viz.measure.runner import Output, from_trace, median_of
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.stack import parse
 from hsd_viz.terminal import Progress

@@ -16,12 +16,12 @@ from hsd_viz.words import VIEWERS, guess
 
 # ruff: noqa: F401 (the names below are for type checkers; they load on first use)
 if TYPE_CHECKING:
-    from hsd_viz import audit, bench, figures, views
-    from hsd_viz.bench.api import plan
+    from hsd_viz import audit, figures, views
     from hsd_viz.engine.local import load_engine
     from hsd_viz.engine.remote import connect
     from hsd_viz.engine.replay import bundled, load_bundled
     from hsd_viz.latency.select import choose
+    from hsd_viz.measure.api import bench, plan
     from hsd_viz.measure.doctor import doctor
     from hsd_viz.measure.predict import predict
     from hsd_viz.measure.replay import replay
@@ -43,7 +43,7 @@ _MODULES = {
     "latency.select": ("choose",),
     "measure.doctor": ("doctor",),
     "measure.replay": ("replay",),
-    "bench.api": ("plan",),
+    "measure.api": ("bench", "plan"),
     "quick": ("compare", "run"),
     "stack": ("StackError", "parse"),
     "trace": ("Trace", "TraceError"),
@@ -54,7 +54,6 @@ _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 # Public names that are modules themselves.
 _SELF = {
     "audit": "audit",
-    "bench": "bench",
     "figures": "figures",
     "metrics": "records.convert",
     "views": "views",

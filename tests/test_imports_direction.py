@@ -32,14 +32,12 @@ ALLOWED = {
         "native": "decoding disk drafting machine models trace",
         "torch_models": "decoding drafting machine models native trace",
         "audit": "decoding drafting results stack trace options",
-        "calibration": "decoding disk drafting latency machine models prompts stack terminal trace results",
-        "engine": "calibration decoding drafting latency machine models native prompts stack terminal "
+        "engine": "decoding disk drafting latency machine models native prompts stack terminal "
         "torch_models trace options",
-        "bench": "calibration decoding disk drafting engine latency machine models prompts stack terminal trace options results",
-        "figures": "bench calibration disk drafting engine latency measure records stack trace results",
-        "measure": "bench calibration disk drafting engine latency models native prompts records stack terminal "
-        "trace results",
-        "views": "records bench calibration disk drafting engine exercises figures latency machine measure models prompts stack "
+        "figures": "disk drafting engine latency measure records stack trace results",
+        "measure": "decoding disk drafting engine latency machine models native options prompts records stack "
+        "terminal trace results",
+        "views": "records disk drafting engine exercises figures latency machine measure models prompts stack "
         "terminal trace options results",
         "exercises": "audit disk drafting engine latency trace results",
         "serve": "engine machine models stack trace options",
@@ -122,10 +120,15 @@ def test_imports_of_all_kinds_are_found():
     source = """
 import hsd_viz.stack as s
 if TYPE_CHECKING:
-    from hsd_viz.bench import Report
+    from hsd_viz.measure import Report
 def f():
     from ..cli import main
     from . import local
 """
-    expected = {"hsd_viz.stack", "hsd_viz.bench.Report", "hsd_viz.cli.main", "hsd_viz.engine.local"}
+    expected = {
+        "hsd_viz.stack",
+        "hsd_viz.measure.Report",
+        "hsd_viz.cli.main",
+        "hsd_viz.engine.local",
+    }
     assert names_in(source, ["hsd_viz", "engine"]) == expected

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from hsd_viz.calibration import basis
 from hsd_viz.cli import main
 from hsd_viz.disk import check_writable, locked, write_inside, write_whole
 from hsd_viz.errors import UserError
-from hsd_viz.latency import inputs
+from hsd_viz.latency import basis, inputs
 
 TRACE = Path(__file__).parent / "fixtures" / "traces" / "packed-columns.json.gz"
 OLD = "what the link leads to"

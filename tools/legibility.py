@@ -35,7 +35,7 @@ PARTS = {
 EXCLUDED = ("js/node_modules", "hsd_viz/views/static", "notebooks")
 #: Files and directories that are rewritten: each file in them stays within `LIMITS`.
 DONE = (
-    "hsd_viz/bench/api.py",
+    "hsd_viz/measure/api.py",
     "hsd_viz/cli/__init__.py",
     "hsd_viz/errors.py",
     "hsd_viz/options.py",

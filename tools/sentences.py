@@ -14,8 +14,8 @@ from string import Formatter
 from typing import Any
 
 from benchmarks.grid_point import picks
-from hsd_viz.calibration.basis import recorded
 from hsd_viz.figures.pays import WIDTHS, gain, measured_points
+from hsd_viz.latency.basis import recorded
 from hsd_viz.measure.predict import HardwarePlan, predict
 from tools.results import PLAIN, TEMPERATURES, by_stack, read
 

@@ -53,9 +53,11 @@ def bench(
     command_line: CommandLine,
 ) -> int:
     """Measure stacks side by side on a suite of prompts."""
-    from hsd_viz.bench import BenchSettings, load_suite, read_report
-    from hsd_viz.bench.result import BenchResult, measure_stacks
     from hsd_viz.disk import MOST_JSON, read_text
+    from hsd_viz.measure.bench import BenchResult, measure_stacks
+    from hsd_viz.measure.report import read_report
+    from hsd_viz.measure.runner import BenchSettings
+    from hsd_viz.prompts.suites import load_suite
     from hsd_viz.results.result import show
 
     if from_ is not None:
@@ -107,9 +109,10 @@ def plan(
     command_line: CommandLine,
 ) -> int:
     """Calibrate this machine, rank hierarchies by the latency law, and measure the best."""
-    from hsd_viz.bench import BenchSettings, load_suite
-    from hsd_viz.bench import plan as planning
     from hsd_viz.machine import describe
+    from hsd_viz.measure import plan as planning
+    from hsd_viz.measure.runner import BenchSettings
+    from hsd_viz.prompts.suites import load_suite
     from hsd_viz.results.result import show
 
     drafts = None if models is None else [name.strip() for name in models.split(",")]

@@ -87,7 +87,7 @@ def _costs(runs: Sequence["Trace"]) -> str:
         UserError: if the runs do not have one target, or none verified one token alone, of which
             the others are multiples.
     """
-    from hsd_viz.calibration.estimate import names_of, times_of
+    from hsd_viz.latency.estimate import names_of, times_of
     from hsd_viz.records.settings import batch_costs
 
     levels = [names for names, _ in map(names_of, runs) if names]

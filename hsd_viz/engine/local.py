@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from hsd_viz.calibration.forwards import SHIPPED, Costs
 from hsd_viz.decoding.engine import Engine, Options
 from hsd_viz.decoding.loop import LIKELIEST, Level, Loop, decode
 from hsd_viz.decoding.session import Model
@@ -19,6 +18,7 @@ from hsd_viz.decoding.verify import RULES, rule_words
 from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
 from hsd_viz.drafting.make import FIVEGRAMS, STORED, CostCurve, check_folder
 from hsd_viz.drafting.tree import Drafter
+from hsd_viz.engine.forwards import SHIPPED, Costs
 from hsd_viz.engine.load import Models
 from hsd_viz.engine.resolve import Resolved, resolve
 from hsd_viz.errors import UserError
@@ -64,7 +64,7 @@ def load_engine(
         databases: A folder with databases to use in place of the family's.
         costs: What ``db`` sizes its drafts by: ``shipped`` (a table of the family, so that the same
             command gives the same text), ``measured`` (timed here, once for each model) or a file
-            (:class:`hsd_viz.calibration.forwards.Costs`).
+            (:class:`hsd_viz.engine.forwards.Costs`).
 
     Raises: ValueError: if an option is invalid; the message has the value and what is allowed.
     """
@@ -198,7 +198,7 @@ class LocalEngine(Engine):
         note = found.note
         bridges = found.bridges
         if asked.selects:
-            from hsd_viz.calibration.basis import decide
+            from hsd_viz.latency.basis import decide
 
             by_name = dict(zip(asked.names, loaded, strict=True))
             key = asked.stack, asked.choosing, asked.sampling

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.calibration.forwards import Costs
 from hsd_viz.decoding.loop import LIKELIEST
 from hsd_viz.drafting.db import DISCOUNTS, GREEDY, MIN_SCORE, SAMPLED, DatabaseDrafter
 from hsd_viz.drafting.make import STORED
+from hsd_viz.engine.forwards import Costs
 from hsd_viz.models.families import CODE, LADDER
 from hsd_viz.models.files import folder_hash
 from hsd_viz.native import model as library

@@ -31,7 +31,7 @@ def recordings() -> tuple[Trace, ...]:
 @cache
 def measured(name: str) -> dict[str, Any]:
     """Return a shipped measurement, as a report of ``hsd-viz bench``, by the name of its file without .json."""
-    path = data_folder("bench/measured", "docs/bench") / f"{name}.json"
+    path = data_folder("measured", "docs/bench") / f"{name}.json"
     return json.loads(path.read_text(encoding="utf-8"))
 
 

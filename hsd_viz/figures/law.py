@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 import plotly.express as px
 
-from hsd_viz.calibration import basis as calibrated
-from hsd_viz.calibration.basis import Basis, Measured, basis_of, read_json
-from hsd_viz.calibration.estimate import estimate
 from hsd_viz.errors import UserError
 from hsd_viz.figures.charts import SAID, Figure, bars, between, finish
 from hsd_viz.figures.palette import KINDS as COLOURED
 from hsd_viz.figures.theme import Given, trace_of
+from hsd_viz.latency import basis as calibrated
+from hsd_viz.latency.basis import Basis, Measured, basis_of, read_json
+from hsd_viz.latency.estimate import estimate
 from hsd_viz.latency.law import Law
 from hsd_viz.latency.select import select
 from hsd_viz.results.page import sentence
@@ -38,7 +38,7 @@ def ranking(plan: Any, dark: bool = False) -> Figure:
     """Plot stacks by ms per token, fastest first: predicted, and measured with intervals where available.
 
     ``plan`` is the JSON data or file of ``hsd-viz plan``, or a calibration (or an argument of
-    :func:`~hsd_viz.calibration.basis.basis_of`), ranked by the law.
+    :func:`~hsd_viz.latency.basis.basis_of`), ranked by the law.
     Raises: ValueError: if ``plan`` is invalid.
     """
     source = ""

@@ -229,7 +229,7 @@ def _read_grids(
     grids: Sequence[Mapping[str, Any] | str | Path] | None,
 ) -> list[Mapping[str, Any]]:
     if grids is None:
-        grids = sorted(data_folder("bench/measured", "docs/bench").glob("grid-*.json"))
+        grids = sorted(data_folder("measured", "docs/bench").glob("grid-*.json"))
     data = []
     for grid in grids:
         is_path = isinstance(grid, str | Path)

@@ -11,13 +11,13 @@ from typing import Any
 import pandas as pd
 import plotly.express as px
 
-from hsd_viz.bench.report import Report, read_report
-from hsd_viz.bench.result import warnings
-from hsd_viz.calibration.basis import read_json, temperature_words
 from hsd_viz.disk import MOST_JSON, read_text
 from hsd_viz.errors import UserError
 from hsd_viz.figures.charts import INK, SAID, Figure, bars, between, finish
 from hsd_viz.figures.palette import in_order
+from hsd_viz.latency.basis import read_json, temperature_words
+from hsd_viz.measure.bench import warnings
+from hsd_viz.measure.report import Report, read_report
 from hsd_viz.results.estimate import LEAST
 from hsd_viz.results.kinds import kind_of
 from hsd_viz.stack import DATABASES, Stack, StackError, parse_bench

@@ -1,1 +1,4 @@
-"""Measurements and their results: the doctor, replay of logs, prediction. Imports no torch."""
+"""Measurements and their results: bench, calibration, plan, prediction, doctor, replay of logs.
+
+Importing this package does not import torch.
+"""

@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from hsd_viz.bench.replay import Text
 from hsd_viz.drafting.tree import Drafter, DraftTree
 from hsd_viz.errors import Unsupported
+from hsd_viz.measure.text_replay import Text
 from hsd_viz.records.sample import Verification
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
-from hsd_viz.calibration.estimate import verifications
 from hsd_viz.errors import BadFile, UserError, parsing
+from hsd_viz.latency.estimate import verifications
 from hsd_viz.latency.hardware import Machine, check_setting, gpu_of, shape_of
 from hsd_viz.latency.law import MOST
 from hsd_viz.measure.observation import TIMES, Observation, Served, even_rates

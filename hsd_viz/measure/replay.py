@@ -1,6 +1,6 @@
 """Replay a log: the rounds that drafters would have needed for the outputs that a server wrote.
 
-Drafts of point masses never change the text (:mod:`hsd_viz.bench.replay`), so the forward passes
+Drafts of point masses never change the text (:mod:`hsd_viz.measure.text_replay`), so the forward passes
 of the target that each drafter would have saved follow from the log, exactly as a decode counts
 them at the same temperature. No model runs. Text is encoded again: a server may have written the
 same text in other tokens, and counts are then not exactly those of its decode.
@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hsd_viz.bench.replay import Replayed, can_replay
-from hsd_viz.bench.replay import replay as replay_text
 from hsd_viz.drafting import SharedDatabases, make_drafter
 from hsd_viz.drafting.make import CPU_MARGINAL, FIVEGRAMS, STORED, CostCurve, cost_curve
 from hsd_viz.drafting.tree import Drafter
 from hsd_viz.errors import BadFile, Unsupported, UserError
 from hsd_viz.measure.above import Above, above
 from hsd_viz.measure.requests import LoggedRequest, LogTokenizer, requests
+from hsd_viz.measure.text_replay import Replayed, can_replay
+from hsd_viz.measure.text_replay import replay as replay_text
 from hsd_viz.models.families import FAMILIES
 from hsd_viz.native.build import default_build
 from hsd_viz.native.decode import native_drafter

@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from hsd_viz.bench.replay import Text
 from hsd_viz.disk import MOST_JSON, read_text
 from hsd_viz.errors import UserError, no_panics
+from hsd_viz.measure.text_replay import Text
 from hsd_viz.models.families import CODE, FAMILIES, find_family
 from hsd_viz.models.files import GGUF, open_model
 from hsd_viz.models.tokenizer_process import TokenizerProcess

@@ -18,7 +18,7 @@ from hsd_viz.words import lazily
 
 _NAMES = {
     ".export": ("run_page",),
-    "hsd_viz.calibration.basis": ("Basis", "Measured", "basis_of", "recorded"),
+    "hsd_viz.latency.basis": ("Basis", "Measured", "basis_of", "recorded"),
     ".linked": (
         *("Drafter", "LinkedView", "LocalityMap", "Panels", "RoundInspector", "Staircase"),
         *("Timeline", "TokenStream", "Versus", "link", "overview"),

@@ -10,7 +10,6 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.calibration.basis import temperature_words
 from hsd_viz.disk import data_folder
 from hsd_viz.drafting import drafters
 from hsd_viz.dtypes import DTYPES
@@ -26,6 +25,7 @@ from hsd_viz.engine.replay import (
     side_by_side,
 )
 from hsd_viz.figures.palette import DATABASES, HUES
+from hsd_viz.latency.basis import temperature_words
 from hsd_viz.models.families import DEFAULT, FAMILIES, Family
 from hsd_viz.options import defaults
 from hsd_viz.stack import draft_sources
@@ -99,9 +99,9 @@ def recorded_runs() -> dict[str, partial[Trace]]:
 def saved_reports() -> dict[str, Path]:
     """Return the project's bench reports by their titles in the folder's ``README.md``, in its order."""
     # Imported late: the page opens without it.
-    from hsd_viz.bench.report import read_report
+    from hsd_viz.measure.report import read_report
 
-    found, place = {}, data_folder("bench/measured", "docs/bench")
+    found, place = {}, data_folder("measured", "docs/bench")
     for name, title in _PURPOSE.findall((place / "README.md").read_text(encoding="utf-8")):
         with suppress(OSError, ValueError):  # not a bench report
             read_report((place / name).read_bytes(), name)

@@ -7,8 +7,8 @@ from typing import Any
 
 import traitlets
 
-from hsd_viz.calibration.basis import USUAL, Basis, basis_of, rate, tier_rate
 from hsd_viz.figures.palette import HUES, family
+from hsd_viz.latency.basis import USUAL, Basis, basis_of, rate, tier_rate
 from hsd_viz.latency.inputs import Calibration
 from hsd_viz.latency.law import MOST
 from hsd_viz.latency.select import select
@@ -98,7 +98,7 @@ KINDS = {
 class HierarchyGraph(View):
     """Models and databases as a table: time per token, acceptance by each verifier, the selected stack marked.
 
-    ``basis`` is a calibration (or an argument of :func:`~hsd_viz.calibration.basis.basis_of`).
+    ``basis`` is a calibration (or an argument of :func:`~hsd_viz.latency.basis.basis_of`).
     """
 
     view = traitlets.Unicode("hierarchy").tag(sync=True)

@@ -15,14 +15,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.bench.report import read_report
-from hsd_viz.bench.result import page as report_page
 from hsd_viz.disk import followed, write_whole
 from hsd_viz.engine import tab
 from hsd_viz.errors import UserError
 from hsd_viz.exercises import editions
 from hsd_viz.exercises.data import measured
 from hsd_viz.latency.hardware import Machine, gpu_of, shape_of
+from hsd_viz.measure.bench import page as report_page
+from hsd_viz.measure.report import read_report
 from hsd_viz.results.page import template
 from hsd_viz.views import lessons, run_data
 from hsd_viz.views.export import document

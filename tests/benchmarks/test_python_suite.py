@@ -6,9 +6,9 @@ import pytest
 
 from benchmarks.cuts import locality
 from benchmarks.python_suite import CATEGORIES
-from hsd_viz.bench import load_suite
 from hsd_viz.models.families import CODE, LADDER
 from hsd_viz.prompts import suites
+from hsd_viz.prompts.suites import load_suite
 from training.quality import copied_share
 
 SHIPPED = Path(suites.__file__).parent / "data" / "python.json"

@@ -20,8 +20,8 @@ from pathlib import Path
 import pytest
 
 from hsd_viz import bundled, load_bundled
-from hsd_viz.bench.report import read_report
 from hsd_viz.cli import main
+from hsd_viz.measure.report import read_report
 from hsd_viz.trace import Trace
 from hsd_viz.trace.trace import TraceError
 from hsd_viz.views.app.dashboard import App

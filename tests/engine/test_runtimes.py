@@ -9,8 +9,8 @@ import pytest
 from checkpoints import save_model, save_tokenizer
 from transformers import LlamaConfig, LlamaForCausalLM, Qwen3Config, Qwen3ForCausalLM
 
-from hsd_viz.calibration.forwards import Costs
 from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.engine.forwards import Costs
 from hsd_viz.engine.load import Models
 from hsd_viz.engine.local import LocalEngine
 from hsd_viz.models.families import CODE

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from hsd_viz import figures
-from hsd_viz.calibration.basis import Basis, Measured, level_use, recorded
 from hsd_viz.engine.replay import load_bundled
 from hsd_viz.figures.law import basis_frame, plan_frame, prediction_frame
 from hsd_viz.figures.pays import (
@@ -22,6 +21,7 @@ from hsd_viz.figures.pays import (
     gain,
     measured_points,
 )
+from hsd_viz.latency.basis import Basis, Measured, level_use, recorded
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.law import Law, predict
 from hsd_viz.latency.select import select

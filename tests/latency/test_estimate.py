@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import hsd_viz
-from hsd_viz.calibration.estimate import (
+from hsd_viz.latency.estimate import (
     ENOUGH,
     estimate,
     estimate_edge,

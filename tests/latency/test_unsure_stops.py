@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hsd_viz.calibration.estimate import rounds_of, unsure_stops
 from hsd_viz.errors import UserError
+from hsd_viz.latency.estimate import rounds_of, unsure_stops
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost, UnsureStop
 from hsd_viz.latency.law import (
     Law,

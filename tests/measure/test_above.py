@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from hsd_viz.bench.replay import Text
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.errors import Unsupported
 from hsd_viz.measure.above import Above, RecordedRounds, above
 from hsd_viz.measure.replay import replay
+from hsd_viz.measure.text_replay import Text
 from hsd_viz.records.sample import Verification
 
 #: One token of the prefill, then rounds of 4, 2 and 1 tokens.

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hsd_viz.calibration.forwards import Costs
 from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
 from hsd_viz.drafting.db import DatabaseDrafter
 from hsd_viz.drafting.index.build import build_database
 from hsd_viz.drafting.index.count import Pruning
 from hsd_viz.drafting.index.format import Index, KeyTable, marks, write_index
+from hsd_viz.engine.forwards import Costs
 from hsd_viz.engine.load import Models
 from hsd_viz.engine.local import LocalEngine
 from hsd_viz.native.build import default_build

@@ -6,11 +6,12 @@ import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 from transformers import PreTrainedTokenizerFast
 
-from hsd_viz.bench import BenchSettings, Prompt, Suite, build_report, run_bench
-from hsd_viz.bench.result import BenchResult
-from hsd_viz.bench.runner import Output, ask
 from hsd_viz.decoding.sampling import PromptTooLong
 from hsd_viz.engine.local import load_engine
+from hsd_viz.measure.bench import BenchResult
+from hsd_viz.measure.report import build_report
+from hsd_viz.measure.runner import BenchSettings, Output, ask, run_bench
+from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.prompts.templates import choose_template, opening
 from tests.changes import plain_trace
 

@@ -13,11 +13,11 @@ from fake_page import REQUEST, Engine, Page, parts
 from make_trace import make_trace
 
 import hsd_viz as hsd
-from hsd_viz.calibration import basis as store
-from hsd_viz.calibration.basis import recorded
 from hsd_viz.engine.access import Access
 from hsd_viz.engine.replay import load_bundled
 from hsd_viz.errors import FAULTS_VARIABLE, UserError
+from hsd_viz.latency import basis as store
+from hsd_viz.latency.basis import recorded
 from hsd_viz.trace import Trace
 from hsd_viz.views import run_data
 from hsd_viz.views.app.answers import Request

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz import figures
-from hsd_viz.calibration.basis import Basis, basis_of, identity, newest, recorded, temperature_words
 from hsd_viz.engine.access import Access
 from hsd_viz.errors import UserError, parsing
+from hsd_viz.latency.basis import Basis, basis_of, identity, newest, recorded, temperature_words
 from hsd_viz.results.page import page
 from hsd_viz.results.table import Table
 from hsd_viz.trace import Trace
@@ -240,8 +240,8 @@ def prediction(asked: Request) -> Answer:
 
 def report(asked: Request) -> Answer:
     """Return a saved report, or the opened one."""
-    from hsd_viz.bench.report import read_report
-    from hsd_viz.bench.result import page as page_of
+    from hsd_viz.measure.bench import page as page_of
+    from hsd_viz.measure.report import read_report
 
     paths = saved_reports()
     menu = [(title, path.name) for title, path in paths.items()]

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from hsd_viz.calibration.basis import Basis, basis_of, level_use, rate, recorded
 from hsd_viz.engine.replay import bundled, load_bundled
+from hsd_viz.latency.basis import Basis, basis_of, level_use, rate, recorded
 from hsd_viz.latency.inputs import Edge
 from hsd_viz.trace import Trace
 from tests.figures.sample_calibration import DEAR

@@ -2,15 +2,27 @@ import itertools
 
 import pytest
 
-from hsd_viz.bench import BenchSettings, Prompt, Suite, build_report, read_stacks, run_bench
-from hsd_viz.bench.result import BenchResult
-from hsd_viz.bench.runner import DRAFTING, REST, Output, from_trace, median_of, round_parts, rows_of
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.drafting import Memory, make_drafter
 from hsd_viz.drafting.make import remembers
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.engine import Engine
 from hsd_viz.errors import UserError
+from hsd_viz.measure.bench import BenchResult
+from hsd_viz.measure.report import build_report
+from hsd_viz.measure.runner import (
+    DRAFTING,
+    REST,
+    BenchSettings,
+    Output,
+    from_trace,
+    median_of,
+    read_stacks,
+    round_parts,
+    rows_of,
+    run_bench,
+)
+from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.stack import DraftSource, draft_sources
 from hsd_viz.trace import CallRow, RoundRow, Trace
 from tests.changes import plain_trace

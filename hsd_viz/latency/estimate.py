@@ -145,7 +145,7 @@ def unsure_stops(traces: Iterable[Trace]) -> dict[Pair, tuple[UnsureStop, ...]]:
 def _unsure_stop(confidence: float, lookahead: int, counts: Counter) -> UnsureStop:
     """Return counts of (drafted, accepted) as probabilities; a middle level's overshoot is part of its last place."""
     total = counts.total()
-    shares: Counter = Counter()
+    shares: dict[tuple[int, int], float] = defaultdict(float)
     for (drafted, accepted), n in counts.items():
         shares[min(drafted, lookahead), min(accepted, lookahead)] += n / total
     outcomes = tuple(

@@ -310,8 +310,8 @@ def _decoder(
 ) -> Callable[..., Output]:
     """Return what decodes a prompt to a number of tokens, with a memory or ``None``."""
     if isinstance(stack, HFStack):
-        from hsd_viz.bench.hf import HFDecoder
         from hsd_viz.engine.local import LocalEngine
+        from hsd_viz.measure.hf import HFDecoder
 
         if not isinstance(engine, LocalEngine):
             raise UserError(f"'{stack}' needs an engine of this process: use load_engine()")

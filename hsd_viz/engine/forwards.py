@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hsd_viz.calibration.estimate import monotone
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.verify import Draft, RecordOptions
 from hsd_viz.disk import read_json
 from hsd_viz.drafting.make import CostCurve, cost_curve
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.errors import UserError
+from hsd_viz.latency.estimate import monotone
 from hsd_viz.models.families import CODE
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ from typing import Any
 import msgspec
 
 from hsd_viz import disk
-from hsd_viz.calibration.estimate import MS, names_of, own_times
 from hsd_viz.disk import cache_folder, data_folder, write_inside
 from hsd_viz.errors import BadFile, UserError, parsing
+from hsd_viz.latency.estimate import MS, names_of, own_times
 from hsd_viz.latency.inputs import Calibration, Edge, Tier
 from hsd_viz.latency.select import fill, select
 from hsd_viz.results.estimate import LEAST
@@ -72,7 +72,7 @@ def own_plan(temperature: float) -> Any:
     part = min(
         (abs(temperature - of), name) for of, name in ((0.0, "greedy"), (0.7, "t07"), (1.0, "t1"))
     )[1]
-    return read_json(data_folder("bench/measured", "docs/bench") / f"plan-{part}-cpu.json")
+    return read_json(data_folder("measured", "docs/bench") / f"plan-{part}-cpu.json")
 
 
 def recorded(temperature: float = 0.7) -> Basis:

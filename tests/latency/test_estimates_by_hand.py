@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hsd_viz.calibration.basis import Measured, level_use, plan_measured, tier_rate
-from hsd_viz.calibration.estimate import (
+from hsd_viz.engine.forwards import fit_curve
+from hsd_viz.latency.basis import Measured, level_use, plan_measured, tier_rate
+from hsd_viz.latency.estimate import (
     estimate,
     estimate_edge,
     monotone,
@@ -13,7 +14,6 @@ from hsd_viz.calibration.estimate import (
     own_times,
     rounds_of,
 )
-from hsd_viz.calibration.forwards import fit_curve
 from hsd_viz.latency.inputs import Edge, LookupCost, OverDatabase, Tier
 from hsd_viz.trace import CallRow, RoundRow, Trace
 

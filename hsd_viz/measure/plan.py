@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from hsd_viz.bench.report import figures
-from hsd_viz.bench.runner import BenchSettings, Output, run_bench
-from hsd_viz.calibration.basis import StoredCalibration, rate
-from hsd_viz.calibration.calibrate import TARGET, TOKENS, Workload, calibrated
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.engine import Engine
 from hsd_viz.errors import UserError
+from hsd_viz.latency.basis import StoredCalibration, rate
 from hsd_viz.latency.law import Prediction
 from hsd_viz.latency.select import select
+from hsd_viz.measure.calibrate import TARGET, TOKENS, Workload, calibrated
+from hsd_viz.measure.report import figures
+from hsd_viz.measure.runner import BenchSettings, Output, run_bench
 from hsd_viz.models.families import find_family
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.results.estimate import LEAST

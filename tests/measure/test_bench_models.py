@@ -3,11 +3,13 @@
 import pytest
 import torch
 
-from hsd_viz.bench import BenchSettings, Suite, build_report, load_suite, run_bench
-from hsd_viz.bench.hf import HFDecoder
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.engine.local import load_engine
 from hsd_viz.machine import describe
+from hsd_viz.measure.hf import HFDecoder
+from hsd_viz.measure.report import build_report
+from hsd_viz.measure.runner import BenchSettings, run_bench
+from hsd_viz.prompts.suites import Suite, load_suite
 from hsd_viz.stack import parse_bench
 
 STACKS = ["db > target", "nano:3 > target", "hf-generate", "hf-lookup", "hf-assistant[nano]"]

@@ -12,9 +12,10 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from fake_engine import WORLD, FakeEngine
 
-from hsd_viz.bench import BenchSettings, Prompt, Suite, load_suite
-from hsd_viz.bench.plan import PlanResult, plan, split
 from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.measure.plan import PlanResult, plan, split
+from hsd_viz.measure.runner import BenchSettings
+from hsd_viz.prompts.suites import Prompt, Suite, load_suite
 from hsd_viz.stack import parse
 
 WARM = Sampling(temperature=1.0)

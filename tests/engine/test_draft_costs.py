@@ -9,9 +9,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from hsd_viz.calibration import forwards as costs
-from hsd_viz.calibration.forwards import Costs, draft_costs
 from hsd_viz.decoding import session
+from hsd_viz.engine import forwards as costs
+from hsd_viz.engine.forwards import Costs, draft_costs
 
 
 class Session(session.Session):

@@ -9,7 +9,7 @@ a hierarchy pays for.
 - Drafts that stop when they are unsure: the pairs of (drafted, accepted) tokens of ``i:g?c > target`` and ``i:g?c > j:h
   > target``.
 - Costs: medians of the forward passes, launches, look-ups and overheads of the same rounds. Verifications at the widths
-  between and beyond get their shape from forward passes timed in isolation (:mod:`~hsd_viz.calibration.forwards`).
+  between and beyond get their shape from forward passes timed in isolation (:mod:`~hsd_viz.engine.forwards`).
 """
 
 import hashlib
@@ -20,12 +20,12 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
-from hsd_viz.calibration.basis import TARGET, StoredCalibration, identity, newest, save
-from hsd_viz.calibration.estimate import estimate, rounds_of, verifications
-from hsd_viz.calibration.forwards import fit_curve, time_forwards
 from hsd_viz.decoding.engine import Engine
 from hsd_viz.decoding.sampling import PromptTooLong, Sampling
+from hsd_viz.engine.forwards import fit_curve, time_forwards
 from hsd_viz.errors import UserError
+from hsd_viz.latency.basis import TARGET, StoredCalibration, identity, newest, save
+from hsd_viz.latency.estimate import estimate, rounds_of, verifications
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.stack import Model, Stack
 from hsd_viz.terminal import Progress

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hsd_viz.bench.replay import Text, replay
 from hsd_viz.drafting.tree import DraftTree
+from hsd_viz.measure.text_replay import Text, replay
 
 
 class Scripted:

@@ -12,13 +12,13 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from fake_engine import WORLD, FakeEngine
 
-from hsd_viz.bench import Prompt, Suite
-from hsd_viz.calibration import basis as store
-from hsd_viz.calibration.basis import decide
-from hsd_viz.calibration.calibrate import TOKENS, Workload, at, calibrate, calibrated
-from hsd_viz.calibration.forwards import fit_curve
 from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.engine.forwards import fit_curve
+from hsd_viz.latency import basis as store
+from hsd_viz.latency.basis import decide
 from hsd_viz.latency.law import Law
+from hsd_viz.measure.calibrate import TOKENS, Workload, at, calibrate, calibrated
+from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.stack import parse
 
 DRAFTS = ("tiny", "mid")

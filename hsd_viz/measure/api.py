@@ -7,12 +7,12 @@ from functools import cache
 from pathlib import Path
 from typing import Unpack
 
-from hsd_viz.bench import plan as planning
-from hsd_viz.bench.plan import PlanResult
-from hsd_viz.bench.result import BenchResult, measure_stacks
-from hsd_viz.bench.runner import BenchSettings
 from hsd_viz.engine import Engine
 from hsd_viz.machine import describe
+from hsd_viz.measure import plan as planning
+from hsd_viz.measure.bench import BenchResult, measure_stacks
+from hsd_viz.measure.plan import PlanResult
+from hsd_viz.measure.runner import BenchSettings
 from hsd_viz.options import Sampling, SamplingOptions
 from hsd_viz.prompts.suites import load_suite
 from hsd_viz.prompts.templates import Template

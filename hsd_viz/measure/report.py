@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from hsd_viz.bench.runner import FORWARD, PLAIN, Measurement, Output
 from hsd_viz.errors import UserError
 from hsd_viz.machine import MachineFacts
+from hsd_viz.measure.runner import FORWARD, PLAIN, Measurement, Output
 from hsd_viz.options import Sampling
 from hsd_viz.results.estimate import RESAMPLES, UNKNOWN, Estimate, estimate, ratio, resample
 from hsd_viz.results.kinds import kind_of

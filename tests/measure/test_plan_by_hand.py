@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from hsd_viz.bench.plan import _against_best, _calibration, _errors, _row
-from hsd_viz.bench.runner import Output
-from hsd_viz.calibration.basis import StoredCalibration
+from hsd_viz.latency.basis import StoredCalibration
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.law import Prediction
+from hsd_viz.measure.plan import _against_best, _calibration, _errors, _row
+from hsd_viz.measure.runner import Output
 
 
 def output(seconds: float, tokens: int, **calls: int) -> Output:

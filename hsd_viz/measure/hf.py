@@ -28,7 +28,7 @@ LOOKUP_TOKENS = 10
 
 class HFDecoder:
     """Decode with ``hf-generate``, ``hf-lookup`` or ``hf-assistant[MODEL]``: a call returns the fields of an
-    :class:`~hsd_viz.bench.runner.Output`, and the times at which tokens appeared with their numbers. Raises:
+    :class:`~hsd_viz.measure.runner.Output`, and the times at which tokens appeared with their numbers. Raises:
     ValueError: if the model cannot assist.
     """
 

@@ -10,10 +10,10 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hsd_viz.bench.report import Block, Report, build_report, figure, possible, speedup
-from hsd_viz.bench.runner import DRAFTING, FORWARD, REST, BenchSettings, run_bench
 from hsd_viz.engine import Engine
 from hsd_viz.machine import describe
+from hsd_viz.measure.report import Block, Report, build_report, figure, possible, speedup
+from hsd_viz.measure.runner import DRAFTING, FORWARD, REST, BenchSettings, run_bench
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.prompts.templates import TEMPLATES, Template
 from hsd_viz.results.kinds import Kind, kind_of

@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hsd_viz.bench import BenchSettings, Measurement, Prompt, Suite, build_report
-from hsd_viz.bench.report import FIGURES, figure, figures, read_report
-from hsd_viz.bench.result import BenchResult, page, warnings
-from hsd_viz.bench.runner import Output, arrival_times
 from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.measure.bench import BenchResult, page, warnings
+from hsd_viz.measure.report import FIGURES, build_report, figure, figures, read_report
+from hsd_viz.measure.runner import BenchSettings, Measurement, Output, arrival_times
+from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.results.text import plain
 
 MACHINE = {"cpu": "some processor", "gpu": None}

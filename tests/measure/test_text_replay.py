@@ -7,8 +7,8 @@ from itertools import product
 import pytest
 
 from benchmarks.budgets import run_budgets, write_texts
-from hsd_viz.bench.replay import Text, can_replay, replay
 from hsd_viz.drafting.tree import DraftTree
+from hsd_viz.measure.text_replay import Text, can_replay, replay
 from hsd_viz.prompts.suites import load_suite
 
 BOTTOMS = (

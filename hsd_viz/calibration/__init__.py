@@ -1,1 +1,0 @@
-"""Measure what forward passes cost and what gets accepted on this machine; keep and load the results."""
