@@ -34,7 +34,8 @@ _FLAGS = (
         "-fno-c++-static-destructors",
     ),
 )
-MAX_BYTES = 150 * 2**20
+#: The most memory of an instance: packed weights of 110 MB, and the cache of 8 192 tokens, which is copied as it grows.
+MAX_BYTES = 640 * 2**20
 _STACK_BYTES = 2**20
 
 

@@ -14,17 +14,18 @@ from hsd_viz.decoding.loop import LIKELIEST
 from hsd_viz.drafting.db import DISCOUNTS, GREEDY, MIN_SCORE, SAMPLED, DatabaseDrafter
 from hsd_viz.drafting.make import STORED
 from hsd_viz.engine.forwards import Costs
-from hsd_viz.models.families import CODE, LADDER
+from hsd_viz.models.families import CODE, LADDER, Family
 from hsd_viz.models.files import folder_hash
+from hsd_viz.models.tokenizer import load_tokenizer
 from hsd_viz.native import model as library
 from hsd_viz.native.decode import drafting_of
-from hsd_viz.native.weights import SLOTS, load, turn
+from hsd_viz.native.weights import SLOTS, Weights, load, turn
 from hsd_viz.options import DEFAULT_RULE
 from hsd_viz.stack import DATABASES, DEFAULT_LOOKAHEAD, MAX_LOOKAHEAD, draft_sources
 from hsd_viz.trace.tables import OWN_RULES, TABLES
 from hsd_viz.version import __version__
 
-FORMAT = "hsd_viz tab 1"
+FORMAT = "hsd_viz tab 2"
 WASM = Path(library.__file__).parent / "hsd-viz.wasm"
 _STRUCTURES = (
     library.Shape,
@@ -55,16 +56,36 @@ def files() -> dict[str, Path]:
 
 
 def manifest() -> dict[str, Any]:
-    """Return the manifest: every file with its size and CRC-32, the models, the tables, the drafter's numbers."""
+    """Return the manifest of the shipped models: their files, measures and databases, and :func:`common`."""
+    models = {}
+    for name in CODE.names:
+        weights = load(CODE.path(name), name=name)
+        facts = model_facts(weights, CODE)
+        models[name] = facts | {
+            "hash": folder_hash(CODE.path(name)),
+            "parts": [f"{name}.safetensors"],
+        }
+    tokenizer = load_tokenizer(CODE.path("target"))
+    return common() | {
+        "family": CODE.name,
+        "files": {name: checked(path) for name, path in files().items()},
+        "models": models,
+        "databases": {name: f"{name}.hsdb" for name in STORED},
+        "text": {
+            "ends": [tokenizer.eos_token_id],
+            "start": tokenizer.eos_token_id,
+            "chat": None,
+        },
+    }
+
+
+def common() -> dict[str, Any]:
+    """Return what the manifests of all families have: structures, tables, the drafter's numbers."""
     drafting = drafting_of(DatabaseDrafter(("context",), {}).longest)
-    crc = lambda path: {"bytes": path.stat().st_size, "crc32": zlib.crc32(path.read_bytes())}
     column = lambda column: (column.name, column.kind, column.names)
     return {
         "format": FORMAT,
         "version": __version__,
-        "files": {name: crc(path) for name, path in files().items()},
-        "models": {name: _model(name) for name in CODE.names},
-        "databases": {name: f"{name}.hsdb" for name in STORED},
         "structures": {kind.__name__: _fields(kind) for kind in _STRUCTURES},
         "slots": SLOTS,
         "tables": {name: [*map(column, table.columns.values())] for name, table in TABLES.items()},
@@ -88,15 +109,18 @@ def manifest() -> dict[str, Any]:
     }
 
 
-def _model(name: str) -> dict[str, Any]:
+def checked(path: Path) -> dict[str, int]:
+    """Return the size and the CRC-32 of a file."""
+    content = path.read_bytes()
+    return {"bytes": len(content), "crc32": zlib.crc32(content)}
+
+
+def model_facts(weights: Weights, family: Family) -> dict[str, Any]:
     """Return a model's measures, the turn of its angles from one place to the next, and its costs for ``db``."""
-    weights = load(CODE.path(name))
-    curve = Costs().of(weights)
+    curve = Costs(shipped=family.costs).of(weights)
     at, slopes = curve.tables(DatabaseDrafter.nodes)
     cos, sin = turn(weights.form.rotary, weights.form.head_dim)
     return {
-        "file": f"{name}.safetensors",
-        "hash": folder_hash(CODE.path(name)),
         "parameters": weights.parameters,
         "positions": weights.positions,
         "shape": weights.shape,

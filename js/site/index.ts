@@ -92,7 +92,7 @@ function saveDrawing(name: string, text: string) {
 
 async function start() {
   const data: SiteData = JSON.parse(byId("site-data").textContent ?? "");
-  const client = new Client("tab-worker.js", "runtime/");
+  const client = new Client({ script: "tab-worker.js", base: "runtime/" });
   status(client);
   const ready = new Promise<void>((resolve, reject) => {
     client.progress.add(({ done, total, file }) => {

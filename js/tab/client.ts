@@ -6,6 +6,16 @@ import type { Append, Snapshot } from "../lib/run";
 type Settings = Omit<DecodeRequest, "prompt" | "stack" | "seed">;
 /** What is decoded; left out: greedy, no cut, seed 0, the rule `token`, 128 tokens. A seed of more than 53 bits is text. */
 export type Request = Pick<DecodeRequest, "prompt" | "stack"> & Partial<Settings> & { seed?: number | string | bigint };
+/** What a client loads, and how patient it is. */
+export interface Source {
+  /** The worker's script, and the folder of the runtime: addresses relative to the page. */
+  script: string;
+  base: string;
+  /** Whether the browser keeps the files. */
+  keep?: boolean;
+  /** Seconds awake without a message, while something is asked, after which a worker is lost. */
+  patience?: number;
+}
 /** The object that `hsd-viz decode --json` prints. */
 export interface Result {
   text: string;
@@ -18,7 +28,7 @@ export interface Result {
   calls_by_level: unknown[];
 }
 export type Ask =
-  | { kind: "load"; base: string }
+  | { kind: "load"; base: string; keep: boolean }
   | { kind: "decode"; id: number; request: Request }
   /** Measure forward passes of a model: milliseconds by width. */
   | { kind: "time"; id: number; model: string; widths: number[] }
@@ -45,7 +55,7 @@ interface Pending {
   resolve(value: never): void;
   reject(error: Error): void;
 }
-/** Seconds awake without a message, while something is asked, after which a worker is lost. A long forward pass takes a few. */
+/** A long forward pass of the ladder takes a few seconds. */
 const PATIENCE_S = 10;
 
 export class Client {
@@ -62,12 +72,19 @@ export class Client {
   private watch = 0;
   private readonly pending = new Map<number, Pending>();
 
-  /** `script` and `base` are addresses relative to the page: the worker's file, and the folder of the runtime. */
-  constructor(
-    private readonly script: string,
-    private readonly base: string,
-  ) {
+  constructor(private readonly source: Source) {
     this.start();
+  }
+
+  /** End the worker. What is asked of it fails as cancelled. */
+  stop() {
+    this.worker?.terminate();
+    this.worker = null;
+    window.clearInterval(this.watch);
+    this.watch = 0;
+    const over = new DOMException("The download was cancelled.", "AbortError");
+    for (const pending of this.pending.values()) pending.reject(over);
+    this.pending.clear();
   }
 
   /** Start a new worker, after one was lost. */
@@ -79,10 +96,11 @@ export class Client {
       this.lost("Browsers let no page that was opened as a file start a worker: open the site by any web server.");
       return;
     }
-    this.worker = new Worker(new URL(this.script, document.baseURI));
+    this.worker = new Worker(new URL(this.source.script, document.baseURI));
     this.worker.onmessage = ({ data }: MessageEvent<Answer>) => this.receive(data);
     this.worker.onerror = () => this.lost("The worker that decodes was lost. Start it again, or reload the page.");
-    this.ask({ kind: "load", base: new URL(this.base, document.baseURI).href });
+    const { base, keep = false } = this.source;
+    this.ask({ kind: "load", base: new URL(base, document.baseURI).href, keep });
   }
 
   /** Decode; resolves also when `signal` cancelled it after the first token. */
@@ -118,7 +136,7 @@ export class Client {
     if (!this.pending.size) {
       window.clearInterval(this.watch);
       this.watch = 0;
-    } else if (++this.silent > PATIENCE_S && total && done >= total) {
+    } else if (++this.silent > (this.source.patience ?? PATIENCE_S) && total && done >= total) {
       this.lost("The worker that decodes does not answer. Start it again, or reload the page.");
     }
   }

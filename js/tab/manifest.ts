@@ -1,7 +1,18 @@
 // What hsd_viz/engine/tab.py writes about the runtime's files, and what it takes from Python: one JSON file beside them.
 
+/** A matrix (4 or 8 bits) or vector (0) in the joined parts of a model. */
+export type Section = [layer: number, slot: string, bits: number, start: number, size: number];
 export interface ModelFacts {
-  file: string;
+  /** The files of its weights: one safetensors file, or the parts of packed ones. */
+  parts: string[];
+  /** What packed weights have, and their bytes. */
+  sections?: Section[];
+  bytes?: number;
+  /** The model whose embedding it reads, which is loaded before it. */
+  embedding_of?: string | null;
+  /** Whether the head is the embedding, and the layers without rotary angles. */
+  tied_head?: boolean;
+  unturned?: number[];
   hash: string;
   parameters: number;
   positions: number;
@@ -16,9 +27,12 @@ export type Column = [name: string, kind: "int" | "float" | "str" | "ints" | "to
 export interface Manifest {
   format: string;
   version: string;
+  family: string;
   files: Record<string, { bytes: number; crc32: number }>;
   models: Record<string, ModelFacts>;
   databases: Record<string, string>;
+  /** Tokens that end a text, the one that starts an empty one, and what a chat template writes before and after a turn. */
+  text: { ends: number[]; start: number | null; chat: [before: string, after: string] | null };
   structures: Record<string, [name: string, kind: string][]>;
   slots: string[];
   tables: Record<string, Column[]>;
@@ -35,7 +49,7 @@ export interface Manifest {
     settings: Record<string, number>;
   };
 }
-export const FORMAT = "hsd_viz tab 1";
+export const FORMAT = "hsd_viz tab 2";
 
 const CRC = Uint32Array.from({ length: 256 }, (_, i) => {
   for (let bit = 0; bit < 8; bit++) i = i & 1 ? (i >>> 1) ^ 0xedb88320 : i >>> 1;

@@ -21,7 +21,21 @@ describe.skipIf(!given)("the runtime of a tab", async () => {
   if (!given) return void test("needs the files of a tab", () => {});
   const tokenizer = new Tokenizer(JSON.parse(readFileSync(given.files["tokenizer.json"], "utf8")));
   const runtime = new Runtime(await Module.open(read(given.files["hsd-viz.wasm"]), manifest), manifest);
-  for (const [name, { file }] of Object.entries(manifest.models)) runtime.addModel(name, read(given.files[file]));
+  const packed = Object.values(manifest.models).some(({ sections }) => sections);
+  for (const [name, { parts, sections, bytes }] of Object.entries(manifest.models)) {
+    if (!sections) {
+      runtime.addModel(name, read(given.files[parts[0]]));
+      continue;
+    }
+    const at = runtime.module.allocate(bytes as number);
+    let end = at;
+    for (const part of parts) {
+      const content = read(given.files[part]);
+      runtime.module.array(Uint8Array, end, content.length).set(content);
+      end += content.length;
+    }
+    runtime.addPacked(name, at);
+  }
   for (const [name, file] of Object.entries(manifest.databases)) runtime.addDatabase(name, read(given.files[file]));
 
   test("texts have the tokens of the package tokenizers", () => {
@@ -38,7 +52,7 @@ describe.skipIf(!given)("the runtime of a tab", async () => {
     ({ meta, columns, metrics: figures }) => {
       const { temperature, top_k, top_p, min_p = 0, seed, rule } = meta.sampling;
       const decode = runtime.decode({
-        prompt: tokenizer.read(meta.prompt),
+        prompt: runtime.read(tokenizer, meta.prompt, meta.chat),
         stack: parse(meta.stack, manifest),
         sampling: { temperature, top_k, top_p, min_p, seed: BigInt(seed), rule },
         max_new_tokens: meta.max_new_tokens,
@@ -80,11 +94,12 @@ describe.skipIf(!given)("the runtime of a tab", async () => {
   });
 
   test("a file that is incomplete or changed is refused", () => {
-    const file = new Uint8Array(read(given.files["nano.safetensors"]));
-    check("nano.safetensors", file, manifest);
-    expect(() => check("nano.safetensors", file.subarray(1000), manifest)).toThrow(/incomplete/);
+    const [name] = manifest.models.nano.parts;
+    const file = new Uint8Array(read(given.files[name]));
+    check(name, file, manifest);
+    expect(() => check(name, file.subarray(1000), manifest)).toThrow(/incomplete/);
     file[5000] ^= 1;
-    expect(() => check("nano.safetensors", file, manifest)).toThrow(/damaged/);
+    expect(() => check(name, file, manifest)).toThrow(/damaged/);
   });
 
   test("memory that cannot be had is reported, and what is loaded stays usable", () => {
@@ -93,7 +108,12 @@ describe.skipIf(!given)("the runtime of a tab", async () => {
     expect(runtime.module.bytes).toBeLessThan(150e6);
   });
 
-  test.each([
+  test.skipIf(packed)("a family without a chat template answers no turn", () => {
+    expect(() => runtime.read(tokenizer, "Why?", true)).toThrow(/no chat template/);
+    expect(runtime.read(tokenizer, "")).toEqual([0]);
+  });
+
+  test.skipIf(packed).each([
     ["", /empty/],
     ["nano >", /part 2 of the stack/],
     ["db", /has no target/],

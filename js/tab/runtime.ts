@@ -1,9 +1,10 @@
 // The native runtime in WebAssembly: models, databases and the compiled loop. What hsd_viz/native/*.py is for the library, this is for the
 // module; the arithmetic is the same, and so are the tokens and the rows (docs/reference/arithmetic.md).
 import type { Tables } from "../lib/tables";
-import type { Column, Manifest, ModelFacts } from "./manifest";
+import type { Column, Manifest, ModelFacts, Section } from "./manifest";
 import type { Module } from "./memory";
 import type { TabStack } from "./stacks";
+import type { Tokenizer } from "./tokenizer";
 
 export interface Sampling {
   temperature: number;
@@ -21,6 +22,8 @@ export interface DecodeSettings {
 }
 interface Model {
   facts: ModelFacts;
+  /** Where the joined parts of packed weights are. */
+  at: number;
   handle: number;
   bytes: number;
   cos: number;
@@ -111,9 +114,54 @@ export class Runtime {
     set(-1, "embedding", "model.embed_tokens.weight", true);
     set(-1, "final_norm", "model.norm.weight");
     set(-1, "head", "model.embed_tokens.weight");
+    this.keep(name, handle, 0);
+  }
+
+  /** Add a model whose packed weights lie from `at` on; they are read there, and not copied. */
+  addPacked(name: string, at: number) {
+    const { module, manifest } = this;
+    const facts = manifest.models[name];
+    const shape = module.structures("Shape", [facts.shape]);
+    const handle = module.make("hsd_model_new", shape);
+    module.free(shape);
+    const lender = facts.embedding_of ? this.model(facts.embedding_of) : null;
+    const lent = lender?.facts.sections?.find(([, slot]) => slot === "embedding");
+    if (lender && lent) this.place(handle, lent, lender.at, false);
+    for (const section of facts.sections ?? []) this.place(handle, section, at, Boolean(facts.tied_head));
+    for (const layer of facts.unturned ?? []) module.make("hsd_model_unturned", handle, layer);
+    this.keep(name, handle, at);
+  }
+  /** Give a section of packed weights to a model. */
+  private place(handle: number, [layer, slot, bits, start, size]: Section, at: number, tied: boolean) {
+    const { module, manifest } = this;
+    if (slot === "head_tokens") {
+      module.make("hsd_model_head_tokens", handle, at + start, size / 4);
+      return;
+    }
+    const set = (name: string) => {
+      const number = manifest.slots.indexOf(name);
+      if (bits) module.make("hsd_model_panels", handle, layer, number, at + start, bits);
+      else module.make("hsd_model_set", handle, layer, number, at + start, 0);
+    };
+    set(slot);
+    if (tied && slot === "embedding") set("head");
+  }
+  private keep(name: string, handle: number, at: number) {
+    const { module, manifest } = this;
+    const facts = manifest.models[name];
     const [cos, sin] = angles(facts.turn, facts.positions).map((table) => module.put(table));
     const bytes = Number(module.call("hsd_model_bytes", handle));
-    this.models.set(name, { facts, handle, bytes, cos, sin });
+    this.models.set(name, { facts, at, handle, bytes, cos, sin });
+  }
+
+  /** Token ids of a prompt, or of a turn of a conversation; an empty one is the token that starts a text. */
+  read(tokenizer: Tokenizer, prompt: string, chat = false): number[] {
+    const { chat: around, start } = this.manifest.text;
+    if (chat && !around) throw new Error("these models have no chat template: give the prompt as it should be read");
+    if (chat && around) return tokenizer.encode(around[0] + prompt + around[1]);
+    const ids = tokenizer.encode(prompt);
+    if (!ids.length && start === null) throw new Error("the prompt is empty: write a prompt");
+    return ids.length ? ids : [start as number];
   }
 
   /** Open a database file (hsd_viz/drafting/index/format.py), whose checksum was compared. */
@@ -165,7 +213,7 @@ export class Runtime {
   }
 
   /** Make the drafter of `db` below a verifier: hsd_viz/native/decode.py. */
-  drafter(databases: string[], verifier: string, temperature: number, end: number): number {
+  drafter(databases: string[], verifier: string, temperature: number): number {
     const { module } = this;
     const { settings, nodes, floor, greedy, sampled, discounts } = this.manifest.drafting;
     const rules = module.structures("Drafting", [settings]);
@@ -177,7 +225,8 @@ export class Runtime {
       const rates = Float64Array.from(greedy[name], (rate, n) => (1 - heat) * rate + heat * sampled[name][n]);
       module.make("hsd_drafter_add", handle, this.databases.get(name) ?? 0, put(rates), discounts[name]);
     }
-    module.make("hsd_drafter_ends", handle, put(Int32Array.of(end)), 1);
+    const { ends } = this.manifest.text;
+    module.make("hsd_drafter_ends", handle, put(Int32Array.from(ends)), ends.length);
     const { at, slopes, least_slope } = this.model(verifier).facts.costs;
     const tables = [put(Float64Array.from(at)), put(Float64Array.from(slopes))];
     module.make("hsd_drafter_costs", handle, ...tables, nodes + 1, least_slope, floor);
@@ -218,7 +267,7 @@ export class Decode {
     this.sources = [...this.names.slice(0, -1), "target", ...(databases ?? [])];
     const { positions, shape } = (parts.at(-1) as Model).facts;
     this.limit = Math.min(prompt.length + max_new_tokens, positions);
-    this.drafter = databases ? runtime.drafter(databases, models[0].name, sampling.temperature, 0) : 0;
+    this.drafter = databases ? runtime.drafter(databases, models[0].name, sampling.temperature) : 0;
     const rows = parts.map(({ handle, cos, sin, bytes }, k) => {
       const session = module.make("hsd_session_new", handle);
       this.sessions.push(session);
@@ -234,12 +283,11 @@ export class Decode {
       module.structures("DecodeSettings", [{ ...numbers, ...limits }]),
       module.structures("LevelSettings", rows),
       module.put(Int32Array.from(prompt)),
-      module.put(Int32Array.of(0)),
+      module.put(Int32Array.from(manifest.text.ends)),
     ];
     const [all, specs, text, ends] = given;
-    this.handle = module.make(
-      ...(["hsd_decode_new", all, 0, specs, rows.length, this.drafter, text, prompt.length, ends, 1] as const),
-    );
+    const written = [specs, rows.length, this.drafter, text, prompt.length, ends, manifest.text.ends.length];
+    this.handle = module.make("hsd_decode_new", all, 0, ...written);
     for (const address of given) module.free(address);
   }
 

@@ -1,8 +1,10 @@
-// The tokenizer of the ladder: byte-level BPE without normalization, from the model's tokenizer.json. Equal to the package `tokenizers`.
+// Byte-level BPE without normalization, from a tokenizer.json: equal to the package `tokenizers`.
 
 /** What is read of a tokenizer.json. */
 export interface TokenizerFile {
   added_tokens: { id: number; content: string }[];
+  /** How texts are split before the words of GPT-2: digits may be words of their own. */
+  pre_tokenizer: { type: string; individual_digits?: boolean; pretokenizers?: { type: string }[] };
   model: { vocab: Record<string, number>; merges: [string, string][] };
 }
 
@@ -12,6 +14,8 @@ const WORDS = new RegExp(
   `'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^${SPACE}\\p{L}\\p{N}]+|${SPACE}+(?!\\P{White_Space})|${SPACE}+`,
   "gu",
 );
+
+const DIGITS = /(\p{N})/u;
 
 /** GPT-2's alphabet: the printable character of each byte in a byte-level vocabulary. */
 function alphabet(): string[] {
@@ -25,8 +29,7 @@ const MOST_KEPT = 20_000; // words
 
 export class Tokenizer {
   readonly size: number;
-  /** The token that ends a text, and starts an empty one. */
-  readonly end: number;
+  private readonly digits: boolean;
   private readonly vocab: Map<string, number>;
   private readonly tokens: string[] = [];
   private readonly special: Map<number, string>;
@@ -41,7 +44,8 @@ export class Tokenizer {
     for (const [id, content] of this.special) this.tokens[id] = content;
     this.ranks = new Map(file.model.merges.map(([a, b], rank) => [`${a} ${b}`, rank]));
     this.size = this.tokens.length;
-    this.end = file.added_tokens[0].id;
+    const { pretokenizers = [] } = file.pre_tokenizer;
+    this.digits = pretokenizers.some(({ type }) => type === "Digits");
   }
 
   /** Token ids of a text. Special tokens that are spelled out in it are read as such. Throws for a lone surrogate. */
@@ -57,17 +61,17 @@ export class Tokenizer {
         if (place >= 0 && place < at) [at, found] = [place, [id, content]];
       }
       // One at a time: a long text has more words than a call has arguments.
-      for (const [word] of rest.slice(0, at).matchAll(WORDS)) for (const id of this.word(word)) ids.push(id);
+      for (const word of this.words(rest.slice(0, at))) for (const id of this.word(word)) ids.push(id);
       if (found) ids.push(found[0]);
       rest = rest.slice(at + (found ? found[1].length : 0));
     }
     return ids;
   }
 
-  /** Token ids of a prompt; an empty one is the token that starts a text. */
-  read(prompt: string): number[] {
-    const ids = this.encode(prompt);
-    return ids.length ? ids : [this.end];
+  /** The words that merges stay inside of. */
+  private *words(text: string): Generator<string> {
+    const parts = this.digits ? text.split(DIGITS) : [text];
+    for (const part of parts) for (const [word] of part.matchAll(WORDS)) yield word;
   }
 
   /** The bytes of a token. */
@@ -103,7 +107,10 @@ export class Tokenizer {
   private word(word: string): number[] {
     const known = this.kept.get(word);
     if (known) return known;
-    let parts = Array.from(new TextEncoder().encode(word), (byte) => CHARACTERS[byte]);
+    // A byte that is no token is left out.
+    let parts = Array.from(new TextEncoder().encode(word), (byte) => CHARACTERS[byte]).filter((one) =>
+      this.vocab.has(one),
+    );
     while (parts.length > 1) {
       let best = Infinity;
       for (let i = 0; i + 1 < parts.length; i++)

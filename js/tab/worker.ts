@@ -1,10 +1,11 @@
-// The worker of a page: loads the runtime's files, the small models first, and decodes one request at a time.
+// The worker of a page: loads the files of one family, and decodes one request at a time.
 import { metricsOf } from "../lib/metrics";
 import { SETTING_NAMES, SETTINGS, type Setting, type SettingName } from "../lib/options";
 import { joined, type Snapshot, type Step, storeOf } from "../lib/run";
 import type { Tables } from "../lib/tables";
 import type { Answer, Ask, Request, Result } from "./client";
-import { type Column, check, FORMAT, type Manifest } from "./manifest";
+import { Files, fetched } from "./files";
+import { type Column, FORMAT, type Manifest } from "./manifest";
 import { Module, OutOfMemory } from "./memory";
 import { Runtime, type Sampling } from "./runtime";
 import { parse, type TabStack } from "./stacks";
@@ -38,7 +39,7 @@ let work: Promise<unknown> = Promise.resolve();
 self.onmessage = ({ data }: MessageEvent<Ask>) => {
   if (data.kind === "cancel") cancelled.add(data.id);
   else if (data.kind === "load")
-    load(data.base).catch((error) => say({ kind: "unusable", message: (error as Error).message }));
+    load(data).catch((error) => say({ kind: "unusable", message: (error as Error).message }));
   else {
     const run = () => (data.kind === "decode" ? decode(data.id, data.request) : time(data.id, data.model, data.widths));
     work = work.then(run).catch((error) => {
@@ -48,44 +49,17 @@ self.onmessage = ({ data }: MessageEvent<Ask>) => {
   }
 };
 
-/** Fetch a file. Throws a one-line error if it does not come whole. */
-async function fetched(where: string, heard: (bytes: number) => void): Promise<Uint8Array<ArrayBuffer>> {
-  const name = where.split("/").pop();
-  const lost = (why: string) =>
-    new Error(`${name} cannot be loaded (${why}). Check the connection and reload the page.`);
-  let answer: Response;
-  try {
-    answer = await fetch(where);
-  } catch {
-    throw lost("no answer");
-  }
-  if (!answer.ok || !answer.body) throw lost(`status ${answer.status}`);
-  let length = 0;
-  const counted = new TransformStream<Uint8Array, Uint8Array>({
-    transform(part, to) {
-      length += part.length;
-      heard(length);
-      to.enqueue(part);
-    },
-  });
-  try {
-    return new Uint8Array(await new Response(answer.body.pipeThrough(counted)).arrayBuffer());
-  } catch {
-    throw lost("the connection was lost");
-  }
-}
-
-async function load(folder: string) {
+async function load({ base: folder, keep }: Extract<Ask, { kind: "load" }>) {
   const manifest: Manifest = JSON.parse(new TextDecoder().decode(await fetched(`${folder}manifest.json`, () => {})));
   if (manifest.format !== FORMAT) throw new Error("The site is of another version than its page: reload the page.");
   const total = Object.values(manifest.files).reduce((sum, { bytes }) => sum + bytes, 0);
+  const files = await Files.open(folder, manifest, keep);
   let before = 0;
   const ready: string[] = [];
   const file = async (name: string) => {
-    const content = await fetched(folder + name, (bytes) =>
+    const content = await files.get(name, (bytes) =>
       say({ kind: "loading", done: before + bytes, total, file: name, ready }),
     );
-    check(name, content, manifest);
     before += content.length;
     return content;
   };
@@ -94,12 +68,18 @@ async function load(folder: string) {
   for (const part of [base, ...parts.values()]) part.promise.catch(() => {});
   try {
     const module = await Module.open(await file("hsd-viz.wasm"), manifest);
+    // Whether there is room for all weights shows before they are requested.
+    const rooms = Object.entries(manifest.models).map(([name, { bytes }]): [string, number] => [
+      name,
+      bytes ? module.allocate(bytes) : 0,
+    ]);
+    const places = new Map(rooms);
     const tokenizer = new Tokenizer(JSON.parse(new TextDecoder().decode(await file("tokenizer.json"))));
     const runtime = new Runtime(module, manifest);
     base.resolve({ manifest, runtime, tokenizer });
     for (const name of later) {
       if (name in manifest.models) {
-        runtime.addModel(name, await file(manifest.models[name].file));
+        await addModel(runtime, name, places.get(name) ?? 0, file);
         // Browsers compile a second time, better, what is used: now, not during the first decode.
         runtime.time(name, [1, 5], 16, 2);
       } else runtime.addDatabase(name, await file(manifest.databases[name]));
@@ -111,6 +91,24 @@ async function load(folder: string) {
     for (const part of [base, ...parts.values()]) part.reject(error);
     throw error;
   }
+}
+
+/** Load a model: one file that is packed here, or packed parts, joined at an address. */
+async function addModel(
+  runtime: Runtime,
+  name: string,
+  at: number,
+  file: (name: string) => Promise<Uint8Array<ArrayBuffer>>,
+) {
+  const { parts: names, sections } = runtime.manifest.models[name];
+  if (!sections) return runtime.addModel(name, await file(names[0]));
+  let end = at;
+  for (const part of names) {
+    const content = await file(part);
+    runtime.module.array(Uint8Array, end, content.length).set(content);
+    end += content.length;
+  }
+  runtime.addPacked(name, at);
 }
 
 /** Check a request as hsd_viz/decoding/settings.py does. Throws a one-line error. */
@@ -153,7 +151,8 @@ async function wait(id: number, names: string[]) {
 async function decode(id: number, request: Request) {
   const { manifest, runtime, tokenizer } = await base.promise;
   const { sampling, tokens, stack } = settings(request, manifest);
-  const prompt = tokenizer.read(request.prompt);
+  const chat = Boolean(request.chat);
+  const prompt = runtime.read(tokenizer, request.prompt, chat);
   const { positions } = manifest.models[stack.models[stack.models.length - 1].name];
   if (prompt.length >= positions)
     throw new Error(`the prompt has ${prompt.length} tokens and the context holds ${positions}: use a shorter prompt`);
@@ -173,7 +172,10 @@ async function decode(id: number, request: Request) {
     const machine = { device: "cpu", device_name: "this browser tab", dtype: "int8", threads: 1 };
     const meta = {
       ...machine,
+      family: manifest.family,
       runtime: "WebAssembly",
+      chat,
+      max_new_tokens: tokens,
       stack: stack.resolved,
       sampling: { ...sampling, seed: Number(sampling.seed) },
     };
@@ -207,7 +209,7 @@ async function decode(id: number, request: Request) {
     const whole = { ...head(wall), ...joined([start, ...steps]) };
     const ids = run.emitted;
     const full = ids.length >= tokens ? "length" : "context";
-    const stop = ids.at(-1) === tokenizer.end ? "eos" : prompt.length + ids.length < run.limit ? "cancelled" : full;
+    const stop = manifest.text.ends.includes(ids.at(-1) ?? -1) ? "eos" : prompt.length + ids.length < run.limit ? "cancelled" : full;
     const { calls_by_level, ...figures } = metricsOf(storeOf(whole));
     const result: Result = {
       ...{ text: tokenizer.decode(ids), token_ids: [...ids], stop_reason: stop },

@@ -1,0 +1,93 @@
+// The files of a runtime: from the site, or from what this browser has kept of it.
+import { check, type Manifest } from "./manifest";
+
+/** The name of the kept files of a family (the Cache API); a page of another site has a store of its own. */
+export const storeOf = (family: string) => `hsd_viz ${family}`;
+
+/** Whether this browser keeps files for this page: only where the address is secure. */
+export const keeps = () => typeof caches === "object";
+
+/** Fetch a file. Throws a one-line error if it does not come whole. */
+export async function fetched(where: string, heard: (bytes: number) => void): Promise<Uint8Array<ArrayBuffer>> {
+  const name = where.split("/").pop();
+  const lost = (why: string) =>
+    new Error(`${name} cannot be loaded (${why}). Check the connection and reload the page.`);
+  let answer: Response;
+  try {
+    answer = await fetch(where);
+  } catch {
+    throw lost("no answer");
+  }
+  if (!answer.ok || !answer.body) throw lost(`status ${answer.status}`);
+  let length = 0;
+  const counted = new TransformStream<Uint8Array, Uint8Array>({
+    transform(part, to) {
+      length += part.length;
+      heard(length);
+      to.enqueue(part);
+    },
+  });
+  try {
+    return new Uint8Array(await new Response(answer.body.pipeThrough(counted)).arrayBuffer());
+  } catch {
+    throw lost("the connection was lost");
+  }
+}
+
+/** The files of a manifest. With a store, each is kept when it has come whole, and is not requested again. */
+export class Files {
+  private constructor(
+    private readonly folder: string,
+    private readonly manifest: Manifest,
+    private readonly store: Cache | null,
+  ) {}
+
+  static async open(folder: string, manifest: Manifest, keep: boolean): Promise<Files> {
+    let store: Cache | null = null;
+    if (keep && keeps()) store = await caches.open(storeOf(manifest.family)).catch(() => null);
+    const files = new Files(folder, manifest, store);
+    await files.forget();
+    return files;
+  }
+
+  /** The address under which a file of these very bytes is kept. */
+  private key(name: string): string {
+    return `${this.folder}${name}?crc32=${this.manifest.files[name].crc32}`;
+  }
+
+  /** Delete what another version of the site has left. */
+  private async forget() {
+    const own = new Set(Object.keys(this.manifest.files).map((name) => this.key(name)));
+    for (const request of (await this.store?.keys()) ?? []) {
+      const ours = request.url.startsWith(this.folder);
+      if (ours && !own.has(request.url)) await this.store?.delete(request);
+    }
+  }
+
+  /** Return a file, whose checksum was compared. */
+  async get(name: string, heard: (bytes: number) => void): Promise<Uint8Array<ArrayBuffer>> {
+    const kept = await this.kept(name);
+    if (kept) {
+      heard(kept.length);
+      return kept;
+    }
+    const content = await fetched(this.folder + name, heard);
+    check(name, content, this.manifest);
+    // A full disk keeps nothing: the next visit asks again.
+    await this.store?.put(this.key(name), new Response(content)).catch(() => {});
+    return content;
+  }
+
+  private async kept(name: string): Promise<Uint8Array<ArrayBuffer> | null> {
+    const found = await this.store?.match(this.key(name)).catch(() => undefined);
+    if (!found) return null;
+    const content = new Uint8Array(await found.arrayBuffer());
+    try {
+      check(name, content, this.manifest);
+      return content;
+    } catch {
+      await this.store?.delete(this.key(name));
+      return null;
+    }
+  }
+}
