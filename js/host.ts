@@ -140,6 +140,8 @@ export interface Host {
    */
   readonly answers: readonly string[];
   ask?(question: Question, on: Pick<Progress, "stage">, signal: AbortSignal): Promise<Answer>;
+  /** What is shown below a family that is chosen in the form; null: nothing. */
+  panel?(family: string): HTMLElement | null;
   /** Return plotly's module, packed by gzip. */
   plotly?(): Promise<BlobPart>;
   /** Draw a widget of another package into an element; a linked one joins the page's group. */

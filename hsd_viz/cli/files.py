@@ -111,12 +111,20 @@ def _print(*paths: Path | str | None) -> None:
         print(path)
 
 
-def build_site(out: A[Path, "OUT", "a new or empty folder, or an earlier site"]) -> None:
+def build_site(
+    out: A[Path, "OUT", "a new or empty folder, or an earlier site"],
+    *,
+    family: A[
+        tuple[str, ...],
+        "NAME",
+        "also offer the models of this family, which readers may download; repeatable",
+    ] = (),
+) -> None:
     """Write the site to a folder, to open from there or to upload to a static host."""
     from hsd_viz.views.site import build
 
     with arguments.writing(out):
-        size = build(out, status)
+        size = build(out, status, family)
     _print(f"{out / 'index.html'} ({size / 1e6:.1f} MB)")
 
 

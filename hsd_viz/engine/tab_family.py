@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -158,4 +157,3 @@ def _contents(weights: Weights) -> Iterator[tuple[int, str, int, memoryview]]:
 
 def _bytes(values: np.ndarray) -> memoryview:
     return memoryview(np.ascontiguousarray(values)).cast("B")
-

@@ -10,19 +10,21 @@ import json
 import shutil
 import tempfile
 from collections import namedtuple
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hsd_viz.disk import followed, write_whole
 from hsd_viz.engine import tab
+from hsd_viz.engine.tab_family import write_family
 from hsd_viz.errors import UserError
 from hsd_viz.exercises import editions
 from hsd_viz.exercises.data import measured
 from hsd_viz.latency.hardware import Machine, gpu_of, shape_of
 from hsd_viz.measure.bench import page as report_page
 from hsd_viz.measure.report import read_report
+from hsd_viz.models.families import DEFAULT, Family, find_family
 from hsd_viz.results.page import template
 from hsd_viz.views import lessons, run_data
 from hsd_viz.views.export import document
@@ -70,10 +72,20 @@ def sections() -> list[tuple[str, str, list[Page]]]:
     ]
 
 
-def build(out: Path, say: Callable[[str], None] = lambda text: None) -> int:
+def build(
+    out: Path,
+    say: Callable[[str], None] = lambda text: None,
+    families: Sequence[str | Family] = (),
+) -> int:
     """Write the site to a folder, which is created or replaced, and return its size in bytes. A link still leads to
-    the folder. Raises: ValueError: if the folder exists and is not a site of this command.
+    the folder. Readers can download ``families`` besides the shipped models, to decode with them in their tabs.
+    Raises: ValueError: if the folder exists and is not a site of this command, or a family is not installed.
     """
+    asked = [find_family(family) for family in families]
+    for family in asked:
+        if family.name == DEFAULT:
+            raise UserError(f"the family {DEFAULT} is on each site: it needs no --family")
+        family.path(family.names[-1])
     if out.exists() and not (out.is_dir() and (not any(out.iterdir()) or (out / MARK).is_file())):
         raise UserError(
             f"{out} exists and is not a site made by this command: give a new or empty folder"
@@ -89,10 +101,10 @@ def build(out: Path, say: Callable[[str], None] = lambda text: None) -> int:
                 if page.content is not None:
                     say(f"{title}: {page.title}")
                     write_whole(draft / page.file, page.content())
-        _write_explorer(draft, say, article=True)
-        write_whole(
-            draft / "index.html", template("site.html").render(data=_data(), sections=found)
-        )
+        offers = _write_families(draft, asked, say)
+        _write_explorer(draft, say, article=True, offers=offers)
+        index = template("site.html").render(data=_data() | {"offers": offers}, sections=found)
+        write_whole(draft / "index.html", index)
         write_whole(draft / MARK, "")
         if out.exists():
             out.rename(Path(folder) / "old")
@@ -102,14 +114,28 @@ def build(out: Path, say: Callable[[str], None] = lambda text: None) -> int:
 
 def build_explorer(out: Path, say: Callable[[str], None] = lambda text: None) -> None:
     """Write the explorer alone to an empty folder, with the runtime that decodes in its tab."""
-    _write_explorer(out, say, article=False)
+    _write_explorer(out, say, article=False, offers=[])
     shutil.copyfile(out / "explore.html", out / "index.html")
 
 
-def _write_explorer(out: Path, say: Callable[[str], None], article: bool) -> None:
+def _write_families(
+    out: Path, families: Sequence[Family], say: Callable[[str], None]
+) -> list[dict[str, Any]]:
+    """Write what a tab needs of each family; return their names, titles and sizes."""
+    offers = []
+    for family in families:
+        say(f"Runtime: {family.name}")
+        size = write_family(family, out / "runtime" / family.name)
+        offers.append({"family": family.name, "title": family.title, "bytes": size})
+    return offers
+
+
+def _write_explorer(
+    out: Path, say: Callable[[str], None], article: bool, offers: Sequence[dict[str, Any]]
+) -> None:
     """Write the explorer, its runtime and its recordings; with an ``article``, a link to it."""
     say("Runtime: models, databases")
-    (out / "runtime").mkdir(parents=True)
+    (out / "runtime").mkdir(parents=True, exist_ok=True)
     for name in _SCRIPTS:
         shutil.copyfile(STATIC / name, out / name)
     for name, path in tab.files().items():
@@ -126,7 +152,8 @@ def _write_explorer(out: Path, say: Callable[[str], None], article: bool) -> Non
     content = {"about": about(), "runs": runs}
     all_runs = document(content, '<main class="hsd-page"></main>', "Recorded runs")
     write_whole(out / RECORDINGS, all_runs)
-    page = template("explore.html").render(data=about(), article=article)
+    data = about() | {"offers": offers}
+    page = template("explore.html").render(data=data, article=article)
     write_whole(out / "explore.html", page)
 
 

@@ -1,7 +1,7 @@
 // The form of a new run: a decode request (host.ts), field by field.
 import { html, nothing } from "lit-html";
 import { live } from "lit-html/directives/live.js";
-import type { About } from "../host";
+import type { Host } from "../host";
 import { coded } from "../lib/coded";
 import { area, check, field, menu } from "../lib/fields";
 import { parseStack, refusalOf } from "../lib/stack";
@@ -14,7 +14,7 @@ const GREEDY =
 type Field = { target: HTMLInputElement };
 
 /** Return the form's template. `run` starts a decode, `cancel` ends it. */
-export function formOf(store: Store, about: About, run: () => void, cancel: () => void) {
+export function formOf(store: Store, { about, panel }: Host, run: () => void, cancel: () => void) {
   const families = (about.families?.length ?? 0) > 1 ? (about.families ?? []) : [];
   const familyOf = ({ family }: Form) => families.find((one) => one.name === (family || about.family));
   /** Models that stacks may name: those of the family, where the page does not allow all. */
@@ -77,7 +77,9 @@ export function formOf(store: Store, about: About, run: () => void, cancel: () =
   function template() {
     const { form, filled, busy } = store.state;
     const preset = about.prompts.find((p) => p.prompt === form.prompt);
-    const stack = about.stacks.find(([text]) => text === form.stack);
+    const models = allowed(form);
+    const presets = models ? about.stacks.filter(([text]) => isOf(text, models)) : about.stacks;
+    const stack = presets.find(([text]) => text === form.stack);
     const changed = Object.keys(changedIn(form, filled)).length > 0;
     const wrong = error();
     const folder = `Folder of databases (empty: shipped${about.models ? "; others need --allow-models" : ""})`;
@@ -97,7 +99,7 @@ export function formOf(store: Store, about: About, run: () => void, cancel: () =
             )
           : nothing
       }
-      ${family ? html`<p class="hsd-note">${sentence(family.title)}</p>` : nothing}
+      ${family ? html`<p class="hsd-note">${sentence(family.title)}</p>${panel?.(family.name) ?? nothing}` : nothing}
       ${missing ? html`<p class="hsd-note hsd-warning">${coded(`Not installed: run \`hsd-viz models install ${family.name}\`, then reload the page.`)}</p>` : nothing}
       ${field(
         "Prompt preset",
@@ -111,7 +113,7 @@ export function formOf(store: Store, about: About, run: () => void, cancel: () =
       ${field(
         "Stack preset",
         menu(
-          [...about.stacks.map(([text, words]) => [text, `${text}  (${words})`]), ["", "custom"]],
+          [...presets.map(([text, words]) => [text, `${text}  (${words})`]), ["", "custom"]],
           stack?.[0] ?? "",
           (text) => text && set({ stack: text }),
         ),

@@ -214,7 +214,7 @@ export function openPage(el: HTMLElement, host: Host, { address = false, first: 
   // --- parts that stay
   const stairs = mount("staircase", state);
   const stream = mount("stream", { ...state, pinned: -1, live: false, ghosts: true });
-  const form = host.decode ? formOf(store, about, start, cancel) : null;
+  const form = host.decode ? formOf(store, host, start, cancel) : null;
   const notice = make("div", "", "", { hidden: "" });
   const forks = make("div", "hsd-forks");
   const branchList = openBranches(forks, { palette: about.palette, branches: [], shown: 0, choose: chooseBranch });

@@ -3,7 +3,8 @@ import type * as Page from "../hsd-viz";
 import { make } from "../lib/dom";
 import type { Request, Result } from "../tab/client";
 import { Client, type On } from "../tab/client";
-import { recording, tabHost } from "../tab/host";
+import { clientOf, recording, tabHost } from "../tab/host";
+import { FamilyTab } from "../tab/offers";
 import { type SiteData, scenes } from "./scenes";
 
 declare global {
@@ -12,6 +13,8 @@ declare global {
       /** Resolves when everything is loaded; decode() waits for what it needs only. */
       ready: Promise<void>;
       decode(request: Request, on?: On, signal?: AbortSignal): Promise<Result>;
+      /** Load a family that the site offers. `heard` gets the bytes that have arrived. */
+      load(family: string, heard?: (done: number, total: number) => void): Promise<void>;
     };
   }
 }
@@ -102,17 +105,29 @@ async function start() {
     if (client.why) reject(new Error(client.why));
   });
   ready.catch(() => {});
-  window.hsd = { ready, decode: async (request, on, signal) => (await client.decode(request, on, signal)).result };
+  const tabs = data.offers.map((offer) => new FamilyTab(offer));
+  window.hsd = {
+    ready,
+    async decode(request, on, signal) {
+      return (await clientOf(client, tabs, request.family).decode(request, on, signal)).result;
+    },
+    async load(family, heard = () => {}) {
+      const tab = tabs.find(({ offer }) => offer.family === family);
+      if (!tab) throw new Error(`this site does not offer ${family}`);
+      tab.changed.add(() => tab.client && heard(tab.client.loading.done, tab.client.loading.total));
+      await tab.load();
+    },
+  };
   // A page of a folder can load no module.
   if (location.protocol === "file:") return;
   // A file beside this one, not a part of it.
   const bundle = "./hsd-viz.js";
   const page = (await import(bundle)) as typeof Page;
   const explorer = document.getElementById("explorer");
-  if (explorer) page.openPage(explorer, tabHost(client, data), { address: true });
+  if (explorer) page.openPage(explorer, tabHost(client, data, tabs), { address: true });
   else {
     game(page, data);
-    scenes({ client, data, page, settings: settingsOf(data) });
+    scenes({ client, tabs, data, page, settings: settingsOf(data) });
   }
 }
 

@@ -4,11 +4,14 @@ import type { About } from "../host";
 import type * as Page from "../hsd-viz";
 import type { Snapshot, Store } from "../lib/run";
 import type { Call } from "../lib/tables";
-import type { Client, On, Result } from "../tab/client";
-import { recording } from "../tab/host";
+import type { Client, On, Request, Result } from "../tab/client";
+import { clientOf, recording } from "../tab/host";
+import { type FamilyTab, type Offer, offerPanel } from "../tab/offers";
 
 /** What hsd_viz/views/site.py writes into the page. */
 export interface SiteData extends About {
+  /** Families that the site has, for those who ask for them. */
+  offers: Offer[];
   /** A machine where verification is nearly free: predicted milliseconds of a pass over 1, 2, 3, ... tokens, by ladder name. */
   gpu: { words: string; models: Record<string, string>; milliseconds: Record<string, number[]> };
   /** Measured milliseconds of a pass of the native runtime by the number of tokens, by ladder name. */
@@ -17,6 +20,7 @@ export interface SiteData extends About {
 /** What all scenes share. */
 export interface Article {
   client: Client;
+  tabs: readonly FamilyTab[];
   data: SiteData;
   page: typeof Page;
   settings(): { prompt: string; temperature: number; seed: number };
@@ -96,8 +100,15 @@ const tick = (name: string, value: string, words: string, on: boolean) =>
   html`<label><input type="checkbox" name=${name} value=${value} ?checked=${on}>${words}</label>`;
 
 /** Decode with a stack into a store, which grows with the run. */
-async function decode(article: Article, stack: string, tokens: number, store: Store, work: Work, more = {}) {
-  const { client, settings } = article;
+async function decode(
+  article: Article,
+  stack: string,
+  tokens: number,
+  store: Store,
+  work: Work,
+  more: Partial<Request> = {},
+) {
+  const { settings } = article;
   const { signal, say } = work;
   // The rule of the scenes' words; the command line's own default is another one.
   const request = { ...settings(), ...more, stack, max_new_tokens: tokens, rule: "token" };
@@ -109,6 +120,7 @@ async function decode(article: Article, stack: string, tokens: number, store: St
     },
     append: (steps) => void store.receive(steps),
   };
+  const client = clientOf(article.client, article.tabs, more.family);
   const { run, result } = await client.decode(request, on, signal);
   store.adopt({ ...run, meta: { ...run.meta, stop_reason: result.stop_reason } });
   if (signal.aborted) throw new DOMException("Cancelled.", "AbortError");
@@ -308,6 +320,31 @@ function hierarchies(article: Article) {
   const own = opened(names, chart, (runs) => raceOf(article, chart, runs));
 }
 
+/** A family that the reader has downloaded: an answer, by a stack of its models. */
+function answers(article: Article) {
+  const [tab] = article.tabs;
+  const family = article.data.families?.find(({ name }) => name === tab?.offer.family);
+  if (!tab || !family) return;
+  const el = place("answers");
+  const panel = offerPanel(tab);
+  const inner = document.createElement("div");
+  const drafts = family.models.filter((name) => name !== "target").map((name) => `${name}:4 > target`);
+  const stacks = ["db > target", ...drafts, "target"].map((stack): [string, string] => [stack, stack]);
+  el.replaceChildren(panel, inner);
+  const controls = html`<label class="wide">Question <input name="prompt" maxlength="2000" .value=${family.prompt}></label>
+    ${menu("Stack", "stack", stacks)}`;
+  const out = scene(inner, controls, "Answer in this tab", async (given, work) => {
+    const asked = { prompt: String(given.get("prompt")), family: family.name, chat: family.chat };
+    await decode(article, String(given.get("stack")), 2 * TOKENS, shown().store, work, asked);
+  });
+  const stairs = document.createElement("div");
+  out.before(stairs);
+  const shown = views(article, "answers", [
+    ["staircase", stairs],
+    ["stream", out],
+  ]);
+}
+
 export function scenes(article: Article) {
-  for (const start of [passes, draftAndVerify, darts, databases, hierarchies]) start(article);
+  for (const start of [passes, draftAndVerify, darts, databases, hierarchies, answers]) start(article);
 }

@@ -74,7 +74,8 @@ export class Files {
     const content = await fetched(this.folder + name, heard);
     check(name, content, this.manifest);
     // A full disk keeps nothing: the next visit asks again.
-    await this.store?.put(this.key(name), new Response(content)).catch(() => {});
+    const headers = { "Content-Length": String(content.length) };
+    await this.store?.put(this.key(name), new Response(content, { headers })).catch(() => {});
     return content;
   }
 
@@ -89,5 +90,22 @@ export class Files {
       await this.store?.delete(this.key(name));
       return null;
     }
+  }
+}
+
+/** The bytes that this browser has kept of a family. */
+export async function keptBytes(family: string): Promise<number> {
+  if (!keeps()) return 0;
+  try {
+    if (!(await caches.has(storeOf(family)))) return 0;
+    const store = await caches.open(storeOf(family));
+    let sum = 0;
+    for (const request of await store.keys()) {
+      const answer = await store.match(request);
+      sum += Number(answer?.headers.get("Content-Length") ?? 0);
+    }
+    return sum;
+  } catch {
+    return 0;
   }
 }

@@ -2,6 +2,7 @@
 import type { About, DecodeRequest, Host, Progress } from "../host";
 import type { Head, Snapshot } from "../lib/run";
 import type { Client } from "./client";
+import { type FamilyTab, offerPanel } from "./offers";
 
 /** Tokens of the plain run that a speed-up is measured against. */
 const PLAIN_TOKENS = 32;
@@ -33,25 +34,37 @@ export async function recording(name: string): Promise<Snapshot> {
   return (await answer.json()) as Snapshot;
 }
 
-export function tabHost(client: Client, about: About): Host {
+/** The worker of a request's family. Throws a one-line error where it is not loaded. */
+export function clientOf(own: Client, tabs: readonly FamilyTab[], family?: string): Client {
+  const tab = tabs.find(({ offer }) => offer.family === family);
+  if (!tab) return own;
+  if (tab.stage === "ready" && tab.client) return tab.client;
+  throw new Error(`${tab.name} is not loaded in this tab: press Download or Load first`);
+}
+
+export function tabHost(own: Client, about: About, tabs: readonly FamilyTab[]): Host {
+  const names = ["code", ...tabs.map(({ offer }) => offer.family)];
+  const families = tabs.length ? (about.families ?? []).filter(({ name }) => names.includes(name)) : [];
+  const panels = new Map(tabs.map((tab) => [tab.offer.family, offerPanel(tab)]));
   return {
-    // The tab's runtime has the shipped models.
-    about: { ...about, families: [] },
+    // What this tab decodes with is on the site, not in Python's packages.
+    about: { ...about, families: families.map((family) => ({ ...family, installed: true })) },
     answers: [],
     recording,
+    panel: (family) => panels.get(family) ?? null,
     decode: besidePlain(async (request, on, signal) => {
       const { family } = request;
-      if (family && family !== about.family)
+      if (family && !names.includes(family))
         throw new Error(`this page has no models of the family ${family}: run hsd-viz dashboard --family ${family}`);
-      const { run, result } = await client.decode(request, on, signal);
+      const { run, result } = await clientOf(own, tabs, family).decode(request, on, signal);
       const { stop_reason } = result;
       run.meta = { ...run.meta, stop_reason, cancelled: stop_reason === "cancelled" };
       return { run, speed: result.metrics.tokens_per_second };
     }),
     watch(heard) {
-      client.state.add(heard);
-      if (client.why) heard(client.why);
-      return () => client.state.delete(heard);
+      own.state.add(heard);
+      if (own.why) heard(own.why);
+      return () => own.state.delete(heard);
     },
   };
 }

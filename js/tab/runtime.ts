@@ -117,7 +117,7 @@ export class Runtime {
     this.keep(name, handle, 0);
   }
 
-  /** Add a model whose packed weights lie from `at` on; they are read there, and not copied. */
+  /** Add a model whose packed weights are stored from `at` on; they are read there, and not copied. */
   addPacked(name: string, at: number) {
     const { module, manifest } = this;
     const facts = manifest.models[name];

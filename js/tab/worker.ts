@@ -208,8 +208,7 @@ async function decode(id: number, request: Request) {
     }
     const whole = { ...head(wall), ...joined([start, ...steps]) };
     const ids = run.emitted;
-    const full = ids.length >= tokens ? "length" : "context";
-    const stop = manifest.text.ends.includes(ids.at(-1) ?? -1) ? "eos" : prompt.length + ids.length < run.limit ? "cancelled" : full;
+    const stop = stopOf(ids, manifest.text.ends, prompt.length + ids.length < run.limit, tokens);
     const { calls_by_level, ...figures } = metricsOf(storeOf(whole));
     const result: Result = {
       ...{ text: tokenizer.decode(ids), token_ids: [...ids], stop_reason: stop },
@@ -221,6 +220,13 @@ async function decode(id: number, request: Request) {
     run.close();
     cancelled.delete(id);
   }
+}
+
+/** Why a text of emitted tokens ended; `short`: before its limit. */
+function stopOf(ids: number[], ends: number[], short: boolean, tokens: number): Result["stop_reason"] {
+  if (ids.length && ends.includes(ids[ids.length - 1])) return "eos";
+  if (short) return "cancelled";
+  return ids.length >= tokens ? "length" : "context";
 }
 
 /** Fill in the texts of tokens. */

@@ -151,9 +151,7 @@ def make_family(folder: Path, monkeypatch) -> Family:
     """Write a family; draft models find its target as that of ``smollm2`` meanwhile."""
     tokenizer = make_tokenizer()
     module = _target(tokenizer.get_vocab_size())
-    target = write_gguf(
-        folder / "target.gguf", module, kind=Kind.Q4_1, extra=_metadata(tokenizer)
-    )
+    target = write_gguf(folder / "target.gguf", module, kind=Kind.Q4_1, extra=_metadata(tokenizer))
     family = replace(
         SMOLLM2,
         models={

@@ -84,7 +84,7 @@ def test_the_tab_decodes_packed_families_as_the_native_runtime(tmp_path, monkeyp
         runs.append(engine.run(prompt, stack, chat=chat, max_new_tokens=60, **sampling))
     for trace in runs[2::2]:
         assert trace.metrics()["accepted"] > 0, trace.meta["stack"]
-    texts = random_texts(400) + [*WORDS, "<|end|>1<|start|>23½ ٣four"]
+    texts = [*random_texts(400), *WORDS, "<|end|>1<|start|>23½ ٣four"]
     source = random.Random(2)
     ids = [source.choices(range(text.size), k=40) for _ in range(100)]
     given = {

@@ -1,0 +1,109 @@
+"""Measure answers of SmolLM2 in a browser tab beside the native runtime: ``python -m tools.measure_tab_family [--json OUT]``.
+
+Builds the site with the family, serves it on 127.0.0.1, loads it in Chromium, and decodes the same requests in the tab
+and natively on one thread, in turns. Each figure is the median over prompts of a prompt's fastest turn. About four
+minutes; nothing else should run on the machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import threading
+from collections import defaultdict
+from datetime import date
+from functools import partial
+from http.server import ThreadingHTTPServer
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from hsd_viz import load_engine
+from hsd_viz.disk import write_whole
+from hsd_viz.machine import describe
+from hsd_viz.models.families import SMOLLM2
+from hsd_viz.views.site import build
+from tools.measure_tab import Quiet
+from tools.pages import chromium
+
+STACKS = ("target", "db > target", "nano:4 > target", "db > nano:4 > target")
+PROMPTS = (
+    "Why is the sky blue?",
+    "What are the months of the year?",
+    "Name three inventions of the nineteenth century and say what each one changed.",
+    "Repeat this text three times: The ferry leaves the harbour at noon and returns at dusk.",
+)
+TURNS = 3
+TOKENS = 64
+
+
+def measure() -> dict[str, Any]:
+    """Return tokens per second by place and stack."""
+    engine = load_engine(family=SMOLLM2, device="cpu", threads=1)
+    engine.wait_ready()
+    speeds: dict[str, dict[str, dict[str, float]]] = {
+        place: defaultdict(dict) for place in ("tab", "native")
+    }
+    differing = 0
+    with tempfile.TemporaryDirectory() as folder, chromium() as browser:
+        build(Path(folder), families=[SMOLLM2])
+        server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder))
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        page = browser.new_page()
+        page.set_default_timeout(300_000)
+        page.goto(f"http://127.0.0.1:{server.server_port}/")
+        page.evaluate("window.hsd.ready")
+        page.evaluate("window.hsd.load('smollm2')")
+        for _ in range(TURNS):
+            for prompt in PROMPTS:
+                for stack in STACKS:
+                    request = {"prompt": prompt, "stack": stack, "chat": True}
+                    request |= {"max_new_tokens": TOKENS, "rule": "token"}
+                    found = page.evaluate(
+                        "(r) => window.hsd.decode({ ...r, family: 'smollm2' })", request
+                    )
+                    trace = engine.run(**request)
+                    differing += found["token_ids"] != trace.token_ids
+                    _keep_fastest(speeds["tab"][stack], prompt, found["metrics"])
+                    _keep_fastest(speeds["native"][stack], prompt, trace.metrics())
+        version = f"Chromium {browser.version.split('.')[0]}"
+        server.shutdown()
+    return {
+        "what": "tokens per second of SmolLM2 in a browser tab and on the native runtime",
+        "date": f"{date.today()}",
+        "browser": version,
+        "prompts": PROMPTS,
+        "turns": TURNS,
+        "max_new_tokens": TOKENS,
+        "differing_outputs": differing,
+        "tokens_per_second": {
+            place: {
+                stack: round(median(by_prompt.values()), 1) for stack, by_prompt in found.items()
+            }
+            for place, found in speeds.items()
+        },
+    }
+
+
+def _keep_fastest(by_prompt: dict[str, float], prompt: str, metrics: dict[str, Any]) -> None:
+    by_prompt[prompt] = max(by_prompt.get(prompt, 0.0), metrics["tokens_per_second"])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--json", type=Path, metavar="OUT")
+    path = parser.parse_args().json
+    data = measure() | {
+        "machine": describe(1),
+        "command": f"python -m tools.measure_tab_family --json {path}",
+    }
+    if path:
+        write_whole(path, json.dumps(data, indent=1) + "\n")
+    print(json.dumps(data["tokens_per_second"], indent=1))
+
+
+if __name__ == "__main__":
+    main()
