@@ -1,4 +1,4 @@
-"""Measure answers of SmolLM2 in a browser tab beside the native runtime: ``python -m tools.measure_tab_family [--json OUT]``.
+"""Measure answers of SmolLM2 in a browser tab and natively: ``python -m tools.measure_tab_family [--json OUT]``.
 
 Builds the site with the family, serves it on 127.0.0.1, loads it in Chromium, and decodes the same requests in the tab
 and natively on one thread, in turns. Each figure is the median over prompts of a prompt's fastest turn. About four

@@ -107,7 +107,7 @@ export class Tokenizer {
   private word(word: string): number[] {
     const known = this.kept.get(word);
     if (known) return known;
-    // A byte that is no token is left out.
+    // A byte without a token is left out.
     let parts = Array.from(new TextEncoder().encode(word), (byte) => CHARACTERS[byte]).filter((one) =>
       this.vocab.has(one),
     );

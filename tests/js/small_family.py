@@ -31,7 +31,7 @@ TEMPLATE = (
     "{% for message in messages %}{{ '<|start|>' + message['role'] + '\\n' + message['content'] + '<|end|>\\n' }}"
     "{% endfor %}{% if add_generation_prompt %}{{ '<|start|>assistant\\n' }}{% endif %}"
 )
-#: Bytes that are no tokens, as in SmolLM2's vocabulary: what has them loses them.
+#: Bytes without a token, as in SmolLM2's vocabulary: texts lose them.
 _MISSING = 40
 
 
