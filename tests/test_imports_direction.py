@@ -39,7 +39,7 @@ ALLOWED = {
         "terminal trace results",
         "views": "records disk drafting engine exercises figures latency machine measure models prompts stack "
         "terminal trace options results",
-        "exercises": "audit disk drafting engine latency trace results",
+        "exercises": "audit disk drafting engine latency models prompts trace results",
         "serve": "engine machine models stack trace options",
         "mcp": "engine measure models results stack trace",
         "quick": "engine stack terminal trace",

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from hsd_viz import figures
 from hsd_viz.disk import write_whole
 from tools.pages import chromium, served
+from tools.views_page import take_pictures
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -134,6 +135,51 @@ def race(browser: Browser, url: str) -> Path:
     return _taken(page, "race", ".hsd-versus", height=1150)
 
 
+#: What the pictures of the tabs show: name of the file -> address, the part of the page, and its height in pixels.
+TABS = {
+    "tab-watch": ("?trace=answers/summary&tab=watch", None, 1240),
+    "tab-why": ("?trace=answers/one-draft&tab=why&step=134", ".hsd-scene", 900),
+    "tab-databases": ("?trace=answers/summary&tab=databases", ".hsd-panel-body", 900),
+    "tab-time": ("?trace=answers/hierarchy&tab=time", ".hsd-panel-body", 1000),
+    "tab-compare": ("?trace=answers/summary&tab=compare", ".hsd-panel-body", 900),
+    "tab-your-traffic": ("?trace=answers/summary&tab=your-traffic", ".hsd-panel-body", 700),
+}
+
+
+def tabs(browser: Browser, url: str) -> Path:
+    """A picture of each tab."""
+    for name, (address, selector, height) in TABS.items():
+        # A part below the screen would not be in the picture.
+        page = _opened(browser, f"{url}{address}", 1280, 2400 if selector else height)
+        path = _taken(page, name, selector, height=height)
+        _reduce(path)
+    return path
+
+
+def views(*_: object) -> Path:
+    """A picture of each view in the catalogue."""
+    folder = take_pictures()
+    for path in folder.glob("*.png"):
+        _reduce(path)
+    return folder
+
+
+#: A picture of the docs is at most as wide, and has as many colours.
+WIDEST, COLOURS = 1300, 128
+
+
+def _reduce(path: Path) -> None:
+    """Make a picture smaller: half the width where it was taken at twice the width, and fewer colours."""
+    from PIL import Image
+
+    image = Image.open(path).convert("RGB")
+    if image.width > WIDEST:
+        image = image.resize((image.width // 2, image.height // 2), Image.Resampling.LANCZOS)
+    out = io.BytesIO()
+    image.quantize(COLOURS, dither=Image.Dither.NONE).save(out, "PNG", optimize=True)
+    write_whole(path, out.getvalue())
+
+
 def pays(*_: object) -> Path:
     """Where a second draft model pays, for light and dark pages."""
     figures.when_it_pays(dark=True).save(HERE / "pays-dark.png", width=1000, scale=1)
@@ -221,6 +267,8 @@ PICTURES: dict[str, Callable[[Browser, str], Path]] = {
     "dashboard": dashboard,
     "round": round_,
     "race": race,
+    "tabs": tabs,
+    "views": views,
     "pays": pays,
     "prediction": prediction,
     "predict-llama": predict_llama,
@@ -232,6 +280,8 @@ DATA = {
     "dashboard": "hsd_viz/traces/*.json.gz",
     "round": "hsd_viz/traces/*.json.gz",
     "race": "hsd_viz/traces/side_by_side/*/*.json.gz",
+    "tabs": "hsd_viz/traces/answers/*.json.gz",
+    "views": "hsd_viz/traces/answers/*.json.gz",
     "pays": "docs/bench/grid-*.json",
     "prediction": "docs/bench/prediction.json",
     "predict-llama": "hsd_viz/latency/hardware.json",

@@ -1,7 +1,7 @@
 """Write what follows from the source: ``docs/reference/cli.md`` from the argument parsers, ``python.md`` from
 docstrings, and from the tables of a trace (:mod:`hsd_viz.trace.tables`) ``trace.md`` and the page's types,
-``js/lib/tables.ts``; from the settings of a decode (:mod:`hsd_viz.options`) ``js/lib/options.ts``; and the facts of the
-elements for pages of others, ``js/elements/facts.json``.
+``js/lib/tables.ts``; ``views.md`` from :mod:`tools.views_page`; from the settings of a decode (:mod:`hsd_viz.options`)
+``js/lib/options.ts``; and the facts of the elements for pages of others, ``js/elements/facts.json``.
 
 ``python -m tools.reference`` writes all. The output depends on the source only, not on terminal or Python version.
 """
@@ -27,6 +27,7 @@ from hsd_viz.records.read import PATTERNS  # noqa: F401 (the engines declare the
 from hsd_viz.stack import draft_sources
 from hsd_viz.trace.tables import TABLES, Column, TableColumns
 from hsd_viz.views.page_data import page_palette
+from tools.views_page import views_reference
 
 #: The largest whole number that JavaScript represents exactly.
 MOST_WHOLE = 2**53 - 1
@@ -420,6 +421,7 @@ PAGES = {
     FOLDER / "python.md": python_reference,
     FOLDER / "trace.md": trace_reference,
     FOLDER / "records.md": records_reference,
+    FOLDER / "views.md": lambda: views_reference(_prose),
     ROOT / "js" / "lib" / "tables.ts": typescript,
     ROOT / "js" / "lib" / "options.ts": typescript_settings,
     ROOT / "js" / "elements" / "facts.json": element_facts,

@@ -18,12 +18,14 @@ from hsd_viz.exercises.data import greedy_rounds as greedy_rounds
 from hsd_viz.exercises.data import lab_log as lab_log
 from hsd_viz.exercises.data import measured as measured
 from hsd_viz.exercises.data import quiz as quiz
+from hsd_viz.exercises.data import tokens_by_round as tokens_by_round
 from hsd_viz.exercises.hunt import law as law
 from hsd_viz.exercises.hunt import mutants as mutants
 from hsd_viz.exercises.hunt import plain_law as plain_law
 from hsd_viz.exercises.hunt import right_decoder as right_decoder
 from hsd_viz.exercises.hunt import score as score
 from hsd_viz.exercises.hunt import toy_models as toy_models
+from hsd_viz.exercises.live import live_model as live_model
 
 if os.environ.get("SERVER_SOFTWARE", "").startswith("voila/"):
     print(

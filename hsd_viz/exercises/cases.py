@@ -37,6 +37,7 @@ CURVES = [{k: 2.0 + slope * k for k in range(1, 17)} for slope in (0.0, 0.15, 2.
 def _fit() -> Iterator[Case]:
     for model, runtime in product(("nano", "small", "target"), ("native", "eager")):
         yield Case(f"a, b of {model}, {runtime}", call(data.cost_curve(model, runtime)))
+    yield Case("a, b of smollm2", call(data.cost_curve("smollm2")))
 
 
 exercise("1.2")(

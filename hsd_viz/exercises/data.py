@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hsd_viz.disk import data_folder
-from hsd_viz.engine.replay import bundled, load_bundled
+from hsd_viz.engine.replay import ANSWERS, GAMES, TRACES, bundled, load_bundled
 from hsd_viz.errors import UserError
 from hsd_viz.trace import Row, Trace
 from hsd_viz.words import escape
@@ -24,8 +24,11 @@ def lab_log(name: str) -> Path:
 
 @cache
 def recordings() -> tuple[Trace, ...]:
-    """Return all bundled recordings."""
-    return tuple(load_bundled(r.name) for r in bundled())
+    """Return all bundled recordings: of the code family, answers of SmolLM2, and its texts of the game."""
+    folders = [TRACES, ANSWERS, *sorted(path.parent for path in GAMES.glob("*/index.json"))]
+    return tuple(
+        load_bundled(recording.name, folder) for folder in folders for recording in bundled(folder)
+    )
 
 
 @cache
@@ -36,7 +39,14 @@ def measured(name: str) -> dict[str, Any]:
 
 
 def cost_curve(model: str = "target", runtime: str = "native") -> dict[int, float]:
-    """Return milliseconds of a forward pass by the number of tokens fed, as measured on one CPU and shipped."""
+    """Return milliseconds of a forward pass by the number of tokens fed, as measured on one CPU and shipped.
+
+    ``model`` is one of the code family, or ``smollm2``: its target, with the native runtime.
+    """
+    if model == "smollm2":
+        passes = measured("smollm2-llama-1")["passes"]
+        own = [row for row in passes if row["side"] == "hsd_viz" and row["tokens"].isdigit()]
+        return {int(row["tokens"]): row["ms"] for row in own}
     curve = measured(f"curves-{model}-cpu")["milliseconds"][runtime]
     return {int(k): ms for k, ms in curve.items() if k.isdigit()}
 
@@ -76,6 +86,13 @@ def greedy_rounds() -> tuple[Round, ...]:
                     Round(trace, row.id, [d.token_id for d in nodes], emitted, row.accepted)
                 )
     return tuple(found)
+
+
+def tokens_by_round(trace: Trace) -> list[int]:
+    """Return how many tokens each round of the target emitted."""
+    level = max(r.level for r in trace.round_rows)
+    rounds = [r.id for r in trace.round_rows if r.level == level]
+    return [sum(t.round == each for t in trace.token_rows) for each in rounds]
 
 
 def drafts_of(trace: Trace) -> list[tuple[list[float], int]]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hsd_viz import views
-from hsd_viz.engine.replay import load_bundled
+from hsd_viz.engine.replay import GAMES, load_bundled
 from hsd_viz.exercises import editions
 from hsd_viz.exercises.data import measured
 from hsd_viz.exercises.editions import run
@@ -96,7 +96,7 @@ def test_titles_state_the_repetition_of_the_recorded_run():
     [two, eight] = (
         next(s for s in run(MASTERS[k]) if hasattr(s.value, "to_plotly_json")).value for k in (1, 7)
     )
-    share = load_bundled("one-draft").metrics()["repetition_share"]
+    share = load_bundled("nano", GAMES / "planets").metrics()["repetition_share"]
     assert f"{share:.0%}" in two.layout.title.text
     rows = [r for r in measured("heldout-greedy-cpu")["stacks"] if r["stack"] == "target"]
     for trace, row in zip(eight.data, (rows[0], rows[0]["low_repetition"]), strict=True):

@@ -1,0 +1,75 @@
+"""The model that decodes in the lessons: SmolLM2, or the code family where SmolLM2 is not installed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Unpack
+
+from hsd_viz.engine import Engine, Options
+from hsd_viz.engine.local import load_engine
+from hsd_viz.errors import UserError
+from hsd_viz.models.families import CODE, FAMILIES, SMOLLM2, Family
+from hsd_viz.prompts.suites import load_suite
+from hsd_viz.trace import Trace
+from hsd_viz.words import did_you_mean
+
+
+@dataclass(frozen=True, slots=True)
+class LiveModel:
+    """A model of this machine with its prompts. Weights are 8-bit integers: counts and texts are the same everywhere.
+
+    Attributes:
+        engine: What decodes.
+        family: The family of its models.
+        prompts: Kind of text -> prompts: of SmolLM2 questions in English, of the code family beginnings of Python.
+    """
+
+    engine: Engine
+    family: Family
+    prompts: dict[str, list[str]]
+
+    @property
+    def kinds(self) -> list[str]:
+        """The six kinds of text."""
+        return list(self.prompts)
+
+    def prompt(self, kind: str, n: int = 0) -> str:
+        """Return the prompt ``n`` of a kind. Raises: UserError: if there is none."""
+        if kind not in self.prompts:
+            known = ", ".join(self.prompts)
+            raise UserError(
+                f"unknown kind {kind!r}: the prompts of {self.family.name} are of the kinds "
+                f"{known}{did_you_mean(kind, self.prompts)}"
+            )
+        prompts = self.prompts[kind]
+        if n not in range(len(prompts)):
+            raise UserError(f"{kind} has prompts 0 to {len(prompts) - 1}, not {n!r}")
+        return prompts[n]
+
+    def run(
+        self, kind: str, stack: str = "target", n: int = 0, **options: Unpack[Options]
+    ) -> Trace:
+        """Decode the prompt ``n`` of a kind with a stack, and return the trace."""
+        return self.engine.run(self.prompt(kind, n), stack, chat=self.family.is_chat, **options)
+
+
+def live_model() -> LiveModel:
+    """Return SmolLM2, or the code family where SmolLM2 is not installed; print which, and what installs it."""
+    family = SMOLLM2
+    try:
+        family.path(family.names[-1])
+    except UserError as missing:
+        print(f"{missing}, then restart the kernel.")
+        family = CODE
+    print(f"Decoding with {family.name}: {family.title}.")
+    return _load(family.name)
+
+
+@cache
+def _load(family: str) -> LiveModel:
+    engine = load_engine(family=family, dtype="int8", threads=1)
+    prompts: dict[str, list[str]] = {}
+    for prompt in load_suite(FAMILIES[family].suite).prompts:
+        prompts.setdefault(prompt.category, []).append(prompt.text)
+    return LiveModel(engine, FAMILIES[family], prompts)
