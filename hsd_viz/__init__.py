@@ -1,7 +1,7 @@
 """See, measure and learn speculative decoding.
 
-Importing this package imports neither torch nor transformers: names load on first use, so that the viewer, recorded
-traces and decodes of the shipped models on the CPU work without them.
+Importing this package imports neither torch nor transformers: names load on first use, so that the
+viewer, recorded traces and decodes of the shipped models on the CPU work without them.
 
 >>> import hsd_viz as hsd
 >>> str(hsd.parse("db>nano:4>target"))

@@ -4,7 +4,9 @@ import sys
 
 
 def main() -> int:
-    """Run a command and return its exit code, also if Ctrl-C ends it while its modules are imported."""
+    """Run a command and return its exit code, also if Ctrl-C ends it while its modules are
+    imported.
+    """
     try:
         from hsd_viz import cli
 

@@ -16,16 +16,22 @@ from typing import Any
 from hsd_viz.errors import BadFile, UserError
 
 PACKAGE = Path(__file__).resolve().parent
-#: The most bytes of a text file, and of a JSON file: parsed, it takes up to thirty times as much memory.
-MOST_TEXT, MOST_JSON = 64 * 2**20, 8 * 2**20
-#: The most times that a gzipped file may grow beyond :data:`FREE_BYTES`: traces grow less than ten times, bombs 1000.
-MOST_GROWTH, FREE_BYTES = 100, 2_200_000
+#: The most bytes of a text file, and of a JSON file: parsed, it takes up to thirty times as much
+#: memory.
+MOST_TEXT = 64 * 2**20
+MOST_JSON = 8 * 2**20
+#: The most times that a gzipped file may grow beyond :data:`FREE_BYTES`: traces grow less than ten
+#: times, bombs 1000.
+MOST_GROWTH = 100
+FREE_BYTES = 2_200_000
 #: The names of standard output, which is written to in order with what is printed.
 _STDOUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 
 
 def data_folder(installed: str, checkout: str) -> Path:
-    """Return a folder of data: of the installed package, or of the checkout. Raises: FileNotFoundError."""
+    """Return a folder of data: of the installed package, or of the checkout. Raises:
+    FileNotFoundError.
+    """
     for path in (PACKAGE / installed, PACKAGE.parent / checkout):
         if path.is_dir():
             return path
@@ -33,8 +39,9 @@ def data_folder(installed: str, checkout: str) -> Path:
 
 
 def cache_folder(kind: str) -> Path:
-    """Return the folder for cached files of one ``kind``: ``~/.cache/hsd_viz/kind``, which may not exist yet.
-    ``$XDG_CACHE_HOME`` replaces ``~/.cache`` where it is set, ``$HSD_VIZ_CACHE`` the whole ``~/.cache/hsd_viz``.
+    """Return the folder for cached files of one ``kind``: ``~/.cache/hsd_viz/kind``, which may not
+    exist yet. ``$XDG_CACHE_HOME`` replaces ``~/.cache`` where it is set, ``$HSD_VIZ_CACHE`` the
+    whole ``~/.cache/hsd_viz``.
     """
     if named := os.environ.get("HSD_VIZ_CACHE"):
         return Path(named).expanduser() / kind
@@ -46,7 +53,9 @@ def cache_folder(kind: str) -> Path:
 
 
 def is_regular(path: Path) -> bool:
-    """Return whether ``path`` is, links followed, a regular file or new. Raises: OSError: if it is a folder."""
+    """Return whether ``path`` is, links followed, a regular file or new. Raises: OSError: if it is
+    a folder.
+    """
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     return str(path) not in _STDOUT and (path.is_file() or not path.exists())
@@ -72,10 +81,9 @@ def write_inside(folder: Path, name: str, content: str | bytes, mode: int | None
     """Write a file whose ``name`` this package chose, in a folder that a person named; return it.
 
     The name may have folders, separated by ``/``. The file appears as with :func:`write_whole`, but
-    below the folder no link is followed, for a folder may come from someone else: a link in place of
-    the file is replaced.
-    Raises: UserError: if there is a link in place of a folder below. OSError: if the file cannot be
-    written. PermissionError: see :func:`followed`.
+    below the folder no link is followed, for a folder may come from someone else: a link in place
+    of the file is replaced. Raises: UserError: if there is a link in place of a folder below.
+    OSError: if the file cannot be written. PermissionError: see :func:`followed`.
     """
     path = followed(folder)
     for part in name.split("/"):
@@ -158,7 +166,9 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def check_writable(path: Path) -> None:
-    """Check that :func:`write_whole` can write ``path`` in an existing folder. Raises: ValueError: if it cannot."""
+    """Check that :func:`write_whole` can write ``path`` in an existing folder. Raises: ValueError:
+    if it cannot.
+    """
     if path.is_dir():
         raise UserError(f"cannot write {path}: it is a folder; give a file name")
     with writing(path):
@@ -179,8 +189,9 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def read_text(path: Path, what: str, most: int = MOST_TEXT) -> str:
-    """Return a UTF-8 text file of a stranger, with ``\\n`` line ends; messages call it the ``what`` file. Raises:
-    ValueError: if it cannot be read, has more than ``most`` bytes (a device may have no end) or is not UTF-8.
+    """Return a UTF-8 text file of a stranger, with ``\\n`` line ends; messages call it the ``what``
+    file. Raises: ValueError: if it cannot be read, has more than ``most`` bytes (a device may have
+    no end) or is not UTF-8.
     """
     try:
         with path.open("rb") as file:
@@ -226,8 +237,8 @@ def most_unpacked(size: int) -> int:
 
 
 class Unpacked(gzip.GzipFile):
-    """A gzipped file of a stranger. Raises: OSError: while reading, if it is damaged or unpacks to more than
-    :func:`most_unpacked`.
+    """A gzipped file of a stranger. Raises: OSError: while reading, if it is damaged or unpacks to
+    more than :func:`most_unpacked`.
     """
 
     def readinto(self, buffer: Any) -> int:

@@ -43,10 +43,11 @@ class MachineFacts:
 
 
 def describe(given: int | None = None) -> dict[str, Any]:
-    """Return :class:`MachineFacts` as JSON data, with the threads ``given`` or those of forward passes. The GPU is the
-    first of torch, where torch is loaded.
+    """Return :class:`MachineFacts` as JSON data, with the threads ``given`` or those of forward
+    passes. The GPU is the first of torch, where torch is loaded.
     """
-    torch, versions = sys.modules.get("torch"), {name: None for name in ("torch", "transformers")}
+    torch = sys.modules.get("torch")
+    versions = {name: None for name in ("torch", "transformers")}
     for name in versions:
         with suppress(metadata.PackageNotFoundError):
             versions[name] = metadata.version(name)
@@ -67,7 +68,9 @@ def set_threads(count: int) -> None:
 
 
 def threads() -> int:
-    """Return the CPU threads of forward passes: torch's where it is loaded, else those asked for, else one per core."""
+    """Return the CPU threads of forward passes: torch's where it is loaded, else those asked for,
+    else one per core.
+    """
     torch = sys.modules.get("torch")
     if hasattr(torch, "get_num_threads") and hasattr(torch, "set_num_threads"):
         with suppress(IndexError):  # empty, perhaps because of another thread
@@ -76,7 +79,8 @@ def threads() -> int:
     if asked := _asked[:]:
         return asked[0]
     # One for those that share a core, as torch counts them.
-    allowed, named = cores() or 1, os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    allowed = cores() or 1
+    named = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
     physical = min(allowed, psutil.cpu_count(logical=False) or allowed)
     return min(int(named) if named.isdecimal() and int(named) else physical, MAX_THREADS)
 
@@ -124,7 +128,9 @@ def check_token(token: str) -> None:
 
 
 def check_address(host: str, port: int, token: str | None) -> None:
-    """Check where to serve. Raises: ValueError: if the port is not usable, or a host beyond loopback has no token."""
+    """Check where to serve. Raises: ValueError: if the port is not usable, or a host beyond
+    loopback has no token.
+    """
     if not 1 <= port <= 65535:
         raise UserError(f"port {port} is out of range: use 1 to 65535")
     if not token and not is_loopback(host):

@@ -21,7 +21,9 @@ _CAUTION = "One run per stack: speeds are noisy. hsd-viz bench measures them."
 
 @cache
 def default_engine() -> Engine:
-    """Return the engine of :func:`run` and :func:`compare`: the shipped models on the best device."""
+    """Return the engine of :func:`run` and :func:`compare`: the shipped models on the best
+    device.
+    """
     from hsd_viz.engine.local import load_engine
 
     return load_engine()
@@ -92,7 +94,9 @@ class Comparison(list[Trace]):
 
     @property
     def table(self) -> pd.DataFrame:
-        """A row per run: stack, tokens, speed, acceptance, and whether its text is the first one's."""
+        """A row per run: stack, tokens, speed, acceptance, and whether its text is the first
+        one's.
+        """
         import pandas as pd
 
         kept = ["tokens", "tokens_per_second", "mean_acceptance_length", "acceptance_rate"]

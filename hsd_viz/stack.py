@@ -1,13 +1,15 @@
 """The stack language: a parser with an exact inverse.
 
-    stack    := part (">" part)*                 the last part is the target and has no lookahead
+    stack    := part (">" part)*
     part     := source | model [":" digits | ":auto"] ["?" number]
-                                                 lookahead 1-64, 4 if left out; ":auto" asks the selector; "?0.4": a
-                                                 draft stops once its own model gives it a probability below 0.4
-    source   := name ["[" item ("," item)* "]"]  first part only: one of draft_sources(), with its items there; auto
-                                                 takes db and models, and must be followed by the target
-    model    := ladder name (a bare word) | hub id (exactly one "/") | path starting with ./ ../ / ~ | any of these in
-                double quotes
+    source   := name ["[" item ("," item)* "]"]
+    model    := ladder name (a bare word) | hub id (exactly one "/")
+              | path starting with ./ ../ / ~ | any of these in double quotes
+
+The last part is the target and has no lookahead. A lookahead is from 1 to 64, 4 if left out;
+":auto" asks the selector. "?0.4": a draft stops once its own model gives it a probability below
+0.4. A source comes first: one of draft_sources(), with its items there; auto takes db and models,
+and must be followed by the target.
 
 >>> str(parse("db[ context ]>nano:4 > target"))
 'db[context] > nano:4 > target'
@@ -27,12 +29,14 @@ from hsd_viz.errors import UserError
 from hsd_viz.words import did_you_mean
 
 DATABASES = ("context", "model", "statistics")
-#: The draft sources with the items they take in brackets: :func:`hsd_viz.drafting.drafter` adds them.
+#: The draft sources with the items they take in brackets: :func:`hsd_viz.drafting.drafter` adds
+#: them.
 SOURCES: dict[str, tuple[str, ...]] = {}
 #: transformers' own loops on the same weights, for ``bench`` only.
 HF_STACKS = ("hf-generate", "hf-lookup", "hf-assistant")
 #: The largest lookahead, and the one of a draft model without one.
-MAX_LOOKAHEAD, DEFAULT_LOOKAHEAD = 64, 4
+MAX_LOOKAHEAD = 64
+DEFAULT_LOOKAHEAD = 4
 Lookahead = int | Literal["auto"] | None
 
 _QUOTED = re.compile(r'"[^"]+"')
@@ -52,8 +56,8 @@ class StackError(UserError):
 
 
 def draft_sources() -> dict[str, tuple[str, ...]]:
-    """Return every draft source with the items it takes in brackets. What ``hsd_viz.drafting`` and the entry points of
-    the group ``hsd_viz.drafters`` register is loaded on first use.
+    """Return every draft source with the items it takes in brackets. What ``hsd_viz.drafting`` and
+    the entry points of the group ``hsd_viz.drafters`` register is loaded on first use.
     """
     if "auto" not in SOURCES:
         import_module("hsd_viz.drafting")
@@ -73,8 +77,8 @@ def draft_sources() -> dict[str, tuple[str, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class DraftSource:
-    """A database drafter, a baseline or ``auto``, first in a stack. ``items`` are databases, in access order, and
-    options; empty for the default. Those of ``auto`` are ``db`` and model names.
+    """A database drafter, a baseline or ``auto``, first in a stack. ``items`` are databases, in
+    access order, and options; empty for the default. Those of ``auto`` are ``db`` and model names.
     """
 
     name: str
@@ -113,7 +117,9 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """A parsed stack, bottom first: an optional draft source, then models, of which the last is the target."""
+    """A parsed stack, bottom first: an optional draft source, then models, of which the last is
+    the target.
+    """
 
     bottom: DraftSource | None
     models: tuple[Model, ...]
@@ -151,7 +157,9 @@ class Stack:
 
 @dataclass(frozen=True, slots=True)
 class HFStack:
-    """transformers' own loop: ``hf-generate``, ``hf-lookup`` or ``hf-assistant[MODEL]`` (``bench`` only)."""
+    """transformers' own loop: ``hf-generate``, ``hf-lookup`` or ``hf-assistant[MODEL]``
+    (``bench`` only).
+    """
 
     name: str
     assistant: str | None = None
@@ -161,19 +169,23 @@ class HFStack:
 
 
 def parse(text: str | Stack) -> Stack:
-    """Parse a stack; one that is parsed is returned as it is. Raises: StackError: if ``text`` is not a valid stack."""
+    """Parse a stack; one that is parsed is returned as it is. Raises: StackError: if ``text`` is
+    not a valid stack.
+    """
     if isinstance(text, Stack):
         return text
     if not isinstance(text, str) or not text.strip():
         raise StackError(
-            "the stack is empty: write for example 'target', 'nano:4 > target' or 'db > nano:4 > target'"
+            "the stack is empty: write for example 'target', 'nano:4 "
+            "> target' or 'db > nano:4 > target'"
         )
     bottom: DraftSource | None = None
     models: list[Model] = []
     for place, piece in enumerate(_split(text, ">")):
         if not piece:
             raise StackError(
-                f"part {place + 1} of the stack {text.strip()!r} is empty: separate the parts with '>'"
+                f"part {place + 1} of the stack {text.strip()!r} is "
+                "empty: separate the parts with '>'"
             )
         part = _parse_part(piece)
         if isinstance(part, Model):
@@ -194,12 +206,14 @@ def parse(text: str | Stack) -> Stack:
         raise StackError(
             f"the last part '{models[-1]}' is the target and takes no {what}: write '{plain}'"
         )
-    stack, names = Stack(bottom, tuple(models)), [model.name for model in models]
+    stack = Stack(bottom, tuple(models))
+    names = [model.name for model in models]
     if bottom is not None and stack.automatic:
         if stack.drafts:
             named = f"{DraftSource('auto', ('db', *names[:-1]))} > {stack.target}"
             raise StackError(
-                f"'auto' chooses the draft models and must be followed by the target: write '{named}'"
+                "'auto' chooses the draft models and must be followed "
+                f"by the target: write '{named}'"
             )
         if names[0] in bottom.items:
             raise StackError(
@@ -211,7 +225,9 @@ def parse(text: str | Stack) -> Stack:
 
 
 def parse_bench(text: str) -> Stack | HFStack:
-    """Parse a stack like :func:`parse`, or ``hf-generate``, ``hf-lookup`` and ``hf-assistant[MODEL]``."""
+    """Parse a stack like :func:`parse`, or ``hf-generate``, ``hf-lookup`` and
+    ``hf-assistant[MODEL]``.
+    """
     loop = (
         re.match(r'(hf-[^\s>\[\],":]*)\s*(.*)', text.strip(), re.S)
         if isinstance(text, str)
@@ -241,7 +257,8 @@ def _split(text: str, mark: str) -> list[str]:
 
 
 def _parse_part(text: str) -> DraftSource | Model:
-    sources, part = draft_sources(), _PART.fullmatch(text)
+    sources = draft_sources()
+    part = _PART.fullmatch(text)
     name, brackets = (part["word"], part["brackets"]) if part else (None, None)
     if name is None or (name not in sources and brackets is None):
         return _parse_model(text)
@@ -256,7 +273,8 @@ def _parse_part(text: str) -> DraftSource | Model:
         raise StackError(
             f"'{name}' takes no confidence: its drafts are as long as the match suggests"
         )
-    allowed, named = sources[name], list[str]()
+    allowed = sources[name]
+    named = list[str]()
     if brackets and not allowed:
         raise StackError(f"'{name}' takes no brackets: write '{name}'")
     for item in _split(brackets[1:-1], ",") if brackets else ():
@@ -270,11 +288,13 @@ def _parse_part(text: str) -> DraftSource | Model:
             read = model.name
             if model.lookahead is not None:
                 raise StackError(
-                    f"'{item}' in '{text}' has a lookahead, which auto chooses: write '{Model(read)}'"
+                    f"'{item}' in '{text}' has a lookahead, which auto "
+                    f"chooses: write '{Model(read)}'"
                 )
             if model.confidence is not None:
                 raise StackError(
-                    f"'{item}' in '{text}' has a confidence, which auto chooses: write '{Model(read)}'"
+                    f"'{item}' in '{text}' has a confidence, which auto "
+                    f"chooses: write '{Model(read)}'"
                 )
         if read in named:
             raise StackError(f"'{read}' appears twice in '{text}'")
@@ -305,8 +325,10 @@ def _unknown_part(text: str, look: str | None) -> str:
     if wrong and not look:
         return f"the lookahead '{wrong[1].strip()}' in '{text}' is not valid: {_LOOKAHEADS}"
     return (
-        f"unknown part '{text}': expected one of {', '.join(draft_sources())} (first only), a ladder name "
-        "such as nano, a hub id with one '/', or a path starting with ./ ../ / or ~ (quote names with spaces)"
+        f"unknown part '{text}': expected one of {', '.join(draft_sources())} "
+        "(first only), a ladder name "
+        "such as nano, a hub id with one '/', or a path starting with "
+        "./ ../ / or ~ (quote names with spaces)"
     )
 
 

@@ -6,7 +6,8 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-#: What reports progress: called with the number of units done, that of all (0: unknown), and a text.
+#: What reports progress: called with the number of units done, that of all (0: unknown), and a
+#: text.
 Progress = Callable[[int, int, str], None]
 
 
@@ -29,7 +30,9 @@ def say(text: str) -> None:
 
 @contextmanager
 def progress_bar() -> Iterator[Progress]:
-    """Yield ``update(done, total, text)``, which draws a progress bar in a notebook or a terminal (stderr)."""
+    """Yield ``update(done, total, text)``, which draws a progress bar in a notebook or a terminal
+    (stderr).
+    """
     from rich import progress
     from rich.console import Console
 

@@ -13,18 +13,22 @@ from typing import Any, ParamSpec, TypeVar
 
 from hsd_viz.errors import UserError
 
-P, T = ParamSpec("P"), TypeVar("T")
+P = ParamSpec("P")
+T = TypeVar("T")
 
 #: Most draft tokens a database or baseline may propose in one draft.
 MAX_BUDGET = 256
-#: What shows a trace as a view (``show``) and as a page (``to_html``), registered by the top package.
+#: What shows a trace as a view (``show``) and as a page (``to_html``), registered by the top
+#: package.
 VIEWERS: dict[str, Callable[[Any], Any]] = {}
 
 
 def lazily(
     package: str, modules: Mapping[str, Iterable[str]]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package whose names load on first use, by module."""
+    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package whose names load on first
+    use, by module.
+    """
     homes = {name: module for module, names in modules.items() for name in names}
 
     def load(name: str) -> Any:
@@ -50,7 +54,8 @@ def first_line(error: BaseException) -> str:
 
 
 def did_you_mean(word: str, choices: Iterable[str]) -> str:
-    """Return a suggestion to append to an error message, empty where no choice is close to ``word``.
+    """Return a suggestion to append to an error message, empty where no choice is close to
+    ``word``.
 
     >>> did_you_mean("stak", ["stack", "suite"]), did_you_mean("x", ["stack"])
     ("; did you mean 'stack'?", '')
@@ -61,14 +66,16 @@ def did_you_mean(word: str, choices: Iterable[str]) -> str:
 
 @cache
 def guesses() -> dict[str, dict[str, list[str]]]:
-    """Return natural guesses, by the object they are tried on, and the calls or commands that are meant. A test
-    executes each of these.
+    """Return natural guesses, by the object they are tried on, and the calls or commands that are
+    meant. A test executes each of these.
     """
     return json.loads(Path(__file__).with_name("guesses.json").read_text(encoding="utf-8"))
 
 
 def guess(owner: str, name: str, known: Iterable[str] = ()) -> str:
-    """Return what a wrong name probably means, to append to an error message; empty where nothing is close."""
+    """Return what a wrong name probably means, to append to an error message; empty where nothing
+    is close.
+    """
     meant = guesses()[owner].get(name)
     return f"; did you mean {' or '.join(meant)}?" if meant else did_you_mean(name, known)
 
@@ -88,8 +95,9 @@ def guided(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def check_range(name: str, value: Any, low: float, high: float | None = None) -> None:
-    """Check that ``value`` is a number from ``low`` to ``high`` (``None``: unbounded), a whole number if ``low`` is an
-    ``int``; booleans and NaN are not. ``name`` starts the message. Raises: ValueError: if it is not.
+    """Check that ``value`` is a number from ``low`` to ``high`` (``None``: unbounded), a whole
+    number if ``low`` is an ``int``; booleans and NaN are not. ``name`` starts the message. Raises:
+    ValueError: if it is not.
     """
     whole = isinstance(low, int)
     right_type = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
@@ -103,7 +111,9 @@ def check_range(name: str, value: Any, low: float, high: float | None = None) ->
 
 
 def check_budget(budget: int | None) -> None:
-    """Check a number of draft tokens per draft (``None``: the drafter's own). Raises: ValueError: if it is invalid."""
+    """Check a number of draft tokens per draft (``None``: the drafter's own). Raises: ValueError:
+    if it is invalid.
+    """
     if budget is not None:
         check_range("the budget", budget, 1, MAX_BUDGET)
 

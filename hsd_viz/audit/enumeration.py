@@ -1,8 +1,10 @@
-"""Run a randomised program once for every outcome of its random decisions, with the exact probability of each run.
+"""Run a randomised program once for every outcome of its random decisions, with the exact
+probability of each run.
 
-A random number is a :class:`Chance`: an unknown number, uniform in an interval. A comparison with a number that the
-interval does not decide splits it, and the program runs once for each side. Programs that compare random numbers with
-probabilities, scale them, or search them in cumulative sums (numpy's ``searchsorted`` included) run unchanged.
+A random number is a :class:`Chance`: an unknown number, uniform in an interval. A comparison with a
+number that the interval does not decide splits it, and the program runs once for each side.
+Programs that compare random numbers with probabilities, scale them, or search them in cumulative
+sums (numpy's ``searchsorted`` included) run unchanged.
 """
 
 from __future__ import annotations
@@ -23,23 +25,27 @@ class TooManyOutcomes(UserError):
 
 
 class Choices:
-    """The random decisions of one run, with the methods of ``numpy.random.Generator`` and ``random.Random`` that
-    decoders need. ``weight`` is the probability of the decisions so far.
+    """The random decisions of one run, with the methods of ``numpy.random.Generator`` and
+    ``random.Random`` that decoders need. ``weight`` is the probability of the decisions so far.
     """
 
     def __init__(self, path: list[tuple[int, list[Any]]]) -> None:
-        self._path, self._next = path, 0
+        self._path = path
+        self._next = 0
         self.weight: Any = 1
 
     def branch(self, weights: Sequence[Any]) -> int:
-        """Decide for an index with probability proportional to ``weights``, exactly for whole numbers and fractions."""
+        """Decide for an index with probability proportional to ``weights``, exactly for whole
+        numbers and fractions.
+        """
         if self._next == len(self._path):
             found = [Fraction(w) if isinstance(w, (int, Fraction)) else float(w) for w in weights]
             total = sum(found)
             if not total > 0 or min(found) < 0:
                 shown = ", ".join(map(str, found))
                 raise UserError(
-                    f"cannot choose with the weights [{shown}]: none may be negative, and the sum not 0"
+                    f"cannot choose with the weights [{shown}]: none "
+                    "may be negative, and the sum not 0"
                 )
             self._path.append(
                 (next(k for k, w in enumerate(found) if w > 0), [w / total for w in found])
@@ -56,7 +62,9 @@ class Choices:
     uniform = random
 
     def choice(self, values: Any, p: Sequence[float] | None = None) -> Any:
-        """Return one of ``values`` (of ``range(values)`` if that is a number), with the probabilities ``p``."""
+        """Return one of ``values`` (of ``range(values)`` if that is a number), with the
+        probabilities ``p``.
+        """
         options = range(values) if isinstance(values, int) else values
         return options[self.branch([1.0] * len(options) if p is None else p)]
 
@@ -66,7 +74,9 @@ class Choices:
 
 
 def outcomes(program: Callable[[Choices], T], max_runs: int = MAX_RUNS) -> Iterator[tuple[T, Any]]:
-    """Yield (result, probability) for each run of ``program``. Raises: ValueError: at more than ``max_runs``."""
+    """Yield (result, probability) for each run of ``program``. Raises: ValueError: at more than
+    ``max_runs``.
+    """
     path: list[tuple[int, list[Any]]] = []
     for _ in range(max_runs):
         choices = Choices(path)
@@ -93,8 +103,8 @@ def law(program: Callable[[Choices], T], max_runs: int = MAX_RUNS) -> dict[T, An
 
 
 class Chance:
-    """A random number, known only as far as it was compared: ``scale`` * u + ``shift``, with u uniform in the
-    ``interval`` [low, high), which all numbers made of u share.
+    """A random number, known only as far as it was compared: ``scale`` * u + ``shift``, with u
+    uniform in the ``interval`` [low, high), which all numbers made of u share.
     """
 
     __slots__ = ("_choices", "_interval", "_scale", "_shift")
@@ -102,15 +112,20 @@ class Chance:
     def __init__(
         self, choices: Choices, interval: list[float], scale: float = 1.0, shift: float = 0.0
     ) -> None:
-        self._choices, self._interval, self._scale, self._shift = choices, interval, scale, shift
+        self._choices = choices
+        self._interval = interval
+        self._scale = scale
+        self._shift = shift
 
     def __lt__(self, value: Any) -> bool:
         if (
             isinstance(value, Chance) and value._interval is self._interval
         ):  # as numpy's searches do
-            scale, border = self._scale - value._scale, value._shift - self._shift
+            scale = self._scale - value._scale
+            border = value._shift - self._shift
         else:
-            scale, border = self._scale, float(value) - self._shift
+            scale = self._scale
+            border = float(value) - self._shift
         if scale == 0:
             return border > 0
         found = self._is_below(border / scale)
@@ -128,7 +143,8 @@ class Chance:
     def __gt__(self, value: Any) -> bool:
         return not self < value
 
-    __le__, __ge__ = __lt__, __gt__
+    __le__ = __lt__
+    __ge__ = __gt__
 
     def __mul__(self, by: Any) -> Chance:
         return Chance(
@@ -138,7 +154,8 @@ class Chance:
     def __add__(self, value: Any) -> Chance:
         return Chance(self._choices, self._interval, self._scale, self._shift + float(value))
 
-    __rmul__, __radd__ = __mul__, __add__
+    __rmul__ = __mul__
+    __radd__ = __add__
 
     def __truediv__(self, by: Any) -> Chance:
         return self * (1 / float(by))

@@ -1,4 +1,5 @@
-"""The exact audit: the law of a decoder's output over toy models, by enumeration, against the target's.
+"""The exact audit: the law of a decoder's output over toy models, by enumeration, against the
+target's.
 
 >>> def plain(task):
 ...     text = list(task.prompt)
@@ -27,7 +28,8 @@ TOLERANCE = 1e-9
 _SAME_DIRECTION = 1e-5
 #: The faults that are recognised (:func:`recognise`).
 FAULTS = {
-    1: "after a rejection the token is drawn from the verifier's row, not from the residual (p - q)+",
+    1: "after a rejection the token is drawn from the verifier's row, not from "
+    "the residual (p - q)+",
     2: "a middle level proposes the residual as the row of a corrected token, not its full row",
     3: "a middle level proposes the drafter's row with an accepted token, not its own full row",
     4: "a drafted token is dropped after it was seen",
@@ -40,11 +42,13 @@ Row = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a decoder is given: toy models over a small vocabulary, smallest first, and ``random``, the only source of
-    random numbers it may use (``random()``, ``choice(n, p)``, ``choices(values, weights)``).
+    """What a decoder is given: toy models over a small vocabulary, smallest first, and ``random``,
+    the only source of random numbers it may use (``random()``, ``choice(n, p)``, ``choices(values,
+    weights)``).
 
-    It returns at most ``new_tokens`` tokens that follow ``prompt``; a token of ``eos`` ends the text. ``logits[k]`` is
-    the table ``[V, V, V]`` of model k (next to last token, last token, next token), ``rows[k]`` its probabilities.
+    It returns at most ``new_tokens`` tokens that follow ``prompt``; a token of ``eos`` ends the
+    text. ``logits[k]`` is the table ``[V, V, V]`` of model k (next to last token, last token, next
+    token), ``rows[k]`` its probabilities.
     """
 
     logits: tuple[np.ndarray, ...]
@@ -69,15 +73,18 @@ class Task:
         )
 
     def ended(self, text: Sequence[int]) -> bool:
-        """Return whether ``text`` (prompt included) is complete: an end token, or the limit of new tokens."""
+        """Return whether ``text`` (prompt included) is complete: an end token, or the limit of new
+        tokens.
+        """
         new = text[len(self.prompt) :]
         return len(new) >= self.new_tokens or (len(new) > 0 and new[-1] in self.eos)
 
 
 @dataclass(frozen=True, slots=True)
 class WrongConditional:
-    """A conditional that differs: ``found`` is the law of the decoder's next token after ``prefix`` (new tokens),
-    ``sampled`` the models' rows there, ``raw`` that of the first model before temperature.
+    """A conditional that differs: ``found`` is the law of the decoder's next token after ``prefix``
+    (new tokens), ``sampled`` the models' rows there, ``raw`` that of the first model before
+    temperature.
     """
 
     prefix: tuple[int, ...]
@@ -97,9 +104,10 @@ class WrongConditional:
 
 @dataclass(frozen=True, slots=True)
 class ExactAudit:
-    """The result of :func:`exact`. ``error`` is the largest difference between the probability of an output and the
-    target's, over ``outputs`` outputs of ``instances`` toy instances. ``wrong`` is the first wrong conditional,
-    ``faults`` those of :data:`FAULTS` that explain it, ``malformed`` an output that is not a text for the task.
+    """The result of :func:`exact`. ``error`` is the largest difference between the probability of
+    an output and the target's, over ``outputs`` outputs of ``instances`` toy instances. ``wrong``
+    is the first wrong conditional, ``faults`` those of :data:`FAULTS` that explain it,
+    ``malformed`` an output that is not a text for the task.
     """
 
     lossless: bool
@@ -147,17 +155,20 @@ def exact(
 ) -> ExactAudit:
     """Enumerate the output law of ``decode`` over toy models and compare it with the target's.
 
-    ``decode`` gets a :class:`Task` and returns the new tokens; it is called once for each outcome of its random
-    decisions, so it must be a function of the task alone. ``models`` counts the target, too. Every second instance has
-    an end token. Probabilities that differ by less than ``tolerance`` are equal; float32 needs 1e-5.
+    ``decode`` gets a :class:`Task` and returns the new tokens; it is called once for each outcome
+    of its random decisions, so it must be a function of the task alone. ``models`` counts the
+    target, too. Every second instance has an end token. Probabilities that differ by less than
+    ``tolerance`` are equal; float32 needs 1e-5.
 
-    Raises: ValueError: if a number is out of range, or if there are more than ``max_runs`` outcomes.
+    Raises: ValueError: if a number is out of range, or if there are more than ``max_runs``
+    outcomes.
     """
     check_range("the number of models", models, 1, 4)
     check_range("the vocabulary", vocabulary, 2, 6)
     check_range("the number of new tokens", new_tokens, 1, 8)
     check_range("the number of instances", instances, 1, 20)
-    error, outputs = 0.0, 0
+    error = 0.0
+    outputs = 0
     wrong: list[WrongConditional] = []
     for k in range(instances):
         toy = make_toy(models, vocabulary, new_tokens, temperature, seed + k, k % 2 == 1)
@@ -178,7 +189,9 @@ def exact(
 
 
 def _output(decode: Decoder, toy: Task, choices: Choices) -> tuple[int, ...]:
-    """Return the output of a decoder with these random decisions. Raises: UserError: if it is none."""
+    """Return the output of a decoder with these random decisions. Raises: UserError: if it is
+    none.
+    """
     output = decode(replace(toy, random=choices))
     try:
         return tuple(output)
@@ -197,15 +210,15 @@ def softmax(scores: np.ndarray) -> np.ndarray:
 def make_toy(
     models: int, vocabulary: int, new_tokens: int, temperature: float, seed: int, eos: bool
 ) -> Task:
-    """Return random tables; neighbours resemble each other, so that drafts are accepted often but not always."""
+    """Return random tables; neighbours resemble each other, so that drafts are accepted often but
+    not always.
+    """
     random = np.random.default_rng(seed)
     tables = [random.normal(size=(vocabulary,) * 3)]
     for _ in range(models - 1):
         tables.append(tables[-1] + 0.7 * random.normal(size=tables[0].shape))
-    rows, end = (
-        tuple(softmax(table / temperature) for table in tables),
-        frozenset({vocabulary - 1} if eos else ()),
-    )
+    rows = tuple(softmax(table / temperature) for table in tables)
+    end = frozenset({vocabulary - 1} if eos else ())
     return Task(tuple(tables), rows, (0, 1, 0, 0, 1), new_tokens, temperature, end, Choices([]))
 
 
@@ -237,33 +250,45 @@ def _first_wrong(
     return [one for one in wrong if len(one.prefix) == min(len(other.prefix) for other in wrong)]
 
 
-# --- faults -----------------------------------------------------------------------------------------------------------
+# --- faults ---------------------------------------------------------------------------------------
 
 
 def recognise(places: list[WrongConditional]) -> tuple[int, ...]:
-    """Return the faults that explain the deviations at all ``places``, made at one level or at all of them. In a middle
-    level, faults 1 and 2 give the same law: either way a corrected token ends as the target's own.
+    """Return the faults that explain the deviations at all ``places``, made at one level or at all
+    of them. In a middle level, faults 1 and 2 give the same law: either way a corrected token ends
+    as the target's own.
 
-    A wrong decoder emits the true row in part of its runs (where the place was not drafted, for example) and the law of
-    its fault in the rest: so it deviates from the true row in the *direction* of the fault, which is compared.
+    A wrong decoder emits the true row in part of its runs (where the place was not drafted, for
+    example) and the law of its fault in the rest: so it deviates from the true row in the
+    *direction* of the fault, which is compared.
     """
-    every = range(1, len(places[0].sampled))
-    # Faults 5 and 6 are of the draft model.
-    levels = {
-        fault: [*({level} for level in every), {*every}] if fault < 5 else [{1}] for fault in FAULTS
-    }
-    explained = lambda fault: any(
-        all(_explains(place, fault, at) for place in places) for at in levels[fault]
-    )
-    return tuple(filter(explained, FAULTS))
+    explaining = []
+    for fault in FAULTS:
+        for levels in _levels_with(fault, len(places[0].sampled)):
+            if all(_explains(place, fault, levels) for place in places):
+                explaining.append(fault)
+                break
+    return tuple(explaining)
+
+
+def _levels_with(fault: int, models: int) -> list[set[int]]:
+    """Return the sets of levels that a fault can be in: each alone, and all of them."""
+    is_of_the_draft_model = fault in (5, 6)
+    if is_of_the_draft_model:
+        return [{1}]
+    verifiers = range(1, models)
+    return [*({level} for level in verifiers), set(verifiers)]
 
 
 def _explains(place: WrongConditional, fault: int, levels: set[int]) -> bool:
-    """Return whether the place deviates in the direction of a law that ``fault`` can give here, and at most as far."""
+    """Return whether the place deviates in the direction of a law that ``fault`` can give here, and
+    at most as far.
+    """
     seen = place.found - place.expected
     for kept in product((0.0, 1.0) if fault == 4 else (1.0,), repeat=len(seen)):
         expected = _law(place, fault, levels, np.array(kept)) - place.expected
-        found, most = float(np.linalg.norm(seen)), float(np.linalg.norm(expected))
+        found = float(np.linalg.norm(seen))
+        most = float(np.linalg.norm(expected))
         along = float(seen @ expected) / (found * most) if found * most >= 1e-18 else 0.0
         if (
             along > 0
@@ -275,7 +300,9 @@ def _explains(place: WrongConditional, fault: int, levels: set[int]) -> bool:
 
 
 def _law(place: WrongConditional, fault: int, levels: set[int], kept: Row) -> Row:
-    """Return the law of the target's token where ``levels`` make ``fault``; fault 4 drops what is not ``kept``."""
+    """Return the law of the target's token where ``levels`` make ``fault``; fault 4 drops what is
+    not ``kept``.
+    """
     rows = place.sampled
     drafted = np.eye(len(kept))[rows[0].argmax()] if fault == 6 else rows[0]
     # Parts of the proposal: (probability by token, the row q it is proposed with).

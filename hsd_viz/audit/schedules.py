@@ -1,8 +1,9 @@
 """Rules that end or shorten drafts, audited exactly: the law of the text under each, in fractions.
 
-A rule is safe if whether a token is proposed does not depend on that token or on later ones. :data:`RULES` has safe and
-unsafe ones. Each decodes two small models by token-wise verification (Leviathan et al. 2023), which is written here a
-second time, in fractions: a bias is exact, however small.
+A rule is safe if whether a token is proposed does not depend on that token or on later ones.
+:data:`RULES` has safe and unsafe ones. Each decodes two small models by token-wise verification
+(Leviathan et al. 2023), which is written here a second time, in fractions: a bias is exact, however
+small.
 
 >>> audit = audit_schedules(own=())
 >>> next(row.safe for row in audit.rows if row.rule == "kept")
@@ -38,7 +39,8 @@ TARGET = _rows((4, 4, 2), (3, 3, 4), (2, 6, 2))
 DRAFT = _rows((6, 3, 1), (2, 5, 3), (1, 4, 5))
 START = 0
 #: Tokens of a text, and of a draft at most.
-LENGTH, LOOKAHEAD = 3, 3
+LENGTH = 3
+LOOKAHEAD = 3
 #: Tokens of the texts of a batch.
 LENGTHS = (3, 2)
 #: Below this probability a draft is unsure.
@@ -53,13 +55,16 @@ OWN = (
 
 
 class Chain(NamedTuple):
-    """A draft: its tokens and the rows that they are verified with; of a point mass 1 for its token."""
+    """A draft: its tokens and the rows that they are verified with; of a point mass 1 for its
+    token.
+    """
 
     tokens: list[int]
     rows: list[Row]
 
 
-#: A rule makes a draft of at most so many tokens after a text. ``rounds`` counts the accepted tokens of earlier rounds.
+#: A rule makes a draft of at most so many tokens after a text. ``rounds`` counts the accepted
+#: tokens of earlier rounds.
 Drafting = Callable[[list[int], int, list[int], Choices], Chain]
 
 
@@ -75,7 +80,7 @@ def residual(p: Row, q: Row) -> list[Fraction]:
     return [max(a - b, Fraction(0)) for a, b in zip(p, q, strict=True)]
 
 
-# --- rules of chains --------------------------------------------------------------------------------------------------
+# --- rules of chains ------------------------------------------------------------------------------
 
 
 def fixed(text: list[int], room: int, rounds: list[int], choices: Choices) -> Chain:
@@ -89,7 +94,9 @@ def kept(text: list[int], room: int, rounds: list[int], choices: Choices) -> Cha
 
 
 def before_drawing(text: list[int], room: int, rounds: list[int], choices: Choices) -> Chain:
-    """Look at the row before its token is drawn, and stop if its largest probability is below the confidence."""
+    """Look at the row before its token is drawn, and stop if its largest probability is below the
+    confidence.
+    """
 
     def unsure(reach: Fraction, row: Row) -> bool:
         return max(row) < Fraction(11, 20)
@@ -156,7 +163,9 @@ def likeliest_by_softmax(text: list[int], room: int, rounds: list[int], choices:
 
 
 def worth_it(text: list[int], room: int, rounds: list[int], choices: Choices) -> Chain:
-    """Copy what followed the last token earlier in the text, as long as estimates say that it pays."""
+    """Copy what followed the last token earlier in the text, as long as estimates say that it
+    pays.
+    """
     earlier = [k for k in range(len(text) - 1) if text[k] == text[-1]]
     if not earlier:
         return Chain([], [])
@@ -186,7 +195,9 @@ def _sampled(
     stop_before: Callable[[Fraction, Row], bool],
     stop_after: Callable[[Fraction, Row], bool],
 ) -> Chain:
-    """Draw a draft; the stops see its probability and the row at hand, before and after the token is drawn."""
+    """Draw a draft; the stops see its probability and the row at hand, before and after the token
+    is drawn.
+    """
     tokens: list[int] = []
     rows: list[Row] = []
     reach = Fraction(1)
@@ -210,11 +221,13 @@ def _reach(chain: Chain) -> Fraction:
     return product
 
 
-# --- decoders ---------------------------------------------------------------------------------------------------------
+# --- decoders -------------------------------------------------------------------------------------
 
 
 def verify(last: int, chain: Chain, choices: Choices) -> tuple[list[int], int]:
-    """Return the accepted tokens of a chain after the token ``last``, and the target's own after them."""
+    """Return the accepted tokens of a chain after the token ``last``, and the target's own after
+    them.
+    """
     accepted: list[int] = []
     for token, q in zip(*chain, strict=True):
         p = TARGET[last]
@@ -243,7 +256,9 @@ def chains(drafting: Drafting) -> Callable[[Choices], Text]:
 
 
 def ranked_tree(choices: Choices) -> Text:
-    """Draft the two likeliest continuations of each token, keep the three likeliest nodes of the tree."""
+    """Draft the two likeliest continuations of each token, keep the three likeliest nodes of the
+    tree.
+    """
     text = [START]
     while (left := LENGTH + 1 - len(text)) > 0:
         nodes: dict[Text, Fraction] = {}
@@ -269,8 +284,8 @@ def ranked_tree(choices: Choices) -> Text:
 
 
 def siblings(keep: Callable[[Row, list[int]], list[int]]) -> Callable[[Choices], Text]:
-    """Return a decoder that draws two candidates for the next token; ``keep`` says which are verified, one after the
-    other, each rejection with its residual (SpecInfer, Miao et al. 2024).
+    """Return a decoder that draws two candidates for the next token; ``keep`` says which are
+    verified, one after the other, each rejection with its residual (SpecInfer, Miao et al. 2024).
     """
 
     def decode(choices: Choices) -> Text:
@@ -302,8 +317,9 @@ def likelier_candidate(row: Row, drawn: list[int]) -> list[int]:
 
 
 def batch(own_token: bool) -> Callable[[Choices], Text]:
-    """Return a decoder of two requests that share the places for draft tokens of a step, one fewer than they draft. The
-    places go to the tokens whose draft is likeliest, with the token itself (``own_token``) or up to the one before it.
+    """Return a decoder of two requests that share the places for draft tokens of a step, one fewer
+    than they draft. The places go to the tokens whose draft is likeliest, with the token itself
+    (``own_token``) or up to the one before it.
     """
 
     def decode(choices: Choices) -> Text:
@@ -332,7 +348,7 @@ def batch(own_token: bool) -> Callable[[Choices], Text]:
     return decode
 
 
-# --- the audit --------------------------------------------------------------------------------------------------------
+# --- the audit ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -477,7 +493,8 @@ class ScheduleRow:
         safe: Whether the text has the target's law.
         expected: Whether it is known to have.
         why: The reason, as a sentence.
-        distance: The total variation distance to the target's law: a fraction, or the largest error of a stack.
+        distance: The total variation distance to the target's law: a fraction, or the largest error
+            of a stack.
         prefix: The tokens before the first wrong one.
         token: The token whose probability there is most wrong.
         found: That probability.
@@ -562,7 +579,8 @@ def _worst(
     found: dict[Text, Fraction], true: dict[Text, Fraction]
 ) -> tuple[Text, int, Fraction, Fraction]:
     """Return the prefix of the first wrong conditional, and the token that is most wrong there."""
-    ours, theirs = _conditionals(found), _conditionals(true)
+    ours = _conditionals(found)
+    theirs = _conditionals(true)
     wrong = []
     for prefix in sorted(theirs, key=lambda prefix: (len(prefix), prefix)):
         for token, wants in theirs[prefix].items():
@@ -626,7 +644,8 @@ class ScheduleAudit(Result):
         """Return what the audit found."""
         safe = sum(row.safe for row in self.rows)
         lines = [
-            f"{safe} of {len(self.rows)} rules leave the target's law as it is; {len(self.rows) - safe} change it.",
+            f"{safe} of {len(self.rows)} rules leave the target's law as it is; "
+            f"{len(self.rows) - safe} change it.",
             "A rule is safe if whether a token is proposed depends on earlier tokens alone.",
         ]
         for row in self.rows:

@@ -28,8 +28,11 @@ class ToySession(Session):
     def forward(
         self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None
     ) -> np.ndarray:
-        """Return the logits after each of the last ``rows`` tokens; ``parents`` places the tokens in a tree."""
-        base, first = len(self._cached), len(tokens) - rows
+        """Return the logits after each of the last ``rows`` tokens; ``parents`` places the tokens
+        in a tree.
+        """
+        base = len(self._cached)
+        first = len(tokens) - rows
         self._cached += tokens
         before = range(-1, len(tokens) - 1) if parents is None else parents
         return self._logits[
@@ -63,9 +66,9 @@ def loop_decoder(
     cls: type[Loop] = Loop,
     lowest: Callable[[], Session] | None = None,
 ) -> Decoder:
-    """Return the loop of ``stack`` over a task's toy models, which replace the stack's models in order; ``lowest``
-    makes another model in place of the first. Databases and baselines are the real ones; they begin with an empty
-    memory. ``rule`` is the verification rule.
+    """Return the loop of ``stack`` over a task's toy models, which replace the stack's models in
+    order; ``lowest`` makes another model in place of the first. Databases and baselines are the
+    real ones; they begin with an empty memory. ``rule`` is the verification rule.
     """
     parsed = (parse(stack) if isinstance(stack, str) else stack).resolved()
     if parsed.automatic or any(model.lookahead == "auto" for model in parsed.drafts):

@@ -35,7 +35,8 @@ TIMEOUT = 120.0
 LOGPROBS = 5
 #: Prior weights of "no difference" for the bets by token, in observations of a prefix.
 SHRINKAGE = (4.0, 16.0, 64.0)
-#: Slopes of the bets by how likely a text is: one decoder may prefer likely texts, or unlikely ones.
+#: Slopes of the bets by how likely a text is: one decoder may prefer likely texts, or unlikely
+#: ones.
 SLOPES = (-1.0, -0.3, -0.1, 0.1, 0.3, 1.0)
 #: Exponents of the rows from which one decoder may draw: above 1 sharper, below 1 flatter.
 EXPONENTS = (0.5, 0.75, 1.4, 2.0)

@@ -1,13 +1,15 @@
-"""A function as a command: its parameters are the options, the first line of its docstring is the summary.
+"""A function as a command: its parameters are the options, the first line of its docstring is the
+summary.
 
-A parameter is annotated ``A[type, "METAVAR", "help"]``, a flag or a choice without a metavar. ``bool`` is a flag,
-``Literal`` a choice, ``tuple[T, ...]`` an option that may be repeated; a parameter that is not keyword-only is
-positional. More marks: ``(low, high)``, the limits of a number; a number, the value of an option that is given without
-one; ``...``, an option with several values. A dataclass is a group of options. Examples and notes are in ``help.md``.
+A parameter is annotated ``A[type, "METAVAR", "help"]``, a flag or a choice without a metavar.
+``bool`` is a flag, ``Literal`` a choice, ``tuple[T, ...]`` an option that may be repeated; a
+parameter that is not keyword-only is positional. More marks: ``(low, high)``, the limits of a
+number; a number, the value of an option that is given without one; ``...``, an option with several
+values. A dataclass is a group of options. Examples and notes are in ``help.md``.
 
-This is a thin layer over argparse because ``hsd-viz --help`` has 0.3 s: all of it takes 0.14 s, where cyclopts 5.5 takes
-0.23 s for a program of one command (medians of 15 on one machine). Limits, and one-line errors that suggest a word, are
-a few lines here.
+This is a thin layer over argparse because ``hsd-viz --help`` has 0.3 s: all of it takes 0.14 s,
+where cyclopts 5.5 takes 0.23 s for a program of one command (medians of 15 on one machine). Limits,
+and one-line errors that suggest a word, are a few lines here.
 """
 
 from __future__ import annotations
@@ -40,9 +42,12 @@ from hsd_viz.options import Setting, settings
 from hsd_viz.words import check_range, did_you_mean
 
 BAD_INPUT = 2
-#: The command as it was given (not an option), numbers separated by commas, a file to write, a trace to write.
-CommandLine, Numbers = NewType("CommandLine", str), NewType("Numbers", tuple)
-Out, Save = NewType("Out", Path), NewType("Save", Path)
+#: The command as it was given (not an option), numbers separated by commas, a file to write, a
+#: trace to write.
+CommandLine = NewType("CommandLine", str)
+Numbers = NewType("Numbers", tuple)
+Out = NewType("Out", Path)
+Save = NewType("Save", Path)
 
 
 class Parser(argparse.ArgumentParser):
@@ -81,7 +86,9 @@ class Parser(argparse.ArgumentParser):
 
 
 def add_commands(parser: Parser, title: str, commands: Mapping[str, Any]) -> None:
-    """Add functions, or groups of them (summary, functions), as commands; parsed arguments carry one as ``run``."""
+    """Add functions, or groups of them (summary, functions), as commands; parsed arguments carry
+    one as ``run``.
+    """
     added = parser.add_subparsers(
         title=title, metavar=title[:-1].upper(), dest=title[:-1], required=True
     )
@@ -110,7 +117,8 @@ def notes(command: str) -> str:
 
 def _call(owner: Callable[..., Any], args: argparse.Namespace) -> Any:
     """Call a function, or make a dataclass, with its parsed arguments and return its result."""
-    hints, values = get_type_hints(owner), {}
+    hints = get_type_hints(owner)
+    values = {}
     for name in signature(owner).parameters:
         value = _call(hints[name], args) if is_dataclass(hints[name]) else getattr(args, name)
         values[name] = tuple(value) if isinstance(value, list) else value
@@ -172,7 +180,10 @@ class _Declared:
         if type(None) in get_args(kind):  # T | None
             kind = get_args(kind)[0]
         many = get_origin(kind) is tuple
-        metavar, text, limits, alone = "", "", None, None
+        metavar = ""
+        text = ""
+        limits = None
+        alone = None
         for mark in marks:
             if isinstance(mark, Setting):
                 metavar = mark.metavar
@@ -333,7 +344,9 @@ class MachineOptions:
     ] = None
 
     def as_json(self, threads: int | None = None) -> dict[str, Any]:
-        """Return the arguments of :func:`hsd_viz.engine.local.load_engine` as JSON data; the default ``threads``."""
+        """Return the arguments of :func:`hsd_viz.engine.local.load_engine` as JSON data; the
+        default ``threads``.
+        """
         own = {"databases": self.databases and str(self.databases), "threads": self.threads}
         return asdict(self) | own | ({"threads": threads} if self.threads is None else {})
 
@@ -357,5 +370,7 @@ def write_text(path: Path | None, text: str) -> None:
 
 
 def drop_stdout() -> None:
-    """Redirect a closed standard output to the null device: Python would report it again at exit."""
+    """Redirect a closed standard output to the null device: Python would report it again at
+    exit.
+    """
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

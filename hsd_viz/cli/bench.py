@@ -1,4 +1,6 @@
-"""``hsd-viz bench``, ``plan`` and ``predict``: what stacks measure, and what the law predicts, here and elsewhere."""
+"""``hsd-viz bench``, ``plan`` and ``predict``: what stacks measure, and what the law predicts, here
+and elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -214,7 +216,9 @@ def predict(
 def _acceptance(
     models: list[str], given: tuple[str, ...], profile: Path | None, records: Path | None
 ) -> Any:
-    """Return the acceptance that the options give: one number, one per pair, or a profile; ``None``: none."""
+    """Return the acceptance that the options give: one number, one per pair, or a profile;
+    ``None``: none.
+    """
     if profile is None and records is None:
         try:
             if len(given) == 1 and "=" not in given[0]:

@@ -1,4 +1,6 @@
-"""``hsd-viz decode``, ``dashboard``, ``serve`` and ``classroom``: runs in the terminal and for browsers."""
+"""``hsd-viz decode``, ``dashboard``, ``serve`` and ``classroom``: runs in the terminal and for
+browsers.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,8 @@ def decode(
     ] = None,
     chat: A[
         bool,
-        "format the prompt as a conversation by the model's chat template: text is the turn of a user, "
+        "format the prompt as a conversation by the model's chat "
+        "template: text is the turn of a user, "
         "a .json file is a list of messages with role and content",
     ] = False,
     save: A[Save | None, "F.json.gz", "write the trace, for the explorer and for export"] = None,
@@ -103,7 +106,9 @@ def _messages(file: Path, text: str) -> Any:
 
 
 def _follow(events: Generator[Event, None, None], show: bool) -> tuple[Trace | None, str | None]:
-    """Consume a decode and return (its trace, what stopped it early). The trace is None if no token was reached."""
+    """Consume a decode and return (its trace, what stopped it early). The trace is None if no token
+    was reached.
+    """
     from hsd_viz.trace import Finished, Stage, Started, Step, Trace
 
     trace: Trace | None = None
@@ -254,7 +259,9 @@ def serve(
 
 
 def _served(settings: Any) -> str:
-    """Return the page of a server with these :class:`~hsd_viz.serve.app.Settings`, which decodes there."""
+    """Return the page of a server with these :class:`~hsd_viz.serve.app.Settings`, which decodes
+    there.
+    """
     from hsd_viz.models.families import find_family
     from hsd_viz.views import run_data
     from hsd_viz.views.export import document
@@ -289,7 +296,9 @@ def classroom(
     replicas: A[int, (1, 64), "N", "processes that decode, each with its own models"] = 1,
     family: A[str, "NAME", "the family of models: code or smollm2"] = "code",
 ) -> int:
-    """Serve the explorer to a class, with one engine and a page for each student (needs the extras app and cluster)."""
+    """Serve the explorer to a class, with one engine and a page for each student (needs the extras
+    app and cluster).
+    """
     import segno
 
     from hsd_viz.machine import access_token, check_address, free_port, is_loopback, url
@@ -300,7 +309,8 @@ def classroom(
     if token is None and not is_loopback(host):
         token = secrets.token_urlsafe(16)
     check_address(host, port, token)
-    engine_token, engine_port = secrets.token_urlsafe(16), free_port()
+    engine_token = secrets.token_urlsafe(16)
+    engine_port = free_port()
     command = [sys.executable, "-m", "hsd_viz", "serve", "--port", str(engine_port)]
     command += [
         "--queue",

@@ -1,11 +1,13 @@
-"""``hsd-viz export``, ``site``, ``course``, ``databases`` and ``ladder``: what is made of recorded runs, and drafted from."""
+"""``hsd-viz export``, ``site``, ``course``, ``databases`` and ``ladder``: what is made of recorded
+runs, and drafted from.
+"""
 
 import importlib
 import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 from typing import Annotated as A
 
 from hsd_viz.cli import arguments
@@ -47,16 +49,19 @@ def export(
 
     if not (html or perfetto or csv or aiperf or costs):
         raise UserError(
-            "no output given: use --html FILE, --perfetto FILE, --csv DIR, --aiperf FILE or --costs FILE"
+            "no output given: use --html FILE, --perfetto FILE, --csv "
+            "DIR, --aiperf FILE or --costs FILE"
         )
     if len(traces) > 1 and (perfetto or csv):
         raise UserError(
-            "--perfetto and --csv write one trace: give one TRACE, or only --html to compare several"
+            "--perfetto and --csv write one trace: give one TRACE, "
+            "or only --html to compare several"
         )
     runs = [Trace.load(path) for path in traces]
     if perfetto and (source := runs[0].meta.get("imported")):
         raise UserError(
-            f"{traces[0]} was imported from {source['engine']}, without calls: use --html, --csv or --aiperf"
+            f"{traces[0]} was imported from {source['engine']}, without "
+            "calls: use --html, --csv or --aiperf"
         )
     tables: list[Path] = []
     if costs:
@@ -176,7 +181,9 @@ def slides(
         tuple[int, ...], (1, 9), "N", "only this lesson; repeat for several (default: all)"
     ] = (),
 ) -> None:
-    """Write slides of the lessons to an HTML file: figures, recorded runs and questions, offline in any browser."""
+    """Write slides of the lessons to an HTML file: figures, recorded runs and questions, offline in
+    any browser.
+    """
     from hsd_viz.exercises import editions
     from hsd_viz.views.lessons import deck
 
@@ -272,7 +279,8 @@ def build(
     if not (prompts or text):
         needed = "--prompts: files or suites that the model continues"
         raise UserError(
-            f"--kind {kind} needs {needed if kind == 'model' else '--text: files or folders to count'}"
+            f"--kind {kind} needs "
+            f"{needed if kind == 'model' else '--text: files or folders to count'}"
         )
     followed(out).mkdir(parents=True, exist_ok=True)
     from dataclasses import replace
@@ -281,21 +289,34 @@ def build(
     from hsd_viz.engine.local import load_engine
 
     pruning = replace(databases.PRUNING, least=min_count, max_bytes=round(1e6 * max_mb))
-    progress = lambda task, share: status(f"{task} {share:.0%}")
-    options: dict[str, Any] = {"pruning": pruning, "longest": max_key_length, "progress": progress}
     try:
         if text:
             paths = databases.build_text(
-                text, databases.find_tokenizer(tokenizer or model, family), out, **options
+                text,
+                databases.find_tokenizer(tokenizer or model, family),
+                out,
+                pruning=pruning,
+                longest=max_key_length,
+                progress=_show_share,
             )
         else:
-            options |= {"max_new_tokens": max_new_tokens or 128, "stack": stack or "target"}
             paths = databases.build_model(
-                load_engine(model, family=family), prompts or (), out, **options
+                load_engine(model, family=family),
+                prompts or (),
+                out,
+                pruning=pruning,
+                longest=max_key_length,
+                progress=_show_share,
+                max_new_tokens=max_new_tokens or 128,
+                stack=stack or "target",
             )
     finally:
         status()
     _print(*paths)
+
+
+def _show_share(task: str, share: float) -> None:
+    status(f"{task} {share:.0%}")
 
 
 def info(*, json_: A[bool, "print everything known as one JSON object"] = False) -> None:

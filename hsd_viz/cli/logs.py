@@ -1,4 +1,6 @@
-"""``hsd-viz import``, ``replay``, ``doctor`` and ``audit``: runs, logs and decoders of other programs."""
+"""``hsd-viz import``, ``replay``, ``doctor`` and ``audit``: runs, logs and decoders of other
+programs.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,8 @@ def replay(
     tokenizer: A[
         str | None,
         "T",
-        "the log's tokenizer: a family or model, a hub id, a folder, a tokenizer.json or a GGUF file",
+        "the log's tokenizer: a family or model, a hub id, a "
+        "folder, a tokenizer.json or a GGUF file",
     ] = None,
     budget: A[
         int | None, (1, 256), "N", "the most draft tokens per round, cost stopping off"
@@ -254,7 +257,8 @@ def audit(
     for name in (model.name for one in stack for model in parse(one).models):
         if "/" not in name and name not in CODE.names:
             raise UserError(
-                f"unknown model '{name}': toy models replace {', '.join(CODE.names)}, hub ids and paths"
+                f"unknown model '{name}': toy models replace "
+                f"{', '.join(CODE.names)}, hub ids and paths"
             )
     audited = {
         one: partial(check, loop_decoder(one, rule), models=len(parse(one).models)) for one in stack

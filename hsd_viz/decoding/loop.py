@@ -1,14 +1,17 @@
-"""The decoding loop: levels of any depth, each verifying what the level below proposes; and its record.
+"""The decoding loop: levels of any depth, each verifying what the level below proposes; and its
+record.
 
-:meth:`Loop.draft` is Hierarchical Speculative Decoding in one function (Globerson et al. 2025, arXiv 2510.19705, as
-described there: a level verifies and accepts until it has at least its lookahead). What keeps it lossless:
+:meth:`Loop.draft` is Hierarchical Speculative Decoding in one function (Globerson et al. 2025,
+arXiv 2510.19705, as described there: a level verifies and accepts until it has at least its
+lookahead). What keeps it lossless:
 
 1. on rejection a level samples the residual, not its own row;
-2. the row proposed with a token is the level's *full* row where the token was drawn, never the residual,
+2. the row proposed with a token is the level's *full* row where the token was drawn, never the
+   residual,
 3. nor the drafter's row;
-4. a level may stop after accepting a token, and no token is dropped after it was seen (limits by position are fine:
-   they do not look at the token). Stopping by confidence follows it: whether place t + 1 is drafted depends on the
-   tokens up to t, which stay in the draft;
+4. a level may stop after accepting a token, and no token is dropped after it was seen (limits by
+   position are fine: they do not look at the token). Stopping by confidence follows it: whether
+   place t + 1 is drafted depends on the tokens up to t, which stay in the draft;
 5. q is the row after temperature, top-k, top-p and min-p: the row that was sampled;
 6. a draft by arg-max or from a database is a point mass, never its softmax.
 """
@@ -64,8 +67,8 @@ class Level:
 
 @dataclass(slots=True)
 class Verification:
-    """One verification by a level, and the ``tokens`` it emits: those of ``accepted``, the verdict's nodes up to an end
-    token, then its own, unless the ``outcome`` is ``stopped``.
+    """One verification by a level, and the ``tokens`` it emits: those of ``accepted``, the
+    verdict's nodes up to an end token, then its own, unless the ``outcome`` is ``stopped``.
     """
 
     level: int
@@ -78,7 +81,9 @@ class Verification:
 
     @property
     def chance(self) -> float:
-        """The probability of its tokens by the level's own rows; with greedy decoding by those at temperature 1."""
+        """The probability of its tokens by the level's own rows; with greedy decoding by those at
+        temperature 1.
+        """
         verdict = self.verdict
         product = 1.0
         for place, token in enumerate(self.tokens):
@@ -101,12 +106,13 @@ class Verification:
 
 
 class Log:
-    """What the loop did, as columns of the tables without the texts of tokens, until taken. ``now`` gives the time of
-    the decode; own times of calls never overlap.
+    """What the loop did, as columns of the tables without the texts of tokens, until taken. ``now``
+    gives the time of the decode; own times of calls never overlap.
     """
 
     def __init__(self, now: Callable[[], int]) -> None:
-        self.now, self._tables = now, empty_tables()
+        self.now = now
+        self._tables = empty_tables()
         # Of each open round its id, its level and its start, the innermost last.
         self._open: list[tuple[int, int, int]] = []
         self._rounds = self._tokens = 0
@@ -228,7 +234,9 @@ class Log:
 
     @staticmethod
     def _accepted(row: Row, verified: Verification, node: int) -> Row:
-        """Return the row of a token that was drafted: it has its source, and the levels it passed."""
+        """Return the row of a token that was drafted: it has its source, and the levels it
+        passed.
+        """
         tree = verified.draft.tree
         return row._replace(
             kind="accepted",
@@ -273,20 +281,24 @@ class Log:
 
     def take(self) -> dict[str, Columns]:
         """Return and clear the four tables of what was reported so far."""
-        taken, self._tables = self._tables, empty_tables()
+        taken = self._tables
+        self._tables = empty_tables()
         return taken
 
 
 class Loop:
-    """One decode by ``levels``, the target last, with ``drafter``, a database or baseline, below them, if any, for any
-    sessions; the compiled loop is :class:`hsd_viz.native.decode.NativeDecode`.
+    """One decode by ``levels``, the target last, with ``drafter``, a database or baseline, below
+    them, if any, for any sessions; the compiled loop is
+    :class:`hsd_viz.native.decode.NativeDecode`.
 
-    ``eos`` ends the text, as do ``max_new_tokens`` emitted tokens and ``positions`` tokens of text. ``budget`` bounds
-    the nodes of a database's draft (``None``: the drafter's own default). With ``details`` > 0 the target describes its
-    rows, with so many of the likeliest tokens. Times are nanoseconds from the start of the decode.
+    ``eos`` ends the text, as do ``max_new_tokens`` emitted tokens and ``positions`` tokens of text.
+    ``budget`` bounds the nodes of a database's draft (``None``: the drafter's own default). With
+    ``details`` > 0 the target describes its rows, with so many of the likeliest tokens. Times are
+    nanoseconds from the start of the decode.
 
-    Once the text fills the context of a draft model, decoding continues without that model: the level below it then
-    drafts for the level above. Which models take part depends on the length of the text only.
+    Once the text fills the context of a draft model, decoding continues without that model: the
+    level below it then drafts for the level above. Which models take part depends on the length of
+    the text only.
     """
 
     def __init__(
@@ -303,13 +315,11 @@ class Loop:
         details: int = 0,
     ) -> None:
         assert prompt and levels and max_new_tokens > 0
-        self.drafter, self.sampling, self.text, self.eos, self.details = (
-            drafter,
-            sampling,
-            list(prompt),
-            eos,
-            details,
-        )
+        self.drafter = drafter
+        self.sampling = sampling
+        self.text = list(prompt)
+        self.eos = eos
+        self.details = details
         self.limit = min(len(prompt) + max_new_tokens, positions or len(prompt) + max_new_tokens)
         self.budget = budget if budget is not None or drafter is None else drafter.nodes
         self._zero = perf_counter_ns()
@@ -319,7 +329,8 @@ class Loop:
         #: The levels that are left, by their place in the stack, as the record has it.
         self.places = list(range(len(self.levels)))
         self._leave_full_levels()
-        self.draws, self.log = Draws(sampling.seed), Log(self.now)
+        self.draws = Draws(sampling.seed)
+        self.log = Log(self.now)
         # What a verification by the target reports; those below only decide.
         warm = (
             max(sampling.temperature, MIN_TEMPERATURE)
@@ -333,11 +344,15 @@ class Loop:
         return perf_counter_ns() - self._zero
 
     def resume_at(self, now: int) -> None:
-        """Set the time to ``now`` (from :meth:`now`): what passed since then is not the decode's."""
+        """Set the time to ``now`` (from :meth:`now`): what passed since then is not the
+        decode's.
+        """
         self._zero = perf_counter_ns() - now
 
     def prefill(self) -> Iterator[tuple[str, int, int]]:
-        """Feed all of the prompt but its last token to every model; yields (name, tokens done, tokens in all)."""
+        """Feed all of the prompt but its last token to every model; yields (name, tokens done,
+        tokens in all).
+        """
         prompt = self.text[:-1]
         for i, level in enumerate(self.levels):
             if level is None:
@@ -353,7 +368,9 @@ class Loop:
                 yield level.name, begin + len(chunk), len(prompt)
 
     def rounds(self) -> Iterator[Any]:
-        """Decode to EOS or a limit; yields after some rounds, here the target's verification after each."""
+        """Decode to EOS or a limit; yields after some rounds, here the target's verification after
+        each.
+        """
         done = False
         while not done and len(self.text) < self.limit:
             if len(self.text) >= self.reach:
@@ -364,12 +381,16 @@ class Loop:
             yield verified
 
     def take(self) -> Callable[[], dict[str, Columns]]:
-        """Return what makes the tables of the rounds since the last call, without the texts of tokens."""
+        """Return what makes the tables of the rounds since the last call, without the texts of
+        tokens.
+        """
         taken = self.log.take()
         return lambda: taken
 
     def round(self, i: int, room: int) -> Verification:
-        """One round of level i: a draft by the level below, verified; it emits at most ``room`` tokens."""
+        """One round of level i: a draft by the level below, verified; it emits at most ``room``
+        tokens.
+        """
         self.log.open_round(self.places[i])
         verified = self.verify(i, self.draft(i - 1, room - 1))
         if i == self.top and self.drafter is not None:
@@ -378,7 +399,9 @@ class Loop:
         return verified
 
     def draft(self, i: int, room: int) -> Draft:
-        """call(i): up to ``room`` tokens after ``text``, distributed as level i's own (a database's: point masses)."""
+        """call(i): up to ``room`` tokens after ``text``, distributed as level i's own (a
+        database's: point masses).
+        """
         if i < 0 or room <= 0:
             has_drafts = self.places[self.top] > 0
             return Draft(DraftTree(why_empty="no room" if has_drafts else "off"))
@@ -388,7 +411,9 @@ class Loop:
         if i == 0:
             return self._sample(i, wanted)
         confidence = self.levels[i].confidence
-        parts, base, text = [], len(self.text), self.text
+        parts = []
+        base = len(self.text)
+        text = self.text
         reach = 1.0
         while (held := len(text) - base) < wanted and reach >= confidence:
             if held and text[-1] in self.eos:
@@ -410,8 +435,8 @@ class Loop:
         return whole
 
     def _end_of_draft(self, i: int, last: int, n: int, wanted: int) -> str | None:
-        """Return why the draft of level i, of ``n`` tokens of the ``wanted`` and with this last token, ended; ``None``
-        if the level has no confidence.
+        """Return why the draft of level i, of ``n`` tokens of the ``wanted`` and with this last
+        token, ended; ``None`` if the level has no confidence.
         """
         level = self.levels[i]
         if not level.confidence:
@@ -423,9 +448,14 @@ class Loop:
         return "length" if n >= level.lookahead else "limit"
 
     def verify(self, i: int, draft: Draft) -> Verification:
-        """Feed level i its uncached tokens and the draft once: emit the accepted tokens and one of its own."""
-        level, tree, base = self.levels[i], draft.tree, len(self.text)
-        session, cached = level.session, level.session.length
+        """Feed level i its uncached tokens and the draft once: emit the accepted tokens and one of
+        its own.
+        """
+        level = self.levels[i]
+        tree = draft.tree
+        base = len(self.text)
+        session = level.session
+        cached = level.session.length
         pending = self.text[cached:]
         record = self.record if i == self.top else RecordOptions()
         if level.confidence and self.sampling.greedy:
@@ -445,7 +475,8 @@ class Loop:
         place = self.places[i]
         self.log.call(place, level.name, "verify", start, len(pending) + len(tree), cached)
 
-        tokens, outcome = [tree.tokens[node] for node in accepted], "stopped"
+        tokens = [tree.tokens[node] for node in accepted]
+        outcome = "stopped"
         if end is None:
             tokens.append(verdict.token)
             # A place that was examined and led no further had draft tokens, all of them wrong.
@@ -458,7 +489,7 @@ class Loop:
             )
         return Verification(place, level.name, draft, verdict, accepted, outcome, tokens)
 
-    # --- inside ----------------------------------------------------------------------------------------------------
+    # --- inside -----------------------------------------------------------------------------------
 
     def _leave_full_levels(self) -> None:
         """Remove the draft models whose context the text fills, and set ``reach``: the length of
@@ -479,8 +510,8 @@ class Loop:
         self.reach = min(contexts)
 
     def _numbers(self, i: int, draft: Draft) -> Numbers | None:
-        """The uniform numbers of a verification. Those of level i's own tokens are the target's by position in the
-        text; all others never repeat.
+        """The uniform numbers of a verification. Those of level i's own tokens are the target's by
+        position in the text; all others never repeat.
         """
         if self.sampling.greedy:
             return None
@@ -502,8 +533,11 @@ class Loop:
         return Numbers(self.draws.fresh(n))
 
     def _sample(self, i: int, n: int) -> Draft:
-        """Level i, the lowest, decodes ``n`` tokens by itself, fewer at EOS (one in the prompt ends nothing)."""
-        level, cached = self.levels[i], self.levels[i].session.length
+        """Level i, the lowest, decodes ``n`` tokens by itself, fewer at EOS (one in the prompt ends
+        nothing).
+        """
+        level = self.levels[i]
+        cached = self.levels[i].session.length
         pending = self.text[cached:]
         numbers = self._draft_numbers(n)
         start = self.now()
@@ -516,7 +550,9 @@ class Loop:
         return Draft(tree, [[place]] * len(tree), chain.rows, end)
 
     def _look_up(self, room: int) -> Draft:
-        """Ask the drafter; nodes beyond the limit are left out (by position, independent of the token)."""
+        """Ask the drafter; nodes beyond the limit are left out (by position, independent of the
+        token).
+        """
         start = self.now()
         proposed = self.drafter.draft(self.text, self.budget)
         if not isinstance(proposed, DraftTree):
@@ -529,8 +565,12 @@ class Loop:
         return Draft(tree, [[0]] * len(tree))
 
     def _update_drafter(self, verified: Verification) -> None:
-        """Pass the round's tokens to the drafter and, if it learns from them, the target's likeliest tokens."""
-        start, drafter, tree = self.now(), self.drafter, verified.draft.tree
+        """Pass the round's tokens to the drafter and, if it learns from them, the target's
+        likeliest tokens.
+        """
+        start = self.now()
+        drafter = self.drafter
+        tree = verified.draft.tree
         if (observed := verified.verdict.observed) is not None:
             if isinstance(drafter, Observer):
                 drafter.observe(self.text, tree, observed[0])
@@ -540,19 +580,21 @@ class Loop:
         self.log.call(0, drafter.name, "update", start, len(verified.tokens))
 
 
-# --- a decode as events -----------------------------------------------------------------------------------------------
+# --- a decode as events ---------------------------------------------------------------------------
 
 
 def step_of(tables: Callable[[], dict[str, Columns]], text: TokenText) -> Step:
-    """Return the step of some rounds, made when it is first read: between two forward passes, which sweep the caches,
-    Python takes several times as long.
+    """Return the step of some rounds, made when it is first read: between two forward passes, which
+    sweep the caches, Python takes several times as long.
     """
 
     def make() -> tuple[dict[str, Columns], dict[int, str]]:
         columns = tables()
-        tokens, drafts = columns["tokens"], columns["drafts"]
+        tokens = columns["tokens"]
+        drafts = columns["drafts"]
         pieces = [text.piece(token) for token in tokens["token_id"]]
-        tokens["text"], tokens["raw"] = [piece for piece, _ in pieces], [raw for _, raw in pieces]
+        tokens["text"] = [piece for piece, _ in pieces]
+        tokens["raw"] = [raw for _, raw in pieces]
         drafts["text"] = [text.piece(token)[0] for token in drafts["token_id"]]
         ids = {*tokens["token_id"], *drafts["token_id"]}
         for name in ("top", "residual_top", "q_top"):
@@ -565,8 +607,8 @@ def step_of(tables: Callable[[], dict[str, Columns]], text: TokenText) -> Step:
 def decode(loop: Loop, text: TokenText, meta: dict[str, Any]) -> Iterator[Event]:
     """Run ``loop`` and yield its events; closing the generator cancels the run.
 
-    ``meta`` is completed in place, and is a whole trace's even when the run is cut short. ``wall_ns`` is the time of
-    the loop and of recording; rows are made when they are read.
+    ``meta`` is completed in place, and is a whole trace's even when the run is cut short.
+    ``wall_ns`` is the time of the loop and of recording; rows are made when they are read.
     """
     prompt = list(loop.text)
     meta |= {"prompt_ids": prompt, "stop_reason": "cancelled", "cancelled": True}

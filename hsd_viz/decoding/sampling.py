@@ -1,4 +1,5 @@
-"""Sampling: the settings, the uniform numbers, from logits to the distribution that is sampled, and drawing from it.
+"""Sampling: the settings, the uniform numbers, from logits to the distribution that is sampled, and
+drawing from it.
 
 q is the row *after* temperature, top-k, top-p and min-p, the very row that was sampled: one
 function makes rows and one draws from them, for every level. Every operation and its order is
@@ -17,21 +18,26 @@ from hsd_viz.errors import UserError
 from hsd_viz.options import Sampling
 from hsd_viz.trace.tables import Top
 
-#: How a draft model with another tokenizer than the target's drafts (:mod:`hsd_viz.decoding.bridge`).
+#: How a draft model with another tokenizer than the target's drafts
+#: (:mod:`hsd_viz.decoding.bridge`).
 BRIDGES = ("slem", "tli")
 
 
 class PromptTooLong(UserError):
-    """A prompt of ``tokens`` tokens that fills a context of ``positions``: no token could be emitted."""
+    """A prompt of ``tokens`` tokens that fills a context of ``positions``: no token could be
+    emitted.
+    """
 
     def __init__(self, tokens: int, positions: int) -> None:
         super().__init__(
-            f"the prompt has {tokens} tokens and the context holds {positions}: use a shorter prompt"
+            f"the prompt has {tokens} tokens and the context holds "
+            f"{positions}: use a shorter prompt"
         )
 
 
 #: Of splitmix64 (Steele, Lea and Flood 2014), a generator by key and counter.
-_GOLDEN, _MASK = 0x9E3779B97F4A7C15, 2**64 - 1
+_GOLDEN = 0x9E3779B97F4A7C15
+_MASK = 2**64 - 1
 
 
 def _mix(z: int) -> int:
@@ -49,14 +55,16 @@ def number(key: int, counter: int) -> float:
 class Draws:
     """The random numbers of one decode, each by its name: seed and place.
 
-    :meth:`at` is keyed by seed and position in the text. The target draws its own tokens with it, so that every stack
-    whose drafts are point masses gives the tokens of plain sampling. :meth:`fresh` never repeats within a decode: a
-    number used twice would tie a second draft to the fate of the first.
+    :meth:`at` is keyed by seed and position in the text. The target draws its own tokens with it,
+    so that every stack whose drafts are point masses gives the tokens of plain sampling.
+    :meth:`fresh` never repeats within a decode: a number used twice would tie a second draft to the
+    fate of the first.
     """
 
     def __init__(self, seed: int) -> None:
         keys = [_mix(_mix(seed + _GOLDEN) ^ _mix(stream + 2 * _GOLDEN)) for stream in range(2)]
-        (self._positions, self._fresh), self._used = keys, 0
+        (self._positions, self._fresh) = keys
+        self._used = 0
 
     def at(self, position: int) -> float:
         """Return the number of this position in the text."""
@@ -64,13 +72,16 @@ class Draws:
 
     def fresh(self, n: int) -> list[float]:
         """Return ``n`` numbers that were not returned before."""
-        first, self._used = self._used, self._used + n
+        first = self._used
+        self._used = self._used + n
         return [number(self._fresh, counter) for counter in range(first, first + n)]
 
 
 #: Lanes of a sum in the type of the row, and tokens in a block of a float64 sum.
-LANES, BLOCK = 64, 64
-#: Coefficients of exp from the highest power down to the square: of Cephes' ``expf``, and of the Taylor series.
+LANES = 64
+BLOCK = 64
+#: Coefficients of exp from the highest power down to the square: of Cephes' ``expf``, and of the
+#: Taylor series.
 _CEPHES = (
     1.9875691500e-4,
     1.3981999507e-3,
@@ -81,9 +92,9 @@ _CEPHES = (
 )
 _TAYLOR = tuple(1 / math.factorial(k) for k in range(13, 1, -1))
 _PER_LN2 = 1.44269504088896341
-#: Of each type: the bound below which the result is 0 and that above which it grows no more, a number that makes a sum
-#: drop its fraction, ln 2 in two parts, the coefficients, and the integers, the bias and the shift that make a power of
-#: two.
+#: Of each type: the bound below which the result is 0 and that above which it grows no more, a
+#: number that makes a sum drop its fraction, ln 2 in two parts, the coefficients, and the integers,
+#: the bias and the shift that make a power of two.
 _LN2 = (6.93147180369123816490e-01, 1.90821492927058770002e-10)
 _EXPONENTIAL: dict[Any, tuple] = {
     np.float32: (
@@ -99,8 +110,8 @@ _EXPONENTIAL: dict[Any, tuple] = {
 
 
 def exponential(x: np.ndarray) -> np.ndarray:
-    """Return e to the power of float32 or float64 ``x``, to about one unit in the last place: with x = n ln 2 + r it
-    is 2**n times a polynomial in r.
+    """Return e to the power of float32 or float64 ``x``, to about one unit in the last place: with
+    x = n ln 2 + r it is 2**n times a polynomial in r.
     """
     low, high, whole, (ln2, rest), coefficients, (integer, bias, shift) = _EXPONENTIAL[x.dtype.type]
     r = np.minimum(np.maximum(x, low), high)
@@ -125,8 +136,8 @@ def exponential(x: np.ndarray) -> np.ndarray:
 
 
 def lane_sums(x: np.ndarray) -> np.ndarray:
-    """Return the sums ``[..., 1]`` of ``x`` ``[..., n]`` in its own type: element i is added to lane i mod 64, in
-    order, then the upper half of the lanes to the lower half until one is left.
+    """Return the sums ``[..., 1]`` of ``x`` ``[..., n]`` in its own type: element i is added to
+    lane i mod 64, in order, then the upper half of the lanes to the lower half until one is left.
     """
     if over := -x.shape[-1] % LANES:
         x = np.concatenate([x, np.zeros((*x.shape[:-1], over), x.dtype)], -1)
@@ -142,7 +153,8 @@ def distribution(scores: np.ndarray, sampling: Sampling) -> np.ndarray:
     depends on the values alone.
     """
     assert not sampling.greedy
-    # Without its maximum first, a small temperature would make an infinity of the best score; others may become -inf.
+    # Without its maximum first, a small temperature would make an infinity of the best score;
+    # others may become -inf.
     x = scores - scores.max(-1, keepdims=True)
     if sampling.temperature != 1:
         with np.errstate(over="ignore"):
@@ -168,8 +180,8 @@ def distribution(scores: np.ndarray, sampling: Sampling) -> np.ndarray:
 
 
 def cumulated(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the cumulative sums of ``weights`` ``[V]`` in float64, added in order: within each block of 64 ``[blocks,
-    64]``, and of whole blocks ``[blocks]``.
+    """Return the cumulative sums of ``weights`` ``[V]`` in float64, added in order: within each
+    block of 64 ``[blocks, 64]``, and of whole blocks ``[blocks]``.
     """
     wide = np.zeros(-(-len(weights) // BLOCK) * BLOCK)
     wide[: len(weights)] = weights
@@ -178,9 +190,9 @@ def cumulated(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def draw(weights: np.ndarray, r: float) -> int:
-    """Draw one token from the row ``weights`` ``[V]`` (non-negative, need not sum to 1) for ``r`` uniform in [0, 1):
-    in the first block whose end is above r times the whole, the first whose sum is above what is left. A token of
-    probability 0 is never drawn.
+    """Draw one token from the row ``weights`` ``[V]`` (non-negative, need not sum to 1) for ``r``
+    uniform in [0, 1): in the first block whose end is above r times the whole, the first whose sum
+    is above what is left. A token of probability 0 is never drawn.
     """
     inside, ends = cumulated(weights)
     mark = r * ends[-1]
@@ -188,7 +200,9 @@ def draw(weights: np.ndarray, r: float) -> int:
     place = int(inside[block].searchsorted(mark - ends[block - 1] if block else mark, "right"))
     if (
         place == BLOCK
-    ):  # the difference was rounded up to the block's end: the last token that can be drawn is meant
+        # The difference was rounded up to the block's end: the last token that can be drawn is
+        # meant.
+    ):
         place = int(weights[block * BLOCK :][:BLOCK].nonzero()[0][-1])
     return block * BLOCK + place
 
@@ -199,8 +213,12 @@ def total(weights: np.ndarray) -> float:
 
 
 def likeliest(weights: np.ndarray, most: int) -> list[tuple[int, float]]:
-    """Return the ``most`` largest of ``weights`` ``[V]`` with their places, largest first, of equal ones the first."""
-    left, found = weights.copy(), []  # for few, repeating the arg-max is the fastest way
+    """Return the ``most`` largest of ``weights`` ``[V]`` with their places, largest first, of equal
+    ones the first.
+    """
+    # For few, repeating the arg-max is the fastest way.
+    left = weights.copy()
+    found = []
     for _ in range(min(most, len(left))):
         place = int(left.argmax())
         found.append((place, float(left[place])))
@@ -209,8 +227,9 @@ def likeliest(weights: np.ndarray, most: int) -> list[tuple[int, float]]:
 
 
 def chance_of(token: int, row: np.ndarray | None, scores: np.ndarray) -> float:
-    """Return the probability of a drafted ``token`` by its drafter: by the ``row`` ``[V]`` that it was sampled from,
-    or, as an arg-max (``None``), by the logits ``scores`` ``[V]`` at temperature 1.
+    """Return the probability of a drafted ``token`` by its drafter: by the ``row`` ``[V]`` that it
+    was sampled from, or, as an arg-max (``None``), by the logits ``scores`` ``[V]`` at temperature
+    1.
     """
     if row is not None:
         return float(row[token])
@@ -218,9 +237,9 @@ def chance_of(token: int, row: np.ndarray | None, scores: np.ndarray) -> float:
 
 
 def describe(scores: np.ndarray, token: int, most: int) -> tuple[float, float, Top]:
-    """Describe a row of logits ``[V]`` at temperature 1: the probability of ``token``, the entropy in nats, the
-    ``most`` likeliest tokens with their probabilities. With x = scores less their maximum, w = exp x and Z = sum w: p =
-    w / Z, and the entropy is log Z - sum w x / Z.
+    """Describe a row of logits ``[V]`` at temperature 1: the probability of ``token``, the entropy
+    in nats, the ``most`` likeliest tokens with their probabilities. With x = scores less their
+    maximum, w = exp x and Z = sum w: p = w / Z, and the entropy is log Z - sum w x / Z.
     """
     x = scores - scores.max()
     w = exponential(x)

@@ -1,4 +1,6 @@
-"""What the loop asks of the arithmetic: one model reading one sequence. The loop knows no runtime."""
+"""What the loop asks of the arithmetic: one model reading one sequence. The loop knows no
+runtime.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +15,11 @@ from hsd_viz.decoding.verify import Draft, Numbers, RecordOptions, SampledChain,
 
 
 class Session(ABC):
-    """One model reading one sequence; ``length`` tokens of it are in the cache, and ``pending``, at least one, follow.
+    """One model reading one sequence; ``length`` tokens of it are in the cache, and ``pending``, at
+    least one, follow.
 
-    Sampling and verification by :meth:`forward` in numpy are the reference for all runtimes; native and compiled
-    sessions do them in one call, with the same result.
+    Sampling and verification by :meth:`forward` in numpy are the reference for all runtimes; native
+    and compiled sessions do them in one call, with the same result.
     """
 
     length: int
@@ -25,10 +28,11 @@ class Session(ABC):
     def forward(
         self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None
     ) -> np.ndarray:
-        """Feed ``tokens`` and return the logits ``[rows, V]`` after the last ``rows`` of them, in float32 or float64.
+        """Feed ``tokens`` and return the logits ``[rows, V]`` after the last ``rows`` of them, in
+        float32 or float64.
 
-        ``parents`` gives for each fed token the index (among the fed) of the token before it, -1 for the last cached
-        one; ``None`` means a chain.
+        ``parents`` gives for each fed token the index (among the fed) of the token before it, -1
+        for the last cached one; ``None`` means a chain.
         """
 
     def truncate(self, length: int) -> None:
@@ -37,8 +41,8 @@ class Session(ABC):
 
     @abstractmethod
     def keep(self, base: int, nodes: Sequence[int]) -> None:
-        """After ``base`` tokens keep only these nodes (ascending) of the draft fed there: ``length`` becomes ``base +
-        len(nodes)``.
+        """After ``base`` tokens keep only these nodes (ascending) of the draft fed there:
+        ``length`` becomes ``base + len(nodes)``.
         """
 
     def feed(self, tokens: Sequence[int]) -> None:
@@ -54,10 +58,12 @@ class Session(ABC):
         eos: frozenset[int],
         confidence: float = 0.0,
     ) -> SampledChain:
-        """Feed ``pending`` and decode up to ``n`` tokens, fewer after one of ``eos``; each is fed but the last.
+        """Feed ``pending`` and decode up to ``n`` tokens, fewer after one of ``eos``; each is fed
+        but the last.
 
-        Token k is the arg-max (``numbers`` is ``None``), or drawn with ``numbers.r[k]``. The chain also ends after the
-        token with which its own probability falls below ``confidence``: that token is part of it.
+        Token k is the arg-max (``numbers`` is ``None``), or drawn with ``numbers.r[k]``. The chain
+        also ends after the token with which its own probability falls below ``confidence``: that
+        token is part of it.
         """
         tokens: list[int] = []
         rows: list[np.ndarray] = []
@@ -82,10 +88,11 @@ class Session(ABC):
         numbers: Numbers | None,
         record: RecordOptions,
     ) -> Verdict:
-        """Feed ``pending`` and the draft in one forward pass and verify it: :func:`~hsd_viz.decoding.verify.judge`. The
-        caller then keeps or truncates what was fed.
+        """Feed ``pending`` and the draft in one forward pass and verify it:
+        :func:`~hsd_viz.decoding.verify.judge`. The caller then keeps or truncates what was fed.
         """
-        tree, n = draft.tree, len(pending)
+        tree = draft.tree
+        n = len(pending)
         parents = (
             None if tree.is_chain else [*range(-1, n - 1), *(n + parent for parent in tree.parents)]
         )
@@ -94,8 +101,9 @@ class Session(ABC):
 
 
 class Model(Protocol):
-    """The weights of a model, shared by all decodes. ``positions`` is the longest text it can read (``None``: not
-    limited), ``runtime`` what runs its forward passes (``native``, ``eager``, ``compiled``, ``strict``, ``numpy``).
+    """The weights of a model, shared by all decodes. ``positions`` is the longest text it can read
+    (``None``: not limited), ``runtime`` what runs its forward passes (``native``, ``eager``,
+    ``compiled``, ``strict``, ``numpy``).
     """
 
     name: str
@@ -106,4 +114,6 @@ class Model(Protocol):
     dtype: str
 
     def session(self, room: int | None = None) -> Session:
-        """Open an empty sequence; buffers of a fixed size are made for a text of ``room`` tokens."""
+        """Open an empty sequence; buffers of a fixed size are made for a text of ``room``
+        tokens.
+        """

@@ -19,7 +19,8 @@ _BYTE_FALLBACK = re.compile(r"<0x([0-9A-F]{2})>\Z")
 
 _PLAIN = [*range(33, 127), *range(161, 173), *range(174, 256)]
 _OTHERS = [b for b in range(256) if b not in _PLAIN]
-#: GPT-2's alphabet: the byte of each printable character that stands for one in a byte-level vocabulary.
+#: GPT-2's alphabet: the byte of each printable character that stands for one in a byte-level
+#: vocabulary.
 BYTES = {**{chr(b): b for b in _PLAIN}, **{chr(256 + k): b for k, b in enumerate(_OTHERS)}}
 
 
@@ -55,7 +56,9 @@ class TokenText:
         self._pieces: dict[int, tuple[str, str | None]] = {}
 
     def encode(self, text: str) -> list[int]:
-        """Return the token ids of a text, with the special tokens that the tokenizer itself puts there."""
+        """Return the token ids of a text, with the special tokens that the tokenizer itself puts
+        there.
+        """
         # Not verbose: the engine checks whether the context is long enough.
         return self.tokenizer.encode(text, verbose=False)
 
@@ -97,7 +100,8 @@ class TokenText:
             if all(type(token) is int and 0 <= token < self.size for token in prompt):
                 return list(prompt)
             raise UserError(
-                f"the prompt is not a list of token ids: they are whole numbers from 0 to {self.size - 1}"
+                "the prompt is not a list of token ids: they are whole "
+                f"numbers from 0 to {self.size - 1}"
             )
         if not isinstance(prompt, str):
             raise UserError(
@@ -112,7 +116,8 @@ class TokenText:
         if found := ids or [start for start in starts if start is not None][:1]:
             return found
         raise UserError(
-            "the prompt is empty and the tokenizer has no token to start a text with: write a prompt"
+            "the prompt is empty and the tokenizer has no token "
+            "to start a text with: write a prompt"
         )
 
     @functools.cached_property
@@ -121,7 +126,9 @@ class TokenText:
         return max(self.tokenizer.get_vocab().values(), default=-1) + 1
 
     def piece(self, token_id: int) -> tuple[str, str | None]:
-        """Return (text, raw) of a token: ``raw`` is its bytes in hexadecimal where they are not whole characters."""
+        """Return (text, raw) of a token: ``raw`` is its bytes in hexadecimal where they are not
+        whole characters.
+        """
         if token_id not in self._pieces:
             raw = self._bytes(token_id)
             text = raw.decode(errors="backslashreplace")
@@ -154,8 +161,11 @@ class TokenText:
 
 
 def differing_tokens(one: Tokenizer, other: Tokenizer) -> str | None:
-    """Return how two tokenizers differ, by content; ``None`` when token ids mean the same in both."""
-    a, b = one.get_vocab(), other.get_vocab()
+    """Return how two tokenizers differ, by content; ``None`` when token ids mean the same in
+    both.
+    """
+    a = one.get_vocab()
+    b = other.get_vocab()
     if a == b:
         return None
     if len(a) != len(b):

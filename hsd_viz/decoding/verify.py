@@ -1,8 +1,8 @@
-"""The verification rules, in numpy: the reference for all runtimes. All three give tokens distributed exactly as the
-verifier's own; a rule of another package promises that itself.
+"""The verification rules, in numpy: the reference for all runtimes. All three give tokens
+distributed exactly as the verifier's own; a rule of another package promises that itself.
 
-**Point-mass** drafts (of a database or a baseline, or any draft under greedy decoding) are walked by
-:func:`walk`; chains **sampled from rows q** are judged by one of :data:`RULES`.
+**Point-mass** drafts (of a database or a baseline, or any draft under greedy decoding) are walked
+by :func:`walk`; chains **sampled from rows q** are judged by one of :data:`RULES`.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.errors import UserError
 from hsd_viz.trace.tables import Top
 
-#: Probabilities ``[n, V]`` after temperature, top-k and top-p: a numpy array, or an array of the session's runtime that
-#: ``len``, slices, ``numpy.asarray`` and ``numpy.concatenate`` accept.
+#: Probabilities ``[n, V]`` after temperature, top-k and top-p: a numpy array, or an array of the
+#: session's runtime that ``len``, slices, ``numpy.asarray`` and ``numpy.concatenate`` accept.
 Rows = Any
 #: Products of ratios are clipped here: 64 ratios of float32 probabilities can overflow.
 _LARGEST_RATIO = 1e300
 
 
 class Numbers(NamedTuple):
-    """Uniform numbers in [0, 1): ``r[k]`` draws the token after k tokens of the draft; ``u[k]`` decides whether token k
-    of a sampled chain is accepted (empty for point masses).
+    """Uniform numbers in [0, 1): ``r[k]`` draws the token after k tokens of the draft; ``u[k]``
+    decides whether token k of a sampled chain is accepted (empty for point masses).
     """
 
     r: Sequence[float]
@@ -38,9 +38,10 @@ class Numbers(NamedTuple):
 
 
 class RecordOptions(NamedTuple):
-    """What a verification reports beside its decision: ``details``, so many of the likeliest tokens for each emitted
-    token and for a correction (0: none), and ``observe``, so many of *every* row, from which a drafter learns, with
-    their probabilities at ``temperature`` (``None``: only their order matters).
+    """What a verification reports beside its decision: ``details``, so many of the likeliest tokens
+    for each emitted token and for a correction (0: none), and ``observe``, so many of *every* row,
+    from which a drafter learns, with their probabilities at ``temperature`` (``None``: only their
+    order matters).
     """
 
     details: int = 0
@@ -49,8 +50,8 @@ class RecordOptions(NamedTuple):
 
 
 class SampledChain(NamedTuple):
-    """Tokens that a session decoded in so many ``forwards``, and the rows ``[n, V]`` they were drawn from (``None`` for
-    point masses: greedy decoding, SLEM).
+    """Tokens that a session decoded in so many ``forwards``, and the rows ``[n, V]`` they were
+    drawn from (``None`` for point masses: greedy decoding, SLEM).
     """
 
     tokens: list[int]
@@ -60,9 +61,10 @@ class SampledChain(NamedTuple):
 
 @dataclass(slots=True)
 class Draft:
-    """Tokens proposed to a verifier: a chain sampled from ``rows`` ``[n, V]`` (q), or a tree of point masses (``rows``
-    is ``None``). ``paths`` are the levels that each token has passed, its source's first. ``end`` is why the draft of
-    a model with a confidence ended (the values of ``draft_end`` in the trace).
+    """Tokens proposed to a verifier: a chain sampled from ``rows`` ``[n, V]`` (q), or a tree of
+    point masses (``rows`` is ``None``). ``paths`` are the levels that each token has passed, its
+    source's first. ``end`` is why the draft of a model with a confidence ended (the values of
+    ``draft_end`` in the trace).
     """
 
     tree: DraftTree = field(default_factory=DraftTree)
@@ -76,18 +78,21 @@ class Draft:
 
 @dataclass(slots=True)
 class Verdict:
-    """The result of one verification: the ``accepted`` nodes in order, then the verifier's own ``token``, drawn from
-    ``row`` (0: after the text, 1 + i: after node i). ``examined`` counts the places that had draft tokens.
+    """The result of one verification: the ``accepted`` nodes in order, then the verifier's own
+    ``token``, drawn from ``row`` (0: after the text, 1 + i: after node i). ``examined`` counts the
+    places that had draft tokens.
 
-    Per node: ``p`` and ``q``, the verifier's and the drafter's probability of its token after the sampling transforms
-    (``p`` is ``None`` where not examined; for greedy decoding 1 for the arg-max, else 0), ``u`` (``None`` where not
-    compared, and for point masses) and ``h``, the chance that ``u`` was compared with by a ``rule`` that judges the
-    chain as a whole (else ``None``).
+    Per node: ``p`` and ``q``, the verifier's and the drafter's probability of its token after the
+    sampling transforms (``p`` is ``None`` where not examined; for greedy decoding 1 for the
+    arg-max, else 0), ``u`` (``None`` where not compared, and for point masses) and ``h``, the
+    chance that ``u`` was compared with by a ``rule`` that judges the chain as a whole (else
+    ``None``).
 
-    For each accepted node and for ``token``: ``rows`` ``[k + 1, V]`` (``None`` for greedy decoding), and ``details`` of
-    the row at temperature 1: the token's probability, the entropy in nats, the likeliest tokens. With details, a
-    sampled ``correction`` has the likeliest tokens of the normalised residual, those of q (``None`` for point masses),
-    and the residual's sum. ``observed`` has the likeliest tokens of every row, and their probabilities.
+    For each accepted node and for ``token``: ``rows`` ``[k + 1, V]`` (``None`` for greedy
+    decoding), and ``details`` of the row at temperature 1: the token's probability, the entropy in
+    nats, the likeliest tokens. With details, a sampled ``correction`` has the likeliest tokens of
+    the normalised residual, those of q (``None`` for point masses), and the residual's sum.
+    ``observed`` has the likeliest tokens of every row, and their probabilities.
     """
 
     accepted: list[int]
@@ -106,8 +111,9 @@ class Verdict:
 
 
 class VerifiedDraft(NamedTuple):
-    """How many tokens of a chain are ``accepted``, the weights ``[V]`` of the correction (``None``: all are accepted),
-    the places whose u was ``compared``, and with what (``h`` ``[n]``; ``None``: with p / q).
+    """How many tokens of a chain are ``accepted``, the weights ``[V]`` of the correction (``None``:
+    all are accepted), the places whose u was ``compared``, and with what (``h`` ``[n]``; ``None``:
+    with p / q).
     """
 
     accepted: int
@@ -119,13 +125,15 @@ class VerifiedDraft(NamedTuple):
 def token_rule(
     tokens: Sequence[int], q: np.ndarray, p: np.ndarray, u: Sequence[float]
 ) -> VerifiedDraft:
-    """Accept the longest prefix of a sampled chain with u * q(d) < p(d); a correction is drawn from the residual
-    (p - q)+ (Leviathan et al. 2023, Chen et al. 2023).
+    """Accept the longest prefix of a sampled chain with u * q(d) < p(d); a correction is drawn from
+    the residual (p - q)+ (Leviathan et al. 2023, Chen et al. 2023).
 
-    ``tokens`` ``[n]`` were sampled from the rows ``q`` ``[n, V]``; ``p`` ``[n + 1, V]`` are the verifier's rows at the
-    same places and after the last token. ``u`` ``[n]`` are uniform numbers in [0, 1).
+    ``tokens`` ``[n]`` were sampled from the rows ``q`` ``[n, V]``; ``p`` ``[n + 1, V]`` are the
+    verifier's rows at the same places and after the last token. ``u`` ``[n]`` are uniform numbers
+    in [0, 1).
     """
-    n, k = len(tokens), 0
+    n = len(tokens)
+    k = 0
     while k < n and u[k] * float(q[k, tokens[k]]) < float(p[k, tokens[k]]):
         k += 1
     return VerifiedDraft(k, None if k == n else np.maximum(p[k] - q[k], 0), range(min(k + 1, n)))
@@ -134,15 +142,16 @@ def token_rule(
 def block_rule(
     tokens: Sequence[int], q: np.ndarray, p: np.ndarray, u: Sequence[float]
 ) -> VerifiedDraft:
-    """Accept a prefix of a sampled chain, judged as a whole; never less in expectation than by :func:`token_rule`,
-    whose arguments it has (Sun et al. 2024, arXiv 2403.10444, Algorithm 2).
+    """Accept a prefix of a sampled chain, judged as a whole; never less in expectation than by
+    :func:`token_rule`, whose arguments it has (Sun et al. 2024, arXiv 2403.10444, Algorithm 2).
 
-    With w_0 = 1, w_k = min(1, w_{k-1} p(d_k) / q(d_k)) is the probability that at least k tokens are accepted, given
-    the first k tokens: an average over the later tokens that the draft model may sample.
+    With w_0 = 1, w_k = min(1, w_{k-1} p(d_k) / q(d_k)) is the probability that at least k tokens
+    are accepted, given the first k tokens: an average over the later tokens that the draft model
+    may sample.
 
-    The draft is accepted up to the last place k with u_k < h_k, where h_k = s / (s + 1 - w_k), s = sum (w_k p - q)+
-    over the rows after k tokens, and h_n = w_n. The correction is drawn from (w_k p - q)+. Whether place k + 1 exists
-    must not depend on its token.
+    The draft is accepted up to the last place k with u_k < h_k, where h_k = s / (s + 1 - w_k), s =
+    sum (w_k p - q)+ over the rows after k tokens, and h_n = w_n. The correction is drawn from (w_k
+    p - q)+. Whether place k + 1 exists must not depend on its token.
     """
     w = [1.0]
     for k, token in enumerate(tokens):
@@ -153,16 +162,20 @@ def block_rule(
 def branch_rule(
     tokens: Sequence[int], q: np.ndarray, p: np.ndarray, u: Sequence[float]
 ) -> VerifiedDraft:
-    """Accept a prefix of a sampled chain by its capped joint ratio: the lossless rule of *Overcoming Joint
-    Intractability with Lossless Hierarchical Speculative Decoding* (Zhou et al. 2026, arXiv 2601.05724, Algorithm 2).
+    """Accept a prefix of a sampled chain by its capped joint ratio: the lossless rule of
+    *Overcoming Joint Intractability with Lossless Hierarchical Speculative Decoding* (Zhou et al.
+    2026, arXiv 2601.05724, Algorithm 2).
 
-    With r_k = p(d_1 … d_k) / q(d_1 … d_k) and its cap c_k = max(1, r_1, …, r_k), the capped ratio is w_k = r_k / c_k.
-    The branches below k tokens have the excess mass s = sum (w_k p - q)+ and the deficient mass s + 1 - w_k; their
-    quotient is h_k, the chance to stop there and to draw the next token from the excess. Dividing by a running maximum
-    is the same as clipping at 1 in each step, so w, h and the residual are those of :func:`block_rule` up to rounding.
-    With min(1, r_n) for the whole draft more is accepted, and the output is no longer the verifier's.
+    With r_k = p(d_1 … d_k) / q(d_1 … d_k) and its cap c_k = max(1, r_1, …, r_k), the capped ratio
+    is w_k = r_k / c_k. The branches below k tokens have the excess mass s = sum (w_k p - q)+ and
+    the deficient mass s + 1 - w_k; their quotient is h_k, the chance to stop there and to draw the
+    next token from the excess. Dividing by a running maximum is the same as clipping at 1 in each
+    step, so w, h and the residual are those of :func:`block_rule` up to rounding. With min(1, r_n)
+    for the whole draft more is accepted, and the output is no longer the verifier's.
     """
-    ratio, cap, w = 1.0, 1.0, [1.0]
+    ratio = 1.0
+    cap = 1.0
+    w = [1.0]
     for k, token in enumerate(tokens):
         # Above its largest value the ratio equals its cap, so that clipping it changes no w.
         ratio = min(_LARGEST_RATIO, ratio * float(p[k, token]) / float(q[k, token]))
@@ -174,8 +187,11 @@ def branch_rule(
 def _judge_whole(
     w: Sequence[float], q: np.ndarray, p: np.ndarray, u: Sequence[float]
 ) -> VerifiedDraft:
-    """Accept up to the last place k with u_k < h_k, by the weights ``w`` ``[n + 1]`` of :func:`block_rule`."""
-    n, residual = len(w) - 1, None
+    """Accept up to the last place k with u_k < h_k, by the weights ``w`` ``[n + 1]`` of
+    :func:`block_rule`.
+    """
+    n = len(w) - 1
+    residual = None
     h = [0.0] * n
     for k in range(n, -1, -1):
         if k < n:
@@ -194,7 +210,9 @@ RULES: dict[str, Rule] = {"token": token_rule, "block": block_rule, "branch": br
 
 
 def rule_words(name: str) -> str:
-    """Return how a rule of another package describes itself: the first line of its docstring, "" without one."""
+    """Return how a rule of another package describes itself: the first line of its docstring, ""
+    without one.
+    """
     return (getdoc(_other_rule(name)) or "").partition("\n")[0]
 
 
@@ -231,12 +249,14 @@ def _judged(
 
 
 def walk(tree: DraftTree, token_after: Callable[[int], int]) -> tuple[list[int], int, list[int]]:
-    """Walk a tree of point-mass drafts while the verifier's own token is among the continuations, else it is the
-    correction: every token is the verifier's own draw. Return the accepted nodes, the token after them, and the nodes
-    that were compared. ``token_after(row)`` draws on a row (0: after the text, 1 + i: after node i); it is asked for
-    the rows on the walked path, in order.
+    """Walk a tree of point-mass drafts while the verifier's own token is among the continuations,
+    else it is the correction: every token is the verifier's own draw. Return the accepted nodes,
+    the token after them, and the nodes that were compared. ``token_after(row)`` draws on a row (0:
+    after the text, 1 + i: after node i); it is asked for the rows on the walked path, in order.
     """
-    own, accepted, compared = {-1: token_after(0)}, [], []  # type: ignore[var-annotated]
+    own = {-1: token_after(0)}
+    accepted: list[int] = []
+    compared: list[int] = []
     # Parents come before their children: one pass is enough.
     for node, parent in enumerate(tree.parents):
         if parent in own:
@@ -254,8 +274,8 @@ def judge(
     numbers: Numbers | None,
     record: RecordOptions,
 ) -> Verdict:
-    """Verify ``draft`` by logits ``[n + 1, V]`` (row 0 after the text, row 1 + i after node i) and the rule that fits.
-    ``numbers`` is ``None`` for greedy decoding.
+    """Verify ``draft`` by logits ``[n + 1, V]`` (row 0 after the text, row 1 + i after node i) and
+    the rule that fits. ``numbers`` is ``None`` for greedy decoding.
     """
     if draft.rows is None or numbers is None:
         verdict, residual = _judge_points(scores, draft.tree, sampling, numbers)
@@ -298,7 +318,8 @@ def _judge_points(
         return draw(p[row], numbers.r[len(p) - 1])
 
     accepted, token, compared = walk(tree, token_after)
-    row, n = accepted[-1] + 1 if accepted else 0, len(tree)
+    row = accepted[-1] + 1 if accepted else 0
+    n = len(tree)
     chances: list[float | None] = [None] * n
     for node in compared:
         greedy = float(node in accepted)
@@ -324,10 +345,14 @@ def _judge_chain(
     scores: np.ndarray, draft: Draft, sampling: Sampling, numbers: Numbers
 ) -> tuple[Verdict, np.ndarray | None]:
     """Return the verdict on a sampled chain, and what a correction was drawn from."""
-    tokens, n, u = draft.tree.tokens, len(draft), numbers.u
-    p, q = distribution(scores, sampling), np.asarray(draft.rows)
+    tokens = draft.tree.tokens
+    n = len(draft)
+    u = numbers.u
+    p = distribution(scores, sampling)
+    q = np.asarray(draft.rows)
     k, residual, compared, h = _judged(sampling.rule, tokens, q, p, u)
-    # p and q can agree to the last bit at a place that was rejected by rounding alone: then p itself is the limit.
+    # p and q can agree to the last bit at a place that was rejected by rounding alone: then p
+    # itself is the limit.
     if residual is not None and not total(residual) > 0:
         residual = p[k].copy()
     token = draw(p[k] if residual is None else residual, numbers.r[k])

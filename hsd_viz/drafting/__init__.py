@@ -1,4 +1,5 @@
-"""Draft trees and their sources: database drafting (``db``), Hierarchy Drafting (``hd``), baselines. Pure: numpy only.
+"""Draft trees and their sources: database drafting (``db``), Hierarchy Drafting (``hd``),
+baselines. Pure: numpy only.
 
 >>> from hsd_viz.stack import DraftSource
 >>> drafter = make_drafter(DraftSource("db"))

@@ -1,4 +1,6 @@
-"""The interface of databases, the two held in memory (context and logits), and the trie of what followed a key."""
+"""The interface of databases, the two held in memory (context and logits), and the trie of what
+followed a key.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from heapq import heappop, heappush
@@ -7,10 +9,11 @@ from typing import Any, Protocol
 
 from .tree import spell
 
-#: The answer of a database: (key length, total, continuations). The last ``key length`` tokens of the text were
-#: matched; ``total`` counts how often they were seen with a token after them; continuations are (token, count,
-#: position), most frequent first, with the position of the latest copy in the text (``None`` outside the context
-#: database). Plain tuples, as a round creates about ten.
+#: The answer of a database: (key length, total, continuations). The last ``key length`` tokens of
+#: the text were matched; ``total`` counts how often they were seen with a token after them;
+#: continuations are (token, count, position), most frequent first, with the position of the latest
+#: copy in the text (``None`` outside the context database). Plain tuples, as a round creates about
+#: ten.
 Match = tuple[int, int, Sequence[tuple[int, Any, int | None]]]
 #: The name of the logits database in a stack.
 LOGITS = "logits"
@@ -24,13 +27,16 @@ class Database(Protocol):
 
 
 class ContextDatabase:
-    """The text of the current run, one string: every token by the up to ``longest`` tokens before it.
+    """The text of the current run, one string: every token by the up to ``longest`` tokens before
+    it.
 
-    If a suffix occurs, so does every shorter one, so the longest is found by bisection. Only the ``recent`` latest
-    occurrences of a key are counted: 4 predict as well as 32. At most ``most`` candidates are returned.
+    If a suffix occurs, so does every shorter one, so the longest is found by bisection. Only the
+    ``recent`` latest occurrences of a key are counted: 4 predict as well as 32. At most ``most``
+    candidates are returned.
     """
 
-    recent, most = 4, 4
+    recent = 4
+    most = 4
 
     def __init__(self, longest: int = 8) -> None:
         self.longest = longest
@@ -41,33 +47,36 @@ class ContextDatabase:
         self.text += spell(tokens)
 
     def lookup(self, tail: str, longest: int | None = None) -> Match | None:
-        """Return what followed the longest suffix of ``tail`` that occurs with a follower, or ``None``. ``tail`` (see
-        :func:`spell`) may end in tokens that the text does not contain yet. ``longest`` limits the key, for back-off:
-        ``lookup(tail, key_length - 1)`` returns the next match. Candidates: most frequent first, then latest.
+        """Return what followed the longest suffix of ``tail`` that occurs with a follower, or
+        ``None``. ``tail`` (see :func:`spell`) may end in tokens that the text does not contain yet.
+        ``longest`` limits the key, for back-off: ``lookup(tail, key_length - 1)`` returns the next
+        match. Candidates: most frequent first, then latest.
         """
-        size, text = len(tail), self.text
+        size = len(tail)
+        text = self.text
         most = self.longest if longest is None or longest > self.longest else longest
         most = size if most > size else most
         # A match at the end of the text has nothing after it.
         end = len(text) - 1
         find = text.rfind
-        length, place, middle = (
-            0,
-            -1,
-            most,
-        )  # half of all keys match as a whole, so that is tried first
+        length = 0
+        place = -1
+        # Half of all keys match as a whole, so that is tried first.
+        middle = most
         while length < most:
             at = find(tail[size - middle :], 0, end)
             if at < 0:
                 most = middle - 1
             else:
-                length, place = middle, at
+                length = middle
+                place = at
             middle = (length + most + 1) >> 1
         if place < 0:
             return None
         key = tail[size - length :]
         position = place + length
-        total, counts = 1, {text[position]: [1, position]}
+        total = 1
+        counts = {text[position]: [1, position]}
         while total < self.recent:
             place = find(key, 0, place + length - 1)
             if place < 0:
@@ -86,14 +95,17 @@ class ContextDatabase:
 
 
 class LogitsDatabase:
-    """The target's most probable tokens by the last one to three tokens: ``logits``, the latest row of each key.
+    """The target's most probable tokens by the last one to three tokens: ``logits``, the latest row
+    of each key.
 
-    Token Recycling (Luo et al., ACL 2025, arXiv 2408.08696) stores the most probable successors of each token, also at
-    rejected nodes, and LogitSpec (arXiv 2507.01449) looks up what may follow them. Here they form a database, with the
-    target's own probabilities as shares. Of more than ``most`` keys the oldest are dropped.
+    Token Recycling (Luo et al., ACL 2025, arXiv 2408.08696) stores the most probable successors of
+    each token, also at rejected nodes, and LogitSpec (arXiv 2507.01449) looks up what may follow
+    them. Here they form a database, with the target's own probabilities as shares. Of more than
+    ``most`` keys the oldest are dropped.
     """
 
-    longest, most = 3, 100_000
+    longest = 3
+    most = 100_000
 
     def __init__(self) -> None:
         self._rows: dict[str, list[tuple[int, float, None]]] = {}
@@ -102,7 +114,9 @@ class LogitsDatabase:
         return len(self._rows)
 
     def put(self, tail: str, ids: Sequence[int], probabilities: Sequence[float]) -> None:
-        """Store the target's ``probabilities`` of the tokens ``ids`` after ``tail`` (spelled), highest first."""
+        """Store the target's ``probabilities`` of the tokens ``ids`` after ``tail`` (spelled),
+        highest first.
+        """
         row = [(token, p, None) for token, p in zip(ids, probabilities, strict=True) if p > 0]
         rows = self._rows
         for length in range(1, min(self.longest, len(tail)) + 1):
@@ -111,7 +125,9 @@ class LogitsDatabase:
             del rows[next(iter(rows))]
 
     def lookup(self, tail: str) -> Match | None:
-        """Return the row of the longest suffix of ``tail`` that is a key; its counts are probabilities."""
+        """Return the row of the longest suffix of ``tail`` that is a key; its counts are
+        probabilities.
+        """
         for length in range(min(self.longest, len(tail)), 0, -1):
             row = self._rows.get(tail[-length:])
             if row is not None:
@@ -122,18 +138,26 @@ class LogitsDatabase:
 def continuation_trie(
     lookup: Callable[[str], Match | None], key: str, *, nodes: int, depth: int
 ) -> list[tuple[int, int, float]]:
-    """Return the ``nodes`` most frequent prefixes of what followed ``key``, as (token, parent, count).
+    """Return the ``nodes`` most frequent prefixes of what followed ``key``, as (token, parent,
+    count).
 
-    Parent -1 is ``key``. Prefixes have at most ``depth`` tokens. Most frequent first, then shorter, then the lower
-    token; parents come before children. The published methods count every continuation in the corpus; an index holds
-    the most frequent followers of short keys. A count is exact while key and path together are a key of the index;
-    beyond, the path's count is divided as the longest known suffix suggests. Estimates below 1 are omitted.
+    Parent -1 is ``key``. Prefixes have at most ``depth`` tokens. Most frequent first, then shorter,
+    then the lower token; parents come before children. The published methods count every
+    continuation in the corpus; an index holds the most frequent followers of short keys. A count is
+    exact while key and path together are a key of the index; beyond, the path's count is divided as
+    the longest known suffix suggests. Estimates below 1 are omitted.
     """
-    out, queue, match = list[tuple[int, int, float]](), list[tuple](), lookup(key)
+    out = list[tuple[int, int, float]]()
+    queue = list[tuple]()
+    match = lookup(key)
     if match is None or match[0] != len(key):
         return out
     # The serial number ends the comparison of equals.
-    serial, reached, parent, path, count = 0, 0, -1, key, float(match[1])
+    serial = 0
+    reached = 0
+    parent = -1
+    path = key
+    count = float(match[1])
     while True:
         match = lookup(path) if reached < depth else None
         if match is not None:
@@ -146,5 +170,7 @@ def continuation_trie(
         if not queue or len(out) == nodes:
             return out
         negative, reached, token, _, above, before = heappop(queue)
-        parent, path, count = len(out), before + chr(token), -negative
+        parent = len(out)
+        path = before + chr(token)
+        count = -negative
         out.append((token, above, count))

@@ -1,8 +1,10 @@
-"""``db``: database drafting. The databases are asked in order of locality and merged into one scored draft tree.
+"""``db``: database drafting. The databases are asked in order of locality and merged into one
+scored draft tree.
 
-The order of locality (context, then model, then statistics) is that of Hierarchy Drafting (Cho et al., Findings of
-NAACL 2025, arXiv 2502.05609; as published: :mod:`.hd`). The differences: keys are longest suffixes, the databases'
-answers are mixed with probabilities, and the tree grows best-first until another token would cost more than it gains.
+The order of locality (context, then model, then statistics) is that of Hierarchy Drafting (Cho et
+al., Findings of NAACL 2025, arXiv 2502.05609; as published: :mod:`.hd`). The differences: keys are
+longest suffixes, the databases' answers are mixed with probabilities, and the tree grows best-first
+until another token would cost more than it gains.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -17,20 +19,25 @@ from .make import CPU_MARGINAL, CostCurve, Run, cost_curve, drafter
 from .tree import Drafter, DraftTree, Ids, LogitsObserver, Probabilities, spell
 
 #: The lowest score of a drafted node: where verification has a cost, and where it is free.
-MIN_SCORE, MIN_SCORE_FREE = 0.01, 0.001
+MIN_SCORE = 0.01
+MIN_SCORE_FREE = 0.001
 #: The largest share of the remaining probability that one database can take.
 MAX_SHARE = 0.999
-#: Longer keys share the estimate of this length; a rate may exceed 1, as a discount may be too cautious; and the weight
-#: of the prior in expected hits.
-LONGEST_BUCKET, MOST_RATE, PRIOR_WEIGHT = 8, 1.2, 6.0
+#: Longer keys share the estimate of this length; a rate may exceed 1, as a discount may be too
+#: cautious; and the weight of the prior in expected hits.
+LONGEST_BUCKET = 8
+MOST_RATE = 1.2
+PRIOR_WEIGHT = 6.0
 
-#: Subtracted from each continuation's count (absolute discounting, Ney, Essen & Kneser 1994): a single occurrence is
-#: weaker evidence than its share suggests. Text tends to repeat itself, so the context's discount is small.
+#: Subtracted from each continuation's count (absolute discounting, Ney, Essen & Kneser 1994): a
+#: single occurrence is weaker evidence than its share suggests. Text tends to repeat itself, so the
+#: context's discount is small.
 DISCOUNTS = {"context": 0.15, "model": 0.4, "statistics": 0.5, "logits": 0.0}
 
-#: Hits per expected hit by key length 1, 2, ... (index 0 unused), where "expected" is the discounted share of the
-#: counts, for greedy decoding and for sampling at temperature 1. Rounded measurements on texts of two small models of
-#: Python source, prompted by the ``heldout`` suite; results are not sensitive to them.
+#: Hits per expected hit by key length 1, 2, ... (index 0 unused), where "expected" is the
+#: discounted share of the counts, for greedy decoding and for sampling at temperature 1. Rounded
+#: measurements on texts of two small models of Python source, prompted by the ``heldout`` suite;
+#: results are not sensitive to them.
 GREEDY = {
     "context": (0.0, 0.36, 0.56, 0.70, 0.80, 0.88, 0.96, 1.00, 1.12),
     "model": (0.0, 0.70, 0.80, 0.85, 0.90, 0.92, 0.94, 0.95, 0.95),
@@ -46,17 +53,20 @@ SAMPLED = {
 
 
 def priors(source: str, temperature: float) -> list[float]:
-    """Return the prior hits per expected hit of ``source`` by key length. Between greedy decoding and temperature 1
-    they are interpolated by the square of the temperature, which at 0.7 was within 0.1 of the measurement.
+    """Return the prior hits per expected hit of ``source`` by key length. Between greedy decoding
+    and temperature 1 they are interpolated by the square of the temperature, which at 0.7 was
+    within 0.1 of the measurement.
     """
-    heat, pairs = min(1.0, temperature) ** 2, zip(GREEDY[source], SAMPLED[source], strict=True)
+    heat = min(1.0, temperature) ** 2
+    pairs = zip(GREEDY[source], SAMPLED[source], strict=True)
     return [(1 - heat) * greedy + heat * sampled for greedy, sampled in pairs]
 
 
 class Trust:
-    """One run's estimate, per database and key length, of hits per expected hit. For a token with share s in a
-    database, the estimated probability is rate·s with rate = (w·prior + hits) / (w + Σ expected), the posterior mean of
-    a Gamma-Poisson model with prior weight w. ``rates[d][n]`` is read by the drafter.
+    """One run's estimate, per database and key length, of hits per expected hit. For a token with
+    share s in a database, the estimated probability is rate·s with rate = (w·prior + hits) / (w + Σ
+    expected), the posterior mean of a Gamma-Poisson model with prior weight w. ``rates[d][n]`` is
+    read by the drafter.
     """
 
     def __init__(self, sources: tuple[str, ...], temperature: float = 0.0) -> None:
@@ -66,8 +76,11 @@ class Trust:
         self._expected = [[0.0] * len(p) for p in self._priors]
 
     def observe(self, database: int, n: int, expected: float, hit: bool) -> None:
-        """Record the total discounted share ``expected`` of a look-up, and whether it had the next token (``hit``)."""
-        hits, totals = self._hits[database], self._expected[database]
+        """Record the total discounted share ``expected`` of a look-up, and whether it had the next
+        token (``hit``).
+        """
+        hits = self._hits[database]
+        totals = self._expected[database]
         hits[n] = seen = hits[n] + hit
         totals[n] = total = totals[n] + expected
         rate = (PRIOR_WEIGHT * self._priors[database][n] + seen) / (PRIOR_WEIGHT + total)
@@ -75,7 +88,8 @@ class Trust:
 
 
 def _make(run: Run) -> Drafter:
-    sources, found = run.sources(), run.databases.found
+    sources = run.sources()
+    found = run.databases.found
     options: dict[str, Any] = {"eos": run.eos, "costs": run.costs, "temperature": run.temperature}
     if LOGITS in run.source.items or (not run.source.items and sources == ("context",)):
         return LogitsDatabaseDrafter(
@@ -88,11 +102,12 @@ def _make(run: Run) -> Drafter:
 class DatabaseDrafter(Drafter):
     """Drafts for one run from the databases named in ``sources``, in that order.
 
-    ``databases`` holds those that outlive a run by source name (``model``, ``statistics``); the context database is
-    created here. ``costs`` are the costs of verification (:func:`~hsd_viz.drafting.make.cost_curve`), of which each
-    tree maximizes its ratio of tokens; with ``None`` it fills the budget. ``temperature`` is that of the target's
-    sampling: the higher, the lower the initial trust in proposals. An end-of-text token (one of ``eos``) may be
-    drafted, nothing after it.
+    ``databases`` holds those that outlive a run by source name (``model``, ``statistics``); the
+    context database is created here. ``costs`` are the costs of verification
+    (:func:`~hsd_viz.drafting.make.cost_curve`), of which each tree maximizes its ratio of tokens;
+    with ``None`` it fills the budget. ``temperature`` is that of the target's sampling: the higher,
+    the lower the initial trust in proposals. An end-of-text token (one of ``eos``) may be drafted,
+    nothing after it.
     """
 
     nodes = 24
@@ -120,12 +135,14 @@ class DatabaseDrafter(Drafter):
         self._context = ContextDatabase(self.longest)
         self._trust = Trust(self.sources, self.temperature)
         lookups: dict[str, Any] = {**self.databases, "context": self._context}
-        #: Per database, in order: number, whether it is the context database, look-up, rates by key length, discount.
+        #: Per database, in order: number, whether it is the context database, look-up, rates by key
+        #: length, discount.
         self._levels = [
             (i, s == "context", lookups[s].lookup, self._trust.rates[i], DISCOUNTS[s])
             for i, s in enumerate(self.sources)
         ]
-        #: Per draft since the last :meth:`extend`: text length, tokens not emitted yet, nodes, answers by node.
+        #: Per draft since the last :meth:`extend`: text length, tokens not emitted yet, nodes,
+        #: answers by node.
         self._drafts: list[tuple] = []
         self._context.extend(prompt)
 
@@ -136,17 +153,20 @@ class DatabaseDrafter(Drafter):
     def _ask(
         self, tail: str, reach: float, least: float, bound: int
     ) -> tuple[dict[int, tuple], list[tuple], int]:
-        """Return scores for the token after ``tail``, a node that the verifier reaches with probability ``reach``.
+        """Return scores for the token after ``tail``, a node that the verifier reaches with
+        probability ``reach``.
 
-        Each database in turn is asked for its longest known suffix and takes a part of the probability that the more
-        local ones left (as in PPM, Cleary & Witten 1984), until none could score above ``least``. Returns {token:
-        (score, source, key length, count, position)}, where a token keeps the first source that proposed it while
-        scores add up; per answer (database, key length, expected, continuations) for learning; and the length of the
-        context match, which like ``bound`` limits the length of a key there.
+        Each database in turn is asked for its longest known suffix and takes a part of the
+        probability that the more local ones left (as in PPM, Cleary & Witten 1984), until none
+        could score above ``least``. Returns {token: (score, source, key length, count, position)},
+        where a token keeps the first source that proposed it while scores add up; per answer
+        (database, key length, expected, continuations) for learning; and the length of the context
+        match, which like ``bound`` limits the length of a key there.
         """
         candidates: dict[int, tuple] = {}
         answers: list[tuple] = []
-        left, found = reach, bound
+        left = reach
+        found = bound
         for which, is_context, lookup, rates, discount in self._levels:
             if left <= least:
                 break
@@ -156,7 +176,8 @@ class DatabaseDrafter(Drafter):
             if match is None:
                 continue
             length, total, continuations = match
-            bucket, seen = length if length < LONGEST_BUCKET else LONGEST_BUCKET, 0.0
+            bucket = length if length < LONGEST_BUCKET else LONGEST_BUCKET
+            seen = 0.0
             for _, count, _ in continuations:
                 seen += count - discount
             rate = rates[bucket]
@@ -175,23 +196,27 @@ class DatabaseDrafter(Drafter):
         return candidates, answers, found
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
-        """Return the tree of at most ``budget`` nodes with the most expected tokens (1 + Σ scores) for its cost: nodes
-        are added best first, so scores never increase, and the prefix with the best ratio is drafted.
+        """Return the tree of at most ``budget`` nodes with the most expected tokens (1 + Σ scores)
+        for its cost: nodes are added best first, so scores never increase, and the prefix with the
+        best ratio is drafted.
         """
         if budget < 1:
             return DraftTree(why_empty="no room")
-        eos, longest, least_slope, floor = (
-            self.eos,
-            self.longest,
-            self.costs.least_slope,
-            self.min_score,
-        )
+        eos = self.eos
+        longest = self.longest
+        least_slope = self.costs.least_slope
+        floor = self.min_score
         at, slopes = self._tables(budget)
         answers: dict[int, list[tuple]] = {}
         queue: list[tuple] = []
         picked: list[tuple] = []
-        expected, best_ratio, best = 1.0, 1.0, -1
-        node, reach, tail, bound = -1, 1.0, spell(text[-longest:]), longest
+        expected = 1.0
+        best_ratio = 1.0
+        best = -1
+        node = -1
+        reach = 1.0
+        tail = spell(text[-longest:])
+        bound = longest
         matched = False
         while True:
             # No node at or below this score can pay: the ratio to beat only grows.
@@ -213,11 +238,13 @@ class DatabaseDrafter(Drafter):
             ):
                 break
             negative, token, parent, tail, bound, entry = heappop(queue)
-            reach, node = -negative, len(picked)
+            reach = -negative
+            node = len(picked)
             picked.append((token, parent, entry))
             expected += reach
             if (ratio := expected / at[node + 1]) > best_ratio:
-                best_ratio, best = ratio, node
+                best_ratio = ratio
+                best = node
             tail = (tail + chr(token))[-longest:]
         self._drafts.append((len(text), tuple(text[len(self._context.text) :]), picked, answers))
         if best < 0:
@@ -228,13 +255,16 @@ class DatabaseDrafter(Drafter):
         return DraftTree(list(tokens), list(parents), sources, lengths, counts, scores, positions)
 
     def _learn(self, tokens: Sequence[int]) -> None:
-        """Count hits and misses of the answers along the emitted tokens in the trees drafted since the last call."""
+        """Count hits and misses of the answers along the emitted tokens in the trees drafted since
+        the last call.
+        """
         start = len(self._context.text)
         observe = self._trust.observe
         for length, ahead, picked, answers in self._drafts:
             place = length - start
             if place < 0 or tuple(tokens[:place]) != ahead:
-                # Drafted after tokens that the target then rejected: what would have followed is unknown.
+                # Drafted after tokens that the target then rejected: what would have followed is
+                # unknown.
                 continue
             node = -1
             while place < len(tokens):
@@ -250,13 +280,15 @@ class DatabaseDrafter(Drafter):
                 )
                 if child is None:
                     break
-                node, place = child, place + 1
+                node = child
+                place = place + 1
         self._drafts.clear()
 
 
 class LogitsDatabaseDrafter(DatabaseDrafter, LogitsObserver):
-    """A database drafter with the target's probabilities as one of its databases: ``databases["logits"]`` is a
-    :class:`~hsd_viz.drafting.context.LogitsDatabase`, filled after each verification.
+    """A database drafter with the target's probabilities as one of its databases:
+    ``databases["logits"]`` is a :class:`~hsd_viz.drafting.context.LogitsDatabase`, filled after
+    each verification.
     """
 
     def observe_probabilities(

@@ -1,27 +1,31 @@
-"""``hd``: Hierarchy Drafting as published. One-token keys, databases accessed in order until seven drafts are found.
+"""``hd``: Hierarchy Drafting as published. One-token keys, databases accessed in order until seven
+drafts are found.
 
-Source: Cho et al., "Lossless Acceleration of Large Language Models with Hierarchical Drafting based on Temporal
-Locality in Speculative Decoding", Findings of NAACL 2025, arXiv 2502.05609 (repository zomss/Hierarchy_Drafting),
-re-implemented from its description. The method, with the paper's settings:
+Source: Cho et al., "Lossless Acceleration of Large Language Models with Hierarchical Drafting based
+on Temporal Locality in Speculative Decoding", Findings of NAACL 2025, arXiv 2502.05609 (repository
+zomss/Hierarchy_Drafting), re-implemented from its description. The method, with the paper's
+settings:
 
-* A draft is 4 tokens, at most 7 drafts per step, at most 5 tokens emitted. The databases are accessed in order
-  (context, model, statistics); once 7 drafts are found, the less local ones are skipped. There are no scores and no
-  confidence threshold.
+* A draft is 4 tokens, at most 7 drafts per step, at most 5 tokens emitted. The databases are
+  accessed in order (context, model, statistics); once 7 drafts are found, the less local ones are
+  skipped. There are no scores and no confidence threshold.
 * **Context**: every 5-gram of the text by its first token, in LRU buckets of 7.
-* **Model**: the 100 000 most frequent 5-grams of the target's own outputs, at most 7 per first token. Frozen.
-* **Statistics**: what followed the last 2 tokens in a corpus, then the last 1: the 64 most frequent prefixes of up to
-  10 tokens, their leaves longest first, truncated to 4 tokens. Frozen.
+* **Model**: the 100 000 most frequent 5-grams of the target's own outputs, at most 7 per first
+  token. Frozen.
+* **Statistics**: what followed the last 2 tokens in a corpus, then the last 1: the 64 most frequent
+  prefixes of up to 10 tokens, their leaves longest first, truncated to 4 tokens. Frozen.
 
 Differences from the published code:
 
 * Every 5-gram of accepted text joins the context database; the code's slice omits the newest.
-* The newest of a context bucket and the most frequent of a model bucket come first. The code takes the oldest and the
-  rarest first where seven places do not suffice.
-* Statistics rows shorter than 4 tokens stay short; the code pads them with random tokens. Equally long rows come most
-  frequent first; in the code, in hash-table order.
-* The drafts are verified as one tree: the code verifies seven separate chains, including duplicates. The longest chain
-  that agrees with the target is the same.
-* Statistics is read from a pre-counted index: see :func:`hsd_viz.drafting.context.continuation_trie`.
+* The newest of a context bucket and the most frequent of a model bucket come first. The code takes
+  the oldest and the rarest first where seven places do not suffice.
+* Statistics rows shorter than 4 tokens stay short; the code pads them with random tokens. Equally
+  long rows come most frequent first; in the code, in hash-table order.
+* The drafts are verified as one tree: the code verifies seven separate chains, including
+  duplicates. The longest chain that agrees with the target is the same.
+* Statistics is read from a pre-counted index: see
+  :func:`hsd_viz.drafting.context.continuation_trie`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,23 +38,32 @@ from .make import FIVEGRAMS, Baseline, drafter
 from .tree import DraftTree, spell
 
 #: Tokens of a draft, drafts of a step, entries of a bucket.
-LENGTH, DRAFTS, BUCKET = 4, 7, 7
+LENGTH = 4
+DRAFTS = 7
+BUCKET = 7
 #: Of the statistics database: key lengths in access order, most prefixes, their most tokens.
-STATISTICS_KEYS, STATISTICS_NODES, STATISTICS_DEPTH = (2, 1), 64, 10
+STATISTICS_KEYS = (2, 1)
+STATISTICS_NODES = 64
+STATISTICS_DEPTH = 10
 
 #: A draft: key length, times seen, tokens (spelled), position in the text of its first token.
 Row = tuple[int, int | None, str, int | None]
 
 
 class StoredDrafts:
-    """The drafts of the ``fivegrams`` and ``statistics`` databases by key, computed once for all runs over them."""
+    """The drafts of the ``fivegrams`` and ``statistics`` databases by key, computed once for all
+    runs over them.
+    """
 
     def __init__(self, shared: Mapping[str, Database]) -> None:
         self.shared = dict(shared)
-        self.model, self.statistics = cache(self._model), cache(self._statistics)
+        self.model = cache(self._model)
+        self.statistics = cache(self._statistics)
 
     def _model(self, last: str) -> list[Row]:
-        """Return the up to 7 most frequent 5-grams that begin with the token ``last``, most frequent first."""
+        """Return the up to 7 most frequent 5-grams that begin with the token ``last``, most
+        frequent first.
+        """
         rows: list[Row] = []
         for rank in range(BUCKET):
             match = self.shared["fivegrams"].lookup(last + chr(rank))
@@ -60,7 +73,9 @@ class StoredDrafts:
         return rows
 
     def _statistics(self, key: str) -> list[Row]:
-        """Return what followed ``key`` in the corpus: up to 4 tokens each, longest first, no prefixes of others."""
+        """Return what followed ``key`` in the corpus: up to 4 tokens each, longest first, no
+        prefixes of others.
+        """
         lookup = self.shared["statistics"].lookup
         nodes = continuation_trie(lookup, key, nodes=STATISTICS_NODES, depth=STATISTICS_DEPTH)
         spelled: list[str] = []
@@ -78,15 +93,16 @@ class StoredDrafts:
 
 @drafter("hd", items=DATABASES)
 class HierarchyDrafting(Baseline):
-    """Hierarchy Drafting for one run, from the databases named in the stack, in that order (``model`` is the database
-    ``fivegrams``). A small budget truncates the last drafts.
+    """Hierarchy Drafting for one run, from the databases named in the stack, in that order
+    (``model`` is the database ``fivegrams``). A small budget truncates the last drafts.
     """
 
     nodes = DRAFTS * LENGTH
 
     def start(self, prompt: Sequence[int]) -> None:
         shared = self.run.databases
-        self.sources, self._text = self.run.sources(model=FIVEGRAMS), ""
+        self.sources = self.run.sources(model=FIVEGRAMS)
+        self._text = ""
         self.stored = shared.derived.setdefault("hd", StoredDrafts(shared.found))
         self._buckets: dict[str, dict[str, int]] = {}
         self.extend(prompt)
@@ -95,10 +111,8 @@ class HierarchyDrafting(Baseline):
         first = max(0, len(self._text) - LENGTH)
         self._text += spell(tokens)
         for place in range(first, len(self._text) - LENGTH):
-            gram, bucket = (
-                self._text[place + 1 : place + 1 + LENGTH],
-                self._buckets.setdefault(self._text[place], {}),
-            )
+            gram = self._text[place + 1 : place + 1 + LENGTH]
+            bucket = self._buckets.setdefault(self._text[place], {})
             # The newest comes last; a full bucket drops its oldest.
             if bucket.pop(gram, None) is None and len(bucket) == BUCKET:
                 del bucket[next(iter(bucket))]
@@ -111,12 +125,15 @@ class HierarchyDrafting(Baseline):
         return tree.or_reason(budget)
 
     def add_in_access_order(self, tree: DraftTree, tail: str, budget: int) -> None:
-        """Add drafts after ``tail``, one database after the other, until there are seven or the budget is used."""
+        """Add drafts after ``tail``, one database after the other, until there are seven or the
+        budget is used.
+        """
         children: dict[tuple[int, int], int] = {}
         drafts = 0
         for source in self.sources:
             for length, count, tokens, position in self._rows(source, tail):
-                node, new = -1, False
+                node = -1
+                new = False
                 for depth, token in enumerate(map(ord, tokens)):
                     if (node, token) not in children:
                         if len(tree) == budget:

@@ -1,5 +1,5 @@
-"""The registry of drafters, and what they work with: database files, costs of verification, and the state that outlives
-a run.
+"""The registry of drafters, and what they work with: database files, costs of verification, and the
+state that outlives a run.
 """
 
 from __future__ import annotations
@@ -19,14 +19,19 @@ from .context import LOGITS, Database
 from .index.format import SUFFIX, DatabaseError, Index
 from .tree import Drafter
 
-#: The databases stored as files, in order of locality, and the model database of Hierarchy Drafting as published.
-STORED, FIVEGRAMS = ("model", "statistics"), "fivegrams"
-#: The cost of one more draft token on a CPU, in steps of one token: a forward pass of 4 tokens takes about 1.4 steps.
+#: The databases stored as files, in order of locality, and the model database of Hierarchy Drafting
+#: as published.
+STORED = ("model", "statistics")
+FIVEGRAMS = "fivegrams"
+#: The cost of one more draft token on a CPU, in steps of one token: a forward pass of 4 tokens
+#: takes about 1.4 steps.
 CPU_MARGINAL = 0.15
 
 
 def vocabulary_hash(vocabulary: Mapping[str, int]) -> str:
-    """Return the SHA-256 of a vocabulary, the token → id mapping ``tokenizer.get_vocab()``, in hexadecimal."""
+    """Return the SHA-256 of a vocabulary, the token → id mapping ``tokenizer.get_vocab()``, in
+    hexadecimal.
+    """
     digest = hashlib.sha256()
     for token, number in sorted(vocabulary.items(), key=lambda item: (item[1], item[0])):
         digest.update(f"{number}\t{len(token)}\t{token}\n".encode())
@@ -44,8 +49,8 @@ def check_folder(folder: str | Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SharedDatabases:
-    """The open databases by name (``model``, ``statistics``, ``fivegrams``), one-line reasons why others are absent,
-    and what drafters derive from them once, by drafter.
+    """The open databases by name (``model``, ``statistics``, ``fivegrams``), one-line reasons why
+    others are absent, and what drafters derive from them once, by drafter.
     """
 
     found: dict[str, Database] = field(default_factory=dict)
@@ -61,13 +66,14 @@ class SharedDatabases:
         *,
         strict: bool = False,
     ) -> SharedDatabases:
-        """Open the databases ``NAME.hsdb`` of ``folder`` for models with this token → id mapping and of a vocabulary
-        ``size``: larger ids are never returned. A file that cannot be used is omitted. Raises: DatabaseError: if
-        ``strict`` and there is such a file, or none at all.
+        """Open the databases ``NAME.hsdb`` of ``folder`` for models with this token → id mapping
+        and of a vocabulary ``size``: larger ids are never returned. A file that cannot be used is
+        omitted. Raises: DatabaseError: if ``strict`` and there is such a file, or none at all.
         """
         if strict:
             check_folder(folder)
-        ours, shared = vocabulary_hash(vocabulary), cls()
+        ours = vocabulary_hash(vocabulary)
+        shared = cls()
         for source in (*STORED, FIVEGRAMS):
             path = Path(folder) / f"{source}{SUFFIX}"
             if not path.exists():
@@ -91,12 +97,13 @@ class SharedDatabases:
 
 @dataclass(frozen=True, slots=True)
 class CostCurve:
-    """``relative[m]``: the cost of verifying ``m`` draft tokens, in steps without a draft, so ``relative[0]`` is 1.
+    """``relative[m]``: the cost of verifying ``m`` draft tokens, in steps without a draft, so
+    ``relative[0]`` is 1.
 
-    A tree of m nodes whose scores sum to S emits 1 + S tokens for c(m). ``slopes[m]`` is the least cost per token of
-    any larger tree, inf over k > m of (c(k) - c(m)) / (k - m): if the best remaining node scores at most (1 + S) / c(m)
-    times that, no larger tree has a better ratio. ``least_slope`` is their minimum. Beyond its last entry a curve
-    continues with its last step.
+    A tree of m nodes whose scores sum to S emits 1 + S tokens for c(m). ``slopes[m]`` is the least
+    cost per token of any larger tree, inf over k > m of (c(k) - c(m)) / (k - m): if the best
+    remaining node scores at most (1 + S) / c(m) times that, no larger tree has a better ratio.
+    ``least_slope`` is their minimum. Beyond its last entry a curve continues with its last step.
     """
 
     relative: tuple[float, ...]
@@ -111,14 +118,15 @@ class CostCurve:
             or any(later < earlier for earlier, later in pairwise(curve))
         ):
             raise UserError(
-                "a cost curve needs at least two entries, the first above 0, none below the one before it"
+                "a cost curve needs at least two entries, the first "
+                "above 0, none below the one before it"
             )
         scaled = tuple(c / curve[0] for c in curve)
         last = scaled[-1] - scaled[-2]
-        slope = lambda m: min(
-            last, *((scaled[k] - scaled[m]) / (k - m) for k in range(m + 1, len(scaled)))
-        )
-        slopes = tuple(map(slope, range(len(scaled) - 1)))
+        slopes = []
+        for m in range(len(scaled) - 1):
+            rises = ((scaled[k] - scaled[m]) / (k - m) for k in range(m + 1, len(scaled)))
+            slopes.append(min(last, *rises))
         object.__setattr__(self, "relative", scaled)
         object.__setattr__(self, "slopes", (*slopes, last))
         object.__setattr__(self, "least_slope", min(self.slopes))
@@ -135,8 +143,9 @@ class CostCurve:
 
 
 def cost_curve(costs: CostCurve | Sequence[float] | float | None) -> CostCurve:
-    """Return a curve from a curve, costs by number of draft tokens (any unit), or the relative cost of one more token.
-    ``None`` disables cost stopping: tokens are free and only the budget ends a tree.
+    """Return a curve from a curve, costs by number of draft tokens (any unit), or the relative cost
+    of one more token. ``None`` disables cost stopping: tokens are free and only the budget ends a
+    tree.
     """
     if isinstance(costs, CostCurve):
         return costs
@@ -145,8 +154,9 @@ def cost_curve(costs: CostCurve | Sequence[float] | float | None) -> CostCurve:
     return CostCurve(tuple(float(c) for c in costs))
 
 
-#: The state that outlives a run, by drafter: created on first use by the registered ``remembers``. Passed from run to
-#: run, drafters start warm; with a new one, cold. It belongs to one target model, and serves one run at a time.
+#: The state that outlives a run, by drafter: created on first use by the registered ``remembers``.
+#: Passed from run to run, drafters start warm; with a new one, cold. It belongs to one target
+#: model, and serves one run at a time.
 Memory = dict[str, Any]
 
 
@@ -164,14 +174,15 @@ class Run:
     @property
     def state(self) -> Any:
         """What the drafter ``remembers``, made when first asked for (``None``: nothing)."""
-        name, make = self.source.name, _REGISTERED[self.source.name].remembers
+        name = self.source.name
+        make = _REGISTERED[self.source.name].remembers
         if make and name not in self.memory:
             self.memory[name] = make()
         return self.memory.get(name)
 
     def sources(self, **files: str) -> tuple[str, ...]:
-        """Return the named databases, without names all that exist; ``files`` are the names of their files where they
-        differ. Raises: ValueError: if a named one is missing.
+        """Return the named databases, without names all that exist; ``files`` are the names of
+        their files where they differ. Raises: ValueError: if a named one is missing.
         """
         named = tuple(item for item in self.source.items if item in DATABASES)
         for name in named:
@@ -191,10 +202,13 @@ class Run:
 
 
 class Baseline(Drafter):
-    """A drafter that is made for a :class:`Run`. An end-of-text token may be drafted, nothing after it."""
+    """A drafter that is made for a :class:`Run`. An end-of-text token may be drafted, nothing after
+    it.
+    """
 
     def __init__(self, run: Run) -> None:
-        self.run, self.eos = run, run.eos
+        self.run = run
+        self.eos = run.eos
         self.start(())
 
 
@@ -209,12 +223,14 @@ def drafter(
     remembers: Callable[[], Any] | None = None,
     make: Callable[[Run], Drafter] | None = None,
 ) -> Callable[[type], type]:
-    """Register the decorated :class:`~hsd_viz.drafting.tree.Drafter` as the draft source ``name`` of stacks.
+    """Register the decorated :class:`~hsd_viz.drafting.tree.Drafter` as the draft source ``name``
+    of stacks.
 
-    ``items`` are what it takes in brackets, ``colour`` its ink on a light and a dark page (``#rrggbb``),
-    ``remembers()`` creates the state that outlives a run, and ``make(run)`` the drafter for a :class:`Run` (default:
-    the class is called with it). Other packages register drafters by entry points of the group ``hsd_viz.drafters``.
-    Raises: ValueError: if the name is not a plain word, or is already registered.
+    ``items`` are what it takes in brackets, ``colour`` its ink on a light and a dark page
+    (``#rrggbb``), ``remembers()`` creates the state that outlives a run, and ``make(run)`` the
+    drafter for a :class:`Run` (default: the class is called with it). Other packages register
+    drafters by entry points of the group ``hsd_viz.drafters``. Raises: ValueError: if the name is
+    not a plain word, or is already registered.
     """
 
     def register(cls: Any) -> Any:
@@ -225,15 +241,21 @@ def drafter(
             raise UserError(
                 f"invalid name of a drafter: '{name}', use a new word of a-z, 0-9 and -"
             )
-        cls.name, cls.colour, cls.remembers, cls.make = name, colour, remembers, make or cls
-        _REGISTERED[name], SOURCES[name] = cls, tuple(items)
+        cls.name = name
+        cls.colour = colour
+        cls.remembers = remembers
+        cls.make = make or cls
+        _REGISTERED[name] = cls
+        SOURCES[name] = tuple(items)
         return cls
 
     return register
 
 
 def drafters() -> dict[str, Any]:
-    """Return the class of every registered draft source by name; its attributes are those of :func:`drafter`."""
+    """Return the class of every registered draft source by name; its attributes are those of
+    :func:`drafter`.
+    """
     return {name: _REGISTERED[name] for name in draft_sources() if name in _REGISTERED}
 
 
@@ -255,12 +277,14 @@ def make_drafter(
 ) -> Drafter:
     """Create the drafter that ``source`` names, for one run.
 
-    ``databases`` are those of the models' tokenizer. Without brackets, ``db`` and ``hd`` use all that exist; if ``db``
-    finds neither a model nor a statistics database, it adds ``logits`` to the context. ``memory`` is shared by runs of
-    the same target (default: a new one). Only ``db`` uses the ``temperature`` of the sampling and the ``costs`` of
-    verification (:func:`cost_curve`). Raises: ValueError: if a database is missing, or the name is unknown.
+    ``databases`` are those of the models' tokenizer. Without brackets, ``db`` and ``hd`` use all
+    that exist; if ``db`` finds neither a model nor a statistics database, it adds ``logits`` to the
+    context. ``memory`` is shared by runs of the same target (default: a new one). Only ``db`` uses
+    the ``temperature`` of the sampling and the ``costs`` of verification (:func:`cost_curve`).
+    Raises: ValueError: if a database is missing, or the name is unknown.
     """
-    name, known = source.name, drafters().get(source.name)
+    name = source.name
+    known = drafters().get(source.name)
     if known is None:
         raise UserError(f"unknown drafter '{name}': expected {', '.join(drafters())}")
     ends = frozenset(() if eos is None else (eos,) if isinstance(eos, int) else eos)

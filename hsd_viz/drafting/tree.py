@@ -8,8 +8,8 @@ from typing import Any, Protocol, runtime_checkable
 
 #: Number of most probable tokens that an observer receives for each verified row.
 TOP = 8
-#: Lowest temperature of the probabilities for a :class:`LogitsObserver`: in a similar context, greedy decoding may
-#: accept another token than the most probable one here.
+#: Lowest temperature of the probabilities for a :class:`LogitsObserver`: in a similar context,
+#: greedy decoding may accept another token than the most probable one here.
 MIN_TEMPERATURE = 0.5
 
 #: By row: token ids, most probable first, and their probabilities.
@@ -19,20 +19,23 @@ _COLUMNS = ("tokens", "sources", "key_lengths", "counts", "scores", "positions")
 
 
 def spell(tokens: Iterable[int]) -> str:
-    """Return tokens as a string, one character per token id (up to 1 114 111): the form in which databases store and
-    compare text. String search finds tokens in a text of a thousand in less than a microsecond without an index.
+    """Return tokens as a string, one character per token id (up to 1 114 111): the form in which
+    databases store and compare text. String search finds tokens in a text of a thousand in less
+    than a microsecond without an index.
     """
     return "".join(map(chr, tokens))
 
 
 @dataclass(slots=True)
 class DraftTree:
-    """Draft tokens as a tree, parents before children; node ``i`` follows ``parents[i]`` (-1: it follows the text).
+    """Draft tokens as a tree, parents before children; node ``i`` follows ``parents[i]`` (-1: it
+    follows the text).
 
-    Per node, ``sources`` names the proposer (``context``, ``lookup``), ``key_lengths`` the number of tokens matched,
-    ``counts`` how often the token was seen there, ``scores`` the estimated probability that the verifier accepts the
-    node, ``positions`` the place in the text it was copied from; ``None`` if unknown. Siblings differ. In an empty tree
-    ``why_empty`` is one of the names of ``why_no_draft`` in ``trace/tables.toml``.
+    Per node, ``sources`` names the proposer (``context``, ``lookup``), ``key_lengths`` the number
+    of tokens matched, ``counts`` how often the token was seen there, ``scores`` the estimated
+    probability that the verifier accepts the node, ``positions`` the place in the text it was
+    copied from; ``None`` if unknown. Siblings differ. In an empty tree ``why_empty`` is one of the
+    names of ``why_no_draft`` in ``trace/tables.toml``.
     """
 
     tokens: list[int] = field(default_factory=list)
@@ -49,8 +52,11 @@ class DraftTree:
     def chain(
         cls, tokens: list[int], source: str, key_length: int | None = None, start: int | None = None
     ) -> DraftTree:
-        """Return a chain of tokens of one source, those of the text from ``start`` on, without counts and scores."""
-        n, none = len(tokens), [None] * len(tokens)
+        """Return a chain of tokens of one source, those of the text from ``start`` on, without
+        counts and scores.
+        """
+        n = len(tokens)
+        none = [None] * len(tokens)
         positions = none if start is None else range(start, start + n)
         return cls(
             tokens,
@@ -112,13 +118,17 @@ class DraftTree:
             getattr(self, name).extend(getattr(chain, name))
 
     def or_reason(self, budget: int, reason: str = "no match") -> DraftTree:
-        """Return the tree; if it is empty, ``why_empty`` is ``no room`` for a ``budget`` below 1, else ``reason``."""
+        """Return the tree; if it is empty, ``why_empty`` is ``no room`` for a ``budget`` below 1,
+        else ``reason``.
+        """
         if not self.tokens:
             self.why_empty = "no room" if budget < 1 else reason
         return self
 
     def depths(self) -> list[int]:
-        """Return the depth of each node, 1 for those that follow the text. The list is cached: do not modify it."""
+        """Return the depth of each node, 1 for those that follow the text. The list is cached: do
+        not modify it.
+        """
         depths = self._depths  # nodes are only ever added
         for parent in self.parents[len(depths) :]:
             depths.append(1 if parent < 0 else depths[parent] + 1)
@@ -131,7 +141,9 @@ class DraftTree:
 
 
 class Drafter(Protocol):
-    """A source of point-mass drafts. One object serves one run; constructors take the state shared between runs."""
+    """A source of point-mass drafts. One object serves one run; constructors take the state shared
+    between runs.
+    """
 
     name: str = ""  # in the stack text, set by :func:`~hsd_viz.drafting.drafter`
     nodes: int = 16  # default budget: those of its largest draft
@@ -141,8 +153,9 @@ class Drafter(Protocol):
         return None
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
-        """Return a tree of at most ``budget`` nodes that may follow ``text``: what :meth:`start` and :meth:`extend`
-        received, and the tokens that a middle level of the stack accepted and the target has not verified yet.
+        """Return a tree of at most ``budget`` nodes that may follow ``text``: what :meth:`start`
+        and :meth:`extend` received, and the tokens that a middle level of the stack accepted and
+        the target has not verified yet.
         """
 
     def extend(self, tokens: Sequence[int]) -> None:
@@ -152,22 +165,28 @@ class Drafter(Protocol):
 
 @runtime_checkable
 class Observer(Drafter, Protocol):
-    """A drafter that learns from the target's most probable tokens: Token Recycling, HD's window."""
+    """A drafter that learns from the target's most probable tokens: Token Recycling, HD's
+    window.
+    """
 
     def observe(self, text: Sequence[int], tree: DraftTree, top: Ids) -> None:
-        """Process a verification by the target, before :meth:`extend`. ``top`` has ``1 + len(tree)`` rows of up to
-        :data:`TOP` token ids, most probable first: row 0 after ``text``, row 1 + i after node i. ``tree`` is the
-        verified one: it may be a truncated draft, or proposed by a middle level of the stack.
+        """Process a verification by the target, before :meth:`extend`. ``top`` has ``1 +
+        len(tree)`` rows of up to :data:`TOP` token ids, most probable first: row 0 after ``text``,
+        row 1 + i after node i. ``tree`` is the verified one: it may be a truncated draft, or
+        proposed by a middle level of the stack.
         """
 
 
 @runtime_checkable
 class LogitsObserver(Drafter, Protocol):
-    """A drafter that learns from the target's probabilities, which cost a softmax that an :class:`Observer` saves."""
+    """A drafter that learns from the target's probabilities, which cost a softmax that an
+    :class:`Observer` saves.
+    """
 
     def observe_probabilities(
         self, text: Sequence[int], tree: DraftTree, top: Ids, probabilities: Probabilities
     ) -> None:
-        """Process a verification like :meth:`Observer.observe`; ``probabilities`` of the tokens in ``top`` are before
-        top-k and top-p, at the temperature of the sampling but at least :data:`MIN_TEMPERATURE`.
+        """Process a verification like :meth:`Observer.observe`; ``probabilities`` of the tokens in
+        ``top`` are before top-k and top-p, at the temperature of the sampling but at least
+        :data:`MIN_TEMPERATURE`.
         """

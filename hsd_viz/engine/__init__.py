@@ -1,4 +1,6 @@
-"""Engines: :func:`load_engine` decodes in this process, :class:`RemoteEngine` on a server. No torch."""
+"""Engines: :func:`load_engine` decodes in this process, :class:`RemoteEngine` on a server. No
+torch.
+"""
 
 from hsd_viz.decoding.engine import DEFAULTS, Engine, Options
 from hsd_viz.words import lazily
@@ -10,7 +12,9 @@ __all__ = ["DEFAULTS", "Engine", "Options", "prepare", *_LAZY]
 
 
 def prepare() -> None:
-    """Start compiling the native CPU backend in the background, so that it is ready for the first decode."""
+    """Start compiling the native CPU backend in the background, so that it is ready for the first
+    decode.
+    """
     from hsd_viz.native.build import default_build
 
     default_build().start()

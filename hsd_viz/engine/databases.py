@@ -33,12 +33,15 @@ def build_model(
     progress: Progress,
     **counting: Any,
 ) -> list[Path]:
-    """Decode the prompts of ``suites`` (as in :func:`~hsd_viz.prompts.suites.load_suite`), each once, at temperature 0
-    and count the output into ``model.hsdb`` and ``fivegrams.hsdb`` in ``out``. Any ``stack`` yields the same text; some
-    are faster. A prompt that fills the context counts as an empty output; ``counting`` are options of
-    :func:`~hsd_viz.drafting.index.build.build_database`. Raises ValueError if nothing can be decoded.
+    """Decode the prompts of ``suites`` (as in :func:`~hsd_viz.prompts.suites.load_suite`), each
+    once, at temperature 0 and count the output into ``model.hsdb`` and ``fivegrams.hsdb`` in
+    ``out``. Any ``stack`` yields the same text; some are faster. A prompt that fills the context
+    counts as an empty output; ``counting`` are options of
+    :func:`~hsd_viz.drafting.index.build.build_database`. Raises ValueError if nothing can be
+    decoded.
     """
-    out, target = Path(out), engine.target
+    out = Path(out)
+    target = engine.target
     text = engine.models.text(target)
     prompts = {
         (p.text, p.turns): p for suite in suites for p in load_suite(str(suite)).prompts
@@ -57,7 +60,8 @@ def build_model(
         progress("writing", done / len(prompted))
     if all(len(sequence) == 1 for sequence in sequences):  # the prompts' last tokens alone
         raise UserError(
-            "the model wrote nothing: every prompt is empty, fills its context, or ends its text at once"
+            "the model wrote nothing: every prompt is empty, fills "
+            "its context, or ends its text at once"
         )
     identity: dict[str, Any] = {
         "weights": engine.models.hash(target) or target,
@@ -70,7 +74,8 @@ def build_model(
         "vocabulary_hash": vocabulary,
     }
     facts["meta"] = {"model": target, **identity, "prompts": len(prompted)}
-    path, fivegrams = out / f"model{SUFFIX}", out / f"{FIVEGRAMS}{SUFFIX}"
+    path = out / f"model{SUFFIX}"
+    fivegrams = out / f"{FIVEGRAMS}{SUFFIX}"
     build_database(
         ([one] for one in sequences), path, kind="model", **facts, **counting, progress=progress
     )
@@ -86,9 +91,10 @@ def build_text(
     progress: Progress,
     **counting: Any,
 ) -> list[Path]:
-    """Count the text of files and folders into ``statistics.hsdb`` in ``out``. ``tokenizer`` is any tokenizer of
-    transformers, ``counting`` as in :func:`build_model`. Files are read in pieces and counted on disk, in constant
-    memory. Raises ValueError if a named file cannot be read or has no text.
+    """Count the text of files and folders into ``statistics.hsdb`` in ``out``. ``tokenizer`` is any
+    tokenizer of transformers, ``counting`` as in :func:`build_model`. Files are read in pieces and
+    counted on disk, in constant memory. Raises ValueError if a named file cannot be read or has no
+    text.
     """
     files, passed_over = find_texts(paths)
     vocabulary = tokenizer.get_vocab()
@@ -132,7 +138,9 @@ def find_tokenizer(name: str, family: str = DEFAULT) -> Any:
 
 
 def _tokenizer_of_transformers(name: str, path: Path) -> Any:
-    """Return the tokenizer of a folder or a file by transformers, without padding and truncation."""
+    """Return the tokenizer of a folder or a file by transformers, without padding and
+    truncation.
+    """
     from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
     with no_panics(f"the tokenizer '{name}' cannot be loaded"):
@@ -154,7 +162,8 @@ def _encoder(tokenizer: Any) -> Encode:
 
     def encode(text: str) -> list[int]:
         # A special token spelled out in a text is encoded as letters, not as the token.
-        before, backend.encode_special_tokens = backend.encode_special_tokens, True
+        before = backend.encode_special_tokens
+        backend.encode_special_tokens = True
         try:
             with no_panics("the tokenizer does not take this text"):
                 return backend.encode(text, add_special_tokens=False).ids

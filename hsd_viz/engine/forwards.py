@@ -1,10 +1,13 @@
-"""Time forward passes in isolation by number of tokens fed, and what the drafts of ``db`` cost their verifier.
+"""Time forward passes in isolation by number of tokens fed, and what the drafts of ``db`` cost
+their verifier.
 
-Real rounds cost more than an isolated forward pass: other models have used the processor's caches since, verification
-rules are applied, and trees are gathered. But only a few widths are common in them. So the shape of a cost curve is
-measured in isolation, at every width, and its height in real rounds (:func:`fit_curve`).
+Real rounds cost more than an isolated forward pass: other models have used the processor's caches
+since, verification rules are applied, and trees are gathered. But only a few widths are common in
+them. So the shape of a cost curve is measured in isolation, at every width, and its height in real
+rounds (:func:`fit_curve`).
 
-``db`` sizes its trees by such costs (:class:`Costs`): on a GPU 16 tokens cost as much as one, on a CPU twice as much.
+``db`` sizes its trees by such costs (:class:`Costs`): on a GPU 16 tokens cost as much as one, on a
+CPU twice as much.
 """
 
 from __future__ import annotations
@@ -32,16 +35,19 @@ if TYPE_CHECKING:
 
 WIDTHS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24)
 #: Widths and repeats of :func:`draft_costs`; a slow model is timed at few widths and once.
-DRAFT_WIDTHS, REPEATS = (1, 2, 3, 4, 6, 8, 12, 16, 24), 7
+DRAFT_WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24)
+REPEATS = 7
 FEW = (1, 4, 16)
 #: A model is slow above this many ms for a forward pass of one token.
 SLOW = 40.0
-#: Further ms per draft of any size: its rows are walked one by one and its path is gathered. Without them, drafts that
-#: hardly pay, as at temperature 1, are proposed too often.
+#: Further ms per draft of any size: its rows are walked one by one and its path is gathered.
+#: Without them, drafts that hardly pay, as at temperature 1, are proposed too often.
 HANDLING = 0.05
 #: A width has its own ratio when real rounds were timed there at least this often.
 ENOUGH = 20
-FORMAT, SHIPPED, MEASURED = "hsd_viz costs", "shipped", "measured"
+FORMAT = "hsd_viz costs"
+SHIPPED = "shipped"
+MEASURED = "measured"
 
 
 def time_forwards(
@@ -52,9 +58,10 @@ def time_forwards(
     repeats: int = 15,
     figure: Callable[[Sequence[float]], float] = median,
 ) -> dict[str, dict[int, float]]:
-    """Return ``{name: {tokens fed: ms}}`` of forward passes behind ``context`` tokens (fewer for models with fewer
-    positions) with a row for each token fed. The models take turns, as they do in a stack. A forward pass ends when the
-    most likely token of each row is known here, which is what a round waits for. ``figure`` summarises the repeats.
+    """Return ``{name: {tokens fed: ms}}`` of forward passes behind ``context`` tokens (fewer for
+    models with fewer positions) with a row for each token fed. The models take turns, as they do in
+    a stack. A forward pass ends when the most likely token of each row is known here, which is what
+    a round waits for. ``figure`` summarises the repeats.
     """
     longest = min(
         [context + max(widths), *(m.positions for m in models.values() if m.positions is not None)]
@@ -84,9 +91,9 @@ def time_forwards(
 
 
 def fit_curve(shape: Mapping[int, float], real: Mapping[int, Sequence[float]]) -> tuple[float, ...]:
-    """Return c(1), c(2), ... in ms: ``shape`` (isolated, by tokens fed) scaled to the times of ``real`` rounds (ms by
-    tokens fed). The ratio of the two is known at the widths that are common in real rounds; it is interpolated between
-    them and constant beyond, and the curve never falls.
+    """Return c(1), c(2), ... in ms: ``shape`` (isolated, by tokens fed) scaled to the times of
+    ``real`` rounds (ms by tokens fed). The ratio of the two is known at the widths that are common
+    in real rounds; it is interpolated between them and constant beyond, and the curve never falls.
     """
     widths = np.array(sorted(shape))
     every = np.arange(1, int(max(widths[-1], *real)) + 1)
@@ -105,8 +112,8 @@ def fit_curve(shape: Mapping[int, float], real: Mapping[int, Sequence[float]]) -
 
 
 def draft_costs(model: Model) -> tuple[float, ...]:
-    """Return ms of a round of ``model`` that verifies 0, 1, 2, ... draft tokens, never falling: timed in half a second,
-    for slow models at fewer widths.
+    """Return ms of a round of ``model`` that verifies 0, 1, 2, ... draft tokens, never falling:
+    timed in half a second, for slow models at fewer widths.
     """
     first = time_forwards({"": model}, widths=(1,), context=128, repeats=1, figure=min)
     if first[""][1] > SLOW:
@@ -119,7 +126,8 @@ def round_costs(model: Model, widths: Sequence[int], repeats: int) -> tuple[floa
 
     Forward passes of these ``widths`` are timed, those between are interpolated.
     """
-    # The minimum of a few repeats: other load only ever adds time, and the curve is not measured again.
+    # The minimum of a few repeats: other load only ever adds time, and the curve is not measured
+    # again.
     timed = time_forwards({"": model}, widths=widths, context=128, repeats=repeats, figure=min)
     ms = timed[""]
     curve = monotone([ms[width] for width in widths], [1.0] * len(widths))
@@ -128,12 +136,14 @@ def round_costs(model: Model, widths: Sequence[int], repeats: int) -> tuple[floa
 
 
 class Costs:
-    """Costs of a verification by number of draft tokens. ``source`` is ``shipped`` (the table of a family, so that
-    the same command gives the same tree on every machine), ``measured`` (timed once per model and runtime) or a file.
+    """Costs of a verification by number of draft tokens. ``source`` is ``shipped`` (the table of a
+    family, so that the same command gives the same tree on every machine), ``measured`` (timed once
+    per model and runtime) or a file.
 
-    A file has ``{"format": "hsd_viz costs", "models": {NAME: {DTYPE: [c(0), c(1), ...]}}, "others": {DEVICE: c}}``:
-    costs of 0, 1, 2, ... draft tokens in any unit, and for other models that of one more token in steps of one token.
-    ``python -m benchmarks.costs`` writes one. Raises: ValueError: if the file cannot be read or is not such a table.
+    A file has ``{"format": "hsd_viz costs", "models": {NAME: {DTYPE: [c(0), c(1), ...]}}, "others":
+    {DEVICE: c}}``: costs of 0, 1, 2, ... draft tokens in any unit, and for other models that of one
+    more token in steps of one token. ``python -m benchmarks.costs`` writes one. Raises: ValueError:
+    if the file cannot be read or is not such a table.
     """
 
     def __init__(self, source: str | Path = SHIPPED, shipped: Path = CODE.costs) -> None:

@@ -1,4 +1,6 @@
-"""A decode that is followed live: its events in batches from a thread of its own, and plain decoding beside it."""
+"""A decode that is followed live: its events in batches from a thread of its own, and plain
+decoding beside it.
+"""
 
 from __future__ import annotations
 
@@ -16,26 +18,32 @@ from hsd_viz.machine import cores
 from hsd_viz.stack import Stack, parse
 from hsd_viz.trace import Event, Finished, Stage, Step, Trace
 
-#: Tokens between two progress events of a decode that is only timed; it can only be cancelled at one.
+#: Tokens between two progress events of a decode that is only timed; it can only be cancelled at
+#: one.
 REPORT_EVERY = 16
 #: Runs beside plain ones that are timed at most, and about how many seconds they take.
-PAIRS, PAIRS_SECONDS = 5, 3.0
+PAIRS = 5
+PAIRS_SECONDS = 3.0
 #: Tokens of the plain run beside a long decode.
 PLAIN_TOKENS = 32
-#: Most seconds that a decode waits for the interpreter lock after a forward pass (Python's default, 5 ms, is several
-#: forward passes), and the idle interval, read once because decodes of one process may overlap.
-SWITCH, UNHURRIED = 0.0001, sys.getswitchinterval()
+#: Most seconds that a decode waits for the interpreter lock after a forward pass (Python's default,
+#: 5 ms, is several forward passes), and the idle interval, read once because decodes of one process
+#: may overlap.
+SWITCH = 0.0001
+UNHURRIED = sys.getswitchinterval()
 
 
 def batches(
     events: Callable[[], Iterator[Event]], cancelled: threading.Event, seconds: float = 0.04
 ) -> Iterator[list[Event]]:
-    """Yield the events of a decode: steps about every ``seconds``, others at once, while its forward passes release the
-    interpreter lock. Setting ``cancelled`` ends it after its current event, and leaving the generator sets it. Raises
-    what the decode raises, after the events before it.
+    """Yield the events of a decode: steps about every ``seconds``, others at once, while its
+    forward passes release the interpreter lock. Setting ``cancelled`` ends it after its current
+    event, and leaving the generator sets it. Raises what the decode raises, after the events before
+    it.
     """
     inbox: deque[Event] = deque()
-    urgent, over = threading.Event(), threading.Event()
+    urgent = threading.Event()
+    over = threading.Event()
     failed: list[BaseException] = []
 
     def decode() -> None:
@@ -81,10 +89,11 @@ def decode_beside_plain(
     least: int | None = None,
     **options: Unpack[Options],
 ) -> Iterator[Event]:
-    """Yield the events of ``engine.decode``, then decode with the target alone and note its speed in the trace. Both
-    are then repeated, at most ``pairs`` times in all and for some seconds, to measure the spread. These decodes yield
-    stages only; they are skipped after a cancelled run and for plain decoding itself. A longer run is compared with a
-    plain run of ``least`` tokens (``None``: as many as its own).
+    """Yield the events of ``engine.decode``, then decode with the target alone and note its speed
+    in the trace. Both are then repeated, at most ``pairs`` times in all and for some seconds, to
+    measure the spread. These decodes yield stages only; they are skipped after a cancelled run and
+    for plain decoding itself. A longer run is compared with a plain run of ``least`` tokens
+    (``None``: as many as its own).
     """
     trace: Trace | None = None
     for event in engine.decode(prompt, stack, **options):
@@ -92,7 +101,8 @@ def decode_beside_plain(
         yield event
     if trace is None or trace.meta.get("cancelled") or len(parts := parse(stack).parts) == 1:
         return
-    plain, long = Stack(None, (parts[-1],)), trace.meta["wall_ns"] > PAIRS_SECONDS * 1e9
+    plain = Stack(None, (parts[-1],))
+    long = trace.meta["wall_ns"] > PAIRS_SECONDS * 1e9
     same: Options = options if least is None or not long else {**options, "max_new_tokens": least}
     other = yield from _timed(engine, prompt, plain, "plain decoding, for comparison", same)
     note_plain(trace, other)
@@ -113,22 +123,30 @@ def _timed(
         if isinstance(event, Finished):
             return event.trace  # type: ignore[return-value]
         if isinstance(event, Step):
-            before, done = done, done + len(event)
+            before = done
+            done = done + len(event)
             if done // REPORT_EVERY > before // REPORT_EVERY or not before:
                 yield Stage(words, done, options.get("max_new_tokens"))
     raise AssertionError("a decode that is not closed ends with Finished")
 
 
 def note_plain(trace: Trace, plain: Trace, again: Trace | None = None) -> None:
-    """Record the speed of ``plain``, a plain decode of the same prompt and settings, in the meta of ``trace``, with the
-    machine's ``load_average`` and ``cores``. With ``again``, a repeated run beside a repeated plain one, add the
-    speed-up of the pair to ``speedups``, of which that of the first pair is the first.
+    """Record the speed of ``plain``, a plain decode of the same prompt and settings, in the meta of
+    ``trace``, with the machine's ``load_average`` and ``cores``. With ``again``, a repeated run
+    beside a repeated plain one, add the speed-up of the pair to ``speedups``, of which that of the
+    first pair is the first.
     """
-    speed = lambda run: run.metrics()["tokens_per_second"]
     noted = trace.meta.setdefault(
-        "plain", {"tokens": len(plain), "tokens_per_second": speed(plain)}
+        "plain", {"tokens": len(plain), "tokens_per_second": _speed(plain)}
     )
     noted.update(load_average=psutil.getloadavg()[0], cores=cores())
     first = noted["tokens_per_second"]
-    if again is not None and speed(trace) and first and speed(again) and speed(plain):
-        noted.setdefault("speedups", [speed(trace) / first]).append(speed(again) / speed(plain))
+    if again is None or not (_speed(trace) and first and _speed(again) and _speed(plain)):
+        return
+    speedups = noted.setdefault("speedups", [_speed(trace) / first])
+    speedups.append(_speed(again) / _speed(plain))
+
+
+def _speed(trace: Trace) -> float:
+    """Return the tokens per second of a decode."""
+    return trace.metrics()["tokens_per_second"]

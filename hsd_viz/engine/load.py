@@ -463,8 +463,8 @@ def _check_option(name: str, value: str | None, allowed: Sequence[str] | Mapping
 
 
 def _device(device: str | None) -> str:
-    """Return the device of that name, by default the best; torch is only asked where there may be another than the
-    CPU.
+    """Return the device of that name, by default the best; torch is only asked where there may be
+    another than the CPU.
     """
     has_torch = importlib.util.find_spec("torch") is not None
     # The devices of the drivers of NVIDIA, AMD and of Windows.

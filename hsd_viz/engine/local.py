@@ -55,7 +55,8 @@ def load_engine(
         target: What ``target`` means in a stack: a name of the family, a hub id, a folder or a GGUF
             file.
         family: The family whose models, databases and costs have short names, a name of
-            :data:`hsd_viz.models.families.FAMILIES`. Its models need neither torch nor transformers.
+            :data:`hsd_viz.models.families.FAMILIES`. Its models need neither torch nor
+            transformers.
         device: ``cpu`` or ``cuda``; default: the best there is.
         dtype: The type of weights; default: on the CPU int8 for the shipped models, else float32;
             bfloat16 on a GPU.
@@ -78,14 +79,19 @@ def load_engine(
 
 
 class LocalEngine(Engine):
-    """Decodes in this process. Weights and databases are shared by all decodes; each decode has its own caches."""
+    """Decodes in this process. Weights and databases are shared by all decodes; each decode has its
+    own caches.
+    """
 
     def __init__(self, models: Models, costs: Costs, databases: str | Path | None = None) -> None:
         self.models = models
         self.family = models.family.name
-        self.target, self.device, self.dtype = models.target, models.device, models.dtype
+        self.target = models.target
+        self.device = models.device
+        self.dtype = models.dtype
         self.databases = None if databases is None else str(databases)
-        self._costs, self._closed = costs, False
+        self._costs = costs
+        self._closed = False
         #: The databases by target, and what the selector has decided.
         self._opened: dict[str, SharedDatabases] = {}
         self._decided: dict[Any, Stack] = {}
@@ -103,9 +109,13 @@ class LocalEngine(Engine):
         self.close()
 
     def close(self) -> None:
-        """Release models and databases; ``with load_engine() as engine:`` does it at the end of the block."""
+        """Release models and databases; ``with load_engine() as engine:`` does it at the end of the
+        block.
+        """
         self.models.close()
-        self._opened, self._decided, self._closed = {}, {}, True
+        self._opened = {}
+        self._decided = {}
+        self._closed = True
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -143,11 +153,13 @@ class LocalEngine(Engine):
         temperature: float = 0.0,
         costs: CostCurve | None = None,
     ) -> tuple[Drafter, frozenset[int]]:
-        """Return the drafter at the bottom of ``stack``, native where there is one, and the tokens that end a text. Its
-        databases are those of the configured folder, else the shipped ones, where they are of this tokenizer; without
-        ``costs`` only a budget ends its drafts. Raises: ValueError: if the stack has no database or baseline.
+        """Return the drafter at the bottom of ``stack``, native where there is one, and the tokens
+        that end a text. Its databases are those of the configured folder, else the shipped ones,
+        where they are of this tokenizer; without ``costs`` only a budget ends its drafts. Raises:
+        ValueError: if the stack has no database or baseline.
         """
-        parsed, models = parse(stack), self.models
+        parsed = parse(stack)
+        models = self.models
         if parsed.bottom is None or parsed.automatic:
             raise UserError(f"'{stack}' has no drafter at its bottom")
         target = self._own(parsed.target.name)
@@ -166,7 +178,7 @@ class LocalEngine(Engine):
             made, models.build.library
         ) if models.build and models.build.wait() else made, eos
 
-    # --- inside ----------------------------------------------------------------------------------------------------
+    # --- inside -----------------------------------------------------------------------------------
 
     def _open_databases(self, target: str) -> SharedDatabases:
         """Open the configured databases, else those of the family, for a target."""
@@ -187,7 +199,9 @@ class LocalEngine(Engine):
 
     def _events(self, prompt: Prompt, asked: Resolved) -> Iterator[Event]:
         """Load what a decode needs, let the selector decide what is left to it, decode."""
-        models, target, options = self.models, asked.names[-1], asked.options
+        models = self.models
+        target = asked.names[-1]
+        options = asked.options
         if not all(map(models.loaded, asked.names)):
             yield Stage("loading the tokenizer")
         text = models.text(target)
@@ -207,11 +221,13 @@ class LocalEngine(Engine):
                 decided = self._decided[key] = decide(asked.stack, asked.choosing, meta)
             asked = asked.with_stack(decided)
             loaded = [by_name[name] for name in asked.names]
-        drafter, eos = None, models.eos(target)
+        drafter = None
+        eos = models.eos(target)
         if (source := asked.stack.bottom) is not None:
             sized = source.name == "db" and options["budget"] is None
             costs = self._costs.of(loaded[0], self.device.partition(":")[0]) if sized else None
-            memory, temperature = options["memory"], asked.sampling.temperature
+            memory = options["memory"]
+            temperature = asked.sampling.temperature
             drafter, _ = self.drafter(
                 asked.stack, memory=memory, temperature=temperature, costs=costs
             )
@@ -258,10 +274,11 @@ class LocalEngine(Engine):
         loaded: Sequence[Model],
         bridges: Mapping[str, dict[str, int | str]],
     ) -> dict[str, Any]:
-        """Return the facts about a decode that its trace keeps; ``bridges`` are those of models with
-        another vocabulary than the target's.
+        """Return the facts about a decode that its trace keeps; ``bridges`` are those of models
+        with another vocabulary than the target's.
         """
-        stack, first = asked.stack, len(asked.stack.parts) - len(loaded)
+        stack = asked.stack
+        first = len(asked.stack.parts) - len(loaded)
         models: list[dict[str, Any]] = []
         for name, model, part in zip(asked.levels, loaded, stack.models, strict=True):
             about = {
@@ -311,9 +328,10 @@ class LocalEngine(Engine):
 def _loop_class(
     models: Sequence[Model], drafter: Drafter | None, rule: str, unsure_stops: bool
 ) -> type[Loop]:
-    """Return the loop that decodes with these models: one compiled in C++ where all runs in the native runtime, one on
-    the device where all are compiled by torch, else the one in Python, which runs everything. The one on the device
-    starts all steps of a round before it knows a token, so that it cannot stop drafts that are unsure.
+    """Return the loop that decodes with these models: one compiled in C++ where all runs in the
+    native runtime, one on the device where all are compiled by torch, else the one in Python, which
+    runs everything. The one on the device starts all steps of a round before it knows a token, so
+    that it cannot stop drafts that are unsure.
     """
     if rule in RULES and can_compile(models, drafter):
         return NativeDecode

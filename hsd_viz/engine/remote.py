@@ -24,8 +24,9 @@ TIMEOUT = httpx.Timeout(600.0, connect=10.0)
 
 
 def connect(url: str, token: str | None = None) -> RemoteEngine:
-    """Return the engine at an address such as ``http://127.0.0.1:8800``, after asking whether it is there. Raises:
-    ValueError: if the address is not valid, the server cannot be reached, or the token is refused.
+    """Return the engine at an address such as ``http://127.0.0.1:8800``, after asking whether it is
+    there. Raises: ValueError: if the address is not valid, the server cannot be reached, or the
+    token is refused.
     """
     engine = RemoteEngine(url, token)
     engine.model_names()
@@ -33,7 +34,9 @@ def connect(url: str, token: str | None = None) -> RemoteEngine:
 
 
 class RemoteEngine(Engine):
-    """Decodes on a server: the same events and traces as :class:`hsd_viz.engine.local.LocalEngine`."""
+    """Decodes on a server: the same events and traces as
+    :class:`hsd_viz.engine.local.LocalEngine`.
+    """
 
     def __init__(self, url: str, token: str | None = None) -> None:
         self.url = str(url).rstrip("/")
@@ -61,8 +64,9 @@ class RemoteEngine(Engine):
     def decode(
         self, prompt: Prompt, stack: str | Stack = "target", **options: Unpack[Options]
     ) -> Iterator[Event]:
-        """Yield the events of a decode as :meth:`Engine.decode` does, without ``memory`` and ``budget``. Raises:
-        ServerError: a ValueError with the server's message; ``retry`` says whether sending it again may help.
+        """Yield the events of a decode as :meth:`Engine.decode` does, without ``memory`` and
+        ``budget``. Raises: ServerError: a ValueError with the server's message; ``retry`` says
+        whether sending it again may help.
         """
         asked: dict[str, Any] = {**with_defaults(options)}
         for name in ("memory", "budget"):
@@ -82,10 +86,8 @@ class RemoteEngine(Engine):
         )
 
     def _events(self, body: dict[str, Any]) -> Iterator[Event]:
-        event, lines = (
-            None,
-            self._lines("POST", "/decode", f"the connection to {self.url} broke", body),
-        )
+        event = None
+        lines = self._lines("POST", "/decode", f"the connection to {self.url} broke", body)
         with lines as given:
             for event in read_events(_records(given)):
                 yield event
@@ -96,7 +98,9 @@ class RemoteEngine(Engine):
     def _lines(
         self, method: str, path: str, broken: str, body: Any = None
     ) -> Iterator[Iterator[str]]:
-        """Send a request and give the lines of its answer; the error of a lost connection begins with ``broken``."""
+        """Send a request and give the lines of its answer; the error of a lost connection begins
+        with ``broken``.
+        """
         # Servers are addressed as they are given: no proxy of the environment is asked.
         with httpx.Client(timeout=TIMEOUT, headers=self._headers, trust_env=False) as client:
             try:
@@ -112,7 +116,9 @@ class RemoteEngine(Engine):
 
 
 def _records(lines: Iterable[str]) -> Iterator[Any]:
-    """Yield the records of an answer up to half a line. Raises: ServerError: if a line is not one."""
+    """Yield the records of an answer up to half a line. Raises: ServerError: if a line is not
+    one.
+    """
     for line in lines:
         try:
             yield json.loads(line)

@@ -22,8 +22,8 @@ GAMES = TRACES / "game"
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A bundled trace: name, file, title, one-sentence description, stack, and speed-up over plain decoding.
-    ``speedup`` is ``None`` for plain decoding itself and where it was not measured.
+    """A bundled trace: name, file, title, one-sentence description, stack, and speed-up over plain
+    decoding. ``speedup`` is ``None`` for plain decoding itself and where it was not measured.
     """
 
     name: str
@@ -38,12 +38,15 @@ class Recording:
         """The title with the measured speed-up; a run that loses is named as such."""
         if self.speedup is None:
             return self.title
-        return f"{self.title} ({self.speedup:.2f}×{', slower than plain decoding' * (self.speedup < 1)})"
+        return (
+            f"{self.title} "
+            f"({self.speedup:.2f}×{', slower than plain decoding' * (self.speedup < 1)})"
+        )
 
 
 def bundled(folder: Path = TRACES) -> list[Recording]:
-    """Return the recordings in a folder, in the order of its ``index.json``; an empty list without an index. Raises
-    :class:`~hsd_viz.trace.TraceError` if the index is invalid.
+    """Return the recordings in a folder, in the order of its ``index.json``; an empty list without
+    an index. Raises :class:`~hsd_viz.trace.TraceError` if the index is invalid.
     """
     index = folder / "index.json"
     if not index.is_file():
@@ -57,7 +60,9 @@ def bundled(folder: Path = TRACES) -> list[Recording]:
 
 
 def side_by_side(folder: Path = SIDE_BY_SIDE) -> dict[str, list[Recording]]:
-    """Return the recordings of each subfolder of ``folder`` by its name. Raises as :func:`bundled`."""
+    """Return the recordings of each subfolder of ``folder`` by its name. Raises as
+    :func:`bundled`.
+    """
     return {
         index.parent.name: bundled(index.parent) for index in sorted(folder.glob("*/index.json"))
     }

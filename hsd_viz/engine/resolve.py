@@ -1,4 +1,6 @@
-"""Resolving a request: all that can be decided about a decode without loading anything, and every refusal."""
+"""Resolving a request: all that can be decided about a decode without loading anything, and every
+refusal.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,9 @@ from hsd_viz.words import check_budget, did_you_mean
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """A decode as decided: ``names`` are the models' own by level. ``stack`` has all lookaheads, except those that the
-    selector chooses; for ``auto`` it is the databases and models to choose from (``choosing``).
+    """A decode as decided: ``names`` are the models' own by level. ``stack`` has all lookaheads,
+    except those that the selector chooses; for ``auto`` it is the databases and models to choose
+    from (``choosing``).
     """
 
     written: str
@@ -34,7 +37,9 @@ class Resolved:
 
     @property
     def levels(self) -> list[str]:
-        """The models' names as levels: the last one is ``target``, and no draft model has its name."""
+        """The models' names as levels: the last one is ``target``, and no draft model has its
+        name.
+        """
         return ["ladder-target" if m.name == "target" else m.name for m in self.stack.drafts] + [
             "target"
         ]
@@ -51,7 +56,8 @@ def with_defaults(options: Mapping[str, Any]) -> Options:
     """Return ``options`` and the defaults of the others. Raises: TypeError: for an unknown one."""
     if unknown := next((name for name in options if name not in DEFAULTS), None):
         raise TypeError(
-            f"unknown option '{unknown}' (use {', '.join(DEFAULTS)}){did_you_mean(unknown, DEFAULTS)}"
+            f"unknown option '{unknown}' (use "
+            f"{', '.join(DEFAULTS)}){did_you_mean(unknown, DEFAULTS)}"
         )
     return DEFAULTS | options  # type: ignore[operator, return-value]
 
@@ -73,7 +79,8 @@ def resolve(
     sampling = sampling_of(options)
     settings()["max_new_tokens"].check(options["max_new_tokens"])
     check_budget(options["budget"])
-    parsed, written = parse(stack), str(stack).strip()
+    parsed = parse(stack)
+    written = str(stack).strip()
     decided = candidates(parsed, target, family) if parsed.automatic else parsed.resolved()
     own = tuple(target if model.name == "target" else model.name for model in decided.models)
     for name in own:
@@ -86,7 +93,8 @@ def resolve(
 
 
 def candidates(stack: Stack, target: str, family: Family) -> Stack:
-    """Return the levels that ``auto`` may use, as a stack: the database, the draft models, the target.
+    """Return the levels that ``auto`` may use, as a stack: the database, the draft models, the
+    target.
 
     By default these are the databases and all models of the family below ``target``.
     """

@@ -1,4 +1,6 @@
-"""The kinds of figures, each a function of a tidy frame: bars, predictions beside measurements, lines, and a map."""
+"""The kinds of figures, each a function of a tidy frame: bars, predictions beside measurements,
+lines, and a map.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +25,17 @@ DRAWN = ("group", "dot", "low", "high")
 #: Parts of bars that are neither sources nor kinds of stacks: label and colour.
 PARTS = {"own": ("the target's own token", pale(HUES["target"].light))}
 #: Hover text: the whole ``customdata`` of a point, and its first part (of plotly express).
-HOVER, SAID = "%{customdata}<extra></extra>", "%{customdata[0]}<extra></extra>"
+HOVER = "%{customdata}<extra></extra>"
+SAID = "%{customdata[0]}<extra></extra>"
 
 
 class Figure(go.Figure):
     """A plotly figure with a method that writes it to a file."""
 
     def save(self, path: str | Path, **options: Any) -> Path:
-        """Write the figure as ``.html``, ``.svg``, ``.png`` or ``.pdf``; see :func:`hsd_viz.figures.save`."""
+        """Write the figure as ``.html``, ``.svg``, ``.png`` or ``.pdf``; see
+        :func:`hsd_viz.figures.save`.
+        """
         return save(self, path, **options)
 
 
@@ -44,9 +49,9 @@ def finish(
     dark: bool = False,
     height: int = 300,
 ) -> Figure:
-    """Return a figure in the common form: ``height`` is that of the plot with its axes. ``text`` says what is shown,
-    ``note`` where it comes from, ``table`` has all values (head first). A page reads them in ``layout.meta`` and writes
-    its own heading in the ``head`` pixels above.
+    """Return a figure in the common form: ``height`` is that of the plot with its axes. ``text``
+    says what is shown, ``note`` where it comes from, ``table`` has all values (head first). A page
+    reads them in ``layout.meta`` and writes its own heading in the ``head`` pixels above.
     """
     notes = textwrap.wrap(plain(note), 104)
     head = 44 + 16 * len(notes) + (10 if notes else 0)
@@ -86,12 +91,13 @@ def bars(
     """Return horizontal bars of stacked parts.
 
     Args:
-        rows: one per bar, from the top. The first column has the labels; ``group`` a heading above the first bar of
-            each; ``dot`` a value with its interval ``low`` to ``high``; the others are text, shown after the bar and in
-            the table.
-        parts: ``row`` (position in ``rows``), ``part`` (a source, a kind of :data:`palette.KINDS`, or one of
-            :data:`PARTS`) and ``value``, in the order of the legend.
-        unit: the label of the axis. dots: the name of the dots. faint: one name for all bars, drawn pale.
+        rows: one per bar, from the top. The first column has the labels; ``group`` a heading above
+            the first bar of each; ``dot`` a value with its interval ``low`` to ``high``; the others
+            are text, shown after the bar and in the table.
+        parts: ``row`` (position in ``rows``), ``part`` (a source, a kind of :data:`palette.KINDS`,
+            or one of :data:`PARTS`) and ``value``, in the order of the legend.
+        unit: the label of the axis. dots: the name of the dots. faint: one name for all bars, drawn
+            pale.
         reference: a dashed line. legend: False if the labels name the parts.
     """
     if rows.empty:
@@ -140,7 +146,8 @@ def bars(
         [name, *row] for name, row in zip(named, rows[texts].itertuples(index=False), strict=True)
     ]
     listed = f"After each bar: {' · '.join(filter(None, texts))}. " if any(texts) else ""
-    table, height = [[rows.columns[0], *texts], *cells], STEP * max(2, at[-1] + 1) + 56
+    table = [[rows.columns[0], *texts], *cells]
+    height = STEP * max(2, at[-1] + 1) + 56
     return finish(
         figure,
         title,
@@ -155,8 +162,12 @@ def bars(
 def _places(
     labels: Sequence[str], groups: Sequence[str]
 ) -> tuple[list[int], list[tuple[int, str]]]:
-    """Return the position of each bar, and (position, label) of all ticks: a heading has a position of its own."""
-    places, ticks, before = [], [], ""
+    """Return the position of each bar, and (position, label) of all ticks: a heading has a position
+    of its own.
+    """
+    places = []
+    ticks = []
+    before = ""
     for name, group in zip(labels, groups, strict=True):
         if group and group != before:
             ticks.append((len(ticks), f"<b>{plain(group)}</b>"))

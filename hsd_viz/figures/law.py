@@ -1,4 +1,6 @@
-"""Figures of the latency law: stacks and levels beside measurements, and hardware that is not at hand."""
+"""Figures of the latency law: stacks and levels beside measurements, and hardware that is not at
+hand.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,8 @@ ROWS = 12
 
 
 def ranking(plan: Any, dark: bool = False) -> Figure:
-    """Plot stacks by ms per token, fastest first: predicted, and measured with intervals where available.
+    """Plot stacks by ms per token, fastest first: predicted, and measured with intervals where
+    available.
 
     ``plan`` is the JSON data or file of ``hsd-viz plan``, or a calibration (or an argument of
     :func:`~hsd_viz.latency.basis.basis_of`), ranked by the law.
@@ -43,7 +46,8 @@ def ranking(plan: Any, dark: bool = False) -> Figure:
     """
     source = ""
     if isinstance(plan, str | Path):
-        plan, source = read_json(plan), f"from {Path(plan).name}"
+        source = f"from {Path(plan).name}"
+        plan = read_json(plan)
     if isinstance(plan, Mapping) and "hierarchies" in plan:
         frame = plan_frame(plan)
         at = source or f"calibrated and measured on {calibrated.place(plan.get('machine') or {})}"
@@ -68,8 +72,8 @@ def ranking(plan: Any, dark: bool = False) -> Figure:
 
 
 def plan_frame(plan: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the stacks of a plan's JSON data: ``stack, predicted, dot, low, high, remark``. Raises: ValueError: if it
-    is not a plan.
+    """Return the stacks of a plan's JSON data: ``stack, predicted, dot, low, high, remark``.
+    Raises: ValueError: if it is not a plan.
     """
     try:
         found = {
@@ -83,8 +87,11 @@ def plan_frame(plan: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def basis_frame(basis: Basis) -> pd.DataFrame:
-    """Return the stacks ranked by the law on a calibration: ``stack, predicted, dot, low, high, remark``."""
-    law, choice = Law(basis.calibration), select(basis.calibration)
+    """Return the stacks ranked by the law on a calibration: ``stack, predicted, dot, low, high,
+    remark``.
+    """
+    law = Law(basis.calibration)
+    choice = select(basis.calibration)
     found: dict[str, float | None] = {
         p.stack: p.ms_per_token for p in (*choice.ranked, choice.plain)
     }
@@ -120,8 +127,9 @@ def _frame(
 def compared(
     frame: pd.DataFrame, title: str, *, text: str, note: str, dark: bool, sources: Any = "plain"
 ) -> Figure:
-    """Return predicted ms per token as bars and measurements as dots with their intervals. The first column of the
-    frame has the labels; ``predicted``, ``dot``, ``low`` and ``high`` follow; other columns are text.
+    """Return predicted ms per token as bars and measurements as dots with their intervals. The
+    first column of the frame has the labels; ``predicted``, ``dot``, ``low`` and ``high`` follow;
+    other columns are text.
     """
     number = lambda v: "–" if pd.isna(v) else f"{v:.3g}"
     off = frame["predicted"] / frame["dot"] - 1
@@ -148,8 +156,9 @@ def compared(
 
 
 def levels(trace: Given, basis: Any = None, dark: bool = False) -> Figure:
-    """Plot forward passes and time per emitted token by level: measured in the trace, and predicted by the law. Without
-    ``basis`` the law uses this trace's acceptance and costs, so that differences are errors of the law.
+    """Plot forward passes and time per emitted token by level: measured in the trace, and predicted
+    by the law. Without ``basis`` the law uses this trace's acceptance and costs, so that
+    differences are errors of the law.
     """
     trace = trace_of(trace)
     if not len(trace):
@@ -157,7 +166,8 @@ def levels(trace: Given, basis: Any = None, dark: bool = False) -> Figure:
     basis = basis_of(basis or Basis(estimate([trace]), "estimated from this run"))
     prediction = Law(basis.calibration).predict(trace.stack)
     models = {c.name for c in trace.call_rows if c.kind in ("verify", "draft")}
-    uses, sources = calibrated.level_use(trace), ["target"]
+    uses = calibrated.level_use(trace)
+    sources = ["target"]
     rows = [["all levels", prediction.ms_per_token, sum(use.ms for use in uses), "", ""]]
     for use, forwards, share in [
         *zip(uses, prediction.forwards_per_token, prediction.share, strict=True)
@@ -179,19 +189,26 @@ def levels(trace: Given, basis: Any = None, dark: bool = False) -> Figure:
         rows, columns=["level", "predicted", "dot", "predicted / measured", "calls"]
     )
     frame = frame.assign(low=np.nan, high=np.nan)
-    text = "A level's time: its calls (forward passes, look-ups), sampling, verification and bookkeeping in its rounds."
+    text = (
+        "A level's time: its calls (forward passes, look-ups), sampling, verification and "
+        "bookkeeping in its rounds."
+    )
     where = f"{counted(len(trace), 'token')} on {calibrated.machine_words(trace)}"
-    note = f"Measured in this trace ({where}); predicted by the latency law; calibration {basis.source}."
+    note = (
+        f"Measured in this trace ({where}); predicted by the "
+        f"latency law; calibration {basis.source}."
+    )
     title = f"Prediction and run by level: {prediction.stack}"
     return compared(frame, title, text=text, note=note, dark=dark, sources=sources)
 
 
-# --- hardware that is not at hand -------------------------------------------------------------------------------------
+# --- hardware that is not at hand -----------------------------------------------------------------
 
 _SOURCES = (
     "predicted from step times and acceptances; every assumption is listed with the prediction"
 )
-#: Of each kind of stack: its label, the kind of reports whose colour it has, and the dash of its line.
+#: Of each kind of stack: its label, the kind of reports whose colour it has, and the dash of its
+#: line.
 KINDS = {
     "plain": ("plain decoding", "plain", "dot"),
     "database": ("database", "database", "dash"),
@@ -202,17 +219,28 @@ KINDS = {
 
 
 def prediction(plan: Any, dark: bool = False) -> Figure:
-    """Plot the speed-up over plain decoding by batch, a panel per context: the best stack of each kind. ``plan`` is the
-    result of :func:`hsd_viz.predict`. Bands are its intervals.
+    """Plot the speed-up over plain decoding by batch, a panel per context: the best stack of each
+    kind. ``plan`` is the result of :func:`hsd_viz.predict`. Bands are its intervals.
     """
     frame = prediction_frame(plan)
     colours = {label: COLOURED[kind].light for label, kind, _ in KINDS.values()}
     dashes = {label: dash for label, _, dash in KINDS.values()}
     figure = px.line(
-        frame, x="batch", y="speedup", color="kind", line_dash="kind", facet_col="context", log_x=True, markers=True,
-        error_y="up", error_y_minus="down", custom_data=["said"], color_discrete_map=colours, line_dash_map=dashes,
+        frame,
+        x="batch",
+        y="speedup",
+        color="kind",
+        line_dash="kind",
+        facet_col="context",
+        log_x=True,
+        markers=True,
+        error_y="up",
+        error_y_minus="down",
+        custom_data=["said"],
+        color_discrete_map=colours,
+        line_dash_map=dashes,
         category_orders={"kind": list(colours)},
-    )  # fmt: skip
+    )
     figure.update_traces(hovertemplate=SAID, error_y_thickness=1)
     ticks = sorted(frame["batch"].unique().tolist())
     figure.update_xaxes(tickvals=ticks, ticktext=[str(t) for t in ticks], title_text="batch")
@@ -235,7 +263,10 @@ def prediction(plan: Any, dark: bool = False) -> Figure:
     return finish(
         figure,
         f"Predicted: {', '.join(plan.models)} on {cards}",
-        text="Speed-up over plain decoding by batch, of the best stack of each kind, one panel per context.",
+        text=(
+            "Speed-up over plain decoding by batch, of the best stack "
+            "of each kind, one panel per context."
+        ),
         note=" ".join(map(sentence, [*plan.answers(), _SOURCES])),
         table=[["stack", "batch", "context", "speed-up", "interval"], *rows],
         dark=dark,
@@ -244,7 +275,9 @@ def prediction(plan: Any, dark: bool = False) -> Figure:
 
 
 def prediction_frame(plan: Any) -> pd.DataFrame:
-    """Return the best stack of each kind by batch and context: ``kind, stack, batch, context, speedup, up, down``."""
+    """Return the best stack of each kind by batch and context: ``kind, stack, batch, context,
+    speedup, up, down``.
+    """
     frame = pd.DataFrame(
         {
             "kind": KINDS[kind_of(row.stack)][0],

@@ -1,7 +1,9 @@
-"""One fixed palette: a colour per source, the same in all views and figures, and the inks of each theme.
+"""One fixed palette: a colour per source, the same in all views and figures, and the inks of each
+theme.
 
-Tested: every ink has a contrast of at least 4.5 on its tint, on JupyterLab's light and dark page; sources also differ
-for the colour-blind; no source's colour has another meaning. Verdicts are shown by shape, never by colour only.
+Tested: every ink has a contrast of at least 4.5 on its tint, on JupyterLab's light and dark page;
+sources also differ for the colour-blind; no source's colour has another meaning. Verdicts are shown
+by shape, never by colour only.
 """
 
 from collections.abc import Iterable
@@ -21,7 +23,9 @@ TINT = 0.10
 
 @dataclass(frozen=True, slots=True)
 class Hue:
-    """A family of sources or a kind of stacks: its label, and its ink on a light and a dark page (``#rrggbb``)."""
+    """A family of sources or a kind of stacks: its label, and its ink on a light and a dark page
+    (``#rrggbb``).
+    """
 
     label: str
     light: str
@@ -77,8 +81,8 @@ TWINS |= {pale(light): pale(dark) for light, dark in TWINS.items()}
 
 
 def family(source: str) -> str:
-    """Return a source's key in :data:`HUES`: databases, ``nano`` and ``small`` have their own, other draft models share
-    one.
+    """Return a source's key in :data:`HUES`: databases, ``nano`` and ``small`` have their own,
+    other draft models share one.
     """
     if source in HUES and source not in ("draft", "baseline"):
         return source
@@ -94,6 +98,13 @@ def label(source: str) -> str:
 
 
 def in_order(sources: Iterable[str]) -> list[str]:
-    """Return different sources: the databases in their order, the others by name, the target last."""
-    place = lambda s: (s == "target", DATABASES.index(s) if s in DATABASES else len(DATABASES), s)
+    """Return different sources: the databases in their order, the others by name, the target
+    last.
+    """
+
+    def place(source: str) -> tuple[bool, int, str]:
+        is_database = source in DATABASES
+        order = DATABASES.index(source) if is_database else len(DATABASES)
+        return source == "target", order, source
+
     return sorted(set(sources), key=place)

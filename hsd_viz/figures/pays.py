@@ -27,8 +27,8 @@ from hsd_viz.measure.predict import predict
 from hsd_viz.stack import parse
 
 #: The bottom model of the field, as nano is to small on the shipped ladder (medians of the grids at
-#: temperatures 0, 0.7 and 1): its cost in passes of the upper draft model, and the acceptance of its
-#: tokens by that model and by the target.
+#: temperatures 0, 0.7 and 1): its cost in passes of the upper draft model, and the acceptance of
+#: its tokens by that model and by the target.
 BOTTOM_COST = 0.24
 BOTTOM_ACCEPTANCE = 0.61
 BOTTOM_TARGET = 0.6

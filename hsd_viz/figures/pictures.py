@@ -1,4 +1,6 @@
-"""plotly's script for a page (a build with the cartesian charts, or all of it), and pictures of a page by Chromium."""
+"""plotly's script for a page (a build with the cartesian charts, or all of it), and pictures of a
+page by Chromium.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ from hsd_viz.figures.theme import chromium
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-CARTESIAN, WHOLE = "cartesian", "whole"
+CARTESIAN = "cartesian"
+WHOLE = "whole"
 _FILE = Path(__file__).with_name("plotly.js.gz")
 #: Charts of the cartesian build.
 _TYPES = {
@@ -75,9 +78,9 @@ def check_drawn(title: str, views: list[str]) -> None:
 
 
 def picture(page: str, ending: str, width: int, scale: float = 2.0) -> bytes:
-    """Return a picture (``.png``, ``.pdf`` or ``.svg``) of a page whose script puts its height, for SVG the drawing of
-    its charts, into ``<pre id="result">``. Raises: ValueError: without a chart to draw. RuntimeError: without Chromium,
-    or if it fails.
+    """Return a picture (``.png``, ``.pdf`` or ``.svg``) of a page whose script puts its height, for
+    SVG the drawing of its charts, into ``<pre id="result">``. Raises: ValueError: without a chart
+    to draw. RuntimeError: without Chromium, or if it fails.
     """
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder) / f"made{ending}"
@@ -101,10 +104,8 @@ def picture(page: str, ending: str, width: int, scale: float = 2.0) -> bytes:
 def _run(folder: str, *flags: str) -> str:
     # The sandbox of Chromium does not work for root, as in a container; the page is our own.
     root = ("--no-sandbox",) if getattr(os, "geteuid", lambda: 1)() == 0 else ()
-    profile, page = (
-        f"--user-data-dir={folder}/{uuid.uuid4().hex}",
-        (Path(folder) / "page.html").as_uri(),
-    )
+    profile = f"--user-data-dir={folder}/{uuid.uuid4().hex}"
+    page = (Path(folder) / "page.html").as_uri()
     command = [chromium(), *_FLAGS, *root, profile, "--virtual-time-budget=8000", *flags, page]
     try:
         done = subprocess.run(command, capture_output=True, timeout=SECONDS, check=False)

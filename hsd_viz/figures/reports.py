@@ -31,14 +31,17 @@ DRAFTERS = {
 #: Subsets in the order of the HD paper: all, pairs, single databases.
 SUBSETS = [names for n in (3, 2, 1) for names in combinations(DATABASES, n)]
 SYMBOLS = ["circle", "square", "diamond", "triangle-up", "x", "cross", "star", "triangle-down"]
-PER_PASS, SPEED = "tokens per target forward pass", "speed, plain decoding = 1"
+PER_PASS = "tokens per target forward pass"
+SPEED = "speed, plain decoding = 1"
 
 
-# --- bench reports ----------------------------------------------------------------------------------------------------
+# --- bench reports --------------------------------------------------------------------------------
 
 
 def report_of(given: Report | Mapping[str, Any] | str | Path) -> Report:
-    """Return a bench report, read from its data or its file. Raises: ValueError: if it is not one."""
+    """Return a bench report, read from its data or its file. Raises: ValueError: if it is not
+    one.
+    """
     if isinstance(given, Report):
         return given
     if isinstance(given, str | Path):
@@ -49,8 +52,8 @@ def report_of(given: Report | Mapping[str, Any] | str | Path) -> Report:
 def speedup(report: Report | Mapping[str, Any] | str | Path, dark: bool = False) -> Figure:
     """Plot the speed-up over plain decoding by stack, from a bench report, its data or its file.
 
-    Values of five or more prompts have 95 % intervals; impossible ones are left out. Raises: ValueError: if it is not a
-    report.
+    Values of five or more prompts have 95 % intervals; impossible ones are left out. Raises:
+    ValueError: if it is not a report.
     """
     report = report_of(report)
     frame = report.frame().query(
@@ -85,8 +88,9 @@ def by_category(
     *,
     stacks: Sequence[str] | None = None,
 ) -> Figure:
-    """Plot mean acceptance length by kind of text, from a bench report: of ``stacks``, by default of the six fastest
-    for each kind of text. Raises: ValueError: if the report has no categories, or not these stacks.
+    """Plot mean acceptance length by kind of text, from a bench report: of ``stacks``, by default
+    of the six fastest for each kind of text. Raises: ValueError: if the report has no categories,
+    or not these stacks.
     """
     report = report_of(report)
     frame = report.frame().query("looping and category != ''")
@@ -137,15 +141,17 @@ def by_category(
     return bars(rows, parts, title, PER_PASS, reference=1.0, text=text, note=note, dark=dark)
 
 
-# --- ablations --------------------------------------------------------------------------------------------------------
+# --- ablations ------------------------------------------------------------------------------------
 
 
 def ablation_of(given: Mapping[str, Any] | str | Path) -> tuple[pd.DataFrame, str]:
-    """Return an ablation (:mod:`benchmarks.ablation`), its data or its file, as a tidy frame and its source.
+    """Return an ablation (:mod:`benchmarks.ablation`), its data or its file, as a tidy frame and
+    its source.
 
-    A row per stack and temperature: ``stack, method, temperature, length`` (mean acceptance length), ``speedup``,
-    ``ratio`` (share of tokens from multi-token rounds), ``draft`` (drafting seconds per round) and ``accepted`` (tokens
-    per target forward pass by source). Raises: ValueError: if it is not an ablation.
+    A row per stack and temperature: ``stack, method, temperature, length`` (mean acceptance
+    length), ``speedup``, ``ratio`` (share of tokens from multi-token rounds), ``draft`` (drafting
+    seconds per round) and ``accepted`` (tokens per target forward pass by source). Raises:
+    ValueError: if it is not an ablation.
     """
     data = read_json(given) if isinstance(given, str | Path) else given
     try:
@@ -177,22 +183,24 @@ def ablation_of(given: Mapping[str, Any] | str | Path) -> tuple[pd.DataFrame, st
 
 
 def _source(data: Mapping[str, Any]) -> str:
-    machine, suite, settings = data["machine"], data["suite"], data["settings"]
+    machine = data["machine"]
+    suite = data["suite"]
+    settings = data["settings"]
     on_gpu = str(settings.get("device")).startswith("cuda")
     place = (
         machine["gpu"] if on_gpu else f"{machine['cpu']}, {counted(settings['threads'], 'thread')}"
     )
     loads = [machine.get(name) for name in ("load_average", "load_average_at_end")]
     busy = " to ".join(f"{load:.1f}" for load in loads if load is not None)
-    prompts, each = (
-        counted(suite["prompts"], "prompt"),
-        counted(settings["max_new_tokens"], "new token"),
-    )
+    prompts = counted(suite["prompts"], "prompt")
+    each = counted(settings["max_new_tokens"], "new token")
     return f"{prompts} of the suite {suite['name']}, {each} each, {place}{f', load average {busy}' if busy else ''}"
 
 
 def method(stack: str) -> str:
-    """Return the short name of a stack: no brackets for all databases in the usual order, no ``> target``."""
+    """Return the short name of a stack: no brackets for all databases in the usual order, no ``>
+    target``.
+    """
     try:
         parsed = parse_bench(stack)
     except StackError:
@@ -203,8 +211,9 @@ def method(stack: str) -> str:
 
 
 def database_ablation(data: Any, dark: bool = False, *, temperature: float | None = None) -> Figure:
-    """Plot tokens per target forward pass by source, for every database subset of an ablation (its data or file), at
-    ``temperature`` (default: the lowest). Raises: ValueError: if that was not measured.
+    """Plot tokens per target forward pass by source, for every database subset of an ablation (its
+    data or file), at ``temperature`` (default: the lowest). Raises: ValueError: if that was not
+    measured.
     """
     frame, source = ablation_of(data)
     there = sorted(frame["temperature"].unique())
@@ -242,19 +251,17 @@ def database_ablation(data: Any, dark: bool = False, *, temperature: float | Non
         "first source. Plain decoding has the first part only. A multi-token round emitted more than one token; their "
         "share of all tokens is the paper's acceptance ratio."
     )
-    title, note = (
-        f"Contribution of each database, {temperature_words(wanted)}",
-        f"Measured: {source}.",
-    )
+    title = f"Contribution of each database, {temperature_words(wanted)}"
+    note = f"Measured: {source}."
     return bars(rows, parts, title, f"{PER_PASS}, by source", text=text, note=note, dark=dark)
 
 
 def temperature_curves(
     data: Any, dark: bool = False, *, metric: str = "length", stacks: Sequence[str] | None = None
 ) -> Figure:
-    """Plot acceptance length or speed-up (``metric="speedup"``) over temperature, one line per method of an ablation:
-    ``stacks``, or the drafters with all their databases. Raises: ValueError: if the metric is unknown, or a stack was
-    not measured.
+    """Plot acceptance length or speed-up (``metric="speedup"``) over temperature, one line per
+    method of an ablation: ``stacks``, or the drafters with all their databases. Raises: ValueError:
+    if the metric is unknown, or a stack was not measured.
     """
     if metric not in ("length", "speedup"):
         raise UserError(f"unknown metric '{metric}': use 'length' or 'speedup'")

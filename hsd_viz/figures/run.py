@@ -46,16 +46,16 @@ def acceptance(trace: Given, dark: bool = False) -> Figure:
 def rates(trace: Trace) -> str:
     """Return a sentence with the rates of the run at the target; "" without drafts."""
     m = trace.metrics()
-    rate, conditional, length = (
-        m["acceptance_rate"],
-        m["conditional_acceptance"],
-        m["mean_acceptance_length"],
-    )
+    rate = m["acceptance_rate"]
+    conditional = m["conditional_acceptance"]
+    length = m["mean_acceptance_length"]
     if rate is None or conditional is None:
         return ""
     return (
-        f"Acceptance rate {rate:.0%} (accepted / drafted), conditional acceptance {conditional:.0%} (accepted / "
-        f"examined), mean acceptance length {length:.2f} (tokens per target forward pass). The line is the running "
+        f"Acceptance rate {rate:.0%} (accepted / drafted), conditional acceptance "
+        f"{conditional:.0%} (accepted / "
+        f"examined), mean acceptance length {length:.2f} (tokens per target forward pass). The "
+        "line is the running "
         "mean over rounds."
     )
 
@@ -69,7 +69,10 @@ def by_source(trace: Given, dark: bool = False) -> Figure:
     parts = pd.DataFrame(
         {"row": range(len(counts)), "part": counts.index, "value": counts.to_numpy()}
     )
-    text = "A token counts for the source that proposed it first; the target's own are corrections and bonus tokens."
+    text = (
+        "A token counts for the source that proposed it first; the "
+        "target's own are corrections and bonus tokens."
+    )
     return bars(
         rows, parts, "Tokens by source", "emitted tokens", legend=False, text=text, dark=dark
     )

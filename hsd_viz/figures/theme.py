@@ -114,7 +114,9 @@ def data_of(figure: go.Figure) -> dict[str, Any]:
 
 
 def dark_of(figure: go.Figure) -> go.Figure:
-    """Return a figure of this package, drawn for a light page, with the template and the palette of a dark one."""
+    """Return a figure of this package, drawn for a light page, with the template and the palette of
+    a dark one.
+    """
     plain = data_of(figure)
     plain["layout"].pop("template", None)
     text = json.dumps(plain)
@@ -124,9 +126,10 @@ def dark_of(figure: go.Figure) -> go.Figure:
 
 
 def save(figure: go.Figure, path: str | Path, *, width: int = 900, scale: float = 2.0) -> Path:
-    """Write a figure as ``.html`` (offline, interactive), ``.svg``, ``.png`` or ``.pdf`` and return the path. All but
-    HTML need kaleido and Chromium or Chrome (``$BROWSER_PATH`` names another one). ``width`` is in CSS pixels. Raises:
-    ValueError: for another ending. RuntimeError: without kaleido or a browser.
+    """Write a figure as ``.html`` (offline, interactive), ``.svg``, ``.png`` or ``.pdf`` and return
+    the path. All but HTML need kaleido and Chromium or Chrome (``$BROWSER_PATH`` names another
+    one). ``width`` is in CSS pixels. Raises: ValueError: for another ending. RuntimeError: without
+    kaleido or a browser.
     """
     path = Path(path).expanduser()
     if checked_ending(path) == ".html":
@@ -143,7 +146,9 @@ def save(figure: go.Figure, path: str | Path, *, width: int = 900, scale: float 
 
 
 def checked_ending(path: Path) -> str:
-    """Return the ending of a file to save. Raises: ValueError: unless it is one of :data:`ENDINGS`."""
+    """Return the ending of a file to save. Raises: ValueError: unless it is one of
+    :data:`ENDINGS`.
+    """
     ending = path.suffix.lower()
     if ending not in ENDINGS:
         raise UserError(f"{path.name} has no known ending: use .html, .svg, .png or .pdf")
@@ -159,6 +164,7 @@ def chromium() -> str:
             f"BROWSER_PATH={named} is not a program" if named else "no Chromium or Chrome was found"
         )
         raise RuntimeError(
-            f"{where}: SVG, PNG and PDF files need one (apt-get install chromium); .html files do not"
+            f"{where}: SVG, PNG and PDF files need one (apt-get install chromium); "
+            ".html files do not"
         )
     return found

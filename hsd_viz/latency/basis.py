@@ -1,8 +1,9 @@
-"""A calibration with its provenance: stored on disk, or from ``hsd-viz plan``, with measured times beside it.
+"""A calibration with its provenance: stored on disk, or from ``hsd-viz plan``, with measured times
+beside it.
 
-A calibration is for one machine, one set of weights and one way of sampling: its *identity*, from the meta of a decode.
-It is stored in ``~/.cache/hsd_viz/calibration`` (see :func:`hsd_viz.disk.cache_folder`) under a hash of the identity
-and of the texts.
+A calibration is for one machine, one set of weights and one way of sampling: its *identity*, from
+the meta of a decode. It is stored in ``~/.cache/hsd_viz/calibration`` (see
+:func:`hsd_viz.disk.cache_folder`) under a hash of the identity and of the texts.
 """
 
 import hashlib
@@ -32,10 +33,12 @@ from hsd_viz.words import counted
 TARGET = "target"
 #: Draft length for acceptance and cost if the lookahead is not given.
 USUAL = 4
-#: A predicted gain below this share is within the error of the prediction: ``auto`` is then plain decoding.
+#: A predicted gain below this share is within the error of the prediction: ``auto`` is then plain
+#: decoding.
 MIN_GAIN = 0.02
 #: The schema changes with the form of the file and with the method of measuring.
-FORMAT, SCHEMA = "hsd_viz calibration", 5
+FORMAT = "hsd_viz calibration"
+SCHEMA = 5
 #: Days after which a calibration expires: drivers, clocks and background load change.
 MAX_AGE_DAYS = 14.0
 _DAY = 86_400.0
@@ -52,8 +55,8 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """A calibration, its provenance, measured stacks on the same machine, and the ``temperature`` of the decodes
-    (``None``: unknown).
+    """A calibration, its provenance, measured stacks on the same machine, and the ``temperature``
+    of the decodes (``None``: unknown).
     """
 
     calibration: Calibration
@@ -68,7 +71,9 @@ class Basis:
 
 
 def own_plan(temperature: float) -> Any:
-    """Return the project's own plan of the shipped models, of the nearest of the temperatures 0, 0.7 and 1."""
+    """Return the project's own plan of the shipped models, of the nearest of the temperatures 0,
+    0.7 and 1.
+    """
     part = min(
         (abs(temperature - of), name) for of, name in ((0.0, "greedy"), (0.7, "t07"), (1.0, "t1"))
     )[1]
@@ -88,9 +93,9 @@ def temperature_words(temperature: float) -> str:
 def basis_of(
     given: Basis | Calibration | Mapping[str, Any] | str | Path, source: str = ""
 ) -> Basis:
-    """Return the basis of a calibration, or of what ``hsd-viz plan`` wrote: its report, its stored calibration, or the
-    path of one of them. ``source`` is the provenance, else what was given says it. Raises: ValueError: for anything
-    else.
+    """Return the basis of a calibration, or of what ``hsd-viz plan`` wrote: its report, its stored
+    calibration, or the path of one of them. ``source`` is the provenance, else what was given says
+    it. Raises: ValueError: for anything else.
     """
     if isinstance(given, Basis):
         return given
@@ -150,7 +155,9 @@ def plan_measured(plan: Mapping[str, Any]) -> dict[str, Measured]:
 
 
 def place(about: Mapping[str, Any] | str, *more: str | None) -> str:
-    """Return a machine with dtype and threads, and more facts, from the meta of a trace or the data of a plan."""
+    """Return a machine with dtype and threads, and more facts, from the meta of a trace or the data
+    of a plan.
+    """
     if isinstance(about, str):
         return about
     gpu = about.get("gpu")
@@ -168,14 +175,15 @@ def place(about: Mapping[str, Any] | str, *more: str | None) -> str:
 
 def machine_words(trace: Trace) -> str:
     """Return a trace's machine, runtime and the day of its recording as text."""
-    runtime, created = trace.meta.get("runtime"), trace.meta.get("created")
+    runtime = trace.meta.get("runtime")
+    created = trace.meta.get("created")
     return place(trace.meta, runtime and f"{runtime} runtime", created and str(created)[:10])
 
 
 @dataclass(frozen=True, slots=True)
 class LevelUse:
-    """One level of a trace per emitted token: forward passes (a database: look-ups), milliseconds, milliseconds of
-    calls.
+    """One level of a trace per emitted token: forward passes (a database: look-ups), milliseconds,
+    milliseconds of calls.
     """
 
     name: str
@@ -185,15 +193,18 @@ class LevelUse:
 
 
 def level_use(trace: Trace) -> tuple[LevelUse, ...]:
-    """Return forward passes and time per emitted token by level, lowest first. Times sum to the decode's, without
-    prefill. A level has the time of its forward passes; a verifier also has the time of its rounds without a call below
-    it.
+    """Return forward passes and time per emitted token by level, lowest first. Times sum to the
+    decode's, without prefill. A level has the time of its forward passes; a verifier also has the
+    time of its rounds without a call below it.
     """
     tokens = len(trace)
     if not tokens:
         return ()
-    (names, _), own = names_of(trace), own_times(trace)
-    spent, count, called = Counter[int](), Counter[int](), Counter[int]()
+    (names, _) = names_of(trace)
+    own = own_times(trace)
+    spent = Counter[int]()
+    count = Counter[int]()
+    called = Counter[int]()
     for r in trace.round_rows:
         spent[r.level] += own[r.id]
     for c in trace.call_rows:
@@ -209,7 +220,9 @@ def level_use(trace: Trace) -> tuple[LevelUse, ...]:
 
 
 def rate(edge: Edge, lookahead: int = USUAL) -> float:
-    """Return conditional acceptance (accepted / examined) of drafts of ``lookahead`` tokens from a measured curve."""
+    """Return conditional acceptance (accepted / examined) of drafts of ``lookahead`` tokens from a
+    measured curve.
+    """
     curve = edge.curve(lookahead)
     return sum(curve[1:]) / sum(curve[:-1])
 
@@ -220,15 +233,15 @@ def tier_rate(tier: Tier) -> float:
     return (tier.tokens - 1) / examined if examined else 0.0
 
 
-# --- on disk ---------------------------------------------------------------------------------------------------------
+# --- on disk --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class StoredCalibration:
-    """A calibration and how it was measured. ``identity`` is the engine's (:func:`identity`), ``texts`` describes what
-    was decoded: the suite's name, a hash of the prompts, their number, tokens each. ``created`` is in seconds since
-    1970, ``seconds`` the duration of the measurement. ``rounds`` are those behind the acceptance of each "draft >
-    verifier".
+    """A calibration and how it was measured. ``identity`` is the engine's (:func:`identity`),
+    ``texts`` describes what was decoded: the suite's name, a hash of the prompts, their number,
+    tokens each. ``created`` is in seconds since 1970, ``seconds`` the duration of the measurement.
+    ``rounds`` are those behind the acceptance of each "draft > verifier".
     """
 
     identity: Mapping[str, Any]
@@ -244,9 +257,10 @@ class StoredCalibration:
 
 
 def identity(meta: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the identity of a calibration from the meta of a trace: machine, models, weights, runtimes, sampling.
-    Models have the names of their checkpoints, so that the identity does not depend on the meaning of ``target``.
-    Of the sampling, the seed does not count, and the rule only where tokens are drawn.
+    """Return the identity of a calibration from the meta of a trace: machine, models, weights,
+    runtimes, sampling. Models have the names of their checkpoints, so that the identity does not
+    depend on the meaning of ``target``. Of the sampling, the seed does not count, and the rule only
+    where tokens are drawn.
     """
     bridge = lambda model: [model["bridge"]["bridge"]] if model.get("bridge") else []
     sampling = dict(meta.get("sampling", {}))
@@ -285,12 +299,13 @@ def load(path: Path) -> StoredCalibration | None:
 def newest(
     wanted: Mapping[str, Any], texts: Mapping[str, Any] | None = None
 ) -> StoredCalibration | None:
-    """Return the newest recent calibration of ``texts`` (default: of any) that includes the engine and models of the
-    identity ``wanted``; ``None`` without one. One from the future is not recent.
+    """Return the newest recent calibration of ``texts`` (default: of any) that includes the engine
+    and models of the identity ``wanted``; ``None`` without one. One from the future is not recent.
     """
 
     def usable(stored: StoredCalibration) -> bool:
-        there, models = stored.identity, stored.identity.get("models", {})
+        there = stored.identity
+        models = stored.identity.get("models", {})
         recent = -_DAY <= time.time() - stored.created <= MAX_AGE_DAYS * _DAY
         same = all(there.get(key) == wanted[key] for key in wanted if key != "models")
         included = all(models.get(name) == model for name, model in wanted["models"].items())
@@ -300,16 +315,18 @@ def newest(
     return max(filter(usable, found), key=lambda stored: stored.created, default=None)
 
 
-# --- the stack for ``auto``, and the lookaheads for ``:auto`` ---------------------------------------------------------
+# --- the stack for ``auto``, and the lookaheads for ``:auto`` -------------------------------------
 
 
 def decide(stack: Stack, choosing: bool, meta: Mapping[str, Any]) -> Stack:
-    """Return ``stack`` with the fastest lookaheads for ``:auto``, or (``choosing``) the fastest stack of its levels: by
-    the calibration that is stored for exactly this engine. For ``auto`` one with another number of threads serves, too,
-    and for the shipped models the project's own. ``meta`` is that of a trace of ``stack``. Raises: ValueError: if such
-    a calibration is missing, or part of the stack was not measured.
+    """Return ``stack`` with the fastest lookaheads for ``:auto``, or (``choosing``) the fastest
+    stack of its levels: by the calibration that is stored for exactly this engine. For ``auto`` one
+    with another number of threads serves, too, and for the shipped models the project's own.
+    ``meta`` is that of a trace of ``stack``. Raises: ValueError: if such a calibration is missing,
+    or part of the stack was not measured.
     """
-    who, temperature = identity(meta), meta["sampling"]["temperature"]
+    who = identity(meta)
+    temperature = meta["sampling"]["temperature"]
     stored = newest(who)
     if stored is None and choosing:
         stored = newest({name: value for name, value in who.items() if name != "threads"})
@@ -326,21 +343,24 @@ def decide(stack: Stack, choosing: bool, meta: Mapping[str, Any]) -> Stack:
             # The calibration calls the target by that name, however the stack calls it.
             filled = fill(Stack(stack.bottom, (*stack.drafts, Model(TARGET))), known)
             return Stack(filled.bottom, (*filled.drafts, stack.target))
-    what, models = "auto" if choosing else stack, ",".join(m.name for m in stack.drafts)
+    what = "auto" if choosing else stack
+    models = ",".join(m.name for m in stack.drafts)
     instead = (
         "name a stack: 'db > target'"
         if choosing
         else f"write a lookahead: {Model(stack.drafts[0].name, 4)}"
     )
     raise UserError(
-        f"'{what}' needs a calibration of this machine: run `hsd-viz plan{' --models ' * bool(models)}{models} "
-        f"--temperature {temperature:g}` with the same target, device, dtype and threads, or {instead}"
+        f"'{what}' needs a calibration of this machine: run `hsd-viz "
+        f"plan{' --models ' * bool(models)}{models} "
+        f"--temperature {temperature:g}` with the same target, "
+        f"device, dtype and threads, or {instead}"
     )
 
 
 def fastest(levels: Stack, calibration: Calibration) -> Stack:
-    """Return the fastest stack of ``levels`` by the law. Plain decoding if no stack is predicted to gain
-    ``MIN_GAIN``.
+    """Return the fastest stack of ``levels`` by the law. Plain decoding if no stack is predicted to
+    gain ``MIN_GAIN``.
     """
     databases = () if levels.bottom is None else (str(levels.bottom),)
     choice = select(calibration.restricted([m.name for m in levels.drafts], databases))

@@ -1,10 +1,11 @@
 """Estimate acceptance and costs from traces.
 
-Acceptance is on-policy: a curve over all positions of a text would be too high, because real rounds begin right after a
-rejection, where the text is hard. The later tokens of a draft are only examined when the earlier ones were accepted,
-and drafts differ in length: so S(k) is a product of conditional acceptances, each the share of the examined tokens
-(Kaplan & Meier 1958). A round cut short by the end of the text counts for the tokens it accepted and for none after
-them. Costs are medians by tokens fed, made monotone.
+Acceptance is on-policy: a curve over all positions of a text would be too high, because real rounds
+begin right after a rejection, where the text is hard. The later tokens of a draft are only examined
+when the earlier ones were accepted, and drafts differ in length: so S(k) is a product of
+conditional acceptances, each the share of the examined tokens (Kaplan & Meier 1958). A round cut
+short by the end of the text counts for the tokens it accepted and for none after them. Costs are
+medians by tokens fed, made monotone.
 """
 
 from collections import Counter, defaultdict
@@ -26,16 +27,17 @@ from hsd_viz.latency.inputs import (
 from hsd_viz.stack import parse
 from hsd_viz.trace import Row, Trace
 
-#: A place in the draft has its own figure when this many tokens were examined there; later places share one figure.
+#: A place in the draft has its own figure when this many tokens were examined there; later places
+#: share one figure.
 ENOUGH = 40
 MS = 1e-6
 Pair = tuple[str, str]
 
 
 def estimate(traces: Iterable[Trace], models: Iterable[str] | None = None) -> Calibration:
-    """Return the inputs of the law from ``traces``, all of one target, machine, kind of text and sampling. ``models``
-    orders the models, smallest first, the target last (default: by parameter count, as the traces give it). Raises:
-    ValueError: if no forward pass of a model was timed.
+    """Return the inputs of the law from ``traces``, all of one target, machine, kind of text and
+    sampling. ``models`` orders the models, smallest first, the target last (default: by parameter
+    count, as the traces give it). Raises: ValueError: if no forward pass of a model was timed.
     """
     traces = list(traces)
     rounds, looked_up = rounds_of(traces)
@@ -59,8 +61,8 @@ def estimate(traces: Iterable[Trace], models: Iterable[str] | None = None) -> Ca
 
 
 def names_of(trace: Trace) -> tuple[dict[int, str], str | None]:
-    """Return the name of each level of the stack that a trace decoded with, and the database below the models as the
-    stack names it, if there is one.
+    """Return the name of each level of the stack that a trace decoded with, and the database below
+    the models as the stack names it, if there is one.
     """
     names = {c.level: c.name for c in trace.call_rows}
     looked_up = any(c.kind == "lookup" for c in trace.call_rows)
@@ -79,13 +81,14 @@ def own_times(trace: Trace) -> dict[int, int]:
     return own
 
 
-# --- acceptance -------------------------------------------------------------------------------------------------------
+# --- acceptance -----------------------------------------------------------------------------------
 
 
 def rounds_of(traces: Iterable[Trace]) -> tuple[dict[Pair, list[Row]], dict[Pair, Counter]]:
-    """Return rounds by (draft, verifier), and counts of (drafted, accepted) by (database, verifier). Where the rounds
-    of a pair were judged by several rules, those by the most frequent one; a pair of which nothing was examined is left
-    out. Drafts that stop when they are unsure do not count: those that continue are the surer ones.
+    """Return rounds by (draft, verifier), and counts of (drafted, accepted) by (database,
+    verifier). Where the rounds of a pair were judged by several rules, those by the most frequent
+    one; a pair of which nothing was examined is left out. Drafts that stop when they are unsure do
+    not count: those that continue are the surer ones.
     """
     rounds: dict[Pair, list[Row]] = defaultdict(list)
     looked_up: dict[Pair, Counter] = defaultdict(Counter)
@@ -118,8 +121,9 @@ def _unsure_levels(trace: Trace) -> dict[int, tuple[float, int]]:
 
 
 def unsure_stops(traces: Iterable[Trace]) -> dict[Pair, tuple[UnsureStop, ...]]:
-    """Return by (draft model, verifier) what was drafted and accepted with each confidence, those with the longest
-    lookahead of each. Drafts that the limit cut, and those that an end token ended on the way, are left out.
+    """Return by (draft model, verifier) what was drafted and accepted with each confidence, those
+    with the longest lookahead of each. Drafts that the limit cut, and those that an end token ended
+    on the way, are left out.
     """
     counts: dict[Pair, dict[tuple[float, int], Counter]] = defaultdict(lambda: defaultdict(Counter))
     for trace in traces:
@@ -143,7 +147,9 @@ def unsure_stops(traces: Iterable[Trace]) -> dict[Pair, tuple[UnsureStop, ...]]:
 
 
 def _unsure_stop(confidence: float, lookahead: int, counts: Counter) -> UnsureStop:
-    """Return counts of (drafted, accepted) as probabilities; a middle level's overshoot is part of its last place."""
+    """Return counts of (drafted, accepted) as probabilities; a middle level's overshoot is part of
+    its last place.
+    """
     total = counts.total()
     shares: dict[tuple[int, int], float] = defaultdict(float)
     for (drafted, accepted), n in counts.items():
@@ -169,13 +175,15 @@ def estimate_edge(rows: Sequence[Row]) -> Edge:
 
 
 def over_databases(traces: Iterable[Trace]) -> dict[Pair, OverDatabase]:
-    """Return acceptance by (model over its database, verifier): of tokens that the model took from the database, and of
-    its own, the last of each of its rounds. Only models directly over a database are counted.
+    """Return acceptance by (model over its database, verifier): of tokens that the model took from
+    the database, and of its own, the last of each of its rounds. Only models directly over a
+    database are counted.
     """
     counts: dict[Pair, Counter] = defaultdict(Counter)
     for trace in traces:
         names, database = names_of(trace)
-        #: Of each round over the model and its database, of each token that was drafted whether it is the model's own.
+        #: Of each round over the model and its database, of each token that was drafted whether it
+        #: is the model's own.
         own: dict[int, list[bool]] = defaultdict(list)
         for row in sorted(trace.round_rows, key=lambda row: row.start_ns):
             if database is not None and row.level == 1 and row.parent is not None:
@@ -194,7 +202,9 @@ def over_databases(traces: Iterable[Trace]) -> dict[Pair, OverDatabase]:
 
 
 def _by_size(traces: list[Trace]) -> tuple[str, ...]:
-    """Return the models by parameter count, the target last; those without a count in the order of their levels."""
+    """Return the models by parameter count, the target last; those without a count in the order of
+    their levels.
+    """
     sizes: dict[str, tuple[bool, float, int]] = {}
     for trace in traces:
         names, database = names_of(trace)
@@ -205,7 +215,7 @@ def _by_size(traces: list[Trace]) -> tuple[str, ...]:
     return tuple(sorted(sizes, key=sizes.__getitem__))
 
 
-# --- costs ------------------------------------------------------------------------------------------------------------
+# --- costs ----------------------------------------------------------------------------------------
 
 
 def verifications(traces: Iterable[Trace]) -> dict[str, dict[int, list[float]]]:
@@ -219,10 +229,11 @@ def verifications(traces: Iterable[Trace]) -> dict[str, dict[int, list[float]]]:
 def times_of(
     traces: Sequence[Trace],
 ) -> tuple[dict[str, LevelCost], dict[str, LookupCost], dict[Pair, float]]:
-    """Return the costs of models and of databases by name, and the cost of a verification right above a model or
-    database, relative to the verifier's curve, by (below, verifier). The overhead of a verification is the time of its
-    round without the calls and rounds inside it, at the target plus the pause before the next round; medians. The time
-    of a drafting loop between its forward passes is part of it.
+    """Return the costs of models and of databases by name, and the cost of a verification right
+    above a model or database, relative to the verifier's curve, by (below, verifier). The overhead
+    of a verification is the time of its round without the calls and rounds inside it, at the target
+    plus the pause before the next round; medians. The time of a drafting loop between its forward
+    passes is part of it.
     """
     times: dict[tuple[str, str], list[float]] = defaultdict(list)
     drafts: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
@@ -246,7 +257,8 @@ def times_of(
             pause = (following.start_ns - this.start_ns - this.duration_ns) * MS
             times["pause", names[this.level]].append(max(0.0, pause))
     typical = lambda kind, name: median(times[kind, name] or [0.0])
-    verified, models = verifications(traces), {}
+    verified = verifications(traces)
+    models = {}
     for name in dict.fromkeys([*verified, *drafts]):
         each, launch = _drafting(drafts[name]) if name in drafts else (0.0, 0.0)
         draft = (each,) if name in drafts else None
@@ -266,7 +278,9 @@ def times_of(
 
 
 def monotone(values: list[float], weights: list[float]) -> list[float]:
-    """Return the closest non-decreasing curve by weighted squares (pool adjacent violators, Ayer et al. 1955)."""
+    """Return the closest non-decreasing curve by weighted squares (pool adjacent violators, Ayer et
+    al. 1955).
+    """
     pools: list[list[float]] = []
     for value, weight in zip(values, weights, strict=True):
         pools.append([value, weight, 1])
@@ -288,8 +302,9 @@ def _curve(times: Mapping[int, list[float]]) -> tuple[float, ...]:
 
 
 def _drafting(times: Mapping[int, list[float]]) -> tuple[float, float]:
-    """Return the cost of a drafting forward pass and the fixed cost of a launch, from times by the number of passes in
-    a launch: a straight line through the medians; one length alone gives no intercept.
+    """Return the cost of a drafting forward pass and the fixed cost of a launch, from times by the
+    number of passes in a launch: a straight line through the medians; one length alone gives no
+    intercept.
     """
     steps = np.array(sorted(times), float)
     medians = np.array([median(times[int(n)]) for n in steps])

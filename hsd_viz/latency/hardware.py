@@ -76,7 +76,9 @@ class Gpu:
     flops4: float = 0.0
 
     def peak(self, weights: str) -> float:
-        """Return the TFLOP/s with weights of a format; integer weights are multiplied as 16 bits."""
+        """Return the TFLOP/s with weights of a format; integer weights are multiplied as 16
+        bits.
+        """
         if weights == "fp8":
             return self.flops8
         if weights == "fp4":
@@ -174,7 +176,9 @@ class Shape:
         return 2 * self.layers * self.kv_heads * self.width
 
     def cached(self, context: float) -> float:
-        """Return the elements of the KV cache of a sequence: a window caches no more than itself."""
+        """Return the elements of the KV cache of a sequence: a window caches no more than
+        itself.
+        """
         per_layer = 2 * self.kv_heads * self.width
         full = (self.layers - self.windowed_layers) * context
         windowed = self.windowed_layers * min(context, self.window or context)

@@ -1,4 +1,6 @@
-"""The inputs of the law: costs and acceptance on one machine, for one ladder and one kind of text."""
+"""The inputs of the law: costs and acceptance on one machine, for one ladder and one kind of
+text.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +22,12 @@ _BY_PAIRS = ("edges", "tiers", "over", "after", "stops")
 class LevelCost:
     """Costs of one model, in milliseconds.
 
-    ``forward[m - 1]`` is c(m), a verification that feeds m tokens: the draft and the tokens of the text that are not
-    yet in the level's cache. ``draft`` is the same for forward passes by which the model drafts alone (``None``: as
-    ``forward``); for a lowest model that drafts in one launch it is the time per token, and ``draft_overhead`` the
-    fixed cost of a launch. ``overhead`` is added to every verification: Python, waiting for the device, recording.
-    Beyond its last entry a curve continues with its last step; a curve of one entry is flat.
+    ``forward[m - 1]`` is c(m), a verification that feeds m tokens: the draft and the tokens of the
+    text that are not yet in the level's cache. ``draft`` is the same for forward passes by which
+    the model drafts alone (``None``: as ``forward``); for a lowest model that drafts in one launch
+    it is the time per token, and ``draft_overhead`` the fixed cost of a launch. ``overhead`` is
+    added to every verification: Python, waiting for the device, recording. Beyond its last entry a
+    curve continues with its last step; a curve of one entry is flat.
     """
 
     forward: tuple[float, ...]
@@ -36,7 +39,8 @@ class LevelCost:
         values = (*self.forward, *(self.draft or ()), self.overhead, self.draft_overhead)
         if not self.forward or self.draft == () or not all(0 <= v < inf for v in values):
             raise UserError(
-                "a cost curve needs an entry for one token, and costs must be finite and not negative"
+                "a cost curve needs an entry for one token, and costs "
+                "must be finite and not negative"
             )
 
     def verifying(self, fed: int) -> float:
@@ -61,7 +65,9 @@ class LevelCost:
 
 @dataclass(frozen=True, slots=True)
 class LookupCost:
-    """Costs of a database, in milliseconds: per look-up, and per round of the target for adding the emitted tokens."""
+    """Costs of a database, in milliseconds: per look-up, and per round of the target for adding the
+    emitted tokens.
+    """
 
     lookup: float = 0.0
     update: float = 0.0
@@ -69,9 +75,10 @@ class LookupCost:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """Acceptance of one model's tokens by the model above it. ``survival[k - 1]`` is S(k), the probability that the
-    first k tokens of a draft are all accepted, as far as it was measured; beyond that, each further token is accepted
-    with probability ``tail``. ``Edge(tail=a)`` is independent acceptance, S(k) = a^k (Leviathan et al. 2023).
+    """Acceptance of one model's tokens by the model above it. ``survival[k - 1]`` is S(k), the
+    probability that the first k tokens of a draft are all accepted, as far as it was measured;
+    beyond that, each further token is accepted with probability ``tail``. ``Edge(tail=a)`` is
+    independent acceptance, S(k) = a^k (Leviathan et al. 2023).
     """
 
     survival: tuple[float, ...] = ()
@@ -96,8 +103,11 @@ class Edge:
         return tuple(a - b for a, b in pairwise((*self.curve(n), 0.0)))
 
     def shifted(self, by: float) -> Edge:
-        """Return the edge with every conditional acceptance S(k)/S(k-1) moved by ``by``, within [0, 1]."""
-        survives, out = 1.0, []
+        """Return the edge with every conditional acceptance S(k)/S(k-1) moved by ``by``, within [0,
+        1].
+        """
+        survives = 1.0
+        out = []
         for before, after in pairwise((1.0, *self.survival)):
             survives *= min(1.0, max(0.0, (after / before if before else self.tail) + by))
             out.append(survives)
@@ -106,8 +116,9 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """Acceptance of a database's drafts by one verifier: random length, point masses, chain or tree. ``outcomes`` lists
-    (draft tokens, accepted tokens, probability); a miss is (0, 0, probability). The probabilities sum to 1.
+    """Acceptance of a database's drafts by one verifier: random length, point masses, chain or
+    tree. ``outcomes`` lists (draft tokens, accepted tokens, probability); a miss is (0, 0,
+    probability). The probabilities sum to 1.
     """
 
     outcomes: tuple[tuple[int, int, float], ...]
@@ -116,7 +127,8 @@ class Tier:
         total = sum(chance for _, _, chance in self.outcomes)
         if abs(total - 1) > 1e-9 or any(not 0 <= a <= m or c < 0 for m, a, c in self.outcomes):
             raise UserError(
-                "outcomes need probabilities that sum to 1, and no more accepted tokens than drafted ones"
+                "outcomes need probabilities that sum to 1, and no more "
+                "accepted tokens than drafted ones"
             )
 
     @property
@@ -161,8 +173,9 @@ class UnsureStop:
 
 @dataclass(frozen=True, slots=True)
 class OverDatabase:
-    """Acceptance of the tokens of a model over a database: ``taken`` is the probability that a token which the model
-    took from the database's draft is accepted by the model above, ``own`` that of the model's own token.
+    """Acceptance of the tokens of a model over a database: ``taken`` is the probability that a
+    token which the model took from the database's draft is accepted by the model above, ``own``
+    that of the model's own token.
     """
 
     taken: float
@@ -177,13 +190,14 @@ class OverDatabase:
 class Calibration:
     """Measured figures by name. ``models`` are names as in stacks, smallest first, the target last.
 
-    ``costs`` has every model; ``edges`` the pairs (draft model, verifier) whose acceptance is known, ``tiers`` the
-    pairs (database as in a stack, verifier), ``lookups`` the costs of the databases (default: 0), ``over`` acceptance
-    by (model over its database, verifier), as in ``("db > small", "target")`` (default: the pair's edge), ``after`` the
-    cost of a verification right above a model or database, relative to the verifier's curve (default: 1): the larger
-    the model that just ran, the less of the verifier's weights is left in the processor's caches, ``stops`` what pairs
-    (draft model, verifier) did with drafts that stop when they are unsure, one entry a confidence. The selector ignores
-    unknown pairs; the law raises ``ValueError`` for them.
+    ``costs`` has every model; ``edges`` the pairs (draft model, verifier) whose acceptance is
+    known, ``tiers`` the pairs (database as in a stack, verifier), ``lookups`` the costs of the
+    databases (default: 0), ``over`` acceptance by (model over its database, verifier), as in ``("db
+    > small", "target")`` (default: the pair's edge), ``after`` the cost of a verification right
+    above a model or database, relative to the verifier's curve (default: 1): the larger the model
+    that just ran, the less of the verifier's weights is left in the processor's caches, ``stops``
+    what pairs (draft model, verifier) did with drafts that stop when they are unsure, one entry a
+    confidence. The selector ignores unknown pairs; the law raises ``ValueError`` for them.
     """
 
     models: tuple[str, ...]
@@ -211,7 +225,9 @@ class Calibration:
 
     @classmethod
     def from_dict(cls, data: Any) -> Calibration:
-        """Return the calibration of :meth:`to_dict`. Raises: ValueError: if the data have another form."""
+        """Return the calibration of :meth:`to_dict`. Raises: ValueError: if the data have another
+        form.
+        """
         try:
             tables = {
                 name: {(d, v): value for d, v, value in data[name]}
@@ -249,14 +265,17 @@ class Calibration:
         return _known(self.tiers, database, verifier)
 
     def stop(self, draft: str, verifier: str, confidence: float) -> UnsureStop:
-        """Return what was measured of drafts that stop below ``confidence``. Raises: UserError: if nothing was."""
+        """Return what was measured of drafts that stop below ``confidence``. Raises: UserError: if
+        nothing was.
+        """
         measured = self.stops.get((draft, verifier), ())
         for stop in measured:
             if stop.confidence == confidence:
                 return stop
         known = ", ".join(f"{stop.confidence:g}" for stop in measured)
         raise UserError(
-            f"the length of drafts of '{draft}' for '{verifier}' with the confidence {confidence:g} "
+            f"the length of drafts of '{draft}' for '{verifier}' "
+            f"with the confidence {confidence:g} "
             f"is unknown: measured are {known or 'none'}"
         )
 
@@ -266,7 +285,9 @@ class Calibration:
     def restricted(
         self, models: Collection[str] | None = None, databases: Collection[str] | None = None
     ) -> Calibration:
-        """Return the calibration of some draft models and databases (``None``: of all), and of the target."""
+        """Return the calibration of some draft models and databases (``None``: of all), and of the
+        target.
+        """
         kept = tuple(m for m in self.models if models is None or m in models or m == self.target)
         allowed = self.databases if databases is None else databases
         return replace(
@@ -289,7 +310,9 @@ def _known(pairs: Mapping[tuple[str, str], Any], draft: str, verifier: str) -> A
 
 
 def _at(curve: tuple[float, ...], fed: int) -> float:
-    """Return a curve's value at ``fed`` >= 1 tokens; beyond its last entry it continues with its last step."""
+    """Return a curve's value at ``fed`` >= 1 tokens; beyond its last entry it continues with its
+    last step.
+    """
     beyond = fed - len(curve)
     if beyond <= 0:
         return curve[fed - 1]

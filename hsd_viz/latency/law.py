@@ -1,31 +1,37 @@
 """Expected latency of a stack: one law, over measured cost curves and measured survival.
 
-Level i proposes at least γ_i tokens, overshoot kept. N_i is the number of tokens that one call of level i returns, R_i
-the number that one of its rounds gains (the accepted tokens and one of its own), S_i(k) the probability that the first
-k tokens of a draft of level i - 1 are all accepted, and c_i(m) the cost of a forward pass that feeds m tokens:
+Level i proposes at least γ_i tokens, overshoot kept. N_i is the number of tokens that one call of
+level i returns, R_i the number that one of its rounds gains (the accepted tokens and one of its
+own), S_i(k) the probability that the first k tokens of a draft of level i - 1 are all accepted, and
+c_i(m) the cost of a forward pass that feeds m tokens:
 
 - N_0 = γ_0: the lowest model drafts one token at a time;
-- P(R_i > k) = S_i(k) P(N_{i-1} ≥ k): a round verifies a draft of N_{i-1} tokens in one forward pass;
+- P(R_i > k) = S_i(k) P(N_{i-1} ≥ k): a round verifies a draft of N_{i-1} tokens in one forward
+  pass;
 - N_i is the first partial sum of independent copies of R_i that is at least γ_i;
-- ℓ_0 = c_0 and, by Wald's identity, ℓ_i = (E[N_{i-1}] ℓ_{i-1} + F_i D_{i-1} + E[c_i(N_{i-1} + 1)]) / E[R_i] is the
-  cost per token of level i.
+- ℓ_0 = c_0 and, by Wald's identity, ℓ_i = (E[N_{i-1}] ℓ_{i-1} + F_i D_{i-1} + E[c_i(N_{i-1} + 1)])
+  / E[R_i] is the cost per token of level i.
 
-F_i D_{i-1} is the cost of catching up: after a draft that was accepted completely (probability F_i), the level below
-has not fed its last token, and its next forward pass feeds one token more, which costs D_{i-1} more.
+F_i D_{i-1} is the cost of catching up: after a draft that was accepted completely (probability
+F_i), the level below has not fed its last token, and its next forward pass feeds one token more,
+which costs D_{i-1} more.
 
-A database as level 0 proposes drafts of random length once per round; its acceptance is a measured joint distribution
-(:class:`~hsd_viz.latency.inputs.Tier`). The tokens that the model above took from the database survive the next
-verification far more often than that model's own, and come in long drafts: there S_2 is not one curve, and
-P(R_2 > k) follows from two rates (:class:`~hsd_viz.latency.inputs.OverDatabase`) along the rounds of the call.
+A database as level 0 proposes drafts of random length once per round; its acceptance is a measured
+joint distribution (:class:`~hsd_viz.latency.inputs.Tier`). The tokens that the model above took
+from the database survive the next verification far more often than that model's own, and come in
+long drafts: there S_2 is not one curve, and P(R_2 > k) follows from two rates
+(:class:`~hsd_viz.latency.inputs.OverDatabase`) along the rounds of the call.
 
-A draft that stops when it is unsure has a random length, too: the measured pairs of (drafted, accepted) tokens stand
-for it (:class:`~hsd_viz.latency.inputs.UnsureStop`). A shorter lookahead cuts them. A level that verifies and stops by
-confidence is a mixture over these pairs: its call continues to the place at which the measured draft became unsure.
+A draft that stops when it is unsure has a random length, too: the measured pairs of (drafted,
+accepted) tokens stand for it (:class:`~hsd_viz.latency.inputs.UnsureStop`). A shorter lookahead
+cuts them. A level that verifies and stops by confidence is a mixture over these pairs: its call
+continues to the place at which the measured draft became unsure.
 
-Assumed: tokens are accepted independently of earlier rounds, forward passes run one after the other, and the text is
-long (no prefill, no last round). A backlog of more than two tokens, which takes full acceptance at two levels at once,
-is counted as two. Hierarchies of models with a closed form for their latency are from Globerson et al. 2025 (arXiv
-2510.19705); this derivation is the project's own, checked against the loop.
+Assumed: tokens are accepted independently of earlier rounds, forward passes run one after the
+other, and the text is long (no prefill, no last round). A backlog of more than two tokens, which
+takes full acceptance at two levels at once, is counted as two. Hierarchies of models with a closed
+form for their latency are from Globerson et al. 2025 (arXiv 2510.19705); this derivation is the
+project's own, checked against the loop.
 """
 
 from __future__ import annotations
@@ -51,15 +57,17 @@ from hsd_viz.stack import Model, Stack, parse
 
 #: Largest lookahead that is considered.
 MOST = 16
-#: A database or ``None``, and draft models, smallest first: all of a stack but its lookaheads and the target.
+#: A database or ``None``, and draft models, smallest first: all of a stack but its lookaheads and
+#: the target.
 Hierarchy = tuple[str | None, tuple[str, ...]]
 
 
 class LevelRound(NamedTuple):
-    """A round of a level, or a call of it by the level above: ``tokens[n]`` is P(n tokens are gained or returned),
-    ``times`` and ``forwards`` are expected milliseconds and forward passes (a database: look-ups) by level, this one
-    last. ``catch_up`` is the cost of one more token in its next forward pass. Where acceptance depends on who proposed
-    a token, ``reached[k]`` is P(at least k tokens are accepted by the level above) and ``full`` P(all are).
+    """A round of a level, or a call of it by the level above: ``tokens[n]`` is P(n tokens are
+    gained or returned), ``times`` and ``forwards`` are expected milliseconds and forward passes (a
+    database: look-ups) by level, this one last. ``catch_up`` is the cost of one more token in its
+    next forward pass. Where acceptance depends on who proposed a token, ``reached[k]`` is P(at
+    least k tokens are accepted by the level above) and ``full`` P(all are).
     """
 
     tokens: tuple[float, ...]
@@ -75,7 +83,9 @@ NOTHING = LevelRound((1.0,), reached=(1.0,))
 
 
 def draft(lookahead: int, cost: LevelCost) -> LevelRound:
-    """Return a call of the lowest model, which drafts ``lookahead`` tokens, one forward pass each."""
+    """Return a call of the lowest model, which drafts ``lookahead`` tokens, one forward pass
+    each.
+    """
     more = cost.drafting(2) - cost.drafting(1)
     return LevelRound(
         (*(0.0,) * lookahead, 1.0), (cost.alone(lookahead),), (float(lookahead),), more
@@ -83,7 +93,9 @@ def draft(lookahead: int, cost: LevelCost) -> LevelRound:
 
 
 def unsure_draft(lookahead: int, cost: LevelCost, stop: UnsureStop) -> LevelRound:
-    """Return a call of the lowest model that drafts up to ``lookahead`` tokens and stops when it is unsure."""
+    """Return a call of the lowest model that drafts up to ``lookahead`` tokens and stops when it is
+    unsure.
+    """
     tokens = [0.0] * (lookahead + 1)
     reached = [0.0] * (lookahead + 1)
     full = 0.0
@@ -105,10 +117,11 @@ def look_up(tier: Tier, cost: LookupCost) -> LevelRound:
 
 
 def verify(call: LevelRound, edge: Edge | None, cost: LevelCost) -> LevelRound:
-    """Return a round of the level above ``call``: one forward pass over the draft. ``edge`` may be ``None`` where the
-    call knows what is accepted of it.
+    """Return a round of the level above ``call``: one forward pass over the draft. ``edge`` may be
+    ``None`` where the call knows what is accepted of it.
     """
-    reached, full = call.reached, call.full
+    reached = call.reached
+    full = call.full
     if edge is not None:
         survival = edge.curve(len(call.tokens) - 1)
         reached = tuple(map(mul, survival, list(accumulate(reversed(call.tokens)))[::-1]))
@@ -125,11 +138,13 @@ def verify(call: LevelRound, edge: Edge | None, cost: LevelCost) -> LevelRound:
 
 
 def repeat(this: LevelRound, lookahead: int, over: OverDatabase | None = None) -> LevelRound:
-    """Return a call of a level: rounds until it has at least ``lookahead`` tokens. ``visits[s]`` is the probability
-    that s is a partial sum, so their sum is the expected number of rounds. ``over`` are the acceptance rates of the
-    level above for a model over a database, whose last token of a round is its own.
+    """Return a call of a level: rounds until it has at least ``lookahead`` tokens. ``visits[s]`` is
+    the probability that s is a partial sum, so their sum is the expected number of rounds. ``over``
+    are the acceptance rates of the level above for a model over a database, whose last token of a
+    round is its own.
     """
-    gained, visits = this.tokens, [1.0] + [0.0] * (lookahead - 1)
+    gained = this.tokens
+    visits = [1.0] + [0.0] * (lookahead - 1)
     returned = [0.0] * (lookahead + len(gained) - 1)
     for s in range(lookahead):
         for r, p in enumerate(gained[1:], start=s + 1):
@@ -159,8 +174,9 @@ def repeat(this: LevelRound, lookahead: int, over: OverDatabase | None = None) -
 def repeat_until_unsure(
     this: LevelRound, lookahead: int, stop: UnsureStop, edge: Edge
 ) -> LevelRound:
-    """Return a call of a level that also stops when it is unsure. Each measured draft says where that is, and how much
-    of it the level above accepts; beyond its end each further token is accepted with the probability of ``edge``.
+    """Return a call of a level that also stops when it is unsure. Each measured draft says where
+    that is, and how much of it the level above accepts; beyond its end each further token is
+    accepted with the probability of ``edge``.
     """
     calls = {n: repeat(this, n) for n in range(1, lookahead + 1)}
     size = len(calls[lookahead].tokens)
@@ -202,9 +218,9 @@ def mean(distribution: Sequence[float]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """The expected latency of one stack. ``names``, ``forwards_per_token`` and ``share`` (of the time) go by level, 0
-    at the bottom; those of a database are its lookups. ``acceptance_length`` is the number of tokens emitted per
-    forward pass of the target.
+    """The expected latency of one stack. ``names``, ``forwards_per_token`` and ``share`` (of the
+    time) go by level, 0 at the bottom; those of a database are its lookups. ``acceptance_length``
+    is the number of tokens emitted per forward pass of the target.
     """
 
     stack: str
@@ -220,7 +236,9 @@ class Prediction:
 
 
 class Law:
-    """The law over one calibration. Results for the lower part of a stack are reused by stacks that begin alike."""
+    """The law over one calibration. Results for the lower part of a stack are reused by stacks that
+    begin alike.
+    """
 
     def __init__(self, calibration: Calibration) -> None:
         self.calibration = calibration
@@ -228,8 +246,8 @@ class Law:
         self._call = cache(self._call)  # type: ignore[method-assign]
 
     def predict(self, stack: Stack | str) -> Prediction:
-        """Return the prediction for ``stack``. Raises: ValueError: if a lookahead is left out or something of the stack
-        was not measured (``StackError`` for unreadable text).
+        """Return the prediction for ``stack``. Raises: ValueError: if a lookahead is left out or
+        something of the stack was not measured (``StackError`` for unreadable text).
         """
         stack = parse(stack) if isinstance(stack, str) else stack
         for model in stack.drafts:
@@ -239,7 +257,8 @@ class Law:
                 )
         database = None if stack.bottom is None else str(stack.bottom)
         top = self._round(database, stack.drafts, stack.target.name)
-        tokens, times = mean(top.tokens), [*top.times]
+        tokens = mean(top.tokens)
+        times = [*top.times]
         if database is not None:
             times[0] += self.calibration.lookup(database).update
         total = sum(times)
@@ -258,8 +277,8 @@ class Law:
         return self.ms_of(database, tuple(map(Model, names, lookaheads)))
 
     def ms_of(self, database: str | None, drafts: tuple[Model, ...]) -> float:
-        """Return the expected milliseconds per token of draft models with lookaheads and confidences over a
-        database, under the calibrated target.
+        """Return the expected milliseconds per token of draft models with lookaheads and
+        confidences over a database, under the calibrated target.
         """
         top = self._round(database, drafts, self.calibration.target)
         update = 0.0 if database is None else self.calibration.lookup(database).update
@@ -267,9 +286,13 @@ class Law:
 
     def _round(self, database: str | None, drafts: tuple[Model, ...], verifier: str) -> LevelRound:
         """Return one round of ``verifier`` above ``drafts``."""
-        known, call, edge, below = self.calibration, NOTHING, None, database
+        known = self.calibration
+        call = NOTHING
+        edge = None
+        below = database
         if drafts:
-            below, call = drafts[-1].name, self._call(database, drafts, verifier)
+            below = drafts[-1].name
+            call = self._call(database, drafts, verifier)
             edge = None if call.reached else known.edge(below, verifier)
         elif database is not None:
             call = look_up(known.tier(database, verifier), known.lookup(database))
@@ -295,5 +318,7 @@ class Law:
 
 
 def predict(stack: Stack | str, calibration: Calibration) -> Prediction:
-    """Return the prediction for one stack; for many stacks over one calibration keep a :class:`Law`."""
+    """Return the prediction for one stack; for many stacks over one calibration keep a
+    :class:`Law`.
+    """
     return Law(calibration).predict(stack)

@@ -1,9 +1,10 @@
 """Select the fastest stack by the law, beside the polynomial selection of the paper.
 
-The law has no optimal substructure: the overshoot of a level matters above it. So every subset of the draft models,
-over nothing and over each database, is tried. With up to two draft models all lookaheads are enumerated; with more,
-they start from the polynomial selection's and are changed one at a time until nothing improves. Then each draft model
-is tried with each confidence that was measured, together with its lookahead, until nothing improves.
+The law has no optimal substructure: the overshoot of a level matters above it. So every subset of
+the draft models, over nothing and over each database, is tried. With up to two draft models all
+lookaheads are enumerated; with more, they start from the polynomial selection's and are changed one
+at a time until nothing improves. Then each draft model is tried with each confidence that was
+measured, together with its lookahead, until nothing improves.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from hsd_viz.words import check_range
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The fastest stack and its alternatives. ``ranked`` has the best setting of every hierarchy, fastest first;
-    ``shortest`` is the polynomial selection's pick, predicted by the law.
+    """The fastest stack and its alternatives. ``ranked`` has the best setting of every hierarchy,
+    fastest first; ``shortest`` is the polynomial selection's pick, predicted by the law.
     """
 
     picked: Prediction
@@ -35,7 +36,9 @@ class Choice:
 
     @property
     def kind(self) -> str:
-        """``plain``, ``databases only``, ``one draft`` or ``hierarchy`` (more than one source of drafts)."""
+        """``plain``, ``databases only``, ``one draft`` or ``hierarchy`` (more than one source of
+        drafts).
+        """
         stack = parse(self.picked.stack)
         if not stack.drafts:
             return "plain" if stack.bottom is None else "databases only"
@@ -43,13 +46,14 @@ class Choice:
 
 
 def select(calibration: Calibration, *, most: int = MOST, max_levels: int | None = None) -> Choice:
-    """Return the fastest stack by the law. Lookaheads go up to ``most``; ``max_levels`` bounds the parts of a stack,
-    database and target included.
+    """Return the fastest stack by the law. Lookaheads go up to ``most``; ``max_levels`` bounds the
+    parts of a stack, database and target included.
     """
     check_range("the largest lookahead", most, 1, MAX_LOOKAHEAD)
     if max_levels is not None:
         check_range("the number of levels", max_levels, 1)
-    law, target = Law(calibration), calibration.target
+    law = Law(calibration)
+    target = calibration.target
     best: list[Stack] = []
     for hierarchy in hierarchies(calibration, max_levels):
         fixed = join(hierarchy, best_lookaheads(law, hierarchy, most), target)
@@ -71,14 +75,16 @@ def choose(
     """Return the fastest stack for known costs and acceptance, and its alternatives.
 
     Args:
-        costs: by model, smallest first, the target last: milliseconds of a forward pass, or of those that feed 1, 2,
-            ... tokens.
-        acceptance: by "draft > verifier": conditional acceptance of draft tokens, or a survival curve.
+        costs: by model, smallest first, the target last: milliseconds of a forward pass, or of
+            those that feed 1, 2, ... tokens.
+        acceptance: by "draft > verifier": conditional acceptance of draft tokens, or a survival
+            curve.
         most, max_levels: as for :func:`select`.
 
     Raises: ValueError: if a pair names a model without costs, or a figure is out of range.
 
-    >>> choose(costs={"small": 1, "large": [10, 11, 12]}, acceptance={"small > large": 0.8}).picked.stack
+    >>> costs = {"small": 1, "large": [10, 11, 12]}
+    >>> choose(costs=costs, acceptance={"small > large": 0.8}).picked.stack
     'small:4 > large'
     """
     levels = {
@@ -92,7 +98,8 @@ def choose(
         draft, _, verifier = (part.strip() for part in pair.partition(">"))
         if draft not in levels or verifier not in levels:
             raise UserError(
-                f"'{pair}' is not a pair of the models {', '.join(levels)}: write 'draft > verifier'"
+                f"'{pair}' is not a pair of the models {', '.join(levels)}: "
+                "write 'draft > verifier'"
             )
         edges[draft, verifier] = rate if isinstance(rate, Edge) else Edge(tail=rate)
     return select(Calibration(tuple(levels), levels, edges), most=most, max_levels=max_levels)
@@ -111,7 +118,9 @@ def hierarchies(calibration: Calibration, max_levels: int | None = None) -> Iter
 
 
 def best_lookaheads(law: Law, hierarchy: Hierarchy, most: int = MOST) -> tuple[int, ...]:
-    """Return the fastest lookaheads of a hierarchy under the calibrated target, each up to ``most``."""
+    """Return the fastest lookaheads of a hierarchy under the calibrated target, each up to
+    ``most``.
+    """
     names = hierarchy[1]
     if len(names) <= 2:
         return min(
@@ -124,21 +133,27 @@ def best_lookaheads(law: Law, hierarchy: Hierarchy, most: int = MOST) -> tuple[i
 def refine(
     law: Law, hierarchy: Hierarchy, start: tuple[int, ...], places: Sequence[int], most: int = MOST
 ) -> tuple[int, ...]:
-    """Return ``start`` with the lookaheads at ``places`` changed one at a time until none improves."""
-    best, lookaheads, unchanged = law.ms(hierarchy, start), start, 0
+    """Return ``start`` with the lookaheads at ``places`` changed one at a time until none
+    improves.
+    """
+    best = law.ms(hierarchy, start)
+    lookaheads = start
+    unchanged = 0
     while places and unchanged < len(places):
         for place in places:
             tried = [(*lookaheads[:place], g, *lookaheads[place + 1 :]) for g in range(1, most + 1)]
             ms, found = min((law.ms(hierarchy, g), g) for g in tried)
             unchanged += 1
             if ms < best * (1 - 1e-12):
-                best, lookaheads, unchanged = ms, found, 0
+                best = ms
+                lookaheads = found
+                unchanged = 0
     return lookaheads
 
 
 def with_confidences(law: Law, stack: Stack, most: int = MOST) -> Stack:
-    """Return the stack with the lookahead and the confidence of each draft model changed, one model at a time, until
-    none improves; confidences are those that were measured.
+    """Return the stack with the lookahead and the confidence of each draft model changed, one model
+    at a time, until none improves; confidences are those that were measured.
     """
     database = None if stack.bottom is None else str(stack.bottom)
     drafts = stack.drafts
@@ -160,8 +175,11 @@ def with_confidences(law: Law, stack: Stack, most: int = MOST) -> Stack:
 def _variants(
     calibration: Calibration, models: tuple[Model, ...], place: int, most: int
 ) -> Iterator[Model]:
-    """Yield the model at ``place`` with every lookahead, alone and with each confidence that was measured for it."""
-    draft, verifier = models[place], models[place + 1]
+    """Yield the model at ``place`` with every lookahead, alone and with each confidence that was
+    measured for it.
+    """
+    draft = models[place]
+    verifier = models[place + 1]
     name = calibration.target if place + 2 == len(models) else verifier.name
     for lookahead in range(1, most + 1):
         yield Model(draft.name, lookahead)
@@ -172,8 +190,8 @@ def _variants(
 
 
 def fill(stack: Stack, calibration: Calibration) -> Stack:
-    """Return the stack with its lookaheads that are left out or ``auto`` set to the fastest by the law. Raises:
-    ValueError: if something of the stack was not measured.
+    """Return the stack with its lookaheads that are left out or ``auto`` set to the fastest by the
+    law. Raises: ValueError: if something of the stack was not measured.
     """
     places = [k for k, draft in enumerate(stack.drafts) if not isinstance(draft.lookahead, int)]
     hierarchy, start = split(stack)
@@ -192,16 +210,20 @@ def shortest_path(
     max_levels: int | None = None,
     along: Hierarchy | None = None,
 ) -> Stack:
-    """Return the pick of the polynomial selection: a generalized shortest path (Globerson et al. 2025).
+    """Return the pick of the polynomial selection: a generalized shortest path (Globerson et al.
+    2025).
 
-    If a call returned exactly its lookahead g, the ms per token of a level would be affine in those of the level below,
-    l_j = (g l_i + c_j(1 + g)) / G(g) with G(g) = 1 + S(1) + ... + S(g): an edge i -> j of a graph multiplies what comes
-    in and adds to it. All edges are increasing, so the best hierarchy below j continues the best one below i; and
-    draft models are ordered by size, so one sweep over the pairs solves it, O(K² g_max) for K models. Exact for one
-    draft model; it ignores overshoot above, so use it to choose, not to predict. ``along`` allows one hierarchy only,
-    of which it then returns the lookaheads.
+    If a call returned exactly its lookahead g, the ms per token of a level would be affine in those
+    of the level below, l_j = (g l_i + c_j(1 + g)) / G(g) with G(g) = 1 + S(1) + ... + S(g): an edge
+    i -> j of a graph multiplies what comes in and adds to it. All edges are increasing, so the best
+    hierarchy below j continues the best one below i; and draft models are ordered by size, so one
+    sweep over the pairs solves it, O(K² g_max) for K models. Exact for one draft model; it ignores
+    overshoot above, so use it to choose, not to predict. ``along`` allows one hierarchy only, of
+    which it then returns the lookaheads.
     """
-    models, costs, target = calibration.models, calibration.costs, calibration.target
+    models = calibration.models
+    costs = calibration.costs
+    target = calibration.target
     pairs = set(pairwise((*along[1], target))) if along else set(calibration.edges)
     found: list[tuple[float, Stack]] = []
     for database in (along[0],) if along else (None, *calibration.databases):
@@ -210,7 +232,8 @@ def shortest_path(
             m: costs[m].overhead + (lookup.update if lookup and m == target else 0.0)
             for m in models
         }
-        # By (model, number of draft models below): ms per token, and the draft models with their lookaheads.
+        # By (model, number of draft models below): ms per token, and the draft models with their
+        # lookaheads.
         best: dict[tuple[str, int], tuple[float, tuple[tuple[str, int], ...]]] = {}
         if database is None:
             best[target, 0] = costs[target].verifying(1) + own[target], ()

@@ -1,4 +1,5 @@
-"""A server of the Model Context Protocol over standard input and output: JSON-RPC, a message a line.
+"""A server of the Model Context Protocol over standard input and output: JSON-RPC, a message a
+line.
 
 Only what a server of tools needs: ``initialize``, ``ping``, ``tools/list`` and ``tools/call``.
 Specification: https://modelcontextprotocol.io/specification/2025-06-18.

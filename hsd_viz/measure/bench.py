@@ -33,7 +33,9 @@ Columns = Mapping[str, tuple[Callable[[Block], Value], str, float]]
 
 
 def _low(block: Block) -> Block | None:
-    """Return the block of the prompts with little repetition, unless these are all prompts or none."""
+    """Return the block of the prompts with little repetition, unless these are all prompts or
+    none.
+    """
     low = block.get("low_repetition")
     return low if low is not None and low["outputs"] < block["outputs"] else None
 
@@ -124,10 +126,8 @@ def measure_stacks(
 
 def introduction(report: Report) -> list[str]:
     """Return suite, settings and machine, and what a reader has to know before any figure."""
-    states, template = (
-        {s.get("state") for s in report.stacks},
-        TEMPLATES.get(report.settings.template or ""),
-    )
+    states = {s.get("state") for s in report.stacks}
+    template = TEMPLATES.get(report.settings.template or "")
     automatic = any(s["stack"].startswith("auto") for s in report.stacks)
     return lines(
         "bench.jinja", report=report, states=states, automatic=automatic, template=template
@@ -135,7 +135,9 @@ def introduction(report: Report) -> list[str]:
 
 
 def answer(report: Report) -> list[tuple[str, bool]]:
-    """Return the answer as parts (text, whether it is emphasized); [] if only plain decoding was measured."""
+    """Return the answer as parts (text, whether it is emphasized); [] if only plain decoding was
+    measured.
+    """
     measured = [
         s
         for s in report.ranked
@@ -144,7 +146,8 @@ def answer(report: Report) -> list[tuple[str, bool]]:
     best, *others = [s for s in measured if possible(s)] or [None]
     values: dict[str, Any] = {"best": best}
     if best is not None:
-        whole, low = speedup(best), _low(best)
+        whole = speedup(best)
+        low = _low(best)
         least, _ = whole.interval or (whole.value, None)
         within = [
             "{stack} ({speedup_over_plain:.2f}×)".format_map(s)
@@ -169,8 +172,11 @@ def _and(names: Sequence[str]) -> str:
 
 
 def tables(report: Report) -> Iterator[Table]:
-    """Yield the tables: all outputs, those with little repetition, speed-ups by category, and other measurements."""
-    suite, stacks = report.suite, report.ranked
+    """Yield the tables: all outputs, those with little repetition, speed-ups by category, and other
+    measurements.
+    """
+    suite = report.suite
+    stacks = report.ranked
     kinds = tuple(kind_of(s["stack"]).value for s in stacks)
 
     def table(
@@ -186,7 +192,8 @@ def tables(report: Report) -> Iterator[Table]:
     if not suite.prompts:
         return
     yield table("All outputs", "stack", COLUMNS, bars=SPEEDS).dense(ONCE)
-    title, share = "Outputs with little repetition", f"{report.settings.low_repetition_below:.0%}"
+    title = "Outputs with little repetition"
+    share = f"{report.settings.low_repetition_below:.0%}"
     low = stacks[0]["low_repetition"]
     if low is None:
         yield Table(

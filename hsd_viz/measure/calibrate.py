@@ -1,15 +1,18 @@
-"""Calibrate an engine: measure the costs of its models and how much of each other's drafts they accept.
+"""Calibrate an engine: measure the costs of its models and how much of each other's drafts they
+accept.
 
-All figures come from ordinary decodes with short stacks that take turns, not recorded: their rounds are the rounds that
-a hierarchy pays for.
+All figures come from ordinary decodes with short stacks that take turns, not recorded: their rounds
+are the rounds that a hierarchy pays for.
 
-- Acceptance of model i's tokens by model j: under the target by ``i:g > target``, between draft models by ``i:g > j:h >
-  target``, at several lookaheads, and of a database's drafts by ``db > target`` and ``db > j:h > target``. Not by ``i:g
-  > j``: the text of a small model repeats itself and is easier to draft than the target's.
-- Drafts that stop when they are unsure: the pairs of (drafted, accepted) tokens of ``i:g?c > target`` and ``i:g?c > j:h
-  > target``.
-- Costs: medians of the forward passes, launches, look-ups and overheads of the same rounds. Verifications at the widths
-  between and beyond get their shape from forward passes timed in isolation (:mod:`~hsd_viz.engine.forwards`).
+- Acceptance of model i's tokens by model j: under the target by ``i:g > target``, between draft
+  models by ``i:g > j:h > target``, at several lookaheads, and of a database's drafts by ``db >
+  target`` and ``db > j:h > target``. Not by ``i:g > j``: the text of a small model repeats itself
+  and is easier to draft than the target's.
+- Drafts that stop when they are unsure: the pairs of (drafted, accepted) tokens of ``i:g?c >
+  target`` and ``i:g?c > j:h > target``.
+- Costs: medians of the forward passes, launches, look-ups and overheads of the same rounds.
+  Verifications at the widths between and beyond get their shape from forward passes timed in
+  isolation (:mod:`~hsd_viz.engine.forwards`).
 """
 
 import hashlib
@@ -32,20 +35,25 @@ from hsd_viz.terminal import Progress
 from hsd_viz.trace import Trace
 
 #: Tokens decoded per prompt.
-TOKENS, WARM_UP_TOKENS = 128, 8
-#: Lookaheads of a model directly under the target; of two models, the lower one's first; of a model over a database.
+TOKENS = 128
+WARM_UP_TOKENS = 8
+#: Lookaheads of a model directly under the target; of two models, the lower one's first; of a model
+#: over a database.
 ALONE = (1, 2, 4, 8)
 PAIRS = ((2, 4), (4, 8))
 OVER_DATABASE = (3, 8)
-#: The confidences of drafts that stop when they are unsure, of a model directly under the target and under another
-#: model, and their lookahead: shorter ones follow from it.
-CONFIDENCES, CONFIDENCES_IN_PAIRS = (0.2, 0.4, 0.6), (0.4,)
+#: The confidences of drafts that stop when they are unsure, of a model directly under the target
+#: and under another model, and their lookahead: shorter ones follow from it.
+CONFIDENCES = (0.2, 0.4, 0.6)
+CONFIDENCES_IN_PAIRS = (0.4,)
 UNSURE_LOOKAHEAD = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """The decodes of a calibration: draft models (smallest first) and databases under the target."""
+    """The decodes of a calibration: draft models (smallest first) and databases under the
+    target.
+    """
 
     suite: Suite
     drafts: Sequence[str]
@@ -98,11 +106,14 @@ class Workload:
 def calibrate(
     engine: Engine, work: Workload, progress: Progress = lambda *_: None
 ) -> StoredCalibration:
-    """Return a calibration; ``progress`` is called before each decode. Raises: ValueError: for bad input, or if all
-    texts ended at once.
+    """Return a calibration; ``progress`` is called before each decode. Raises: ValueError: for bad
+    input, or if all texts ended at once.
     """
-    prompts, stacks, sampling = work.suite.prompts, work.stacks(), work.sampling
-    total, created = len(stacks) * len(prompts), time.time()
+    prompts = work.suite.prompts
+    stacks = work.stacks()
+    sampling = work.sampling
+    total = len(stacks) * len(prompts)
+    created = time.time()
     for stack in stacks:
         progress(0, total, f"{stack}  warming up")
         decode(engine, prompts[0], stack, min(WARM_UP_TOKENS, work.max_new_tokens), sampling)
@@ -120,7 +131,8 @@ def calibrate(
             traces.append(decode(engine, prompt, stack, work.max_new_tokens, at(sampling, k)))
     if not any(map(len, traces)):
         raise UserError("no token was decoded on the calibration prompts: every text ended at once")
-    found, verified = estimate(traces, (*work.drafts, TARGET)), verifications(traces)
+    found = estimate(traces, (*work.drafts, TARGET))
+    verified = verifications(traces)
     costs = dict(found.costs)
     for name in shapes.keys() & costs.keys() & verified.keys():
         costs[name] = replace(costs[name], forward=fit_curve(shapes[name], verified[name]))
@@ -136,8 +148,8 @@ def calibrate(
 def calibrated(
     engine: Engine, work: Workload, progress: Progress = lambda *_: None, *, fresh: bool = False
 ) -> tuple[StoredCalibration, bool]:
-    """Return (calibration, whether it was stored): a recent stored one if there is one, else a new one, which is saved.
-    ``fresh`` measures again in any case.
+    """Return (calibration, whether it was stored): a recent stored one if there is one, else a new
+    one, which is saved. ``fresh`` measures again in any case.
     """
     progress(0, 0, "loading the models")
     engine.wait_ready()
@@ -154,7 +166,9 @@ def calibrated(
 def decode(
     engine: Engine, prompt: Prompt, stack: str | Stack, max_new_tokens: int, sampling: Sampling
 ) -> Trace:
-    """Run one unrecorded decode and drop its draft rows, which are not needed here and are most of a trace."""
+    """Run one unrecorded decode and drop its draft rows, which are not needed here and are most of
+    a trace.
+    """
     try:
         trace = engine.run(
             prompt.text, stack, max_new_tokens=max_new_tokens, record=False, **asdict(sampling)
@@ -167,5 +181,7 @@ def decode(
 
 
 def at(sampling: Sampling, k: int) -> Sampling:
-    """Return the sampling of prompt ``k``: another seed for each prompt, the same for every stack."""
+    """Return the sampling of prompt ``k``: another seed for each prompt, the same for every
+    stack.
+    """
     return replace(sampling, seed=(sampling.seed + k) % 2**63)

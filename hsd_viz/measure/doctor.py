@@ -240,8 +240,8 @@ class Diagnosis(Result):
             lines.append(f"The machine was busy: {self.observation.busy}.")
         if not self.observation.drafted_known:
             lines.append(
-                "The record does not report how many tokens were drafted: what rejected ones cost is "
-                "not known."
+                "The record does not report how many tokens were drafted: what rejected ones "
+                "cost is not known."
             )
         lines += [f"Change in time: {one.words}." for one in self.changes]
         lines += [one.words for one in self.findings]
@@ -266,7 +266,10 @@ class Diagnosis(Result):
             return "find out first why everything is accepted (below); then "
         if "nothing accepted" in rules:
             off = self.advised is not None and not self.advised.tokens
-            return f"check that the drafter fits the target (below); {'until then' if off else 'then'} "
+            return (
+                "check that the drafter fits the target (below); "
+                f"{'until then' if off else 'then'} "
+            )
         return ""
 
     def _setting_words(self, now: Option, best: Option) -> str:
@@ -533,7 +536,8 @@ def _determined(
         diagnosis,
         findings=tuple(findings(given, high if slow_known else None, diagnosis.changes)),
         verdict=(
-            f"{'predicted: ' if modelled else ''}{pays}: {as_text(speedup, '{:.2f}')} times as fast "
+            f"{'predicted: ' if modelled else ''}{pays}: "
+            f"{as_text(speedup, '{:.2f}')} times as fast "
             f"as plain decoding; what limits it most: "
             f"{_what_limits(seen, cause, whole, shares[cause])}"
         ),

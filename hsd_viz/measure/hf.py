@@ -1,6 +1,8 @@
-"""transformers' own ``generate`` loops on the same weights, device and threads, at transformers' defaults.
+"""transformers' own ``generate`` loops on the same weights, device and threads, at transformers'
+defaults.
 
-The first forward pass is prefill and step in one: prefill ends when its tokens appear, which do not count as timed.
+The first forward pass is prefill and step in one: prefill ends when its tokens appear, which do not
+count as timed.
 """
 
 from __future__ import annotations
@@ -22,22 +24,21 @@ from hsd_viz.stack import HFStack
 if TYPE_CHECKING:
     from hsd_viz.engine.local import LocalEngine
 
-#: Draft tokens per round of hf-lookup, as in transformers' documentation. hf-assistant keeps transformers' defaults.
+#: Draft tokens per round of hf-lookup, as in transformers' documentation. hf-assistant keeps
+#: transformers' defaults.
 LOOKUP_TOKENS = 10
 
 
 class HFDecoder:
-    """Decode with ``hf-generate``, ``hf-lookup`` or ``hf-assistant[MODEL]``: a call returns the fields of an
-    :class:`~hsd_viz.measure.runner.Output`, and the times at which tokens appeared with their numbers. Raises:
-    ValueError: if the model cannot assist.
+    """Decode with ``hf-generate``, ``hf-lookup`` or ``hf-assistant[MODEL]``: a call returns the
+    fields of an :class:`~hsd_viz.measure.runner.Output`, and the times at which tokens appeared
+    with their numbers. Raises: ValueError: if the model cannot assist.
     """
 
     def __init__(self, engine: LocalEngine, stack: HFStack) -> None:
-        self._name, self._tokenizer, self._target = (
-            stack.name,
-            engine.tokenizer,
-            engine.module("target"),
-        )
+        self._name = stack.name
+        self._tokenizer = engine.tokenizer
+        self._target = engine.module("target")
         self._assistant = None
         if stack.assistant is not None:
             if stack.assistant == "target":
@@ -48,7 +49,8 @@ class HFDecoder:
     def __call__(
         self, prompt: str | Sequence[int], new_tokens: int, sampling: Sampling
     ) -> tuple[dict, list]:
-        target, assistant = self._target, self._assistant
+        target = self._target
+        assistant = self._assistant
         encoded = (
             self._tokenizer.encode(prompt, verbose=False)
             if isinstance(prompt, str)
@@ -64,19 +66,23 @@ class HFDecoder:
             1
         ] >= positions:
             raise PromptTooLong(ids.shape[1], positions)
-        seen, config = _Times(), self._config(new_tokens, sampling)
+        seen = _Times()
+        config = self._config(new_tokens, sampling)
         options: dict[str, Any] = {"generation_config": config, "streamer": seen}
         if assistant is not None:
             # transformers changes some of the assistant's settings.
-            own, options["assistant_model"] = assistant.generation_config, assistant
+            own = assistant.generation_config
+            options["assistant_model"] = assistant
             assistant.generation_config = deepcopy(own)
         widths: list[int] = []
-        fed = lambda module, args, kwargs: widths.append(
-            (args[0] if args else kwargs["input_ids"]).shape[1]
-        )
-        hook = target.register_forward_pre_hook(fed, with_kwargs=True)
-        # generate() draws from torch's global random state, which is restored afterwards. Its warnings about its own
-        # inner calls cannot be avoided here.
+
+        def note_width(module: Any, args: tuple, kwargs: dict[str, Any]) -> None:
+            fed = args[0] if args else kwargs["input_ids"]
+            widths.append(fed.shape[1])
+
+        hook = target.register_forward_pre_hook(note_width, with_kwargs=True)
+        # generate() draws from torch's global random state, which is restored afterwards. Its
+        # warnings about its own inner calls cannot be avoided here.
         verbosity = logging.get_verbosity()
         logging.set_verbosity_error()
         try:
@@ -90,10 +96,8 @@ class HFDecoder:
             if assistant is not None:
                 assistant.generation_config = own
             hook.remove()
-        tokens, arrivals = (
-            made[0, ids.shape[1] :].tolist(),
-            [(at - started, count) for at, count in seen[1:]],
-        )
+        tokens = made[0, ids.shape[1] :].tolist()
+        arrivals = [(at - started, count) for at, count in seen[1:]]
         prefill, first = arrivals[0]
         fields = {
             "token_ids": tuple(tokens),
@@ -131,7 +135,9 @@ class HFDecoder:
 
 
 class _Times(list, BaseStreamer):
-    """When tokens appeared, and how many: the prompt's first, then those of each forward pass of the target."""
+    """When tokens appeared, and how many: the prompt's first, then those of each forward pass of
+    the target.
+    """
 
     def put(self, value: torch.Tensor) -> None:
         self.append((perf_counter(), value.numel()))

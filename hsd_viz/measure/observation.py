@@ -185,7 +185,9 @@ class Observation:
         return 1 + sum(part or 0.0 for part in self.parts().values())
 
     def by_position(self) -> list[tuple[int, int]]:
-        """Return by position k: rounds that accepted k or more, and rounds whose draft reached k."""
+        """Return by position k: rounds that accepted k or more, and rounds whose draft reached
+        k.
+        """
         places = range(1, self.deepest + 1)
         return [(self._rounds_with(accepted=k), self._rounds_with(depth=k)) for k in places]
 

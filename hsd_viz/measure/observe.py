@@ -75,7 +75,8 @@ def observe(path: Path, model: str | None = None, engine: str | None = None) -> 
     past = _past_the_end(series, series.pooled())
     if past:
         notes.append(
-            f"{past:,.0f} accepted tokens were past the ends of replies: where only sums are known, "
+            f"{past:,.0f} accepted tokens were past the ends of "
+            "replies: where only sums are known, "
             "tokens per forward pass are of emitted ones"
         )
     return Observed(

@@ -1,4 +1,6 @@
-"""Find the fastest stack on this machine: calibrate, rank by the latency law, measure the best on other prompts."""
+"""Find the fastest stack on this machine: calibrate, rank by the latency law, measure the best on
+other prompts.
+"""
 
 import time
 from collections import Counter
@@ -26,14 +28,18 @@ from hsd_viz.terminal import Progress
 from hsd_viz.words import check_range, counted
 
 DATABASE = "db"
-#: Prompts to calibrate on, and as many to measure on; predicted rows that are shown even if they were not measured.
-PROMPTS, SHOWN = 24, 12
+#: Prompts to calibrate on, and as many to measure on; predicted rows that are shown even if they
+#: were not measured.
+PROMPTS = 24
+SHOWN = 12
 #: JSON data of a stack, or of a plan.
 Data = dict[str, Any]
 
 
 def split(suite: Suite, limit: int) -> tuple[Suite, Suite]:
-    """Return the prompts to calibrate on and to measure on: alternate ones by category, at most ``limit`` of each."""
+    """Return the prompts to calibrate on and to measure on: alternate ones by category, at most
+    ``limit`` of each.
+    """
     order = list(suite.categories)
     prompts = sorted(suite.prompts, key=lambda prompt: order.index(prompt.category))
     first, second = (Suite(suite.name, suite.categories, tuple(prompts[k::2])) for k in (0, 1))
@@ -52,11 +58,12 @@ def plan(
     limit: int = PROMPTS,
     progress: Progress = lambda *_: None,
 ) -> Data:
-    """Calibrate, rank and measure; return the plan as JSON data, a partial one after Ctrl-C during the measurement.
+    """Calibrate, rank and measure; return the plan as JSON data, a partial one after Ctrl-C during
+    the measurement.
 
-    ``settings`` are of the measured decodes, ``models`` the draft models (``None``: those of the ladder below the
-    target), ``measured`` counts the ranked stacks to measure; ``fresh`` calibrates again where a stored calibration
-    fits. Raises: ValueError: for bad input.
+    ``settings`` are of the measured decodes, ``models`` the draft models (``None``: those of the
+    ladder below the target), ``measured`` counts the ranked stacks to measure; ``fresh`` calibrates
+    again where a stored calibration fits. Raises: ValueError: for bad input.
     """
     settings = settings or BenchSettings()
     if max_levels is not None:
@@ -77,7 +84,9 @@ def plan(
     )
     stored, was_stored = calibrated(engine, work, progress, fresh=fresh)
     choice = select(stored.calibration, max_levels=max_levels)
-    picked, single, shortest = choice.picked.stack, choice.best_single_draft, choice.shortest
+    picked = choice.picked.stack
+    single = choice.best_single_draft
+    shortest = choice.shortest
     ranked = {p.stack: p for p in (*choice.ranked, choice.plain, shortest)}
     outputs: Mapping[str, Sequence[Output]] = {}
     complete = True
@@ -89,7 +98,8 @@ def plan(
         wanted = [*choice.ranked[:measured], single, *alone[:1], choice.plain]
         chosen = tuple(dict.fromkeys(p.stack for p in wanted if p is not None))
         measurement = run_bench(engine, chosen, others, settings, progress=progress)
-        complete, outputs = measurement.complete, measurement.outputs
+        complete = measurement.complete
+        outputs = measurement.outputs
     rows = [
         _row(p, outputs.get(p.stack, ()))
         for p in sorted(ranked.values(), key=lambda p: p.ms_per_token)
@@ -117,8 +127,8 @@ def plan(
 
 
 def _against_best(picked: str, ms: Mapping[str, float]) -> tuple[str | None, float | None]:
-    """Return the stack with the least measured ms per token, and by how much more ``picked`` takes; ``None`` where it
-    was not measured.
+    """Return the stack with the least measured ms per token, and by how much more ``picked`` takes;
+    ``None`` where it was not measured.
     """
     best = min(ms, key=lambda stack: ms[stack], default=None)
     if best is None or picked not in ms:
@@ -141,21 +151,20 @@ def _drafts(
 
 
 def _row(prediction: Prediction, outputs: Sequence[Output]) -> Data:
-    """Return a stack as predicted and as measured: ms per token, prefill excluded, and calls per token by level."""
-    ms, ends, calls, tokens = None, None, {}, sum(o.timed_tokens for o in outputs)
+    """Return a stack as predicted and as measured: ms per token, prefill excluded, and calls per
+    token by level.
+    """
+    ms = None
+    ends = None
+    calls = {}
+    tokens = sum(o.timed_tokens for o in outputs)
     if tokens:
-        block, counts = (
-            figures(outputs, outputs),
-            sum((Counter(o.calls) for o in outputs), Counter()),
-        )
-        speed, calls = (
-            block["tokens_per_second"],
-            {name: counts[name] / tokens for name in outputs[0].calls},
-        )
-        ms, ends = (
-            1e3 / speed,
-            [1e3 / end for end in reversed(block["tokens_per_second_ci"] or [speed, speed])],
-        )
+        block = figures(outputs, outputs)
+        counts = sum((Counter(o.calls) for o in outputs), Counter())
+        speed = block["tokens_per_second"]
+        calls = {name: counts[name] / tokens for name in outputs[0].calls}
+        ms = 1e3 / speed
+        ends = [1e3 / end for end in reversed(block["tokens_per_second_ci"] or [speed, speed])]
     database = str(parse(prediction.stack).bottom)
     levels = zip(prediction.names, prediction.forwards_per_token, strict=True)
     length = {
@@ -176,7 +185,9 @@ def _row(prediction: Prediction, outputs: Sequence[Output]) -> Data:
 
 
 def _errors(rows: Sequence[Data]) -> Data | None:
-    """Return relative errors of the predictions, also without the drift of plain decoding since the calibration."""
+    """Return relative errors of the predictions, also without the drift of plain decoding since the
+    calibration.
+    """
     done = {row["stack"]: row for row in rows if row["measured_ms_per_token"] is not None}
     if not done:
         return None
@@ -200,7 +211,8 @@ def _errors(rows: Sequence[Data]) -> Data | None:
 
 
 def _calibration(stored: StoredCalibration, was_stored: bool) -> Data:
-    edges, rounds = stored.calibration.edges.items(), stored.rounds
+    edges = stored.calibration.edges.items()
+    rounds = stored.rounds
     return {
         "kept": was_stored,
         "age_seconds": max(0.0, time.time() - stored.created),

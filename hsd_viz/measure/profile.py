@@ -177,7 +177,8 @@ def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[flo
     """Return the change of the mean length between two profiles, with the ends of its 95 %
     interval. Raises: UserError: if a profile has no histogram.
     """
-    means, errors = [], []
+    means = []
+    errors = []
     for profile in (before, after):
         histogram = {
             int(k): n for k, n in (profile.get("acceptance_length_histogram") or {}).items()

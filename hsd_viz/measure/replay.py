@@ -1,9 +1,9 @@
 """Replay a log: the rounds that drafters would have needed for the outputs that a server wrote.
 
-Drafts of point masses never change the text (:mod:`hsd_viz.measure.text_replay`), so the forward passes
-of the target that each drafter would have saved follow from the log, exactly as a decode counts
-them at the same temperature. No model runs. Text is encoded again: a server may have written the
-same text in other tokens, and counts are then not exactly those of its decode.
+Drafts of point masses never change the text (:mod:`hsd_viz.measure.text_replay`), so the forward
+passes of the target that each drafter would have saved follow from the log, exactly as a decode
+counts them at the same temperature. No model runs. Text is encoded again: a server may have written
+the same text in other tokens, and counts are then not exactly those of its decode.
 """
 
 from __future__ import annotations
@@ -179,7 +179,8 @@ class ReplayReport(Result):
         """Return what was read, the best drafter, and what was wrong or is missing."""
         log = self.log
         lines = [
-            f"{log['name']}: {counted(log['requests'], 'request')}, {log['prompt_tokens']:,} prompt "
+            f"{log['name']}: {counted(log['requests'], 'request')}, "
+            f"{log['prompt_tokens']:,} prompt "
             f"and {log['output_tokens']:,} output tokens; tokenizer "
             f"{self.settings['tokenizer'] or 'not given'}"
         ]

@@ -1,8 +1,10 @@
-"""The report of a bench as JSON data: figures per stack as ratios of sums over prompts, each with a bootstrap interval.
+"""The report of a bench as JSON data: figures per stack as ratios of sums over prompts, each with a
+bootstrap interval.
 
-A *block* has the figures of some prompts: ``outputs`` (their number), and of each of :data:`FIGURES` the value and
-``..._ci: [low, high]``; null where it is not defined. A stack is a block of all prompts, with ``low_repetition`` (the
-block of those whose *plain* output repeats itself little, or null), and the same in ``by_category``.
+A *block* has the figures of some prompts: ``outputs`` (their number), and of each of
+:data:`FIGURES` the value and ``..._ci: [low, high]``; null where it is not defined. A stack is a
+block of all prompts, with ``low_repetition`` (the block of those whose *plain* output repeats
+itself little, or null), and the same in ``by_category``.
 """
 
 from __future__ import annotations
@@ -27,12 +29,14 @@ from hsd_viz.trace.metrics import repetition_share
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Outputs with a smaller share are also reported apart: see :func:`hsd_viz.trace.metrics.repetition_share`.
+#: Outputs with a smaller share are also reported apart: see
+#: :func:`hsd_viz.trace.metrics.repetition_share`.
 LOW_REPETITION = 0.2
 #: Timings of an idle machine differ by a few percent between repeats.
 NOISE = 0.05
-#: Speeds are tokens per second, times seconds, shares 0-1. The tokens of a round appear together: for the time between
-#: tokens, they share the time of the round evenly. Old reports do not have the last three.
+#: Speeds are tokens per second, times seconds, shares 0-1. The tokens of a round appear together:
+#: for the time between tokens, they share the time of the round evenly. Old reports do not have the
+#: last three.
 FIGURES = (
     *(
         "tokens_per_second",
@@ -63,7 +67,9 @@ def speedup(block: Block) -> Estimate:
 
 
 def impossible(speedup: float | None, length: float | None) -> bool:
-    """Return whether a speed-up exceeds the acceptance length, which bounds it, by more than timing noise."""
+    """Return whether a speed-up exceeds the acceptance length, which bounds it, by more than timing
+    noise.
+    """
     return speedup is not None and length is not None and speedup > length * (1 + NOISE)
 
 
@@ -176,9 +182,10 @@ class _Stack(_Block):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """A bench: ``command`` is its command line, ``complete`` is False if it was interrupted. A stack has, beside its
-    blocks, ``token_identical_to_plain`` ([equal outputs, outputs], null above temperature 0), ``state`` (``cold`` or
-    ``warm`` for drafters that learn), ``runtime`` (what ran the models) and ``profile`` (the parts of its rounds).
+    """A bench: ``command`` is its command line, ``complete`` is False if it was interrupted. A
+    stack has, beside its blocks, ``token_identical_to_plain`` ([equal outputs, outputs], null above
+    temperature 0), ``state`` (``cold`` or ``warm`` for drafters that learn), ``runtime`` (what ran
+    the models) and ``profile`` (the parts of its rounds).
     """
 
     machine: MachineFacts
@@ -199,7 +206,9 @@ class Report:
             msgspec.convert((one.value, *(one.ends or ())), tuple[float | None, ...])
 
     def rows(self) -> Iterator[tuple[str, str, str, bool, int, bool, str, Estimate]]:
-        """Yield (stack, kind, category, looping, outputs, possible, metric, figure), see :meth:`frame`."""
+        """Yield (stack, kind, category, looping, outputs, possible, metric, figure), see
+        :meth:`frame`.
+        """
         for stack in self.stacks:
             name = stack["stack"]
             for category, whole in {"": stack, **stack["by_category"]}.items():
@@ -223,9 +232,10 @@ class Report:
         return self.machine.gpu if self.settings.device.startswith("cuda") else self.machine.cpu
 
     def frame(self) -> pd.DataFrame:
-        """Return a tidy frame of the figures: ``stack, kind, category`` ("" for all prompts), ``looping`` (False: only
-        prompts whose plain output repeats itself little), ``outputs, possible, metric, value, low, high``. ``possible``
-        is False where the speed-up is :func:`impossible`; the interval of too few prompts is NaN.
+        """Return a tidy frame of the figures: ``stack, kind, category`` ("" for all prompts),
+        ``looping`` (False: only prompts whose plain output repeats itself little), ``outputs,
+        possible, metric, value, low, high``. ``possible`` is False where the speed-up is
+        :func:`impossible`; the interval of too few prompts is NaN.
         """
         import pandas as pd
 
@@ -263,8 +273,12 @@ def build_report(
     engine: Mapping[str, Any],
     command: str | None = None,
 ) -> Report:
-    """Return the report of a measurement by a command; ``engine`` has fields of :class:`ReportSettings`."""
-    settings, suite, plain = measurement.settings, measurement.suite, measurement.outputs[PLAIN]
+    """Return the report of a measurement by a command; ``engine`` has fields of
+    :class:`ReportSettings`.
+    """
+    settings = measurement.settings
+    suite = measurement.suite
+    plain = measurement.outputs[PLAIN]
     low = {k for k, o in enumerate(plain) if repetition_share(o.token_ids) < LOW_REPETITION}
     used = [p.category for p in measurement.prompts]
     groups = {
@@ -313,7 +327,9 @@ def build_report(
 
 
 def _profile(rounds: Sequence[Mapping[str, int]]) -> dict[str, Any]:
-    """Return the median microseconds of each part of a target round, forward passes first, and its share of all."""
+    """Return the median microseconds of each part of a target round, forward passes first, and its
+    share of all.
+    """
     names = sorted(
         {part for r in rounds for part in r}, key=lambda part: (not part.startswith(FORWARD), part)
     )
@@ -330,21 +346,19 @@ def _profile(rounds: Sequence[Mapping[str, int]]) -> dict[str, Any]:
 
 
 def figures(outputs: Sequence[Output], plain: Sequence[Output], seed: int = 0) -> dict[str, Any]:
-    """Return the block of some outputs; ``plain[k]`` is the plain output of the prompt of ``outputs[k]``. Sums over
-    prompts come before ratios, so that long outputs weigh more. A resample draws prompts, the same on both sides.
+    """Return the block of some outputs; ``plain[k]`` is the plain output of the prompt of
+    ``outputs[k]``. Sums over prompts come before ratios, so that long outputs weigh more. A
+    resample draws prompts, the same on both sides.
     """
-    n, weights = len(outputs), resample(len(outputs), seed)
+    n = len(outputs)
+    weights = resample(len(outputs), seed)
     total = lambda values: weights @ np.fromiter(values, float, n)
     sums = lambda name, of=outputs: total(getattr(output, name) for output in of)
-    tokens, timed, seconds = (
-        total(len(o.token_ids) for o in outputs),
-        sums("timed_tokens"),
-        sums("seconds"),
-    )
-    speed, plain_speed = (
-        ratio(timed, seconds),
-        ratio(sums("timed_tokens", plain), sums("seconds", plain)),
-    )
+    tokens = total(len(o.token_ids) for o in outputs)
+    timed = sums("timed_tokens")
+    seconds = sums("seconds")
+    speed = ratio(timed, seconds)
+    plain_speed = ratio(sums("timed_tokens", plain), sums("seconds", plain))
     repeated = total(repetition_share(o.token_ids) * len(o.token_ids) for o in outputs)
     samples = {
         "tokens_per_second": speed,
@@ -377,7 +391,9 @@ def figures(outputs: Sequence[Output], plain: Sequence[Output], seed: int = 0) -
 def _percentile(
     samples: Sequence[Sequence[tuple[float, int]]], weights: np.ndarray, share: float
 ) -> np.ndarray:
-    """Return the percentile of all samples by row of ``weights`` (``[rows, prompts]``): (value, count) by prompt."""
+    """Return the percentile of all samples by row of ``weights`` (``[rows, prompts]``): (value,
+    count) by prompt.
+    """
     owned = sorted((value, count, k) for k, prompt in enumerate(samples) for value, count in prompt)
     if not owned:
         return np.full(len(weights), np.nan)

@@ -5,8 +5,9 @@ Accepted forms: ``prompt`` or ``prompt_ids`` and ``output`` or ``output_ids``, w
 assistant is a request), or ``request`` and ``response`` (``messages`` or ``prompt``, and
 ``choices``, or the ``output_ids`` of SGLang); ShareGPT's ``conversations`` of ``from`` and
 ``value``. Messages become paragraphs. Where a response reports each of its verifications, the
-request has them. An answer is what the engine decoded: reasoning, text and the arguments of tool calls, in this order.
-An entry that cannot be used is a :class:`~hsd_viz.records.entries.BrokenEntry`, never an exception.
+request has them. An answer is what the engine decoded: reasoning, text and the arguments of tool
+calls, in this order. An entry that cannot be used is a
+:class:`~hsd_viz.records.entries.BrokenEntry`, never an exception.
 """
 
 from __future__ import annotations
@@ -83,8 +84,8 @@ class Answer:
 
 
 class LogTokenizer:
-    """A tokenizer: ``None`` (ids only), a ``tokenizer.json`` or its folder, a GGUF file, a family, a
-    model of the family ``code``, or a hub id.
+    """A tokenizer: ``None`` (ids only), a ``tokenizer.json`` or its folder, a GGUF file, a family,
+    a model of the family ``code``, or a hub id.
 
     Files work in a process of their own (:mod:`hsd_viz.models.tokenizer_process`), which
     :meth:`close` ends.
@@ -289,7 +290,9 @@ def _prompt_of(entry: Mapping[str, Any]) -> Any:
 
 
 def _response(body: Mapping[str, Any]) -> Answer:
-    """Return the answer of a response, with its verifications. Raises: UserError: if it is empty."""
+    """Return the answer of a response, with its verifications. Raises: UserError: if it is
+    empty.
+    """
     choices = body.get("choices")
     if choices:
         answer = _choice(choices[0])

@@ -1,11 +1,13 @@
 """Run stacks over a suite, interleaved, in one process, and what each decode measured.
 
-Timings drift with the state of the machine (other work, heat, caches). Stacks therefore alternate, A B C A B C ...:
-background load affects all of them equally, and ratios between them hold where absolute times do not.
+Timings drift with the state of the machine (other work, heat, caches). Stacks therefore alternate,
+A B C A B C ...: background load affects all of them equally, and ratios between them hold where
+absolute times do not.
 
-Some drafters learn from run to run (``suffix``, ``recycling``, ``ngram-cache``). A **cold** row has a fresh memory for
-each decode. A **warm** row has one memory for the whole suite, so that the order of the prompts is part of what is
-measured; it is empty at the start of each repeat, so that it never has the prompt's own output.
+Some drafters learn from run to run (``suffix``, ``recycling``, ``ngram-cache``). A **cold** row has
+a fresh memory for each decode. A **warm** row has one memory for the whole suite, so that the order
+of the prompts is part of what is measured; it is empty at the start of each repeat, so that it
+never has the prompt's own output.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ from hsd_viz.words import check_budget, check_range
 #: The stack that all others are compared with.
 PLAIN = "target"
 #: Parts of a round; a forward pass is followed by its model's name.
-FORWARD, DRAFTING, REST = "forward ", "drafting", "rest"
+FORWARD = "forward "
+DRAFTING = "drafting"
+REST = "rest"
 WARM_UP_TOKENS = 8
 STATES = ("cold", "warm", "both")
 
@@ -45,12 +49,14 @@ STATES = ("cold", "warm", "both")
 class Output:
     """One decode, or all turns of a question. Times in seconds.
 
-    ``seconds`` start at the end of prefill and yielded ``timed_tokens`` of the ``token_ids``: all of them in our loop,
-    in transformers' loops all but those of the first forward pass, which is prefill and step in one. ``drafted`` and
-    ``accepted`` are those of the target. ``draft_seconds``: per target round, spent on look-ups and updates; ``None``
-    where a loop does not report it. ``first_token_seconds`` includes prefill; ``waits`` has, for each later forward
+    ``seconds`` start at the end of prefill and yielded ``timed_tokens`` of the ``token_ids``: all
+    of them in our loop, in transformers' loops all but those of the first forward pass, which is
+    prefill and step in one. ``drafted`` and ``accepted`` are those of the target.
+    ``draft_seconds``: per target round, spent on look-ups and updates; ``None`` where a loop does
+    not report it. ``first_token_seconds`` includes prefill; ``waits`` has, for each later forward
     pass of the target, the seconds since the tokens before and the number of its tokens. ``parts``:
-    :func:`round_parts`. ``calls``: forward passes (steps of a launch count each) or look-ups by level.
+    :func:`round_parts`. ``calls``: forward passes (steps of a launch count each) or look-ups by
+    level.
     """
 
     token_ids: tuple[int, ...]
@@ -91,7 +97,8 @@ def ask(
 
 def from_trace(trace: Trace) -> Output:
     """Return the measures of a decode in our own loop."""
-    figures, parts = trace.metrics(), round_parts(trace)
+    figures = trace.metrics()
+    parts = round_parts(trace)
     emitted = Counter(t.round for t in trace.token_rows)
     ends = [
         (r.start_ns + r.duration_ns, emitted[r.id])
@@ -118,14 +125,17 @@ def from_trace(trace: Trace) -> Output:
 
 
 def arrival_times(arrivals: Sequence[tuple[float, int]]) -> dict[str, Any]:
-    """Return the fields of :class:`Output` about the times at which tokens appear, from (time, number of tokens)."""
+    """Return the fields of :class:`Output` about the times at which tokens appear, from (time,
+    number of tokens).
+    """
     waits = tuple((at - before, tokens) for (before, _), (at, tokens) in pairwise(arrivals))
     return {"first_token_seconds": arrivals[0][0] if arrivals else None, "waits": waits}
 
 
 def round_parts(trace: Trace) -> tuple[dict[str, int], ...]:
-    """Return the nanoseconds of each target round by part, nested rounds included: ``forward NAME`` by model,
-    ``drafting`` (look-ups and updates) and ``rest``. They sum to the time from one round's end to the next.
+    """Return the nanoseconds of each target round by part, nested rounds included: ``forward NAME``
+    by model, ``drafting`` (look-ups and updates) and ``rest``. They sum to the time from one
+    round's end to the next.
     """
     owner = target_round_of(trace.round_rows)
     rounds = [r for r in trace.round_rows if r.parent is None]
@@ -140,7 +150,9 @@ def round_parts(trace: Trace) -> tuple[dict[str, int], ...]:
 
 
 def median_of(outputs: Sequence[Output]) -> Output:
-    """Return repeats of a decode as one: median times, drafting times and waits of all, the rest of the first."""
+    """Return repeats of a decode as one: median times, drafting times and waits of all, the rest of
+    the first.
+    """
     return replace(outputs[0], **_pooled(outputs, median, median))
 
 
@@ -161,9 +173,10 @@ def _pooled(outputs: Sequence[Output], times: Callable, first: Callable) -> dict
 
 @dataclass(frozen=True, slots=True)
 class BenchSettings:
-    """The settings that all runs share. Times are medians over ``repeats`` runs of each prompt and stack. ``profile``:
-    report where the time of a round goes. ``state``: ``cold``, ``warm`` or ``both``, for drafters that learn.
-    ``budget``: the most draft tokens that a database or baseline proposes at a time, without cost stopping.
+    """The settings that all runs share. Times are medians over ``repeats`` runs of each prompt and
+    stack. ``profile``: report where the time of a round goes. ``state``: ``cold``, ``warm`` or
+    ``both``, for drafters that learn. ``budget``: the most draft tokens that a database or baseline
+    proposes at a time, without cost stopping.
     """
 
     max_new_tokens: int = 128
@@ -178,16 +191,17 @@ class BenchSettings:
         check_range("the number of repeats", self.repeats, 1, 1_000_000)
         if self.state not in STATES:
             raise UserError(
-                f"the state '{self.state}' is unknown: it is {', '.join(STATES[:-1])} or {STATES[-1]}"
+                f"the state '{self.state}' is unknown: it is "
+                f"{', '.join(STATES[:-1])} or {STATES[-1]}"
             )
         check_budget(self.budget)
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """All outputs of one bench: ``outputs[row]`` follows ``prompts``; ``complete`` is False when it was interrupted.
-    Questions were written with ``template``; those of ``left_out`` (id: why) did not fit the context. ``states`` has
-    the state of each row.
+    """All outputs of one bench: ``outputs[row]`` follows ``prompts``; ``complete`` is False when it
+    was interrupted. Questions were written with ``template``; those of ``left_out`` (id: why) did
+    not fit the context. ``states`` has the state of each row.
     """
 
     suite: Suite
@@ -201,7 +215,9 @@ class Measurement:
 
 
 def read_stacks(texts: Sequence[str]) -> dict[str, Stack | HFStack]:
-    """Parse stacks, by their canonical text, the plain ``target`` first where it is missing. Raises: ValueError."""
+    """Parse stacks, by their canonical text, the plain ``target`` first where it is missing.
+    Raises: ValueError.
+    """
     stacks: dict[str, Stack | HFStack] = {}
     for text in texts:
         stack = parse_bench(text)
@@ -209,7 +225,8 @@ def read_stacks(texts: Sequence[str]) -> dict[str, Stack | HFStack]:
             raise UserError(f"the stack '{stack}' is given twice")
         if isinstance(stack, Stack) and stack.target.name != PLAIN:
             raise UserError(
-                f"the stack '{stack}' does not end in 'target': a bench has one target, set by --target"
+                f"the stack '{stack}' does not end in 'target': a "
+                "bench has one target, set by --target"
             )
         stacks[str(stack)] = stack
     return stacks if PLAIN in stacks else {PLAIN: parse_bench(PLAIN), **stacks}
@@ -218,7 +235,9 @@ def read_stacks(texts: Sequence[str]) -> dict[str, Stack | HFStack]:
 def rows_of(
     stacks: dict[str, Stack | HFStack], states: str
 ) -> dict[str, tuple[Stack | HFStack, str | None]]:
-    """Return (stack, state) of each row by name: what learns from run to run is ``cold``, ``warm`` or both."""
+    """Return (stack, state) of each row by name: what learns from run to run is ``cold``, ``warm``
+    or both.
+    """
     rows: dict[str, tuple[Stack | HFStack, str | None]] = {}
     for name, stack in stacks.items():
         learns = isinstance(stack, Stack) and stack.bottom is not None and remembers(stack.bottom)
@@ -238,13 +257,15 @@ def run_bench(
     template: str = "auto",
     progress: Progress = lambda *_: None,
 ) -> Measurement:
-    """Measure every stack on every prompt of ``suite``, once the engine has finished compiling and each stack has
-    decoded a few tokens that do not count. ``template``: how turns and answers become prompts
-    (:func:`~hsd_viz.prompts.templates.choose_template`). An interrupted bench returns what all stacks have finished.
-    Raises: ValueError: if a stack, a prompt or a setting is not valid.
+    """Measure every stack on every prompt of ``suite``, once the engine has finished compiling and
+    each stack has decoded a few tokens that do not count. ``template``: how turns and answers
+    become prompts (:func:`~hsd_viz.prompts.templates.choose_template`). An interrupted bench
+    returns what all stacks have finished. Raises: ValueError: if a stack, a prompt or a setting is
+    not valid.
     """
     settings = settings or BenchSettings()
-    rows, complete = rows_of(read_stacks(stacks), settings.state), False
+    rows = rows_of(read_stacks(stacks), settings.state)
+    complete = False
     writer = (
         choose_template(engine.tokenizer, engine.target, template)
         if any(p.turns for p in suite.prompts)
@@ -259,7 +280,9 @@ def run_bench(
     def decode(
         name: str, prompt: Prompt, tokens: int, memory: Memory | None = None
     ) -> Output | None:
-        """Decode a prompt; ``None`` if it is a question that does not fit the context, which is then left out."""
+        """Decode a prompt; ``None`` if it is a question that does not fit the context, which is
+        then left out.
+        """
         try:
             return ask(lambda text: decoders[name](text, tokens, memory), prompt, writer)
         except ValueError as error:
@@ -281,9 +304,11 @@ def run_bench(
                     decode(name, prompt, min(WARM_UP_TOKENS, settings.max_new_tokens))
                     for prompt in suite.prompts
                 )
-            # The warm-up may have started a compilation, and has loaded models whose widths are compiled now.
+            # The warm-up may have started a compilation, and has loaded models whose widths are
+            # compiled now.
             wait()
-            # Garbage collection of everything allocated so far would pause one stack for the time of a hundred rounds.
+            # Garbage collection of everything allocated so far would pause one stack for the time
+            # of a hundred rounds.
             gc.collect()
             gc.freeze()
             for done, (repeat, prompt, name) in enumerate(
@@ -301,7 +326,8 @@ def run_bench(
         p for p in suite.prompts if p.id not in left_out and all(runs[name, p.id] for name in rows)
     )
     outputs = {name: tuple(median_of(runs[name, p.id]) for p in prompts) for name in rows}
-    named, states = writer and writer.name, {name: state for name, (_, state) in rows.items()}
+    named = writer and writer.name
+    states = {name: state for name, (_, state) in rows.items()}
     return Measurement(suite, settings, prompts, outputs, complete, named, left_out, states)
 
 

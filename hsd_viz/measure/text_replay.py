@@ -1,8 +1,9 @@
 """Replay a text without a model: the rounds that a drafter would have needed for it.
 
-A drafter that proposes tokens (point masses) does not change the text: greedy decoding takes the most likely tokens,
-and draws are keyed by position. So the rounds that it would have needed follow from a text of the target alone.
-Drafters that read the target's rows (:mod:`hsd_viz.drafting.tree`) cannot be replayed.
+A drafter that proposes tokens (point masses) does not change the text: greedy decoding takes the
+most likely tokens, and draws are keyed by position. So the rounds that it would have needed follow
+from a text of the target alone. Drafters that read the target's rows (:mod:`hsd_viz.drafting.tree`)
+cannot be replayed.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ class Text:
 
 @dataclass(slots=True)
 class Replayed:
-    """``tokens`` emitted in ``rounds`` of the target, with ``drafted`` nodes. ``examined`` (their parent was accepted)
-    and ``accepted`` count draft tokens by (source, key length), ``shapes`` rounds by (tokens, nodes, depth of the tree,
-    accepted tokens).
+    """``tokens`` emitted in ``rounds`` of the target, with ``drafted`` nodes. ``examined`` (their
+    parent was accepted) and ``accepted`` count draft tokens by (source, key length), ``shapes``
+    rounds by (tokens, nodes, depth of the tree, accepted tokens).
     """
 
     tokens: int = 0
@@ -55,10 +56,13 @@ def replay(
     eos: frozenset[int] = frozenset(),
     limit: int | None = None,
 ) -> Replayed:
-    """Draft as a decode that wrote ``text`` would have; ``limit``: its max new tokens (default: all written)."""
+    """Draft as a decode that wrote ``text`` would have; ``limit``: its max new tokens (default: all
+    written).
+    """
     if not can_replay(drafter):
         raise UserError(f"'{drafter.name}' reads the target's rows: it cannot be replayed")
-    output, at = text.output, 0
+    output = text.output
+    at = 0
     last = limit or len(output)
     done = Replayed()
     written = list(text.prompt)

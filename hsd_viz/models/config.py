@@ -1,4 +1,6 @@
-"""The form of a model by its ``config.json``: one table of keys, what they may be, and why not else."""
+"""The form of a model by its ``config.json``: one table of keys, what they may be, and why not
+else.
+"""
 
 from __future__ import annotations
 

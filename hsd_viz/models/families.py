@@ -103,7 +103,9 @@ class Family:
         return (*filter(self._is_present, drafts), target)
 
     def below(self, name: str) -> tuple[str, ...]:
-        """Return the names of its models that are smaller than one of it; none for another model."""
+        """Return the names of its models that are smaller than one of it; none for another
+        model.
+        """
         if name not in self.names:
             return ()
         return self.names[: self.names.index(name)]

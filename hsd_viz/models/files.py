@@ -1,4 +1,6 @@
-"""Opening a Llama-shaped model: its form, tensors, tokenizer and stop tokens, in any of the formats."""
+"""Opening a Llama-shaped model: its form, tensors, tokenizer and stop tokens, in any of the
+formats.
+"""
 
 from __future__ import annotations
 

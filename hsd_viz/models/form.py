@@ -1,8 +1,8 @@
 """The form of a Llama-shaped model: what its configuration says, independent of the file format.
 
 Such a model is a stack of layers of grouped-query attention with rotary positions and a gated SiLU
-network, each after an RMS normalization. Llama, Mistral, Qwen2, Qwen3 and SmolLM3 differ only in the
-options that :class:`LlamaForm` lists.
+network, each after an RMS normalization. Llama, Mistral, Qwen2, Qwen3 and SmolLM3 differ only in
+the options that :class:`LlamaForm` lists.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Models as packages of data: a distribution that contains weights and databases, and no code.
 
 A checkout contains the models and databases that were made for this project. A wheel leaves them to
-one distribution a family, so that a new version of the code is a small download. Such a distribution
-names its package by an entry point of the group ``hsd_viz.models``; the package is never imported.
+one distribution a family, so that a new version of the code is a small download. Such a
+distribution names its package by an entry point of the group ``hsd_viz.models``; the package is
+never imported.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Byte-level BPE tokenizers by the package ``tokenizers`` alone: importing transformers takes seconds.
+"""Byte-level BPE tokenizers by the package ``tokenizers`` alone: importing transformers takes
+seconds.
 
 A tokenizer comes from the files of a folder (``tokenizer.json`` and the files beside it), or from
 the metadata of a GGUF file (:mod:`hsd_viz.models.gguf_tokenizer`).
@@ -43,7 +44,8 @@ class TokenizerFacts:
 
 
 class FileTokenizer:
-    """A byte-level BPE tokenizer with the methods of ``PreTrainedTokenizerFast`` that decoding needs.
+    """A byte-level BPE tokenizer with the methods of ``PreTrainedTokenizerFast`` that decoding
+    needs.
 
     Attributes:
         backend_tokenizer: The tokenizer of the package ``tokenizers``.

@@ -1,1 +1,3 @@
-"""The forward and the database drafter in C++ (``src/``), how they are compiled, and their Python side."""
+"""The forward and the database drafter in C++ (``src/``), how they are compiled, and their Python
+side.
+"""

@@ -1,9 +1,11 @@
-"""The native library and its functions: the one that the package carries, one compiled before, or a new one.
+"""The native library and its functions: the one that the package carries, one compiled before, or a
+new one.
 
-A wheel has a library for each of :data:`KERNELS` in ``lib/``. Where there is none of these sources, the machine's own
-compiler makes one, once, for ``~/.cache/hsd_viz/native`` (see :func:`hsd_viz.disk.cache_folder`). The processor's
-features decide which kernel is used, or ``$HSD_VIZ_KERNEL``; in int8 all give the same bits. ``$CXX`` names the
-compiler, ``$HSD_VIZ_CXXFLAGS`` is added to its flags.
+A wheel has a library for each of :data:`KERNELS` in ``lib/``. Where there is none of these sources,
+the machine's own compiler makes one, once, for ``~/.cache/hsd_viz/native`` (see
+:func:`hsd_viz.disk.cache_folder`). The processor's features decide which kernel is used, or
+``$HSD_VIZ_KERNEL``; in int8 all give the same bits. ``$CXX`` names the compiler,
+``$HSD_VIZ_CXXFLAGS`` is added to its flags.
 
 The name of a compiled library is a hash over the sources, the machine, the compiler and its
 flags, and ends in a digest of the content. A file with other content, of another user, or that
@@ -51,7 +53,8 @@ FLAGS = (
 )
 _AVX2 = ("-mavx2", "-mfma", "-mf16c")
 _AVX512 = ("-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq", "-mavx512vnni")
-#: By machine the kernels, the fastest first: a name, the features that the system must report, and the flags.
+#: By machine the kernels, the fastest first: a name, the features that the system must report, and
+#: the flags.
 KERNELS: dict[str, tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]] = {
     "x86_64": (
         (
@@ -75,20 +78,21 @@ _C_TYPES: dict[str, Any] = {
     "double": ctypes.c_double,
     "void": None,
 }
-#: Functions of some microseconds keep Python's lock: another thread that took it meanwhile would hold it for
-#: milliseconds.
+#: Functions of some microseconds keep Python's lock: another thread that took it meanwhile would
+#: hold it for milliseconds.
 _QUICK = re.compile("hsd_(session_keep|drafter_|decode_rows|decode_inside)")
 
 
-#: A function in ``runtime.cpp``: its result, name and arguments, and what it returns when it fails, if it may.
+#: A function in ``runtime.cpp``: its result, name and arguments, and what it returns when it fails,
+#: if it may.
 _FUNCTION = re.compile(
     r"^API (.+?) (\w+)\((.*?)\) {(?:\s+return guarded\S*?\((\S+),)?", re.M | re.S
 )
 
 
 def declare(library: ctypes.CDLL) -> ctypes.CDLL:
-    """Give the functions the types of ``runtime.cpp``, and let those that fail raise ``ValueError`` or ``MemoryError``.
-    Raises ``AttributeError`` when one is missing.
+    """Give the functions the types of ``runtime.cpp``, and let those that fail raise ``ValueError``
+    or ``MemoryError``. Raises ``AttributeError`` when one is missing.
     """
 
     def kind(text: str) -> Any:
@@ -116,15 +120,17 @@ def declare(library: ctypes.CDLL) -> ctypes.CDLL:
 
 
 class Build:
-    """One attempt to have the library, for a kernel or the fastest one. Several processes and threads may build at
-    once: one compiles, the others wait for it. ``reason`` says why there is none, ``path`` and ``kernel`` which it is.
+    """One attempt to have the library, for a kernel or the fastest one. Several processes and
+    threads may build at once: one compiles, the others wait for it. ``reason`` says why there is
+    none, ``path`` and ``kernel`` which it is.
     """
 
     def __init__(self, cache: Path | None = None, kernel: str | None = None) -> None:
         self.reason: str | None = None
         self.path: Path | None = None
         self.kernel: str | None = None
-        self._folder, self._wanted = cache, kernel
+        self._folder = cache
+        self._wanted = kernel
         self._library: ctypes.CDLL | None = None
         #: Holds the library of this process alone, where the cache cannot be used.
         self._room: tempfile.TemporaryDirectory[str] | None = None
@@ -144,7 +150,9 @@ class Build:
         return self
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Start if need be and wait up to ``timeout`` seconds; return whether the library is ready."""
+        """Start if need be and wait up to ``timeout`` seconds; return whether the library is
+        ready.
+        """
         if (thread := self.start()._thread) is not None:
             thread.join(timeout)
         return self._library is not None
@@ -162,24 +170,21 @@ class Build:
         return self._library
 
     def _find(self) -> None:
-        able, named = kernels(), self._wanted or os.environ.get("HSD_VIZ_KERNEL")
+        able = kernels()
+        named = self._wanted or os.environ.get("HSD_VIZ_KERNEL")
         if named and named not in able:
             raise UserError(
                 f"the kernel {named!r} is not one of this processor's: {', '.join(able)}"
             )
-        choices, more = (
-            ([named] if named else list(able)),
-            shlex.split(os.environ.get("HSD_VIZ_CXXFLAGS", "")),
-        )
+        choices = [named] if named else list(able)
+        more = shlex.split(os.environ.get("HSD_VIZ_CXXFLAGS", ""))
         if not more and any(
             self._use(kernel, PACKAGED / library_name(kernel)) for kernel in choices
         ):
             return
-        compiler, folder, commands = (
-            find_compiler(),
-            self._folder or disk.cache_folder("native"),
-            {},
-        )
+        compiler = find_compiler()
+        folder = self._folder or disk.cache_folder("native")
+        commands = {}
         for kernel in choices:
             command = [*compiler, *FLAGS, *able[kernel], *more]
             facts = "\0".join(
@@ -225,7 +230,10 @@ class Build:
             library = None if path is None else declare(ctypes.CDLL(str(path)))
         except (OSError, AttributeError):
             return False
-        self.kernel, self.path, self._library = kernel, path, library  # others look at the last one
+        self.kernel = kernel
+        self.path = path
+        # The last one, because others look at it.
+        self._library = library
         return path is not None
 
 
@@ -236,8 +244,8 @@ def default_build() -> Build:
 
 
 def find_compiler() -> list[str]:
-    """Return the command of the C++ compiler: ``$CXX`` (which may carry options), else the first there is. Raises:
-    ValueError: if there is none.
+    """Return the command of the C++ compiler: ``$CXX`` (which may carry options), else the first
+    there is. Raises: ValueError: if there is none.
     """
     if named := shlex.split(os.environ.get("CXX", "")):
         if not shutil.which(named[0]):
@@ -246,7 +254,8 @@ def find_compiler() -> list[str]:
     if found := next(filter(None, map(shutil.which, COMPILERS)), None):
         return [found]
     raise UserError(
-        "no C++ compiler is installed (c++, g++ or clang++): install one to be fast, for example `apt install g++`"
+        "no C++ compiler is installed (c++, g++ or clang++): install one "
+        "to be fast, for example `apt install g++`"
     )
 
 
@@ -278,7 +287,9 @@ def processor_features() -> set[str]:
 
 
 def library_name(kernel: str) -> str:
-    """Return the file name of a kernel's library in a wheel, with a hash of the names and contents of the sources."""
+    """Return the file name of a kernel's library in a wheel, with a hash of the names and contents
+    of the sources.
+    """
     sources = b"".join(
         path.name.encode() + b"\0" + path.read_bytes() for path in sorted(SOURCES.iterdir())
     )
@@ -290,8 +301,8 @@ def _digest(content: bytes, digits: int = 16) -> str:
 
 
 def trusted(path: Path) -> bool:
-    """Return whether this user (or root) has made a library of the cache, no other user can have changed it, and its
-    content is the one it was named after.
+    """Return whether this user (or root) has made a library of the cache, no other user can have
+    changed it, and its content is the one it was named after.
     """
     try:
         real = path.resolve(strict=True)
@@ -303,8 +314,8 @@ def trusted(path: Path) -> bool:
 
 
 def is_out_of_reach(real: Path) -> bool:
-    """Return whether this user (or root) has made a file, and no other user can change or replace it. ``real`` has no
-    links. Raises: OSError: if it does not exist.
+    """Return whether this user (or root) has made a file, and no other user can change or replace
+    it. ``real`` has no links. Raises: OSError: if it does not exist.
     """
     if not (is_closed(real) and is_closed(real.parent)):
         return False
@@ -312,7 +323,9 @@ def is_out_of_reach(real: Path) -> bool:
 
 
 def is_closed(path: Path) -> bool:
-    """Return whether a file or folder belongs to this user or root, and no other user can write it. Raises: OSError."""
+    """Return whether a file or folder belongs to this user or root, and no other user can write it.
+    Raises: OSError.
+    """
     if not hasattr(os, "getuid"):
         return True
     found = path.stat()
@@ -321,9 +334,9 @@ def is_closed(path: Path) -> bool:
 
 
 def is_safe_above(folder: Path) -> bool:
-    """Return whether no other user can replace what this user has in a folder. Others may write it where only the owner
-    of an entry can rename it (the sticky bit, as in ``/tmp``), or where this user is alone in its group. Raises:
-    OSError: if the folder does not exist.
+    """Return whether no other user can replace what this user has in a folder. Others may write it
+    where only the owner of an entry can rename it (the sticky bit, as in ``/tmp``), or where this
+    user is alone in its group. Raises: OSError: if the folder does not exist.
     """
     if not hasattr(os, "getuid"):
         return True
@@ -351,8 +364,9 @@ def _is_alone_in(group: int) -> bool:
 
 
 def own_folder(folder: Path) -> None:
-    """Make a folder that only this user can write, with those above it that are missing; one of this user that others
-    can write is emptied of its libraries and closed. Raises: OSError: if it is not possible.
+    """Make a folder that only this user can write, with those above it that are missing; one of
+    this user that others can write is emptied of its libraries and closed. Raises: OSError: if it
+    is not possible.
     """
     for missing in reversed([path for path in (folder, *folder.parents) if not path.exists()]):
         missing.mkdir(mode=0o700, exist_ok=True)
@@ -374,9 +388,10 @@ def cached(name: Path) -> Path | None:
 
 
 def into_cache(command: Sequence[str], name: Path, made: Path) -> Path:
-    """Return the path ``NAME-DIGEST.so`` of the library, compiled to ``made`` and copied from there unless another
-    process was faster. Raises: OSError: if it cannot be written, or others can change its folder. ValueError: if the
-    compiler fails; the message is the first line of its complaint.
+    """Return the path ``NAME-DIGEST.so`` of the library, compiled to ``made`` and copied from there
+    unless another process was faster. Raises: OSError: if it cannot be written, or others can
+    change its folder. ValueError: if the compiler fails; the message is the first line of its
+    complaint.
     """
     own_folder(name.parent)
     lock = name.with_suffix(".lock")
@@ -395,8 +410,9 @@ def into_cache(command: Sequence[str], name: Path, made: Path) -> Path:
 def compile_library(
     command: Sequence[str], sources: Path, out: Path, link: Sequence[str] = ()
 ) -> None:
-    """Compile the source files side by side and link them to ``out``. ``command`` is the compiler with its flags.
-    Raises: ValueError: if the compiler fails; the message is the first line of its complaint.
+    """Compile the source files side by side and link them to ``out``. ``command`` is the compiler
+    with its flags. Raises: ValueError: if the compiler fails; the message is the first line of its
+    complaint.
     """
     from multiprocessing.pool import ThreadPool  # not needed where the library is there
 

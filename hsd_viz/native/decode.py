@@ -1,12 +1,15 @@
-"""The compiled loop: a whole decode by native models and a native database drafter, in one call at a time.
+"""The compiled loop: a whole decode by native models and a native database drafter, in one call at
+a time.
 
-``src/loop.hpp`` is :class:`~hsd_viz.decoding.loop.Loop` in C++: the same rounds with the same verdicts, and the same
-rows. A call lasts some 40 ms, without Python's lock, and returns what happened meanwhile as columns of the trace's
-tables; a decode is cancelled by making no further call.
+``src/loop.hpp`` is :class:`~hsd_viz.decoding.loop.Loop` in C++: the same rounds with the same
+verdicts, and the same rows. A call lasts some 40 ms, without Python's lock, and returns what
+happened meanwhile as columns of the trace's tables; a decode is cancelled by making no further
+call.
 
-``src/drafter.hpp`` makes the trees of :class:`~hsd_viz.drafting.db.DatabaseDrafter`, which says what is drafted and
-why, with the same arithmetic in the same order: a forward pass sweeps the processor's caches, so that an interpreter
-takes several times as long between two of them as in a loop of its own.
+``src/drafter.hpp`` makes the trees of :class:`~hsd_viz.drafting.db.DatabaseDrafter`, which says
+what is drafted and why, with the same arithmetic in the same order: a forward pass sweeps the
+processor's caches, so that an interpreter takes several times as long between two of them as in a
+loop of its own.
 """
 
 from __future__ import annotations
@@ -47,7 +50,8 @@ from hsd_viz.words import MAX_BUDGET
 
 #: The time of a call, so that a decode can be followed and cancelled.
 CALL_NS = 40_000_000
-#: The library's rows: a number for each column, and :data:`LIKELIEST` pairs for a list of the likeliest tokens.
+#: The library's rows: a number for each column, and :data:`LIKELIEST` pairs for a list of the
+#: likeliest tokens.
 _ROWS = {
     name: np.dtype(
         [(c.name, "f8", (LIKELIEST, 2) if c.kind == "top" else ()) for c in table.columns.values()]
@@ -67,7 +71,9 @@ def drafting_of(longest: int) -> ctypes.Structure:
 
 
 def native_drafter(drafter: Drafter | None, library: ctypes.CDLL) -> Drafter | None:
-    """Return the native equivalent of a drafter that has not begun a run, itself if there is none."""
+    """Return the native equivalent of a drafter that has not begun a run, itself if there is
+    none.
+    """
     if type(drafter) is not DatabaseDrafter or drafter.longest > LONGEST:
         return drafter
     for index in (drafter.databases[source] for source in drafter.sources if source != "context"):
@@ -83,15 +89,18 @@ def native_drafter(drafter: Drafter | None, library: ctypes.CDLL) -> Drafter | N
 
 
 class NativeDatabaseDrafter:
-    """A :class:`~hsd_viz.drafting.tree.Drafter` with the settings of ``reference``, whose shared databases are files.
-    Raises: MemoryError: if there is too little memory.
+    """A :class:`~hsd_viz.drafting.tree.Drafter` with the settings of ``reference``, whose shared
+    databases are files. Raises: MemoryError: if there is too little memory.
     """
 
-    name, nodes = DatabaseDrafter.name, DatabaseDrafter.nodes
+    name = DatabaseDrafter.name
+    nodes = DatabaseDrafter.nodes
 
     def __init__(self, library: ctypes.CDLL, reference: DatabaseDrafter) -> None:
-        self.library, self._native = library, library.quick
-        self.sources, self._reference = reference.sources, reference
+        self.library = library
+        self._native = library.quick
+        self.sources = reference.sources
+        self._reference = reference
         self._free: weakref.finalize | None = None
         self._out = (ctypes.c_double * (_COLUMNS * MAX_BUDGET))()
 
@@ -99,7 +108,8 @@ class NativeDatabaseDrafter:
         """Begin a run with this prompt."""
         if self._free is not None:
             self._free()
-        native, reference = self._native, self._reference
+        native = self._native
+        reference = self._reference
         #: The drafter in the library; it lives as long as this object, or until the next start.
         self.handle = native.hsd_drafter_new(byref(drafting_of(reference.longest)))
         self._free = owned(self, native.hsd_drafter_free, self.handle)
@@ -134,9 +144,16 @@ class NativeDatabaseDrafter:
         tokens, parents, sources, lengths, counts, positions, depths = (
             [int(v) for v in column] for column in columns
         )
-        places = [None if place < 0 else place for place in positions]
-        names = [self.sources[k] for k in sources]
-        return DraftTree(tokens, parents, names, lengths, counts, scores, places, _depths=depths)  # type: ignore[arg-type]
+        return DraftTree(
+            tokens=tokens,
+            parents=parents,
+            sources=[self.sources[source] for source in sources],
+            key_lengths=list(lengths),
+            counts=list(counts),
+            scores=list(scores),
+            positions=[None if position < 0 else position for position in positions],
+            _depths=depths,
+        )
 
 
 def _file(index: Index) -> ctypes.Structure:
@@ -155,8 +172,9 @@ def _file(index: Index) -> ctypes.Structure:
 
 
 class NativeDecode(Loop):
-    """The compiled loop, for levels of native sessions, which compute in one type and have one vocabulary, and a native
-    drafter. Raises: MemoryError: if there is too little memory. ValueError: if a token is outside of the vocabulary.
+    """The compiled loop, for levels of native sessions, which compute in one type and have one
+    vocabulary, and a native drafter. Raises: MemoryError: if there is too little memory.
+    ValueError: if a token is outside of the vocabulary.
     """
 
     drafter: NativeDatabaseDrafter | None
@@ -165,7 +183,8 @@ class NativeDecode(Loop):
 
     def prefill(self) -> Iterator[tuple[str, int, int]]:
         self._open()
-        whole, parts = len(self.text) - 1, range(0, max(1, len(self.text) - 1), PREFILL_CHUNK)
+        whole = len(self.text) - 1
+        parts = range(0, max(1, len(self.text) - 1), PREFILL_CHUNK)
         for level in self.levels:
             database = level is None
             name = "" if level is None else level.name
@@ -175,7 +194,9 @@ class NativeDecode(Loop):
                     yield name, min(begin + PREFILL_CHUNK, whole), whole
 
     def rounds(self, ns: int | None = None) -> Iterator[list[int]]:
-        """Decode to the end; yields the tokens that each call of about ``ns`` (default: :data:`CALL_NS`) brought."""
+        """Decode to the end; yields the tokens that each call of about ``ns`` (default:
+        :data:`CALL_NS`) brought.
+        """
         while self._more:
             self._more = self._call(CALL_NS if ns is None else ns, *TABLES)
             tokens = (
@@ -187,25 +208,28 @@ class NativeDecode(Loop):
             yield tokens
 
     def take(self) -> Callable[[], dict[str, Columns]]:
-        happened, names = self._happened, self._names
+        happened = self._happened
+        names = self._names
         self._happened = {name: [] for name in TABLES}
         return lambda: {
             table: _columns(table, b"".join(parts), names) for table, parts in happened.items()
         }
 
-    # --- inside ----------------------------------------------------------------------------------------------------
+    # --- inside -----------------------------------------------------------------------------------
 
     def _open(self) -> None:
         drafter = self.drafter
         sampling = self.sampling
         levels = self.written
         sessions: list[NativeSession] = [level.session for level in levels]  # type: ignore[misc]
-        target, library = sessions[-1].model, sessions[-1].model.library
+        target = sessions[-1].model
+        library = sessions[-1].model.library
         assert self.details <= LIKELIEST and can_compile(
             [session.model for session in sessions], drafter
         )
         names = [*([drafter.name] if drafter else []), *(level.name for level in levels)]
-        #: The values of columns that the library has as numbers; a source is a level or, after these, a database.
+        #: The values of columns that the library has as numbers; a source is a level or, after
+        #: these, a database.
         self._names = {
             "name": names,
             "source": [*names[:-1], "target", *(drafter.sources if drafter else ())],
@@ -232,7 +256,8 @@ class NativeDecode(Loop):
         settings = DecodeSettings(
             drawing, sampling.seed, target.vocab_size, self.limit, self.budget or 0, self.details
         )
-        tokens, ends = integers(self.text), integers(tuple(self.eos))
+        tokens = integers(self.text)
+        ends = integers(tuple(self.eos))
         below = drafter.handle if drafter else None
         given = (
             target.compute.itemsize == 8,
@@ -244,13 +269,17 @@ class NativeDecode(Loop):
             ends,
             len(ends),
         )
-        self._library, self._handle = library, library.hsd_decode_new(byref(settings), *given)
+        self._library = library
+        self._handle = library.hsd_decode_new(byref(settings), *given)
         owned(self, library.hsd_decode_free, self._handle, sessions, drafter)
 
     def _call(self, ns: int, *tables: str) -> bool:
-        """Decode for about ``ns``, and copy the rows of these tables; return whether there is more to do."""
+        """Decode for about ``ns``, and copy the rows of these tables; return whether there is more
+        to do.
+        """
         more = self._library.hsd_decode_run(self._handle, ns, self.now())
-        start, rows = ctypes.c_void_p(), self._library.quick.hsd_decode_rows
+        start = ctypes.c_void_p()
+        rows = self._library.quick.hsd_decode_rows
         for table in tables:
             n = rows(self._handle, [*_ROWS].index(table), byref(start))
             self._happened[table].append(ctypes.string_at(start, 8 * n))
@@ -266,12 +295,15 @@ class _Paths:
 
 def _columns(table: str, rows: bytes, names: dict[str, list]) -> Columns:
     """Return the library's rows as columns."""
-    numbers, columns = np.frombuffer(rows, _ROWS[table]), TABLES[table].columns.values()
+    numbers = np.frombuffer(rows, _ROWS[table])
+    columns = TABLES[table].columns.values()
     return {c.name: _values(c, numbers[c.name], names.get(c.name, c.names)) for c in columns}
 
 
 def _values(column: Column, numbers: np.ndarray, names: Sequence) -> list:
-    """Return the values of a column of numbers; numbers of texts and paths are places in ``names``."""
+    """Return the values of a column of numbers; numbers of texts and paths are places in
+    ``names``.
+    """
     if column.kind == "top":
         return [[[int(token), p] for token, p in row if p == p] or None for row in numbers.tolist()]
     if column.kind == "int" and not column.null:
@@ -281,7 +313,9 @@ def _values(column: Column, numbers: np.ndarray, names: Sequence) -> list:
 
 
 def can_compile(models: Sequence[object], drafter: object) -> bool:
-    """Return whether the compiled loop can decode with these models and this drafter (``None``: no drafter)."""
+    """Return whether the compiled loop can decode with these models and this drafter (``None``: no
+    drafter).
+    """
     shapes = {
         (model.compute, model.vocab_size) if isinstance(model, NativeModel) else None
         for model in models

@@ -19,12 +19,12 @@ from hsd_viz.native.packed import packed_weights
 from hsd_viz.native.panels import Panels
 from hsd_viz.native.weights import SLOTS, Weights, angles
 
-#: Bytes of weights that a thread must read in a forward pass to be worth waking (about 0.1 ms; one read serves a few
-#: tokens).
+#: Bytes of weights that a thread must read in a forward pass to be worth waking (about 0.1 ms; one
+#: read serves a few tokens).
 BYTES_A_THREAD = 6_000_000
 _TOKENS_A_READ = 4
 
-# --- the structures of src/, and values for its functions -------------------------------------------------------------
+# --- the structures of src/, and values for its functions -----------------------------------------
 
 
 def _structure(name: str, *kinds: tuple[type, str]) -> type[Structure]:
@@ -36,8 +36,9 @@ def _structure(name: str, *kinds: tuple[type, str]) -> type[Structure]:
     )
 
 
-#: A model's measures: ``type`` is a number of :data:`~hsd_viz.native.weights.STORAGE`, ``head_rows`` those of a reduced
-#: head (else ``vocab``), ``scale`` multiplies the attention scores.
+#: A model's measures: ``type`` is a number of :data:`~hsd_viz.native.weights.STORAGE`,
+#: ``head_rows`` those of a reduced head (else ``vocab``), ``scale`` multiplies the attention
+#: scores.
 Shape = _structure(
     "Shape",
     (c_int32, "type layers width heads kv_heads head_dim inner vocab head_rows"),
@@ -45,9 +46,9 @@ Shape = _structure(
 )
 #: How tokens are drawn; temperature 0 is greedy.
 Rule = _structure("Rule", (c_double, "temperature top_p min_p"), (c_int32, "top_k"))
-#: A level of a decode: its session, the angles of all places, the bytes of its weights, the probability below which its
-#: draft ends, the tokens that it proposes at least, the number of its rule, the most threads, and the tokens of text
-#: that it can read (0: any number).
+#: A level of a decode: its session, the angles of all places, the bytes of its weights, the
+#: probability below which its draft ends, the tokens that it proposes at least, the number of its
+#: rule, the most threads, and the tokens of text that it can read (0: any number).
 LevelSettings = _structure(
     "LevelSettings",
     (c_void_p, "session cos sin"),
@@ -85,37 +86,39 @@ def integers(values: Sequence[int]) -> ctypes.Array:
 def owned(
     owner: object, free: Callable[[int], None], handle: int, *used: object
 ) -> weakref.finalize:
-    """Call ``free(handle)`` once the owner is gone, and keep what it uses alive until then. Nothing is freed at exit: a
-    thread may still be in the middle of a call.
+    """Call ``free(handle)`` once the owner is gone, and keep what it uses alive until then. Nothing
+    is freed at exit: a thread may still be in the middle of a call.
     """
     finalizer = weakref.finalize(owner, lambda *_: free(handle), *used)
     finalizer.atexit = False
     return finalizer
 
 
-# --- models and sequences ---------------------------------------------------------------------------------------------
+# --- models and sequences -------------------------------------------------------------------------
 
 
 class NativeModel:
-    """Weights packed for the native forward pass, with the first ``vocab_size`` rows of the head, shared by all
-    decodes. In ``int8`` logits have the bits that ``docs/reference/arithmetic.md`` states, on every machine. In float32
-    and float64 all arithmetic is of that type (norms in float32, as in transformers). With bfloat16 only the weights
-    are: activations, sums and the cache are float32. ``weight_bytes`` is what one forward pass reads, except the
-    embedding's rows (padding included), ``cache_bytes_per_token`` the size of a session's cache. Raises: ValueError: if
-    there is no native runtime here.
+    """Weights packed for the native forward pass, with the first ``vocab_size`` rows of the head,
+    shared by all decodes. In ``int8`` logits have the bits that ``docs/reference/arithmetic.md``
+    states, on every machine. In float32 and float64 all arithmetic is of that type (norms in
+    float32, as in transformers). With bfloat16 only the weights are: activations, sums and the
+    cache are float32. ``weight_bytes`` is what one forward pass reads, except the embedding's rows
+    (padding included), ``cache_bytes_per_token`` the size of a session's cache. Raises: ValueError:
+    if there is no native runtime here.
     """
 
     runtime = "native"
 
     def __init__(self, weights: Weights, build: Build | None = None) -> None:
         library = self.library = (build or default_build()).library
-        self.name, self.vocab_size, self.positions = (
-            weights.name,
-            weights.vocab_size,
-            weights.positions,
-        )
-        self.layers, self.parameters, self.dtype = weights.layers, weights.parameters, weights.dtype
-        self.compute, self.form = weights.compute, weights.form
+        self.name = weights.name
+        self.vocab_size = weights.vocab_size
+        self.positions = weights.positions
+        self.layers = weights.layers
+        self.parameters = weights.parameters
+        self.dtype = weights.dtype
+        self.compute = weights.compute
+        self.form = weights.form
         self.handle = library.hsd_model_new(byref(Shape(**weights.shape)))
         owned(self, library.hsd_model_free, self.handle)
         #: What the library reads where it is, instead of a copy.
@@ -158,7 +161,9 @@ class NativeModel:
         return NativeSession(self)
 
     def turns(self, places: int) -> tuple[int, list[Any]]:
-        """Return a number of places, at least so many, and pointers to their cosines and sines, which keep these."""
+        """Return a number of places, at least so many, and pointers to their cosines and sines,
+        which keep these.
+        """
         tables = angles(self.form.rotary, self.form.head_dim, places, self.compute)
         return len(tables[0]), [table.ctypes.data_as(c_void_p) for table in tables]
 
@@ -170,15 +175,18 @@ class NativeModel:
 
 
 class NativeSession(Session):
-    """A :class:`~hsd_viz.decoding.session.Session` in the native runtime. Logits do not depend on how tokens were fed:
-    one at a time, as a chain or as a draft tree, on any number of threads, the row after a token is the same to the
-    last bit. One session is used by one thread at a time; sessions of one model run side by side. The threads of a
-    forward pass are those of :func:`hsd_viz.machine.threads`, fewer for small models. A token outside of the vocabulary
+    """A :class:`~hsd_viz.decoding.session.Session` in the native runtime. Logits do not depend on
+    how tokens were fed: one at a time, as a chain or as a draft tree, on any number of threads, the
+    row after a token is the same to the last bit. One session is used by one thread at a time;
+    sessions of one model run side by side. The threads of a forward pass are those of
+    :func:`hsd_viz.machine.threads`, fewer for small models. A token outside of the vocabulary
     raises ``ValueError``.
     """
 
     def __init__(self, model: NativeModel) -> None:
-        self.model, self._library, self.length = model, model.library, 0
+        self.model = model
+        self._library = model.library
+        self.length = 0
         self._handle = self._library.hsd_session_new(model.handle)
         owned(self, self._library.hsd_session_free, self._handle, model)
         self._places, self._turns = model.turns(1)
@@ -186,12 +194,15 @@ class NativeSession(Session):
     def forward(
         self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None
     ) -> np.ndarray:
-        model, n, cached = self.model, len(tokens), self.length
+        model = self.model
+        n = len(tokens)
+        cached = self.length
         assert 1 <= rows <= n and (parents is None or len(parents) == n)
         if cached + n > self._places:
             self._places, self._turns = model.turns(cached + n)
         logits = np.empty((rows, model.vocab_size), model.compute)
-        fed, lineage = integers(tokens), None if parents is None else integers(parents)
+        fed = integers(tokens)
+        lineage = None if parents is None else integers(parents)
         sequence = *self._turns, cached, model.threads_for(n)
         self._library.hsd_session_forward(
             self._handle, fed, n, lineage, rows, logits.ctypes.data, *sequence
@@ -210,7 +221,8 @@ class NativeSession(Session):
         """Return this session as a level of a compiled decode of up to ``places`` tokens, of which
         a draft model reads ``positions``; it stops drafts by ``confidence``.
         """
-        # The session keeps them: a thread may still decode when the interpreter ends and has no cache any more.
+        # The session keeps them: a thread may still decode when the interpreter ends and has no
+        # cache any more.
         self._places, self._turns = self.model.turns(places)
         return LevelSettings(
             self._handle,
@@ -232,9 +244,11 @@ class NativeSession(Session):
 
 
 class NativeBatch:
-    """Forward passes that feed one token to each of several texts of a model: the weights are read once for all.
+    """Forward passes that feed one token to each of several texts of a model: the weights are read
+    once for all.
 
-    The logits of a text have the bits of :meth:`NativeSession.forward`, regardless of what is fed beside it.
+    The logits of a text have the bits of :meth:`NativeSession.forward`, regardless of what is fed
+    beside it.
     """
 
     def __init__(self, model: NativeModel) -> None:
@@ -246,8 +260,8 @@ class NativeBatch:
     def forward(self, sessions: Sequence[NativeSession], tokens: Sequence[int]) -> np.ndarray:
         """Feed a token to each session; return the logits ``[sessions, vocab_size]`` after it.
 
-        Raises: ValueError: if a token is outside of the vocabulary. AssertionError: if a session is given twice, or is
-        of another model.
+        Raises: ValueError: if a token is outside of the vocabulary. AssertionError: if a session is
+        given twice, or is of another model.
         """
         model = self.model
         n = len(sessions)

@@ -1,4 +1,5 @@
-"""Packed weights that are kept: made once from a model's files, then memory-mapped by all processes.
+"""Packed weights that are kept: made once from a model's files, then memory-mapped by all
+processes.
 
 A file of the cache folder ``weights`` has the panels and vectors of a model, one after the other,
 then a footer in JSON and its length. Its name is ``PLACE-STATE-DIGEST.weights``: a hash of the

@@ -249,7 +249,9 @@ class ReferenceSession(Session):
         return seen
 
     def _attend(self, at: int, x: np.ndarray, seen: list[list[int]]) -> np.ndarray:
-        """Return the attention ``[n, heads * dim]`` of a layer for normalised ``x``, and fill its cache."""
+        """Return the attention ``[n, heads * dim]`` of a layer for normalised ``x``, and fill its
+        cache.
+        """
         form = self._model.weights.form
         q, k, v = self._queries_keys_values(at, x, [len(places) - 1 for places in seen])
         in_groups = self._model.weights.in_groups

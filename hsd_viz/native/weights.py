@@ -284,7 +284,9 @@ def turn(rotary: Rotary, head_dim: int) -> tuple[np.ndarray, np.ndarray]:
 def angles(
     rotary: Rotary, head_dim: int, places: int, dtype: np.dtype
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the cosines and sines of rotary angles ``[n, head_dim / 2]`` of at least so many places."""
+    """Return the cosines and sines of rotary angles ``[n, head_dim / 2]`` of at least so many
+    places.
+    """
     return _doubled(rotary, head_dim, max(8, (places - 1).bit_length()), dtype)
 
 

@@ -12,9 +12,10 @@ from hsd_viz.words import check_range
 class Prompt:
     """A prompt to decode, and the text that follows in its source, where a suite provides it.
 
-    ``origin`` identifies the source: package, version, file, licence and line, or the question of a file. A question to
-    a chat model has ``turns``, the user's messages in order: a :class:`~hsd_viz.prompts.templates.Template` writes the
-    prompt of each turn from the turns so far and the answers to them, and ``text`` is the first turn alone.
+    ``origin`` identifies the source: package, version, file, licence and line, or the question of a
+    file. A question to a chat model has ``turns``, the user's messages in order: a
+    :class:`~hsd_viz.prompts.templates.Template` writes the prompt of each turn from the turns so
+    far and the answers to them, and ``text`` is the first turn alone.
     """
 
     id: str
@@ -27,15 +28,17 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """Prompts with their categories; ``categories`` maps each name to its description, in the suite's order."""
+    """Prompts with their categories; ``categories`` maps each name to its description, in the
+    suite's order.
+    """
 
     name: str
     categories: dict[str, str]
     prompts: tuple[Prompt, ...]
 
     def limited(self, limit: int | None) -> Suite:
-        """Return the first ``limit`` prompts, taken from the categories in turn so that a short run covers all of them.
-        Raises ValueError if ``limit`` is less than 1.
+        """Return the first ``limit`` prompts, taken from the categories in turn so that a short run
+        covers all of them. Raises ValueError if ``limit`` is less than 1.
         """
         if limit is None or limit >= len(self.prompts):
             return self

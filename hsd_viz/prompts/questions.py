@@ -1,7 +1,8 @@
-"""Files of questions to chat models, in the format of Spec-Bench (Xia et al. 2024, arXiv 2401.07851).
+"""Files of questions to chat models, in the format of Spec-Bench (Xia et al. 2024, arXiv
+2401.07851).
 
-Each line is a JSON object with ``question_id``, ``category`` and ``turns``. The 480 questions of Spec-Bench are six
-tasks of 80; the eight categories of MT-bench, two turns each, form one task.
+Each line is a JSON object with ``question_id``, ``category`` and ``turns``. The 480 questions of
+Spec-Bench are six tasks of 80; the eight categories of MT-bench, two turns each, form one task.
 """
 
 import json
@@ -16,9 +17,13 @@ from hsd_viz.words import first_line
 
 #: Task -> description.
 TASKS = {
-    "mt_bench": "Multi-turn conversation: the eight categories of MT-bench, two turns per question.",
+    "mt_bench": (
+        "Multi-turn conversation: the eight categories of MT-bench, two turns per question."
+    ),
     "translation": "German to English.",
-    "summarization": "News articles to summarize: long prompts, much of whose text recurs in the answer.",
+    "summarization": (
+        "News articles to summarize: long prompts, much of whose text recurs in the answer."
+    ),
     "qa": "Short knowledge questions.",
     "math_reasoning": "Grade-school word problems.",
     "rag": "Questions with retrieved passages to answer them from.",
@@ -29,8 +34,9 @@ MT_BENCH = frozenset(
 
 
 def read_questions(path: Path) -> Suite:
-    """Return the questions of a file as a suite; the categories of MT-bench become the one task ``mt_bench``. Raises
-    ValueError for a malformed row (the message names file and line), or if there is no question.
+    """Return the questions of a file as a suite; the categories of MT-bench become the one task
+    ``mt_bench``. Raises ValueError for a malformed row (the message names file and line), or if
+    there is no question.
     """
     prompts: dict[str, Prompt] = {}
     for number, line in enumerate(read_text(path, "question").split("\n"), start=1):
@@ -56,19 +62,23 @@ def read_questions(path: Path) -> Suite:
     return Suite(path.name, categories, tuple(prompts.values()))
 
 
+def _is_text(value: Any) -> bool:
+    """Return whether a value is a text of valid Unicode that is not blank."""
+    if not isinstance(value, str) or not value.strip():
+        return False
+    return not re.search("[\ud800-\udfff]", value)
+
+
 def _question(row: Any) -> Prompt:
     """Return the prompt of a row. Raises: ValueError: if it is not a question."""
-    is_text = lambda value: (
-        isinstance(value, str) and value.strip() and not re.search("[\ud800-\udfff]", value)
-    )
     if not isinstance(row, dict):
         raise UserError("a question must be a JSON object with question_id, category and turns")
     number, category, turns = (row.get(key) for key in ("question_id", "category", "turns"))
-    if not is_text(str(number) if type(number) is int else number):
+    if not _is_text(str(number) if type(number) is int else number):
         raise UserError(f"question_id must be an integer or a text, not {number!r}")
-    if not is_text(category):
+    if not _is_text(category):
         raise UserError(f"category must be a non-empty text, not {category!r}")
-    if not isinstance(turns, list) or not turns or not all(map(is_text, turns)):
+    if not isinstance(turns, list) or not turns or not all(map(_is_text, turns)):
         raise UserError(
             f"turns must be a list of non-empty texts of valid Unicode, not {str(turns)[:80]!r}"
         )

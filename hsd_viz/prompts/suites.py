@@ -14,20 +14,28 @@ from hsd_viz.words import did_you_mean
 _FOLDER = Path(__file__).parent / "data"
 #: Shipped suite -> description; the default suite first.
 SHIPPED = {
-    "heldout": "The small default suite: places in files that no model here was trained on, chosen for how much the "
-    "next text repeats the prompt, so that a few prompts cover both extremes.",
-    "python": "Six kinds of Python text, not selected for repetition, from files that no model or database was built "
-    "from. They differ in how much of the next text occurs earlier, from nearly all of it in the prompt to none.",
-    "questions": "Eighteen questions in English to a chat model, written for this project: six kinds, from short "
-    "answers of which nothing is in the prompt to texts to copy with small changes.",
+    "heldout": (
+        "The small default suite: places in files that no model here was trained on, chosen for "
+        "how much the next text repeats the prompt, so that a few prompts cover both extremes."
+    ),
+    "python": (
+        "Six kinds of Python text, not selected for repetition, from files that no model or "
+        "database was built from. They differ in how much of the next text occurs earlier, from "
+        "nearly all of it in the prompt to none."
+    ),
+    "questions": (
+        "Eighteen questions in English to a chat model, written for this project: six kinds, from "
+        "short answers of which nothing is in the prompt to texts to copy with small changes."
+    ),
 }
 # Three or more blank lines; lines of spaces are blank too.
 _SEPARATOR = re.compile(r"\n(?:[ \t]*\n){3,}")
 
 
 def load_suite(name_or_path: str) -> Suite:
-    """Load a suite by name, a ``.jsonl`` file of questions or a text file of prompts, which three or more blank
-    lines separate. Raises ValueError for an unknown name, and for a file that cannot be read or contains no prompt.
+    """Load a suite by name, a ``.jsonl`` file of questions or a text file of prompts, which three
+    or more blank lines separate. Raises ValueError for an unknown name, and for a file that cannot
+    be read or contains no prompt.
     """
     if name_or_path in SHIPPED:
         return msgspec.json.decode((_FOLDER / f"{name_or_path}.json").read_bytes(), type=Suite)
@@ -48,7 +56,8 @@ def _from_text(name: str, text: str) -> Suite:
     blocks = [block for block in blocks if block.strip()]
     if not blocks:
         raise UserError(
-            f"the suite {name} contains no prompt: write prompts separated by three or more blank lines"
+            f"the suite {name} contains no prompt: "
+            "write prompts separated by three or more blank lines"
         )
     prompts = tuple(Prompt(str(k), "all", block) for k, block in enumerate(blocks, start=1))
     return Suite(name, {"all": "Every prompt of the file."}, prompts)

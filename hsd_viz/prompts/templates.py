@@ -1,7 +1,8 @@
-"""Templates for questions of several turns: how turns and answers become the prompt of the next turn.
+"""Templates for questions of several turns: how turns and answers become the prompt of the next
+turn.
 
-``chat`` is the tokenizer's own template. ``vicuna`` is what Spec-Bench uses for every model (FastChat's
-``vicuna_v1.1``; ``</s>`` is the tokenizer's end-of-text token)::
+``chat`` is the tokenizer's own template. ``vicuna`` is what Spec-Bench uses for every model
+(FastChat's ``vicuna_v1.1``; ``</s>`` is the tokenizer's end-of-text token)::
 
     <system> USER: <turn> ASSISTANT: <answer></s>USER: <turn> ASSISTANT:
 
@@ -36,8 +37,8 @@ class Template:
     tokenizer: Any
 
     def write(self, turns: Sequence[str], answers: Sequence[str]) -> list[int]:
-        """Return the prompt of the last of ``turns``; ``answers`` are those to all turns before it. Raises ValueError
-        if the tokenizer's chat template rejects the conversation.
+        """Return the prompt of the last of ``turns``; ``answers`` are those to all turns before it.
+        Raises ValueError if the tokenizer's chat template rejects the conversation.
         """
         if self.name == "chat":
             return self._chat(turns, answers)
@@ -47,7 +48,9 @@ class Template:
         return self.tokenizer.encode(text, verbose=False)
 
     def read(self, token_ids: Sequence[int]) -> str:
-        """Return the text of an answer without special tokens and surrounding blanks, as Spec-Bench does."""
+        """Return the text of an answer without special tokens and surrounding blanks, as Spec-Bench
+        does.
+        """
         ids = list(token_ids)
         return self.tokenizer.decode(
             ids, skip_special_tokens=True, clean_up_tokenization_spaces=False
@@ -90,8 +93,9 @@ class Template:
 
 
 def choose_template(tokenizer: Any, target: str, name: str = "auto") -> Template:
-    """Return a template by name. ``auto`` is the tokenizer's own where it has one, Vicuna's for a Vicuna model, else
-    ``plain``. Raises ValueError for an unknown name, and for ``chat`` if the tokenizer has no template.
+    """Return a template by name. ``auto`` is the tokenizer's own where it has one, Vicuna's for a
+    Vicuna model, else ``plain``. Raises ValueError for an unknown name, and for ``chat`` if the
+    tokenizer has no template.
     """
     own = bool(getattr(tokenizer, "chat_template", None))
     if name == "auto":
@@ -99,7 +103,8 @@ def choose_template(tokenizer: Any, target: str, name: str = "auto") -> Template
     if name not in TEMPLATES:
         allowed = ("auto", *TEMPLATES)
         raise UserError(
-            f"unknown template '{name}': use one of {', '.join(allowed)}{did_you_mean(name, allowed)}"
+            f"unknown template '{name}': use one of "
+            f"{', '.join(allowed)}{did_you_mean(name, allowed)}"
         )
     if name == "chat" and not own:
         raise UserError(
@@ -109,7 +114,9 @@ def choose_template(tokenizer: Any, target: str, name: str = "auto") -> Template
 
 
 def opening(prompt: Prompt, template: Template | None) -> str | list[int]:
-    """Return the input of a decode: the text of a prompt, or the first turn of a question by ``template``."""
+    """Return the input of a decode: the text of a prompt, or the first turn of a question by
+    ``template``.
+    """
     return (
         template.write(prompt.turns[:1], [])
         if prompt.turns and template is not None

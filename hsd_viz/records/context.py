@@ -1,4 +1,6 @@
-"""What a file has said so far: settings, speeds of neighbouring lines, the last cumulative counts."""
+"""What a file has said so far: settings, speeds of neighbouring lines, the last cumulative
+counts.
+"""
 
 from __future__ import annotations
 

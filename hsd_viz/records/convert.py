@@ -1,7 +1,9 @@
-"""One vocabulary for the metrics of speculative decoding: conversion between engines, with their formulas.
+"""One vocabulary for the metrics of speculative decoding: conversion between engines, with their
+formulas.
 
-Engines use the same words for different ratios. All of them follow from a few quantities (:data:`QUANTITIES`), which
-:func:`convert` derives from the metrics of one vocabulary as far as they determine them, and writes in another.
+Engines use the same words for different ratios. All of them follow from a few quantities
+(:data:`QUANTITIES`), which :func:`convert` derives from the metrics of one vocabulary as far as
+they determine them, and writes in another.
 
 >>> vllm = {"num_spec_steps": 43, "num_draft_tokens": 129, "num_accepted_draft_tokens": 10}
 >>> round(convert(vllm, "vllm", "llama.cpp")["mean acceptance length"], 4)

@@ -1,4 +1,5 @@
-"""Entries of a file of any size, one at a time: lines, JSON lines or one JSON array, plain or gzipped.
+"""Entries of a file of any size, one at a time: lines, JSON lines or one JSON array, plain or
+gzipped.
 
 Nothing in a file is executed, and an entry that cannot be used is a :class:`BrokenEntry`, never an
 exception.

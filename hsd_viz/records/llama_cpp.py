@@ -61,7 +61,9 @@ STATISTICS = declare(
     seen_in="PR 19164 (2026-01) – PR 24536 (2026-06); where a log has no line of a request",
     source="https://github.com/ggml-org/llama.cpp/pull/23269",
     sample="statistics draft-mtp: #calls(b,g,a) = 11 796 796, #gen drafts = 796, …",
-    reports="drafts, draft tokens, accepted tokens by drafter, since the start; newer ones positions",
+    reports=(
+        "drafts, draft tokens, accepted tokens by drafter, since the start; newer ones positions"
+    ),
 )
 SIMPLE = declare(
     NAME,
@@ -464,7 +466,8 @@ def response(value: Mapping[str, Any], request: Request) -> tuple[Sample, Any] |
     steps = found.get("draft_n_verif_steps") if rounds is None else rounds
     passes = None
     if rounds is not None:
-        # mlx-vlm counts accepted tokens past the end of the text: they do not determine forward passes.
+        # mlx-vlm counts accepted tokens past the end of the text: they do not determine forward
+        # passes.
         passes = rounds + 1
     elif tokens is not None and accepted is not None:
         passes = max(0, tokens - accepted)

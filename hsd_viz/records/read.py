@@ -617,7 +617,8 @@ class _Reader:
             accepted = "" if rate is None else f", {rate:.1%} accepted"
             remarks.insert(
                 0,
-                f"{len(chain)} scrapes of one server: counted is what was added between them; before "
+                f"{len(chain)} scrapes of one server: counted is what "
+                "was added between them; before "
                 f"the first one {first[0].drafted or 0:,.0f} draft tokens{accepted}",
             )
         group.remarks += remarks

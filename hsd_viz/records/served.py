@@ -16,7 +16,8 @@ from hsd_viz.trace import DraftRow, RoundRow, TokenRow, Trace
 from hsd_viz.words import counted
 
 #: The placeholders of a token of the text and of one that was drafted and not emitted, by their id.
-EMITTED, DROPPED = (0, "·"), (1, "×")
+EMITTED = (0, "·")
+DROPPED = (1, "×")
 #: What a round lasts where nothing is known of times.
 NOMINAL_NS = 1_000_000
 
@@ -96,7 +97,9 @@ def _draft(row: RoundRow, place: int, drafter: str) -> DraftRow:
 
 
 def _token(row: RoundRow, place: int, index: int, drafter: str) -> TokenRow:
-    """Return the token of a round at a place from 0: accepted draft tokens, then the target's own."""
+    """Return the token of a round at a place from 0: accepted draft tokens, then the target's
+    own.
+    """
     accepted = place < row.accepted
     token, text = EMITTED
     fields = dict.fromkeys(TokenRow._fields)

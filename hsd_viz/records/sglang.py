@@ -392,7 +392,9 @@ def _detailed(found: Mapping[str, Any], value: Mapping[str, Any], request: Reque
 
 
 def server_info(value: Mapping[str, Any]) -> tuple[Sample, Any] | None:
-    """Return the sample of ``/get_server_info``: the mean over its ranks, each with equal weight."""
+    """Return the sample of ``/get_server_info``: the mean over its ranks, each with equal
+    weight.
+    """
     states = value.get("internal_states")
     if not isinstance(states, list):
         return None

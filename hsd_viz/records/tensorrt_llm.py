@@ -1,4 +1,6 @@
-"""TensorRT-LLM: iterations with ``specDecodingStats``, responses, ``/metrics``, ``trtllm-bench``."""
+"""TensorRT-LLM: iterations with ``specDecodingStats``, responses, ``/metrics``,
+``trtllm-bench``.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ ITERATION = declare(
     seen_in="1.0–1.2; null where nothing was drafted",
     source="https://github.com/NVIDIA/TensorRT-LLM/pull/9855",
     sample='{"iter": 1, "specDecodingStats": {"numDraftTokens": 4, "numAcceptedTokens": 2, …',
-    reports="draft tokens, accepted tokens, drafts; of one request every verification with its time",
+    reports=(
+        "draft tokens, accepted tokens, drafts; of one request every verification with its time"
+    ),
 )
 METRICS = declare(
     NAME,

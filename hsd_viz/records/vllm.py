@@ -183,7 +183,8 @@ def _v0(found: re.Match[str], context: Context) -> Sample:
 
 
 def _early_v1(found: re.Match[str], context: Context) -> Sample | None:
-    accepted, drafted = float(found[1]), float(found[2])
+    accepted = float(found[1])
+    drafted = float(found[2])
     if not drafted:
         return None
     speed, running = context.take_speed()
@@ -251,7 +252,8 @@ def drafts_of(
 
 def _speed(found: re.Match[str], context: Context) -> None:
     """Add the speed and the running requests of an engine; several engines report in turn."""
-    speed, running = float(found[1]), float(found[2])
+    speed = float(found[1])
+    running = float(found[2])
     same_moment = context.memory.get("vllm clock") == context.clock and context.speed is not None
     context.speed = speed + (context.speed or 0.0 if same_moment else 0.0)
     context.running = running + (context.running or 0.0 if same_moment else 0.0)
@@ -420,7 +422,9 @@ SUMMARY_ROWS = {
 
 
 def summary_rows(rows: Mapping[str, str]) -> Sample | None:
-    """Return the sample of the rows of a printed summary, ``None`` if it has no counts of drafts."""
+    """Return the sample of the rows of a printed summary, ``None`` if it has no counts of
+    drafts.
+    """
     drafts = number(rows.get("Drafts"))
     if drafts is None:
         return None

@@ -1,4 +1,6 @@
-"""What commands and the Python interface return: estimates, tables, and results that show themselves."""
+"""What commands and the Python interface return: estimates, tables, and results that show
+themselves.
+"""
 
 from hsd_viz.results.estimate import UNKNOWN, Estimate
 from hsd_viz.results.kinds import Kind, kind_of

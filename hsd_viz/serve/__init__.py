@@ -1,4 +1,6 @@
-"""The engine as a service: a web application over workers, run by Ray Serve. Needs the extra ``cluster``."""
+"""The engine as a service: a web application over workers, run by Ray Serve. Needs the extra
+``cluster``.
+"""
 
 import logging
 import os
@@ -10,21 +12,23 @@ from hsd_viz.words import first_line
 
 
 def prepare(address: str | None = None) -> None:
-    """Set the environment that Ray reads when it is imported: no reports of usage, patience on a busy machine; for a
-    Ray that it starts (without ``address``) also ports on loopback and a token that only its processes know.
+    """Set the environment that Ray reads when it is imported: no reports of usage, patience on a
+    busy machine; for a Ray that it starts (without ``address``) also ports on loopback and a token
+    that only its processes know.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_raylet_start_wait_time_s", "120")
     os.environ.setdefault("RAY_agent_register_timeout_ms", "120000")
     if address is None:
-        # The switch that makes Ray use loopback on systems other than Linux; `_node_ip_address` does not (Ray 2.60).
+        # The switch that makes Ray use loopback on systems other than Linux; `_node_ip_address`
+        # does not (Ray 2.60).
         os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
         os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
 
 
 def start(address: str | None = None, cpus: int = 1) -> Any:
-    """Start Ray on this machine with at least ``cpus`` CPUs, which ours may share, or join the cluster at ``address``;
-    return the module. Raises: ValueError: if it does not start.
+    """Start Ray on this machine with at least ``cpus`` CPUs, which ours may share, or join the
+    cluster at ``address``; return the module. Raises: ValueError: if it does not start.
     """
     prepare(address)
     import ray

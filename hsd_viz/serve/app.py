@@ -1,8 +1,8 @@
-"""The web application: ``POST /decode`` streams events; ``GET /`` is a page that decodes here; ``GET /models``,
-``/health`` and ``/metrics``.
+"""The web application: ``POST /decode`` streams events; ``GET /`` is a page that decodes here;
+``GET /models``, ``/health`` and ``/metrics``.
 
-It knows nothing of Ray: requests go to a function that decodes. Visitors are strangers: bodies, prompts, lengths and
-models are limited; a model is a name on the list, never a path or hub id.
+It knows nothing of Ray: requests go to a function that decodes. Visitors are strangers: bodies,
+prompts, lengths and models are limited; a model is a name on the list, never a path or hub id.
 """
 
 import asyncio
@@ -39,13 +39,19 @@ from hsd_viz.stack import StackError, parse
 from hsd_viz.trace.tables import RULES
 from hsd_viz.trace.trace import to_record
 
-#: The longest accepted request body, in bytes, and the seconds after which a refused client may ask again.
-BODY_BYTES, RETRY_SECONDS = 1 << 20, 5
+#: The longest accepted request body, in bytes, and the seconds after which a refused client may ask
+#: again.
+BODY_BYTES = 1 << 20
+RETRY_SECONDS = 5
 Record = dict[str, Any]
 #: Yields the events of a request in batches; closing the generator cancels the decode.
 Decode = Callable[[Record], AsyncGenerator[list[Record]]]
-#: Headers of the page besides the hash of its script: nothing else runs, and it connects only to its server.
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; connect-src 'self'; "
+#: Headers of the page besides the hash of its script: nothing else runs, and it connects only to
+#: its server.
+_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+    "font-src data:; connect-src 'self'; "
+)
 _POLICY += "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; script-src "
 _HEADERS = {
     "Cache-Control": "no-store",
@@ -61,7 +67,9 @@ def error(message: str, *, retry: bool = False) -> Record:
 
 
 def decode_with(engine: Engine) -> Decode:
-    """Return the function that decodes requests (arguments of :meth:`hsd_viz.engine.Engine.decode`) with an engine."""
+    """Return the function that decodes requests (arguments of :meth:`hsd_viz.engine.Engine.decode`)
+    with an engine.
+    """
 
     async def decode(request: Record) -> AsyncGenerator[list[Record]]:
         cancelled = threading.Event()
@@ -81,7 +89,9 @@ def decode_with(engine: Engine) -> Decode:
 
 
 def load_decode(options: Record) -> Decode:
-    """Load an engine (arguments of :func:`hsd_viz.engine.load_engine`) that is ready for its first request."""
+    """Load an engine (arguments of :func:`hsd_viz.engine.load_engine`) that is ready for its first
+    request.
+    """
     engine = load_engine(**options, allow_models=False)
     engine.run("def", max_new_tokens=1)
     engine.wait_ready()
@@ -90,8 +100,8 @@ def load_decode(options: Record) -> Decode:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What visitors may do: ``models``, ``hosts`` (Host headers, ``*``: any) and ``token`` are accepted; ``slots``
-    decodes run at a time, for ``seconds`` each, and ``queue`` requests wait.
+    """What visitors may do: ``models``, ``hosts`` (Host headers, ``*``: any) and ``token`` are
+    accepted; ``slots`` decodes run at a time, for ``seconds`` each, and ``queue`` requests wait.
     """
 
     models: tuple[str, ...] = ("nano", "small", "target")
@@ -173,7 +183,9 @@ class Service:
     """The requests in their order, their events, and the counts of ``/metrics``."""
 
     def __init__(self, decode: Decode, settings: Settings) -> None:
-        self.decode, self.settings, self.registry = decode, settings, CollectorRegistry()
+        self.decode = decode
+        self.settings = settings
+        self.registry = CollectorRegistry()
         #: The running requests come first. The event of one is set when its place changes.
         self.places: list[asyncio.Event] = []
         own: Any = {"namespace": "hsd_viz", "registry": self.registry}
@@ -183,15 +195,22 @@ class Service:
         self.seconds = Histogram(
             "decode_seconds", "seconds from the turn to the end of a decode", **own
         )
-        waiting = lambda: max(0, len(self.places) - settings.slots)
-        Gauge("queue_length", "waiting requests", **own).set_function(waiting)
-        Gauge("running", "running decodes", **own).set_function(
-            lambda: len(self.places) - waiting()
-        )
+        Gauge("queue_length", "waiting requests", **own).set_function(self._waiting)
+        Gauge("running", "running decodes", **own).set_function(self._running)
+
+    def _waiting(self) -> int:
+        """Return the number of requests that wait for a slot."""
+        return max(0, len(self.places) - self.settings.slots)
+
+    def _running(self) -> int:
+        """Return the number of decodes that run."""
+        return len(self.places) - self._waiting()
 
     async def lines(self, request: Record, place: asyncio.Event) -> AsyncGenerator[bytes]:
         """Yield the lines of the answer: places in the queue, then the events."""
-        begun, seconds, outcome = time.monotonic(), self.settings.seconds, "cancelled"
+        begun = time.monotonic()
+        seconds = self.settings.seconds
+        outcome = "cancelled"
         try:
             while (position := self.places.index(place) + 1 - self.settings.slots) > 0:
                 yield _line({"event": "queued", "position": position})
@@ -223,18 +242,20 @@ class Service:
 
 
 class Stream(StreamingResponse):
-    """The answer to one request. Its place is freed however the connection ends. Raises: HTTPException: 503, if the
-    queue is full.
+    """The answer to one request. Its place is freed however the connection ends. Raises:
+    HTTPException: 503, if the queue is full.
     """
 
     def __init__(self, service: Service, request: Record) -> None:
-        self._places, settings = service.places, service.settings
+        self._places = service.places
+        settings = service.settings
         if len(self._places) >= settings.slots + settings.queue:
             service.requests.labels("refused").inc()
             full = f"the queue is full: {settings.queue} requests are waiting"
             raise HTTPException(503, full, {"Retry-After": str(RETRY_SECONDS)})
         self._places.append(place := asyncio.Event())
-        self._place, headers = place, {"Cache-Control": "no-store"}
+        self._place = place
+        headers = {"Cache-Control": "no-store"}
         super().__init__(service.lines(request, place), 200, headers, "application/x-ndjson")
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -253,7 +274,8 @@ Page = Callable[[Settings], str]
 
 def create_app(decode: Decode, settings: Settings, page: Page | None = None) -> FastAPI:
     """Return the application; ``page`` is called once, when the first visitor asks for it."""
-    service, making = Service(decode, settings), asyncio.Lock()
+    service = Service(decode, settings)
+    making = asyncio.Lock()
     made: dict[str, Any] = {}
 
     def authorize(request: Request) -> None:
@@ -360,8 +382,9 @@ def _line(record: Record) -> bytes:
 
 
 def run(host: str, port: int, settings: dict[str, Any], engine: dict[str, Any], page: Page) -> int:
-    """Serve with an engine in this process until Ctrl-C or SIGTERM. ``settings`` are fields of :class:`Settings`,
-    ``engine`` arguments of :func:`hsd_viz.engine.local.load_engine`; for ``page`` see :func:`create_app`.
+    """Serve with an engine in this process until Ctrl-C or SIGTERM. ``settings`` are fields of
+    :class:`Settings`, ``engine`` arguments of :func:`hsd_viz.engine.local.load_engine`; for
+    ``page`` see :func:`create_app`.
     """
     import uvicorn
 

@@ -1,4 +1,6 @@
-"""The service on Ray Serve: one ingress that owns the queue, and any number of replicas that decode."""
+"""The service on Ray Serve: one ingress that owns the queue, and any number of replicas that
+decode.
+"""
 
 import logging
 import math
@@ -20,8 +22,10 @@ from hsd_viz.serve import start
 from hsd_viz.serve.app import Page, Record, Settings, create_app, error, load_decode
 from hsd_viz.words import first_line
 
-#: Connections that the ingress holds open at a time, refused ones among them, and the name of the application.
-CONNECTIONS, APPLICATION = 2048, "hsd_viz"
+#: Connections that the ingress holds open at a time, refused ones among them, and the name of the
+#: application.
+CONNECTIONS = 2048
+APPLICATION = "hsd_viz"
 
 
 @serve.deployment(max_ongoing_requests=1)
@@ -43,7 +47,9 @@ class Ingress:
     """The web application; there is one, because it owns the queue."""
 
     def __init__(self, settings: Record, replicas: DeploymentHandle, page: Page | None) -> None:
-        self._settings, self._replicas, self._page = Settings(**settings), replicas, page
+        self._settings = Settings(**settings)
+        self._replicas = replicas
+        self._page = page
 
     async def decode(self, request: Record) -> AsyncGenerator[list[Record]]:
         """Pass a request to a replica that is free."""
@@ -61,9 +67,10 @@ class Ingress:
 
 
 def build(arguments: Record) -> serve.Application:
-    """Return the application; the builder that ``serve deploy`` calls. ``arguments``: ``settings`` (fields of
-    :class:`~hsd_viz.serve.app.Settings`), ``engine`` (arguments of :func:`hsd_viz.engine.local.load_engine`),
-    ``replicas``, ``cpus`` and ``gpus`` of each replica, and ``page`` (see :func:`~hsd_viz.serve.app.create_app`).
+    """Return the application; the builder that ``serve deploy`` calls. ``arguments``: ``settings``
+    (fields of :class:`~hsd_viz.serve.app.Settings`), ``engine`` (arguments of
+    :func:`hsd_viz.engine.local.load_engine`), ``replicas``, ``cpus`` and ``gpus`` of each replica,
+    and ``page`` (see :func:`~hsd_viz.serve.app.create_app`).
     """
     replicas = int(arguments.get("replicas", 1))
     settings = Settings(**{**arguments.get("settings", {}), "slots": replicas})
@@ -77,15 +84,16 @@ def build(arguments: Record) -> serve.Application:
 
 
 def run(host: str, port: int, arguments: Record, address: str | None = None) -> int:
-    """Serve until Ctrl-C or SIGTERM; ``arguments`` are those of :func:`build`. Without ``address`` Ray is started on
-    this machine and ends with the service; otherwise the service runs on the cluster there and is removed from it at
-    the end. Raises: ValueError: if it does not start.
+    """Serve until Ctrl-C or SIGTERM; ``arguments`` are those of :func:`build`. Without ``address``
+    Ray is started on this machine and ends with the service; otherwise the service runs on the
+    cluster there and is removed from it at the end. Raises: ValueError: if it does not start.
     """
     logging.getLogger("ray.serve").setLevel(logging.ERROR)
     stopped = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stopped.set())
-    # Ray's processes inherit the mask: Ctrl-C in the terminal reaches only this process, which then ends them.
+    # Ray's processes inherit the mask: Ctrl-C in the terminal reaches only this process, which then
+    # ends them.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     if address is not None:
         print(

@@ -1,5 +1,6 @@
-"""Export of a trace: CSV tables, the Chrome trace event format, which ui.perfetto.dev and chrome://tracing open, and
-AIPerf's ``profile_export.jsonl`` (0.13.0) with its record of speculative decoding.
+"""Export of a trace: CSV tables, the Chrome trace event format, which ui.perfetto.dev and
+chrome://tracing open, and AIPerf's ``profile_export.jsonl`` (0.13.0) with its record of speculative
+decoding.
 """
 
 import json
@@ -15,9 +16,10 @@ from hsd_viz.trace.trace import Trace
 
 
 def write_csv(trace: Trace, folder: str | os.PathLike) -> list[Path]:
-    """Write ``tokens.csv``, ``drafts.csv``, ``rounds.csv`` and ``calls.csv`` to ``folder``, created if missing, and
-    return the paths. The columns are those of :mod:`hsd_viz.trace.tables`; lists are JSON text, absent values empty.
-    A link in place of a file is replaced. Raises: OSError: if a file cannot be written.
+    """Write ``tokens.csv``, ``drafts.csv``, ``rounds.csv`` and ``calls.csv`` to ``folder``, created
+    if missing, and return the paths. The columns are those of :mod:`hsd_viz.trace.tables`; lists
+    are JSON text, absent values empty. A link in place of a file is replaced. Raises: OSError: if a
+    file cannot be written.
     """
     paths: list[Path] = []
     for table in TABLES:
@@ -30,9 +32,10 @@ def write_csv(trace: Trace, folder: str | os.PathLike) -> list[Path]:
 
 
 def chrome_trace(trace: Trace) -> dict[str, Any]:
-    """Return the trace as a JSON object in Google's "Trace Event Format". Complete events (``X``) have the category
-    ``call`` or ``round`` and their row as arguments: one thread has the nested rounds, one for each level its calls.
-    Counters (``C``) step at the end of each target round. Times are microseconds with the nanoseconds as a fraction.
+    """Return the trace as a JSON object in Google's "Trace Event Format". Complete events (``X``)
+    have the category ``call`` or ``round`` and their row as arguments: one thread has the nested
+    rounds, one for each level its calls. Counters (``C``) step at the end of each target round.
+    Times are microseconds with the nanoseconds as a fraction.
     """
     levels = {c.level: c.name for c in trace.call_rows}
     threads = {
@@ -62,7 +65,8 @@ def chrome_trace(trace: Trace) -> dict[str, Any]:
         _span(f"{c.name} {c.kind}", "call", threads[c.level], c, c._asdict())
         for c in trace.call_rows
     ]
-    tokens, emitted = Counter(t.round for t in trace.token_rows), 0
+    tokens = Counter(t.round for t in trace.token_rows)
+    emitted = 0
     for row in (row for row in rows if row.parent is None):
         emitted += tokens[row.id]
         drafts = {"accepted": row.accepted, "not accepted": row.drafted - row.accepted}
@@ -91,17 +95,20 @@ def _span(name: str, category: str, tid: int, row: Row, args: dict[str, Any]) ->
 
 
 def aiperf_record(trace: Trace, number: int = 0) -> dict[str, Any]:
-    """Return a trace as a line of AIPerf's ``profile_export.jsonl`` with its speculative-decoding record. Raises:
-    ValueError: for an imported trace whose source does not report each verification.
+    """Return a trace as a line of AIPerf's ``profile_export.jsonl`` with its speculative-decoding
+    record. Raises: ValueError: for an imported trace whose source does not report each
+    verification.
     """
-    meta, tokens = trace.meta, trace.metrics()["tokens"]
+    meta = trace.meta
+    tokens = trace.metrics()["tokens"]
     engine = (meta.get("imported") or {"engine": "hsd_viz"})["engine"]
     if "counts" in meta and not trace.round_rows:
         raise UserError(
             f"the record of {engine} has no single verifications: AIPerf's form needs them"
         )
     steps = [row for row in trace.round_rows if row.parent is None and row.drafted]
-    accepted, drafted = [row.accepted for row in steps], [row.drafted for row in steps]
+    accepted = [row.accepted for row in steps]
+    drafted = [row.drafted for row in steps]
     acceptance = {
         "engine": engine,
         "mean_acceptance_length": 1 + sum(accepted) / len(steps) if steps else 1.0,

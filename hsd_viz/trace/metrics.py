@@ -1,11 +1,12 @@
 """The metrics of a trace, and the identities that every complete trace satisfies.
 
-Acceptance rate = accepted / drafted. Conditional acceptance = accepted / examined. Mean acceptance length = emitted
-tokens per target forward pass, bonus included (plain decoding: 1.00). Drafting latency = seconds per target round spent
-on look-ups and database updates, model forward passes excluded. Speed counts from the end of prefill.
+Acceptance rate = accepted / drafted. Conditional acceptance = accepted / examined. Mean acceptance
+length = emitted tokens per target forward pass, bonus included (plain decoding: 1.00). Drafting
+latency = seconds per target round spent on look-ups and database updates, model forward passes
+excluded. Speed counts from the end of prefill.
 
-A trace imported from another engine (:mod:`hsd_viz.records.traces`) has counts in its meta; what they do not determine
-is *not observed*: ``None``.
+A trace imported from another engine (:mod:`hsd_viz.records.traces`) has counts in its meta; what
+they do not determine is *not observed*: ``None``.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from hsd_viz.trace.tables import Columns
 NGRAM = 8
 #: More accepted tokens in a round are those of a damaged record.
 MOST_ACCEPTED = 1024
-#: The metrics of an imported trace that its meta may have, where their names there differ; those that it never has.
+#: The metrics of an imported trace that its meta may have, where their names there differ; those
+#: that it never has.
 _COUNTS = {"rounds": "forwards", "target_forwards": "forwards"}
 _COUNTS |= {"acceptance_rate": "rate", "mean_acceptance_length": "length_forwards"}
 _BY_SOURCE = ("drafted_by_source", "accepted_by_source", "emitted_by_source")
@@ -28,7 +30,9 @@ _UNKNOWN = ("draft_seconds_per_round", "repetition_share", *_BY_SOURCE)
 
 
 def repetition_share(token_ids: Sequence[int]) -> float:
-    """Return the share of tokens that end an 8-gram already present earlier in the same output; 0 if it is empty."""
+    """Return the share of tokens that end an 8-gram already present earlier in the same output; 0
+    if it is empty.
+    """
     seen: set[tuple[int, ...]] = set()
     repeated = 0
     for end in range(NGRAM, len(token_ids) + 1):
@@ -39,15 +43,18 @@ def repetition_share(token_ids: Sequence[int]) -> float:
 
 
 def metrics(trace: Any) -> dict[str, Any]:
-    """Return all metrics of one :class:`~hsd_viz.trace.Trace`; rates are ``None`` where the denominator is zero. Times
-    in seconds. ``levels`` has one entry per verifying level, bottom first, with the histogram of accepted counts (index
-    = accepted); ``calls_by_level`` one per (level, name, kind).
+    """Return all metrics of one :class:`~hsd_viz.trace.Trace`; rates are ``None`` where the
+    denominator is zero. Times in seconds. ``levels`` has one entry per verifying level, bottom
+    first, with the histogram of accepted counts (index = accepted); ``calls_by_level`` one per
+    (level, name, kind).
     """
-    meta, counts = trace.meta, trace.meta.get("counts")
+    meta = trace.meta
+    counts = trace.meta.get("counts")
     tokens, drafts, rounds, calls = (
         trace.columns[name] for name in ("tokens", "drafts", "rounds", "calls")
     )
-    levels, by_level = _levels(rounds), _calls(calls)
+    levels = _levels(rounds)
+    by_level = _calls(calls)
     target = levels[-1] if levels else _level(0, [])
     top = {
         number
@@ -109,7 +116,9 @@ def _levels(rounds: Columns) -> list[dict[str, Any]]:
 
 
 def _level(level: int, rows: list[list[int]]) -> dict[str, Any]:
-    """Return the figures of the rounds of a level, each with its drafted, examined and accepted tokens."""
+    """Return the figures of the rounds of a level, each with its drafted, examined and accepted
+    tokens.
+    """
     drafted, examined, accepted = map(sum, zip(*rows, strict=True)) if rows else (0, 0, 0)
     counts = Counter(row[2] for row in rows)
     if (most := max(counts, default=-1)) > MOST_ACCEPTED:
@@ -150,7 +159,9 @@ def _calls(calls: Columns) -> list[dict[str, Any]]:
 
 
 def target_round_of(rounds: Sequence[Any]) -> dict[int, int]:
-    """Map the id of each round to the id of the target round it is part of (a target round: to itself)."""
+    """Map the id of each round to the id of the target round it is part of (a target round: to
+    itself).
+    """
     found: dict[int, int] = {}
     for r in sorted(rounds, key=lambda r: r.id):  # a round opens after the one that it serves
         found[r.id] = r.id if r.parent is None else found[r.parent]
@@ -158,16 +169,16 @@ def target_round_of(rounds: Sequence[Any]) -> dict[int, int]:
 
 
 def check(trace: Any) -> None:
-    """Check the identities of a complete trace. Raises: ValueError: if one is violated; the message names the first."""
+    """Check the identities of a complete trace. Raises: ValueError: if one is violated; the message
+    names the first.
+    """
     # Columns, because tens of thousands of rows would be made for this alone.
     tokens, drafts, calls = (trace.columns[name] for name in ("tokens", "drafts", "calls"))
     rounds = {r.id: r for r in trace.round_rows}
     target = max((r.level for r in rounds.values()), default=0)
     _same("token indices run from 0", tokens["index"], list(range(len(tokens["index"]))))
-    drafted, verdicts = (
-        Counter(drafts["round"]),
-        Counter(zip(drafts["round"], drafts["verdict"], strict=True)),
-    )
+    drafted = Counter(drafts["round"])
+    verdicts = Counter(zip(drafts["round"], drafts["verdict"], strict=True))
     for number in drafted:
         _same(f"draft of round {number}: there is such a round", number in rounds, True)
     emitted: Counter = Counter()
@@ -210,7 +221,8 @@ def check(trace: Any) -> None:
         _same(
             f"level {level['level']}: histogram", sum(level["accepted_histogram"]), level["rounds"]
         )
-    spent, wall = sum(calls["duration_ns"]), trace.meta["wall_ns"]
+    spent = sum(calls["duration_ns"])
+    wall = trace.meta["wall_ns"]
     _same(f"calls took {spent} ns of {wall} ns: at most all", spent <= wall, True)
 
 

@@ -1,12 +1,13 @@
 """The record of a decode: four tables, declared once in ``tables.toml``.
 
-From that declaration come the columns of a trace and of its file, the check of what is read, the data frames, the
-TypeScript types of the page (``js/lib/tables.ts``) and the reference (``docs/reference/trace.md``).
+From that declaration come the columns of a trace and of its file, the check of what is read, the
+data frames, the TypeScript types of the page (``js/lib/tables.ts``) and the reference
+(``docs/reference/trace.md``).
 
-Times are integer nanoseconds from the start of the decode. A *level* is a stage of the stack, 0 at the bottom. A
-*source* is what first proposed a token: a database (``context``, ``model``, ``statistics``), a baseline (``lookup``,
-...), a draft model by its name, or ``target`` for the target model's own tokens. Columns hold JSON values; rows are
-named tuples of them, made on demand.
+Times are integer nanoseconds from the start of the decode. A *level* is a stage of the stack, 0 at
+the bottom. A *source* is what first proposed a token: a database (``context``, ``model``,
+``statistics``), a baseline (``lookup``, ...), a draft model by its name, or ``target`` for the
+target model's own tokens. Columns hold JSON values; rows are named tuples of them, made on demand.
 """
 
 from __future__ import annotations
@@ -28,14 +29,16 @@ import numpy as np
 
 from hsd_viz.errors import UserError
 
-#: A table as JSON: a list of values for each column, all of one length; and as rows, which are named tuples.
+#: A table as JSON: a list of values for each column, all of one length; and as rows, which are
+#: named tuples.
 Columns = dict[str, list[Any]]
 Row = Any
 #: The most probable tokens of a distribution, [token id, probability], most probable first.
 Top = list[list[Any]]
 
 #: The integers that a double holds exactly are below this; a null among 32-bit integers.
-_EXACT, _NULL = 2**53, -(2**31)
+_EXACT = 2**53
+_NULL = -(2**31)
 #: The types of values, by kind.
 _INTEGER = Annotated[int, msgspec.Meta(ge=1 - 2**63, le=2**63 - 1)]
 #: Neither NaN nor infinite, which JSON does not have.
@@ -46,8 +49,8 @@ _TYPES["top"] = list[tuple[_INTEGER, _NUMBER]]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A declared column. ``kind``: ``int``, ``float``, ``str``, ``ints`` or ``top``; ``null``: may be; the other fields
-    are those of ``tables.toml``.
+    """A declared column. ``kind``: ``int``, ``float``, ``str``, ``ints`` or ``top``; ``null``: may
+    be; the other fields are those of ``tables.toml``.
     """
 
     name: str
@@ -69,10 +72,11 @@ class Column:
     def pack(self, values: list) -> Any:
         """Return the values as they are saved.
 
-        Numbers are ``{"i4": ...}`` or ``{"f8": ...}``: base64 of little-endian 32-bit integers (null: the least) or
-        doubles (null: NaN). Texts and lists are ``{"of": different values, "at": packed places in them}``; lists of the
-        most probable tokens are ``{"n": packed lengths, "ids": packed ids, "shares": packed probabilities}`` with the
-        length -1 for null. No value takes less than five bytes, so that a small file has few of them.
+        Numbers are ``{"i4": ...}`` or ``{"f8": ...}``: base64 of little-endian 32-bit integers
+        (null: the least) or doubles (null: NaN). Texts and lists are ``{"of": different values,
+        "at": packed places in them}``; lists of the most probable tokens are ``{"n": packed
+        lengths, "ids": packed ids, "shares": packed probabilities}`` with the length -1 for null.
+        No value takes less than five bytes, so that a small file has few of them.
         """
         if self.kind == "top":
             pairs = [pair for value in values if value for pair in value]
@@ -95,13 +99,14 @@ class Column:
         return {numbers.dtype.str[1:]: b2a_base64(numbers.tobytes(), newline=False).decode()}
 
     def unpack(self, packed: Any) -> list:
-        """Return the values of a saved column, which may be a plain list, as in files of schema 1 and where it travels;
-        of an invalid one raise what :meth:`TableColumns.read` reports.
+        """Return the values of a saved column, which may be a plain list, as in files of schema 1
+        and where it travels; of an invalid one raise what :meth:`TableColumns.read` reports.
         """
         if isinstance(packed, list):
             return self.checked(packed)
         if "of" in packed:
-            of, at = self.checked(packed["of"]), _INT.unpack(packed["at"])
+            of = self.checked(packed["of"])
+            at = _INT.unpack(packed["at"])
             if min(at, default=0) < 0:
                 raise IndexError("a place is negative")
             return list(map(of.__getitem__, at))
@@ -136,13 +141,14 @@ class Column:
 
 
 #: The columns of packed lists.
-_INT, _FLOAT = Column("", "int", null=False), Column("", "float", null=True)
+_INT = Column("", "int", null=False)
+_FLOAT = Column("", "float", null=True)
 
 
 @dataclass(frozen=True, slots=True)
 class TableColumns:
-    """A declared table: its name, its meaning, its columns by name, and the class of its rows, in which columns at the
-    end that may be null, or have a default, may be left out.
+    """A declared table: its name, its meaning, its columns by name, and the class of its rows, in
+    which columns at the end that may be null, or have a default, may be left out.
     """
 
     name: str
@@ -151,8 +157,8 @@ class TableColumns:
     row: Any
 
     def read(self, data: Any) -> Columns:
-        """Return saved ``data`` as columns; one that an older trace lacks has its default in every row. Raises:
-        ValueError: if a column is missing or is not as declared.
+        """Return saved ``data`` as columns; one that an older trace lacks has its default in every
+        row. Raises: ValueError: if a column is missing or is not as declared.
         """
         if not isinstance(data, dict):
             raise UserError(f"its table '{self.name}' is not an object of columns")
@@ -190,10 +196,8 @@ for _name, _table in _declared.items():
     _optional = takewhile(
         lambda column: column.null or column.default is not None, reversed(_columns.values())
     )
-    _title, _defaults = (
-        f"{_name.removesuffix('s').title()}Row",
-        [column.default for column in _optional][::-1],
-    )
+    _title = f"{_name.removesuffix('s').title()}Row"
+    _defaults = [column.default for column in _optional][::-1]
     _class: Any = partial(namedtuple, defaults=_defaults, module=__name__)
     TABLES[_name] = TableColumns(
         _name, _table["meaning"].strip(), _columns, _class(_title, _columns)

@@ -1,6 +1,7 @@
-"""A recorded decode: its tables as columns and rows, one versioned file, and the events that make it, which a server
-streams as JSON: one record per line with the key ``event``: ``queued`` (``position``, 1 is next), ``stage``,
-``started``, ``step``, ``finished`` or ``error`` (``message``, ``retry``: whether the same request may be sent again).
+"""A recorded decode: its tables as columns and rows, one versioned file, and the events that make
+it, which a server streams as JSON: one record per line with the key ``event``: ``queued``
+(``position``, 1 is next), ``stage``, ``started``, ``step``, ``finished`` or ``error`` (``message``,
+``retry``: whether the same request may be sent again).
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ MOST_BYTES = 2_000_000_000
 _FORMAT = "hsd_viz trace"
 #: The required keys of a trace's meta; the rest depends on the engine.
 _META = ("stack", "prompt", "prompt_ids", "prefill_ns", "wall_ns")
-#: Steps may arrive in one thread and be read in another. A process is not forked in the middle: the lock would stay.
+#: Steps may arrive in one thread and be read in another. A process is not forked in the middle: the
+#: lock would stay.
 _MAKING = RLock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
@@ -68,19 +70,16 @@ class TraceError(BadFile):
 
 
 class Record:
-    """Four tables of a decode. ``columns`` are their columns by table and name; ``token_rows``, ``draft_rows``,
-    ``round_rows`` and ``call_rows`` the same as tuples of rows. ``pieces`` maps token ids to their texts; ``len()`` is
-    the number of emitted tokens. ``make`` makes rows when the tables are first read.
+    """Four tables of a decode. ``columns`` are their columns by table and name; ``token_rows``,
+    ``draft_rows``, ``round_rows`` and ``call_rows`` the same as tuples of rows. ``pieces`` maps
+    token ids to their texts; ``len()`` is the number of emitted tokens. ``make`` makes rows when
+    the tables are first read.
     """
 
-    token_rows, draft_rows = (
-        property(lambda self: self.rows("tokens")),
-        property(lambda self: self.rows("drafts")),
-    )
-    round_rows, call_rows = (
-        property(lambda self: self.rows("rounds")),
-        property(lambda self: self.rows("calls")),
-    )
+    token_rows = property(lambda self: self.rows("tokens"))
+    draft_rows = property(lambda self: self.rows("drafts"))
+    round_rows = property(lambda self: self.rows("rounds"))
+    call_rows = property(lambda self: self.rows("calls"))
 
     def __init__(self, *make: Callable[[], Tables]) -> None:
         self._columns = empty_tables()
@@ -121,7 +120,9 @@ class Record:
         return vars(self._complete())  # what makes rows cannot be pickled
 
     def add_rows(self, pieces: dict[int, str] | None = None, **rows: Iterable[tuple]) -> Self:
-        """Append rows to the tables of these names, and the texts of tokens by id; return this record."""
+        """Append rows to the tables of these names, and the texts of tokens by id; return this
+        record.
+        """
         tables: dict[str, Any] = {}
         for name, given in rows.items():
             tables[name] = dict(zip(TABLES[name].columns, zip(*given, strict=True), strict=False))
@@ -146,12 +147,14 @@ class Record:
 
 
 class Step(Record):
-    """What happened in one or more target rounds: the row of each is in ``rounds`` after those of the levels below."""
+    """What happened in one or more target rounds: the row of each is in ``rounds`` after those of
+    the levels below.
+    """
 
 
 class Trace(Record):
-    """One decode: its tables with metrics and files. ``meta`` describes the run; ``tokens``, ``drafts``, ``rounds`` and
-    ``calls`` are the tables as pandas DataFrames.
+    """One decode: its tables with metrics and files. ``meta`` describes the run; ``tokens``,
+    ``drafts``, ``rounds`` and ``calls`` are the tables as pandas DataFrames.
     """
 
     def __init__(self, meta: dict[str, Any], pieces: dict[int, str] | None = None) -> None:
@@ -238,16 +241,22 @@ class Trace(Record):
         return self.frame("calls")
 
     def metrics(self) -> dict[str, Any]:
-        """Return rounds, acceptance, speed and sources of the run: see :func:`hsd_viz.trace.metrics.metrics`."""
+        """Return rounds, acceptance, speed and sources of the run: see
+        :func:`hsd_viz.trace.metrics.metrics`.
+        """
         return metrics.metrics(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the trace as plain JSON data, one list per column: the content of a file with its columns unpacked."""
+        """Return the trace as plain JSON data, one list per column: the content of a file with its
+        columns unpacked.
+        """
         return {"format": _FORMAT, "schema": SCHEMA_VERSION, "meta": self.meta, **self._data()}
 
     @classmethod
     def from_dict(cls, data: Any) -> Trace:
-        """Return the trace of :meth:`to_dict` or of a file. Raises: TraceError: if ``data`` is not a complete trace."""
+        """Return the trace of :meth:`to_dict` or of a file. Raises: TraceError: if ``data`` is not
+        a complete trace.
+        """
         if not isinstance(data, dict) or data.get("format") != _FORMAT:
             raise TraceError(
                 "this is not an hsd_viz trace: it was not written by hsd_viz for a run"
@@ -256,7 +265,8 @@ class Trace(Record):
         if not isinstance(schema, int) or not 1 <= schema <= SCHEMA_VERSION:
             newer = ": update hsd_viz" if isinstance(schema, int) and schema > 0 else ""
             raise TraceError(
-                f"the trace has schema version {schema!r}, this hsd_viz reads up to {SCHEMA_VERSION}{newer}"
+                f"the trace has schema version {schema!r}, this hsd_viz reads up to "
+                f"{SCHEMA_VERSION}{newer}"
             )
         try:
             if not (
@@ -274,8 +284,11 @@ class Trace(Record):
         return trace
 
     def to_bytes(self, packed: bool = True) -> bytes:
-        """Return the content of its file: JSON (:mod:`hsd_viz.trace.tables`), gzipped if ``packed``."""
-        data, columns = self.to_dict(), self.columns
+        """Return the content of its file: JSON (:mod:`hsd_viz.trace.tables`), gzipped if
+        ``packed``.
+        """
+        data = self.to_dict()
+        columns = self.columns
         for name, table in TABLES.items():
             data[name] = {
                 key: column.pack(columns[name][key]) for key, column in table.columns.items()
@@ -285,8 +298,8 @@ class Trace(Record):
         return gzip.compress(text, mtime=0) if packed else text
 
     def save(self, path: str | os.PathLike) -> Path:
-        """Write the trace as JSON, gzipped when the name ends in ``.gz``; the file appears whole or not at all. Raises:
-        ValueError: for a name that ends in neither ``.json`` nor ``.json.gz``.
+        """Write the trace as JSON, gzipped when the name ends in ``.gz``; the file appears whole or
+        not at all. Raises: ValueError: for a name that ends in neither ``.json`` nor ``.json.gz``.
         """
         path = checked_name(Path(path))
         write_whole(path, self.to_bytes(packed=path.name.endswith(".gz")))
@@ -294,7 +307,9 @@ class Trace(Record):
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> Trace:
-        """Read a trace. Raises: TraceError: if the file is missing, invalid or of a newer version."""
+        """Read a trace. Raises: TraceError: if the file is missing, invalid or of a newer
+        version.
+        """
         try:
             with Path(path).open("rb") as file:  # a device may have no end
                 return cls.from_bytes(file.read(MOST_BYTES + 1), name=Path(path).name)
@@ -303,10 +318,14 @@ class Trace(Record):
 
     @classmethod
     def from_bytes(cls, payload: bytes, name: str = "trace", most: int = MOST_BYTES) -> Trace:
-        """Read a trace from the content of its file (gzipped or not), of at most ``most`` bytes unpacked."""
+        """Read a trace from the content of its file (gzipped or not), of at most ``most`` bytes
+        unpacked.
+        """
         payload = _unpacked(payload, name, most)
         collecting = gc.isenabled()
-        gc.disable()  # hundreds of thousands of lists are made and none is dropped: collections would double the time
+        # Hundreds of thousands of lists are made and none is dropped: collections would double the
+        # time.
+        gc.disable()
         try:
             return cls.from_dict(json.loads(payload))
         except TraceError as error:
@@ -324,7 +343,9 @@ class Trace(Record):
 
 
 def checked_name(path: Path) -> Path:
-    """Return the path of a trace to write. Raises: ValueError: if the name of a file has another ending."""
+    """Return the path of a trace to write. Raises: ValueError: if the name of a file has another
+    ending.
+    """
     if is_regular(path) and not path.name.endswith((".json", ".json.gz")):
         raise UserError(
             f"cannot save a trace as {path.name}: the name must end in .json or .json.gz"
@@ -338,12 +359,14 @@ def _unpacked(content: bytes, name: str, most: int) -> bytes:
         if len(content) > most:
             raise TraceError(f"{name} is too large: the maximum is {most / 1e6:.0f} MB")
         return content
-    unpacking, most = zlib.decompressobj(wbits=31), min(most, most_unpacked(len(content)))
+    unpacking = zlib.decompressobj(wbits=31)
+    most = min(most, most_unpacked(len(content)))
     try:
         text = unpacking.decompress(content, most)
         if unpacking.unconsumed_tail:
             raise TraceError(
-                f"{name} is too large: the maximum for a file of its size is {most / 1e6:.0f} MB unpacked"
+                f"{name} is too large: the maximum for a file of its "
+                f"size is {most / 1e6:.0f} MB unpacked"
             )
         if not unpacking.eof:
             raise zlib.error
@@ -354,12 +377,14 @@ def _unpacked(content: bytes, name: str, most: int) -> bytes:
     return text
 
 
-# --- events -----------------------------------------------------------------------------------------------------------
+# --- events ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Progress before the first token: the current step (``loading nano``, ``prefill``) and the part done, if known."""
+    """Progress before the first token: the current step (``loading nano``, ``prefill``) and the
+    part done, if known.
+    """
 
     text: str
     done: int | None = None
@@ -368,7 +393,9 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The decode begins. ``meta`` is the trace's meta so far, ``pieces`` the text of the prompt's tokens by id."""
+    """The decode begins. ``meta`` is the trace's meta so far, ``pieces`` the text of the prompt's
+    tokens by id.
+    """
 
     meta: dict
     pieces: dict[int, str]
@@ -393,7 +420,9 @@ class ServerError(UserError):
 
 
 def to_record(event: Event) -> dict[str, Any]:
-    """Return an event as data for ``json.dumps``. A finished event has only the meta: its tables were in the steps."""
+    """Return an event as data for ``json.dumps``. A finished event has only the meta: its tables
+    were in the steps.
+    """
     match event:
         case Step():
             return {"event": "step", **event._data()}
@@ -403,8 +432,8 @@ def to_record(event: Event) -> dict[str, Any]:
 
 
 def read_events(records: Iterable[Any]) -> Iterator[Event]:
-    """Yield the events of the records of one decode; a queued request is a :class:`Stage`. Raises: ServerError: if a
-    record reports an error or is not valid.
+    """Yield the events of the records of one decode; a queued request is a :class:`Stage`. Raises:
+    ServerError: if a record reports an error or is not valid.
     """
     trace: Any = None
     for record in records:
@@ -436,6 +465,9 @@ def read_events(records: Iterable[Any]) -> Iterator[Event]:
         except ServerError:
             raise
         except (KeyError, TypeError, ValueError, AttributeError):
-            what = "the server sent an invalid event: client and server need the same version of hsd_viz"
+            what = (
+                "the server sent an invalid event: client and server "
+                "need the same version of hsd_viz"
+            )
             raise ServerError(what) from None
         yield event

@@ -12,20 +12,25 @@ from hsd_viz.drafting.tree import DraftTree, spell
 class Retrieval(Baseline):
     """Retrieval-based speculative decoding for one run.
 
-    Source: He et al., "REST: Retrieval-Based Speculative Decoding", NAACL 2024, arXiv 2311.08252 (repository
-    FasterDecoding/REST, Apache-2.0), re-implemented from its description: find the longest suffix of the text, from
-    16 tokens down to 2, in the corpus; of what followed it, to a depth of 10 tokens, draft the 64 most frequent
-    prefixes as a trie. The corpus is a statistics database instead of a suffix array: keys are those of the index, and
-    counts beyond them are estimates (:func:`~hsd_viz.drafting.context.continuation_trie`).
+    Source: He et al., "REST: Retrieval-Based Speculative Decoding", NAACL 2024, arXiv 2311.08252
+    (repository FasterDecoding/REST, Apache-2.0), re-implemented from its description: find the
+    longest suffix of the text, from 16 tokens down to 2, in the corpus; of what followed it, to a
+    depth of 10 tokens, draft the 64 most frequent prefixes as a trie. The corpus is a statistics
+    database instead of a suffix array: keys are those of the index, and counts beyond them are
+    estimates (:func:`~hsd_viz.drafting.context.continuation_trie`).
     """
 
-    longest, shortest, nodes, depth = 16, 2, 64, 10
+    longest = 16
+    shortest = 2
+    nodes = 64
+    depth = 10
 
     def start(self, prompt: Sequence[int]) -> None:
         self.corpus = self.run.database("statistics")
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
-        tree, tail = DraftTree(), spell(text[-self.longest :])
+        tree = DraftTree()
+        tail = spell(text[-self.longest :])
         match = self.corpus.lookup(tail) if budget > 0 and tail else None
         if match is None or match[0] < self.shortest:
             return tree.or_reason(budget)
@@ -46,8 +51,10 @@ class Retrieval(Baseline):
 
 
 #: N-gram lengths of the context and dynamic caches, and that of the static one.
-LONGEST, STATIC = 4, 2
-#: Minimum sample size and minimum percentage of the most frequent token, by n-gram length 1, 2, 3, 4.
+LONGEST = 4
+STATIC = 2
+#: Minimum sample size and minimum percentage of the most frequent token, by n-gram length 1, 2, 3,
+#: 4.
 LAX = ((2, 66), (2, 50), (1, 50), (1, 50))
 STRICT = ((4, 75), (3, 66), (2, 66), (2, 66))
 
@@ -56,8 +63,8 @@ Counts = defaultdict[str, Counter[int]]
 
 
 class DynamicCache:
-    """The n-gram counts of earlier runs, including prompts. A run's counts are merged when the next run begins. Passed
-    from run to run it is warm, a new one is cold. It serves one run at a time.
+    """The n-gram counts of earlier runs, including prompts. A run's counts are merged when the next
+    run begins. Passed from run to run it is warm, a new one is cold. It serves one run at a time.
     """
 
     def __init__(self) -> None:
@@ -76,21 +83,24 @@ class DynamicCache:
 class NgramCache(Baseline):
     """N-gram caches with llama.cpp's thresholds, for one run.
 
-    Source: llama.cpp's ``lookup`` (ggml-org/llama.cpp, ``common/ngram-cache.cpp``, pull request 5479, MIT),
-    re-implemented from its description. Token by token, up to 16: of the n-grams of 4 down to 1 tokens at
-    the end of text and draft, the longest in the **context** cache whose best follower passes the thresholds
-    :data:`LAX`; else the same in the **dynamic** cache with :data:`STRICT`; else the most frequent follower of the last
-    2 tokens in the **static** cache (lax). Followers in context and dynamic cache rank by count × (100 · static count
-    of the token after the last 2 tokens, or 1): the static cache confirms the others. The first token to pass is
+    Source: llama.cpp's ``lookup`` (ggml-org/llama.cpp, ``common/ngram-cache.cpp``, pull request
+    5479, MIT), re-implemented from its description. Token by token, up to 16: of the n-grams of 4
+    down to 1 tokens at the end of text and draft, the longest in the **context** cache whose best
+    follower passes the thresholds :data:`LAX`; else the same in the **dynamic** cache with
+    :data:`STRICT`; else the most frequent follower of the last 2 tokens in the **static** cache
+    (lax). Followers in context and dynamic cache rank by count × (100 · static count of the token
+    after the last 2 tokens, or 1): the static cache confirms the others. The first token to pass is
     drafted, as a chain, until none passes.
 
-    The static cache is the statistics database, which contains only the most frequent followers of a pair, or empty.
-    Among equals the token seen first is taken (llama.cpp: hash order).
+    The static cache is the statistics database, which contains only the most frequent followers of
+    a pair, or empty. Among equals the token seen first is taken (llama.cpp: hash order).
     """
 
     def start(self, prompt: Sequence[int]) -> None:
-        self.dynamic, self.static = self.run.state, self.run.databases.found.get("statistics")
-        self._text, self._context = "", self.dynamic.begin()
+        self.dynamic = self.run.state
+        self.static = self.run.databases.found.get("statistics")
+        self._text = ""
+        self._context = self.dynamic.begin()
         self.extend(prompt)
 
     def extend(self, tokens: Sequence[int]) -> None:
@@ -100,7 +110,9 @@ class NgramCache(Baseline):
             self._text += chr(token)
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
-        tree, tail, seen = DraftTree(), spell(text[-LONGEST:]), False
+        tree = DraftTree()
+        tail = spell(text[-LONGEST:])
+        seen = False
         # As in llama.cpp, there is no draft for a text shorter than a static n-gram.
         caches = (self._context, self.dynamic.counts)
         while len(tail) >= STATIC and len(tree) < min(self.nodes, budget):
@@ -136,7 +148,9 @@ def _pick(
     static: dict[int, int],
     thresholds: Sequence[tuple[int, int]],
 ) -> tuple[int, int, int] | None:
-    """Return (token, n-gram length, count) of the longest n-gram at the end of ``tail`` that passes, or ``None``."""
+    """Return (token, n-gram length, count) of the longest n-gram at the end of ``tail`` that
+    passes, or ``None``.
+    """
     for n in range(min(LONGEST, len(tail)), 0, -1):
         if followers := counts.get(tail[-n:]):
             token = max(

@@ -18,8 +18,8 @@ _ROUNDING = 1 + 1e-9
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """A sequence of tokens with which ``count`` suffixes begin, first the one of text ``which`` at ``start``. Without
-    ``children`` it is a leaf, whose only continuation is read from that text.
+    """A sequence of tokens with which ``count`` suffixes begin, first the one of text ``which`` at
+    ``start``. Without ``children`` it is a leaf, whose only continuation is read from that text.
     """
 
     which: int
@@ -29,23 +29,27 @@ class Node:
 
 
 class SuffixTree:
-    """The suffixes of growing texts with counts, each to at most ``depth`` tokens. :meth:`begin` starts the next text.
-    A new token updates only the suffixes that occurred before: as many as the longest match has tokens. If there are
-    more than ``most`` texts, the oldest is removed (``None``: never).
+    """The suffixes of growing texts with counts, each to at most ``depth`` tokens. :meth:`begin`
+    starts the next text. A new token updates only the suffixes that occurred before: as many as the
+    longest match has tokens. If there are more than ``most`` texts, the oldest is removed
+    (``None``: never).
     """
 
     def __init__(self, depth: int = 64, most: int | None = None) -> None:
-        self.depth, self.most = depth, most
+        self.depth = depth
+        self.most = most
         self.root = Node(-1, 0, 0, {})
         self.texts: dict[int, list[int]] = {}
         self.current = -1
-        #: The suffixes of the current text that end within the tree: their starts and nodes, longest first.
+        #: The suffixes of the current text that end within the tree: their starts and nodes,
+        #: longest first.
         self._active: list[tuple[int, Node]] = []
 
     def begin(self) -> int:
         """Begin a new text, and return its number."""
         self.current += 1
-        self._active, self.texts[self.current] = [], []
+        self._active = []
+        self.texts[self.current] = []
         while self.most is not None and len(self.texts) > self.most:
             self._remove(next(iter(self.texts)))
         return self.current
@@ -54,7 +58,8 @@ class SuffixTree:
         """Append ``token`` to the current text."""
         text = self.texts[self.current]
         self.root.count += 1
-        suffixes, self._active = [*self._active, (len(text), self.root)], []
+        suffixes = [*self._active, (len(text), self.root)]
+        self._active = []
         text.append(token)
         for start, node in suffixes:
             depth = len(text) - start
@@ -89,7 +94,9 @@ class SuffixTree:
                 node = child
 
     def locate(self, key: Sequence[int]) -> Node | None:
-        """Return the node of ``key`` or the leaf that continues with it; ``None`` if it was never seen."""
+        """Return the node of ``key`` or the leaf that continues with it; ``None`` if it was never
+        seen.
+        """
         node: Node | None = self.root
         for depth, token in enumerate(key):
             if node is None:
@@ -101,7 +108,9 @@ class SuffixTree:
         return node
 
     def matched(self, key: Sequence[int]) -> int:
-        """Return the length of the longest suffix of ``key`` that has followers; then so has every shorter one."""
+        """Return the length of the longest suffix of ``key`` that has followers; then so has every
+        shorter one.
+        """
 
         def is_new(length: int) -> bool:
             node = self.locate(key[len(key) - length :])
@@ -110,7 +119,9 @@ class SuffixTree:
         return bisect_left(range(1, len(key) + 1), True, key=is_new)
 
     def children(self, node: Node, depth: int) -> Collection[tuple[int, Node]]:
-        """Return what followed the first ``depth`` tokens of a node, the first seen first; a leaf follows itself."""
+        """Return what followed the first ``depth`` tokens of a node, the first seen first; a leaf
+        follows itself.
+        """
         if node.children is not None:
             return node.children.items()
         rest = self.texts[node.which][node.start + depth : node.start + self.depth]
@@ -121,16 +132,19 @@ class SuffixTree:
 class SuffixDecoding(Baseline):
     """SuffixDecoding for one run.
 
-    Source: Oliaro et al., "SuffixDecoding: Extreme Speculative Decoding for Emerging AI Applications", NeurIPS 2025,
-    arXiv 2411.04975 (repository snowflakedb/ArcticInference, Apache-2.0), re-implemented from its description.
+    Source: Oliaro et al., "SuffixDecoding: Extreme Speculative Decoding for Emerging AI
+    Applications", NeurIPS 2025, arXiv 2411.04975 (repository snowflakedb/ArcticInference,
+    Apache-2.0), re-implemented from its description.
 
-    There are two suffix trees of sequences up to 64 tokens: one of this run's prompt and output, and ``outputs``, of
-    this run's output and those before it, the latest 10 000. For **every** length p of a matching suffix of the text, a
-    speculation tree is grown best-first: a path's probability is the product of count(child) / count(node), at least
-    ``least`` (0.1), and the tree has at most MAX_SPEC = alpha · p tokens, with alpha 1. The tree with the highest score
-    (the sum of its probabilities: the expected number of accepted tokens) is drafted; among equals that of the longer
-    match, and that of the run's own tree. As published, a count includes the end of the text itself, after which
-    nothing was seen yet. Unlike the published code, among equally probable tokens the first candidate comes first.
+    There are two suffix trees of sequences up to 64 tokens: one of this run's prompt and output,
+    and ``outputs``, of this run's output and those before it, the latest 10 000. For **every**
+    length p of a matching suffix of the text, a speculation tree is grown best-first: a path's
+    probability is the product of count(child) / count(node), at least ``least`` (0.1), and the tree
+    has at most MAX_SPEC = alpha · p tokens, with alpha 1. The tree with the highest score (the sum
+    of its probabilities: the expected number of accepted tokens) is drafted; among equals that of
+    the longer match, and that of the run's own tree. As published, a count includes the end of the
+    text itself, after which nothing was seen yet. Unlike the published code, among equally probable
+    tokens the first candidate comes first.
     """
 
     least = 0.1
@@ -154,12 +168,19 @@ class SuffixDecoding(Baseline):
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
         # A key is shorter than the text, and leaves the tree one token of depth.
         key = list(text[max(1, len(text) - self.depth + 1) :])
-        best, score, reason = DraftTree(), 0.0, "no match"
+        best = DraftTree()
+        score = 0.0
+        reason = "no match"
         for trie in (self._text, self.outputs):
-            longest, first = trie.matched(key), len(key) + 1
-            # The probabilities of a level sum to at most 1, so a score is at most the number of levels that are left in
-            # the trie, and at most the tree's size. The most promising matches come first; the rest often cannot win.
-            bound = lambda matched, trie=trie: min(budget, matched, trie.depth - matched)
+            longest = trie.matched(key)
+            first = len(key) + 1
+
+            # The probabilities of a level sum to at most 1, so a score is at most the number of
+            # levels that are left in the trie, and at most the tree's size. The most promising
+            # matches come first; the rest often cannot win.
+            def bound(matched: int, depth: int = trie.depth) -> int:
+                return min(budget, matched, depth - matched)
+
             for matched in sorted(range(longest, 0, -1), key=bound, reverse=True):
                 if bound(matched) * _ROUNDING < score:
                     break
@@ -168,15 +189,22 @@ class SuffixDecoding(Baseline):
                 tree = self._speculate(trie, key[len(key) - matched :], min(budget, matched))
                 total = sum(score for score in tree.scores if score is not None)
                 if (total, matched) > (score, first):
-                    best, score, first = tree, total, matched
+                    best = tree
+                    score = total
+                    first = matched
             if longest:
                 reason = "not worth it"
         return best.or_reason(budget, reason)
 
     def _speculate(self, trie: SuffixTree, key: list[int], most: int) -> DraftTree:
         """Return the up to ``most`` most probable tokens after ``key`` as a tree."""
-        tree, queue, serial = DraftTree(), list[tuple](), 0
-        node, parent, probability, depth = trie.locate(key), -1, 1.0, len(key)
+        tree = DraftTree()
+        queue = list[tuple]()
+        serial = 0
+        node = trie.locate(key)
+        parent = -1
+        probability = 1.0
+        depth = len(key)
         assert node is not None, "every suffix of a match matches"
         while len(tree) < most:
             for token, child in (

@@ -1,4 +1,6 @@
-"""Build database files (statistics from a corpus; model and 5-grams from a model's own outputs), and report on them."""
+"""Build database files (statistics from a corpus; model and 5-grams from a model's own outputs),
+and report on them.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,7 +31,8 @@ PRUNING = {
     "model": Pruning(least=2, least_continuation=1, max_bytes=1_900_000),
 }
 #: 5-grams of Hierarchy Drafting, in all and per first token.
-FIVEGRAMS, FIVEGRAMS_PER_TOKEN = 100_000, 7
+FIVEGRAMS = 100_000
+FIVEGRAMS_PER_TOKEN = 7
 #: Keys of each length that :func:`describe` extends to longer ones, per requested entry.
 _FOLLOWED = 20
 
@@ -49,12 +52,15 @@ def build_database(
 ) -> None:
     """Count documents of any number and length into a database file at ``path``.
 
-    ``kind`` is ``statistics`` (a corpus) or ``model`` (a model's own outputs, where a continuation counts once per
-    output). Memory and disk space: see :mod:`hsd_viz.drafting.index.count`; a temporary file without a name takes the
-    space beside ``path``. Raises: ValueError: if there are no tokens, or ``longest`` is out of range.
+    ``kind`` is ``statistics`` (a corpus) or ``model`` (a model's own outputs, where a continuation
+    counts once per output). Memory and disk space: see :mod:`hsd_viz.drafting.index.count`; a
+    temporary file without a name takes the space beside ``path``. Raises: ValueError: if there are
+    no tokens, or ``longest`` is out of range.
     """
     check_range("the longest key", longest, 1, MOST_LONGEST)
-    pruning, path, per_document = pruning or PRUNING[kind], Path(path), kind == "model"
+    pruning = pruning or PRUNING[kind]
+    path = Path(path)
+    per_document = kind == "model"
     followed(path.parent).mkdir(parents=True, exist_ok=True)
     # The file has no name, so that nothing is left of it however the process ends.
     with TemporaryFile(dir=path.parent) as file:
@@ -81,8 +87,9 @@ def build_fivegrams(
 ) -> None:
     """Write the ``most`` frequent 5-grams of a model's own outputs, at most seven per first token.
 
-    A 5-gram counts once per output; among equals the lower tokens come first. In the file the key is (first token, rank
-    from 0) and its continuations are the other four tokens in order, each with the count of the 5-gram.
+    A 5-gram counts once per output; among equals the lower tokens come first. In the file the key
+    is (first token, rank from 0) and its continuations are the other four tokens in order, each
+    with the count of the 5-gram.
     """
     counted: Counter[tuple[int, ...]] = Counter()
     for sequence in sequences:
@@ -95,7 +102,9 @@ def build_fivegrams(
             rows.append((gram[0], taken[gram[0]], *gram[1:], seen))
             taken[gram[0]] += 1
     grams = np.array(rows, dtype=np.int64).reshape(len(rows), 7)
-    totals, two, four = grams[:, 6], np.full(len(rows), 2), np.full(len(rows), 4)
+    totals = grams[:, 6]
+    two = np.full(len(rows), 2)
+    four = np.full(len(rows), 4)
     table = KeyTable(
         marks(grams[:, :2].T),
         two,
@@ -112,16 +121,15 @@ def build_fivegrams(
 def describe(path: str | Path, most: int = 10) -> dict:
     """Return a report on the database file at ``path``, all of which is checked, as JSON data.
 
-    ``meta`` is its origin, ``most_used`` the ``most`` entries with the highest counts: ``tokens`` followed the token
-    ids ``key``. The file contains the marks of keys, not the keys, so they are found by look-up: every token alone,
-    then the most frequent of those with their followers, and so on. Raises: DatabaseError: if it cannot be used.
+    ``meta`` is its origin, ``most_used`` the ``most`` entries with the highest counts: ``tokens``
+    followed the token ids ``key``. The file contains the marks of keys, not the keys, so they are
+    found by look-up: every token alone, then the most frequent of those with their followers, and
+    so on. Raises: DatabaseError: if it cannot be used.
     """
     index = Index(path, verify=True)
     lengths = {int(n): keys for n, keys in index.header["keys_by_length"].items()}
-    vocabulary, is_fivegrams = (
-        range(index.header["vocabulary_size"]),
-        index.header["kind"] == "fivegrams",
-    )
+    vocabulary = range(index.header["vocabulary_size"])
+    is_fivegrams = index.header["kind"] == "fivegrams"
     keys: list[tuple[int, ...]] = [(token, 0) if is_fivegrams else (token,) for token in vocabulary]
     entries: list[tuple[int, int, list[int], list[int], int]] = []
     while keys:

@@ -1,10 +1,11 @@
 """A corpus on disk, and exact counts of what follows each key in it.
 
-Text files of any size become the tokens of a memory-mapped file. Keys that end with the same token are counted
-together, in numpy: as their suffixes are among them, the best keys of a few tokens at a time are all that is kept.
-Limits: about 80 bytes of memory for each of :data:`PART_TOKENS` places (or those of the most frequent token, if more)
-and each key of the file; 4 bytes of disk space per token (2 for vocabularies up to 65 536); and 2^63 for the keys of
-one length times the square of the vocabulary size.
+Text files of any size become the tokens of a memory-mapped file. Keys that end with the same token
+are counted together, in numpy: as their suffixes are among them, the best keys of a few tokens at a
+time are all that is kept. Limits: about 80 bytes of memory for each of :data:`PART_TOKENS` places
+(or those of the most frequent token, if more) and each key of the file; 4 bytes of disk space per
+token (2 for vocabularies up to 65 536); and 2^63 for the keys of one length times the square of the
+vocabulary size.
 """
 
 import os
@@ -23,10 +24,12 @@ from hsd_viz.errors import UserError
 #: Characters of a file read, and approximately tokenized, at a time.
 PIECE = 2**20
 #: Places searched, and places counted at a time.
-CHUNK, PART_TOKENS = 2**20, 2**22
+CHUNK = 2**20
+PART_TOKENS = 2**22
 #: A document in pieces of any length: what is read of a long file.
 Document = Iterable[Sequence[int] | np.ndarray]
-#: Tokens, uint16 or uint32 [tokens], memory-mapped, and where each document ends, int64 [documents].
+#: Tokens, uint16 or uint32 [tokens], memory-mapped, and where each document ends, int64
+#: [documents].
 Corpus = tuple[np.ndarray, np.ndarray]
 #: Maps a text to its token ids, without special tokens.
 Encode = Callable[[str], Sequence[int]]
@@ -34,17 +37,23 @@ Encode = Callable[[str], Sequence[int]]
 Progress = Callable[[str, float], None]
 
 
+def _is_text(file: Path) -> bool:
+    """Return whether a file is UTF-8 to its end. Raises: ValueError: if it is not."""
+    for _ in read_pieces(file):
+        pass
+    return True
+
+
 def find_texts(paths: Sequence[str | Path]) -> tuple[list[Path], int]:
-    """Return the UTF-8 text files of ``paths``, and those below folders, sorted, and how many others are there. Hidden
-    ones and links are skipped.
+    """Return the UTF-8 text files of ``paths``, and those below folders, sorted, and how many
+    others are there. Hidden ones and links are skipped.
 
     Raises: ValueError: if a path does not exist, a named file is not text, or there are no files.
     """
     texts: dict[Path, bool] = {}
-    is_text = lambda file: all(True for _ in read_pieces(file))
     for path in map(Path, paths):
         if path.is_file():
-            texts[path] = is_text(path)
+            texts[path] = _is_text(path)
         elif not path.is_dir():
             raise UserError(f"there is no file or folder '{path}'")
         for folder, below, names in os.walk(path):
@@ -53,16 +62,16 @@ def find_texts(paths: Sequence[str | Path]) -> tuple[list[Path], int]:
                 if file.is_file() and not file.is_symlink():
                     texts[file] = False
                     with suppress(ValueError):
-                        texts[file] = is_text(file)
+                        texts[file] = _is_text(file)
     if not texts:
         raise UserError(f"there is no file to read in {', '.join(map(str, paths))}")
     return [file for file, is_text in texts.items() if is_text], list(texts.values()).count(False)
 
 
 def read_pieces(path: Path) -> Iterator[str]:
-    """Yield the text of a UTF-8 file in pieces of about :data:`PIECE` characters that end at line ends, except in lines
-    longer than that. Line ends become ``\\n``. Raises: ValueError: if it cannot be read, is not UTF-8, or contains a
-    zero byte.
+    """Yield the text of a UTF-8 file in pieces of about :data:`PIECE` characters that end at line
+    ends, except in lines longer than that. Line ends become ``\\n``. Raises: ValueError: if it
+    cannot be read, is not UTF-8, or contains a zero byte.
     """
     try:
         with open(path, encoding="utf-8-sig") as file:
@@ -79,16 +88,20 @@ def read_pieces(path: Path) -> Iterator[str]:
 def read_documents(
     files: Sequence[Path], encode: Encode, *, eos: int | None, progress: Progress | None = None
 ) -> Iterator[Document]:
-    """Yield every file as a document that begins and ends with ``eos``. Tokens do not cross pieces of text."""
+    """Yield every file as a document that begins and ends with ``eos``. Tokens do not cross pieces
+    of text.
+    """
     around = [] if eos is None else [eos]
-    total, done = max(1, sum(file.stat().st_size for file in files)), 0
+    total = max(1, sum(file.stat().st_size for file in files))
+    done = 0
 
     def pieces(file: Path) -> Document:
         nonlocal done
         before = around
         for text in read_pieces(file):
             yield [*before, *encode(text)]
-            before, done = [], done + len(text)
+            before = []
+            done = done + len(text)
             if progress:
                 progress("tokenizing", min(1.0, done / total))
         yield [] if before else around
@@ -124,9 +137,9 @@ def write_corpus(documents: Iterable[Document], file: IO[bytes], vocabulary_size
 
 @dataclass(frozen=True, slots=True)
 class Pruning:
-    """Which keys and continuations to store: the minimum count of a key, the minimum count and share of a continuation
-    that is not the most frequent one, the most continuations per key, and the size of the file, which takes the keys
-    with the highest gains.
+    """Which keys and continuations to store: the minimum count of a key, the minimum count and
+    share of a continuation that is not the most frequent one, the most continuations per key, and
+    the size of the file, which takes the keys with the highest gains.
     """
 
     least: int = 2
@@ -145,10 +158,11 @@ def count_keys(
     part_tokens: int = PART_TOKENS,
     progress: Progress | None = None,
 ) -> KeyTable:
-    """Count what follows each key of up to ``longest`` tokens, and return the keys that ``pruning`` keeps; with
-    ``per_document`` a continuation counts once per document.
+    """Count what follows each key of up to ``longest`` tokens, and return the keys that ``pruning``
+    keeps; with ``per_document`` a continuation counts once per document.
     """
-    tokens, chunks = corpus[0], range(0, len(corpus[0]), CHUNK)
+    tokens = corpus[0]
+    chunks = range(0, len(corpus[0]), CHUNK)
     counts = sum(np.bincount(tokens[k : k + CHUNK], minlength=vocabulary_size) for k in chunks)
     until = np.cumsum(counts)
     kept: list[KeyTable] = []
@@ -164,7 +178,8 @@ def count_keys(
             # Fewer than these may fit into the file: the others are dropped from time to time.
             if 4 * sum(len(table.tokens) for table in kept) > pruning.max_bytes:
                 kept = [select_keys(kept, pruning.max_bytes, vocabulary_size)]
-        low, done = high, int(until[high - 1])
+        low = high
+        done = int(until[high - 1])
         if progress:
             progress("counting", done / len(tokens))
     return select_keys(kept, pruning.max_bytes, vocabulary_size)
@@ -178,11 +193,14 @@ def _levels(
     pruning: Pruning,
     per_document: bool,
 ) -> list[KeyTable]:
-    """Return the keys of each length, the shortest first, that end at ``places`` (all those of some tokens).
+    """Return the keys of each length, the shortest first, that end at ``places`` (all those of some
+    tokens).
 
-    A key is represented by the number of its suffix without the first token, and that token, without hashes.
+    A key is represented by the number of its suffix without the first token, and that token,
+    without hashes.
     """
-    (tokens, ends), wide = corpus, np.int64(vocabulary_size)
+    (tokens, ends) = corpus
+    wide = np.int64(vocabulary_size)
     document = np.searchsorted(ends, places, side="right")
     before = np.minimum(places - np.append(0, ends)[document], longest).astype(np.int8)
     alive = places + 1 < ends[document]
@@ -192,12 +210,10 @@ def _levels(
     parents: list[np.ndarray] = []
     for length in range(1, longest + 1):
         alive &= before >= length - 1
-        places, document, before, numbers = (
-            places[alive],
-            document[alive],
-            before[alive],
-            numbers[alive],
-        )
+        places = places[alive]
+        document = document[alive]
+        before = before[alive]
+        numbers = numbers[alive]
         if not len(places):
             break
         if (int(numbers.max()) + 1) * vocabulary_size**2 >= 2**63:
@@ -214,16 +230,20 @@ def _levels(
         totals = np.bincount(owners, counts).astype(np.int64)
         enough = totals >= pruning.least
         number = (np.cumsum(enough) - 1).astype(np.int32)
-        alive, numbers = enough[owners][which], number[owners][which]
-        keys, totals = keys[enough], totals[enough]
+        alive = enough[owners][which]
+        numbers = number[owners][which]
+        keys = keys[enough]
+        totals = totals[enough]
         if not len(keys):
             break
         pairs, counts, owners = (column[enough[owners]] for column in (pairs, counts, owners))
-        owners, follower = number[owners].astype(np.int64), pairs % wide
+        owners = number[owners].astype(np.int64)
+        follower = pairs % wide
         stored, best = select_continuations(owners, follower, counts, totals, pruning)
         gains = counts[best].astype(float)
         if shorter:
-            # Expected hits added: how much more probable the first continuation is than by the shorter key.
+            # Expected hits added: how much more probable the first continuation is than by the
+            # shorter key.
             known, seen, times = shorter
             gains -= totals * (
                 seen[np.searchsorted(known, keys // wide * wide + follower[best])]
@@ -252,9 +272,9 @@ def select_continuations(
     totals: np.ndarray,
     pruning: Pruning,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return which (key, continuation) pairs to store, most frequent first, and the most frequent of each key.
-    ``owners`` (ascending from 0), ``follower`` and ``counts`` int [pairs]; ``totals`` int [keys]. Among equals the
-    lower token comes first.
+    """Return which (key, continuation) pairs to store, most frequent first, and the most frequent
+    of each key. ``owners`` (ascending from 0), ``follower`` and ``counts`` int [pairs]; ``totals``
+    int [keys]. Among equals the lower token comes first.
     """
     order = np.lexsort((follower, -counts, owners))
     rank = np.arange(len(order)) - np.searchsorted(owners, np.arange(len(totals)))[owners[order]]
@@ -267,8 +287,8 @@ def select_continuations(
 
 
 def select_keys(tables: Sequence[KeyTable], max_bytes: int, vocabulary_size: int) -> KeyTable:
-    """Return the keys with the highest gains that fit into ``max_bytes``; those without a gain are left out. Among
-    equals shorter keys come first.
+    """Return the keys with the highest gains that fit into ``max_bytes``; those without a gain are
+    left out. Among equals shorter keys come first.
     """
     none = np.zeros(0, dtype=np.int64)
     whole = KeyTable(

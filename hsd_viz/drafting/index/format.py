@@ -1,14 +1,17 @@
-"""The files of the model and statistics databases: a pre-counted, memory-mapped index of continuations.
+"""The files of the model and statistics databases: a pre-counted, memory-mapped index of
+continuations.
 
-Keys are the last 1 to ``longest`` tokens; all suffixes of a key are keys. The mark of a key is the CRC-32 of its tokens
-as little-endian u32, the fastest hash in plain Python. Its upper bits select a bucket of about two keys, in which whole
-marks are compared. A collision (one unknown key in 14 000 with 300 000 keys) costs one bad draft token.
+Keys are the last 1 to ``longest`` tokens; all suffixes of a key are keys. The mark of a key is the
+CRC-32 of its tokens as little-endian u32, the fastest hash in plain Python. Its upper bits select a
+bucket of about two keys, in which whole marks are compared. A collision (one unknown key in 14 000
+with 300 000 keys) costs one bad draft token.
 
-A file is a safetensors file of four tensors: ``starts`` (u32 per bucket, one more at the end), ``marks`` (u32 per key),
-``places`` (u32 per key: first value * 8 + number of continuations) and ``values`` (u16, or u32 for large vocabularies;
-per key its total, then token, count, ...). Its metadata contains the version, ``facts`` as JSON, and the CRC-32 of the
-header (counted with zeros in place of the checksum), always checked, and of the tensors. With any damage, a look-up
-ends after a bounded number of steps, and returns no token outside the vocabulary.
+A file is a safetensors file of four tensors: ``starts`` (u32 per bucket, one more at the end),
+``marks`` (u32 per key), ``places`` (u32 per key: first value * 8 + number of continuations) and
+``values`` (u16, or u32 for large vocabularies; per key its total, then token, count, ...). Its
+metadata contains the version, ``facts`` as JSON, and the CRC-32 of the header (counted with zeros
+in place of the checksum), always checked, and of the tensors. With any damage, a look-up ends after
+a bounded number of steps, and returns no token outside the vocabulary.
 """
 
 import json
@@ -28,15 +31,20 @@ from hsd_viz.errors import BadFile, UserError
 
 VERSION = "2"
 SUFFIX = ".hsdb"
-#: Most continuations per key (their number has three bits), and values in one file (a place has 29 bits).
-MOST_CONTINUATIONS, MOST_VALUES = 7, 2**29
+#: Most continuations per key (their number has three bits), and values in one file (a place has 29
+#: bits).
+MOST_CONTINUATIONS = 7
+MOST_VALUES = 2**29
 #: Bytes of a key in the file besides its values: mark, place, and half of a bucket's start.
 KEY_BYTES = 10
 #: The largest values of a header: token ids are stored as characters, and a mark has 32 bits.
-MOST_IDS, MOST_BITS, MOST_LONGEST = 0x110000, 28, 32
+MOST_IDS = 0x110000
+MOST_BITS = 28
+MOST_LONGEST = 32
 #: The most bytes of a header.
 MOST_HEADER = 2**20
-#: Largest size in bytes of a file whose tensors are checked when it is opened, which takes about 50 ms.
+#: Largest size in bytes of a file whose tensors are checked when it is opened, which takes about 50
+#: ms.
 READ_WHOLE = 64 * 2**20
 #: Most keys examined in one bucket. Among 2**28 buckets of random marks none reaches twenty.
 MOST_IN_BUCKET = 32
@@ -51,7 +59,9 @@ class DatabaseError(BadFile):
 
 
 def marks(columns: Iterable[np.ndarray]) -> np.ndarray:
-    """Return the CRC-32 of keys as little-endian u32, uint32 [keys]; ``columns`` are their first tokens, second, ..."""
+    """Return the CRC-32 of keys as little-endian u32, uint32 [keys]; ``columns`` are their first
+    tokens, second, ...
+    """
     # What one byte changes, from zlib itself, which inverts the checksum before and after.
     table = np.array(
         [zlib.crc32(bytes([byte ^ 0xFF])) ^ 0xFF000000 for byte in range(256)], dtype=np.uint32
@@ -64,7 +74,9 @@ def marks(columns: Iterable[np.ndarray]) -> np.ndarray:
 
 
 def pack_counts(counts: np.ndarray, wide: bool) -> np.ndarray:
-    """Return counts as stored: u16 is exact up to 32767, then multiples of 256 up to 8 388 352 (error below 0.8 %)."""
+    """Return counts as stored: u16 is exact up to 32767, then multiples of 256 up to 8 388 352
+    (error below 0.8 %).
+    """
     counts = counts.astype(np.int64)
     if wide:
         return np.minimum(counts, 2**32 - 1).astype(np.uint32)
@@ -74,10 +86,11 @@ def pack_counts(counts: np.ndarray, wide: bool) -> np.ndarray:
 
 
 class KeyTable(NamedTuple):
-    """Counted keys, one row per key. ``marks`` uint32 [keys]; ``lengths``, ``totals`` (times seen with anything after
-    them) and ``numbers`` (of continuations, at most seven) int [keys]; ``gains``: correct first continuations that a
-    key adds to those of its suffix, float [keys]. Its continuations, in the order of the keys and most frequent first,
-    are ``tokens`` with ``counts``, int [continuations].
+    """Counted keys, one row per key. ``marks`` uint32 [keys]; ``lengths``, ``totals`` (times seen
+    with anything after them) and ``numbers`` (of continuations, at most seven) int [keys];
+    ``gains``: correct first continuations that a key adds to those of its suffix, float [keys]. Its
+    continuations, in the order of the keys and most frequent first, are ``tokens`` with ``counts``,
+    int [continuations].
     """
 
     marks: np.ndarray
@@ -97,19 +110,21 @@ def write_index(
     vocabulary_hash: str,
     meta: Mapping[str, Any],
 ) -> None:
-    """Write a database atomically; ``meta`` is its origin. Raises: ValueError: if there are too many values."""
-    wide, keys, total = (
-        vocabulary_size > 2**16,
-        len(table.marks),
-        len(table.marks) + 2 * len(table.tokens),
-    )
+    """Write a database atomically; ``meta`` is its origin. Raises: ValueError: if there are too
+    many values.
+    """
+    wide = vocabulary_size > 2**16
+    keys = len(table.marks)
+    total = len(table.marks) + 2 * len(table.tokens)
     if total >= MOST_VALUES:
         raise UserError(
             f"{total} values are too many for one file: reduce its bytes or raise the minimum count"
         )
-    # The shorter of two keys with the same mark comes first and is found: it is the more frequent one.
+    # The shorter of two keys with the same mark comes first and is found: it is the more frequent
+    # one.
     order = np.lexsort((table.lengths, table.marks))
-    ranked, numbers = table.marks[order], table.numbers[order]
+    ranked = table.marks[order]
+    numbers = table.numbers[order]
     bits = max(1, (max(keys, 2) // 2 - 1).bit_length())
     starts = np.searchsorted(ranked >> np.uint32(32 - bits), np.arange(2**bits + 1))
     # Of each key the place of its total, and of each continuation that of its token.
@@ -119,10 +134,8 @@ def write_index(
     places = np.repeat(offsets, numbers) + 1 + 2 * rank
     values = np.zeros(total, dtype="<u4" if wide else "<u2")
     values[offsets] = pack_counts(table.totals[order], wide)
-    values[places], values[places + 1] = (
-        table.tokens[source],
-        pack_counts(table.counts[source], wide),
-    )
+    values[places] = table.tokens[source]
+    values[places + 1] = pack_counts(table.counts[source], wide)
     lengths, of_length = np.unique(table.lengths, return_counts=True)
     facts = {
         "kind": kind,
@@ -140,10 +153,8 @@ def write_index(
         (offsets * 8 + numbers).astype("<u4"),
         values,
     )
-    body, ends = (
-        b"".join(tensor.tobytes() for tensor in tensors),
-        accumulate(tensor.nbytes for tensor in tensors),
-    )
+    body = b"".join(tensor.tobytes() for tensor in tensors)
+    ends = accumulate(tensor.nbytes for tensor in tensors)
     entries = {
         name: {
             "dtype": f"U{8 * t.itemsize}",
@@ -217,10 +228,11 @@ def _wrong_in_tensors(header: Mapping[str, Any], entries: Mapping[str, Any]) -> 
 class Index:
     """An open database file, read-only and memory-mapped: runs and processes share its pages.
 
-    ``starts``, ``marks``, ``places`` and ``values`` are its tensors as memoryviews, ``bits`` the shift from a mark to
-    its bucket, ``wide`` whether values are u32. Tokens from ``vocabulary_size`` on are not returned. ``verify``:
-    whether to check the tensors (default: those of files that are not large). Raises: DatabaseError: if the file is
-    missing, damaged, of another version or, where ``vocabulary_hash`` is given, of another tokenizer.
+    ``starts``, ``marks``, ``places`` and ``values`` are its tensors as memoryviews, ``bits`` the
+    shift from a mark to its bucket, ``wide`` whether values are u32. Tokens from
+    ``vocabulary_size`` on are not returned. ``verify``: whether to check the tensors (default:
+    those of files that are not large). Raises: DatabaseError: if the file is missing, damaged, of
+    another version or, where ``vocabulary_hash`` is given, of another tokenizer.
     """
 
     def __init__(
@@ -259,17 +271,16 @@ class Index:
             raise DatabaseError(
                 f"{name} has format version {version}, expected {VERSION}: rebuild it"
             )
-        contents, self.verified = (
-            memoryview(self._map)[body:],
-            self.size <= READ_WHOLE if verify is None else verify,
-        )
+        contents = memoryview(self._map)[body:]
+        self.verified = self.size <= READ_WHOLE if verify is None else verify
         if not is_whole or self.size != expected:
             raise DatabaseError(f"{name} is damaged: its header does not match it")
         if reason := _wrong_in(self.header, entries):
             raise DatabaseError(f"{name} is damaged: its header has {reason}")
         if self.verified and f"{zlib.crc32(contents):08x}" != tensors:
             raise DatabaseError(f"{name} is damaged: its contents do not match its checksum")
-        known, own = self.header["vocabulary_hash"], self.header["vocabulary_size"]
+        known = self.header["vocabulary_hash"]
+        own = self.header["vocabulary_size"]
         if vocabulary_hash is not None and known != vocabulary_hash:
             vocabularies = (
                 f"vocabulary {known[:12]}, expected that of the models, {vocabulary_hash[:12]}"
@@ -281,40 +292,41 @@ class Index:
             for tensor in _TENSORS
         )
         self.limit = own if vocabulary_size is None else min(own, vocabulary_size)
-        self.bits, self.wide, self.longest = (
-            32 - self.header["bits"],
-            own > 2**16,
-            self.header["longest"],
-        )
+        self.bits = 32 - self.header["bits"]
+        self.wide = own > 2**16
+        self.longest = self.header["longest"]
 
     def lookup(self, tail: str) -> Match | None:
-        """Return what followed the longest suffix of ``tail`` (spelled) that is a key, or ``None``."""
-        starts, marks, bits, crc32, keys = (
-            self.starts,
-            self.marks,
-            self.bits,
-            zlib.crc32,
-            len(self.marks),
-        )
+        """Return what followed the longest suffix of ``tail`` (spelled) that is a key, or
+        ``None``.
+        """
+        starts = self.starts
+        marks = self.marks
+        bits = self.bits
+        crc32 = zlib.crc32
+        keys = len(self.marks)
         tail = tail[-self.longest :]
         size = len(tail)
-        # Characters in UTF-32 are the tokens as u32; some ids are surrogates, which are not valid characters.
+        # Characters in UTF-32 are the tokens as u32; some ids are surrogates, which are not valid
+        # characters.
         packed = utf_32_le_encode(tail, "surrogatepass")[0]
         last = 4 * size - 4
         found = -1
-        # Most pairs that occur are keys, so the search begins with two tokens and extends the suffix until it misses; a
-        # single token is the fall-back.
+        # Most pairs that occur are keys, so the search begins with two tokens and extends the
+        # suffix until it misses; a single token is the fall-back.
         at = last - 4 if size > 1 else last
         while at >= 0:
             wanted = crc32(packed[at:])
             bucket = wanted >> bits
-            i, end = starts[bucket], starts[bucket + 1]
+            i = starts[bucket]
+            end = starts[bucket + 1]
             if end > keys or end - i > MOST_IN_BUCKET:  # damaged
                 end = min(keys, i + MOST_IN_BUCKET)
             while i < end and marks[i] != wanted:
                 i += 1
             if i < end:
-                found, length = i, at
+                found = i
+                length = at
                 if at == last:
                     break
                 at -= 4
@@ -326,16 +338,20 @@ class Index:
         return None if row is None else (size - (length >> 2), *row)
 
     def _read(self, key: int) -> tuple[int, list[tuple[int, int, None]]] | None:
-        """Return the total and the possible continuations of row ``key``; ``None`` if it has none."""
+        """Return the total and the possible continuations of row ``key``; ``None`` if it has
+        none.
+        """
         place = self.places[key]
-        at, numbers = place >> 3, 2 * (place & 7)
+        at = place >> 3
+        numbers = 2 * (place & 7)
         if at + numbers >= len(self.values):  # damaged
             return None
         row = self.values[at : at + 1 + numbers].tolist()
         if not self.wide and max(row) >= 32768:
             row[::2] = [count if count < 32768 else (count - 32768) << 8 for count in row[::2]]
         # Rounding large counts preserves their order, so none exceeds its total.
-        total, limit = row[0], self.limit
+        total = row[0]
+        limit = self.limit
         rows = zip(row[1::2], row[2::2], _NO_POSITIONS, strict=False)
         continuations = [c for c in rows if c[0] < limit and 0 < c[1] <= total]
         return (total, continuations) if continuations else None
