@@ -65,9 +65,8 @@ def draft_sources() -> dict[str, tuple[str, ...]]:
         for point in entry_points(group="hsd_viz.drafters"):
             try:
                 point.load()
-            except (
-                Exception
-            ) as error:  # of another package: its drafters are missing, the others work
+            except Exception as error:
+                # Of another package: its drafters are missing, the others work.
                 warnings.warn(
                     f"the drafter '{point.name}' of {point.value} cannot be loaded: {error}",
                     stacklevel=2,
@@ -132,6 +131,11 @@ class Stack:
     def drafts(self) -> tuple[Model, ...]:
         """The draft models, bottom first."""
         return self.models[:-1]
+
+    @property
+    def source(self) -> str | None:
+        """The draft source at the bottom, as the stack writes it."""
+        return None if self.bottom is None else str(self.bottom)
 
     @property
     def parts(self) -> tuple[DraftSource | Model, ...]:
@@ -222,6 +226,17 @@ def parse(text: str | Stack) -> Stack:
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise StackError(f"'{twice}' appears twice in the stack: a model cannot draft for itself")
     return stack
+
+
+def read_source(text: str) -> DraftSource:
+    """Parse a draft source alone, as in ``db[context]``.
+
+    Raises: StackError: if ``text`` is not one.
+    """
+    stack = parse(f"{text} > target")
+    if stack.bottom is None or stack.drafts:
+        raise StackError(f"'{text}' is not a draft source: use one of {', '.join(draft_sources())}")
+    return stack.bottom
 
 
 def parse_bench(text: str) -> Stack | HFStack:

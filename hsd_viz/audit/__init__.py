@@ -43,7 +43,7 @@ class _Audit(ModuleType):
         from hsd_viz.audit.stacks import loop_decoder
 
         stack = parse(decoder)
-        loop = loop_decoder(str(stack), rule)
+        loop = loop_decoder(stack, rule)
         return exact(loop, models=len(stack.models), tolerance=tolerance)
 
 

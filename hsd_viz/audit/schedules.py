@@ -606,8 +606,9 @@ def _conditionals(texts: dict[Text, Fraction]) -> dict[Text, dict[int, Fraction]
 
 def audit_own(stack: str, rule: str = "block") -> ScheduleRow:
     """Return the audit of the project's own loop of a stack, over toy models, in float64."""
-    models = len(parse(stack).models)
-    found: ExactAudit = exact(loop_decoder(stack, rule), models=models, instances=2)
+    levels = parse(stack)
+    loop = loop_decoder(levels, rule)
+    found: ExactAudit = exact(loop, models=len(levels.models), instances=2)
     return ScheduleRow(
         rule=stack,
         looks_at="the tokens before it, which stay",

@@ -70,7 +70,7 @@ def loop_decoder(
     order; ``lowest`` makes another model in place of the first. Databases and baselines are the
     real ones; they begin with an empty memory. ``rule`` is the verification rule.
     """
-    parsed = (parse(stack) if isinstance(stack, str) else stack).resolved()
+    parsed = parse(stack).resolved()
     if parsed.automatic or any(model.lookahead == "auto" for model in parsed.drafts):
         raise UserError(
             f"'{stack}' is chosen by costs, which toy models do not have: write it without auto"

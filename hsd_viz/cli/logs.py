@@ -8,6 +8,7 @@ import importlib
 import json
 import os
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Annotated as A
@@ -254,15 +255,17 @@ def audit(
     from hsd_viz.stack import parse
 
     check = partial(audits.exact, tolerance=tolerance)
-    for name in (model.name for one in stack for model in parse(one).models):
-        if "/" not in name and name not in CODE.names:
-            raise UserError(
-                f"unknown model '{name}': toy models replace "
-                f"{', '.join(CODE.names)}, hub ids and paths"
-            )
-    audited = {
-        one: partial(check, loop_decoder(one, rule), models=len(parse(one).models)) for one in stack
-    }
+    audited: dict[str, Callable[[], Any]] = {}
+    for text in stack:
+        levels = parse(text)
+        for model_of_stack in levels.models:
+            name = model_of_stack.name
+            if "/" not in name and name not in CODE.names:
+                raise UserError(
+                    f"unknown model '{name}': toy models replace {', '.join(CODE.names)}, "
+                    "hub ids and paths"
+                )
+        audited[text] = partial(check, loop_decoder(levels, rule), models=len(levels.models))
     if exact is not None:
         audited[exact] = partial(check, _function(exact), models=models)
     if speculative and plain:

@@ -1,5 +1,6 @@
-"""The runtime in a browser tab: ``js/tab/`` runs ``hsd-viz.wasm``, the sources of :mod:`hsd_viz.native` compiled by
-``make wasm``, on the shipped weights and databases. All that Python declares travels in the manifest.
+"""The runtime in a browser tab: ``js/tab/`` runs ``hsd-viz.wasm``, the sources of
+:mod:`hsd_viz.native` compiled by ``make wasm``, on the shipped weights and databases. All that
+Python declares travels in the manifest.
 """
 
 from __future__ import annotations
@@ -56,7 +57,9 @@ def files() -> dict[str, Path]:
 
 
 def manifest() -> dict[str, Any]:
-    """Return the manifest of the shipped models: their files, measures and databases, and :func:`common`."""
+    """Return the manifest of the shipped models: their files, measures and databases, and
+    :func:`common`.
+    """
     models = {}
     for name in CODE.names:
         weights = load(CODE.path(name), name=name)
@@ -82,13 +85,15 @@ def manifest() -> dict[str, Any]:
 def common() -> dict[str, Any]:
     """Return what the manifests of all families have: structures, tables, the drafter's numbers."""
     drafting = drafting_of(DatabaseDrafter(("context",), {}).longest)
-    column = lambda column: (column.name, column.kind, column.names)
+    tables = {}
+    for name, table in TABLES.items():
+        tables[name] = [(c.name, c.kind, c.names) for c in table.columns.values()]
     return {
         "format": FORMAT,
         "version": __version__,
         "structures": {kind.__name__: _fields(kind) for kind in _STRUCTURES},
         "slots": SLOTS,
-        "tables": {name: [*map(column, table.columns.values())] for name, table in TABLES.items()},
+        "tables": tables,
         "top": LIKELIEST,
         "rules": OWN_RULES,
         "stacks": {
@@ -116,7 +121,9 @@ def checked(path: Path) -> dict[str, int]:
 
 
 def model_facts(weights: Weights, family: Family) -> dict[str, Any]:
-    """Return a model's measures, the turn of its angles from one place to the next, and its costs for ``db``."""
+    """Return a model's measures, the turn of its angles from one place to the next, and its
+    costs for ``db``.
+    """
     curve = Costs(shipped=family.costs).of(weights)
     at, slopes = curve.tables(DatabaseDrafter.nodes)
     cos, sin = turn(weights.form.rotary, weights.form.head_dim)

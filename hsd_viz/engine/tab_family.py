@@ -31,7 +31,8 @@ from hsd_viz.native.weights import Weights, load
 PART_BYTES = 16 * 2**20
 #: The name of a tensor of the embedding, which a draft model may borrow from its target.
 _EMBEDDING = "model.embed_tokens.weight"
-#: Two user turns between which everything but their text is equal, if a template takes them as they are.
+#: Two user turns between which everything but their text is equal, if a template takes them as they
+#: are.
 _TURNS = ("Why?", "  <x>\n {{ 2 }} ")
 
 

@@ -15,13 +15,14 @@ import plotly.express as px
 
 from hsd_viz.errors import UserError
 from hsd_viz.figures.charts import SAID, Figure, bars, between, finish
-from hsd_viz.figures.palette import KINDS as COLOURED
+from hsd_viz.figures.palette import KINDS
 from hsd_viz.figures.theme import Given, trace_of
 from hsd_viz.latency import basis as calibrated
 from hsd_viz.latency.basis import Basis, Measured, basis_of, read_json
 from hsd_viz.latency.estimate import estimate
 from hsd_viz.latency.law import Law
 from hsd_viz.latency.select import select
+from hsd_viz.results.kinds import Structure, structure_of
 from hsd_viz.results.page import sentence
 from hsd_viz.stack import parse
 from hsd_viz.words import counted
@@ -209,12 +210,12 @@ _SOURCES = (
 )
 #: Of each kind of stack: its label, the kind of reports whose colour it has, and the dash of its
 #: line.
-KINDS = {
-    "plain": ("plain decoding", "plain", "dot"),
-    "database": ("database", "database", "dash"),
-    "one": ("one draft model", "models", "solid"),
-    "two": ("hierarchy", "auto", "longdash"),
-    "over": ("database below drafts", "both", "dashdot"),
+STRUCTURES = {
+    Structure.PLAIN: ("plain decoding", "plain", "dot"),
+    Structure.DATABASE: ("database", "database", "dash"),
+    Structure.ONE_DRAFT: ("one draft model", "models", "solid"),
+    Structure.DRAFTS: ("hierarchy", "auto", "longdash"),
+    Structure.OVER_DATABASE: ("database below drafts", "both", "dashdot"),
 }
 
 
@@ -223,8 +224,8 @@ def prediction(plan: Any, dark: bool = False) -> Figure:
     kind. ``plan`` is the result of :func:`hsd_viz.predict`. Bands are its intervals.
     """
     frame = prediction_frame(plan)
-    colours = {label: COLOURED[kind].light for label, kind, _ in KINDS.values()}
-    dashes = {label: dash for label, _, dash in KINDS.values()}
+    colours = {label: KINDS[kind].light for label, kind, _ in STRUCTURES.values()}
+    dashes = {label: dash for label, _, dash in STRUCTURES.values()}
     figure = px.line(
         frame,
         x="batch",
@@ -280,7 +281,7 @@ def prediction_frame(plan: Any) -> pd.DataFrame:
     """
     frame = pd.DataFrame(
         {
-            "kind": KINDS[kind_of(row.stack)][0],
+            "kind": STRUCTURES[structure_of(parse(row.stack))][0],
             "stack": row.stack,
             "batch": row.batch,
             "context": row.context,
@@ -294,11 +295,3 @@ def prediction_frame(plan: Any) -> pd.DataFrame:
     )
     best = frame.groupby(["kind", "batch", "context"])["speedup"].idxmax()
     return frame.loc[best].sort_values(["context", "kind", "batch"], ignore_index=True)
-
-
-def kind_of(stack: str) -> str:
-    """Return the kind of a stack: plain, database, one, two or over."""
-    parsed = parse(stack)
-    if parsed.bottom is not None:
-        return "over" if parsed.drafts else "database"
-    return ("plain", "one", "two")[min(2, len(parsed.drafts))]

@@ -26,7 +26,7 @@ from hsd_viz.latency.estimate import MS, names_of, own_times
 from hsd_viz.latency.inputs import Calibration, Edge, Tier
 from hsd_viz.latency.select import fill, select
 from hsd_viz.results.estimate import LEAST
-from hsd_viz.stack import Model, Stack, parse
+from hsd_viz.stack import Model, Stack
 from hsd_viz.trace import Trace
 from hsd_viz.words import counted
 
@@ -362,9 +362,8 @@ def fastest(levels: Stack, calibration: Calibration) -> Stack:
     """Return the fastest stack of ``levels`` by the law. Plain decoding if no stack is predicted to
     gain ``MIN_GAIN``.
     """
-    databases = () if levels.bottom is None else (str(levels.bottom),)
+    databases = () if levels.source is None else (levels.source,)
     choice = select(calibration.restricted([m.name for m in levels.drafts], databases))
-    picked = parse(
-        (choice.picked if choice.picked.gain_over(choice.plain) >= MIN_GAIN else choice.plain).stack
-    )
+    gains = choice.picked.gain_over(choice.plain) >= MIN_GAIN
+    picked = choice.picked.levels if gains else choice.plain.levels
     return Stack(picked.bottom, (*picked.drafts, levels.target))

@@ -223,12 +223,17 @@ class Prediction:
     is the number of tokens emitted per forward pass of the target.
     """
 
-    stack: str
+    levels: Stack
     names: tuple[str, ...]
     ms_per_token: float
     forwards_per_token: tuple[float, ...]
     share: tuple[float, ...]
     acceptance_length: float
+
+    @property
+    def stack(self) -> str:
+        """The stack as text."""
+        return str(self.levels)
 
     def gain_over(self, other: Prediction) -> float:
         """Return by how much this is faster than ``other``: 0.2 is 20 % more tokens per second."""
@@ -249,13 +254,13 @@ class Law:
         """Return the prediction for ``stack``. Raises: ValueError: if a lookahead is left out or
         something of the stack was not measured (``StackError`` for unreadable text).
         """
-        stack = parse(stack) if isinstance(stack, str) else stack
+        stack = parse(stack)
         for model in stack.drafts:
             if not isinstance(model.lookahead, int):
                 raise UserError(
                     f"'{model}' in '{stack}' has no lookahead: write one, as in '{model.name}:4'"
                 )
-        database = None if stack.bottom is None else str(stack.bottom)
+        database = stack.source
         top = self._round(database, stack.drafts, stack.target.name)
         tokens = mean(top.tokens)
         times = [*top.times]
@@ -263,7 +268,7 @@ class Law:
             times[0] += self.calibration.lookup(database).update
         total = sum(times)
         return Prediction(
-            stack=str(stack),
+            levels=stack,
             names=(*([] if database is None else [database]), *(m.name for m in stack.models)),
             ms_per_token=total / tokens,
             forwards_per_token=tuple(n / tokens for n in top.forwards),

@@ -18,7 +18,8 @@ import numpy as np
 from hsd_viz.errors import UserError
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.law import MOST, Hierarchy, Law, Prediction
-from hsd_viz.stack import MAX_LOOKAHEAD, DraftSource, Model, Stack, parse
+from hsd_viz.results.kinds import Structure, structure_of
+from hsd_viz.stack import MAX_LOOKAHEAD, Model, Stack, read_source
 from hsd_viz.words import check_range
 
 
@@ -39,10 +40,7 @@ class Choice:
         """``plain``, ``databases only``, ``one draft`` or ``hierarchy`` (more than one source of
         drafts).
         """
-        stack = parse(self.picked.stack)
-        if not stack.drafts:
-            return "plain" if stack.bottom is None else "databases only"
-        return "one draft" if stack.bottom is None and len(stack.drafts) == 1 else "hierarchy"
+        return structure_of(self.picked.levels).words
 
 
 def select(calibration: Calibration, *, most: int = MOST, max_levels: int | None = None) -> Choice:
@@ -60,7 +58,7 @@ def select(calibration: Calibration, *, most: int = MOST, max_levels: int | None
         unsure = with_confidences(law, fixed, most)
         best += [fixed] if unsure == fixed else [unsure, fixed]
     ranked = tuple(sorted(map(law.predict, best), key=lambda p: p.ms_per_token))
-    single = [p for p in ranked if (s := parse(p.stack)).bottom is None and len(s.drafts) == 1]
+    single = [p for p in ranked if structure_of(p.levels) is Structure.ONE_DRAFT]
     shortest = law.predict(shortest_path(calibration, most=most, max_levels=max_levels))
     return Choice(ranked[0], law.predict(target), single[0] if single else None, shortest, ranked)
 
@@ -155,7 +153,7 @@ def with_confidences(law: Law, stack: Stack, most: int = MOST) -> Stack:
     """Return the stack with the lookahead and the confidence of each draft model changed, one model
     at a time, until none improves; confidences are those that were measured.
     """
-    database = None if stack.bottom is None else str(stack.bottom)
+    database = stack.source
     drafts = stack.drafts
     best = law.ms_of(database, drafts)
     improved = True
@@ -275,14 +273,12 @@ def shortest_path(
 
 def split(stack: Stack) -> tuple[Hierarchy, tuple[int, ...]]:
     """Return the hierarchy of a stack, and its lookaheads (left out or ``auto``: 4)."""
-    database = None if stack.bottom is None else str(stack.bottom)
     lookaheads = tuple(m.lookahead if isinstance(m.lookahead, int) else 4 for m in stack.drafts)
-    return (database, tuple(m.name for m in stack.drafts)), lookaheads
+    return (stack.source, tuple(m.name for m in stack.drafts)), lookaheads
 
 
 def join(hierarchy: Hierarchy, lookaheads: Sequence[int], target: str) -> Stack:
     """Return the stack of a hierarchy with these lookaheads: the inverse of :func:`split`."""
-    source: DraftSource | None = (
-        None if hierarchy[0] is None else parse(f"{hierarchy[0]} > target").bottom
-    )
-    return Stack(source, (*map(Model, hierarchy[1], lookaheads), Model(target)))
+    database, names = hierarchy
+    source = None if database is None else read_source(database)
+    return Stack(source, (*map(Model, names, lookaheads), Model(target)))

@@ -51,9 +51,9 @@ from hsd_viz.measure.profile import cells_of
 from hsd_viz.records.settings import NGRAMS, PARALLEL, settings
 from hsd_viz.records.time import Change
 from hsd_viz.results.estimate import RESAMPLES, UNKNOWN, Estimate, estimate, ratio, resample
+from hsd_viz.results.kinds import structure_of
 from hsd_viz.results.result import Result
 from hsd_viz.results.table import Table, as_text
-from hsd_viz.stack import parse
 from hsd_viz.trace import Trace
 from hsd_viz.words import counted
 
@@ -664,13 +664,13 @@ def _flags(seen: Observation, advised: Option) -> dict[str, str]:
 
 def _name(seen: Observation, tokens: int) -> str:
     """Return a setting as text: a stack for runs of this project."""
-    if not seen.stack:
+    if seen.stack is None:
         if not tokens:
             return "off"
         if seen.totals is not None and not seen.rates:
             return "the present drafts"
         return counted(tokens, "draft token")
-    stack = parse(seen.stack)
+    stack = seen.stack
     if not tokens:
         return str(stack.target)
     if tokens == seen.deepest:
@@ -679,7 +679,7 @@ def _name(seen: Observation, tokens: int) -> str:
 
 
 def _is_hierarchy(seen: Observation) -> bool:
-    return bool(seen.stack) and len(parse(seen.stack).parts) > 2
+    return seen.stack is not None and structure_of(seen.stack).is_hierarchy
 
 
 def _speedup(
@@ -784,7 +784,7 @@ def _resampled_rounds(seen: Observation) -> tuple[np.ndarray, np.ndarray]:
 
 def _what_if_lengths(seen: Observation, curves: _Curves | None) -> tuple[Lengths, ...]:
     """Return tokens per forward pass at other draft lengths: up to the longest that was seen."""
-    fixed = seen.stack and (seen.method != "draft" or _is_hierarchy(seen))
+    fixed = seen.stack is not None and (seen.method != "draft" or _is_hierarchy(seen))
     if curves is None or seen.by_mean or fixed:
         return ()
     longest = min(seen.deepest, MOST)
@@ -848,7 +848,7 @@ def _other_lengths(
     hardware model, and in 95 % of the resamples. The times of drafting and, beyond a step, of
     verification grow with the draft, the latter in the form of a hardware model where there is one.
     """
-    fixed = seen.stack and (seen.method != "draft" or _is_hierarchy(seen))
+    fixed = seen.stack is not None and (seen.method != "draft" or _is_hierarchy(seen))
     parts = seen.parts()
     if fixed or curves is None or None in parts.values():
         return

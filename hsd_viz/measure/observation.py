@@ -8,6 +8,7 @@ from math import ceil
 
 from hsd_viz.errors import UserError
 from hsd_viz.records.sample import MOST_DRAFT
+from hsd_viz.stack import Stack
 from hsd_viz.words import check_range
 
 TIMES = ("step", "verify", "draft", "overhead", "round")
@@ -84,7 +85,7 @@ class Observation:
     batch: int = 1
     method: str = "draft"
     draft_model: str = "DRAFT"
-    stack: str = ""
+    stack: Stack | None = None
     rates: tuple[float, ...] = ()
     varied: bool = False
     by_mean: bool = False

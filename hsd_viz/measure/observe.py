@@ -110,7 +110,7 @@ def from_trace(trace: Trace, source: str) -> Observation:
     seen = Observation(
         source=source,
         rounds=rounds,
-        stack=str(stack),
+        stack=stack,
         method=_method_of_stack(stack),
         sampled=None if temperature is None else temperature > 0,
     )

@@ -20,10 +20,10 @@ from hsd_viz.measure.runner import BenchSettings, Output, run_bench
 from hsd_viz.models.families import find_family
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.results.estimate import LEAST
+from hsd_viz.results.kinds import Structure, structure_of
 from hsd_viz.results.page import lines
 from hsd_viz.results.result import Result
 from hsd_viz.results.table import Table
-from hsd_viz.stack import parse
 from hsd_viz.terminal import Progress
 from hsd_viz.words import check_range, counted
 
@@ -92,9 +92,7 @@ def plan(
     complete = True
     if measured:
         # The best single draft, the best database alone and plain decoding are always measured.
-        alone = [
-            p for p in choice.ranked if (s := parse(p.stack)).bottom is not None and not s.drafts
-        ]
+        alone = [p for p in choice.ranked if structure_of(p.levels) is Structure.DATABASE]
         wanted = [*choice.ranked[:measured], single, *alone[:1], choice.plain]
         chosen = tuple(dict.fromkeys(p.stack for p in wanted if p is not None))
         measurement = run_bench(engine, chosen, others, settings, progress=progress)
@@ -165,7 +163,7 @@ def _row(prediction: Prediction, outputs: Sequence[Output]) -> Data:
         calls = {name: counts[name] / tokens for name in outputs[0].calls}
         ms = 1e3 / speed
         ends = [1e3 / end for end in reversed(block["tokens_per_second_ci"] or [speed, speed])]
-    database = str(parse(prediction.stack).bottom)
+    database = prediction.levels.source
     levels = zip(prediction.names, prediction.forwards_per_token, strict=True)
     length = {
         "predicted": prediction.acceptance_length,

@@ -22,6 +22,7 @@ from hsd_viz.latency.select import Choice, select
 from hsd_viz.latency.speedup import bounded
 from hsd_viz.records.settings import settings as engine_settings
 from hsd_viz.results.estimate import Estimate
+from hsd_viz.results.kinds import Structure, structure_of
 from hsd_viz.results.result import Result
 from hsd_viz.results.table import Table
 from hsd_viz.stack import parse
@@ -405,10 +406,10 @@ class _Setting:
         """Return the row of a stack, with what it becomes under each of ``laws``."""
         ratio = plain.ms_per_token / at.ms_per_token
         low, high = sorted(
-            law.predict(plain.stack).ms_per_token / law.predict(at.stack).ms_per_token
+            law.predict(plain.levels).ms_per_token / law.predict(at.levels).ms_per_token
             for law in laws
         )
-        longest = max(law.predict(at.stack).acceptance_length for law in laws)
+        longest = max(law.predict(at.levels).acceptance_length for law in laws)
         within = bounded(Estimate(ratio, low, high), longest).estimate
         rate = batch * 1e3 / at.ms_per_token
         error = 1 + STEP_ERROR
@@ -431,7 +432,7 @@ class _Setting:
         """
         candidates = (choice.plain, choice.best_single_draft or choice.plain)
         pick = min(candidates, key=lambda one: one.ms_per_token)
-        tokens = next((draft.lookahead for draft in parse(pick.stack).drafts), 0)
+        tokens = next((draft.lookahead for draft in pick.levels.drafts), 0)
         cell = {"batch": batch, "context": context, "stack": pick.stack, "lookahead": tokens}
         for present in self._present():
             law = Law(self.calibration(batch, context))
@@ -453,7 +454,7 @@ class _Setting:
         """Return whether a draft model alone is faster than none."""
         target = self.order[-1]
         known = self.calibration(batch, context).restricted([name], [])
-        return (name, target) in self.edges and select(known).picked.stack != target
+        return (name, target) in self.edges and bool(select(known).picked.levels.drafts)
 
     def break_even(
         self, name: str, batch: Sequence[int], context: Sequence[int]
@@ -708,8 +709,7 @@ def _second_draft(choice: Choice) -> dict[str, Any] | None:
     if single is None:
         return None
     for two in choice.ranked:
-        stack = parse(two.stack)
-        if stack.bottom is None and len(stack.drafts) > 1:
+        if structure_of(two.levels) is Structure.DRAFTS:
             best = min([single, choice.plain], key=lambda one: one.ms_per_token)
             return {"stack": two.stack, "over": best.stack, "gain": two.gain_over(best)}
     return None

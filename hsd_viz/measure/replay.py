@@ -368,13 +368,13 @@ def replayable(
 def _source(name: str, databases: SharedDatabases) -> DraftSource:
     """Return a drafter. Raises: ValueError: if it cannot be replayed."""
     stack = parse(f"{name} > target")
-    if stack.bottom is None or stack.drafts:
-        raise UserError(f"a draft model's drafts are not in a log: use {', '.join(DRAFTERS)}")
     source = stack.bottom
+    if source is None or stack.drafts:
+        raise UserError(f"a draft model's drafts are not in a log: use {', '.join(DRAFTERS)}")
     if source.name == "db" and not source.items:
         # Named, so that `db` does not take the logits database, which a log does not have.
-        items = ",".join(["context", *(one for one in STORED if one in databases.found)])
-        source = parse(f"db[{items}] > target").bottom or source
+        stored = [name for name in STORED if name in databases.found]
+        source = DraftSource("db", ("context", *stored))
     if not can_replay(make_drafter(source, databases=databases)):
         raise UserError("it reads the target's probabilities, which a log does not have")
     return source

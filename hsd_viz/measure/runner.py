@@ -29,7 +29,7 @@ from hsd_viz.engine import Engine
 from hsd_viz.errors import UserError
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.prompts.templates import Template, choose_template
-from hsd_viz.stack import HFStack, Stack, parse_bench
+from hsd_viz.stack import HFStack, Model, Stack, parse_bench
 from hsd_viz.terminal import Progress
 from hsd_viz.trace import Trace
 from hsd_viz.trace.metrics import target_round_of
@@ -229,7 +229,7 @@ def read_stacks(texts: Sequence[str]) -> dict[str, Stack | HFStack]:
                 "bench has one target, set by --target"
             )
         stacks[str(stack)] = stack
-    return stacks if PLAIN in stacks else {PLAIN: parse_bench(PLAIN), **stacks}
+    return stacks if PLAIN in stacks else {PLAIN: Stack(None, (Model(PLAIN),)), **stacks}
 
 
 def rows_of(
@@ -351,8 +351,6 @@ def _decoder(
             fields, arrivals = generate(prompt, tokens, settings.sampling)
             return Output(**fields, **arrival_times(arrivals))
         given = options if memory is None else options | {"memory": memory}
-        return from_trace(
-            engine.run(prompt, str(stack), max_new_tokens=tokens, record=False, **given)
-        )
+        return from_trace(engine.run(prompt, stack, max_new_tokens=tokens, record=False, **given))
 
     return decode

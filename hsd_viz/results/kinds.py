@@ -43,6 +43,43 @@ class Kind(Enum):
         return kind
 
 
+class Structure(Enum):
+    """What the levels of a stack are.
+
+    Attributes:
+        value: the name.
+        words: what a plan calls it.
+    """
+
+    words: str
+
+    PLAIN = ("plain", "plain")
+    DATABASE = ("database", "databases only")
+    ONE_DRAFT = ("one", "one draft")
+    DRAFTS = ("two", "hierarchy")
+    OVER_DATABASE = ("over", "hierarchy")
+
+    def __new__(cls, name: str, words: str) -> Structure:
+        structure = object.__new__(cls)
+        structure._value_ = name
+        structure.words = words
+        return structure
+
+    @property
+    def is_hierarchy(self) -> bool:
+        """Whether more than one level drafts."""
+        return self in (Structure.DRAFTS, Structure.OVER_DATABASE)
+
+
+def structure_of(stack: Stack) -> Structure:
+    """Return what the levels of a stack are."""
+    if stack.bottom is not None:
+        return Structure.OVER_DATABASE if stack.drafts else Structure.DATABASE
+    if not stack.drafts:
+        return Structure.PLAIN
+    return Structure.ONE_DRAFT if len(stack.drafts) == 1 else Structure.DRAFTS
+
+
 def kind_of(stack: str | Stack | HFStack) -> Kind:
     """Return the kind of a stack, or of a row of a report by its name."""
     if isinstance(stack, str):

@@ -357,7 +357,7 @@ def test_a_trace_is_read_with_its_own_times():
         assert found.speedup.value == pytest.approx(
             figures["tokens_per_second"] / noted["tokens_per_second"]
         )
-    assert found.observed.stack == seen.stack and "hsd-viz" in found.flags
+    assert found.observed.stack == str(seen.stack) and "hsd-viz" in found.flags
     database = from_trace(load_bundled("databases", SIDE_BY_SIDE / "greedy"), "run")
     assert database.method == "lookup"
 

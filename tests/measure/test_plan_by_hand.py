@@ -9,6 +9,7 @@ from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.law import Prediction
 from hsd_viz.measure.plan import _against_best, _calibration, _errors, _row
 from hsd_viz.measure.runner import Output
+from hsd_viz.stack import parse
 
 
 def output(seconds: float, tokens: int, **calls: int) -> Output:
@@ -26,7 +27,7 @@ def output(seconds: float, tokens: int, **calls: int) -> Output:
 
 
 PREDICTION = Prediction(
-    "db > d:1 > target", ("db", "d", "target"), 4.0, (0.5, 1.0, 0.5), (0.0, 0.2, 0.8), 2.0
+    parse("db > d:1 > target"), ("db", "d", "target"), 4.0, (0.5, 1.0, 0.5), (0.0, 0.2, 0.8), 2.0
 )
 
 
