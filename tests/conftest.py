@@ -1,9 +1,15 @@
-"""For every test, before anything imports torch: one thread (small models gain nothing from more) and no network."""
+"""For every test, before anything imports torch: one thread (small models gain nothing from more) and no network.
+
+Inductor compiles in the test's process, because its helpers would each import torch first, and without vectors. That
+holds for all tests of a process: with headers that it prepared without them, kernels with vectors do not compile.
+"""
 
 import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
+os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "0")
 
 import pytest
 from hypothesis import HealthCheck, settings

@@ -39,7 +39,8 @@ class Part:
 
 class Report:
     """The report of a script at ``path``: ``parts`` that are done, ``failed`` with the reason, of each its ``seconds``
-    and its ``processor_seconds``, those of the commands and compilers that it started included.
+    and its ``processor_seconds``, those of the commands and compilers that it started included, and what was
+    ``compiled`` in the process of the parts: the number of graphs, and the seconds that this took.
     """
 
     def __init__(self, path: Path, settings: dict[str, Any]) -> None:
@@ -54,6 +55,7 @@ class Report:
             "failed": {},
             "seconds": {},
             "processor_seconds": {},
+            "compiled": {},
             "running": None,
         }
         for path in (self.path, Path("out") / self.path.name):
@@ -82,6 +84,7 @@ def work_off(parts: Sequence[Part], report: Report) -> None:
         signal.alarm(part.seconds)
         started = perf_counter()
         used = processor_seconds()
+        compiled = compilation()
         try:
             found = part.work(data)
             json.dumps(found)
@@ -97,6 +100,11 @@ def work_off(parts: Sequence[Part], report: Report) -> None:
         processor = round(processor_seconds() - used, 1)
         data["seconds"][part.name] = seconds
         data["processor_seconds"][part.name] = processor
+        now = compilation()
+        data["compiled"][part.name] = {
+            "graphs": now.graphs - compiled.graphs,
+            "seconds": round(now.seconds - compiled.seconds, 1),
+        }
         data["running"] = None
         report.write(data)
         result = data["failed"].get(part.name, "done")
@@ -104,6 +112,31 @@ def work_off(parts: Sequence[Part], report: Report) -> None:
         if part.name in data["failed"]:
             # An error of the device may outlive the part.
             sys.exit(3)
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """What ``torch.compile`` has compiled in this process.
+
+    Attributes:
+        graphs: The number of graphs.
+        seconds: The time from tracing to kernels that are loaded.
+    """
+
+    graphs: int = 0
+    seconds: float = 0.0
+
+
+def compilation() -> Compilation:
+    """Return what was compiled so far."""
+    if "torch._dynamo" not in sys.modules:
+        return Compilation()
+    from torch._dynamo import utils
+
+    return Compilation(
+        graphs=utils.counters["stats"]["unique_graphs"],
+        seconds=utils.calculate_time_spent().get("total_wall_time", 0.0),
+    )
 
 
 def processor_seconds() -> float:

@@ -117,10 +117,12 @@ class Steps(Tools):
         start = torch.tensor(context, device=self.device)
         beyond = start + width
         cache = session.cache
-        parents = model.no_parents(model.nodes_for(1))
+        compiled_width = model.width_for(width)
+        # Those of the session's own passes: no graph is compiled for this alone.
+        parents = model.no_parents(model.nodes_for(compiled_width))
 
         def run() -> None:
-            model.read(cache, cache.text, start, beyond, parents, model.width_for(width))
+            model.read(cache, cache.text, start, beyond, parents, compiled_width)
 
         for _ in range(2):
             run()

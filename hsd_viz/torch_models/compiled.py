@@ -21,6 +21,7 @@ from hsd_viz.errors import UserError
 from hsd_viz.torch_models.cache import CachePool, StaticCache, capacity_for
 from hsd_viz.torch_models.eager import HFModel, move, to_numpy
 from hsd_viz.torch_models.graphs import CompiledGraph, Graph
+from hsd_viz.torch_models.layers import separate_layers, share_layers
 from hsd_viz.torch_models.load import check_forward
 from hsd_viz.torch_models.rules import lineage_of
 from hsd_viz.words import first_line
@@ -65,13 +66,28 @@ class CompiledModel:
         self._graphs: dict[tuple[int, ...], Graph] = {}
         #: The places of the largest cache that a session asked for.
         self._largest = 0
+        #: Whether layers that are alike are compiled once per graph.
+        self.shares_layers = share_layers(model.module)
         try:
-            check_forward(model, self.session())
+            self._check()
+        except UserError:
+            if not self.shares_layers:
+                raise
+            # Not every layer can be shared: what is refused then is refused as it is.
+            self.shares_layers = False
+            separate_layers(model.module)
+            self._graphs.clear()
+            self._check()
+
+    def _check(self) -> None:
+        """Compare compiled rows with those of the model. Raises: UserError: if they differ or cannot be computed."""
+        try:
+            check_forward(self.eager, self.session())
         except (torch.OutOfMemoryError, ValueError):
             raise
         except Exception as error:
             raise UserError(
-                f"{model.name} has no compiled forward pass: {first_line(error)}"
+                f"{self.name} has no compiled forward pass: {first_line(error)}"
             ) from None
 
     def session(self, room: int | None = None) -> CompiledSession:
@@ -244,9 +260,11 @@ class CompiledSession(Session):
     ) -> np.ndarray:
         n = len(tokens)
         start = self.length
-        self.reserve(start + max(n, self.model.width_for(n)))
+        width = self.model.width_for(n)
+        self.reserve(start + max(n, width))
         is_tree = parents is not None
-        nodes = self.model.nodes_for(n if is_tree else 1)
+        # Chains and trees of a width are one graph.
+        nodes = self.model.nodes_for(max(n, width))
         given = [start, start if is_tree else start + n, *tokens, *(parents or ())]
         sent = torch.tensor(given, device=self.model.device)
         self.cache.text[start : start + n] = sent[2 : 2 + n]

@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
 
-from benchmarks.gpu.parts import processor_seconds
+import benchmarks.gpu
+from benchmarks.gpu.parts import compilation, processor_seconds
 from benchmarks.gpu.scripts import SECONDS, STACKS, parts_of, stacks_with, summary
 from benchmarks.gpu.steps import Steps
 from benchmarks.gpu.tools import SMALL, random_llama, read_bytes
 from hsd_viz.ladder.load import load_model
+from hsd_viz.torch_models.compiled import WIDTHS, CompiledModel
+from hsd_viz.torch_models.graphs import Graph
 
 PARTS = """
 import os, sys, time
@@ -62,7 +67,7 @@ def test_parts_fail_alone_and_are_resumed(tmp_path):
         assert ("raises" in data["failed"]) == (attempt == 0)
         (tmp_path / "there").write_text("now")
     assert data["parts"]["raises"] == "now" and data["running"] is None
-    assert data["processor_seconds"].keys() == data["seconds"].keys()
+    assert data["processor_seconds"].keys() == data["seconds"].keys() == data["compiled"].keys()
 
 
 def test_processor_time_has_that_of_commands():
@@ -71,6 +76,14 @@ def test_processor_time_has_that_of_commands():
     busy = "import time; end = time.process_time() + 0.3\nwhile time.process_time() < end: pass"
     subprocess.run([sys.executable, "-c", busy], check=True)
     assert processor_seconds() - before >= 0.3
+
+
+def test_what_is_compiled_is_counted():
+    before = compilation()
+    torch.compile(torch.special.entr, backend="eager", dynamic=False)(torch.ones(3))
+    after = compilation()
+    assert after.graphs == before.graphs + 1
+    assert after.seconds > before.seconds
 
 
 @pytest.mark.parametrize(
@@ -98,6 +111,23 @@ def test_steps_and_rounds_of_tiny_models():
     for row in bench.rounds("68M", "1B", lone).values():
         assert row["overhead"] > 0 and row["draft_ms"] > 0
     assert len(bench.memory()["bytes_after_runs"]) == 3
+
+
+def test_the_graphs_of_a_shape_are_as_many_as_stated(monkeypatch):
+    """Their compilation decides how much of the script fits into its time."""
+    compiled: list[object] = []
+
+    def counting(function):
+        compiled.append(function)
+        return Graph(function)
+
+    uncompiled = partial(CompiledModel, compiler=counting)
+    monkeypatch.setattr("benchmarks.gpu.tools.CompiledModel", uncompiled)
+    bench = Steps(torch.device("cpu"), replace(SMALL, widths=WIDTHS, rounds=8))
+    lone = {name: bench.steps(name, "compiled", 1e9) for name in ("1B", "68M")}
+    assert f"{len(compiled) // 2} graphs with a forward pass" in benchmarks.gpu.__doc__
+    bench.rounds("68M", "1B", lone)
+    assert len(compiled) == 24, "rounds compile nothing"
 
 
 @pytest.mark.slow

@@ -24,13 +24,6 @@ from hsd_viz.torch_models.graphs import CompiledGraph, Graph
 WIDTH = 8
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_compiler():
-    """Compile in this process: its helpers would each import torch first; and without trying the compiler's vectors."""
-    with torch._inductor.config.patch({"compile_threads": 1, "cpp.vec_isa_ok": False}):
-        yield
-
-
 @functools.cache
 def eager(family: str, dtype: torch.dtype) -> HFModel:
     torch.manual_seed(0)
@@ -155,6 +148,30 @@ def test_a_decode_reserves_all_it_needs_before_its_first_round():
     for each in (loop, plain):
         list(itertools.islice(each.rounds(), 20))
     assert loop.text == plain.text
+
+
+def test_decodes_whose_caches_have_one_size_share_their_graphs():
+    """A cache has room for the prompt and the new tokens, in powers of two: only a larger one is compiled for."""
+    compiled: list[object] = []
+
+    def counting(function):
+        compiled.append(function)
+        return Graph(function)
+
+    model = CompiledModel(eager("llama", torch.float64), widths=(1, 4), compiler=counting)
+
+    def graphs_after(new_tokens: int) -> int:
+        level = Level("target", model.session(40 + new_tokens))
+        loop = DeviceDecode([level], None, Sampling(), text_of(40), max_new_tokens=new_tokens)
+        list(loop.prefill())
+        list(itertools.islice(loop.rounds(), 3))
+        return len(compiled)
+
+    first = graphs_after(20)
+    assert graphs_after(200) == first
+    larger = graphs_after(300)
+    assert larger > first
+    assert graphs_after(20) == graphs_after(400) == larger
 
 
 def test_strict_rows_do_not_depend_on_what_is_fed_with_them():
@@ -282,6 +299,15 @@ def test_what_was_used_is_compiled_for_the_next_larger_cache_before_anything_is_
     for _ in filter(None, taken):
         lock.release()
     assert all(taken)
+
+
+def test_a_chain_and_a_tree_of_one_width_are_one_graph():
+    model = CompiledModel(eager("llama", torch.float64), widths=(1, 8), compiler=Graph)
+    session = model.session()
+    session.feed(text_of(5))
+    session.forward(text_of(6), 6)
+    session.forward(text_of(7), 7, some_tree(random.Random(2), 7))
+    assert [width for width, *_ in model._graphs] == [8]
 
 
 def test_a_graph_is_kept_with_a_code_object_of_its_own():

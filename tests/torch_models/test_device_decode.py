@@ -271,9 +271,12 @@ def test_every_step_is_one_graph():
 @pytest.mark.slow
 @pytest.mark.parametrize("sampling", SAMPLINGS[1:4], ids=str)
 def test_compiled_by_inductor_it_decodes_as_the_loop_does(sampling):
-    models = [CompiledModel(eager(noise), compiler=CompiledGraph) for noise in (0.1, 0.0)]
+    """With two layers, of which one is compiled."""
+    plain = [HFModel(f"noise {noise}", llama(noise, layers=2)) for noise in (0.1, 0.0)]
+    models = [CompiledModel(model, compiler=CompiledGraph) for model in plain]
+    assert all(model.shares_layers for model in models)
     found, record = decode(DeviceDecode, models, [3], sampling)
-    expected, reference = decode(Loop, [eager(0.1), eager(0.0)], [3], sampling)
+    expected, reference = decode(Loop, plain, [3], sampling)
     assert found.text == expected.text
     assert differences(record, reference) == []
 
