@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -40,9 +40,8 @@ from hsd_viz.torch_models.sampling import Shaping
 _NUMBERS = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A step of a decode.
+class Step(NamedTuple):
+    """A step of a decode: a tuple, because its graph is looked up by it in every round.
 
     Attributes:
         level: The level whose model runs.
@@ -169,7 +168,7 @@ class Board:
         cache = self._caches[self._at(step.level)]
         state = self.state
         sizes = (cache.places, len(state.text), len(state.eos), len(state.parents))
-        key = (self.plan, replace(step, width=width or -step.width), *sizes)
+        key = (self.plan, step._replace(width=width or -step.width), *sizes)
         if key not in model.steps:
             function = _step_after(self.plan, step)
             if width is not None:
