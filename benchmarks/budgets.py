@@ -1,12 +1,13 @@
 """Count the mean acceptance length of drafters at equal budgets of draft tokens.
 
     python -m benchmarks.budgets [--prompts 48] [--tokens 96] [--json docs/bench/budgets.json]
+    python -m benchmarks.budgets --family smollm2 --suite PATH --prompts 36 --json docs/bench/budgets-smollm2.json
 
 The targets write each text once, at temperatures 0, 0.7 and 1. Then the rounds of every drafter over these texts are
 counted, cost stopping off, with at most 4 to 64 draft tokens per round, cold and, for drafters that keep state, warm.
 Drafters that depend on the text only are replayed (:mod:`~hsd_viz.measure.text_replay`), the others decode. The counts
 do not depend on the machine. The rows of ``db`` include the acceptance by database and key length, the basis of its
-scores.
+scores. A chat model answers the first turn of each question, with its chat template.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from benchmarks.harness import arguments, command, cpu_engine, prompts_of, say, write
 from hsd_viz.drafting import Memory
 from hsd_viz.drafting.make import remembers
 from hsd_viz.measure.report import LOW_REPETITION
 from hsd_viz.measure.text_replay import Replayed, Text, can_replay, replay
 from hsd_viz.prompts.suites import Suite
+from hsd_viz.results.estimate import estimate, ratio, resample
 from hsd_viz.stack import parse
 from hsd_viz.trace.metrics import repetition_share
 
@@ -30,12 +34,21 @@ if TYPE_CHECKING:
 FORMAT, SCHEMA = "hsd_viz budgets", 1
 TEMPERATURES = (0.0, 0.7, 1.0)
 BUDGETS = (4, 8, 16, 32, 64)
-TARGETS = ("target", "small")
+#: By family the targets that write, and whether they are chat models.
+TARGETS = {"code": ("target", "small"), "smollm2": ("target",)}
+CHAT = {"smollm2"}
+#: The largest budget of a family: a pass over a larger tree takes many times as long on a CPU.
+LARGEST = {"code": 64, "smollm2": 8}
+#: Drafters that are left out of a family: they decode, as they cannot be replayed, which takes long there.
+LEFT_OUT = {"code": (), "smollm2": ("db[context,model,statistics,logits]", "db[context,logits]")}
 #: ``db``, its parts, and what it is compared with.
 BOTTOMS = (
     "db",
     "db[context,model,statistics,logits]",
+    "db[context,semantic,model,statistics]",
     "db[context]",
+    "db[semantic]",
+    "db[context,semantic]",
     "db[context,logits]",
     "hd",
     "lookup",
@@ -49,15 +62,26 @@ BOTTOMS = (
 SEED = 0
 
 
-def write_texts(engine: Engine, suite: Suite, temperature: float, tokens: int) -> list[Text]:
-    """Return the outputs of the engine's target."""
+def write_texts(
+    engine: Engine, suite: Suite, temperature: float, tokens: int, chat: bool = False
+) -> list[Text]:
+    """Return the outputs of the engine's target; with ``chat`` it answers in its chat template."""
     texts = []
     for prompt in suite.prompts:
-        ids = engine.tokenizer(prompt.text, add_special_tokens=False)["input_ids"]
+        given: Any = prompt.text
+        if not chat:
+            given = engine.tokenizer(prompt.text, add_special_tokens=False)["input_ids"]
         trace = engine.run(
-            ids, "target", max_new_tokens=tokens, temperature=temperature, seed=SEED, record=False
+            given,
+            "target",
+            max_new_tokens=tokens,
+            temperature=temperature,
+            seed=SEED,
+            record=False,
+            chat=chat,
         )
-        texts.append(Text(prompt.category, tuple(ids), tuple(trace.token_ids)))
+        asked = tuple(trace.meta["prompt_ids"])
+        texts.append(Text(prompt.category, asked, tuple(trace.token_ids)))
     return texts
 
 
@@ -122,21 +146,16 @@ def _over_all(
 
 def _figures(texts: Sequence[Text], found: Sequence[Replayed]) -> dict[str, Any]:
     """Return sums over the texts, over those with low repetition, and by category."""
-    groups: dict[str, Replayed] = {}
+    by_category: dict[str, list[Replayed]] = {}
+    low = []
     for text, one in zip(texts, found, strict=True):
-        names = ["", f"category {text.category}"]
+        by_category.setdefault(text.category, []).append(one)
         if repetition_share(text.output) < LOW_REPETITION:
-            names.append("low repetition")
-        for name in names:
-            groups.setdefault(name, Replayed()).add(one)
-    whole = groups.pop("")
-    low = groups.pop("low repetition", None)
+            low.append(one)
     return {
-        **_length(whole),
-        "low_repetition": None if low is None else _length(low),
-        "by_category": {
-            name.removeprefix("category "): _length(group) for name, group in groups.items()
-        },
+        **_length(found),
+        "low_repetition": _length(low) if low else None,
+        "by_category": {name: _length(group) for name, group in by_category.items()},
     }
 
 
@@ -156,12 +175,17 @@ def _by_source(found: Sequence[Replayed]) -> list[dict[str, Any]]:
     ]
 
 
-def _length(one: Replayed) -> dict[str, Any]:
+def _length(texts: Sequence[Replayed]) -> dict[str, Any]:
+    """Return the sums over texts, and their ratio with its interval over texts."""
+    tokens = np.array([one.tokens for one in texts])
+    rounds = np.array([one.rounds for one in texts])
+    counted = resample(len(texts))
+    length = estimate(ratio(counted @ tokens, counted @ rounds), len(texts))
     return {
-        "tokens": one.tokens,
-        "target_forwards": one.rounds,
-        "drafted": one.drafted,
-        "mean_acceptance_length": one.tokens / one.rounds if one.rounds else None,
+        "tokens": int(tokens.sum()),
+        "target_forwards": int(rounds.sum()),
+        "drafted": sum(one.drafted for one in texts),
+        **length.named("mean_acceptance_length"),
     }
 
 
@@ -169,13 +193,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Measure, print the rows, and with ``--json`` write the report."""
 
     def work(options) -> None:
-        suite, rows = prompts_of(options.suite, options.prompts), []
-        for target in TARGETS:
-            engine = cpu_engine(target)
+        family = options.family
+        if family not in TARGETS:
+            raise ValueError(f"unknown family '{family}': expected {' or '.join(TARGETS)}")
+        chat = family in CHAT
+        suite = prompts_of(options.suite, options.prompts, chat=chat)
+        budgets = [budget for budget in BUDGETS if budget <= LARGEST[family]]
+        bottoms = [bottom for bottom in BOTTOMS if bottom not in LEFT_OUT[family]]
+        rows = []
+        for target in TARGETS[family]:
+            engine = cpu_engine(target, family)
             for temperature in TEMPERATURES:
-                texts = write_texts(engine, suite, temperature, options.tokens)
+                texts = write_texts(engine, suite, temperature, options.tokens, chat)
                 found = run_budgets(
-                    engine, texts, temperature=temperature, tokens=options.tokens, progress=say
+                    engine,
+                    texts,
+                    bottoms,
+                    budgets,
+                    temperature=temperature,
+                    tokens=options.tokens,
+                    progress=say,
                 )
                 for row in found:
                     low = (row["low_repetition"] or {}).get("mean_acceptance_length", float("nan"))
@@ -183,8 +220,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                     print(f"{what}{row['mean_acceptance_length']:>6.2f}{low:>6.2f}", flush=True)
                 rows += [{"target": target, **row} for row in found]
         about = {"name": suite.name, "prompts": len(suite.prompts)}
-        settings = {"max_new_tokens": options.tokens, "seed": SEED}
-        settings |= {"temperatures": list(TEMPERATURES), "budgets": list(BUDGETS)}
+        settings = {"max_new_tokens": options.tokens, "seed": SEED, "family": family}
+        settings |= {"temperatures": list(TEMPERATURES), "budgets": budgets}
         data = {
             "format": FORMAT,
             "schema": SCHEMA,
@@ -194,7 +231,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         }
         write(options.json, data, "rows")
 
-    return command(arguments("budgets", __doc__, suite="python", prompts=48, tokens=96), argv, work)
+    parser = arguments("budgets", __doc__, family="code", suite="python", prompts=48, tokens=96)
+    return command(parser, argv, work)
 
 
 if __name__ == "__main__":

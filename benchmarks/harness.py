@@ -49,6 +49,7 @@ def arguments(module: str, doc: str | None, **defaults: int | str) -> argparse.A
 
 _HELP = {
     "suite": "suite of prompts",
+    "family": "family of models",
     "prompts": "prompts, from all categories in turn",
     "tokens": "new tokens per prompt",
     "repeats": "passes over the prompts",
@@ -94,21 +95,21 @@ def command(
         return 2
 
 
-def prompts_of(name: str, limit: int | None = None) -> Suite:
-    """Load a suite of plain texts, limited to ``limit`` prompts from all categories in turn."""
+def prompts_of(name: str, limit: int | None = None, chat: bool = False) -> Suite:
+    """Load a suite of plain texts (with ``chat``: of any), limited to ``limit`` prompts from all categories in turn."""
     suite = load_suite(name).limited(limit) if limit else load_suite(name)
-    if any(p.turns for p in suite.prompts):
+    if not chat and any(p.turns for p in suite.prompts):
         raise ValueError(
             f"the suite {suite.name} contains questions to chat models: use one with plain texts"
         )
     return suite
 
 
-def cpu_engine(target: str = "target") -> LocalEngine:
-    """Load the shipped models on one CPU thread, the native runtime compiled."""
+def cpu_engine(target: str = "target", family: str = "code") -> LocalEngine:
+    """Load the models of a family on one CPU thread, the native runtime compiled."""
     import hsd_viz
 
-    engine = hsd_viz.load_engine(target=target, device="cpu", threads=1)
+    engine = hsd_viz.load_engine(target=target, family=family, device="cpu", threads=1)
     engine.wait_ready(say)
     return engine
 

@@ -1,6 +1,7 @@
 // What the page needs from what runs it: a kernel (host/kernel.ts), recorded runs in a file (page/start.ts), or a worker with the
 // WebAssembly runtime. `openPage(el, host)` of app/page.ts draws the page. A capability that a host lacks is undefined; the page then
 // shows a card with the command that offers it.
+import type { Language } from "./game/says";
 import type { SettingName } from "./lib/options";
 import type { PaletteData } from "./lib/palette";
 import type { Append, Head, Snapshot } from "./lib/run";
@@ -48,6 +49,8 @@ export interface About {
   /** Texts of the game, with their recordings by the player, and which of them make one game. */
   games: { name: string; title: string; asked: string; given: string; lesson: string; runs: Record<string, string> }[];
   plays: string[][];
+  /** What the game says in other languages, by their tags. */
+  languages: Record<string, Language>;
   /** Stacks to compare by name. */
   sides: Record<string, string>;
   /** Tabs of other packages. */

@@ -1,7 +1,8 @@
-"""The Chinese README and glossary: commands, links and terms are those of the English ones, and nothing is missing."""
+"""The Chinese README, glossary and game: commands, links and terms are those of the English ones, and nothing is missing."""
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -14,6 +15,7 @@ PAIRS = {
     "README": (ROOT / "README.md", ROOT / "README.zh-CN.md"),
     "glossary": (GLOSSARY / "glossary.md", GLOSSARY / "glossary.zh-CN.md"),
 }
+GAME = ROOT / "js" / "game"
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
 
@@ -69,3 +71,46 @@ def test_no_paragraph_is_left_in_english(pair):
     for paragraph in re.split(r"\n\s*\n", prose):
         words = re.findall(r"[A-Za-z]{4,}", paragraph)
         assert len(words) < 12 or CHINESE.search(paragraph), paragraph[:200]
+
+
+# --- the game -------------------------------------------------------------------------------------------------------
+
+
+def english_of_the_game() -> dict[str, str]:
+    """Return what the game says in English, from its source."""
+    text = text_of(GAME / "says.ts")
+    body = text[text.index("ENGLISH = {") : text.index("};")]
+    return dict(re.findall(r'^  (\w+):\s+"(.*)",$', body, re.M))
+
+
+def chinese_of_the_game() -> dict[str, dict[str, str]]:
+    return json.loads(text_of(ROOT / "hsd_viz" / "views" / "game.zh-CN.json"))
+
+
+def places(text: str) -> set[str]:
+    """Return the names of the values in a text."""
+    return set(re.findall(r"\{(\w+)", text))
+
+
+def test_the_game_says_everything_in_chinese():
+    english = english_of_the_game()
+    chinese = chinese_of_the_game()["says"]
+    assert list(chinese) == list(english)
+    for key, text in english.items():
+        assert places(chinese[key]) == places(text), key
+        assert CHINESE.search(chinese[key]) or not re.search("[A-Za-z]{3}", text), key
+
+
+def test_each_text_of_the_game_has_its_lesson_in_chinese():
+    games = json.loads(text_of(ROOT / "hsd_viz" / "views" / "page.json"))["about"]["games"]
+    lessons = chinese_of_the_game()["lessons"]
+    assert list(lessons) == [game["name"] for game in games]
+    assert all(CHINESE.search(lesson) for lesson in lessons.values())
+
+
+def test_the_game_has_no_words_beside_those_that_are_translated():
+    """Text between tags, or in a label, comes from ``says``."""
+    source = text_of(GAME / "index.ts")
+    between = re.findall(r"[^=-]>\s*([A-Za-z]{3,}[^<>$`{}()]*)</", source)
+    labels = re.findall(r'(?:aria-label|placeholder|title)="([^"$]*)"', source)
+    assert [*between, *labels] == []

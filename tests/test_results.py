@@ -11,6 +11,7 @@ import hsd_viz as hsd
 from hsd_viz.audit.stacks import ToySession
 from hsd_viz.decoding import verify
 from hsd_viz.decoding.loop import Level, Loop
+from hsd_viz.drafting.tree import Drafter
 from hsd_viz.errors import Unsupported, UserError
 from hsd_viz.options import Sampling
 from hsd_viz.results import Estimate, Kind, Result, Table, kind_of, show
@@ -142,7 +143,7 @@ def test_an_audited_function_that_returns_nothing_is_named():
         hsd.audit(lambda task: None)
 
 
-class ListDrafter:
+class ListDrafter(Drafter):
     name = "mine"
     nodes = 4
 

@@ -408,10 +408,17 @@ def _number(value: float) -> str:
 
 
 def element_facts() -> str:
-    """Return the palette and the draft sources, which elements have without a host, as JSON."""
+    """Return what elements have without a host, as JSON: the palette, the draft sources, and the columns that traces
+    written by earlier versions do not have, with the value that stands for them.
+    """
+    later = {
+        table: {c.name: c.default for c in description.columns.values() if c.later}
+        for table, description in TABLES.items()
+    }
     facts = {
         "palette": page_palette(),
         "sources": {name: list(items) for name, items in draft_sources().items()},
+        "later": {table: columns for table, columns in later.items() if columns},
     }
     return json.dumps(facts, indent=1, ensure_ascii=False) + "\n"
 

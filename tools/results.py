@@ -107,6 +107,25 @@ def by_task(suite: str, most: int = 6) -> str:
     return f"{markdown([head, *body], '---:')}\n\n{source(*names)}"
 
 
+def beside_paper(most: int = 4) -> str:
+    """Return the greedy speed-ups by task that Hierarchy Drafting's paper published, and ours on the same questions."""
+    name, report = reports("spec-bench")["greedy"]
+    published = read("published-hd")["rows"]
+    tasks = list(report["suite"]["categories"])
+    head = ["model", "method", *tasks]
+    body = []
+    for row in published:
+        speeds = [f"{row['speedup_by_task'][task]:.2f}" for task in tasks]
+        body.append([row["model"], row["method"], *speeds])
+    own = [row for row in report["stacks"] if row["stack"] != PLAIN]
+    own.sort(key=lambda row: -row["speedup_over_plain"])
+    hd = [row for row in own[most:] if row["stack"] == "hd > target"]
+    for row in [*own[:most], *hd]:
+        speeds = [f"{row['by_category'][task]['speedup_over_plain']:.2f}" for task in tasks]
+        body.append(["SmolLM2-135M, one CPU thread", f"`{row['stack']}`", *speeds])
+    return f"{markdown([head, *body], '---:')}\n\n{source('published-hd', name)}"
+
+
 def pace(suite: str) -> str:
     """Return tokens/s, time to the first token and time between tokens of each stack, everyday temperature."""
     name, report = next(iter(reports(suite).values()))
@@ -436,6 +455,7 @@ RESULTS: dict[str, Callable[[], str]] = {
     "speed-heldout": lambda: speed("heldout"),
     "speed-spec-bench": lambda: speed("spec-bench"),
     "spec-bench-tasks": lambda: by_task("spec-bench"),
+    "spec-bench-paper": beside_paper,
     "pays": lambda: speed("heldout", IN_THE_REPORT),
     "speed-python": lambda: speed("python"),
     "pace": lambda: pace("heldout"),

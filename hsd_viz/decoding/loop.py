@@ -157,6 +157,7 @@ class Log:
                 "score": tree.scores,
                 "position": tree.positions,
                 "h": verdict.h,
+                "cosine": tree.cosines,
             },
             len(tree),
         )
@@ -329,6 +330,11 @@ class Loop:
         #: The levels that are left, by their place in the stack, as the record has it.
         self.places = list(range(len(self.levels)))
         self._leave_full_levels()
+        #: Tokens of the text that the last verification fed before the draft.
+        self._pending = 0
+        self._watches_states = drafter is not None and drafter.state_depth is not None
+        if self._watches_states:
+            levels[-1].session.watch(drafter.state_depth)
         self.draws = Draws(sampling.seed)
         self.log = Log(self.now)
         # What a verification by the target reports; those below only decide.
@@ -364,6 +370,8 @@ class Loop:
                 chunk = prompt[begin : begin + PREFILL_CHUNK]
                 start = self.now()
                 level.session.feed(chunk)
+                if self._watches_states and i == self.top:
+                    self.drafter.observe_states(level.session.states(range(len(chunk))))
                 self.log.call(self.places[i], level.name, "prefill", start, len(chunk), begin)
                 yield level.name, begin + len(chunk), len(prompt)
 
@@ -464,6 +472,7 @@ class Loop:
 
         start = self.now()
         verdict = session.verify(pending, draft, self.sampling, self._numbers(i, draft), record)
+        self._pending = len(pending)
         end = next(
             (k for k, node in enumerate(verdict.accepted, 1) if tree.tokens[node] in self.eos), None
         )
@@ -571,6 +580,11 @@ class Loop:
         start = self.now()
         drafter = self.drafter
         tree = verified.draft.tree
+        if self._watches_states:
+            # The tokens before the draft that had not been fed, then the accepted nodes.
+            pending = self._pending
+            places = [*range(pending), *(pending + node for node in verified.accepted)]
+            drafter.observe_states(self.levels[self.top].session.states(places))
         if (observed := verified.verdict.observed) is not None:
             if isinstance(drafter, Observer):
                 drafter.observe(self.text, tree, observed[0])

@@ -12,6 +12,7 @@ import numpy as np
 
 from hsd_viz.decoding.sampling import Sampling, chance_of, distribution, draw
 from hsd_viz.decoding.verify import Draft, Numbers, RecordOptions, SampledChain, Verdict, judge
+from hsd_viz.errors import Unsupported
 
 
 class Session(ABC):
@@ -23,6 +24,23 @@ class Session(ABC):
     """
 
     length: int
+
+    def watch(self, depth: float) -> None:
+        """Keep the states of the layer at this share of the depth, from the next forward pass on.
+
+        Raises:
+            Unsupported: if the runtime does not give the states of its layers.
+        """
+        raise Unsupported(
+            "the semantic database compares states of the target, which this runtime does not give: "
+            "use a model that runs natively or with '--runtime eager', or leave out 'semantic'"
+        )
+
+    def states(self, places: Sequence[int]) -> np.ndarray:
+        """Return what the watched layer read at these places of the tokens fed last: int8 ``[n, width]``
+        (:func:`~hsd_viz.drafting.semantic.quantise_states`).
+        """
+        raise NotImplementedError
 
     @abstractmethod
     def forward(

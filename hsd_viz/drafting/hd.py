@@ -29,12 +29,16 @@ Differences from the published code:
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
+
+import numpy as np
 
 from hsd_viz.stack import DATABASES
 
 from .context import Database, continuation_trie
 from .make import FIVEGRAMS, Baseline, drafter
+from .semantic import DEPTH, SEMANTIC, SemanticDatabase
 from .tree import DraftTree, spell
 
 #: Tokens of a draft, drafts of a step, entries of a bucket.
@@ -46,8 +50,24 @@ STATISTICS_KEYS = (2, 1)
 STATISTICS_NODES = 64
 STATISTICS_DEPTH = 10
 
-#: A draft: key length, times seen, tokens (spelled), position in the text of its first token.
-Row = tuple[int, int | None, str, int | None]
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A draft of one database.
+
+    Attributes:
+        key_length: The tokens that were matched; ``None`` for a state.
+        count: How often it was seen; ``None`` if that is not counted.
+        tokens: The tokens (spelled).
+        position: The place in the text of its first token; ``None`` if it is not of the text.
+        cosine: The similarity of states, of a semantic draft.
+    """
+
+    key_length: int | None
+    count: int | None
+    tokens: str
+    position: int | None = None
+    cosine: float | None = None
 
 
 class StoredDrafts:
@@ -69,7 +89,7 @@ class StoredDrafts:
             match = self.shared["fivegrams"].lookup(last + chr(rank))
             if match is None or match[0] != 2:
                 break
-            rows.append((1, match[1], "".join(chr(token) for token, _, _ in match[2]), None))
+            rows.append(Row(1, match[1], "".join(chr(token) for token, _, _ in match[2])))
         return rows
 
     def _statistics(self, key: str) -> list[Row]:
@@ -86,15 +106,17 @@ class StoredDrafts:
         rows: list[Row] = []
         for node in sorted(leaves, key=lambda node: -len(spelled[node])):
             row = spelled[node][:LENGTH]
-            if not any(other.startswith(row) for _, _, other, _ in rows):
-                rows.append((len(key), round(nodes[node][2]), row, None))
+            if not any(other.tokens.startswith(row) for other in rows):
+                rows.append(Row(len(key), round(nodes[node][2]), row))
         return rows[:DRAFTS]
 
 
-@drafter("hd", items=DATABASES)
+@drafter("hd", items=(*DATABASES, SEMANTIC))
 class HierarchyDrafting(Baseline):
     """Hierarchy Drafting for one run, from the databases named in the stack, in that order
     (``model`` is the database ``fivegrams``). A small budget truncates the last drafts.
+    The paper has no semantic database: named in the stack, it adds what followed the places with the
+    most similar states (:mod:`.semantic`).
     """
 
     nodes = DRAFTS * LENGTH
@@ -105,11 +127,15 @@ class HierarchyDrafting(Baseline):
         self._text = ""
         self.stored = shared.derived.setdefault("hd", StoredDrafts(shared.found))
         self._buckets: dict[str, dict[str, int]] = {}
+        self._semantic = SemanticDatabase()
+        self.state_depth = DEPTH if SEMANTIC in self.sources else None
         self.extend(prompt)
 
     def extend(self, tokens: Sequence[int]) -> None:
         first = max(0, len(self._text) - LENGTH)
         self._text += spell(tokens)
+        if self.state_depth is not None:
+            self._semantic.extend(tokens)
         for place in range(first, len(self._text) - LENGTH):
             gram = self._text[place + 1 : place + 1 + LENGTH]
             bucket = self._buckets.setdefault(self._text[place], {})
@@ -118,29 +144,38 @@ class HierarchyDrafting(Baseline):
                 del bucket[next(iter(bucket))]
             bucket[gram] = place + 1
 
+    def observe_states(self, states: np.ndarray) -> None:
+        self._semantic.observe(states)
+
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
         tree = DraftTree()
         if len(text) and budget > 0:
-            self.add_in_access_order(tree, spell(text[-max(STATISTICS_KEYS) :]), budget)
+            tail = spell(text[-max(STATISTICS_KEYS) :])
+            self.add_in_access_order(tree, tail, len(text), budget)
         return tree.or_reason(budget)
 
-    def add_in_access_order(self, tree: DraftTree, tail: str, budget: int) -> None:
-        """Add drafts after ``tail``, one database after the other, until there are seven or the
-        budget is used.
+    def add_in_access_order(self, tree: DraftTree, tail: str, length: int, budget: int) -> None:
+        """Add drafts after a text of ``length`` tokens that ends in ``tail``, one database after the
+        other, until there are seven or the budget is used.
         """
         children: dict[tuple[int, int], int] = {}
         drafts = 0
         for source in self.sources:
-            for length, count, tokens, position in self._rows(source, tail):
+            for row in self._rows(source, tail, length):
                 node = -1
                 new = False
-                for depth, token in enumerate(map(ord, tokens)):
+                for depth, token in enumerate(map(ord, row.tokens)):
                     if (node, token) not in children:
                         if len(tree) == budget:
                             return
-                        place = None if position is None else position + depth
                         children[node, token] = tree.add(
-                            token, node, source, length, count, None, place
+                            token,
+                            node,
+                            source,
+                            row.key_length,
+                            row.count,
+                            position=None if row.position is None else row.position + depth,
+                            cosine=row.cosine,
                         )
                         new = True
                     node = children[node, token]
@@ -150,13 +185,18 @@ class HierarchyDrafting(Baseline):
                 if drafts == DRAFTS:
                     return
 
-    def _rows(self, source: str, tail: str) -> list[Row]:
+    def _rows(self, source: str, tail: str, length: int) -> list[Row]:
         """Return the drafts of one database, in its order."""
         last = tail[-1:]
         if source == "context":
             return [
-                (1, None, gram, position)
+                Row(1, None, gram, position)
                 for gram, position in reversed(self._buckets.get(last, {}).items())
+            ]
+        if source == SEMANTIC:
+            return [
+                Row(None, None, self._text[at : at + LENGTH], at, cosine)
+                for at, cosine in self._semantic.find(length)
             ]
         if source == "model":
             return self.stored.model(last)

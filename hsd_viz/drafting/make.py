@@ -17,12 +17,15 @@ from hsd_viz.stack import DATABASES, SOURCES, DraftSource, draft_sources
 
 from .context import LOGITS, Database
 from .index.format import SUFFIX, DatabaseError, Index
+from .semantic import SEMANTIC
 from .tree import Drafter
 
 #: The databases stored as files, in order of locality, and the model database of Hierarchy Drafting
 #: as published.
 STORED = ("model", "statistics")
 FIVEGRAMS = "fivegrams"
+#: The databases of the text of a run, which are not stored.
+OF_THE_TEXT = ("context", SEMANTIC)
 #: The cost of one more draft token on a CPU, in steps of one token: a forward pass of 4 tokens
 #: takes about 1.4 steps.
 CPU_MARGINAL = 0.15
@@ -184,9 +187,9 @@ class Run:
         """Return the named databases, without names all that exist; ``files`` are the names of
         their files where they differ. Raises: ValueError: if a named one is missing.
         """
-        named = tuple(item for item in self.source.items if item in DATABASES)
+        named = tuple(item for item in self.source.items if item in (*DATABASES, SEMANTIC))
         for name in named:
-            if name != "context":
+            if name not in OF_THE_TEXT:
                 self.database(files.get(name, name))
         found = self.databases.found
         return named or tuple(
@@ -245,6 +248,8 @@ def drafter(
         cls.colour = colour
         cls.remembers = remembers
         cls.make = make or cls
+        # A class that does not extend Drafter reads no states, unless it says so.
+        cls.state_depth = getattr(cls, "state_depth", None)
         _REGISTERED[name] = cls
         SOURCES[name] = tuple(items)
         return cls

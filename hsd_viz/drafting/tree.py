@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
+
 #: Number of most probable tokens that an observer receives for each verified row.
 TOP = 8
 #: Lowest temperature of the probabilities for a :class:`LogitsObserver`: in a similar context,
@@ -15,7 +17,7 @@ MIN_TEMPERATURE = 0.5
 #: By row: token ids, most probable first, and their probabilities.
 Ids = Sequence[Sequence[int]]
 Probabilities = Sequence[Sequence[float]]
-_COLUMNS = ("tokens", "sources", "key_lengths", "counts", "scores", "positions")
+_COLUMNS = ("tokens", "sources", "key_lengths", "counts", "scores", "positions", "cosines")
 
 
 def spell(tokens: Iterable[int]) -> str:
@@ -34,7 +36,8 @@ class DraftTree:
     Per node, ``sources`` names the proposer (``context``, ``lookup``), ``key_lengths`` the number
     of tokens matched, ``counts`` how often the token was seen there, ``scores`` the estimated
     probability that the verifier accepts the node, ``positions`` the place in the text it was
-    copied from; ``None`` if unknown. Siblings differ. In an empty tree ``why_empty`` is one of the
+    copied from, ``cosines`` the similarity of the target's states by which the semantic database
+    found it; ``None`` if unknown. Siblings differ. In an empty tree ``why_empty`` is one of the
     names of ``why_no_draft`` in ``trace/tables.toml``.
     """
 
@@ -45,6 +48,7 @@ class DraftTree:
     counts: list[int | None] = field(default_factory=list)
     scores: list[float | None] = field(default_factory=list)
     positions: list[int | None] = field(default_factory=list)
+    cosines: list[float | None] = field(default_factory=list)
     why_empty: str | None = None
     _depths: list[int] = field(default_factory=list, repr=False, compare=False)
 
@@ -66,6 +70,7 @@ class DraftTree:
             [*none],
             [*none],
             [*positions],
+            [*none],
         )
 
     def __len__(self) -> int:
@@ -80,6 +85,7 @@ class DraftTree:
         count: int | None = None,
         score: float | None = None,
         position: int | None = None,
+        cosine: float | None = None,
     ) -> int:
         """Add one node below an existing ``parent`` and return its number."""
         assert -1 <= parent < len(self.tokens)
@@ -90,6 +96,7 @@ class DraftTree:
         self.counts.append(count)
         self.scores.append(score)
         self.positions.append(position)
+        self.cosines.append(cosine)
         return len(self.tokens) - 1
 
     def _take(self, nodes: Sequence[int], parents: list[int]) -> DraftTree:
@@ -147,6 +154,8 @@ class Drafter(Protocol):
 
     name: str = ""  # in the stack text, set by :func:`~hsd_viz.drafting.drafter`
     nodes: int = 16  # default budget: those of its largest draft
+    #: The layer whose states of the text it learns from, as a share of the target's layers; ``None``: it needs none.
+    state_depth: float | None = None
 
     def start(self, prompt: Sequence[int]) -> None:
         """Begin a run with this prompt."""
@@ -157,6 +166,13 @@ class Drafter(Protocol):
         and :meth:`extend` received, and the tokens that a middle level of the stack accepted and
         the target has not verified yet.
         """
+
+    def observe_states(self, states: np.ndarray) -> None:
+        """Process the target's states ``[n, width]`` (int8) of the next ``n`` places of the text, if the drafter has a
+        :attr:`state_depth`: after the prompt was fed, those of all its tokens but the last; then of each verification
+        those of the token before the draft and of the accepted ones, before :meth:`extend`.
+        """
+        return None
 
     def extend(self, tokens: Sequence[int]) -> None:
         """Append these emitted tokens to the text."""

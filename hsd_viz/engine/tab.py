@@ -13,13 +13,14 @@ from typing import Any
 
 from hsd_viz.decoding.loop import LIKELIEST
 from hsd_viz.drafting.db import DISCOUNTS, GREEDY, MIN_SCORE, SAMPLED, DatabaseDrafter
-from hsd_viz.drafting.make import STORED
+from hsd_viz.drafting.make import OF_THE_TEXT, STORED
+from hsd_viz.drafting.semantic import DEPTH, SemanticDatabase
 from hsd_viz.engine.forwards import Costs
 from hsd_viz.models.families import CODE, LADDER, Family
 from hsd_viz.models.files import folder_hash
 from hsd_viz.models.tokenizer import load_tokenizer
 from hsd_viz.native import model as library
-from hsd_viz.native.decode import drafting_of
+from hsd_viz.native.decode import copying_of, drafting_of
 from hsd_viz.native.weights import SLOTS, Weights, load, turn
 from hsd_viz.options import DEFAULT_RULE
 from hsd_viz.stack import DATABASES, DEFAULT_LOOKAHEAD, MAX_LOOKAHEAD, draft_sources
@@ -34,6 +35,7 @@ _STRUCTURES = (
     library.DecodeSettings,
     library.IndexFile,
     library.Drafting,
+    library.Copying,
 )
 _KINDS: Mapping[Any, str] = {
     ctypes.c_int32: "i32",
@@ -85,6 +87,7 @@ def manifest() -> dict[str, Any]:
 def common() -> dict[str, Any]:
     """Return what the manifests of all families have: structures, tables, the drafter's numbers."""
     drafting = drafting_of(DatabaseDrafter(("context",), {}).longest)
+    copying = copying_of(SemanticDatabase)
     tables = {}
     for name, table in TABLES.items():
         tables[name] = [(c.name, c.kind, c.names) for c in table.columns.values()]
@@ -99,6 +102,7 @@ def common() -> dict[str, Any]:
         "stacks": {
             "sources": dict(draft_sources()),
             "databases": DATABASES,
+            "of_the_text": OF_THE_TEXT,
             "lookahead": DEFAULT_LOOKAHEAD,
             "most": MAX_LOOKAHEAD,
         },
@@ -110,6 +114,8 @@ def common() -> dict[str, Any]:
             "sampled": SAMPLED,
             "discounts": DISCOUNTS,
             "settings": {name: getattr(drafting, name) for name, _ in _fields(library.Drafting)},
+            "copying": {name: getattr(copying, name) for name, _ in _fields(library.Copying)},
+            "state_depth": DEPTH,
         },
     }
 

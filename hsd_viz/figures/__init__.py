@@ -6,10 +6,10 @@ of all values. A trace, a report or a calibration can be given as an object or a
 file. Figures make no network requests: ``figure.write_html("x.html")`` includes plotly, and
 :func:`save` writes SVG, PNG and PDF.
 
-One run: :func:`acceptance`, :func:`by_source`; :class:`hsd_viz.views.Panels` has the others. The
-latency law: :func:`ranking`, :func:`levels`, :func:`prediction`, :func:`when_it_pays`.
-Measurements: :func:`speedup`, :func:`by_category`, :func:`database_ablation`,
-:func:`temperature_curves`.
+One run: :func:`acceptance`, :func:`by_source`, :func:`findable`; :class:`hsd_viz.views.Panels` has
+the others. The latency law: :func:`ranking`, :func:`levels`, :func:`prediction`,
+:func:`when_it_pays`. Measurements: :func:`speedup`, :func:`by_category`,
+:func:`database_ablation`, :func:`temperature_curves`.
 """
 
 from hsd_viz.words import lazily
@@ -19,6 +19,7 @@ _NAMES = {
     ".pays": ("when_it_pays",),
     ".reports": ("by_category", "database_ablation", "speedup", "temperature_curves"),
     ".run": ("acceptance", "by_source"),
+    ".semantic": ("findable",),
     ".theme": ("dark_of", "save", "template"),
 }
 __getattr__, __dir__, __all__ = lazily(__name__, _NAMES)

@@ -49,9 +49,10 @@ HUES: dict[str, Hue] = {
     "model": Hue("model database", "#691197", "#ab84fa"),
     "statistics": Hue("statistics database", "#1c7456", "#44e9af"),
     "logits": Hue("logits database", "#183703", "#abdc63"),
+    "semantic": Hue("semantic database", "#190064", "#ffee04"),
     "nano": Hue("nano, draft model", "#9d530c", "#ef9256"),
     "small": Hue("small, draft model", "#b42a93", "#f88cce"),
-    "draft": Hue("draft model", "#4b4a1d", "#edf581"),
+    "draft": Hue("draft model", "#4b4a1d", "#ebff9b"),
     "baseline": Hue("baseline", "#4a4f5e", "#959595"),
     "target": Hue("target model", "#1f2328", "#e8eaed"),
 }

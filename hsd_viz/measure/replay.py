@@ -376,7 +376,7 @@ def _source(name: str, databases: SharedDatabases) -> DraftSource:
         stored = [name for name in STORED if name in databases.found]
         source = DraftSource("db", ("context", *stored))
     if not can_replay(make_drafter(source, databases=databases)):
-        raise UserError("it reads the target's probabilities, which a log does not have")
+        raise UserError("it reads the target's probabilities or states, which a log does not have")
     return source
 
 

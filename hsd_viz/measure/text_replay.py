@@ -46,7 +46,7 @@ class Replayed:
 
 def can_replay(drafter: Drafter) -> bool:
     """Return whether the drafter reads nothing but the text."""
-    return not isinstance(drafter, Observer | LogitsObserver)
+    return drafter.state_depth is None and not isinstance(drafter, Observer | LogitsObserver)
 
 
 def replay(

@@ -80,7 +80,9 @@ _C_TYPES: dict[str, Any] = {
 }
 #: Functions of some microseconds keep Python's lock: another thread that took it meanwhile would
 #: hold it for milliseconds.
-_QUICK = re.compile("hsd_(session_keep|drafter_|decode_rows|decode_inside)")
+_QUICK = re.compile(
+    "hsd_(session_keep|session_watch|session_states|drafter_|decode_rows|decode_inside)"
+)
 
 
 #: A function in ``runtime.cpp``: its result, name and arguments, and what it returns when it fails,

@@ -18,6 +18,7 @@ import ctypes
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from ctypes import byref
+from math import isnan
 
 import numpy as np
 
@@ -33,8 +34,11 @@ from hsd_viz.drafting.db import (
     priors,
 )
 from hsd_viz.drafting.index.format import MOST_IN_BUCKET, Index
+from hsd_viz.drafting.make import OF_THE_TEXT
+from hsd_viz.drafting.semantic import SEMANTIC, SemanticDatabase, watched_layer
 from hsd_viz.drafting.tree import Drafter, DraftTree
 from hsd_viz.native.model import (
+    Copying,
     DecodeSettings,
     Drafting,
     IndexFile,
@@ -60,8 +64,8 @@ _ROWS = {
 }
 #: The longest keys it can have: ``MOST_KEY`` of ``src/database.hpp``.
 LONGEST = 16
-#: Numbers of a node of a tree: token, parent, database, key length, count, position, depth, score.
-_COLUMNS = 8
+#: Numbers of a node of a tree: token, parent, database, key length, count, position, depth, cosine, score.
+_COLUMNS = 9
 
 
 def drafting_of(longest: int) -> ctypes.Structure:
@@ -70,13 +74,25 @@ def drafting_of(longest: int) -> ctypes.Structure:
     return Drafting(MAX_SHARE, PRIOR_WEIGHT, MOST_RATE, longest, *counted, LONGEST_BUCKET)
 
 
+def copying_of(database: type[SemanticDatabase]) -> ctypes.Structure:
+    """Return the numbers of a semantic database."""
+    return Copying(
+        database.least_cosine,
+        database.band_width,
+        database.most,
+        database.scanned,
+        database.bands,
+    )
+
+
 def native_drafter(drafter: Drafter | None, library: ctypes.CDLL) -> Drafter | None:
     """Return the native equivalent of a drafter that has not begun a run, itself if there is
     none.
     """
     if type(drafter) is not DatabaseDrafter or drafter.longest > LONGEST:
         return drafter
-    for index in (drafter.databases[source] for source in drafter.sources if source != "context"):
+    stored = [source for source in drafter.sources if source not in OF_THE_TEXT]
+    for index in (drafter.databases[source] for source in stored):
         # The library reads files with the usual element sizes.
         usual = type(index) is Index and {
             index.starts.itemsize,
@@ -101,6 +117,7 @@ class NativeDatabaseDrafter:
         self._native = library.quick
         self.sources = reference.sources
         self._reference = reference
+        self.state_depth = reference.state_depth
         self._free: weakref.finalize | None = None
         self._out = (ctypes.c_double * (_COLUMNS * MAX_BUDGET))()
 
@@ -114,9 +131,14 @@ class NativeDatabaseDrafter:
         self.handle = native.hsd_drafter_new(byref(drafting_of(reference.longest)))
         self._free = owned(self, native.hsd_drafter_free, self.handle)
         for source in self.sources:
+            rates = np.array(priors(source, reference.temperature)).ctypes
+            discount = DISCOUNTS[source]
+            if source == SEMANTIC:
+                copying = byref(copying_of(SemanticDatabase))
+                native.hsd_drafter_add_semantic(self.handle, copying, rates.data, discount)
+                continue
             file = None if source == "context" else byref(_file(reference.databases[source]))
-            rates = np.array(priors(source, reference.temperature))
-            native.hsd_drafter_add(self.handle, file, rates.ctypes.data, DISCOUNTS[source])
+            native.hsd_drafter_add(self.handle, file, rates.data, discount)
         native.hsd_drafter_ends(self.handle, integers(tuple(reference.eos)), len(reference.eos))
         at, slopes = np.array(reference.costs.tables(MAX_BUDGET))
         least = reference.costs.least_slope, reference.min_score
@@ -129,6 +151,16 @@ class NativeDatabaseDrafter:
         self._native.hsd_drafter_extend(self.handle, integers(tokens), len(tokens))
         self._emitted += len(tokens)
 
+    def watch(self, layers: int) -> None:
+        """Have a compiled decode pass the states of a target with so many layers, if the drafter needs any."""
+        if self.state_depth is not None:
+            self._native.hsd_drafter_watch(self.handle, watched_layer(self.state_depth, layers))
+
+    def observe_states(self, states: np.ndarray) -> None:
+        """Remember the int8 states ``[n, width]`` of the next places of the text."""
+        numbers = np.ascontiguousarray(states)
+        self._native.hsd_drafter_states(self.handle, numbers.ctypes.data, *numbers.shape)
+
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
         """Return the tree of at most ``budget`` nodes after ``text``."""
         if budget < 1:
@@ -140,7 +172,9 @@ class NativeDatabaseDrafter:
         )
         if n < 1:
             return DraftTree(why_empty="not worth it" if n else "no match")
-        *columns, scores = [self._out[k : n * _COLUMNS : _COLUMNS] for k in range(_COLUMNS)]
+        *columns, cosines, scores = [
+            self._out[k : n * _COLUMNS : _COLUMNS] for k in range(_COLUMNS)
+        ]
         tokens, parents, sources, lengths, counts, positions, depths = (
             [int(v) for v in column] for column in columns
         )
@@ -148,10 +182,11 @@ class NativeDatabaseDrafter:
             tokens=tokens,
             parents=parents,
             sources=[self.sources[source] for source in sources],
-            key_lengths=list(lengths),
+            key_lengths=[None if length < 0 else length for length in lengths],
             counts=list(counts),
             scores=list(scores),
             positions=[None if position < 0 else position for position in positions],
+            cosines=[None if isnan(cosine) else cosine for cosine in cosines],
             _depths=depths,
         )
 
@@ -238,6 +273,7 @@ class NativeDecode(Loop):
         self._happened = {name: [] for name in TABLES}
         if drafter is not None:
             drafter.start(())
+            drafter.watch(target.layers)
         specs = (LevelSettings * len(levels))()
         for k, (session, level) in enumerate(zip(sessions, levels, strict=True)):
             specs[k] = session.settings(

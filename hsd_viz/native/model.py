@@ -12,6 +12,7 @@ import numpy as np
 
 from hsd_viz import machine
 from hsd_viz.decoding.session import Session
+from hsd_viz.drafting.semantic import watched_layer
 from hsd_viz.models.matrix import GroupedMatrix
 from hsd_viz.models.tensors import Tensor
 from hsd_viz.native.build import Build, default_build
@@ -69,6 +70,10 @@ IndexFile = _structure(
     (c_void_p, "starts marks places values"),
     (c_int64, "n_starts n_marks n_places n_values limit"),
     (c_int32, "value_bytes wide shift longest most_in_bucket"),
+)
+#: The numbers of :class:`hsd_viz.drafting.semantic.SemanticDatabase`.
+Copying = _structure(
+    "Copying", (c_double, "least_cosine band_width"), (c_int32, "most scanned bands")
 )
 #: The numbers of :mod:`hsd_viz.drafting`.
 Drafting = _structure(
@@ -234,6 +239,16 @@ class NativeSession(Session):
             machine.threads(),
             positions or 0,
         )
+
+    def watch(self, depth: float) -> None:
+        layer = watched_layer(depth, self.model.layers)
+        self._library.quick.hsd_session_watch(self._handle, layer)
+
+    def states(self, places: Sequence[int]) -> np.ndarray:
+        fed = max(places, default=-1) + 1
+        states = np.empty((fed, self.model.form.width), np.int8)
+        self._library.quick.hsd_session_states(self._handle, fed, states.ctypes.data)
+        return states[[*places]]
 
     def keep(self, base: int, nodes: Sequence[int]) -> None:
         n = len(nodes)

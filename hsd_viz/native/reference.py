@@ -18,6 +18,7 @@ import numpy as np
 
 from hsd_viz.decoding.sampling import exponential, lane_sums
 from hsd_viz.decoding.session import Session
+from hsd_viz.drafting.semantic import quantise_states, watched_layer
 from hsd_viz.errors import UserError
 from hsd_viz.models.matrix import GroupedMatrix
 from hsd_viz.native.rounding import GROUP, padded
@@ -201,6 +202,14 @@ class ReferenceSession(Session):
         self.length = 0
         self._numbers = np.empty((2, form.layers, form.kv_heads, 0, form.head_dim), np.float32)
         self._scales = np.empty((2, form.layers, form.kv_heads, 0), np.float32)
+        self._watched_layer: int | None = None
+        self._watched = np.empty((0, form.width), np.float32)
+
+    def watch(self, depth: float) -> None:
+        self._watched_layer = watched_layer(depth, len(self._model.layers))
+
+    def states(self, places: Sequence[int]) -> np.ndarray:
+        return quantise_states(self._watched[[*places]])
 
     def forward(
         self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None
@@ -214,6 +223,8 @@ class ReferenceSession(Session):
         x = model.embed(tokens)
         for at, layer in enumerate(model.layers):
             normed = normalised(x, layer["input_norm"], form.epsilon)
+            if at == self._watched_layer:
+                self._watched = normed
             x = x + model.multiply(self._attend(at, normed, seen), layer["o"])
             normed = normalised(x, layer["post_norm"], form.epsilon)
             gate = model.multiply(normed, layer["gate"])

@@ -15,6 +15,7 @@ from transformers import PreTrainedConfig
 from transformers.cache_utils import Cache, CacheLayerMixin, DynamicLayer
 
 from hsd_viz.decoding.session import Session
+from hsd_viz.drafting.semantic import quantise_states, watched_layer
 
 FULL, SLIDING, CHUNKED = "full_attention", "sliding_attention", "chunked_attention"
 FIRST_CAPACITY = 512
@@ -225,17 +226,44 @@ class HFModel:
         return HFSession(self)
 
     def logits(
-        self, ids: Sequence[int], places: Sequence[int], rows: int, **options
+        self,
+        ids: Sequence[int],
+        places: Sequence[int],
+        rows: int,
+        watched: WatchedLayer | None = None,
+        **options,
     ) -> torch.Tensor:
         """Run the module's forward pass for token ``ids`` at ``places`` in the text; return the last ``rows`` of its
-        logits ``[rows, V]``, on its device.
+        logits ``[rows, V]``, on its device. ``watched`` receives the states of its layer.
         """
+        if watched is not None:
+            options["output_hidden_states"] = True
         if self._placed:
             options["position_ids"] = torch.tensor([list(places)], device=self.device)
         if self._rows_only:
             options["logits_to_keep"] = rows
         found = self.module(input_ids=torch.tensor([list(ids)], device=self.device), **options)
+        if watched is not None:
+            watched.take(found.hidden_states)
         return found.logits[0, -rows:, : self.vocab_size]
+
+
+class WatchedLayer:
+    """The states of one layer of a module, of the tokens fed last.
+
+    A state is what the layer reads after its normalization, where it has an ``input_layernorm``; else what it is given.
+    """
+
+    def __init__(self, module: torch.nn.Module, layer: int) -> None:
+        self._layer = layer
+        blocks = getattr(module.get_decoder(), "layers", None)
+        self._norm = None if blocks is None else getattr(blocks[layer], "input_layernorm", None)
+        self.states: torch.Tensor | None = None
+
+    def take(self, hidden_states: Sequence[torch.Tensor]) -> None:
+        """Keep the states of a forward pass: of each layer ``[1, n, width]``, its input."""
+        given = hidden_states[self._layer]
+        self.states = given[0] if self._norm is None else self._norm(given)[0]
 
 
 def to_numpy(values: torch.Tensor) -> np.ndarray:
@@ -249,7 +277,16 @@ class HFSession(Session):
     def __init__(self, model: HFModel) -> None:
         self._model = model
         self._cache = Cache(layer_class_to_replicate=_RollingLayer)
+        self._watched: WatchedLayer | None = None
         self.length = 0
+
+    def watch(self, depth: float) -> None:
+        layer = watched_layer(depth, self._model.layers)
+        self._watched = WatchedLayer(self._model.module, layer)
+
+    def states(self, places: Sequence[int]) -> np.ndarray:
+        assert self._watched is not None and self._watched.states is not None
+        return quantise_states(to_numpy(self._watched.states[[*places]]))
 
     @torch.inference_mode()
     def forward(
@@ -267,7 +304,8 @@ class HFSession(Session):
             model.cache_name: self._cache,
             "use_cache": True,
         }
-        logits = model.logits(tokens, (lines.sum(1) - 1).tolist(), rows, **options)
+        positions = (lines.sum(1) - 1).tolist()
+        logits = model.logits(tokens, positions, rows, self._watched, **options)
         self.length = cached + n
         return to_numpy(logits)
 

@@ -58,7 +58,7 @@ def run_page(trace: Given, *others: Given) -> str:
         "prompt": traces["runs/0"].prompt,
         "runs": shown,
     }
-    page = about(recordings=shown, races=[race] if len(traces) > 1 else [], games=[])
+    page = about(recordings=shown, races=[race] if len(traces) > 1 else [], games=[], languages={})
     runs = {name: run_data.snapshot(trace, name) for name, trace in traces.items()}
     title = " · ".join(run["title"] for run in shown)
     return document({"about": page, "runs": runs}, '<main class="hsd-page"></main>', title)

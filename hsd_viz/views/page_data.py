@@ -78,6 +78,13 @@ def games() -> list[dict[str, Any]]:
     ]
 
 
+@cache
+def languages() -> dict[str, Any]:
+    """Return what the game says in the languages beside English, by their tags."""
+    files = sorted(Path(__file__).parent.glob("game.*.json"))
+    return {path.name.split(".")[1]: json.loads(path.read_text(encoding="utf-8")) for path in files}
+
+
 def offered() -> dict[str, Recording]:
     """Return the recordings that the page offers, by the name it has for each; it opens the first."""
     answers = {f"answers/{recording.name}": recording for recording in bundled(ANSWERS)}
@@ -145,6 +152,7 @@ def about(**own: Any) -> dict[str, Any]:
         "sources": dict(draft_sources()),
         "races": races(),
         "games": games(),
+        "languages": languages(),
         "families": families(),
         "family": DEFAULT,
     }

@@ -283,7 +283,8 @@ export function openPage(el: HTMLElement, host: Host, { address = false, first: 
       save: (name, drawing) => save({ name, type: "image/svg+xml", bytes: drawing }),
       address: address && here.protocol.startsWith("http") ? here.href : "",
       alone: true,
-      skip: "Skip to the explorer",
+      skip: "to_explorer",
+      languages: about.languages,
     });
     endGame = () => {
       close();

@@ -1,8 +1,10 @@
 // A trace file in the browser: the columns of a `.json` or `.json.gz`, packed as hsd_viz/trace/tables.py packs them, as a run.
+
 import { unpacked } from "../lib/dom";
 import type { Meta, Snapshot } from "../lib/run";
 import { parseStack, type Sources } from "../lib/stack";
 import type { Tables } from "../lib/tables";
+import FACTS from "./facts.json";
 import { runOfRounds } from "./rounds";
 
 const FORMAT = "hsd_viz trace";
@@ -62,6 +64,15 @@ export function levelsOf(stack: string, sources: Sources): string[] {
   }
 }
 
+/** Add the columns that traces of earlier versions do not have. */
+function addLaterColumns(tables: Tables) {
+  for (const [table, columns] of Object.entries(FACTS.later)) {
+    const known = tables[table as keyof Tables] as unknown as Record<string, Cell[]>;
+    const rows = Object.values(known)[0]?.length ?? 0;
+    for (const [column, value] of Object.entries(columns)) known[column] ??= Array(rows).fill(value);
+  }
+}
+
 /** The run of a trace's JSON. Throws an error with a one-line message if it is not one. */
 export function runOfTrace(data: unknown, name: string, sources: Sources): Snapshot {
   const trace = data as { format?: string; schema?: number; meta?: Meta; pieces?: Record<string, string> };
@@ -75,8 +86,7 @@ export function runOfTrace(data: unknown, name: string, sources: Sources): Snaps
       Object.fromEntries(Object.entries(saved[table] ?? {}).map(([column, packed]) => [column, unpackColumn(packed)])),
     ]),
   ) as unknown as Tables;
-  // Traces that were written before the column was recorded do not have it.
-  tables.rounds.draft_end ??= tables.rounds.id?.map(() => null);
+  addLaterColumns(tables);
   const given = trace.meta as Meta & { stack_resolved?: string; prompt?: string; prompt_ids?: number[] };
   if (!tables.tokens.token_id?.length) {
     if (!tables.rounds.id?.length) throw new Error(`${name} has no emitted tokens`);

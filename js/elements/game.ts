@@ -46,7 +46,8 @@ export class HsdGame extends HsdElement {
       save: download,
       address: "",
       alone: false,
-      skip: "Restart",
+      skip: "restart",
+      languages: {},
     });
     this.report("hsd-load", { tokens: plain.tokens.token_id.length, players: [...runs.keys()] });
     return close;

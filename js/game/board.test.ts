@@ -45,16 +45,16 @@ test("each player has as many passes as the visitor has glances", () => {
   });
   const run = createStore();
   run.adopt({ ...small(), calls: columns([verify(2, 4), verify(3, 1)]) } as any);
-  const text = { plain: run, given: "", others: [{ name: "copying", title: "Copying", source: "context", run }] };
+  const text = { plain: run, given: "", others: [{ name: "copying", source: "context", run }] };
   const glance = { accepted: 1, width: 3 };
   const play = { texts: [text as unknown as GameText], act: 0, at: 0, glances: [[glance]] } as unknown as Play;
   const players = playersOf(play);
   assert.deepEqual(
     players.map(({ name, passes }) => [name, passes.map(({ tokens, width }) => [tokens, width])]),
     [
-      ["You", [[2, 3]]],
-      ["Copying", [[2, 4]]],
-      ["Alone", [[1, 1]]],
+      ["you", [[2, 3]]],
+      ["copying", [[2, 4]]],
+      ["alone", [[1, 1]]],
     ],
   );
 });

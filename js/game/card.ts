@@ -1,13 +1,20 @@
 // The card to share: the stairs of a game as a drawing that needs no style sheet. Pure.
 import { escaped } from "./escape";
 import { pathOf } from "./picture";
+import { type Says, say } from "./says";
 import { cornersOf, type Player, type Price, perPass, tokensOf } from "./score";
 
 const SIZE = { width: 640, height: 360, left: 40, right: 470, top: 112, foot: 318 };
 const INK = { page: "#ffffff", text: "#1f2328", muted: "#57606a", line: "#d5dae0" };
 
 /** The drawing as text. `colours` are those of the players in order. */
-export function cardOf(players: readonly Player[], price: Price, colours: readonly string[], link: string): string {
+export function cardOf(
+  players: readonly Player[],
+  price: Price,
+  colours: readonly string[],
+  link: string,
+  says: Pick<Says, "card_head" | "card_line">,
+): string {
   const most = Math.max(1, ...players.map(({ passes }) => tokensOf(passes)));
   const glances = Math.max(1, players[0].passes.length);
   const x = (passes: number) => SIZE.left + ((SIZE.right - SIZE.left) * passes) / glances;
@@ -20,12 +27,13 @@ export function cardOf(players: readonly Player[], price: Price, colours: readon
     return `<path d="${path}" fill="none" stroke="${colours[k]}" stroke-width="${k ? 2.5 : 5}"/>
 <text x="${x(corners.length) + 10}" y="${end + 5}" font-size="15" font-weight="${k ? 400 : 700}" fill="${colours[k]}">${escaped(words)}</text>`;
   };
-  const own = perPass(players[0].passes).toFixed(1);
+  const head = say(says.card_head, { number: perPass(players[0].passes).toFixed(1) });
+  const line2 = say(says.card_line, { glances: players[0].passes.length });
   const lines = [...players.keys()].reverse().map((k) => line(players[k], k));
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${SIZE.width}" height="${SIZE.height}" viewBox="0 0 ${SIZE.width} ${SIZE.height}" font-family="system-ui, sans-serif">
 <rect width="100%" height="100%" rx="14" fill="${INK.page}" stroke="${INK.line}"/>
-<text x="${SIZE.left}" y="52" font-size="30" font-weight="700" fill="${INK.text}">${own} tokens per glance</text>
-<text x="${SIZE.left}" y="80" font-size="16" fill="${INK.muted}">in ${players[0].passes.length} glances of a language model. Beat me.</text>
+<text x="${SIZE.left}" y="52" font-size="30" font-weight="700" fill="${INK.text}">${escaped(head)}</text>
+<text x="${SIZE.left}" y="80" font-size="16" fill="${INK.muted}">${escaped(line2)}</text>
 <path d="M${SIZE.left} ${SIZE.foot}H${SIZE.right}" stroke="${INK.line}"/>
 ${lines.join("\n")}
 <text x="${SIZE.left}" y="346" font-size="13" fill="${INK.muted}">${escaped(link)}</text>

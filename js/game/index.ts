@@ -9,12 +9,12 @@ import { slider } from "../lib/fields";
 import { failure } from "../lib/notice";
 import { type PaletteData, paletteOf } from "../lib/palette";
 import { type Snapshot, storeOf } from "../lib/run";
-import { listed, plural } from "../lib/words";
 import { boardOf, struckWords } from "./board";
 import { cardOf } from "./card";
 import { stairsPicture } from "./picture";
 import { begin, copiedWords, type GameText, givenOf, isLast, isOver, next, type Play, playersOf, read } from "./play";
 import { type Played, runOf } from "./run";
+import { IN_ENGLISH, type Language, languageOf, type Says, say, together } from "./says";
 import { fastestOf, gainOf, type Price, perPass, playOf, priceOf } from "./score";
 import { choicesAfter, MOST_WORDS } from "./words";
 
@@ -42,15 +42,16 @@ export interface GameProps {
   address: string;
   /** Whether the whole page is the game's: its field takes the focus. */
   alone: boolean;
-  /** The words of the button that leaves it. */
-  skip: string;
+  /** Which of the texts is on the button that leaves it. */
+  skip: "to_explorer" | "to_article" | "restart";
+  /** The languages beside English, by their tags. */
+  languages: Readonly<Record<string, Language>>;
 }
 /** "reading" while a glance is shown; "lesson" after a text; the others after the last one. */
 type Phase = "write" | "reading" | "lesson" | "result" | "time" | "exact";
 
 /** Milliseconds: the light over the proposal, a verdict, the model's own word, and the axis from glances to time. */
 const PACE = { light: 420, verdict: 230, own: 480, morph: 900 };
-const TITLES: Record<string, string> = { copying: "Copying", nano: "Tiny model" };
 const SOURCES: Record<string, string> = { copying: "suffix", nano: "nano" };
 const END = /<\|[^|]*\|>/g;
 /** Text of the model as it is shown: its sign for the end is not text. */
@@ -66,7 +67,6 @@ async function textsOf({ games, plays, seed, recording }: GameProps): Promise<Ga
       const names = Object.keys(runs).filter((name) => name !== "plain");
       const others = names.map(async (name) => ({
         name,
-        title: TITLES[name] ?? name,
         source: SOURCES[name] ?? name,
         run: storeOf(await recording(runs[name])),
       }));
@@ -76,17 +76,19 @@ async function textsOf({ games, plays, seed, recording }: GameProps): Promise<Ga
 }
 
 /** What a glance brought, as a sentence. */
-function summaryOf({ accepted, words, fates }: Played, own: string): string {
+function summaryOf({ accepted, words, fates }: Played, own: string, says: Says): string {
   const model = shown(own).trim() || "↵";
-  if (!words.length) return `The model wrote “${model}” alone: 1 token in one glance.`;
+  if (!words.length) return say(says.wrote_alone, { model });
   const right = fates.filter((fate) => fate === "accepted").length;
-  const whole = plural(accepted + 1, "token");
-  return `${right} of ${plural(words.length, "word")} accepted, and the model added “${model}”: ${whole} in one glance.`;
+  return say(says.outcome, { right, words: words.length, model, tokens: accepted + 1 });
 }
 
 /** Draw the game into an element. Returns a function that ends it. */
 export function openGame(el: HTMLElement, props: GameProps): () => void {
-  const root = make("section", "hsd-linked hsd-game", "", { "aria-label": "Beat the drafter" });
+  const root = make("section", "hsd-linked hsd-game");
+  const languages: Record<string, Language> = { en: IN_ENGLISH, ...props.languages };
+  let tag = languageOf(navigator.languages, props.languages);
+  let says = languages[tag].says;
   const palette = paletteOf(props.palette);
   palette.paint(root);
   el.append(root);
@@ -103,6 +105,8 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
   let morph = 0;
   let said = "";
   let copied = "";
+  /** Of the glance that was shown last. */
+  let shownLast: { glance: Played; own: string } | null = null;
   let timer = 0;
   let frame = 0;
   let closed = false;
@@ -125,14 +129,14 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
     glance = outcome.glance;
     const before = play;
     draft = "";
-    const summary = summaryOf(glance, before.texts[before.act].plain.tokens[glance.own]?.text ?? "");
+    shownLast = { glance, own: before.texts[before.act].plain.tokens[glance.own]?.text ?? "" };
     said = "";
     const lasts = motion.matches ? 0 : PACE.light + PACE.verdict * proposal.length + PACE.own;
     const settle = () => {
       if (closed) return;
       play = outcome.play;
       glance = null;
-      said = summary;
+      said = shownLast ? summaryOf(shownLast.glance, shownLast.own, says) : "";
       go(isOver(play) ? "lesson" : "write");
       if (phase === "lesson") focus(".hsd-gm-next");
       else if (props.alone && !matchMedia("(pointer: coarse)").matches) field()?.focus({ preventScroll: true });
@@ -172,7 +176,7 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
     const { board, names } = boardOf(run, struck);
     // The visitor's colour is that of the page.
     const families = board.columns.map(() => null);
-    const title = `Where you wrote “${struck.word}”: the model’s probabilities at temperature 1`;
+    const title = say(says.board, { word: struck.word });
     phase = "exact";
     paint();
     darts.show({ board, names, families, recorded: null, key: title, title });
@@ -193,16 +197,16 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
     players.map(({ source }, k) => (k ? props.palette.hues[palette.family(source)]?.light : "#2b3a55"));
   function share() {
     if (!play) return;
-    const players = playersOf(play);
+    const all = players(play);
     props.save(
       "beat-the-drafter.svg",
-      cardOf(players, price, coloursOf(players), props.address || "hsd_viz: beat the drafter"),
+      cardOf(all, price, coloursOf(all), props.address || `hsd_viz: ${says.title}`, says),
     );
   }
   async function copyLink() {
     try {
       await navigator.clipboard.writeText(props.address);
-      copied = "Copied.";
+      copied = says.copied;
     } catch {
       copied = props.address;
     }
@@ -217,6 +221,17 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
     go("write");
     field()?.focus({ preventScroll: true });
   }
+  /** Say everything in another language. */
+  function speak(other: string) {
+    tag = other;
+    says = languages[tag].says;
+    if (said && shownLast) said = summaryOf(shownLast.glance, shownLast.own, says);
+    copied = "";
+    paint();
+  }
+  const lessonOf = ({ name, lesson }: GameText) => languages[tag].lessons[name] ?? lesson;
+  const players = (now: Play) =>
+    playersOf(now).map((player) => ({ ...player, name: says[player.name as keyof Says] ?? player.name }));
   const keydown = (e: KeyboardEvent) => {
     if (e.key === "Escape" && props.alone) props.leave();
     const choices = [...root.querySelectorAll<HTMLElement>(".hsd-gm-choice")];
@@ -256,7 +271,7 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
     const last = glance
       ? html`<span class="hsd-gm-word hsd-gm-drop" .style=${`--k: ${proposal.length}`}>${own || "↵"}</span>`
       : html`<span class="hsd-gm-caret" aria-hidden="true"></span>`;
-    return html`<p class="hsd-gm-line">${from > 0 ? "… " : nothing}${parts}</p>
+    return html`<p class="hsd-gm-line" lang="en">${from > 0 ? "… " : nothing}${parts}</p>
       <p class="hsd-gm-words" aria-hidden="true">${chips}${last}</p>`;
   }
   function writing(now: Play, of: GameText) {
@@ -268,12 +283,12 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
       e.preventDefault();
       verify();
     }}><input class="hsd-gm-field" name="next" autocomplete="off" autocapitalize="off" spellcheck="false" enterkeyhint="go" maxlength="120"
-        aria-label="Write what comes next" placeholder="write the next words" ?readonly=${busy} .value=${live(draft)}
+        aria-label=${says.field} placeholder=${says.placeholder} ?readonly=${busy} .value=${live(draft)}
         @input=${(e: { target: HTMLInputElement }) => {
           draft = e.target.value;
           paint();
-        }}><button class="hsd-primary hsd-gm-go" ?disabled=${busy}>${words().length ? "Let the model read it" : "Let the model write"}</button></form>
-      <div class="hsd-gm-choices" role="group" aria-label="Or choose">${choices.map(
+        }}><button class="hsd-primary hsd-gm-go" ?disabled=${busy}>${words().length ? says.read : says.write}</button></form>
+      <div class="hsd-gm-choices" role="group" aria-label=${says.choose}>${choices.map(
         (word, k) =>
           html`<button type="button" class="hsd-gm-choice" ?disabled=${words().length >= MOST_WORDS} @click=${() => choose(word)}><kbd>${k + 1}</kbd>${word}</button>`,
       )}${
@@ -282,39 +297,37 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
               draft = `${copy.join(" ")} `;
               paint();
               field()?.focus({ preventScroll: true });
-            }}>Copy ${copy.length} words from above</button>`
+            }}>${say(says.copy, { words: copy.length })}</button>`
           : nothing
       }</div>
-      <p class="hsd-gm-said" role="status">${said || (number ? nothing : "Commas, numbers and line breaks are filled in. Write several words: a wrong one costs nothing but the words after it.")}</p>`;
+      <p class="hsd-gm-said" role="status">${said || (number ? nothing : says.hint)}</p>`;
   }
   function score(now: Play) {
-    const players = playersOf(now);
-    return listed(players.map(({ name, passes }) => `${name.toLowerCase()} ${perPass(passes).toFixed(1)}`));
+    const lines = players(now).map(({ name, passes }) => `${name.toLowerCase()} ${perPass(passes).toFixed(1)}`);
+    return together(lines, says);
   }
   function verdict(now: Play) {
-    const players = playersOf(now);
-    const best = fastestOf(players, price);
-    const fewest = players.reduce((most, one) => (perPass(one.passes) > perPass(most.passes) ? one : most));
+    const all = players(now);
+    const best = fastestOf(all, price);
+    const fewest = all.reduce((most, one) => (perPass(one.passes) > perPass(most.passes) ? one : most));
     const gain = (passes: (typeof best)["passes"]) => `${gainOf(passes, price).toFixed(2)} ×`;
     const wide = Math.max(...fewest.passes.map(({ width }) => width));
     const cost = (1 + price.more * (wide - 1)).toFixed(1);
-    const times = listed(players.slice(0, -1).map(({ name, passes }) => `${name} ${gain(passes)}`));
-    const other =
-      best.name === fewest.name
-        ? ""
-        : ` Fewer glances are not faster: ${fewest.name} needed the fewest, and a glance over ${wide} tokens costs as much as ${cost} over one.`;
-    return `Fastest: ${best.name}. Beside the model alone: ${times}.${other}`;
+    const each = all.slice(0, -1).map(({ name, passes }) => `${name} ${gain(passes)}`);
+    const fastest = say(says.fastest, { best: best.name, times: together(each, says) });
+    if (best.name === fewest.name) return fastest;
+    return `${fastest} ${say(says.fewest, { name: fewest.name, width: wide, cost })}`;
   }
   function results(now: Play) {
     const timed = phase === "time" || phase === "exact";
     const struck = struckWords(now).length > 0;
     const { meta } = now.texts[0].plain;
-    const here = `${(100 * price.more).toFixed(0)} % of a pass`;
+    const here = say(says.of_a_pass, { share: (100 * price.more).toFixed(0) });
     const isMeasured = Math.abs(price.more - measured) < 0.005;
     return html`${
       timed
         ? html`<p class="hsd-gm-verdict" role="status">${verdict(now)}</p>
-          <label class="hsd-gm-price"><span>Price of one more token in a glance: <strong>${here}</strong>${isMeasured ? ` (measured on ${meta.device_name || "a CPU"})` : ""}</span>${slider(
+          <label class="hsd-gm-price"><span>${says.price} <strong>${here}</strong>${isMeasured ? ` ${say(says.measured, { device: meta.device_name || says.a_cpu })}` : ""}</span>${slider(
             0,
             1,
             0.01,
@@ -323,30 +336,30 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
               price = { ...price, more };
               paint();
             },
-          )}<span class="hsd-gm-ends"><span>0: a large GPU with room</span><span>100 %: no gain from reading together</span></span></label>
+          )}<span class="hsd-gm-ends"><span>${says.free}</span><span>${says.no_gain}</span></span></label>
           ${
             isMeasured
               ? nothing
               : html`<button type="button" @click=${() => {
                   price = { ...price, more: measured };
                   paint();
-                }}>As measured</button>`
+                }}>${says.as_measured}</button>`
           }
-          <p class="hsd-note">Passes at medians of recorded ones; drafting as recorded; your own thinking is not counted.</p>`
-        : html`<p class="hsd-gm-big hsd-number"><strong>${perPass(playersOf(now)[0].passes).toFixed(1)}</strong> tokens per glance</p>
-          <p class="hsd-gm-verdict" role="status">In as many glances: ${score(now)}.</p>
-          <p class="hsd-note">A glance is one forward pass of the model. A token is a word, a part of one, or a comma.</p>`
+          <p class="hsd-note">${says.medians}</p>`
+        : html`<p class="hsd-gm-big hsd-number"><strong>${perPass(playersOf(now)[0].passes).toFixed(1)}</strong> ${says.per_glance}</p>
+          <p class="hsd-gm-verdict" role="status">${say(says.as_many, { score: score(now) })}</p>
+          <p class="hsd-note">${says.glance_is}</p>`
     }
       <div class="hsd-gm-buttons">
-        ${timed ? nothing : html`<button type="button" class="hsd-primary hsd-gm-time" @click=${toTime}>Now with time</button>`}
-        ${phase === "time" && struck ? html`<button type="button" class="hsd-primary hsd-gm-exact" @click=${toExact}>But is it the same text?</button>` : nothing}
-        <button type="button" class=${phase === "exact" || (phase === "time" && !struck) ? "hsd-primary hsd-gm-explore" : "hsd-gm-explore"} @click=${explore}>Explore your game</button>
-        <button type="button" class="hsd-gm-share" @click=${share}>Save a card</button>
-        ${props.address ? html`<button type="button" class="hsd-gm-link" @click=${copyLink}>Copy the link</button>` : nothing}
-        <button type="button" @click=${again}>Play again</button>
+        ${timed ? nothing : html`<button type="button" class="hsd-primary hsd-gm-time" @click=${toTime}>${says.with_time}</button>`}
+        ${phase === "time" && struck ? html`<button type="button" class="hsd-primary hsd-gm-exact" @click=${toExact}>${says.same_text}</button>` : nothing}
+        <button type="button" class=${phase === "exact" || (phase === "time" && !struck) ? "hsd-primary hsd-gm-explore" : "hsd-gm-explore"} @click=${explore}>${says.explore}</button>
+        <button type="button" class="hsd-gm-share" @click=${share}>${says.card}</button>
+        ${props.address ? html`<button type="button" class="hsd-gm-link" @click=${copyLink}>${says.link}</button>` : nothing}
+        <button type="button" @click=${again}>${says.again}</button>
         <span class="hsd-note" role="status">${copied}</span>
       </div>
-      ${phase === "exact" ? html`<h3>But is it the same text?</h3><p>The game was greedy: the model writes its likeliest token. With sampling it draws one, and your word counts only when it draws it. Throw 1 000 darts: the pile becomes the model’s own p, for any proposal. With the lossy rule it does not.</p>` : nothing}
+      ${phase === "exact" ? html`<h3>${says.same_text}</h3><p>${says.exact}</p>` : nothing}
       ${dartHost}`;
   }
   function paint() {
@@ -354,36 +367,34 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
     const of = text();
     if (!now || !of) return;
     root.dataset.phase = phase;
+    root.lang = tag;
+    root.setAttribute("aria-label", says.title);
     const playing = phase === "write" || phase === "reading" || phase === "lesson";
     const counted = glance ? { ...now, glances: now.glances } : now;
-    const players = playersOf(counted);
+    const stairs = players(counted);
     const width = Math.max(260, plot.clientWidth || root.clientWidth - 32 || 640);
-    const begun = players[0].passes.length > 0;
-    if (begun)
-      render(
-        stairsPicture({ players, price, width, height: playing ? AXIS : 1.35 * AXIS, morph, family: palette.family }),
-        plot,
-      );
-    else render(nothing, plot);
+    const begun = stairs[0].passes.length > 0;
+    if (begun) {
+      const height = playing ? AXIS : 1.35 * AXIS;
+      render(stairsPicture({ players: stairs, price, width, height, morph, family: palette.family, says }), plot);
+    } else render(nothing, plot);
+    const others = Object.keys(languages).filter((one) => one !== tag);
     render(
-      html`<header class="hsd-gm-head"><h2>Beat the drafter</h2>
-          <span class="hsd-note hsd-number">${playing ? `Text ${now.act + 1} of ${now.texts.length}` : "Your stairs"}</span>
-          <button type="button" class="hsd-gm-skip" title=${props.alone ? "Escape" : nothing} @click=${() => props.leave()}>${props.skip}</button></header>
+      html`<header class="hsd-gm-head"><h2>${says.title}</h2>
+          <span class="hsd-note hsd-number">${playing ? say(says.act, { act: now.act + 1, acts: now.texts.length }) : says.stairs}</span>
+          ${others.map((one) => html`<button type="button" class="hsd-gm-language" lang=${one} @click=${() => speak(one)}>${languages[one].name}</button>`)}
+          <button type="button" class="hsd-gm-skip" title=${props.alone ? "Escape" : nothing} @click=${() => props.leave()}>${says[props.skip]}</button></header>
         ${
           playing
-            ? html`<p class="hsd-gm-asked">A language model was asked: <q>${of.asked}</q><br>Alone it writes one token per glance. <strong>Write what it writes next:</strong> it checks all your words in one.</p>
+            ? html`<p class="hsd-gm-asked">${says.asked} <q lang="en">${of.asked}</q><br>${says.alone_writes} <strong>${says.task}</strong> ${says.checks}</p>
               ${line(now, of)}
               ${
                 phase === "lesson"
-                  ? html`<p class="hsd-gm-said" role="status">${said}</p><p class="hsd-gm-lesson">${of.lesson}</p>
-                    <div class="hsd-gm-buttons"><button type="button" class="hsd-primary hsd-gm-next" @click=${onward}>${isLast(now) ? "See the stairs" : "Next text"}</button></div>`
+                  ? html`<p class="hsd-gm-said" role="status">${said}</p><p class="hsd-gm-lesson">${lessonOf(of)}</p>
+                    <div class="hsd-gm-buttons"><button type="button" class="hsd-primary hsd-gm-next" @click=${onward}>${isLast(now) ? says.see_stairs : says.next_text}</button></div>`
                   : writing(now, of)
               }`
-            : html`<p class="hsd-gm-asked">${
-                morph
-                  ? "The same stairs over time."
-                  : "A stair for each: a tread is a glance of the model, a riser what it brought."
-              }</p>`
+            : html`<p class="hsd-gm-asked">${morph ? says.same_stairs : says.legend}</p>`
         }
         ${plot}
         ${playing ? nothing : results(now)}`,
@@ -404,7 +415,7 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
       paint();
       if (props.alone && !matchMedia("(pointer: coarse)").matches) field()?.focus({ preventScroll: true });
     },
-    (error) => root.append(failure(error, "The game cannot start")),
+    (error) => root.append(failure(error, says.cannot_start)),
   );
   return () => {
     closed = true;

@@ -2,6 +2,7 @@
 import { html, svg } from "lit-html";
 import { axisX, axisY, frameOf, spread } from "../lib/chart";
 import { duration } from "../lib/words";
+import type { Says } from "./says";
 import { type Corner, cornersOf, type Player, type Price, tokensOf } from "./score";
 
 const SIZE = { top: 26, bottom: 26, left: 34 };
@@ -14,6 +15,7 @@ export interface Stairs {
   /** 0: over passes, 1: over time; between the two the one becomes the other. */
   morph: number;
   family: (source: string) => string;
+  says: Pick<Says, "glances" | "time" | "tokens">;
 }
 
 /** The SVG path of a player's corners. */
@@ -28,7 +30,7 @@ export function pathOf(
 }
 
 /** The picture; each player's name is at the end of its stair. */
-export function stairsPicture({ players, price, width, height, morph, family }: Stairs) {
+export function stairsPicture({ players, price, width, height, morph, family, says }: Stairs) {
   const corners = players.map(({ passes }) => cornersOf(passes, price));
   const most = Math.max(4, ...players.map(({ passes }) => tokensOf(passes)));
   const passes = Math.max(3, ...corners.map((all) => all.length));
@@ -48,8 +50,8 @@ export function stairsPicture({ players, price, width, height, morph, family }: 
       : frameOf({ ...SIZE, right, width, height }, ns, most);
   const across =
     morph < 0.5
-      ? axisX(scale, Math.min(passes, 6), (n) => (Number.isInteger(n) ? String(n) : ""), "glances")
-      : axisX(scale, Math.max(2, width / 160), duration, "time");
+      ? axisX(scale, Math.min(passes, 6), (n) => (Number.isInteger(n) ? String(n) : ""), says.glances)
+      : axisX(scale, Math.max(2, width / 160), duration, says.time);
   const stair = (player: Player, k: number) => {
     const own = player.source === "" ? undefined : family(player.source);
     const kind = k === 0 ? "hsd-gm-stair hsd-gm-you" : "hsd-gm-stair";
@@ -58,5 +60,5 @@ export function stairsPicture({ players, price, width, height, morph, family }: 
   };
   const order = [...players.keys()].reverse();
   return html`<svg class="hsd-gm-picture" width=${width} height=${height} viewBox="0 0 ${width} ${height}" aria-hidden="true">
-    ${axisY(frame, 4, String, "tokens")}${across}${order.map((k) => stair(players[k], k))}</svg>`;
+    ${axisY(frame, 4, String, says.tokens)}${across}${order.map((k) => stair(players[k], k))}</svg>`;
 }

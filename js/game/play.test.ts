@@ -19,6 +19,7 @@ import {
   read,
 } from "./play";
 import { runOf } from "./run";
+import { ENGLISH } from "./says";
 import { priceOf, tokensOf } from "./score";
 import { choicesAfter } from "./words";
 
@@ -67,7 +68,7 @@ test("a game goes through its texts, and all players have as many glances", { sk
     if (!isLast(play)) play = next(play);
   }
   const players = playersOf(play);
-  assert.deepEqual([players[0].name, players.at(-1)?.name], ["You", "Alone"]);
+  assert.deepEqual([players[0].name, players.at(-1)?.name], ["you", "alone"]);
   for (const { passes } of players) assert.equal(passes.length, players[0].passes.length);
   assert.equal(tokensOf(players.at(-1)?.passes ?? []), players[0].passes.length);
   const struck = struckWords(play)[0];
@@ -79,6 +80,7 @@ test("a game goes through its texts, and all players have as many glances", { sk
     { one: 1, more: 0 },
     players.map(() => "#000000"),
     "http://x/?game=1&a=<b>",
+    ENGLISH,
   );
   assert.match(card, /^<svg [\s\S]*<\/svg>$/);
   assert.ok(card.includes("game=1&amp;a=&lt;b&gt;") && !/style|script/.test(card.replace("font-weight", "")));

@@ -16,7 +16,7 @@ export interface GameText {
   lesson: string;
   plain: Store;
   /** Other recorded runs of it. */
-  others: { name: string; title: string; source: string; run: Store }[];
+  others: { name: string; source: string; run: Store }[];
 }
 export interface Play {
   texts: readonly GameText[];
@@ -59,21 +59,19 @@ export function next(play: Play): Play {
 /** The passes of each player after as many glances at each text: the visitor first, plain decoding last. */
 export function playersOf({ texts, glances }: Play): Player[] {
   const own = glances.flat().map(({ accepted, width }) => ({ tokens: accepted + 1, width, drafting: 0 }));
-  const names = new Map(
-    texts.flatMap(({ others }) => others.map(({ name, title, source }) => [name, { title, source }])),
-  );
+  const names = new Map(texts.flatMap(({ others }) => others.map(({ name, source }) => [name, source])));
   const inAll = [...names].filter(([name]) =>
     texts.every((text, k) => !glances[k].length || text.others.some((one) => one.name === name)),
   );
-  const others = inAll.map(([name, { title, source }]) => {
+  const others = inAll.map(([name, source]) => {
     const passes = texts.flatMap((text, k): Pass[] => {
       const run = text.others.find((one) => one.name === name)?.run;
       return run ? passesOf(run, givenOf(text)).slice(0, glances[k].length) : [];
     });
-    return { name: title, source, passes };
+    return { name, source, passes };
   });
   const alone = own.map(() => ({ tokens: 1, width: 1, drafting: 0 }));
-  return [{ name: "You", source: YOU, passes: own }, ...others, { name: "Alone", source: "target", passes: alone }];
+  return [{ name: "you", source: YOU, passes: own }, ...others, { name: "alone", source: "target", passes: alone }];
 }
 
 /** Words to copy: what followed the last two tokens where they occurred before; empty where they did not. */

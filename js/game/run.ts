@@ -40,7 +40,7 @@ export function runOf(store: Store, given: number, glances: readonly Played[], p
     const read = store.tokens.slice(glance.at, glance.own);
     const own = store.tokens[glance.own];
     const common = { round: id, level: 1, source: YOU, q: 1, u: null, h: null };
-    const unknown = { key_length: null, count: null, score: null, position: null };
+    const unknown = { key_length: null, count: null, score: null, position: null, cosine: null };
     const draft = (node: number, token: Pick<Draft, "token_id" | "text" | "p" | "verdict">): Draft => ({
       ...common,
       ...unknown,

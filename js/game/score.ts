@@ -1,4 +1,5 @@
 // The stairs of the game: passes of the model ("glances"), what each brought, and what it costs where one more token has a price. Pure.
+
 import type { Store } from "../lib/run";
 import type { Call, Round } from "../lib/tables";
 
@@ -14,6 +15,7 @@ export interface Price {
   more: number;
 }
 export interface Player {
+  /** Its name, or which of the texts is its name. */
   name: string;
   /** The source whose colour it has; "": none. */
   source: string;

@@ -104,6 +104,7 @@ export function createCard(
       ["seen", d.count, (x) => `${x} ×`],
       ["score", d.score, figure],
       ["copied from", d.position, jump],
+      ["similarity of states", d.cosine, figure],
     ];
     return known.flatMap(([name, x, write]): Fact[] => ((x ?? null) === null ? [] : [[name, write(x as number)]]));
   }

@@ -38,6 +38,7 @@ export interface Draft {
   score: number | null;
   position: number | null;
   h: number | null;
+  cosine: number | null;
 }
 
 /** One verification by a level: its draft, what it accepted and what it added. */

@@ -83,7 +83,8 @@ function game({ keepRun, openGame, seedOf }: typeof Page, data: SiteData) {
     save: saveDrawing,
     address: here.href,
     alone: false,
-    skip: "Skip to the article",
+    skip: "to_article",
+    languages: data.languages,
   });
 }
 

@@ -38,7 +38,13 @@ export interface Manifest {
   tables: Record<string, Column[]>;
   top: number;
   rules: string[];
-  stacks: { sources: Record<string, string[]>; databases: string[]; lookahead: number; most: number };
+  stacks: {
+    sources: Record<string, string[]>;
+    databases: string[];
+    of_the_text: string[];
+    lookahead: number;
+    most: number;
+  };
   defaults: { rule: string };
   drafting: {
     nodes: number;
@@ -47,6 +53,9 @@ export interface Manifest {
     sampled: Record<string, number[]>;
     discounts: Record<string, number>;
     settings: Record<string, number>;
+    /** The numbers of the semantic database, and the layer whose states it compares, as a share of the target's layers. */
+    copying: Record<string, number>;
+    state_depth: number;
   };
 }
 export const FORMAT = "hsd_viz tab 2";

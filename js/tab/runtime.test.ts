@@ -123,7 +123,7 @@ describe.skipIf(!given)("the runtime of a tab", async () => {
     ["db:4 > target", /takes no lookahead/],
     ["nano > nano", /appears twice/],
     ["db[context,context] > target", /appears twice/],
-    ["db[web] > target", /use context, model, statistics, logits/],
+    ["db[web] > target", /use context, model, statistics, semantic, logits/],
     ["giant > target", /unknown model 'giant'/],
     ["nano[context] > target", /not a valid part/],
     ["hd > target", /hsd-viz decode --stack "hd > target"/],

@@ -3,7 +3,7 @@
 import type { Tables } from "../lib/tables";
 import type { Column, Manifest, ModelFacts, Section } from "./manifest";
 import type { Module } from "./memory";
-import type { TabStack } from "./stacks";
+import type { TabModel, TabStack } from "./stacks";
 import type { Tokenizer } from "./tokenizer";
 
 export interface Sampling {
@@ -213,9 +213,9 @@ export class Runtime {
   }
 
   /** Make the drafter of `db` below a verifier: hsd_viz/native/decode.py. */
-  drafter(databases: string[], verifier: string, temperature: number): number {
+  drafter(databases: string[], verifier: string, target: string, temperature: number): number {
     const { module } = this;
-    const { settings, nodes, floor, greedy, sampled, discounts } = this.manifest.drafting;
+    const { settings, nodes, floor, greedy, sampled, discounts, copying, state_depth } = this.manifest.drafting;
     const rules = module.structures("Drafting", [settings]);
     const handle = module.make("hsd_drafter_new", rules);
     const heat = Math.min(1, temperature) * Math.min(1, temperature);
@@ -223,7 +223,15 @@ export class Runtime {
     const put = (numbers: ArrayBufferView) => given[given.push(module.put(numbers)) - 1];
     for (const name of databases) {
       const rates = Float64Array.from(greedy[name], (rate, n) => (1 - heat) * rate + heat * sampled[name][n]);
-      module.make("hsd_drafter_add", handle, this.databases.get(name) ?? 0, put(rates), discounts[name]);
+      if (name === "semantic") {
+        const numbers = module.structures("Copying", [copying]);
+        given.push(numbers);
+        module.make("hsd_drafter_add_semantic", handle, numbers, put(rates), discounts[name]);
+        const { layers } = this.model(target).facts.shape;
+        module.call("hsd_drafter_watch", handle, Math.min(layers - 1, Math.floor(state_depth * layers)));
+      } else {
+        module.make("hsd_drafter_add", handle, this.databases.get(name) ?? 0, put(rates), discounts[name]);
+      }
     }
     const { ends } = this.manifest.text;
     module.make("hsd_drafter_ends", handle, put(Int32Array.from(ends)), ends.length);
@@ -267,7 +275,9 @@ export class Decode {
     this.sources = [...this.names.slice(0, -1), "target", ...(databases ?? [])];
     const { positions, shape } = (parts.at(-1) as Model).facts;
     this.limit = Math.min(prompt.length + max_new_tokens, positions);
-    this.drafter = databases ? runtime.drafter(databases, models[0].name, sampling.temperature) : 0;
+    this.drafter = databases
+      ? runtime.drafter(databases, models[0].name, (models.at(-1) as TabModel).name, sampling.temperature)
+      : 0;
     const rows = parts.map(({ handle, cos, sin, bytes }, k) => {
       const session = module.make("hsd_session_new", handle);
       this.sessions.push(session);

@@ -19,7 +19,7 @@ export interface TabStack {
 
 /** Parse a stack. Throws a one-line error if it is not one, or needs the command line. */
 export function parse(text: string, manifest: Manifest): TabStack {
-  const { sources, databases: all, lookahead: usual } = manifest.stacks;
+  const { sources, databases: all, of_the_text: own, lookahead: usual } = manifest.stacks;
   const ladder = Object.keys(manifest.models);
   const written = text.trim();
   const elsewhere = (what: string) =>
@@ -32,7 +32,7 @@ export function parse(text: string, manifest: Manifest): TabStack {
   for (const part of parts) {
     if (part.kind === "bottom") {
       if (part.name !== "db") throw elsewhere(`'${part.name}'`);
-      const other = part.items.find((item) => !all.includes(item));
+      const other = part.items.find((item) => ![...all, ...own].includes(item));
       if (other) throw elsewhere(`'db[${other}]'`);
       databases = part.items.length ? part.items : all;
       continue;

@@ -156,7 +156,7 @@ async function decode(id: number, request: Request) {
   const { positions } = manifest.models[stack.models[stack.models.length - 1].name];
   if (prompt.length >= positions)
     throw new Error(`the prompt has ${prompt.length} tokens and the context holds ${positions}: use a shorter prompt`);
-  const files = (stack.databases ?? []).filter((name) => name !== "context");
+  const files = (stack.databases ?? []).filter((name) => !manifest.stacks.of_the_text.includes(name));
   await wait(id, [...stack.models.map(({ name }) => name), ...files]);
   const empty = emptyStep(manifest);
   const run = runtime.decode({ prompt, stack, sampling, max_new_tokens: tokens });

@@ -200,12 +200,12 @@ def test_fivegrams_count_once_per_output(fivegrams):
     shared = SharedDatabases.open(folder, vocabulary)
     rows = StoredDrafts(shared.found).model(chr(1))
     # 1 2 3 4 6 is in two outputs; 1 2 3 4 5 three times, but in one output, like the rest: these go by their tokens.
-    assert [(tuple(map(ord, r[2])), r[1]) for r in rows] == [
+    assert [(tuple(map(ord, row.tokens)), row.count) for row in rows] == [
         ((2, 3, 4, 6), 2),
         ((2, 3, 4, 5), 1),
         *(((7, 7, 7, k), 1) for k in range(5)),
     ]
-    assert [tuple(map(ord, r[2])) for r in StoredDrafts(shared.found).model(chr(9))] == [
+    assert [tuple(map(ord, row.tokens)) for row in StoredDrafts(shared.found).model(chr(9))] == [
         (1, 2, 3, 4)
     ]
     assert StoredDrafts(shared.found).model(chr(7)) == []

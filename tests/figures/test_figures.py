@@ -19,6 +19,7 @@ from hsd_viz.figures.palette import INKS, TWINS
 from hsd_viz.latency.basis import recorded
 from hsd_viz.trace import Trace
 from tests.changes import channels, contrast
+from tests.figures.test_semantic_figure import trace_of_rounds
 
 BENCH = Path(__file__).resolve().parents[2] / "docs" / "bench"
 ABLATION, REPORT, PLAN = (
@@ -46,6 +47,7 @@ def make(name: str, trace, basis, dark: bool = False):
             hsd.predict("H100", ("llama-8b", "llama-1b"), acceptance=0.8, batch=(1, 8)), dark
         ),
         "when_it_pays": lambda f: f(dark=dark),
+        "findable": lambda f: f(trace_of_rounds([1, 2, 1], (2, True), (1, False)), dark),
         **{
             name: (lambda f: f(ABLATION, dark))
             for name in ("database_ablation", "temperature_curves")

@@ -64,6 +64,7 @@ FAMILY_RUNS = [
         "nano?0.2 > target",
         "db > target",
         "db[context,model] > nano:3 > target",
+        "db[context,semantic] > target",
     )
     for temperature, rule, chat in ((0.0, "token", True), (0.8, "block", False))
 ]

@@ -14,7 +14,7 @@ from toys import law_of
 from hsd_viz.audit.stacks import EnumeratedDraws, ToySession
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.sampling import Sampling, distribution
-from hsd_viz.drafting.tree import DraftTree
+from hsd_viz.drafting.tree import Drafter, DraftTree
 from hsd_viz.trace.tables import RULES
 
 TOLERANCE = 1e-12
@@ -24,7 +24,7 @@ INSTANCES, PARTS = 27, 8
 SHAPES = [(1, False, 4, 3), (2, False, 3, 2), (1, True, 3, 3), (2, True, 3, 2)]
 
 
-class TreeOfTwo:
+class TreeOfTwo(Drafter):
     """A database of sorts: of each text the same tree of two branches."""
 
     name = "db"

@@ -26,6 +26,8 @@ STACKS = [
     "hd > target",
     "retrieval > target",
     "db[context,model,statistics,logits] > target",
+    "db[context,semantic,model,statistics] > target",
+    "hd[context,semantic] > target",
 ]
 
 
@@ -58,6 +60,9 @@ PARTS = [
     ([4], DraftSource("db", ("logits", "context"))),
     ([2, 7], DraftSource("lookup")),
     ([], DraftSource("hd")),
+    ([], DraftSource("db", ("context", "semantic"))),
+    ([4], DraftSource("db", ("semantic",))),
+    ([], DraftSource("hd", ("semantic", "context"))),
     ([], DraftSource("lookup", ("original",))),
     ([], DraftSource("sam")),
     ([], DraftSource("suffix")),
@@ -158,5 +163,12 @@ def test_database_stacks_equal_plain_sampling_token_for_token(temperature):
     for seed, prompt in enumerate(bundled_prompts(3)):
         options = {"max_new_tokens": 40, "temperature": temperature, "seed": seed, "record": False}
         plain = engine.run(prompt, "target", **options).token_ids
-        for stack in ("db > target", "db[statistics,context] > target", "lookup > target"):
+        for stack in (
+            "db > target",
+            "db[statistics,context] > target",
+            "db[semantic] > target",
+            "db[context,semantic,model] > target",
+            "hd[semantic] > target",
+            "lookup > target",
+        ):
             assert engine.run(prompt, stack, **options).token_ids == plain

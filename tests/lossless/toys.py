@@ -10,7 +10,7 @@ from hsd_viz.audit.enumeration import outcomes
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.session import Session
-from hsd_viz.drafting.tree import DraftTree
+from hsd_viz.drafting.tree import Drafter, DraftTree
 
 V = 6
 
@@ -41,7 +41,7 @@ class Markov(Session):
         self.cached[base:] = [self.cached[base + node] for node in nodes]
 
 
-class Guesser:
+class Guesser(Drafter):
     """A database of sorts: a random tree of plausible continuations, sometimes none. Looks at the text's last token only."""
 
     name = "db"

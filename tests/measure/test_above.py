@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from hsd_viz.drafting.tree import DraftTree
+from hsd_viz.drafting.tree import Drafter, DraftTree
 from hsd_viz.errors import Unsupported
 from hsd_viz.measure.above import Above, RecordedRounds, above
 from hsd_viz.measure.replay import replay
@@ -18,7 +18,7 @@ OUTPUT = (9, 1, 2, 3, 4, 5, 6, 7)
 ROUNDS = (Verification(3, 3), Verification(3, 1), Verification(3, 0))
 
 
-class Listed:
+class Listed(Drafter):
     """A drafter of given drafts by the length of the output, each token with a score."""
 
     name = "db"

@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from benchmarks.budgets import run_budgets, write_texts
-from hsd_viz.drafting.tree import DraftTree
+from hsd_viz.drafting.tree import Drafter, DraftTree
 from hsd_viz.measure.text_replay import Text, can_replay, replay
 from hsd_viz.prompts.suites import load_suite
 
@@ -44,7 +44,7 @@ def test_a_replay_counts_what_the_decode_counted(engine, suite, temperature):
         assert all(counted.accepted[key] <= counted.examined[key] for key in counted.accepted)
 
 
-class Fixed:
+class Fixed(Drafter):
     """Drafts one tree, whatever the text."""
 
     name, nodes = "fixed", 8

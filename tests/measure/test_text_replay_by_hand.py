@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hsd_viz.drafting.tree import DraftTree
+from hsd_viz.drafting.tree import Drafter, DraftTree
 from hsd_viz.measure.text_replay import Text, replay
 
 
-class Scripted:
+class Scripted(Drafter):
     """A drafter that proposes these trees in turn, then nothing."""
 
     name = "db"

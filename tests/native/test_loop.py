@@ -100,7 +100,15 @@ def combination(seed: int, files: dict) -> tuple[list, dict]:
         prompt = (ids(5, seed) * 120)[: len(prompt)]
     drafter, eos = None, frozenset(choose.sample(range(VOCAB), choose.choice([0, 1, 20])))
     if choose.random() < 0.6:
-        sources = choose.choice([("context",), ("context", "model", "statistics"), ("model",)])
+        sources = choose.choice(
+            [
+                ("context",),
+                ("context", "model", "statistics"),
+                ("model",),
+                ("semantic",),
+                ("context", "semantic", "model"),
+            ]
+        )
         costs = choose.choice([None, 0.02, 0.15])
         drafter = DatabaseDrafter(sources, files, eos=eos, costs=costs, temperature=temperature)
     limits = {
@@ -126,12 +134,14 @@ def test_the_loops_are_equal_event_for_event(part, files):
     """On random stacks, rules, temperatures, seeds, prompts, top-k, top-p, limits and end tokens."""
     seen: set[str] = set()
     left_levels = 0
+    by_state = 0
     for seed in range(part * COMBINATIONS, (part + 1) * COMBINATIONS):
         given, limits = combination(seed, files)
         expected = reference(*given, **limits)
         length = len(given[3]) + len(expected["tokens"]["index"])
         left_levels += any((level.positions or length) < length for level in given[0])
         check_same(expected, compiled(*given, ns=seed % 2 * 40_000_000, **limits))
+        by_state += sum(cosine is not None for cosine in expected["drafts"]["cosine"])
         seen |= {
             *expected["drafts"]["verdict"],
             *expected["rounds"]["outcome"],
@@ -141,6 +151,7 @@ def test_the_loops_are_equal_event_for_event(part, files):
     assert seen >= {"accepted", "rejected", "unreached", "correction", "bonus", "plain"}
     # Some texts continued without a draft model whose context was full.
     assert left_levels >= 3
+    assert by_state > 0
     assert seen >= {"length", "confidence", None}
 
 

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.skipif(
 SIZE = 12
 _NAMES = (
     "context|model|statistics|context,model|model,context|statistics,context|statistics,model|context,model,statistics|"
-    "statistics,model,context|model,context,statistics"
+    "statistics,model,context|model,context,statistics|semantic|context,semantic|semantic,context,model,statistics"
 )
 STACKS = tuple(tuple(names.split(",")) for names in _NAMES.split("|"))
 COSTS = (None, 0.0, 0.02, 0.15, 0.6, (5, 5, 5, 5, 9, 9, 9, 9, 14), (1.0, 1.6, 1.6, 1.6, 3.0))
@@ -116,10 +116,26 @@ def run(draw, token=tokens):
 
 
 def follow(one, twin, prompt, rounds) -> int:
-    """Have both draft all of a run; returns how many nodes were drafted."""
+    """Have both draft all of a run; returns how many nodes were drafted. States are those of similar tokens."""
     one.start(prompt)
     twin.start(prompt)
     text, nodes = list(prompt), 0
+    draw = np.random.default_rng(len(prompt))
+    directions = draw.integers(-127, 128, (SIZE, 5))
+    known = 0
+
+    def observe(length: int) -> None:
+        """Both learn the states of the places below ``length`` that they do not know."""
+        nonlocal known
+        if one.state_depth is None or length <= known:
+            return
+        noise = draw.integers(-20, 21, (length - known, 5))
+        states = np.clip(directions[text[known:length]] + noise, -127, 127).astype(np.int8)
+        one.observe_states(states)
+        twin.observe_states(states)
+        known = length
+
+    observe(len(prompt) - 1)
     for drafts, emitted, obedient in rounds:
         tree = None
         for ahead, budget in drafts:
@@ -129,9 +145,10 @@ def follow(one, twin, prompt, rounds) -> int:
         if obedient and tree:
             # The target follows the draft for a while, and what was kept above.
             emitted = drafts[-1][0] + tree.tokens[:3] + emitted
+        text += emitted
+        observe(len(text) - 1)
         one.extend(emitted)
         twin.extend(emitted)
-        text += emitted
     return nodes
 
 

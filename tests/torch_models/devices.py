@@ -97,7 +97,7 @@ def on_device(noise: float) -> CompiledModel:
     return CompiledModel(eager(noise), compiler=Graph)
 
 
-class Guesser:
+class Guesser(Drafter):
     """A drafter of random trees, sometimes of none; over a dozen tokens some of its guesses are right."""
 
     name = "db"

@@ -14,7 +14,7 @@ from transformers import AutoModelForCausalLM, GPT2Config, LlamaConfig
 
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.sampling import Sampling
-from hsd_viz.drafting.tree import DraftTree
+from hsd_viz.drafting.tree import Drafter, DraftTree
 from hsd_viz.torch_models.compiled import CompiledModel
 from hsd_viz.torch_models.decode import DeviceDecode
 from hsd_viz.torch_models.eager import HFModel
@@ -189,7 +189,7 @@ def test_strict_rows_do_not_depend_on_what_is_fed_with_them():
     assert np.array_equal(fed.forward(text[29:], 1)[0], rows[-1])
 
 
-class Knowing:
+class Knowing(Drafter):
     """A drafter that knows a text and is wrong now and then."""
 
     name = "db"

@@ -9,14 +9,14 @@ from families import CONFIGS, VOCABULARY, module, text_of
 
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.sampling import Sampling
-from hsd_viz.drafting.tree import DraftTree
+from hsd_viz.drafting.tree import Drafter, DraftTree
 from hsd_viz.torch_models.eager import HFModel
 from hsd_viz.torch_models.load import check_config, check_forward
 
 PROMPT, TOKENS = text_of(12), 40
 
 
-class Grove:
+class Grove(Drafter):
     """A drafter that knows the text to come and hides it among other drafts, at any depth and behind any sibling."""
 
     name = "db"

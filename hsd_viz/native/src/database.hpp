@@ -130,6 +130,11 @@ class Context {
         }
     }
 
+    // The latest place of a token, and the one before a place; -1 where there is none.
+    int latest(int32_t token) const { return places_[SINGLE].latest(text_, &token + 1); }
+    int before(int place) const { return places_[SINGLE].before(place); }
+    int32_t token(int place) const { return text_[place]; }
+
     // Ask for the memory that a look-up will read first.
     void fetch(const Tail& tail) const {
         for (const Places& places : places_)
@@ -184,6 +189,7 @@ class Context {
     std::vector<int32_t> text_;
     // Only places that share so many tokens are visited, the largest number of which there are any.
     Places places_[4] = {Places(5), Places(3), Places(2), Places(1)};
+    static constexpr int SINGLE = 3;  // of these, the one of single tokens
 };
 
 // The arrays of an open index file, where they are mapped, and how it is to be read. The same as library.py's IndexFile.

@@ -3,7 +3,7 @@
 // A round's drafting takes a few microseconds in warm caches. A decode sweeps the model's weights through them between two
 // rounds, so what counts is how often memory is waited for.
 #pragma once
-#include "database.hpp"
+#include "semantic.hpp"
 
 namespace hsd {
 
@@ -15,9 +15,12 @@ struct Drafting {
 
 constexpr int MOST_BUCKETS = 16;
 
+// A database of the drafter is the text's own, the semantic one, or an index file.
+enum class Origin { TEXT, STATES, FILE };
+
 // One database of the drafter, and how far it is to be trusted: Trust.
 struct Asked {
-    int own;  // whether it is the text's own
+    Origin origin;
     IndexFile file;
     double discount;
     double priors[MOST_BUCKETS], rates[MOST_BUCKETS], hits[MOST_BUCKETS] = {}, expected[MOST_BUCKETS] = {};
@@ -38,6 +41,8 @@ class Drafter {
         int32_t token, parent, which, length, position;
         int32_t bound;  // a key there has at most so many tokens in the text
         int32_t depth;
+        double cosine;  // of a copy that the semantic database found, alone or after another database; else NaN
+        int32_t copy, n_copies;  // of the token, in copies_
     };
 
     explicit Drafter(const Drafting& rules) : rules_(rules), context_(rules.longest, rules.recent, rules.most) {
@@ -48,12 +53,19 @@ class Drafter {
 
     // The next database to ask: an index file, or without one the text's own. `priors` has a rate for each key length.
     void add(const IndexFile* file, const double* priors, double discount) {
-        Asked& asked = databases_.emplace_back();
-        asked.own = !file;
+        Asked& asked = add(file ? Origin::FILE : Origin::TEXT, priors, discount);
         if (file) asked.file = *file;
-        asked.discount = discount;
-        for (int n = 0; n <= rules_.longest_bucket; ++n) asked.rates[n] = asked.priors[n] = priors[n];
     }
+    // The next database to ask is the semantic one; `priors` has a rate for each band of cosines.
+    void add_semantic(const Copying& copying, const double* priors, double discount) {
+        add(Origin::STATES, priors, discount);
+        semantic_ = Semantic(copying);
+    }
+    // The layer of the target whose states it compares; -1: none.
+    int layer() const { return layer_; }
+    void watch(int layer) { layer_ = layer; }
+    // The states of the next places of the text, those of tokens that were emitted among them.
+    void observe_states(const int8_t* numbers, int n, int width) { semantic_.observe(numbers, n, width); }
     // The cost and the least slope of 0 to n - 1 nodes.
     void costs(const double* at, const double* slopes, int n, double least_slope, double floor) {
         at_.assign(at, at + n);
@@ -84,6 +96,8 @@ class Drafter {
         Round& round = open(text, n, length);
         queue_.clear();
         nodes_.clear();
+        semantic_.find(context_, length, copies_);
+        const int first_copies = (int)copies_.size();
         double expected = 1.0, best_ratio = 1.0, reach = 1.0;
         int node = -1, best = -1, bound = rules_.longest;
         matched_ = false;
@@ -94,7 +108,8 @@ class Drafter {
             if (least < floor_) least = floor_;
             if (reach > least && (node < 0 || !ends_text(nodes_[node].token))) {
                 spell(tail, node, text, n);
-                const int found = ask(node, tail, reach, least, bound) + 1;
+                const int copy = node < 0 ? 0 : nodes_[node].copy, n_copies = node < 0 ? first_copies : nodes_[node].n_copies;
+                const int found = ask(node, tail, reach, least, bound, copy, n_copies) + 1;
                 if (!candidates_.empty()) matched_ = true;
                 for (Candidate& candidate : candidates_) {
                     if (!(candidate.score > least)) continue;
@@ -153,25 +168,76 @@ class Drafter {
         while (n > 0 && tail.size < rules_.longest) tail.put_before(text[--n]);
     }
 
+    Asked& add(Origin origin, const double* priors, double discount) {
+        Asked& asked = databases_.emplace_back();
+        asked.origin = origin;
+        asked.discount = discount;
+        for (int n = 0; n <= rules_.longest_bucket; ++n) asked.rates[n] = asked.priors[n] = priors[n];
+        return asked;
+    }
+
+    // What a database knows. `own_copies` are the places of copies_ that lead here.
+    bool look_up(const Asked& database, Tail& tail, int bound, int copy, int n_copies, Match& match) const {
+        switch (database.origin) {
+            case Origin::TEXT: return context_.lookup(tail, bound, match);
+            case Origin::STATES: return continue_copies(copy, n_copies, match);
+            case Origin::FILE: return database.file.lookup(tail, match);
+        }
+        return false;
+    }
+    // What followed in the copies, the most similar first: their number is at most `most` of Copying.
+    bool continue_copies(int copy, int n_copies, Match& match) const {
+        match.n = 0;
+        match.total = 0;
+        for (int i = copy; i < copy + n_copies; ++i) {
+            const int place = copies_[i].position;
+            if (place >= context_.size()) continue;
+            if (!match.total++) match.length = semantic_.band(copies_[i].cosine);
+            const int32_t token = context_.token(place);
+            int k = 0;
+            while (k < match.n && match.continuations[k].token != token) ++k;
+            if (k == match.n) match.continuations[match.n++] = {token, place, 0};
+            ++match.continuations[k].count;
+        }
+        return match.total > 0;
+    }
+    // Give each candidate the copies that its token continues.
+    void share_copies(int copy, int n_copies) {
+        for (Candidate& candidate : candidates_) {
+            candidate.copy = (int)copies_.size();
+            for (int i = copy; i < copy + n_copies; ++i) {
+                const Copy it = copies_[i];
+                if (it.position < context_.size() && context_.token(it.position) == candidate.token) copies_.push_back({it.position + 1, it.cosine});
+            }
+            candidate.n_copies = (int)copies_.size() - candidate.copy;
+        }
+    }
+    double best_cosine(int copy, int n_copies, int position) const {
+        for (int i = copy; i < copy + n_copies; ++i)
+            if (copies_[i].position == position) return copies_[i].cosine;
+        return NAN;
+    }
+
     // DatabaseDrafter._ask: fills candidates_ and notes the answers. Returns the length of the text's own match.
-    int ask(int node, Tail& tail, double reach, double least, int bound) {
+    int ask(int node, Tail& tail, double reach, double least, int bound, int copy, int n_copies) {
         candidates_.clear();
         double left = reach;
         int found = bound;
         for (const Asked& database : databases_)
-            if (database.own)
+            if (database.origin == Origin::TEXT)
                 context_.fetch(tail);
-            else
+            else if (database.origin == Origin::FILE)
                 database.file.fetch_starts(tail);
         for (const Asked& database : databases_)
-            if (!database.own) database.file.fetch_rows(tail);
+            if (database.origin == Origin::FILE) database.file.fetch_rows(tail);
         for (int which = 0; which < (int)databases_.size(); ++which) {
             Asked& database = databases_[which];
             if (left <= least) break;
             Match match;
-            const bool any = database.own ? context_.lookup(tail, bound, match) : database.file.lookup(tail, match);
-            if (database.own) found = any ? match.length : 0;
+            const bool any = look_up(database, tail, bound, copy, n_copies, match);
+            if (database.origin == Origin::TEXT) found = any ? match.length : 0;
             if (!any) continue;
+            const bool semantic = database.origin == Origin::STATES;
             const int bucket = std::min(match.length, rules_.longest_bucket);
             const double rate = database.rates[bucket], total = (double)match.total;
             double seen = 0.0;
@@ -183,13 +249,19 @@ class Drafter {
                 const double score = scale * ((double)it.count - database.discount);
                 tokens_.push_back(it.token);
                 auto same = std::find_if(candidates_.begin(), candidates_.end(), [&](const Candidate& c) { return c.token == it.token; });
-                if (same == candidates_.end())
-                    candidates_.push_back({score, it.count, it.token, node, which, match.length, it.position, 0, 0});
-                else
+                if (same == candidates_.end()) {
+                    Candidate candidate{score, it.count, it.token, node, which, match.length, it.position, 0, 0, NAN, 0, 0};
+                    if (semantic) candidate.length = -1;
+                    candidates_.push_back(candidate);
+                    same = candidates_.end() - 1;
+                } else {
                     same->score += score;
+                }
+                if (semantic) same->cosine = best_cosine(copy, n_copies, it.position);
             }
             left -= scale * seen;
         }
+        if (n_copies) share_copies(copy, n_copies);
         return found;
     }
 
@@ -243,12 +315,15 @@ class Drafter {
 
     const Drafting rules_;
     Context context_;
+    Semantic semantic_;
+    int layer_ = -1;
     std::vector<Asked> databases_;
     std::vector<double> at_, slopes_;
     double least_slope_ = 0, floor_ = 0;
     std::vector<int32_t> ends_;
     bool matched_ = false;
-    // Of the tree being grown.
+    // Of the tree being grown. The copies of a node are in a row.
+    std::vector<Copy> copies_;
     std::vector<Candidate> candidates_, queue_, nodes_;
     // Of the trees drafted since the last tokens came.
     std::vector<Round> rounds_;

@@ -48,6 +48,14 @@ template <class T> void gate_line(const T* gate, const T* up, int n, T* out) {
     }
 }
 
+// A state x [n] as numbers of 8 bits, half to even: its direction, which is all that a cosine compares.
+template <class T> void quantise_state(const T* x, int n, int8_t* numbers) {
+    T largest = 0;
+    for (int d = 0; d < n; ++d) largest = std::max(largest, std::abs(x[d]));
+    const T scale = largest > 0 ? T(127) / largest : T(0);
+    for (int d = 0; d < n; ++d) numbers[d] = (int8_t)std::nearbyint(x[d] * scale);
+}
+
 template <class T, class W> class Sequence : public Session {
   public:
     explicit Sequence(const Weights<T, W>& weights) : w_(weights), s_(weights.shape) {
@@ -74,6 +82,13 @@ template <class T, class W> class Sequence : public Session {
                 for (int i = 0; i < n; ++i)
                     if (places[i] != base + i) head(memory, h, capacity_).move(places[i], base + i);
     }
+
+    void watch(int layer) override {
+        if (layer >= s_.layers) raise(std::invalid_argument("there is no such layer"));
+        watched_layer_ = layer;
+    }
+    int width() const override { return s_.width; }
+    void state(int place, int8_t* numbers) const override { quantise_state(watched_.data() + (size_t)place * s_.width, s_.width, numbers); }
 
   private:
     // A layer's cache: its key-value heads one after the other.
@@ -288,6 +303,7 @@ template <class T, class W> class Sequence : public Session {
             // Of the last layer only the rows that are asked for go further than the cache.
             const int first = l == s_.layers - 1 ? n - rows : 0, going = n - first;
             normalise_rows(team, x, layer.input_norm, n, normed);
+            if (l == watched_layer_) watched_.assign(normed, normed + n * width);
             linear(team, layer.qkv, normed, width, s_.width, n, qkv_, ldq_, false);
             attend(l, first, attended);
             x += first * width;
@@ -375,6 +391,8 @@ template <class T, class W> class Sequence : public Session {
     Scratch<int32_t> sums_;
     Scratch<T> x_, normed_, rows_qkv_, attended_, hidden_, some_;
     T* qkv_ = nullptr;
+    int watched_layer_ = -1;
+    std::vector<T> watched_;
 };
 
 template <class T, class W> Session* Weights<T, W>::session() const { return new Sequence<T, W>(*this); }

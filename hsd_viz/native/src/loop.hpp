@@ -71,6 +71,7 @@ template <class T> class Loop : public Decode {
         if (drafter) levels_.emplace_back(LevelSettings{}, s_.vocab, 0);
         for (int i = 0; i < n; ++i) levels_.emplace_back(levels[i], s_.vocab, (int)levels_.size());
         stack_top_ = (int)levels_.size() - 1;
+        if (drafter && drafter->layer() >= 0) levels_.back().spec.session->watch(drafter->layer());
         leave_full_levels();
     }
 
@@ -121,6 +122,7 @@ template <class T> class Loop : public Decode {
         } else if (here > 0) {
             fed_.assign(text_.begin() + level.length, text_.begin() + level.length + here);
             const int cached = feed(level, 1);
+            if (level.place == stack_top_) observe_states(level, here, {});
             record.call(level.place, PREFILL, start, here, cached);
             if (level.length == n) ++filling_;
         } else {
@@ -141,12 +143,24 @@ template <class T> class Loop : public Decode {
         emit(drafted);
         if (drafter_) {
             const int64_t start = record.now();
+            observe_states(levels_[top_], pending_, accepted_);
             drafter_->extend(emitted_.data(), (int)emitted_.size());
             record.call(0, UPDATE, start, (int)emitted_.size());
         }
         text_.insert(text_.end(), emitted_.begin(), emitted_.end());
         close(top_, drafted);
         return !ends_text(text_.back()) && (int)text_.size() < s_.limit;
+    }
+
+    // Pass the states of the last forward pass to the drafter: those of the tokens of the text that were fed, and of the accepted nodes.
+    void observe_states(const Level& target, int n, const std::vector<int>& nodes) {
+        if (!drafter_ || drafter_->layer() < 0) return;
+        const Session& session = *target.spec.session;
+        states_.resize((size_t)session.width() * (n + nodes.size()));
+        int8_t* to = states_.data();
+        for (int i = 0; i < n; ++i, to += session.width()) session.state(i, to);
+        for (int node : nodes) session.state(n + node, to), to += session.width();
+        drafter_->observe_states(states_.data(), n + (int)nodes.size(), session.width());
     }
 
     // call(i): at most `room` tokens that follow the text, distributed as level i's own (a database's: point masses).
@@ -221,6 +235,7 @@ template <class T> class Loop : public Decode {
         verifier_.decide(draft.nodes, draft.q(), level.spec.rule, r_.data(), u_.data(), rows);
         record.inside += record.now() - start;
 
+        pending_ = pending;
         accepted_ = verdict_.accepted;
         emitted_.clear();
         for (int k = 0; k < (int)accepted_.size(); ++k) {
@@ -296,7 +311,7 @@ template <class T> class Loop : public Decode {
             if (it.depth > room) continue;
             kept_[k] = out.size();
             out.nodes.push_back({it.token, it.parent < 0 ? -1 : kept_[it.parent], it.depth, stack_top_ + 1 + it.which, 0, it.length, it.position,
-                                 it.count, it.score});
+                                 it.count, it.score, it.cosine});
         }
         out.why = drafter_->matched() ? NOT_WORTH_IT : NO_MATCH;
         record.call(0, LOOKUP, start, out.size());
@@ -362,7 +377,7 @@ template <class T> class Loop : public Decode {
             const Node& node = draft.nodes[k];
             record.drafts.add({(double)record.round(), (double)place, (double)node.source, (double)k, (double)node.parent, (double)node.depth,
                                (double)node.token, NONE, verdict_.p[k], verdict_.q[k], verdict_.u[k], (double)fates_[k], known(node.key_length),
-                               known(node.count), node.score, known(node.position), verdict_.h[k]});
+                               known(node.count), node.score, known(node.position), verdict_.h[k], node.cosine});
         }
         const int rule = draft.sampled ? levels_[i].spec.rule : BY_TOKEN, examined = outcome_ == STOPPED ? count : verdict_.examined;
         const Record::Round round = record.close();
@@ -408,11 +423,13 @@ template <class T> class Loop : public Decode {
     // Of the verification that was made last.
     const Verdict& verdict_;
     std::vector<int> accepted_;  // nodes up to an end token
+    int pending_ = 0;            // tokens of the text that were fed before the draft
     std::vector<int32_t> emitted_;
     Outcome outcome_ = PLAIN;
     // Room.
     std::vector<int32_t> fed_, parents_, places_;
     std::vector<int> kept_;
+    std::vector<int8_t> states_;
     std::vector<Fate> fates_;
     std::vector<double> u_, r_;
 };

@@ -49,6 +49,11 @@ struct Session {
     virtual void together(Session* const* sessions, const int32_t* tokens, int n, void* logits, const void* cos, const void* sin,
                           const int32_t* cached, int threads) = 0;
     virtual void keep(int base, const int32_t* places, int n) = 0;
+    // Of every forward pass from now on, keep what this layer reads: its normalised input. -1: nothing is kept.
+    virtual void watch(int layer) = 0;
+    virtual int width() const = 0;
+    // What the watched layer read at this place of the tokens that were fed last, as numbers of 8 bits [width].
+    virtual void state(int place, int8_t* numbers) const = 0;
 };
 
 struct Model {

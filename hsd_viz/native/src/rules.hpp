@@ -14,7 +14,7 @@ namespace hsd {
 struct Node {
     int32_t token, parent = -1, depth = 1, source = 0, start = 0, key_length = -1, position = -1;
     int64_t count = -1;
-    double score = NAN;
+    double score = NAN, cosine = NAN;
 };
 
 // What a verification found. `accepted` nodes in order, then the verifier's own `token`, drawn from row `row` (0: after the text, 1 + i: after

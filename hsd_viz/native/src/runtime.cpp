@@ -72,6 +72,13 @@ API int hsd_session_together(Session* session, Session* const* sessions, const i
     return guarded(0, [&] { return session->together(sessions, tokens, n, logits, cos, sin, cached, threads), 1; });
 }
 API void hsd_session_keep(Session* session, int base, const int32_t* places, int n) { session->keep(base, places, n); }
+API int hsd_session_watch(Session* session, int layer) {
+    return guarded(0, [&] { return session->watch(layer), 1; });
+}
+// The states of the first n tokens that were fed last [n][width].
+API void hsd_session_states(const Session* session, int n, int8_t* numbers) {
+    for (int i = 0; i < n; ++i) session->state(i, numbers + (size_t)i * session->width());
+}
 API void hsd_session_free(Session* session) { delete session; }
 
 API Drafter* hsd_drafter_new(const Drafting* rules) {
@@ -83,6 +90,16 @@ API Drafter* hsd_drafter_new(const Drafting* rules) {
 API int hsd_drafter_add(Drafter* drafter, const IndexFile* file, const double* priors, double discount) {
     return guarded(0, [&] { return drafter->add(file, priors, discount), 1; });
 }
+// The next database is the semantic one.
+API int hsd_drafter_add_semantic(Drafter* drafter, const Copying* copying, const double* priors, double discount) {
+    return guarded(0, [&] { return drafter->add_semantic(*copying, priors, discount), 1; });
+}
+// The layer of the target whose states a decode passes to the drafter.
+API void hsd_drafter_watch(Drafter* drafter, int layer) { drafter->watch(layer); }
+// The states of the next n places of the text [n][width].
+API int hsd_drafter_states(Drafter* drafter, const int8_t* numbers, int n, int width) {
+    return guarded(0, [&] { return drafter->observe_states(numbers, n, width), 1; });
+}
 API int hsd_drafter_costs(Drafter* drafter, const double* at, const double* slopes, int n, double least_slope, double floor) {
     return guarded(0, [&] { return drafter->costs(at, slopes, n, least_slope, floor), 1; });
 }
@@ -92,7 +109,7 @@ API int hsd_drafter_ends(Drafter* drafter, const int32_t* tokens, int n) {
 API int hsd_drafter_extend(Drafter* drafter, const int32_t* tokens, int n) {
     return guarded(0, [&] { return drafter->extend(tokens, n), 1; });
 }
-// Rows of eight numbers for each node: token, parent, database, key length, count, position, depth, score. Returns how many nodes the tree
+// Rows of nine numbers for each node: token, parent, database, key length, count, position, depth, cosine, score. Returns how many nodes the tree
 // has, 0 (no match) or -1 (not worth it) where there is none; -2 when it failed.
 API int hsd_drafter_draft(Drafter* drafter, const int32_t* text, int n, int64_t length, int budget, double* out) {
     return guarded(-2, [&] {
@@ -100,7 +117,7 @@ API int hsd_drafter_draft(Drafter* drafter, const int32_t* text, int n, int64_t 
         const auto& tree = drafter->draft(text, n, length, budget);
         for (const auto& it : tree)
             for (double value : {(double)it.token, (double)it.parent, (double)it.which, (double)it.length, (double)it.count, (double)it.position,
-                                 (double)it.depth, it.score})
+                                 (double)it.depth, it.cosine, it.score})
                 *out++ = value;
         return tree.empty() && drafter->matched() ? -1 : (int)tree.size();
     });

@@ -1,0 +1,151 @@
+"""The semantic database: earlier places of the text where the target was in a similar state.
+
+The other databases find what follows by tokens: by the longest suffix of the text that they know. A text may continue
+as an earlier part of it did although few tokens before it agree. Oilbird (arXiv 2608.03839) finds such parts by the
+target's own hidden states, for greedy decoding. Here they are one more database of Hierarchy Drafting: its drafts are
+point masses, so they are lossless for sampling, too.
+
+The state of a place is what one layer of the target reads there, after its normalization: numbers that the forward pass
+computes anyway. Of each state the direction is stored, in 8 bits per number. A look-up compares, by cosine, the state
+before the last token of the text with the states before all earlier occurrences of that token. (The state at the last
+token itself is not known yet: the verification that follows computes it.) What followed the most similar occurrences is
+proposed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+#: The name of the semantic database in a stack.
+SEMANTIC = "semantic"
+#: The layer whose states are compared, as a share of the target's layers.
+DEPTH = 2 / 3
+
+
+def watched_layer(depth: float, layers: int) -> int:
+    """Return the number of the layer at this share of the depth of a model of so many ``layers``."""
+    return min(layers - 1, int(depth * layers))
+
+
+def quantise_states(states: np.ndarray) -> np.ndarray:
+    """Return the directions of states ``[n, width]`` as int8: each row divided by its largest number, times 127.
+
+    A cosine compares directions only, so the factor of a row is not stored.
+    """
+    largest = np.abs(states).max(axis=1, keepdims=True)
+    one = states.dtype.type(127)
+    scale = np.divide(one, largest, out=np.zeros_like(largest), where=largest > 0)
+    return np.rint(states * scale).astype(np.int8)
+
+
+class Copy(NamedTuple):
+    """What followed an earlier occurrence of a token.
+
+    Attributes:
+        position: The place in the text of the next token to copy.
+        cosine: The similarity of the states before the occurrence and before the last token.
+    """
+
+    position: int
+    cosine: float
+
+
+class SemanticDatabase:
+    """The text of the current run and the target's states of it.
+
+    At most :attr:`scanned` occurrences of a token are compared, the latest ones, and the :attr:`most` most similar ones
+    are used, if their cosine is at least :attr:`least_cosine`. How much a copy is trusted depends on its *band*: the
+    cosines from :attr:`least_cosine` on in steps of :attr:`band_width`, from 1 to :attr:`bands`.
+    """
+
+    most = 4
+    scanned = 256
+    least_cosine = 0.5
+    band_width = 0.0625
+    bands = 8
+
+    def __init__(self) -> None:
+        self._text: list[int] = []
+        self._places: dict[int, list[int]] = {}
+        self._states: np.ndarray | None = None
+        self._squares: list[float] = []
+
+    def extend(self, tokens: Iterable[int]) -> None:
+        """Append ``tokens`` to the text."""
+        for token in tokens:
+            self._places.setdefault(token, []).append(len(self._text))
+            self._text.append(token)
+
+    def observe(self, states: np.ndarray) -> None:
+        """Append the int8 states ``[n, width]`` of the next places of the text."""
+        known = len(self._squares)
+        needed = known + len(states)
+        if self._states is None:
+            self._states = np.zeros((max(256, needed), states.shape[1]), np.int8)
+        if needed > len(self._states):
+            more = 2 * needed - len(self._states)
+            self._states = np.pad(self._states, ((0, more), (0, 0)))
+        self._states[known:needed] = states
+        wide = states.astype(np.int64)
+        self._squares += (wide * wide).sum(axis=1).astype(float).tolist()
+
+    def find(self, length: int) -> list[Copy]:
+        """Return the copies for a text of ``length`` tokens, the most similar first, then the latest.
+
+        There are none if the text has tokens that were not emitted, or if the state before the last token is unknown.
+        """
+        text = self._text
+        if length != len(text) or length < 2 or len(self._squares) < length - 1:
+            return []
+        last = length - 1
+        occurrences = [place for place in self._places[text[last]] if 0 < place < last]
+        latest_first = occurrences[: -self.scanned - 1 : -1]
+        copies = [Copy(place + 1, self._cosine(place - 1, last - 1)) for place in latest_first]
+        similar = [copy for copy in copies if copy.cosine >= self.least_cosine]
+        # Sorting is stable: of equal cosines the latest stays first.
+        similar.sort(key=lambda copy: -copy.cosine)
+        return similar[: self.most]
+
+    def continuations(
+        self, copies: Sequence[Copy]
+    ) -> tuple[int, int, list[tuple[int, int, int]]] | None:
+        """Return (band, total, continuations) of what follows in ``copies``, or ``None`` if they are at the end of the
+        text. Continuations are (token, count, position), those of the most similar copy first.
+        """
+        counts: dict[int, list[int]] = {}
+        total = 0
+        band = 0
+        for position, cosine in copies:
+            if position >= len(self._text):
+                continue
+            if not total:
+                band = self.band(cosine)
+            total += 1
+            entry = counts.setdefault(self._text[position], [0, position])
+            entry[0] += 1
+        if not total:
+            return None
+        return band, total, [(token, count, at) for token, (count, at) in counts.items()]
+
+    def advance(self, copies: Sequence[Copy], token: int) -> tuple[Copy, ...]:
+        """Return those of ``copies`` in which ``token`` comes next, one place further on."""
+        return tuple(
+            Copy(position + 1, cosine)
+            for position, cosine in copies
+            if position < len(self._text) and self._text[position] == token
+        )
+
+    def band(self, cosine: float) -> int:
+        """Return the band of a cosine."""
+        return min(self.bands, 1 + int((cosine - self.least_cosine) / self.band_width))
+
+    def _cosine(self, a: int, b: int) -> float:
+        norms = sqrt(self._squares[a] * self._squares[b])
+        if self._states is None or not norms:
+            return 0.0
+        product = int(np.dot(self._states[a].astype(np.int64), self._states[b].astype(np.int64)))
+        return product / norms

@@ -1,0 +1,73 @@
+// SemanticDatabase of hsd_viz.drafting.semantic in C++: the same cosines, and the same copies.
+#pragma once
+#include <cmath>
+#include "database.hpp"
+
+namespace hsd {
+
+// The numbers of the Python module. The same as library.py's Copying.
+struct Copying {
+    double least_cosine, band_width;
+    int32_t most, scanned, bands;
+};
+
+// An earlier occurrence of the last token of a text whose state before it is similar: where what followed it is, and the cosine.
+struct Copy {
+    int position;
+    double cosine;
+};
+
+// The states of a text: of each place the direction of what a layer of the target read there.
+class Semantic {
+  public:
+    Semantic() = default;
+    explicit Semantic(const Copying& rules) : rules_(rules) {}
+
+    int size() const { return (int)squares_.size(); }
+
+    void observe(const int8_t* numbers, int n, int width) {
+        width_ = width;
+        numbers_.insert(numbers_.end(), numbers, numbers + (size_t)n * width);
+        for (int i = 0; i < n; ++i) squares_.push_back((double)product(size(), size()));
+    }
+
+    // The occurrences of the last token of `context` with the most similar states before them, most similar first, then latest. None if the
+    // state before the last token is not known.
+    void find(const Context& context, int64_t length, std::vector<Copy>& copies) const {
+        copies.clear();
+        if (length != context.size() || length < 2 || size() < length - 1) return;
+        const int last = (int)length - 1;
+        int scanned = 0;
+        for (int place = context.before(last); place > 0 && scanned < rules_.scanned; place = context.before(place), ++scanned) {
+            const double similarity = cosine(place - 1, last - 1);
+            if (!(similarity >= rules_.least_cosine)) continue;
+            size_t at = copies.size();
+            while (at > 0 && copies[at - 1].cosine < similarity) --at;
+            copies.insert(copies.begin() + at, {place + 1, similarity});
+            if ((int)copies.size() > rules_.most) copies.pop_back();
+        }
+    }
+
+    // The band of a cosine, from 1 on: how much a copy is trusted is learned for each band.
+    int band(double cosine) const { return std::min(rules_.bands, 1 + (int)((cosine - rules_.least_cosine) / rules_.band_width)); }
+
+  private:
+    int64_t product(int a, int b) const {
+        const int8_t* x = numbers_.data() + (size_t)a * width_;
+        const int8_t* y = numbers_.data() + (size_t)b * width_;
+        int32_t sum = 0;
+        for (int d = 0; d < width_; ++d) sum += (int32_t)x[d] * y[d];
+        return sum;
+    }
+    double cosine(int a, int b) const {
+        const double norms = std::sqrt(squares_[a] * squares_[b]);
+        return norms > 0 ? (double)product(a, b) / norms : 0;
+    }
+
+    Copying rules_{};
+    int width_ = 0;
+    std::vector<int8_t> numbers_;
+    std::vector<double> squares_;
+};
+
+}  // namespace hsd

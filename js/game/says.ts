@@ -1,0 +1,98 @@
+// What the game says: in English here, in other languages as the page brings them. A text is a template: {name} is the place of a value, and
+// {name:word} that of a number with its word, which English puts in the plural. Pure.
+import { plural } from "../lib/words";
+
+export const ENGLISH = {
+  title: "Beat the drafter",
+  act: "Text {act} of {acts}",
+  stairs: "Your stairs",
+  to_explorer: "Skip to the explorer",
+  to_article: "Skip to the article",
+  restart: "Restart",
+  asked: "A language model was asked:",
+  alone_writes: "Alone it writes one token per glance.",
+  task: "Write what it writes next:",
+  checks: "it checks all your words in one.",
+  legend: "A stair for each: a tread is a glance of the model, a riser what it brought.",
+  same_stairs: "The same stairs over time.",
+  field: "Write what comes next",
+  placeholder: "write the next words",
+  read: "Let the model read it",
+  write: "Let the model write",
+  choose: "Or choose",
+  copy: "Copy {words:word} from above",
+  hint: "Commas, numbers and line breaks are filled in. Write several words: a wrong one costs nothing but the words after it.",
+  wrote_alone: "The model wrote “{model}” alone: 1 token in one glance.",
+  outcome: "{right} of {words:word} accepted, and the model added “{model}”: {tokens:token} in one glance.",
+  next_text: "Next text",
+  see_stairs: "See the stairs",
+  per_glance: "tokens per glance",
+  as_many: "In as many glances: {score}.",
+  glance_is: "A glance is one forward pass of the model. A token is a word, a part of one, or a comma.",
+  with_time: "Now with time",
+  fastest: "Fastest: {best}. Beside the model alone: {times}.",
+  fewest:
+    "Fewer glances are not faster: {name} needed the fewest, and a glance over {width} tokens costs as much as {cost} over one.",
+  price: "Price of one more token in a glance:",
+  of_a_pass: "{share} % of a pass",
+  measured: "(measured on {device})",
+  a_cpu: "a CPU",
+  free: "0: a large GPU with room",
+  no_gain: "100 %: no gain from reading together",
+  as_measured: "As measured",
+  medians: "Passes at medians of recorded ones; drafting as recorded; your own thinking is not counted.",
+  same_text: "But is it the same text?",
+  exact:
+    "The game was greedy: the model writes its likeliest token. With sampling it draws one, and your word counts only when it draws it. Throw 1 000 darts: the pile becomes the model’s own p, for any proposal. With the lossy rule it does not.",
+  board: "Where you wrote “{word}”: the model’s probabilities at temperature 1",
+  explore: "Explore your game",
+  card: "Save a card",
+  link: "Copy the link",
+  copied: "Copied.",
+  again: "Play again",
+  cannot_start: "The game cannot start",
+  card_head: "{number} tokens per glance",
+  card_line: "in {glances:glance} of a language model. Beat me.",
+  you: "You",
+  alone: "Alone",
+  copying: "Copying",
+  nano: "Tiny model",
+  glances: "glances",
+  time: "time",
+  tokens: "tokens",
+  comma: ", ",
+  and: " and ",
+};
+export type Says = Record<keyof typeof ENGLISH, string>;
+/** A language: its own name, what the game says in it, and the lessons of the texts by their names. */
+export interface Language {
+  name: string;
+  says: Says;
+  lessons: Record<string, string>;
+}
+export const IN_ENGLISH: Language = { name: "English", says: ENGLISH, lessons: {} };
+
+/** A text with its values. */
+export function say(text: string, values: Readonly<Record<string, string | number>> = {}): string {
+  return text.replace(/\{(\w+)(?::(\w+))?\}/g, (_, name: string, word?: string) => {
+    const value = values[name];
+    if (value === undefined) throw new Error(`the text '${text}' has no value for ${name}`);
+    return word ? plural(Number(value), word) : String(value);
+  });
+}
+
+/** Words one after the other. */
+export function together(words: readonly string[], { comma, and }: Pick<Says, "comma" | "and">): string {
+  if (words.length < 2) return words[0] ?? "";
+  return `${words.slice(0, -1).join(comma)}${and}${words.at(-1)}`;
+}
+
+/** The language that a visitor reads, by the tags of the browser ("zh-CN", "en"): one that the page has, else English. */
+export function languageOf(tags: readonly string[], languages: Readonly<Record<string, Language>>): string {
+  for (const tag of tags) {
+    const known = Object.keys(languages).find((one) => one.split("-")[0] === tag.split("-")[0]);
+    if (known) return known;
+    if (tag.startsWith("en")) return "en";
+  }
+  return "en";
+}
