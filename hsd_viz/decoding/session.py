@@ -32,13 +32,13 @@ class Session(ABC):
             Unsupported: if the runtime does not give the states of its layers.
         """
         raise Unsupported(
-            "the semantic database compares states of the target, which this runtime does not give: "
-            "use a model that runs natively or with '--runtime eager', or leave out 'semantic'"
+            "the semantic database compares states of the target, which this runtime does not "
+            "give: use a model that runs natively or with '--runtime eager', or leave out 'semantic'"
         )
 
     def states(self, places: Sequence[int]) -> np.ndarray:
-        """Return what the watched layer read at these places of the tokens fed last: int8 ``[n, width]``
-        (:func:`~hsd_viz.drafting.semantic.quantise_states`).
+        """Return what the watched layer read at these places of the tokens fed last: int8 ``[n,
+        width]`` (:func:`~hsd_viz.drafting.semantic.quantise_states`).
         """
         raise NotImplementedError
 

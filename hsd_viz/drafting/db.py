@@ -41,8 +41,8 @@ DISCOUNTS = {"context": 0.15, "model": 0.4, "statistics": 0.5, "logits": 0.0, SE
 #: discounted share of the counts, for greedy decoding and for sampling at temperature 1. Rounded
 #: measurements on texts of two small models of Python source, prompted by the ``heldout`` suite;
 #: results are not sensitive to them. The semantic database has bands of cosines instead of key
-#: lengths. Its numbers are about half of those measured where it is the only database, on answers of
-#: SmolLM2: after the context database it mostly finds what was found.
+#: lengths. Its numbers are about half of those measured where it is the only database, on answers
+#: of SmolLM2: after the context database it mostly finds what was found.
 GREEDY = {
     "context": (0.0, 0.36, 0.56, 0.70, 0.80, 0.88, 0.96, 1.00, 1.12),
     "model": (0.0, 0.70, 0.80, 0.85, 0.90, 0.92, 0.94, 0.95, 0.95),

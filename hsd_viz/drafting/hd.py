@@ -114,9 +114,9 @@ class StoredDrafts:
 @drafter("hd", items=(*DATABASES, SEMANTIC))
 class HierarchyDrafting(Baseline):
     """Hierarchy Drafting for one run, from the databases named in the stack, in that order
-    (``model`` is the database ``fivegrams``). A small budget truncates the last drafts.
-    The paper has no semantic database: named in the stack, it adds what followed the places with the
-    most similar states (:mod:`.semantic`).
+    (``model`` is the database ``fivegrams``). A small budget truncates the last drafts. The paper
+    has no semantic database: named in the stack, it adds what followed the places with the most
+    similar states (:mod:`.semantic`).
     """
 
     nodes = DRAFTS * LENGTH
@@ -155,8 +155,8 @@ class HierarchyDrafting(Baseline):
         return tree.or_reason(budget)
 
     def add_in_access_order(self, tree: DraftTree, tail: str, length: int, budget: int) -> None:
-        """Add drafts after a text of ``length`` tokens that ends in ``tail``, one database after the
-        other, until there are seven or the budget is used.
+        """Add drafts after a text of ``length`` tokens that ends in ``tail``, one database after
+        the other, until there are seven or the budget is used.
         """
         children: dict[tuple[int, int], int] = {}
         drafts = 0

@@ -1,15 +1,16 @@
 """The semantic database: earlier places of the text where the target was in a similar state.
 
-The other databases find what follows by tokens: by the longest suffix of the text that they know. A text may continue
-as an earlier part of it did although few tokens before it agree. Oilbird (arXiv 2608.03839) finds such parts by the
-target's own hidden states, for greedy decoding. Here they are one more database of Hierarchy Drafting: its drafts are
-point masses, so they are lossless for sampling, too.
+The other databases find what follows by tokens: by the longest suffix of the text that they know. A
+text may continue as an earlier part of it did although few tokens before it agree. Oilbird (arXiv
+2608.03839) finds such parts by the target's own hidden states, for greedy decoding. Here they are
+one more database of Hierarchy Drafting: its drafts are point masses, so they are lossless for
+sampling, too.
 
-The state of a place is what one layer of the target reads there, after its normalization: numbers that the forward pass
-computes anyway. Of each state the direction is stored, in 8 bits per number. A look-up compares, by cosine, the state
-before the last token of the text with the states before all earlier occurrences of that token. (The state at the last
-token itself is not known yet: the verification that follows computes it.) What followed the most similar occurrences is
-proposed.
+The state of a place is what one layer of the target reads there, after its normalization: numbers
+that the forward pass computes anyway. Of each state the direction is stored, in 8 bits per number.
+A look-up compares, by cosine, the state before the last token of the text with the states before
+all earlier occurrences of that token. (The state at the last token itself is not known yet: the
+verification that follows computes it.) What followed the most similar occurrences is proposed.
 """
 
 from __future__ import annotations
@@ -27,12 +28,13 @@ DEPTH = 2 / 3
 
 
 def watched_layer(depth: float, layers: int) -> int:
-    """Return the number of the layer at this share of the depth of a model of so many ``layers``."""
+    """Return the number of the layer at this share of the depth of so many ``layers``."""
     return min(layers - 1, int(depth * layers))
 
 
 def quantise_states(states: np.ndarray) -> np.ndarray:
-    """Return the directions of states ``[n, width]`` as int8: each row divided by its largest number, times 127.
+    """Return the directions of states ``[n, width]`` as int8: each row divided by its largest
+    number, times 127.
 
     A cosine compares directions only, so the factor of a row is not stored.
     """
@@ -57,9 +59,10 @@ class Copy(NamedTuple):
 class SemanticDatabase:
     """The text of the current run and the target's states of it.
 
-    At most :attr:`scanned` occurrences of a token are compared, the latest ones, and the :attr:`most` most similar ones
-    are used, if their cosine is at least :attr:`least_cosine`. How much a copy is trusted depends on its *band*: the
-    cosines from :attr:`least_cosine` on in steps of :attr:`band_width`, from 1 to :attr:`bands`.
+    At most :attr:`scanned` occurrences of a token are compared, the latest ones, and the
+    :attr:`most` most similar ones are used, if their cosine is at least :attr:`least_cosine`. How much a copy is
+    trusted depends on its *band*: the cosines from :attr:`least_cosine` on in steps of
+    :attr:`band_width`, from 1 to :attr:`bands`.
     """
 
     most = 4
@@ -94,9 +97,11 @@ class SemanticDatabase:
         self._squares += (wide * wide).sum(axis=1).astype(float).tolist()
 
     def find(self, length: int) -> list[Copy]:
-        """Return the copies for a text of ``length`` tokens, the most similar first, then the latest.
+        """Return the copies for a text of ``length`` tokens, the most similar first, then the
+        latest.
 
-        There are none if the text has tokens that were not emitted, or if the state before the last token is unknown.
+        There are none if the text has tokens that were not emitted, or if the state before the
+        last token is unknown.
         """
         text = self._text
         if length != len(text) or length < 2 or len(self._squares) < length - 1:
@@ -113,8 +118,9 @@ class SemanticDatabase:
     def continuations(
         self, copies: Sequence[Copy]
     ) -> tuple[int, int, list[tuple[int, int, int]]] | None:
-        """Return (band, total, continuations) of what follows in ``copies``, or ``None`` if they are at the end of the
-        text. Continuations are (token, count, position), those of the most similar copy first.
+        """Return (band, total, continuations) of what follows in ``copies``, or ``None`` if they
+        are at the end of the text. Continuations are (token, count, position), those of the most
+        similar copy first.
         """
         counts: dict[int, list[int]] = {}
         total = 0

@@ -154,7 +154,8 @@ class Drafter(Protocol):
 
     name: str = ""  # in the stack text, set by :func:`~hsd_viz.drafting.drafter`
     nodes: int = 16  # default budget: those of its largest draft
-    #: The layer whose states of the text it learns from, as a share of the target's layers; ``None``: it needs none.
+    #: The layer whose states of the text it learns from, as a share of the target's layers;
+    #: ``None``: it needs none.
     state_depth: float | None = None
 
     def start(self, prompt: Sequence[int]) -> None:
@@ -168,9 +169,10 @@ class Drafter(Protocol):
         """
 
     def observe_states(self, states: np.ndarray) -> None:
-        """Process the target's states ``[n, width]`` (int8) of the next ``n`` places of the text, if the drafter has a
-        :attr:`state_depth`: after the prompt was fed, those of all its tokens but the last; then of each verification
-        those of the token before the draft and of the accepted ones, before :meth:`extend`.
+        """Process the target's states ``[n, width]`` (int8) of the next ``n`` places of the text,
+        if the drafter has a :attr:`state_depth`: after the prompt was fed, those of all its tokens
+        but the last; then of each verification those of the token before the draft and of the
+        accepted ones, before :meth:`extend`.
         """
         return None
 

@@ -23,11 +23,11 @@ WAYS = {BOTH: "context", TOKENS: "context", STATE: "semantic", MISSED: "target",
 
 
 def ways_to_find(trace: Trace) -> Counter[str]:
-    """Count the rounds of the target by the way in which their first token could be found in the text before it.
+    """Count the rounds of the target by the way in which their first token could be found.
 
     *By tokens*: it is among what followed the latest occurrences of the longest suffix that occurs
-    (:class:`~hsd_viz.drafting.context.ContextDatabase`). *By state*: the semantic database proposed it. *In the text*:
-    it followed an earlier occurrence of the last token.
+    (:class:`~hsd_viz.drafting.context.ContextDatabase`). *By state*: the semantic database proposed
+    it. *In the text*: it followed an earlier occurrence of the last token.
 
     Raises:
         UserError: if the run drafted nothing by states.
@@ -65,7 +65,8 @@ def _way(context: ContextDatabase, text: list[int], token: int, by_state: bool) 
 
 
 def findable(trace: Given, dark: bool = False) -> Figure:
-    """Plot in how many rounds the next token could be found in the text before it, by tokens and by states.
+    """Plot in how many rounds the next token could be found in the text before it, by tokens and by
+    states.
 
     Raises:
         UserError: if the run drafted nothing by states.
@@ -87,8 +88,8 @@ def findable(trace: Given, dark: bool = False) -> Figure:
         }
     )
     text = (
-        "By state: the semantic database drafted the token. A draft that would not have paid is not made, so that "
-        "with a cost rule the share found by states is a lower bound."
+        "By state: the semantic database drafted the token. A draft that would not have paid is not "
+        "made, so that with a cost rule the share found by states is a lower bound."
     )
     return bars(
         rows,

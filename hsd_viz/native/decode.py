@@ -64,7 +64,8 @@ _ROWS = {
 }
 #: The longest keys it can have: ``MOST_KEY`` of ``src/database.hpp``.
 LONGEST = 16
-#: Numbers of a node of a tree: token, parent, database, key length, count, position, depth, cosine, score.
+#: Numbers of a node of a tree: token, parent, database, key length, count, position, depth, cosine,
+#: score.
 _COLUMNS = 9
 
 
@@ -152,7 +153,9 @@ class NativeDatabaseDrafter:
         self._emitted += len(tokens)
 
     def watch(self, layers: int) -> None:
-        """Have a compiled decode pass the states of a target with so many layers, if the drafter needs any."""
+        """Have a compiled decode pass the states of a target with so many layers, if the drafter
+        needs any.
+        """
         if self.state_depth is not None:
             self._native.hsd_drafter_watch(self.handle, watched_layer(self.state_depth, layers))
 

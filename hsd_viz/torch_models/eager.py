@@ -251,7 +251,8 @@ class HFModel:
 class WatchedLayer:
     """The states of one layer of a module, of the tokens fed last.
 
-    A state is what the layer reads after its normalization, where it has an ``input_layernorm``; else what it is given.
+    A state is what the layer reads after its normalization, where it has an ``input_layernorm``;
+    else what it is given.
     """
 
     def __init__(self, module: torch.nn.Module, layer: int) -> None:
