@@ -44,9 +44,10 @@ def source(*names: str) -> str:
 
 
 def reports(suite: str) -> dict[str, tuple[str, dict]]:
-    """Return the reports of a suite: heading -> (name, report)."""
+    """Return the reports of a suite: heading -> (name, report), of the temperatures that were measured."""
     names = {title: f"{suite}-{part}-cpu" for title, part in TEMPERATURES}
-    return {title: (name, read(name)) for title, name in names.items()}
+    measured = {title: name for title, name in names.items() if (BENCH / f"{name}.json").exists()}
+    return {title: (name, read(name)) for title, name in measured.items()}
 
 
 def figure(row: dict | None, key: str, form: str = "{:.2f}", scale: float = 1.0) -> str:
@@ -212,6 +213,33 @@ def law() -> str:
             ]
         )
     return f"{markdown([head, *body], '---:')}\n\n{source(*names)}"
+
+
+def law_of_stops() -> str:
+    """Return what the law predicts of drafts that stop when they are unsure, and what was measured."""
+    name = "plan-stops-t07-cpu"
+    head = [
+        "stack",
+        "ms per token: predicted",
+        "measured",
+        "acceptance length: predicted",
+        "measured",
+    ]
+    body = []
+    for row in read(name)["hierarchies"]:
+        if "?" not in row["stack"] or row["measured_ms_per_token"] is None:
+            continue
+        lengths = row["acceptance_length"]
+        body.append(
+            [
+                f"`{row['stack']}`",
+                f"{row['predicted_ms_per_token']:.3f}",
+                figure(row, "measured_ms_per_token", "{:.3f}"),
+                f"{lengths['predicted']:.2f}",
+                f"{lengths['measured']:.2f}",
+            ]
+        )
+    return f"{markdown([head, *body], '---:')}\n\n{source(name)}"
 
 
 def second_draft() -> str:
@@ -456,6 +484,10 @@ RESULTS: dict[str, Callable[[], str]] = {
     "speed-spec-bench": lambda: speed("spec-bench"),
     "spec-bench-tasks": lambda: by_task("spec-bench"),
     "spec-bench-paper": beside_paper,
+    "semantic": lambda: speed("semantic"),
+    "stops": lambda: speed("stops"),
+    "stops-code": lambda: speed("stops-code"),
+    "stops-law": law_of_stops,
     "pays": lambda: speed("heldout", IN_THE_REPORT),
     "speed-python": lambda: speed("python"),
     "pace": lambda: pace("heldout"),

@@ -50,7 +50,12 @@ COMMANDS: dict[str, Any] = {
     "ladder": ("The shipped models: info, train.", {"info": files.info, "train": files.train}),
     "course": (
         "Copy the lessons as notebooks.",
-        {"copy": files.copy_course, "build": files.build_course, "slides": files.slides},
+        {
+            "copy": files.copy_course,
+            "build": files.build_course,
+            "book": files.book,
+            "slides": files.slides,
+        },
     ),
 }
 #: Missing module -> the extra that provides it.

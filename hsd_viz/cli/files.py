@@ -174,6 +174,28 @@ def build_course(
             _print(path)
 
 
+def book(
+    folder: A[Path, "DIR", "the folder; it is created if missing, its files are replaced"],
+    *,
+    figures: A[bool, "run the lessons and store their figures, which the book then shows"] = False,
+) -> None:
+    """Write the course as a MyST book: the lessons and their table of contents, which `jupyter book
+    build --html` in that folder makes into a site.
+    """
+    from hsd_viz.exercises import editions
+
+    lessons = {master.stem: master for master in editions.masters()}
+    for path in editions.write(folder, "student", overwrite=True):
+        if figures and path.stem in lessons:
+            from hsd_viz.views.lessons import add_figures
+
+            status(f"running {path.stem}")
+            add_figures(path, lessons[path.stem])
+        _print(path)
+    arguments.write_text(folder / "myst.yml", editions.contents())
+    _print(folder / "myst.yml")
+
+
 def slides(
     file: A[Out, "FILE.html", "the file; it is replaced"],
     *,

@@ -171,6 +171,20 @@ def write(into: Path, edition: str, *, below: str = "", overwrite: bool = False)
     return [into / name for name in files]
 
 
+def contents() -> str:
+    """Return the table of contents of the course as a MyST book: the text of its ``myst.yml``."""
+    files = "".join(f"    - file: {master.stem}.ipynb\n" for master in notebooks())
+    return f"""\
+# The course as a MyST book: jupyter book build --html
+version: 1
+project:
+  title: Speculative decoding, seen and measured
+  toc:
+{files}site:
+  template: book-theme
+"""
+
+
 class CellOutput(NamedTuple):
     """A cell: ``kind`` is ``markdown`` or ``code``; code has what it printed and the value of its last line."""
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+import yaml
 
 from hsd_viz.cli import main
 from hsd_viz.exercises import editions
@@ -90,3 +91,14 @@ def test_the_masters_are_part_of_the_wheel():
     included = project["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
     assert included["notebooks/course/master"] == "hsd_viz/exercises/master"
     assert len(list((ROOT / "notebooks/course/master").glob("*.md"))) == 11
+
+
+def test_the_book_lists_every_notebook_that_is_written(tmp_path, capsys):
+    folder = tmp_path / "book"
+    assert main(["course", "book", str(folder)]) == 0
+    written = capsys.readouterr().out.split()
+    contents = yaml.safe_load((folder / "myst.yml").read_text(encoding="utf-8"))
+    listed = [entry["file"] for entry in contents["project"]["toc"]]
+    assert listed == [path.stem + ".ipynb" for path in editions.notebooks()]
+    assert written == [*(str(folder / name) for name in listed), str(folder / "myst.yml")]
+    assert all((folder / name).is_file() for name in listed)
