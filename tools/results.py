@@ -488,6 +488,7 @@ RESULTS: dict[str, Callable[[], str]] = {
     "stops": lambda: speed("stops"),
     "stops-code": lambda: speed("stops-code"),
     "stops-law": law_of_stops,
+    "hierarchy": lambda: speed("hierarchy"),
     "pays": lambda: speed("heldout", IN_THE_REPORT),
     "speed-python": lambda: speed("python"),
     "pace": lambda: pace("heldout"),
