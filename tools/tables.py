@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from hsd_viz.disk import write_whole
@@ -16,6 +17,7 @@ from hsd_viz.models.families import LADDER
 from tools.results import PLAIN, RESULTS
 from tools.results import read as _read
 from tools.sentences import SENTENCES, state
+from tools.verdicts import VERDICTS, answer
 from training.evaluation import markdown, table
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -117,6 +119,7 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     **{
         name: (f"docs/{_ELSEWHERE.get(name, 'results')}.md", text) for name, text in RESULTS.items()
     },
+    **{name: ("docs/results.md", partial(answer, name)) for name in VERDICTS},
 }
 
 

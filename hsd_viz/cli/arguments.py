@@ -18,7 +18,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, is_dataclass
 from functools import partial
@@ -64,6 +64,7 @@ class Parser(argparse.ArgumentParser):
         known, unknown = super().parse_known_args(args, namespace)
         if unknown:
             hint = did_you_mean(unknown[0].partition("=")[0], self._option_string_actions)
+            hint = hint or self._list_hint(unknown[0], args or [])
             self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
         return known, unknown
 
@@ -80,6 +81,16 @@ class Parser(argparse.ArgumentParser):
         except ValueError as error:
             kinds = {int: f"{text!r} is not a whole number", float: f"{text!r} is not a number"}
             raise argparse.ArgumentError(action, kinds.get(action.type, str(error))) from None
+
+    def _list_hint(self, word: str, args: Sequence[str]) -> str:
+        """Return that a list takes commas, where a word follows the first of one; else nothing."""
+        if word.startswith("-"):
+            return ""
+        for name in args:
+            action = self._option_string_actions.get(name)
+            if action is not None and "," in str(action.metavar):
+                return f"; {name} takes a list with commas, as in {action.metavar}"
+        return ""
 
     def error(self, message: str) -> NoReturn:
         self.exit(BAD_INPUT, f"{self.prog}: {' '.join(message.split())} (see {self.prog} --help)\n")

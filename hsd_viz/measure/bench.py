@@ -200,14 +200,18 @@ def tables(report: Report) -> Iterator[Table]:
             title, [], f"every plain output repeats itself in {share} of its tokens or more"
         )
     elif low["outputs"] < suite.prompts:
-        note = f"the {counted(low['outputs'], 'output')} with less than {share} repetition"
+        prompts = counted(low["outputs"], "prompt")
+        note = f"the {prompts} whose plain output has less than {share} repetition"
         yield table(title, "stack", COLUMNS, note, part="low_repetition", bars=SPEEDS).dense(ONCE)
     if len(suite.categories) > 1:
         columns = {
             c: (lambda s, c=c: speedup(s["by_category"][c]), "{:.2f}", 1.0)
             for c in suite.categories
         }
-        yield table("Speed-up by category", "speed-up by category", columns, bars=columns)
+        plain = stacks[0]["by_category"]
+        counts = ", ".join(f"{c} {plain[c]['outputs']}" for c in suite.categories)
+        note = f"outputs of each stack: {counts}"
+        yield table("Speed-up by category", "speed-up by category", columns, note, bars=columns)
     if profiled := [_profile(s) for s in stacks if s.get("profile")]:
         head = ["stack", "round", "forward passes", DRAFTING, REST]
         note = "where the time goes: median µs (share of all)"

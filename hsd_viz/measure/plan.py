@@ -76,7 +76,8 @@ def plan(
     texts, others = split(suite, limit)
     if measured and not others.prompts:
         raise UserError(
-            f"the suite {suite.name} has one prompt: calibration and measurement need one each"
+            f"the suite {suite.name} has one prompt, and a measurement needs others than those of "
+            "the calibration: add one; in a text file three or more blank lines separate prompts"
         )
     drafts = _drafts(engine, texts, models, settings.sampling)
     work = Workload(

@@ -77,6 +77,7 @@ bench --stack target --json missing/report.json | cannot write
 bench --from nowhere.json | cannot read the report file nowhere.json
 plan --models gpt2x | gpt2x
 plan --models nano,,small | not readable
+plan --models nano small | --models takes a list with commas, as in A,B,C
 plan --models nano,nano | 'nano,nano' are not readable
 plan --max-levels 0 | the number of levels 0
 plan --limit 0 | the limit 0

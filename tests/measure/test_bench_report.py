@@ -162,7 +162,8 @@ def test_the_table_shows_speed_length_and_categories():
     # Two prompts are too few for an interval.
     assert "[" not in text.partition("speed-up by category")[0].partition("stack")[2]
     assert (
-        "less than 20% repetition" in text
+        "whose plain output has less than 20% repetition" in text
+        and "outputs of each stack: " in text
         and "speed-up by category" in text
         and "cut short" not in text
     )

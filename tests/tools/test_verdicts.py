@@ -1,0 +1,51 @@
+"""The answers at the top of the questions of the results."""
+
+from __future__ import annotations
+
+import copy
+import re
+from pathlib import Path
+
+import pytest
+
+from tools import results, verdicts
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "results.md").read_text(encoding="utf-8")
+
+
+def test_every_question_begins_with_its_answer():
+    questions = re.findall(r"^## (\d+)\. .*\?$", PAGE, re.M)
+    begun = re.findall(r"^## (\d+)\. .*\n\n<!-- begin answer-(\d+) -->\n\*\*.*\.\*\*\n", PAGE, re.M)
+
+    assert questions == [str(n) for n in range(1, 12)]
+    assert begun == [(n, n) for n in questions]
+    assert list(verdicts.VERDICTS) == [f"answer-{n}" for n in questions]
+
+
+@pytest.mark.parametrize("name", verdicts.VERDICTS)
+def test_an_answer_has_a_figure_and_is_one_sentence(name):
+    answer = verdicts.answer(name)
+
+    assert re.search(r"\d\.\d|\d+%", answer)
+    assert not re.search(r"\. [A-Z]", answer)
+    assert answer in PAGE
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "change"),
+    [
+        ("answer-1", "heldout-t1-cpu", ("small:4 > target", 9.0)),
+        ("answer-11", "spec-bench-t07-cpu", ("nano:1 > target", 9.0)),
+    ],
+)
+def test_an_answer_that_the_figures_refute_is_not_written(name, file, change, monkeypatch):
+    stack, speed = change
+    data = copy.deepcopy(results.read(file))
+    [row] = [row for row in data["stacks"] if row["stack"] == stack]
+    row["speedup_over_plain"] = speed
+    monkeypatch.setattr(
+        verdicts, "read", lambda asked: data if asked == file else results.read(asked)
+    )
+
+    with pytest.raises(verdicts.Unsupported, match=r"is fastest on .* at every temperature"):
+        verdicts.answer(name)
