@@ -242,6 +242,23 @@ def law_of_stops() -> str:
     return f"{markdown([head, *body], '---:')}\n\n{source(name)}"
 
 
+def semantic_lookup() -> str:
+    """Return the time of a draft of the semantic database by the length of the text."""
+    name = "semantic-lookup"
+    rows = read(name)["rows"]
+    drafters = [key for key in rows[0] if key.startswith("db[")]
+    head = ["tokens of text", "occurrences, at most", *(f"`{key}`, µs" for key in drafters)]
+    body = [
+        [
+            str(row["length"]),
+            str(row["occurrences"]),
+            *(f"{1e6 * row[key]:.1f}" for key in drafters),
+        ]
+        for row in rows
+    ]
+    return f"{markdown([head, *body], '---:')}\n\n{source(name)}"
+
+
 def second_draft() -> str:
     """Return, for each target of the grids, the best hierarchy of models over the best single draft model."""
     head = ["", "target", "forward pass, ms", "best single draft", "best hierarchy of models", "speed-up over it",
@@ -485,6 +502,7 @@ RESULTS: dict[str, Callable[[], str]] = {
     "spec-bench-tasks": lambda: by_task("spec-bench"),
     "spec-bench-paper": beside_paper,
     "semantic": lambda: speed("semantic"),
+    "semantic-lookup": semantic_lookup,
     "stops": lambda: speed("stops"),
     "stops-code": lambda: speed("stops-code"),
     "stops-law": law_of_stops,
