@@ -136,8 +136,9 @@ class Timeline(LinkedView):
 
 
 class Panels(LinkedView):
-    """Counts of a run as tables with bars; ``which`` names them: ``ribbons`` (what survives each level, by source),
-    ``byPosition``, ``perRound``, ``byMatch``.
+    """Counts of a run as tables with bars; ``which`` names them: ``ribbons`` (what survives each
+    level, by source), ``byPosition``, ``perRound``, ``byMatch``, ``inText`` (where the next token
+    was in the text before it, of a run with the semantic database).
     """
 
     view = traitlets.Unicode("panels").tag(sync=True)

@@ -24,7 +24,7 @@ from hsd_viz.engine.replay import (
     load_bundled,
     side_by_side,
 )
-from hsd_viz.figures.palette import DATABASES, HUES
+from hsd_viz.figures.palette import HUES
 from hsd_viz.latency.basis import temperature_words
 from hsd_viz.models.families import DEFAULT, FAMILIES, Family
 from hsd_viz.options import defaults
@@ -48,7 +48,7 @@ def page_palette() -> dict[str, Any]:
     return {
         "hues": {name: asdict(hue) for name, hue in HUES.items() if name not in drafters()},
         "baselines": [name for name in drafters() if name != "db"],
-        "databases": list(DATABASES),
+        "databases": list(draft_sources()["db"]),
     }
 
 

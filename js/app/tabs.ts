@@ -221,7 +221,7 @@ export const tabsOf = (host: Host): Tab[] => [
     "Databases",
     ["Tokens by source", view("timeline", "supplies", { show: "supply" })],
     ["Copied passages", view("locality_map")],
-    ["Match length", view("panels", "", { which: ["byMatch"] })],
+    ["Match length", view("panels", "", { which: ["byMatch", "inText"] })],
   ),
   tab(
     "Time",

@@ -55,7 +55,8 @@ function panelsView({ model, root, group, store, palette, redrawn, resized }: Vi
     const drawn = which.map((name, k) => {
       if (name === "ribbons")
         return ribbons(stagesOf(store, databases), palette, Math.max(280, root.clientWidth || 640), light);
-      return table(all[name as keyof typeof all](level), k);
+      const panel = all[name as keyof typeof all](level);
+      return name === "inText" && !panel.rows.length ? nothing : table(panel, k);
     });
     render(
       html`${levels.length > 1 && which.some((name) => OF_LEVEL.includes(name)) ? chosen() : nothing}

@@ -6,6 +6,7 @@ import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
 import type { Draft } from "../lib/tables";
 import { plural } from "../lib/words";
+import { type Way, waysOf } from "./findable";
 
 /** A bar and its values. The key of a part selects its colour: a source, or "rejected", "unreached", "rounds". */
 type Part = [key: string, length: number, words: string];
@@ -24,7 +25,16 @@ export interface Panel {
   empty?: string;
   foot?: string;
 }
-type Run = Pick<Store, "tokens" | "rounds" | "drafts">;
+type Run = Pick<Store, "tokens" | "rounds" | "drafts" | "promptIds">;
+
+/** Where the next token was: the words, and the source whose colour the bar has. */
+const WAYS: Record<Way, [words: string, source: string]> = {
+  both: ["found by tokens and by state", "context"],
+  tokens: ["found by tokens only", "context"],
+  state: ["found by state only", "semantic"],
+  missed: ["in the text, found by neither", "target"],
+  absent: ["not in the text", "target"],
+};
 
 /** Rows of a table; beyond that, neighbouring values are binned. */
 const MOST_ROWS = 20;
@@ -142,5 +152,20 @@ export function panelsOf(run: Run, palette: Pick<Palette, "words">, databases: r
         (drafts.length ? "" : "All drafts came from draft models; only databases and baselines match text."),
     };
   }
-  return { byPosition, perRound, byMatch };
+  /** Without rows where the run has no semantic database. */
+  function inText(): Panel {
+    const ways = waysOf(run);
+    const rounds = ways ? Object.values(ways).reduce((sum, n) => sum + n, 0) : 0;
+    const rows = Object.entries(ways ?? {}).map(([way, n]): Row => {
+      const [label, source] = WAYS[way as Way];
+      return { label, parts: n ? [[source, n, plural(n, "round")]] : [], cells: [String(n), share(n, rounds)] };
+    });
+    return {
+      title: "Where the next token was",
+      measure: "Rounds by place of the next token",
+      heads: ["in the text before it", "rounds", "rounds", "share"],
+      rows,
+    };
+  }
+  return { byPosition, perRound, byMatch, inText };
 }

@@ -37,7 +37,7 @@ function timelineView({ model, root, group, store, palette, follow, resized, soo
   const area = make("div", "hsd-tl-area", "", { tabindex: 0, role: "group", "aria-label": label });
   const told = createTelling(store, palette);
   const { databases } = model.get("palette");
-  const isDatabase = (s: string) => databases.includes(s) || s === "logits" || palette.family(s) === "baseline";
+  const isDatabase = (s: string) => databases.includes(s) || palette.family(s) === "baseline";
   const percent = (x: number) => `${(100 * x).toFixed(x > 0 && x < 0.0995 ? 1 : 0)} %`;
   const here = () => store.rounds.get(group.cursor.round ?? NaN);
 
