@@ -26,6 +26,10 @@ IN_THE_REPORT = (
 )
 
 
+#: `db` without and with its semantic database.
+BESIDE_SEMANTIC = ("db > target", "db[context,semantic,model,statistics] > target")
+
+
 def read(name: str) -> dict:
     """Return the measurements ``docs/bench/NAME.json``."""
     return json.loads((BENCH / f"{name}.json").read_text(encoding="utf-8"))
@@ -240,6 +244,22 @@ def law_of_stops() -> str:
             ]
         )
     return f"{markdown([head, *body], '---:')}\n\n{source(name)}"
+
+
+def lengths_by_task(suite: str, stacks: Sequence[str]) -> str:
+    """Return the acceptance lengths of some stacks by task and temperature."""
+    head: list[str] = []
+    body = []
+    for title, (_, report) in reports(suite).items():
+        tasks = list(report["suite"]["categories"])
+        head = ["temperature", "stack", "all", *tasks]
+        rows = by_stack(report)
+        for stack in stacks:
+            parts = [rows[stack], *(rows[stack]["by_category"][task] for task in tasks)]
+            lengths = [figure(part, "mean_acceptance_length") for part in parts]
+            body.append([title, f"`{stack}`", *lengths])
+    names = [name for name, _ in reports(suite).values()]
+    return f"{markdown([head, *body], '---:')}\n\n{source(*names)}"
 
 
 def semantic_lookup() -> str:
@@ -502,6 +522,7 @@ RESULTS: dict[str, Callable[[], str]] = {
     "spec-bench-tasks": lambda: by_task("spec-bench"),
     "spec-bench-paper": beside_paper,
     "semantic": lambda: speed("semantic"),
+    "semantic-tasks": lambda: lengths_by_task("semantic", BESIDE_SEMANTIC),
     "semantic-lookup": semantic_lookup,
     "stops": lambda: speed("stops"),
     "stops-code": lambda: speed("stops-code"),
