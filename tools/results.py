@@ -169,6 +169,31 @@ def lengths() -> str:
     return f"{markdown([head, *body], '---:')}\n\n{source('budgets')}"
 
 
+def chat_lengths() -> str:
+    """Return mean acceptance lengths at equal budgets on a chat model: by temperature, and by task at the largest."""
+    name = "budgets-smollm2"
+    report = read(name)
+    budgets = report["settings"]["budgets"]
+    titles = {0.7: "T = 0.7", 1.0: "T = 1", 0.0: "greedy"}
+    tasks = list(report["rows"][0]["by_category"])
+    most = max(budgets)
+    cells: dict[str, dict] = {}
+    for row in report["rows"]:
+        label = f"`{row['drafter']}`" + (", warm" if row["state"] == "warm" else "")
+        line = cells.setdefault(label, {})
+        line[row["temperature"], row["budget"]] = figure(row, "mean_acceptance_length")
+        if row["temperature"] == 0.7 and row["budget"] == most:
+            for task in tasks:
+                line[task] = figure(row["by_category"][task], "mean_acceptance_length").split(" ")[
+                    0
+                ]
+    columns = [(temperature, budget) for temperature in titles for budget in budgets]
+    head = ["drafter", *(f"{titles[t]}: {budget}" for t, budget in columns)]
+    head += [f"T = 0.7, {most}: {task}" for task in tasks]
+    body = [[label, *(line[c] for c in (*columns, *tasks))] for label, line in cells.items()]
+    return f"{markdown([head, *body], '---:')}\n\n{source(name)}"
+
+
 def rules() -> str:
     """Return tokens per round under the verification rules, with the gain and the time of block and branch."""
     head = ["stack", "T", "level", "tokens per round: token", "block over token", "branch over token",

@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from hsd_viz.audit.stacks import ToySession
+from hsd_viz.decoding.loop import Level, Loop
+from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.drafting import SharedDatabases, make_drafter
 from hsd_viz.drafting.semantic import (
     Copy,
@@ -12,6 +15,7 @@ from hsd_viz.drafting.semantic import (
     quantise_states,
     watched_layer,
 )
+from hsd_viz.errors import Unsupported
 from hsd_viz.stack import DraftSource
 
 #: Directions in a plane, and their cosines with EAST: 1, 0.8, 0.6, 0.
@@ -181,3 +185,10 @@ def test_hd_drafts_four_tokens_from_the_similar_state():
     assert tree.tokens == [8, 5, 3, 7]
     assert tree.positions == [2, 3, 4, 5]
     assert tree.cosines == [1.0] * 4
+
+
+def test_a_runtime_without_states_is_refused():
+    made = make_drafter(DraftSource("db", ("semantic",)), costs=None)
+    target = Level("target", ToySession(np.zeros((4, 4))))
+    with pytest.raises(Unsupported, match="leave out 'semantic'"):
+        Loop([target], made, Sampling(), [1, 2], max_new_tokens=3)
