@@ -20,8 +20,9 @@ export interface Family {
   title: string;
   /** The names that stacks may use; the target is the last. */
   models: string[];
-  /** An example of a prompt, and whether the target answers conversations. */
+  /** An example of a prompt, those of the form's menu, and whether the target answers conversations. */
   prompt: string;
+  prompts: About["prompts"];
   chat: boolean;
   installed: boolean;
 }

@@ -39,6 +39,8 @@ _DATA = json.loads((Path(__file__).parent / "page.json").read_text(encoding="utf
 #: What all pages know (prompts with their locality, stacks with descriptions, ...), what a kernel decodes on and with,
 #: and families of models to predict (target first).
 ABOUT, PREDICTED = _DATA["about"], _DATA["families"]
+#: Prompts of the form by family, one for each task of a benchmark of chats; other families have those of all pages.
+QUESTIONS: dict[str, list[dict[str, str]]] = _DATA["questions"]
 MACHINE = {**_DATA["machine"], "dtypes": list(DTYPES)}
 _PURPOSE = re.compile(r"^- `([^`]+\.json)`: (.+)$", re.M)
 
@@ -124,6 +126,7 @@ def families() -> list[dict[str, Any]]:
             "title": family.title,
             "models": list(family.names),
             "prompt": family.prompt,
+            "prompts": QUESTIONS.get(family.name, ABOUT["prompts"]),
             "chat": family.is_chat,
             "installed": family.is_installed,
         }

@@ -24,7 +24,8 @@ export function formOf(store: Store, { about, panel }: Host, run: () => void, ca
     const chosen = families.find((one) => one.name === name);
     if (!chosen) return;
     const { form, filled } = store.state;
-    const examples = [...about.prompts, ...families, filled].map(({ prompt }) => prompt);
+    const all = [...about.prompts, ...families, ...families.flatMap(({ prompts }) => prompts), filled];
+    const examples = all.map(({ prompt }) => prompt);
     const change: Partial<Form> = { family: name, chat: chosen.chat };
     if (examples.includes(form.prompt) || !form.prompt.trim()) change.prompt = chosen.prompt;
     const stacks = [store.state.form.stack, ...about.stacks.map(([text]) => text), "target"];
@@ -76,7 +77,8 @@ export function formOf(store: Store, { about, panel }: Host, run: () => void, ca
 
   function template() {
     const { form, filled, busy } = store.state;
-    const preset = about.prompts.find((p) => p.prompt === form.prompt);
+    const prompts = familyOf(form)?.prompts ?? about.prompts;
+    const preset = prompts.find((p) => p.prompt === form.prompt);
     const models = allowed(form);
     const presets = models ? about.stacks.filter(([text]) => isOf(text, models)) : about.stacks;
     const stack = presets.find(([text]) => text === form.stack);
@@ -103,8 +105,8 @@ export function formOf(store: Store, { about, panel }: Host, run: () => void, ca
       ${missing ? html`<p class="hsd-note hsd-warning">${coded(`Not installed: run \`hsd-viz models install ${family.name}\`, then reload the page.`)}</p>` : nothing}
       ${field(
         "Prompt preset",
-        menu([...about.prompts.map((p) => [p.title, p.title]), ["", "custom"]], preset?.title ?? "", (title) => {
-          const chosen = about.prompts.find((p) => p.title === title);
+        menu([...prompts.map((p) => [p.title, p.title]), ["", "custom"]], preset?.title ?? "", (title) => {
+          const chosen = prompts.find((p) => p.title === title);
           if (chosen) set({ prompt: chosen.prompt });
         }),
       )}

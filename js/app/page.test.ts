@@ -315,9 +315,12 @@ test("the form offers families, with the prompt and the stacks of the chosen one
   skip,
   timeout: 60_000,
 }, async () => {
+  const python = { name: "code", title: "Python", models: ["nano", "small", "target"], prompt: "def", chat: false };
+  const english = { name: "english", title: "answers", models: ["target"], prompt: "Why?", chat: true };
+  const tasks = ["Why?", "How?"].map((prompt) => ({ title: `Task ${prompt}`, blurb: "", prompt }));
   const families = [
-    { name: "code", title: "Python", models: ["nano", "small", "target"], prompt: "def", chat: false, installed: true },
-    { name: "english", title: "answers", models: ["target"], prompt: "Why?", chat: true, installed: false },
+    { ...python, prompts: [], installed: true },
+    { ...english, prompts: tasks, installed: false },
   ];
   const requests: any[] = [];
   const decode = async (request: any) => {
@@ -337,6 +340,13 @@ test("the form offers families, with the prompt and the stacks of the chosen one
   const stack = root.querySelector<HTMLInputElement>(".hsd-stack-field") as HTMLInputElement;
   await vi.waitFor(() => assert.equal(stack.value, "db > target"));
   assert.match(text(root, ".hsd-controls .hsd-warning"), /hsd-viz models install english/);
+  const presets = root.querySelectorAll<HTMLSelectElement>(".hsd-controls select")[1];
+  assert.equal(presets.value, "Task Why?");
+  presets.value = "Task How?";
+  presets.dispatchEvent(new Event("change"));
+  assert.equal(root.querySelector<HTMLTextAreaElement>(".hsd-controls textarea")?.value, "How?");
+  presets.value = "Task Why?";
+  presets.dispatchEvent(new Event("change"));
   stack.value = "nano:4 > target";
   stack.dispatchEvent(new Event("input"));
   assert.match(text(root, ".hsd-controls > .hsd-field-problem"), /'nano' is not allowed/);

@@ -331,8 +331,15 @@ function answers(article: Article) {
   const drafts = family.models.filter((name) => name !== "target").map((name) => `${name}:4 > target`);
   const stacks = ["db > target", ...drafts, "target"].map((stack): [string, string] => [stack, stack]);
   el.replaceChildren(panel, inner);
-  const controls = html`<label class="wide">Question <input name="prompt" maxlength="2000" .value=${family.prompt}></label>
-    ${menu("Stack", "stack", stacks)}`;
+  const question = document.createElement("textarea");
+  Object.assign(question, { name: "prompt", rows: 4, maxLength: 4000, value: family.prompt });
+  question.setAttribute("aria-label", "Question");
+  const choose = ({ target }: { target: HTMLSelectElement }) => {
+    question.value = family.prompts.find(({ title }) => title === target.value)?.prompt ?? question.value;
+  };
+  const tasks = family.prompts.map(({ title, prompt }) => ({ title, on: prompt === family.prompt }));
+  const controls = html`<label>Task <select @change=${choose}>${tasks.map(({ title, on }) => html`<option ?selected=${on}>${title}</option>`)}</select></label>
+    ${menu("Stack", "stack", stacks)}${question}`;
   const out = scene(inner, controls, "Answer in this tab", async (given, work) => {
     const asked = { prompt: String(given.get("prompt")), family: family.name, chat: family.chat };
     await decode(article, String(given.get("stack")), 2 * TOKENS, shown().store, work, asked);
