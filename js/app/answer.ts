@@ -123,7 +123,9 @@ export function answerView(
       node.addEventListener("click", () => save({ name, type, bytes: content }));
       return node;
     };
-    body.replaceChildren(...parts.map((part) => part.el), ...(answer?.files ?? []).map(button));
+    const saves = make("div", "hsd-files");
+    saves.append(...(answer?.files ?? []).map(button));
+    body.replaceChildren(...parts.map((part) => part.el), ...(saves.children.length ? [saves] : []));
     render(
       (answer?.choices ?? []).map(({ name, label, options: all, value }) => {
         const take = (picked: string) => {

@@ -239,7 +239,8 @@ def prediction(asked: Request) -> Answer:
 
 
 def report(asked: Request) -> Answer:
-    """Return a saved report, or the opened one."""
+    """Return a saved report, or the opened one: its answer, and all of it folded."""
+    from hsd_viz.measure.bench import answer
     from hsd_viz.measure.bench import page as page_of
     from hsd_viz.measure.report import read_report
 
@@ -255,8 +256,19 @@ def report(asked: Request) -> Answer:
             raise UserError("no saved report has this name: open a file of hsd-viz bench --json")
         content = by_name[name].read_bytes()
     found = read_report(content, name)
-    return shown("report", found, page_of(found)) | {
-        "choices": [choice("name", "Report", menu, chosen)]
+    html = page_of(found)
+    whole = {
+        "kind": "page",
+        "title": "All stacks, categories, latencies and settings",
+        "html": html,
+        "folded": True,
+    }
+    headline = "".join(words for words, _ in answer(found))
+    parts = [{"kind": "text", "text": headline}] if headline else []
+    return {
+        "choices": [choice("name", "Report", menu, chosen)],
+        "parts": [*parts, whole],
+        "files": files_of("report", found, html),
     }
 
 
