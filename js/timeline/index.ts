@@ -190,6 +190,7 @@ function timelineView({ model, root, group, store, palette, follow, resized, soo
       area,
     );
     const r = here();
+    const title = model.get("show") === "supply" ? "Tokens by source over time" : "Timeline";
     const range = `Shown: ${from() ? duration(from()) : 0} to ${duration(to())}${zoom ? ` of ${duration(end)}` : ""}`;
     const names = placed().map(
       ({ row, top }) =>
@@ -199,7 +200,7 @@ function timelineView({ model, root, group, store, palette, follow, resized, soo
     const ofRound = r ? told.roundSentence(r) : "Select a bar for its details and its round.";
     const said = !looked ? ofRound : isCall(looked) ? told.callSentence(looked) : told.gapSentence(looked);
     render(
-      html`<div class="hsd-tl-bar"><span class="hsd-tl-range">${inOrder.length ? range : "no calls yet"}</span>
+      html`<div class="hsd-tl-bar"><h3>${title} <span class="hsd-tl-range hsd-note">${inOrder.length ? range : "no calls yet"}</span></h3>
           <div class="hsd-tl-buttons"><label>Zoom ${slider(0, CLOSEST, 0.25, zoom, look)}</label>
             <button ?disabled=${!r} @click=${() => r && show(r, 1.16)}>This round</button><button @click=${() => look(0)}>Whole run</button></div></div>
         <div class="hsd-tl-chart"><div class="hsd-tl-names">${names}</div>${area}</div>
