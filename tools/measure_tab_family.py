@@ -1,7 +1,7 @@
 """Measure answers of SmolLM2 in a browser tab and natively: ``python -m tools.measure_tab_family [--json OUT]``.
 
 Builds the site with the family, serves it on 127.0.0.1, loads it in Chromium, and decodes the same requests in the tab
-and natively on one thread, in turns. Each figure is the median over prompts of a prompt's fastest turn. About four
+and natively on one thread, in turns. Each figure is the median over prompts of a prompt's fastest turn. About two
 minutes; nothing else should run on the machine.
 """
 
@@ -31,11 +31,10 @@ STACKS = ("target", "db > target", "nano:4 > target", "db > nano:4 > target")
 PROMPTS = (
     "Why is the sky blue?",
     "What are the months of the year?",
-    "Name three inventions of the nineteenth century and say what each one changed.",
     "Repeat this text three times: The ferry leaves the harbour at noon and returns at dusk.",
 )
-TURNS = 3
-TOKENS = 64
+TURNS = 4
+TOKENS = 48
 
 
 def measure() -> dict[str, Any]:

@@ -260,9 +260,9 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
         <p class="hsd-sc-summary" aria-live="polite">${top ? reading.summaryOf(top) : "The draft of each round appears here when it is verified."}</p>
         ${box}
         <div class="hsd-sc-body" ?hidden=${!it}>
-          <aside class="hsd-card" tabindex="0" aria-label="Selected token of the round">${
+          <div class="hsd-card" tabindex="0" role="group" aria-label="Selected token of the round">${
             chip ? card({ ...chip, token: (chip.own && ownOf(chip.own)?.row) ?? null }) : hint
-          }</aside>
+          }</div>
           <div class="hsd-sc-right">${board}</div>
         </div>`,
       root,

@@ -48,7 +48,7 @@ function streamView({ model, root, group, store, palette, follow, on }: View<Tra
   text.append(prompt, out);
   scroll.append(text);
   // Focusable, because it scrolls.
-  const card = make("aside", "hsd-card", "", { tabindex: 0, "aria-label": "Token details" });
+  const card = make("div", "hsd-card", "", { tabindex: 0, role: "group", "aria-label": "Token details" });
   const pane = tokenPane(prompt, out, store, palette);
   const { spans, place } = pane;
   const details = createCard(

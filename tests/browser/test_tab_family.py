@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 
 from hsd_viz import load_engine
 from hsd_viz.views.site import build
+from tests.browser.test_page import violations
 from tests.browser.test_tab import serving
 from tests.js.small_family import PROMPTS, make_family
 
@@ -162,3 +163,20 @@ def test_a_device_that_cannot_is_answered_in_one_line(page, address, lack):
 
 def _cut(size: int, route) -> None:
     route.fulfill(status=200, body=b"\0" * size)
+
+
+@pytest.mark.parametrize("width", [1440, 420])
+def test_the_pages_of_a_site_are_accessible(chromium, address, width):
+    # The pages run no script of another origin: axe-core comes past their policy.
+    context = chromium.new_context(viewport={"width": width, "height": 900}, bypass_csp=True)
+    page = context.new_page()
+    page.set_default_timeout(120_000)
+    page.goto(address)
+    expect(page.locator("#scene-hierarchies .hsd-vs-runs > li")).to_have_count(3)
+    assert violations(page) == []
+    page.add_init_script("try { localStorage.setItem('hsd_viz.game', 'yes') } catch {}")
+    page.goto(address + "explore.html")
+    expect(page.locator(".hsd-out .hsd-tok").first).to_be_visible()
+    page.get_by_role("button", name="New run").click()
+    assert violations(page) == []
+    context.close()
