@@ -17,7 +17,7 @@ from hsd_viz.drafting.index.build import Pruning, build_database
 from hsd_viz.drafting.make import vocabulary_hash
 from hsd_viz.engine import load_engine
 from hsd_viz.models import files as files_module
-from hsd_viz.models.families import SMOLLM2, Family, PackagedFile
+from hsd_viz.models.families import FAMILIES, SMOLLM2, Family, PackagedFile
 from tests.models.make_gguf import write_gguf
 
 VOCABULARY = 320
@@ -121,7 +121,7 @@ def _write_nano(folder: Path, module: LlamaForCausalLM) -> None:
         "rope_theta": config.rope_parameters["rope_theta"],
         "tie_word_embeddings": False,
         "hidden_act": "silu",
-        "embedding_of": "smollm2",
+        "embedding_of": "small",
     }
     (folder / "config.json").write_text(json.dumps(written))
 
@@ -148,7 +148,7 @@ class LocalFile(PackagedFile):
 
 
 def make_family(folder: Path, monkeypatch) -> Family:
-    """Write a family; draft models find its target as that of ``smollm2`` meanwhile."""
+    """Write a family; its draft model finds its target as that of ``small`` meanwhile."""
     tokenizer = make_tokenizer()
     module = _target(tokenizer.get_vocab_size())
     target = write_gguf(folder / "target.gguf", module, kind=Kind.Q4_1, extra=_metadata(tokenizer))
@@ -162,7 +162,7 @@ def make_family(folder: Path, monkeypatch) -> Family:
         },
         databases=folder / "databases",
     )
-    monkeypatch.setattr(files_module, "FAMILIES", {"smollm2": family})
+    monkeypatch.setattr(files_module, "FAMILIES", {**FAMILIES, "small": family})
     _write_nano(folder / "nano", module)
     _write_databases(folder / "databases", family)
     return family
