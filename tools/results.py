@@ -553,6 +553,7 @@ RESULTS: dict[str, Callable[[], str]] = {
     "stops-code": lambda: speed("stops-code"),
     "stops-law": law_of_stops,
     "hierarchy": lambda: speed("hierarchy"),
+    "lengths-smollm2": chat_lengths,
     "pays": lambda: speed("heldout", IN_THE_REPORT),
     "speed-python": lambda: speed("python"),
     "pace": lambda: pace("heldout"),
