@@ -331,7 +331,7 @@ class Loop:
         self.places = list(range(len(self.levels)))
         self._leave_full_levels()
         #: Tokens of the text that the last verification fed before the draft.
-        self._pending = 0
+        self._fed_before_draft = 0
         self._watches_states = drafter is not None and drafter.state_depth is not None
         if self._watches_states:
             levels[-1].session.watch(drafter.state_depth)
@@ -472,7 +472,7 @@ class Loop:
 
         start = self.now()
         verdict = session.verify(pending, draft, self.sampling, self._numbers(i, draft), record)
-        self._pending = len(pending)
+        self._fed_before_draft = len(pending)
         end = next(
             (k for k, node in enumerate(verdict.accepted, 1) if tree.tokens[node] in self.eos), None
         )
@@ -582,7 +582,7 @@ class Loop:
         tree = verified.draft.tree
         if self._watches_states:
             # The tokens before the draft that had not been fed, then the accepted nodes.
-            pending = self._pending
+            pending = self._fed_before_draft
             places = [*range(pending), *(pending + node for node in verified.accepted)]
             drafter.observe_states(self.levels[self.top].session.states(places))
         if (observed := verified.verdict.observed) is not None:
