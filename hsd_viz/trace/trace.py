@@ -347,9 +347,12 @@ def checked_name(path: Path) -> Path:
     ending.
     """
     if is_regular(path) and not path.name.endswith((".json", ".json.gz")):
-        raise UserError(
-            f"cannot save a trace as {path.name}: the name must end in .json or .json.gz"
-        )
+        message = f"cannot save a trace as {path.name}: the name must end in .json or .json.gz"
+        if path.suffix.lower() in (".html", ".htm"):
+            message += (
+                "; for a page use trace.to_html() or `hsd-viz export run.json.gz --html FILE`"
+            )
+        raise UserError(message)
     return path
 
 

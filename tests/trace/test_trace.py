@@ -86,6 +86,15 @@ def test_a_failed_save_leaves_the_old_file(tmp_path):
     assert path.read_bytes() == before and [*tmp_path.iterdir()] == [path]
 
 
+@pytest.mark.parametrize("name", ["run.html", "run.HTM"])
+def test_a_page_is_not_saved_but_the_ways_to_one_are_named(tmp_path, name):
+    with pytest.raises(ValueError, match=r"must end in \.json") as error:
+        sample_trace().save(tmp_path / name)
+    assert "trace.to_html()" in str(error.value)
+    assert "hsd-viz export run.json.gz --html" in str(error.value)
+    assert [*tmp_path.iterdir()] == []
+
+
 def test_tables_are_data_frames():
     trace = sample_trace()
     assert list(trace.tokens["kind"]) == ["accepted", "correction", "accepted", "bonus"]
