@@ -178,7 +178,10 @@ def parse(text: str | Stack) -> Stack:
     """
     if isinstance(text, Stack):
         return text
-    if not isinstance(text, str) or not text.strip():
+    if not isinstance(text, str):
+        kind = type(text).__name__
+        raise StackError(f"a stack is one text such as 'nano > target', not {kind}: {text!r:.80}")
+    if not text.strip():
         raise StackError(
             "the stack is empty: write for example 'target', 'nano:4 "
             "> target' or 'db > nano:4 > target'"

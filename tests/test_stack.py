@@ -129,6 +129,23 @@ def test_refuses_in_one_sentence(text, named):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("value", "named"),
+    [
+        (["nano", "target"], "list: ['nano', 'target']"),
+        (("target",), "tuple: ('target',)"),
+        (None, "NoneType: None"),
+        (4, "int: 4"),
+    ],
+    ids=["list", "tuple", "None", "number"],
+)
+@pytest.mark.parametrize("read", [parse, parse_bench])
+def test_a_stack_is_one_text(read, value, named):
+    with pytest.raises(StackError) as error:
+        read(value)
+    assert str(error.value) == f"a stack is one text such as 'nano > target', not {named}"
+
+
 words = st.from_regex(r"[a-z][a-z0-9_.-]{0,6}", fullmatch=True).filter(
     lambda w: w not in draft_sources()
 )
