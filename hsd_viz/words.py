@@ -33,7 +33,8 @@ def lazily(
 
     def load(name: str) -> Any:
         if name not in homes:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            meant = guess(package.replace("hsd_viz", "hsd", 1), name, homes)
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{meant}")
         return getattr(import_module(homes[name], package), name)
 
     return load, lambda: sorted({*vars(sys.modules[package]), *homes}), sorted(homes)
@@ -66,8 +67,8 @@ def did_you_mean(word: str, choices: Iterable[str]) -> str:
 
 @cache
 def guesses() -> dict[str, dict[str, list[str]]]:
-    """Return natural guesses, by the object they are tried on, and the calls or commands that are
-    meant. A test executes each of these.
+    """Return natural guesses, by the object they are tried on, and the calls, commands or imports
+    that are meant. A test executes each of these.
     """
     return json.loads(Path(__file__).with_name("guesses.json").read_text(encoding="utf-8"))
 
@@ -76,7 +77,7 @@ def guess(owner: str, name: str, known: Iterable[str] = ()) -> str:
     """Return what a wrong name probably means, to append to an error message; empty where nothing
     is close.
     """
-    meant = guesses()[owner].get(name)
+    meant = guesses().get(owner, {}).get(name)
     return f"; did you mean {' or '.join(meant)}?" if meant else did_you_mean(name, known)
 
 

@@ -27,6 +27,26 @@ def test_an_attribute_of_a_trace(name):
     assert not hasattr(trace, "xyzzy")
 
 
+@pytest.mark.parametrize("use", [lambda trace: trace[0], lambda trace: trace["tokens"], list])
+def test_an_item_of_a_trace(use):
+    with pytest.raises(TypeError, match=r"no items; did you mean trace\.tokens\.iloc\[0\] or "):
+        use(load_bundled("sampled"))
+
+
+@pytest.mark.parametrize("name", [*guesses()["hsd.figures"], "acceptanc"])
+def test_a_name_of_the_figures(name):
+    with pytest.raises(AttributeError, match=f"has no attribute '{name}'; did you mean"):
+        getattr(hsd.figures, name)
+
+
+@pytest.mark.parametrize("name", guesses()["figure"])
+def test_a_method_of_a_figure(name):
+    figure = hsd.figures.acceptance(load_bundled("sampled"))
+    with pytest.raises(AttributeError, match=f"no attribute '{name}'; did you mean figure"):
+        getattr(figure, name)
+    assert copy.deepcopy(figure) == figure
+
+
 @pytest.mark.parametrize("name", [*guesses()["engine"], "decodes"])
 def test_an_attribute_of_an_engine(name):
     with pytest.raises(AttributeError, match="did you mean"):

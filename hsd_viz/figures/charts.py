@@ -8,7 +8,7 @@ import math
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import plotly.express as px
@@ -16,6 +16,7 @@ import plotly.graph_objects as go
 
 from hsd_viz.figures.palette import HUES, INKS, KINDS, family, label, pale
 from hsd_viz.figures.theme import dark_of, save, template
+from hsd_viz.words import guess
 
 INK = INKS[False]
 #: Pixels of a bar with its gap.
@@ -37,6 +38,11 @@ class Figure(go.Figure):
         :func:`hsd_viz.figures.save`.
         """
         return save(self, path, **options)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            raise AttributeError(f"a figure has no attribute '{name}'{guess('figure', name)}")
 
 
 def finish(

@@ -168,6 +168,9 @@ class Trace(Record):
             known = [one for one in dir(type(self)) if not one.startswith("_")]
             raise AttributeError(f"a trace has no attribute '{name}'{guess('trace', name, known)}")
 
+        def __getitem__(self, key: Any) -> Any:  # called by iteration too
+            raise TypeError(f"a trace has no items{guess('item of', 'trace')}")
+
     def append(self, step: Step) -> None:
         """Add the rows of a step; they are made when one of them is first read."""
         self._pending.append(lambda: (step.columns, step.pieces))
