@@ -60,7 +60,7 @@ const SIZE = { height: 270, left: 36, right: 22, top: 22, bottom: 24 };
 
 /** `moved(ns)` is called with the clock; `still()`: no motion is wanted. */
 export function raceOf(runs: Runner[], palette: Palette, moved: (ns: number) => void, still: () => boolean) {
-  const root = make("section", "hsd-vs-race", "", { role: "group", "aria-label": "Race" });
+  const root = make("div", "hsd-vs-race", "", { role: "group", "aria-label": "Race" });
   const plot = make("div", "hsd-vs-plot");
   const end = Math.max(...runs.map((r) => r.stairs.end));
   const most = Math.max(...runs.map((r) => r.stairs.tokens));
