@@ -42,14 +42,14 @@ def estimate(traces: Iterable[Trace], models: Iterable[str] | None = None) -> Ca
     traces = list(traces)
     rounds, looked_up = rounds_of(traces)
     costs, lookups, after = times_of(traces)
-    shares = lambda counts: tuple(
-        (m, a, n / counts.total()) for (m, a), n in sorted(counts.items())
-    )
-    edges = {pair: estimate_edge(rows) for pair, rows in rounds.items()}
-    tiers = {pair: Tier(shares(counts)) for pair, counts in looked_up.items()}
-    names = tuple(models) if models is not None else _by_size(traces)
+    edges = {}
+    for pair, rows in rounds.items():
+        edges[pair] = estimate_edge(rows)
+    tiers = {}
+    for pair, counts in looked_up.items():
+        tiers[pair] = _tier(counts)
     return Calibration(
-        models=names,
+        models=tuple(models) if models is not None else _by_size(traces),
         costs=costs,
         edges=edges,
         tiers=tiers,
@@ -58,6 +58,15 @@ def estimate(traces: Iterable[Trace], models: Iterable[str] | None = None) -> Ca
         after=after,
         stops=unsure_stops(traces),
     )
+
+
+def _tier(counts: Counter) -> Tier:
+    """Return counts of (drafted, accepted) as probabilities."""
+    total = counts.total()
+    outcomes = []
+    for (drafted, accepted), count in sorted(counts.items()):
+        outcomes.append((drafted, accepted, count / total))
+    return Tier(tuple(outcomes))
 
 
 def names_of(trace: Trace) -> tuple[dict[int, str], str | None]:
@@ -106,18 +115,20 @@ def rounds_of(traces: Iterable[Trace]) -> tuple[dict[Pair, list[Row]], dict[Pair
     for pair, rows in rounds.items():
         rule, _ = Counter(row.rule for row in rows).most_common(1)[0]
         rounds[pair] = [row for row in rows if row.rule == rule]
-    return {
-        pair: rows for pair, rows in rounds.items() if any(row.examined for row in rows)
-    }, looked_up
+    examined = {}
+    for pair, rows in rounds.items():
+        if any(row.examined for row in rows):
+            examined[pair] = rows
+    return examined, looked_up
 
 
 def _unsure_levels(trace: Trace) -> dict[int, tuple[float, int]]:
     """Return the confidence and the lookahead of each level that stops when it is unsure."""
-    return {
-        model["level"]: (model["confidence"], model["lookahead"])
-        for model in trace.meta.get("models", ())
-        if model.get("confidence") is not None
-    }
+    unsure = {}
+    for model in trace.meta.get("models", ()):
+        if model.get("confidence") is not None:
+            unsure[model["level"]] = model["confidence"], model["lookahead"]
+    return unsure
 
 
 def unsure_stops(traces: Iterable[Trace]) -> dict[Pair, tuple[UnsureStop, ...]]:
@@ -139,10 +150,10 @@ def unsure_stops(traces: Iterable[Trace]) -> dict[Pair, tuple[UnsureStop, ...]]:
         longest: dict[float, int] = {}
         for confidence, lookahead in sorted(by_setting):
             longest[confidence] = lookahead
-        found[pair] = tuple(
-            _unsure_stop(confidence, lookahead, by_setting[confidence, lookahead])
-            for confidence, lookahead in longest.items()
-        )
+        stops = []
+        for confidence, lookahead in longest.items():
+            stops.append(_unsure_stop(confidence, lookahead, by_setting[confidence, lookahead]))
+        found[pair] = tuple(stops)
     return found
 
 
@@ -154,10 +165,10 @@ def _unsure_stop(confidence: float, lookahead: int, counts: Counter) -> UnsureSt
     shares: dict[tuple[int, int], float] = defaultdict(float)
     for (drafted, accepted), n in counts.items():
         shares[min(drafted, lookahead), min(accepted, lookahead)] += n / total
-    outcomes = tuple(
-        (drafted, accepted, share) for (drafted, accepted), share in sorted(shares.items())
-    )
-    return UnsureStop(confidence, lookahead, outcomes)
+    outcomes = []
+    for (drafted, accepted), share in sorted(shares.items()):
+        outcomes.append((drafted, accepted, share))
+    return UnsureStop(confidence, lookahead, tuple(outcomes))
 
 
 def estimate_edge(rows: Sequence[Row]) -> Edge:
@@ -194,11 +205,14 @@ def over_databases(traces: Iterable[Trace]) -> dict[Pair, OverDatabase]:
                 for k, kind in enumerate(own[row.id][: row.examined]):
                     counted[kind, "examined"] += 1
                     counted[kind, "accepted"] += k < row.accepted
-    return {
-        pair: OverDatabase(*(n[kind, "accepted"] / n[kind, "examined"] for kind in (False, True)))
-        for pair, n in counts.items()
-        if n[False, "examined"] >= ENOUGH and n[True, "examined"] >= ENOUGH
-    }
+    found = {}
+    for pair, n in counts.items():
+        if n[False, "examined"] >= ENOUGH and n[True, "examined"] >= ENOUGH:
+            found[pair] = OverDatabase(
+                n[False, "accepted"] / n[False, "examined"],
+                n[True, "accepted"] / n[True, "examined"],
+            )
+    return found
 
 
 def _by_size(traces: list[Trace]) -> tuple[str, ...]:
@@ -221,8 +235,10 @@ def _by_size(traces: list[Trace]) -> tuple[str, ...]:
 def verifications(traces: Iterable[Trace]) -> dict[str, dict[int, list[float]]]:
     """Return the ms of each model's verifications by the number of tokens fed."""
     found: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for call in (call for trace in traces for call in trace.call_rows if call.kind == "verify"):
-        found[call.name][call.fed].append(call.duration_ns * MS)
+    for trace in traces:
+        for call in trace.call_rows:
+            if call.kind == "verify":
+                found[call.name][call.fed].append(call.duration_ns * MS)
     return found
 
 
@@ -256,7 +272,10 @@ def times_of(
         for this, following in pairwise(top):
             pause = (following.start_ns - this.start_ns - this.duration_ns) * MS
             times["pause", names[this.level]].append(max(0.0, pause))
-    typical = lambda kind, name: median(times[kind, name] or [0.0])
+
+    def typical(kind: str, name: str) -> float:
+        return median(times[kind, name] or [0.0])
+
     verified = verifications(traces)
     models = {}
     for name in dict.fromkeys([*verified, *drafts]):
@@ -264,16 +283,19 @@ def times_of(
         draft = (each,) if name in drafts else None
         forward = _curve(verified[name]) if name in verified else (each,)
         models[name] = LevelCost(
-            forward, draft, typical("overhead", name) + typical("pause", name), launch
+            forward=forward,
+            draft=draft,
+            overhead=typical("overhead", name) + typical("pause", name),
+            draft_overhead=launch,
         )
-    looked_up = [name for kind, name in times if kind == "lookup"]
-    lookups = {
-        name: LookupCost(typical("lookup", name), typical("update", name)) for name in looked_up
-    }
-    after = {
-        pair: median(ms / models[pair[1]].verifying(fed) for fed, ms in rows)
-        for pair, rows in above.items()
-    }
+    lookups = {}
+    for kind, name in list(times):
+        if kind == "lookup":
+            lookups[name] = LookupCost(typical("lookup", name), typical("update", name))
+    after = {}
+    for pair, rows in above.items():
+        verifier = models[pair[1]]
+        after[pair] = median(ms / verifier.verifying(fed) for fed, ms in rows)
     return models, lookups, after
 
 
@@ -285,13 +307,15 @@ def monotone(values: list[float], weights: list[float]) -> list[float]:
     for value, weight in zip(values, weights, strict=True):
         pools.append([value, weight, 1])
         while len(pools) > 1 and pools[-2][0] > pools[-1][0]:
-            v, w, n = pools.pop()
-            pools[-1] = [
-                (pools[-1][0] * pools[-1][1] + v * w) / (pools[-1][1] + w),
-                pools[-1][1] + w,
-                pools[-1][2] + n,
-            ]
-    return [value for value, _, n in pools for _ in range(int(n))]
+            upper, upper_weight, upper_places = pools.pop()
+            lower, lower_weight, lower_places = pools.pop()
+            weight = lower_weight + upper_weight
+            pooled = (lower * lower_weight + upper * upper_weight) / weight
+            pools.append([pooled, weight, lower_places + upper_places])
+    curve = []
+    for value, _, places in pools:
+        curve += [value] * int(places)
+    return curve
 
 
 def _curve(times: Mapping[int, list[float]]) -> tuple[float, ...]:
@@ -310,7 +334,8 @@ def _drafting(times: Mapping[int, list[float]]) -> tuple[float, float]:
     medians = np.array([median(times[int(n)]) for n in steps])
     weights = np.array([len(times[int(n)]) for n in steps], float)
     through_zero = float((weights * steps * medians).sum() / (weights * steps * steps).sum())
-    slope, launch = (
-        np.polyfit(steps, medians, 1, w=np.sqrt(weights)) if len(steps) > 1 else (through_zero, 0.0)
-    )
-    return (float(slope), float(launch)) if slope > 0 and launch >= 0 else (through_zero, 0.0)
+    if len(steps) > 1:
+        slope, launch = np.polyfit(steps, medians, 1, w=np.sqrt(weights))
+        if slope > 0 and launch >= 0:
+            return float(slope), float(launch)
+    return through_zero, 0.0

@@ -10,7 +10,7 @@ itself little, or null), and the same in ``by_category``.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -38,14 +38,30 @@ NOISE = 0.05
 #: for the time between tokens, they share the time of the round evenly. Old reports do not have the
 #: last three.
 FIGURES = (
-    *(
-        "tokens_per_second",
-        "tokens_per_second_with_prefill",
-        "mean_acceptance_length",
-        "draft_seconds_per_round",
-    ),
-    *("draft_seconds_p99", "speedup_over_plain", "acceptance_rate", "repetition_share"),
-    *("first_token_seconds", "inter_token_seconds_median", "inter_token_seconds_p99"),
+    "tokens_per_second",
+    "tokens_per_second_with_prefill",
+    "mean_acceptance_length",
+    "draft_seconds_per_round",
+    "draft_seconds_p99",
+    "speedup_over_plain",
+    "acceptance_rate",
+    "repetition_share",
+    "first_token_seconds",
+    "inter_token_seconds_median",
+    "inter_token_seconds_p99",
+)
+#: The columns of :meth:`Report.frame`.
+COLUMNS = (
+    "stack",
+    "kind",
+    "category",
+    "looping",
+    "outputs",
+    "possible",
+    "metric",
+    "value",
+    "low",
+    "high",
 )
 Block = Mapping[str, Any]
 
@@ -239,22 +255,12 @@ class Report:
         """
         import pandas as pd
 
-        rows = [(*about, one.value, *(one.interval or (None, None))) for *about, one in self.rows()]
-        names = [
-            "stack",
-            "kind",
-            "category",
-            "looping",
-            "outputs",
-            "possible",
-            "metric",
-            "value",
-            "low",
-            "high",
-        ]
-        return pd.DataFrame(rows, columns=names).astype(
-            {"value": float, "low": float, "high": float}
-        )
+        rows = []
+        for *about, one in self.rows():
+            low, high = one.interval or (None, None)
+            rows.append([*about, one.value, low, high])
+        frame = pd.DataFrame(rows, columns=list(COLUMNS))
+        return frame.astype({"value": float, "low": float, "high": float})
 
 
 def read_report(content: str | bytes, name: str) -> Report:
@@ -277,72 +283,98 @@ def build_report(
     :class:`ReportSettings`.
     """
     settings = measurement.settings
-    suite = measurement.suite
-    plain = measurement.outputs[PLAIN]
-    low = {k for k, o in enumerate(plain) if repetition_share(o.token_ids) < LOW_REPETITION}
-    used = [p.category for p in measurement.prompts]
-    groups = {
-        c: [k for k, own in enumerate(used) if own == c] for c in suite.categories if c in used
-    }
-    shared = {
-        name: getattr(settings, name) for name in ("max_new_tokens", "repeats", "state", "budget")
-    }
-    if measurement.template is not None:
-        shared |= {"template": measurement.template, "left_out": measurement.left_out}
-
-    def row(name: str, outputs: Sequence[Output]) -> dict[str, Any]:
-        def block(chosen: Sequence[int]) -> dict[str, Any]:
-            few = [k for k in chosen if k in low]
-            whole, part = (
-                figures([outputs[k] for k in ks], [plain[k] for k in ks]) for ks in (chosen, few)
-            )
-            return whole | {"low_repetition": part if few else None}
-
-        same = [o.token_ids == p.token_ids for o, p in zip(outputs, plain, strict=True)]
-        parts = [part for o in outputs for part in o.parts] if settings.profile else []
-        return {
-            "stack": name,
-            **block(range(len(plain))),
-            "by_category": {c: block(ks) for c, ks in groups.items()},
-            "token_identical_to_plain": [sum(same), len(same)]
-            if settings.sampling.greedy
-            else None,
-            "state": measurement.states.get(name),
-            "runtime": next((o.runtime for o in outputs), None),
-            "profile": _profile(parts) if parts else None,
-        }
-
+    sampling = settings.sampling
+    used = [prompt.category for prompt in measurement.prompts]
+    categories = {}
+    for category, description in measurement.suite.categories.items():
+        if category in used:
+            categories[category] = description
+    stacks = []
+    for name, outputs in measurement.outputs.items():
+        stacks.append(_stack_row(measurement, name, outputs, used, list(categories)))
+    is_of_questions = measurement.template is not None
     return Report(
         machine=MachineFacts(**machine),
-        suite=SuiteInfo(
-            name=suite.name, prompts=len(used), categories={c: suite.categories[c] for c in groups}
-        ),
+        suite=SuiteInfo(name=measurement.suite.name, prompts=len(used), categories=categories),
         settings=ReportSettings(
-            **shared, **asdict(settings.sampling), **engine, bootstrap_resamples=RESAMPLES
+            max_new_tokens=settings.max_new_tokens,
+            repeats=settings.repeats,
+            state=settings.state,
+            budget=settings.budget,
+            template=measurement.template,
+            left_out=measurement.left_out if is_of_questions else None,
+            bootstrap_resamples=RESAMPLES,
+            **asdict(sampling),
+            **engine,
         ),
         command=command,
         complete=measurement.complete,
-        stacks=tuple(row(name, outputs) for name, outputs in measurement.outputs.items()),
+        stacks=tuple(stacks),
     )
+
+
+def _stack_row(
+    measurement: Measurement,
+    name: str,
+    outputs: Sequence[Output],
+    used: Sequence[str],
+    categories: Sequence[str],
+) -> dict[str, Any]:
+    """Return the data of a stack; ``used`` has the category of each prompt."""
+    settings = measurement.settings
+    plain = measurement.outputs[PLAIN]
+    by_category = {}
+    for category in categories:
+        chosen = [k for k, own in enumerate(used) if own == category]
+        by_category[category] = _whole_block(outputs, plain, chosen)
+    identical = None
+    if settings.sampling.greedy:
+        pairs = zip(outputs, plain, strict=True)
+        same = sum(output.token_ids == other.token_ids for output, other in pairs)
+        identical = [same, len(outputs)]
+    parts: list[Mapping[str, int]] = []
+    if settings.profile:
+        for output in outputs:
+            parts += output.parts
+    return {
+        "stack": name,
+        **_whole_block(outputs, plain, range(len(plain))),
+        "by_category": by_category,
+        "token_identical_to_plain": identical,
+        "state": measurement.states.get(name),
+        "runtime": outputs[0].runtime if outputs else None,
+        "profile": _profile(parts) if parts else None,
+    }
+
+
+def _whole_block(
+    outputs: Sequence[Output], plain: Sequence[Output], chosen: Sequence[int]
+) -> dict[str, Any]:
+    """Return the block of the ``chosen`` prompts, and inside it that of those whose plain output
+    repeats itself little.
+    """
+    few = [k for k in chosen if repetition_share(plain[k].token_ids) < LOW_REPETITION]
+    block = figures([outputs[k] for k in chosen], [plain[k] for k in chosen])
+    block["low_repetition"] = None
+    if few:
+        block["low_repetition"] = figures([outputs[k] for k in few], [plain[k] for k in few])
+    return block
 
 
 def _profile(rounds: Sequence[Mapping[str, int]]) -> dict[str, Any]:
     """Return the median microseconds of each part of a target round, forward passes first, and its
     share of all.
     """
-    names = sorted(
-        {part for r in rounds for part in r}, key=lambda part: (not part.startswith(FORWARD), part)
-    )
-    spent = {part: [r.get(part, 0) / 1e3 for r in rounds] for part in names}
-    total = sum(map(sum, spent.values()))
-    parts = {
-        part: {"median_us": median(us), "share": sum(us) / total} for part, us in spent.items()
-    }
-    return {
-        "rounds": len(rounds),
-        "round_us": median(sum(r.values()) / 1e3 for r in rounds),
-        "parts": parts,
-    }
+    names = set().union(*rounds)
+    microseconds = {}
+    for part in sorted(names, key=lambda part: (not part.startswith(FORWARD), part)):
+        microseconds[part] = [times.get(part, 0) / 1e3 for times in rounds]
+    total = sum(map(sum, microseconds.values()))
+    parts = {}
+    for part, spent in microseconds.items():
+        parts[part] = {"median_us": median(spent), "share": sum(spent) / total}
+    whole = [sum(times.values()) / 1e3 for times in rounds]
+    return {"rounds": len(rounds), "round_us": median(whole), "parts": parts}
 
 
 def figures(outputs: Sequence[Output], plain: Sequence[Output], seed: int = 0) -> dict[str, Any]:
@@ -350,42 +382,89 @@ def figures(outputs: Sequence[Output], plain: Sequence[Output], seed: int = 0) -
     ``outputs[k]``. Sums over prompts come before ratios, so that long outputs weigh more. A
     resample draws prompts, the same on both sides.
     """
-    n = len(outputs)
-    weights = resample(len(outputs), seed)
-    total = lambda values: weights @ np.fromiter(values, float, n)
-    sums = lambda name, of=outputs: total(getattr(output, name) for output in of)
-    tokens = total(len(o.token_ids) for o in outputs)
-    timed = sums("timed_tokens")
-    seconds = sums("seconds")
-    speed = ratio(timed, seconds)
-    plain_speed = ratio(sums("timed_tokens", plain), sums("seconds", plain))
-    repeated = total(repetition_share(o.token_ids) * len(o.token_ids) for o in outputs)
-    samples = {
-        "tokens_per_second": speed,
-        "tokens_per_second_with_prefill": ratio(tokens, seconds + sums("prefill_seconds")),
-        "mean_acceptance_length": ratio(tokens, sums("target_forwards")),
-        "speedup_over_plain": ratio(speed, plain_speed),
-        "acceptance_rate": ratio(sums("accepted"), sums("drafted")),
-        "repetition_share": ratio(repeated, tokens),
-    }
-    # Figures that every output must report.
-    if all(o.draft_seconds is not None for o in outputs):
-        drafting = [o.draft_seconds for o in outputs]
-        samples["draft_seconds_per_round"] = ratio(
-            total(map(sum, drafting)), total(map(len, drafting))
-        )
-        samples["draft_seconds_p99"] = _percentile(
-            [[(s, 1) for s in rounds] for rounds in drafting], weights, 0.99
-        )
-    if all(o.first_token_seconds is not None for o in outputs):
-        samples["first_token_seconds"] = ratio(sums("first_token_seconds"), weights.sum(1))
-        pace = [[(wait / count, count) for wait, count in o.waits] for o in outputs]
-        for name, share in (("inter_token_seconds_median", 0.5), ("inter_token_seconds_p99", 0.99)):
-            samples[name] = _percentile(pace, weights, share)
-    block: dict[str, Any] = {"outputs": n}
+    samples = _Samples(outputs, seed).figures(_Samples(plain, seed))
+    block: dict[str, Any] = {"outputs": len(outputs)}
     for name in FIGURES:
-        block |= (estimate(samples[name], n) if name in samples else UNKNOWN).named(name)
+        found = UNKNOWN
+        if name in samples:
+            found = estimate(samples[name], len(outputs))
+        block |= found.named(name)
     return block
+
+
+class _Samples:
+    """Sums over outputs, and over each resample of them: arrays ``[1 + resamples]``."""
+
+    def __init__(self, outputs: Sequence[Output], seed: int) -> None:
+        self.outputs = outputs
+        self.weights = resample(len(outputs), seed)
+
+    def total(self, values: Iterable[float]) -> np.ndarray:
+        """Return the sums of one value per output."""
+        return self.weights @ np.fromiter(values, float, len(self.outputs))
+
+    def field(self, name: str) -> np.ndarray:
+        """Return the sums of a field of the outputs."""
+        return self.total(getattr(output, name) for output in self.outputs)
+
+    def tokens(self) -> np.ndarray:
+        """Return the numbers of emitted tokens."""
+        return self.total(len(output.token_ids) for output in self.outputs)
+
+    def repeated(self) -> np.ndarray:
+        """Return the numbers of tokens that repeat their output."""
+        return self.total(
+            repetition_share(output.token_ids) * len(output.token_ids) for output in self.outputs
+        )
+
+    def speed(self) -> np.ndarray:
+        """Return the tokens per second without prefill."""
+        return ratio(self.field("timed_tokens"), self.field("seconds"))
+
+    def figures(self, plain: _Samples) -> dict[str, np.ndarray]:
+        """Return the samples of the figures that every output reports."""
+        tokens = self.tokens()
+        with_prefill = self.field("seconds") + self.field("prefill_seconds")
+        samples = {
+            "tokens_per_second": self.speed(),
+            "tokens_per_second_with_prefill": ratio(tokens, with_prefill),
+            "mean_acceptance_length": ratio(tokens, self.field("target_forwards")),
+            "speedup_over_plain": ratio(self.speed(), plain.speed()),
+            "acceptance_rate": ratio(self.field("accepted"), self.field("drafted")),
+            "repetition_share": ratio(self.repeated(), tokens),
+        }
+        return samples | self.drafting() | self.waiting()
+
+    def drafting(self) -> dict[str, np.ndarray]:
+        """Return the samples of the drafting latency, where every output has it."""
+        rounds = []
+        for output in self.outputs:
+            if output.draft_seconds is None:
+                return {}
+            rounds.append(output.draft_seconds)
+        single = [[(seconds, 1) for seconds in times] for times in rounds]
+        return {
+            "draft_seconds_per_round": ratio(
+                self.total(map(sum, rounds)), self.total(map(len, rounds))
+            ),
+            "draft_seconds_p99": _percentile(single, self.weights, 0.99),
+        }
+
+    def waiting(self) -> dict[str, np.ndarray]:
+        """Return the samples of the times to a first and to further tokens, where every output has
+        them. The tokens of a forward pass share its time evenly.
+        """
+        pace = []
+        for output in self.outputs:
+            if output.first_token_seconds is None:
+                return {}
+            pace.append([(wait / count, count) for wait, count in output.waits])
+        first = ratio(self.field("first_token_seconds"), self.weights.sum(1))
+        return {
+            "first_token_seconds": first,
+            "inter_token_seconds_median": _percentile(pace, self.weights, 0.5),
+            "inter_token_seconds_p99": _percentile(pace, self.weights, 0.99),
+        }
 
 
 def _percentile(
@@ -394,14 +473,16 @@ def _percentile(
     """Return the percentile of all samples by row of ``weights`` (``[rows, prompts]``): (value,
     count) by prompt.
     """
-    owned = sorted((value, count, k) for k, prompt in enumerate(samples) for value, count in prompt)
+    owned = []
+    for prompt, pairs in enumerate(samples):
+        for value, count in pairs:
+            owned.append((value, count, prompt))
     if not owned:
         return np.full(len(weights), np.nan)
-    values, counts, owner = map(np.array, zip(*owned, strict=True))
-    reached = (np.cumsum(row[owner] * counts) for row in weights)
-    return np.array(
-        [
-            values[np.searchsorted(sums, share * sums[-1])] if sums[-1] else np.nan
-            for sums in reached
-        ]
-    )
+    values, counts, owner = map(np.array, zip(*sorted(owned), strict=True))
+    percentiles = np.full(len(weights), np.nan)
+    for row, weight in enumerate(weights):
+        sums = np.cumsum(weight[owner] * counts)
+        if sums[-1]:
+            percentiles[row] = values[np.searchsorted(sums, share * sums[-1])]
+    return percentiles
