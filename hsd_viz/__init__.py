@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from hsd_viz.measure.replay import replay
     from hsd_viz.quick import compare, run
     from hsd_viz.records import convert as metrics
-    from hsd_viz.records.traces import import_records
+    from hsd_viz.records.imported import import_records
     from hsd_viz.stack import StackError, parse
     from hsd_viz.trace import Trace, TraceError
     from hsd_viz.views.app.dashboard import dashboard
@@ -39,7 +39,7 @@ _MODULES = {
     "engine.local": ("load_engine",),
     "engine.remote": ("connect",),
     "engine.replay": ("bundled", "load_bundled"),
-    "records.traces": ("import_records",),
+    "records.imported": ("import_records",),
     "latency.select": ("choose",),
     "measure.doctor": ("doctor",),
     "measure.replay": ("replay",),
@@ -64,6 +64,7 @@ __all__ = sorted({"__version__", *_HOMES, *_SELF})
 VIEWERS |= {
     "show": lambda trace: __getattr__("views").overview(trace),
     "to_html": lambda trace: __getattr__("views").run_page(trace),
+    "figure": lambda result: __getattr__("figures").of_result(result),
 }
 
 

@@ -47,7 +47,7 @@ def describe(given: int | None = None) -> dict[str, Any]:
     passes. The GPU is the first of torch, where torch is loaded.
     """
     torch = sys.modules.get("torch")
-    versions = {name: None for name in ("torch", "transformers")}
+    versions: dict[str, str | None] = {"torch": None, "transformers": None}
     for name in versions:
         with suppress(metadata.PackageNotFoundError):
             versions[name] = metadata.version(name)
@@ -72,7 +72,9 @@ def threads() -> int:
     else one per core.
     """
     torch = sys.modules.get("torch")
-    if hasattr(torch, "get_num_threads") and hasattr(torch, "set_num_threads"):
+    # A module that another thread still imports has no functions yet.
+    is_loaded = hasattr(torch, "get_num_threads") and hasattr(torch, "set_num_threads")
+    if torch is not None and is_loaded:
         with suppress(IndexError):  # empty, perhaps because of another thread
             torch.set_num_threads(_asked.pop())
         return torch.get_num_threads()

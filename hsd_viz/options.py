@@ -235,7 +235,7 @@ def sampling_of(options: Mapping[str, Any]) -> Sampling:
     Raises:
         UserError: if a value is out of range.
     """
-    values = {}
+    values: dict[str, Any] = {}
     for name, kind in types().items():
         if name in settings_of(Sampling):
             value = options[name]

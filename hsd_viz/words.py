@@ -18,8 +18,8 @@ T = TypeVar("T")
 
 #: Most draft tokens a database or baseline may propose in one draft.
 MAX_BUDGET = 256
-#: What shows a trace as a view (``show``) and as a page (``to_html``), registered by the top
-#: package.
+#: What shows a trace as a view (``show``) and as a page (``to_html``), and draws a result
+#: (``figure``): registered by the top package.
 VIEWERS: dict[str, Callable[[Any], Any]] = {}
 
 

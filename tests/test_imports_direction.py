@@ -22,7 +22,7 @@ ALLOWED = {
         "disk": "",
         "terminal": "",
         "machine": "disk",
-        "records": "disk trace",
+        "records": "disk results trace",
         "drafting": "disk stack trace",
         "latency": "disk stack trace results",
         "decoding": "drafting latency stack terminal trace options",

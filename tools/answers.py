@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from hsd_viz.engine.live import note_plain
@@ -28,25 +27,6 @@ MODEL = "SmolLM2-135M-Instruct"
 _DATABASES = "db > target"
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """An answer to record.
-
-    Attributes:
-        name: The name of the recording.
-        title: What the page calls it.
-        blurb: What to look for, in one or two sentences.
-        stack: What decodes.
-        prompt: What the model is asked.
-    """
-
-    name: str
-    title: str
-    blurb: str
-    stack: str
-    prompt: str
-
-
 COUNCIL = (
     "The council of Ashford approved a new bridge over the river on Tuesday after a debate of four "
     "hours. Maya Lindqvist, an architect, said that the decision was long overdue. The plan will "
@@ -56,28 +36,28 @@ COUNCIL = (
 SKY = "Why is the sky blue?"
 SWIM = "Give three short tips for learning to swim."
 ANSWERS_OF = (
-    Answer(
+    Recipe(
         "list",
         "A list that everybody can guess",
         "The days return again and again: what the context database copies is mostly accepted.",
         _DATABASES,
         "List the days of the week, and say in a few words what many people do on each of them.",
     ),
-    Answer(
+    Recipe(
         "summary",
         "A summary",
         "Names and phrases come from the prompt: the context database finds them there.",
         _DATABASES,
         f"Summarize the following text in one or two sentences.\n\n{COUNCIL}",
     ),
-    Answer(
+    Recipe(
         "translation",
         "A translation",
         "Little of the answer is in the prompt: the context and model databases find a few tokens each.",
         _DATABASES,
         "Translate German to English: Die Kinder spielen am Fluss, und ihre Eltern trinken Kaffee.",
     ),
-    Answer(
+    Recipe(
         "arithmetic",
         "A calculation",
         "The numbers of the question return in every line. The result need not be right.",
@@ -85,21 +65,21 @@ ANSWERS_OF = (
         "Tom has 12 apples and buys 5 more. Then he gives 3 to Anna. How many apples does Tom have "
         "left? Think step by step.",
     ),
-    Answer(
+    Recipe(
         "code",
         "A function in Python",
         "Code repeats its own names, and its idioms are in the databases.",
         _DATABASES,
         "Write a Python function that counts the vowels in a string.",
     ),
-    Answer(
+    Recipe(
         "explanation",
         "An explanation",
         "New sentences: databases find little, and the target writes most tokens itself.",
         _DATABASES,
         SKY,
     ),
-    Answer(
+    Recipe(
         "one-draft",
         "One draft model",
         "nano has two layers of the target, trained on its text, and proposes three tokens. They are sampled: see u, q "
@@ -107,14 +87,14 @@ ANSWERS_OF = (
         "nano:3 > target",
         SWIM,
     ),
-    Answer(
+    Recipe(
         "hierarchy",
         "Databases below a draft model",
         "The databases draft for nano, and nano for the target: every level verifies the one below.",
         "db > nano:2 > target",
         SWIM,
     ),
-    Answer(
+    Recipe(
         "plain",
         "Plain decoding of an explanation",
         "One token per forward pass of the target: the reference for all other stacks.",
@@ -128,7 +108,7 @@ def record_answers(
     engine: LocalEngine,
     out: Path = ANSWERS,
     *,
-    answers: Sequence[Answer] = ANSWERS_OF,
+    answers: Sequence[Recipe] = ANSWERS_OF,
     repeats: int = 5,
     seeds: Sequence[int] = SEEDS,
     tokens: int = TOKENS,
@@ -156,7 +136,7 @@ def record_answers(
     return paths
 
 
-def first_seed(engine: LocalEngine, answer: Answer, seeds: Sequence[int], tokens: int) -> int:
+def first_seed(engine: LocalEngine, answer: Recipe, seeds: Sequence[int], tokens: int) -> int:
     """Return the first seed with which an answer is readable.
 
     Raises: ValueError: if there is none.

@@ -15,12 +15,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hsd_viz.audit.enumeration import MAX_RUNS, Choices, law
 from hsd_viz.errors import UserError
+from hsd_viz.results.result import Result
+from hsd_viz.results.table import Table, Value
 from hsd_viz.words import check_range
 
 TOLERANCE = 1e-9
@@ -103,7 +106,7 @@ class WrongConditional:
 
 
 @dataclass(frozen=True, slots=True)
-class ExactAudit:
+class ExactAudit(Result):
     """The result of :func:`exact`. ``error`` is the largest difference between the probability of
     an output and the target's, over ``outputs`` outputs of ``instances`` toy instances. ``wrong``
     is the first wrong conditional, ``faults`` those of :data:`FAULTS` that explain it,
@@ -118,9 +121,51 @@ class ExactAudit:
     faults: tuple[int, ...] = ()
     malformed: str | None = None
 
+    title = "Audit of losslessness"
+    noun = "audit"
+
     @property
     def verdict(self) -> str:
+        """``lossless`` or ``not lossless``."""
         return "lossless" if self.lossless else "not lossless"
+
+    @property
+    def exit_code(self) -> int:
+        """1 if the decoder is not lossless."""
+        return 0 if self.lossless else 1
+
+    def lines(self) -> list[str]:
+        """Return the verdict with its cause."""
+        return [str(self)]
+
+    def tables(self) -> list[Table]:
+        """Return the law of the first wrong token, else the largest error."""
+        if self.wrong is None:
+            counts: list[Value] = [self.verdict, self.error, self.outputs, self.instances]
+            return [
+                Table("Outputs", [["verdict", "largest error", "outputs", "instances"], counts])
+            ]
+        rows: list[list[Value]] = [["token", "probability", "of the target"]]
+        pairs = zip(self.wrong.found, self.wrong.expected, strict=True)
+        for token, (found, expected) in enumerate(pairs):
+            rows.append([str(token), float(found), float(expected)])
+        prefix = list(self.wrong.prefix)
+        return [Table("The first wrong law", rows, f"after {prefix}" if prefix else "")]
+
+    def parts(self) -> list[str | Table]:
+        """Return the line of the verdict, which names the wrong law."""
+        return list(self.lines())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the audit as JSON data."""
+        return {
+            "verdict": self.verdict,
+            "result": str(self),
+            "error": self.error,
+            "instances": self.instances,
+            "outputs": self.outputs,
+            "faults": list(self.faults),
+        }
 
     def __str__(self) -> str:
         """Return the verdict in one line."""

@@ -265,10 +265,10 @@ def ranked_tree(choices: Choices) -> Text:
         frontier: list[tuple[Text, Fraction]] = [((), Fraction(1))]
         for _ in range(min(2, left - 1)):
             longer = []
-            for path, reach in frontier:
-                row = DRAFT[path[-1] if path else text[-1]]
+            for start, reach in frontier:
+                row = DRAFT[start[-1] if start else text[-1]]
                 best = sorted(range(len(row)), key=lambda token: -row[token])[:2]
-                longer += [((*path, token), reach * row[token]) for token in best]
+                longer += [((*start, token), reach * row[token]) for token in best]
             nodes |= dict(longer)
             frontier = longer
         # A node is never likelier than the one before it: what is kept is a tree.

@@ -28,6 +28,8 @@ import httpx
 import numpy as np
 
 from hsd_viz.errors import UserError
+from hsd_viz.results.result import INTERRUPTED, Result
+from hsd_viz.results.table import Table, Value
 from hsd_viz.words import first_line
 
 TIMEOUT = 120.0
@@ -170,7 +172,7 @@ def _of_content(rows: Sequence[Mapping[str, Any]]) -> Completion:
 
 
 @dataclass(slots=True)
-class StatisticalAudit:
+class StatisticalAudit(Result):
     """The result of :func:`statistical`.
 
     Attributes:
@@ -190,6 +192,45 @@ class StatisticalAudit:
     pairs: int = 0
     evidence: float = 1.0
     complete: bool = False
+    title = "Audit of losslessness"
+    noun = "audit"
+
+    @property
+    def exit_code(self) -> int:
+        """1 if a difference was found, 130 if the audit was interrupted."""
+        if self.verdict == "not lossless":
+            return 1
+        return 0 if self.complete else INTERRUPTED
+
+    def lines(self) -> list[str]:
+        """Return the verdict with its evidence."""
+        return [str(self)]
+
+    def tables(self) -> list[Table]:
+        """Return the greedy prompts by kind, and the evidence of the sampled pairs."""
+        rows: list[list[Value]] = [["greedy texts", "prompts"]]
+        for kind, count in self.greedy.items():
+            rows.append([kind, count])
+        head = ["sampled pairs", "evidence", "differs from"]
+        evidence = [self.pairs, self.evidence, 1 / self.alpha]
+        return [Table("Greedy texts", rows), Table("Samples", [head, evidence])]
+
+    def parts(self) -> list[str | Table]:
+        """Return the line of the verdict, which has all figures."""
+        return list(self.lines())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the audit as JSON data."""
+        return {
+            "verdict": self.verdict,
+            "result": str(self),
+            "prompts": self.prompts,
+            "greedy": dict(self.greedy),
+            "pairs": self.pairs,
+            "evidence": self.evidence,
+            "alpha": self.alpha,
+            "complete": self.complete,
+        }
 
     @property
     def differs(self) -> bool:

@@ -76,19 +76,20 @@ def import_(
     ] = None,
     save: A[Save | None, "FILE", "write one trace; several requests are added up"] = None,
     json_: Json = None,
-) -> None:
+) -> int:
     """Convert records of vLLM, SGLang, llama.cpp, TensorRT-LLM and others to traces."""
-    from hsd_viz.records.read import read
-    from hsd_viz.records.traces import summary, trace_of
+    from hsd_viz.records.imported import import_records
+    from hsd_viz.records.traces import trace_of
+    from hsd_viz.results.result import show
 
     with parsing(record):
-        reading = read(record, engine, since)
-    print(summary(reading))
-    arguments.write_json(json_, reading.to_dict())
+        imported = import_records(record, engine, since)
+    code = show(imported, json=json_)
     if save is not None:
-        trace = trace_of(reading.one(model))
+        trace = trace_of(imported.reading.one(model))
         with arguments.writing(save):
             print(trace.save(save))
+    return code
 
 
 def doctor(
@@ -185,14 +186,6 @@ def doctor(
     return code
 
 
-def _write(json_: Path | None, html: Path | None, data: Any, *parts: Any) -> None:
-    """Write the files of --json and --html: data, and a page of a title, lines and tables."""
-    from hsd_viz.results.page import page
-
-    arguments.write_json(json_, data)
-    arguments.write_text(html, page(*parts) if html else "")
-
-
 def audit(
     *,
     stack: A[
@@ -232,6 +225,9 @@ def audit(
     html: Html = None,
 ) -> int:
     """Test whether a decoder is lossless."""
+    from hsd_viz.audit.result import AuditResult
+    from hsd_viz.results.result import show
+
     if not (stack or exact or speculative or plain or schedule):
         raise UserError(
             "nothing to audit: give --stack, --exact, --schedule, or --speculative and --plain"
@@ -240,7 +236,6 @@ def audit(
         if stack or exact or speculative or plain:
             raise UserError("--schedule audits its own rules: leave out the other decoders")
         from hsd_viz.audit.schedules import audit_schedules
-        from hsd_viz.results.result import show
 
         return show(audit_schedules(), json_, html)
     if bool(speculative) != bool(plain):
@@ -251,7 +246,6 @@ def audit(
     from hsd_viz.audit.stacks import loop_decoder
     from hsd_viz.models.families import CODE
     from hsd_viz.prompts.suites import load_suite
-    from hsd_viz.results.table import Table
     from hsd_viz.stack import parse
 
     check = partial(audits.exact, tolerance=tolerance)
@@ -283,19 +277,12 @@ def audit(
             near_tie=near_tie,
             progress=status,
         )
-    done: dict[str, Any] = {}
+    done = {}
     for name, run in audited.items():
         status(f"auditing {name}")
         done[name] = run()
         status()
-        print(f"{name}: {done[name]}")
-    rows = [["decoder", "result"], *([name, str(result)] for name, result in done.items())]
-    data = {
-        name: {"verdict": result.verdict, "result": str(result)} for name, result in done.items()
-    }
-    _write(json_, html, data, "Audit of losslessness", [], [Table("Decoders", rows)])
-    verdicts = {result.verdict for result in done.values()}
-    return 1 if "not lossless" in verdicts else 130 if "unfinished" in verdicts else 0
+    return show(AuditResult(done), json=json_, html=html)
 
 
 def _body(text: str | None) -> dict[str, Any]:

@@ -96,6 +96,7 @@ class Engine(Protocol):
         """Wait until nothing is being compiled: earlier figures are of another runtime.
         ``progress`` gets a text.
         """
+        return None
 
     def model(self, name: str = "target") -> Model | None:
         """Return the model behind a name as decodes run it; ``None`` where it is not in this

@@ -198,11 +198,8 @@ def draw(weights: np.ndarray, r: float) -> int:
     mark = r * ends[-1]
     block = int(ends.searchsorted(mark, "right"))
     place = int(inside[block].searchsorted(mark - ends[block - 1] if block else mark, "right"))
-    if (
-        place == BLOCK
-        # The difference was rounded up to the block's end: the last token that can be drawn is
-        # meant.
-    ):
+    # The difference was rounded up to the block's end: the last token that can be drawn is meant.
+    if place == BLOCK:
         place = int(weights[block * BLOCK :][:BLOCK].nonzero()[0][-1])
     return block * BLOCK + place
 

@@ -99,9 +99,10 @@ def decode_beside_plain(
     for event in engine.decode(prompt, stack, **options):
         trace = event.trace if isinstance(event, Finished) else trace
         yield event
-    if trace is None or trace.meta.get("cancelled") or len(parts := parse(stack).parts) == 1:
+    levels = parse(stack)
+    if trace is None or trace.meta.get("cancelled") or len(levels.parts) == 1:
         return
-    plain = Stack(None, (parts[-1],))
+    plain = Stack(None, (levels.target,))
     long = trace.meta["wall_ns"] > PAIRS_SECONDS * 1e9
     same: Options = options if least is None or not long else {**options, "max_new_tokens": least}
     other = yield from _timed(engine, prompt, plain, "plain decoding, for comparison", same)

@@ -166,17 +166,17 @@ class LocalEngine(Engine):
         if (shared := self._opened.get(target)) is None:
             shared = self._opened[target] = self._open_databases(target)
         eos = models.eos(target)
-        given = {
-            "databases": shared,
-            "memory": memory,
-            "eos": eos,
-            "costs": costs,
-            "temperature": temperature,
-        }
-        made = make_drafter(parsed.bottom, **given)
-        return native_drafter(
-            made, models.build.library
-        ) if models.build and models.build.wait() else made, eos
+        made = make_drafter(
+            parsed.bottom,
+            databases=shared,
+            memory=memory,
+            eos=eos,
+            costs=costs,
+            temperature=temperature,
+        )
+        if models.build and models.build.wait():
+            made = native_drafter(made, models.build.library) or made
+        return made, eos
 
     # --- inside -----------------------------------------------------------------------------------
 

@@ -8,8 +8,8 @@ file. Figures make no network requests: ``figure.write_html("x.html")`` includes
 
 One run: :func:`acceptance`, :func:`by_source`, :func:`findable`; :class:`hsd_viz.views.Panels` has
 the others. The latency law: :func:`ranking`, :func:`levels`, :func:`prediction`,
-:func:`when_it_pays`. Measurements: :func:`speedup`, :func:`by_category`,
-:func:`database_ablation`, :func:`temperature_curves`.
+:func:`when_it_pays`. Results: :func:`of_result` (``result.figure()``). Measurements:
+:func:`speedup`, :func:`by_category`, :func:`database_ablation`, :func:`temperature_curves`.
 """
 
 from hsd_viz.words import lazily
@@ -18,6 +18,7 @@ _NAMES = {
     ".law": ("levels", "prediction", "ranking"),
     ".pays": ("when_it_pays",),
     ".reports": ("by_category", "database_ablation", "speedup", "temperature_curves"),
+    ".results": ("of_result",),
     ".run": ("acceptance", "by_source"),
     ".semantic": ("findable",),
     ".theme": ("dark_of", "save", "template"),

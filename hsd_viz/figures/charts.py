@@ -171,8 +171,8 @@ def _places(
     """Return the position of each bar, and (position, label) of all ticks: a heading has a position
     of its own.
     """
-    places = []
-    ticks = []
+    places: list[int] = []
+    ticks: list[tuple[int, str]] = []
     before = ""
     for name, group in zip(labels, groups, strict=True):
         if group and group != before:

@@ -74,10 +74,9 @@ def own_plan(temperature: float) -> Any:
     """Return the project's own plan of the shipped models, of the nearest of the temperatures 0,
     0.7 and 1.
     """
-    part = min(
-        (abs(temperature - of), name) for of, name in ((0.0, "greedy"), (0.7, "t07"), (1.0, "t1"))
-    )[1]
-    return read_json(data_folder("measured", "docs/bench") / f"plan-{part}-cpu.json")
+    parts = {"greedy": 0.0, "t07": 0.7, "t1": 1.0}
+    nearest = min(parts, key=lambda part: (abs(temperature - parts[part]), part))
+    return read_json(data_folder("measured", "docs/bench") / f"plan-{nearest}-cpu.json")
 
 
 def recorded(temperature: float = 0.7) -> Basis:
@@ -145,13 +144,16 @@ def plan_measured(plan: Mapping[str, Any]) -> dict[str, Measured]:
     """
     prompts = str(plan.get("measured_on") or "").split(" ")[0]
     few = prompts.isdecimal() and int(prompts) < LEAST
-    ends = lambda row: (None if few else row.get("measured_ms_per_token_ci")) or (None, None)
-    rows = [
-        row for row in plan.get("hierarchies", ()) if row.get("measured_ms_per_token") is not None
-    ]
-    return {
-        str(row["stack"]): Measured(float(row["measured_ms_per_token"]), *ends(row)) for row in rows
-    }
+    measured = {}
+    for row in plan.get("hierarchies", ()):
+        ms = row.get("measured_ms_per_token")
+        if ms is None:
+            continue
+        low, high = row.get("measured_ms_per_token_ci") or (None, None)
+        if few:
+            low = high = None
+        measured[str(row["stack"])] = Measured(float(ms), low, high)
+    return measured
 
 
 def place(about: Mapping[str, Any] | str, *more: str | None) -> str:
@@ -161,16 +163,14 @@ def place(about: Mapping[str, Any] | str, *more: str | None) -> str:
     if isinstance(about, str):
         return about
     gpu = about.get("gpu")
-    name = (
-        gpu
-        or about.get("cpu")
-        or about.get("device_name")
-        or about.get("device")
-        or "an unknown machine"
-    )
+    known = (gpu, about.get("cpu"), about.get("device_name"), about.get("device"))
+    name = next(filter(None, known), "an unknown machine")
     on_cpu = not gpu and about.get("device", "cpu") == "cpu"
-    threads = counted(about["threads"], "thread") if on_cpu and about.get("threads") else None
-    return ", ".join(str(p) for p in (name, about.get("dtype"), threads, *more) if p)
+    threads = None
+    if on_cpu and about.get("threads"):
+        threads = counted(about["threads"], "thread")
+    facts = (name, about.get("dtype"), threads, *more)
+    return ", ".join(str(fact) for fact in facts if fact)
 
 
 def machine_words(trace: Trace) -> str:
@@ -200,7 +200,7 @@ def level_use(trace: Trace) -> tuple[LevelUse, ...]:
     tokens = len(trace)
     if not tokens:
         return ()
-    (names, _) = names_of(trace)
+    names, _ = names_of(trace)
     own = own_times(trace)
     spent = Counter[int]()
     count = Counter[int]()
@@ -213,10 +213,17 @@ def level_use(trace: Trace) -> tuple[LevelUse, ...]:
         spent[c.level] += c.duration_ns * (c.round in own)
     rounds = sum(r.duration_ns for r in trace.round_rows if r.parent is None)
     spent[max(names)] += trace.meta["wall_ns"] - trace.meta["prefill_ns"] - rounds
-    per = lambda ns: ns * MS / tokens
-    return tuple(
-        LevelUse(names[k], count[k] / tokens, per(spent[k]), per(called[k])) for k in sorted(names)
-    )
+    levels = []
+    for level in sorted(names):
+        levels.append(
+            LevelUse(
+                name=names[level],
+                forwards=count[level] / tokens,
+                ms=spent[level] * MS / tokens,
+                calls=called[level] * MS / tokens,
+            )
+        )
+    return tuple(levels)
 
 
 def rate(edge: Edge, lookahead: int = USUAL) -> float:
@@ -262,17 +269,24 @@ def identity(meta: Mapping[str, Any]) -> dict[str, Any]:
     depend on the meaning of ``target``. Of the sampling, the seed does not count, and the rule only
     where tokens are drawn.
     """
-    bridge = lambda model: [model["bridge"]["bridge"]] if model.get("bridge") else []
     sampling = dict(meta.get("sampling", {}))
     sampling.pop("seed", None)
+    is_drawn = bool(sampling.get("temperature"))
+    sampling["rule"] = sampling.get("rule", "token") if is_drawn else "token"
+    models = {}
+    for model in meta["models"]:
+        facts = [model.get("weights"), model.get("runtime")]
+        if model.get("bridge"):
+            facts.append(model["bridge"]["bridge"])
+        models[model["model"]] = facts
     return {
         "target": meta["models"][-1]["model"],
-        "models": {
-            m["model"]: [m.get("weights"), m.get("runtime"), *bridge(m)] for m in meta["models"]
-        },
-        **{key: meta.get(key) for key in ("device", "device_name", "dtype", "threads")},
-        "sampling": sampling
-        | {"rule": sampling.get("rule", "token") if sampling.get("temperature") else "token"},
+        "models": models,
+        "device": meta.get("device"),
+        "device_name": meta.get("device_name"),
+        "dtype": meta.get("dtype"),
+        "threads": meta.get("threads"),
+        "sampling": sampling,
         "hsd_viz": meta.get("versions", {}).get("hsd_viz"),
     }
 
@@ -325,37 +339,49 @@ def decide(stack: Stack, choosing: bool, meta: Mapping[str, Any]) -> Stack:
     ``meta`` is that of a trace of ``stack``. Raises: ValueError: if such a calibration is missing,
     or part of the stack was not measured.
     """
-    who = identity(meta)
-    temperature = meta["sampling"]["temperature"]
-    stored = newest(who)
-    if stored is None and choosing:
-        stored = newest({name: value for name, value in who.items() if name != "threads"})
-    known = None if stored is None else stored.calibration
-    if known is None and choosing and meta["models"][-1]["model"] == TARGET:
-        data = own_plan(temperature)["calibration"]
-        weights = {name: found for name, (found, *_) in data["identity"]["models"].items()}
-        if all(weights.get(m["model"]) == m["weights"] for m in meta["models"]):
-            known = Calibration.from_dict(data)
-    with suppress(ValueError):  # part of the stack was not measured
+    wanted = identity(meta)
+    known = _calibration_for(wanted, meta, choosing)
+    # ValueError: part of the stack was not measured.
+    with suppress(ValueError):
         if known is not None and choosing:
             return fastest(stack, known)
         if known is not None:
             # The calibration calls the target by that name, however the stack calls it.
             filled = fill(Stack(stack.bottom, (*stack.drafts, Model(TARGET))), known)
             return Stack(filled.bottom, (*filled.drafts, stack.target))
-    what = "auto" if choosing else stack
-    models = ",".join(m.name for m in stack.drafts)
-    instead = (
-        "name a stack: 'db > target'"
-        if choosing
-        else f"write a lookahead: {Model(stack.drafts[0].name, 4)}"
-    )
+    models = ",".join(draft.name for draft in stack.drafts)
+    option = f" --models {models}" if models else ""
+    instead = "name a stack: 'db > target'"
+    if not choosing:
+        instead = f"write a lookahead: {Model(stack.drafts[0].name, 4)}"
+    temperature = meta["sampling"]["temperature"]
     raise UserError(
-        f"'{what}' needs a calibration of this machine: run `hsd-viz "
-        f"plan{' --models ' * bool(models)}{models} "
-        f"--temperature {temperature:g}` with the same target, "
-        f"device, dtype and threads, or {instead}"
+        f"'{'auto' if choosing else stack}' needs a calibration of this machine: run "
+        f"`hsd-viz plan{option} --temperature {temperature:g}` with the same target, device, dtype "
+        f"and threads, or {instead}"
     )
+
+
+def _calibration_for(
+    wanted: Mapping[str, Any], meta: Mapping[str, Any], choosing: bool
+) -> Calibration | None:
+    """Return the calibration by which a stack is decided, ``None`` where none fits: that of exactly
+    this engine; for ``auto`` also one with other threads, or the project's own of these weights.
+    """
+    stored = newest(wanted)
+    if stored is None and choosing:
+        others = {name: value for name, value in wanted.items() if name != "threads"}
+        stored = newest(others)
+    if stored is not None:
+        return stored.calibration
+    if not choosing or meta["models"][-1]["model"] != TARGET:
+        return None
+    data = own_plan(meta["sampling"]["temperature"])["calibration"]
+    for model in meta["models"]:
+        weights, *_ = data["identity"]["models"].get(model["model"], [None])
+        if weights != model["weights"]:
+            return None
+    return Calibration.from_dict(data)
 
 
 def fastest(levels: Stack, calibration: Calibration) -> Stack:

@@ -779,8 +779,9 @@ def _named(
         if any(map(str.isdigit, word)):
             first[word.lower()] = key
     wanted = _plain(name)
-    if key := plain.get(wanted) or first.get(name.strip().lower()):
-        return known[key]
+    match = plain.get(wanted) or first.get(name.strip().lower())
+    if match:
+        return known[match]
     words = {**plain, **first}
     near = [words[text] for text in difflib.get_close_matches(wanted, words, 4, 0.4)]
     listed = list(dict.fromkeys(near)) or list(known)[:MOST_LISTED]

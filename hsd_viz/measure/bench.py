@@ -11,11 +11,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hsd_viz.engine import Engine
-from hsd_viz.machine import describe
-from hsd_viz.measure.report import Block, Report, build_report, figure, possible, speedup
+from hsd_viz.machine import MachineFacts, describe
+from hsd_viz.measure.report import (
+    Block,
+    Report,
+    ReportSettings,
+    build_report,
+    figure,
+    possible,
+    speedup,
+)
 from hsd_viz.measure.runner import DRAFTING, FORWARD, REST, BenchSettings, run_bench
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.prompts.templates import TEMPLATES, Template
+from hsd_viz.results.estimate import Estimate
 from hsd_viz.results.kinds import Kind, kind_of
 from hsd_viz.results.page import lines
 from hsd_viz.results.page import page as whole_page
@@ -182,11 +191,11 @@ def tables(report: Report) -> Iterator[Table]:
     def table(
         title: str, first: str, columns: Columns, note: str = "", part: str = "", bars: Any = ()
     ) -> Table:
-        shown = lambda stack: [
-            value(stack[part] if part else stack) for value, _, _ in columns.values()
-        ]
         forms = {head: (form, factor) for head, (_, form, factor) in columns.items()}
-        rows = [[first, *columns], *([stack["stack"], *shown(stack)] for stack in stacks)]
+        rows: list[list[Value]] = [[first, *columns]]
+        for stack in stacks:
+            block = stack[part] if part else stack
+            rows.append([stack["stack"], *(value(block) for value, _, _ in columns.values())])
         return Table(title, rows, note, kinds=kinds, forms=forms, bars=bars)
 
     if not suite.prompts:
@@ -204,12 +213,9 @@ def tables(report: Report) -> Iterator[Table]:
         note = f"the {prompts} whose plain output has less than {share} repetition"
         yield table(title, "stack", COLUMNS, note, part="low_repetition", bars=SPEEDS).dense(ONCE)
     if len(suite.categories) > 1:
-        columns = {
-            c: (lambda s, c=c: speedup(s["by_category"][c]), "{:.2f}", 1.0)
-            for c in suite.categories
-        }
+        columns = {name: (_speedup_of(name), "{:.2f}", 1.0) for name in suite.categories}
         plain = stacks[0]["by_category"]
-        counts = ", ".join(f"{c} {plain[c]['outputs']}" for c in suite.categories)
+        counts = ", ".join(f"{name} {plain[name]['outputs']}" for name in suite.categories)
         note = f"outputs of each stack: {counts}"
         yield table("Speed-up by category", "speed-up by category", columns, note, bars=columns)
     if profiled := [_profile(s) for s in stacks if s.get("profile")]:
@@ -221,25 +227,41 @@ def tables(report: Report) -> Iterator[Table]:
         yield latency
 
 
+def _speedup_of(category: str) -> Callable[[Block], Estimate]:
+    """Return what takes the speed-up of a category from the data of a stack."""
+    return lambda stack: speedup(stack["by_category"][category])
+
+
+def _group_of(part: str) -> str:
+    """Return the group of a part of a round: forward passes, drafting, or the rest."""
+    if part.startswith(FORWARD):
+        return FORWARD
+    return DRAFTING if part == DRAFTING else REST
+
+
 def _profile(stack: Block) -> list[Value]:
     sums = {part: [0.0, 0.0] for part in (FORWARD, DRAFTING, REST)}
     for part, time in stack["profile"]["parts"].items():
         # Older reports have other parts.
-        group = sums[
-            FORWARD if part.startswith(FORWARD) else DRAFTING if part == DRAFTING else REST
-        ]
+        group = sums[_group_of(part)]
         group[0] += time["median_us"]
         group[1] += time["share"]
     cells = [f"{us:.0f} ({share:.0%})" for us, share in sums.values()]
     return [stack["stack"], f"{stack['profile']['round_us']:.0f}", *cells]
 
 
+def _facts(values: ReportSettings | MachineFacts) -> dict[str, str]:
+    """Return the fields that are known, as text by name."""
+    facts = {}
+    for name, value in asdict(values).items():
+        if value not in (None, ()):
+            text = f"{value:.4g}" if isinstance(value, float) else str(value)
+            facts[name.replace("_", " ")] = text
+    return facts
+
+
 def page(report: Report) -> str:
     """Return the page of a report."""
-    shown = lambda value: f"{value:.4g}" if isinstance(value, float) else str(value)
-    facts = lambda of: {
-        k.replace("_", " "): shown(v) for k, v in asdict(of).items() if v not in (None, ())
-    }
     first_line, *more = introduction(report)
     used = {kind_of(s["stack"]) for s in report.stacks}
     return whole_page(
@@ -248,7 +270,7 @@ def page(report: Report) -> str:
         tables(report),
         headline=answer(report),
         warnings=warnings(report),
-        facts={"Settings": facts(report.settings), "Machine": facts(report.machine)},
+        facts={"Settings": _facts(report.settings), "Machine": _facts(report.machine)},
         kinds=[kind for kind in Kind if kind in used],
         command=report.command or "",
         definitions=json.loads(

@@ -30,7 +30,7 @@ from hsd_viz.errors import UserError
 from hsd_viz.latency.basis import TARGET, StoredCalibration, identity, newest, save
 from hsd_viz.latency.estimate import estimate, rounds_of, verifications
 from hsd_viz.prompts.suites import Prompt, Suite
-from hsd_viz.stack import Model, Stack
+from hsd_viz.stack import DraftSource, Model, Stack, read_source
 from hsd_viz.terminal import Progress
 from hsd_viz.trace import Trace
 
@@ -61,29 +61,31 @@ class Workload:
     sampling: Sampling = field(default_factory=Sampling)
     max_new_tokens: int = TOKENS
 
-    def stacks(self) -> tuple[str, ...]:
+    def stacks(self) -> tuple[Stack, ...]:
         """Return the stacks to decode each prompt with."""
-        alone = [f"{Model(i, g)}" for i in self.drafts for g in ALONE]
-        unsure = [f"{Model(i, UNSURE_LOOKAHEAD, c)}" for i in self.drafts for c in CONFIDENCES]
-        pairs = [
-            f"{Model(i, g)} > {Model(j, h)}"
-            for i, j in combinations(self.drafts, 2)
-            for g, h in PAIRS
-        ]
-        unsure += [
-            f"{Model(i, UNSURE_LOOKAHEAD, c)} > {Model(j, UNSURE_LOOKAHEAD)}"
-            for i, j in combinations(self.drafts, 2)
-            for c in CONFIDENCES_IN_PAIRS
-        ]
-        over = [
-            f"{name} > {Model(j, h)}"
-            for name in self.databases
-            for j in self.drafts
-            for h in OVER_DATABASE
-        ]
-        return TARGET, *(
-            f"{below} > {TARGET}" for below in (*alone, *unsure, *pairs, *self.databases, *over)
-        )
+        under: list[tuple[DraftSource | None, tuple[Model, ...]]] = [(None, ())]
+        for name in self.drafts:
+            for lookahead in ALONE:
+                under.append((None, (Model(name, lookahead),)))
+        for name in self.drafts:
+            for confidence in CONFIDENCES:
+                under.append((None, (Model(name, UNSURE_LOOKAHEAD, confidence),)))
+        pairs = list(combinations(self.drafts, 2))
+        for lower, upper in pairs:
+            for confidence in CONFIDENCES_IN_PAIRS:
+                unsure = Model(lower, UNSURE_LOOKAHEAD, confidence)
+                under.append((None, (unsure, Model(upper, UNSURE_LOOKAHEAD))))
+        for lower, upper in pairs:
+            for first, second in PAIRS:
+                under.append((None, (Model(lower, first), Model(upper, second))))
+        sources = [read_source(name) for name in self.databases]
+        for source in sources:
+            under.append((source, ()))
+        for source in sources:
+            for name in self.drafts:
+                for lookahead in OVER_DATABASE:
+                    under.append((source, (Model(name, lookahead),)))
+        return tuple(Stack(source, (*drafts, Model(TARGET))) for source, drafts in under)
 
     def texts(self) -> dict[str, Any]:
         """Return the description of what is decoded."""

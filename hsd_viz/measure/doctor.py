@@ -396,9 +396,10 @@ class Diagnosis(Result):
         rows: list[list[Any]] = [["draft tokens", "tokens per forward pass"]]
         for one in self.lengths:
             present = " (present)" if one.tokens == self.observation.deepest else ""
-            rows.append([f"{one.tokens}{present}", as_text(one.tokens_per_pass, "{:.2f}")])
+            rows.append([f"{one.tokens}{present}", one.tokens_per_pass])
         note = "the rounds of the record cut at this length: the most that it can gain"
-        return Table("What if: other draft lengths", rows, note)
+        forms = {"tokens per forward pass": ("{:.2f}", 1.0)}
+        return Table("What if: other draft lengths", rows, note, forms=forms)
 
     def _batches_table(self) -> Table | None:
         if len(self.batches) < 2:
@@ -417,14 +418,14 @@ class Diagnosis(Result):
     def _options_table(self) -> Table | None:
         if not self.options:
             return None
-        rows = [["setting", "speed-up"]]
+        rows: list[list[Any]] = [["setting", "speed-up"]]
         ranked = sorted(self.options, key=lambda option: -option.speedup)
         for k, one in enumerate(ranked):
             if k < MOST_OPTIONS or one in (self.observed, self.advised):
                 present = " (present)" if one == self.observed else ""
-                rows.append([f"{one.stack}{present}", f"{one.speedup:.2f}"])
+                rows.append([f"{one.stack}{present}", one.speedup])
         note = "the present one as observed, the others by its times and rounds"
-        return Table("Settings compared", rows, note)
+        return Table("Settings compared", rows, note, forms={"speed-up": ("{:.2f}", 1.0)})
 
 
 # --- the diagnosis ------------------------------------------------------------------------------

@@ -589,19 +589,31 @@ def with_hardware(
     step_ms = partial(machine.step_ms, batch=seen.batch, context=context, weights=weights)
     plain = step_ms(target)
     scale = 1.0 if seen.step is None else seen.step / plain
-    forwards = 0.0 if seen.method in NGRAMS else 1.0 if seen.method in PARALLEL else depth
-    times = {
-        "step": plain,
-        "verify": scale * step_ms(target, tokens=depth + 1),
-        "draft": scale * step_ms(head) * forwards,
-        "overhead": machine.efficiency.round_us * 1e-3,
-    }
-    if seen.round is not None:
-        # The time of a round is known: what is left of it is overhead.
-        verify = times["verify"] if seen.verify is None else seen.verify
-        draft = times["draft"] if seen.draft is None else seen.draft
-        times["overhead"] = max(0.0, seen.round - verify - draft)
-    unknown = {name: ms for name, ms in times.items() if getattr(seen, name) is None}
+    verify = seen.verify
+    if verify is None:
+        verify = scale * step_ms(target, tokens=depth + 1)
+    draft = seen.draft
+    if draft is None:
+        draft = scale * step_ms(head) * _forwards_of(seen)
+    overhead = seen.overhead
+    if overhead is None:
+        overhead = machine.efficiency.round_us * 1e-3
+        if seen.round is not None:
+            # The time of a round is known: what is left of it is overhead.
+            overhead = max(0.0, seen.round - verify - draft)
     longest = 2 + max(MOST, seen.deepest)
-    curve = tuple(step_ms(target, tokens=m) for m in range(1, longest))
-    return replace(seen, curve=curve, **unknown)
+    return replace(
+        seen,
+        curve=tuple(step_ms(target, tokens=m) for m in range(1, longest)),
+        step=plain if seen.step is None else seen.step,
+        verify=verify,
+        draft=draft,
+        overhead=overhead,
+    )
+
+
+def _forwards_of(seen: Observation) -> float:
+    """Return the forward passes of the drafter in a round."""
+    if seen.method in NGRAMS:
+        return 0.0
+    return 1.0 if seen.method in PARALLEL else seen.drafted

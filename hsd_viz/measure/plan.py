@@ -99,15 +99,13 @@ def plan(
         measurement = run_bench(engine, chosen, others, settings, progress=progress)
         complete = measurement.complete
         outputs = measurement.outputs
-    rows = [
-        _row(p, outputs.get(p.stack, ()))
-        for p in sorted(ranked.values(), key=lambda p: p.ms_per_token)
-    ]
-    done = {
-        row["stack"]: row["measured_ms_per_token"]
-        for row in rows
-        if row["measured_ms_per_token"] is not None
-    }
+    rows = []
+    done = {}
+    for prediction in sorted(ranked.values(), key=lambda p: p.ms_per_token):
+        row = _row(prediction, outputs.get(prediction.stack, ()))
+        rows.append(row)
+        if row["measured_ms_per_token"] is not None:
+            done[row["stack"]] = row["measured_ms_per_token"]
     best, over_best = _against_best(picked, done)
     return {
         "models": [*drafts, TARGET],
@@ -165,7 +163,11 @@ def _row(prediction: Prediction, outputs: Sequence[Output]) -> Data:
         ms = 1e3 / speed
         ends = [1e3 / end for end in reversed(block["tokens_per_second_ci"] or [speed, speed])]
     database = prediction.levels.source
+    forwards = {}
     levels = zip(prediction.names, prediction.forwards_per_token, strict=True)
+    for name, predicted in levels:
+        if name != database:
+            forwards[name] = {"predicted": predicted, "measured": calls.get(name)}
     length = {
         "predicted": prediction.acceptance_length,
         "measured": None if ms is None else 1 / calls[TARGET],
@@ -176,9 +178,7 @@ def _row(prediction: Prediction, outputs: Sequence[Output]) -> Data:
         "measured_ms_per_token": ms,
         "measured_ms_per_token_ci": ends,
         "error": None if ms is None else prediction.ms_per_token / ms - 1,
-        "forwards_per_token": {
-            m: {"predicted": n, "measured": calls.get(m)} for m, n in levels if m != database
-        },
+        "forwards_per_token": forwards,
         "acceptance_length": length,
     }
 
@@ -192,21 +192,28 @@ def _errors(rows: Sequence[Data]) -> Data | None:
         return None
     base = done.pop(TARGET, None)
     drift = None if base is None else base["measured_ms_per_token"] / base["predicted_ms_per_token"]
-    passes = [
-        n for row in done.values() for n in row["forwards_per_token"].values() if n["measured"]
-    ]
-    spread = lambda values: (
-        {"median": median(map(abs, values)), "worst": max(map(abs, values))} if values else None
-    )
+    forwards = []
+    for row in done.values():
+        for passes in row["forwards_per_token"].values():
+            if passes["measured"]:
+                forwards.append(passes["predicted"] / passes["measured"] - 1)
     errors = [row["error"] for row in done.values()]
+    without_drift = []
+    if drift:
+        without_drift = [(1 + error) * drift - 1 for error in errors]
     return {
         "drift": drift,
-        "ms_per_token": spread(errors if base is None else [base["error"], *errors]),
-        "ms_per_token_without_drift": spread(
-            [(1 + error) * drift - 1 for error in errors] if drift else []
-        ),
-        "forwards_per_token": spread([n["predicted"] / n["measured"] - 1 for n in passes]),
+        "ms_per_token": _spread(errors if base is None else [base["error"], *errors]),
+        "ms_per_token_without_drift": _spread(without_drift),
+        "forwards_per_token": _spread(forwards),
     }
+
+
+def _spread(values: Sequence[float]) -> Data | None:
+    """Return the median and the largest size of relative errors."""
+    if not values:
+        return None
+    return {"median": median(map(abs, values)), "worst": max(map(abs, values))}
 
 
 def _calibration(stored: StoredCalibration, was_stored: bool) -> Data:

@@ -635,7 +635,7 @@ def _replayed(
     """Replay a request, with the native drafter where there is one."""
     build = default_build()
     if build.wait():
-        drafter = native_drafter(drafter, build.library)
+        drafter = native_drafter(drafter, build.library) or drafter
     return replay_text(drafter, request.text, budget or drafter.nodes, eos, request.limit)
 
 

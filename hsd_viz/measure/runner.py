@@ -20,7 +20,6 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import chain, pairwise, product
 from statistics import mean, median
-from typing import Any
 
 from hsd_viz.decoding.sampling import PromptTooLong, Sampling
 from hsd_viz.drafting import Memory
@@ -85,13 +84,18 @@ def ask(
     for k in range(len(prompt.turns)):
         outputs.append(decode(template.write(prompt.turns[: k + 1], answers)))
         answers.append(template.read(outputs[-1].token_ids))
+    calls: Counter[str] = Counter()
+    for output in outputs:
+        calls.update(output.calls)
     # Sums, and the mean time to a first token.
-    counts = ("timed_tokens", "target_forwards", "drafted", "accepted")
-    sums: dict[str, Any] = {name: sum(getattr(o, name) for o in outputs) for name in counts}
-    calls = sum((Counter(o.calls) for o in outputs), Counter())
-    tokens = tuple(chain.from_iterable(o.token_ids for o in outputs))
     return replace(
-        outputs[0], token_ids=tokens, calls=dict(calls), **sums, **_pooled(outputs, sum, mean)
+        _pooled(outputs, sum, mean),
+        token_ids=tuple(chain.from_iterable(output.token_ids for output in outputs)),
+        timed_tokens=sum(output.timed_tokens for output in outputs),
+        target_forwards=sum(output.target_forwards for output in outputs),
+        drafted=sum(output.drafted for output in outputs),
+        accepted=sum(output.accepted for output in outputs),
+        calls=dict(calls),
     )
 
 
@@ -99,37 +103,41 @@ def from_trace(trace: Trace) -> Output:
     """Return the measures of a decode in our own loop."""
     figures = trace.metrics()
     parts = round_parts(trace)
-    emitted = Counter(t.round for t in trace.token_rows)
-    ends = [
-        (r.start_ns + r.duration_ns, emitted[r.id])
-        for r in trace.round_rows
-        if r.parent is None and emitted[r.id]
-    ]
-    calls = dict.fromkeys((c.name for c in trace.call_rows), 0)
+    emitted = Counter(token.round for token in trace.token_rows)
+    arrivals = []
+    for r in trace.round_rows:
+        if r.parent is None and emitted[r.id]:
+            end = r.start_ns + r.duration_ns
+            arrivals.append((end / 1e9, emitted[r.id]))
+    calls = dict.fromkeys((call.name for call in trace.call_rows), 0)
     for call in trace.call_rows:
         if call.kind in ("draft", "verify", "lookup"):
             calls[call.name] += call.steps
     return Output(
         token_ids=tuple(trace.token_ids),
+        seconds=figures["seconds"],
         timed_tokens=figures["tokens"],
-        **{
-            name: figures[name]
-            for name in ("seconds", "prefill_seconds", "target_forwards", "drafted", "accepted")
-        },
+        prefill_seconds=figures["prefill_seconds"],
+        target_forwards=figures["target_forwards"],
+        drafted=figures["drafted"],
+        accepted=figures["accepted"],
         draft_seconds=tuple(part.get(DRAFTING, 0) / 1e9 for part in parts),
         runtime=trace.meta.get("runtime"),
+        first_token_seconds=arrivals[0][0] if arrivals else None,
+        waits=waits_between(arrivals),
         parts=parts,
         calls=calls,
-        **arrival_times([(end / 1e9, tokens) for end, tokens in ends]),
     )
 
 
-def arrival_times(arrivals: Sequence[tuple[float, int]]) -> dict[str, Any]:
-    """Return the fields of :class:`Output` about the times at which tokens appear, from (time,
-    number of tokens).
+def waits_between(arrivals: Sequence[tuple[float, int]]) -> tuple[tuple[float, int], ...]:
+    """Return the seconds since the tokens before, with the number of tokens, from the (time, number
+    of tokens) at which tokens appear.
     """
-    waits = tuple((at - before, tokens) for (before, _), (at, tokens) in pairwise(arrivals))
-    return {"first_token_seconds": arrivals[0][0] if arrivals else None, "waits": waits}
+    waits = []
+    for (before, _), (at, tokens) in pairwise(arrivals):
+        waits.append((at - before, tokens))
+    return tuple(waits)
 
 
 def round_parts(trace: Trace) -> tuple[dict[str, int], ...]:
@@ -153,22 +161,36 @@ def median_of(outputs: Sequence[Output]) -> Output:
     """Return repeats of a decode as one: median times, drafting times and waits of all, the rest of
     the first.
     """
-    return replace(outputs[0], **_pooled(outputs, median, median))
+    return _pooled(outputs, median, median)
 
 
-def _pooled(outputs: Sequence[Output], times: Callable, first: Callable) -> dict[str, Any]:
-    sums = {
-        name: times([getattr(o, name) for o in outputs]) for name in ("seconds", "prefill_seconds")
-    }
-    firsts = [o.first_token_seconds for o in outputs if o.first_token_seconds is not None]
-    every = {
-        name: [getattr(o, name) for o in outputs] for name in ("draft_seconds", "waits", "parts")
-    }
-    joint = {
-        name: None if None in some else tuple(chain.from_iterable(some))
-        for name, some in every.items()
-    }
-    return sums | joint | {"first_token_seconds": first(firsts) if firsts else None}
+def _pooled(
+    outputs: Sequence[Output],
+    times: Callable[[list[float]], float],
+    first: Callable[[list[float]], float],
+) -> Output:
+    """Return the first output with the times of all: ``times`` pools seconds, ``first`` the times
+    to a first token; drafting times, waits and parts are joined.
+    """
+    firsts = []
+    for output in outputs:
+        if output.first_token_seconds is not None:
+            firsts.append(output.first_token_seconds)
+    drafting: list[float] | None = []
+    for output in outputs:
+        if output.draft_seconds is None or drafting is None:
+            drafting = None
+        else:
+            drafting += output.draft_seconds
+    return replace(
+        outputs[0],
+        seconds=times([output.seconds for output in outputs]),
+        prefill_seconds=times([output.prefill_seconds for output in outputs]),
+        first_token_seconds=first(firsts) if firsts else None,
+        draft_seconds=None if drafting is None else tuple(drafting),
+        waits=tuple(chain.from_iterable(output.waits for output in outputs)),
+        parts=tuple(chain.from_iterable(output.parts for output in outputs)),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,7 +348,7 @@ def run_bench(
         p for p in suite.prompts if p.id not in left_out and all(runs[name, p.id] for name in rows)
     )
     outputs = {name: tuple(median_of(runs[name, p.id]) for p in prompts) for name in rows}
-    named = writer and writer.name
+    named = None if writer is None else writer.name
     states = {name: state for name, (_, state) in rows.items()}
     return Measurement(suite, settings, prompts, outputs, complete, named, left_out, states)
 
@@ -349,7 +371,11 @@ def _decoder(
     def decode(prompt: str | list[int], tokens: int, memory: Memory | None) -> Output:
         if isinstance(stack, HFStack):
             fields, arrivals = generate(prompt, tokens, settings.sampling)
-            return Output(**fields, **arrival_times(arrivals))
+            return Output(
+                first_token_seconds=arrivals[0][0] if arrivals else None,
+                waits=waits_between(arrivals),
+                **fields,
+            )
         given = options if memory is None else options | {"memory": memory}
         return from_trace(engine.run(prompt, stack, max_new_tokens=tokens, record=False, **given))
 

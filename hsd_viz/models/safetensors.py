@@ -123,8 +123,8 @@ def _stored(name: str, entry: Any, begin: int, file_size: int) -> StoredTensor:
     if not isinstance(entry, dict):
         raise BadFile(f"the entry of the tensor {name!r} is not a JSON object")
     kind = entry.get("dtype")
-    shape = entry.get("shape")
-    offsets = entry.get("data_offsets")
+    shape: Any = entry.get("shape")
+    offsets: Any = entry.get("data_offsets")
     if not isinstance(kind, str) or not _whole_numbers(shape) or not _whole_numbers(offsets):
         raise BadFile(f"the entry of the tensor {name!r} has no dtype, shape and data_offsets")
     if len(offsets) != 2 or len(shape) > 8:

@@ -153,7 +153,7 @@ def _steps(part: str, step: Any, depth: int = 0) -> Iterator[Mapping[str, Any]]:
 def _check_step(part: str, step: Mapping[str, Any]) -> int:
     """Check the values of a step; return how many times it may lengthen a text."""
     kind = step["type"]
-    pattern = step.get("pattern")
+    pattern: Any = step.get("pattern")
     if kind in ("Replace", "Split") and isinstance(pattern, dict):
         _check_pattern(part, *pattern.items())
     for name in ("content", "prepend", "prefix", "suffix", "replacement"):

@@ -73,7 +73,9 @@ def _question(row: Any) -> Prompt:
     """Return the prompt of a row. Raises: ValueError: if it is not a question."""
     if not isinstance(row, dict):
         raise UserError("a question must be a JSON object with question_id, category and turns")
-    number, category, turns = (row.get(key) for key in ("question_id", "category", "turns"))
+    number = row.get("question_id")
+    category: Any = row.get("category")
+    turns = row.get("turns")
     if not _is_text(str(number) if type(number) is int else number):
         raise UserError(f"question_id must be an integer or a text, not {number!r}")
     if not _is_text(category):

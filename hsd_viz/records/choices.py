@@ -27,10 +27,12 @@ def total(found: Sequence[Mapping[str, Any]], name: str) -> float | None:
     values = [one.get(name) for one in found]
     if None in values:
         return None
+    whole: float = 0
     for value in values:
         if not isinstance(value, int | float) or isinstance(value, bool):
             raise BadFile(f"damaged: {name} is {value!r}, which is not valid")
-    return sum(values)
+        whole += value
+    return whole
 
 
 def total_by_place(found: Sequence[Mapping[str, Any]], name: str) -> tuple[float, ...] | None:
@@ -42,8 +44,9 @@ def total_by_place(found: Sequence[Mapping[str, Any]], name: str) -> tuple[float
     rows = [one.get(name) for one in found]
     if not rows or not all(rows):
         return None
+    counts = []
     for row in rows:
-        valid = isinstance(row, list) and all(type(value) in (int, float) for value in row)
-        if not valid:
+        if not isinstance(row, list) or not all(type(value) in (int, float) for value in row):
             raise BadFile(f"damaged: {name} is {row!r}, which is not valid")
-    return added(rows)
+        counts.append(row)
+    return added(counts)

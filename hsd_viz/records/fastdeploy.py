@@ -42,10 +42,12 @@ def response(value: Mapping[str, Any], request: Request) -> tuple[Sample, Any] |
     drafts = _verifications(found) if heads is None else heads[0]
     rejected = total(found, "rejected_tokens")
     accepted = None if drafts is None else emitted - drafts
-    known = rejected is not None and accepted is not None
+    drafted = None
+    if rejected is not None and accepted is not None:
+        drafted = rejected + accepted
     sample = Sample(
         drafts=drafts,
-        drafted=rejected + accepted if known else None,
+        drafted=drafted,
         accepted=accepted,
         by_position=None if heads is None else heads[1:],
         tokens=emitted,

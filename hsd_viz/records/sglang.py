@@ -399,8 +399,7 @@ def server_info(value: Mapping[str, Any]) -> tuple[Sample, Any] | None:
     if not isinstance(states, list):
         return None
     known = [one for one in states if isinstance(one, Mapping)]
-    lengths = [one.get("avg_spec_accept_length") for one in known]
-    lengths = [length for length in lengths if length]
+    lengths = [one["avg_spec_accept_length"] for one in known if one.get("avg_spec_accept_length")]
     if not lengths:
         return None
     speeds = [one.get("last_gen_throughput") or 0.0 for one in known]

@@ -149,7 +149,9 @@ def response(value: Mapping[str, Any], request: Request) -> tuple[Sample, Any] |
     accepted = total(found, "total_accepted_draft_tokens")
     histogram = total_by_place(found, "acceptance_histogram")
     tokens = (value.get("usage") or {}).get("completion_tokens")
-    known = tokens is not None and accepted is not None
+    passes = None
+    if tokens is not None and accepted is not None:
+        passes = tokens - accepted
     sample = Sample(
         drafts=total(found, "num_spec_steps"),
         drafted=drafted,
@@ -157,7 +159,7 @@ def response(value: Mapping[str, Any], request: Request) -> tuple[Sample, Any] |
         by_position=None if histogram is None else survivors(histogram),
         histogram=histogram,
         tokens=tokens,
-        passes=tokens - accepted if known else None,
+        passes=passes,
         draft_length=found[0].get("num_spec_tokens"),
         request=request,
         derived=frozenset(("passes", "by_position")),

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from hsd_viz.errors import BadFile, UserError
 from hsd_viz.records.convert import complete
-from hsd_viz.records.read import Reading, read
 from hsd_viz.records.sample import Sample, Series
 from hsd_viz.trace import RoundRow, Trace
 from hsd_viz.words import counted
@@ -33,23 +31,6 @@ _QUANTITIES = {
     "passes": "forwards",
     "length": "length_drafts",
 }
-
-
-def import_records(
-    path: str | Path, engine: str | None = None, since: str | Path | None = None
-) -> list[Trace]:
-    """Return the traces of a record of another engine: one per request, or one per series.
-
-    Args:
-        path: responses, a log, a stream, a summary or a copy of ``/metrics``.
-        engine: only records of this engine.
-        since: an earlier copy of ``/metrics``: counters are counted from it.
-
-    Raises:
-        UserError: for an unknown engine, or a file without a usable record.
-    """
-    reading = read(path, engine, since)
-    return [trace for series in reading.series for trace in traces_of(series)]
 
 
 def traces_of(series: Series) -> list[Trace]:
@@ -178,14 +159,6 @@ def series_of(traces: Sequence[Trace]) -> Series:
 def pooled(traces: Sequence[Trace]) -> Trace:
     """Return one trace of all requests. Raises: UserError: as :func:`series_of`."""
     return traces[0] if len(traces) == 1 else trace_of(series_of(traces))
-
-
-def summary(reading: Reading) -> str:
-    """Return what was imported and its figures, for the terminal."""
-    lines = []
-    for series in reading.series:
-        lines += series_lines(series)
-    return "\n".join([*lines, *(f"{line}" for line in reading.notes())])
 
 
 def series_lines(series: Series) -> list[str]:

@@ -441,7 +441,7 @@ def summary_rows(rows: Mapping[str, str]) -> Sample | None:
 
 
 def _rates_of_rows(rows: Mapping[str, str]) -> list[float]:
-    rates = []
+    rates: list[float] = []
     while (text := rows.get(f"Position {len(rates)}")) is not None:
         rates.append(float(text))
     return rates

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json as json_format
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from hsd_viz.disk import write_whole, writing
 from hsd_viz.errors import Unsupported
@@ -17,7 +17,7 @@ from hsd_viz.results.page import page
 from hsd_viz.results.table import Table
 from hsd_viz.results.text import plain
 from hsd_viz.terminal import say
-from hsd_viz.words import escape
+from hsd_viz.words import VIEWERS, escape
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,8 +84,12 @@ class Result:
         return tables[0].to_frame()
 
     def figure(self) -> Any:
-        """Return the result as a plotly figure. Raises: Unsupported: if it has none."""
-        raise Unsupported(f"there is no figure of this {self.noun}: use .to_frame()")
+        """Return the result as a plotly figure. Raises: Unsupported: if it has no numbers."""
+        return VIEWERS["figure"](self)
+
+    def ending(self, json: Path | None) -> str:
+        """Return what is said of a result that was interrupted, and is written to ``json``."""
+        return f"interrupted; the partial {self.noun} is in {json}" if json else "interrupted"
 
     @property
     def exit_code(self) -> int:
@@ -100,15 +104,23 @@ class Result:
         return f"<p>{lines}</p>" + "".join(table.to_html() for table in self.tables())
 
 
-def show(result: Result, json: Path | None = None, html: Path | None = None) -> int:
-    """Write a result to the given files, print it, and return the exit code of its command."""
+def show(
+    result: Result,
+    json: Path | None = None,
+    html: Path | None = None,
+    file: TextIO | None = None,
+) -> int:
+    """Write a result to the given files, print it, and return the exit code of its command.
+
+    It is printed to ``file``: by default to standard output.
+    """
     if json is not None:
         write(json, json_format.dumps(result.to_dict(), indent=1) + "\n")
     if html is not None:
         write(html, result.to_html())
-    print(result.text())
+    print(result.text(), file=file)
     if not result.complete:
-        say(f"interrupted; the partial {result.noun} is in {json}" if json else "interrupted")
+        say(result.ending(json))
     return result.exit_code
 
 

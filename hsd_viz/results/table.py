@@ -60,7 +60,7 @@ class Table:
         drawn = np.zeros((len(rows), len(head)))
         for row, lengths in zip(rows, drawn, strict=True):
             for place, name in enumerate(head):
-                if name in self.bars:
+                if str(name) in self.bars:
                     lengths[place] = _length(row[place])
         most = drawn.max(initial=0.0) or 1.0
         return (drawn / most).tolist()

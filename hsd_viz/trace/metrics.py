@@ -12,7 +12,7 @@ they do not determine is *not observed*: ``None``.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hsd_viz.errors import UserError
@@ -71,22 +71,18 @@ def metrics(trace: Any) -> dict[str, Any]:
     )
     before = meta.get("prefill_ns", 0)
     after = meta.get("wall_ns", 0) - before if counts is None else meta.get("decode_ns")
-    seconds, prefill = (None if ns is None else ns / 1e9 for ns in (after, before))
-    found = {
-        "tokens": len(tokens["token_id"]),
-        **{
-            key: target[key]
-            for key in (
-                "rounds",
-                "drafted",
-                "accepted",
-                "acceptance_rate",
-                "conditional_acceptance",
-            )
-        },
-        "mean_acceptance_length": _ratio(len(tokens["token_id"]), forwards),
+    seconds = None if after is None else after / 1e9
+    emitted = len(tokens["token_id"])
+    figures = {
+        "tokens": emitted,
+        "rounds": target["rounds"],
+        "drafted": target["drafted"],
+        "accepted": target["accepted"],
+        "acceptance_rate": target["acceptance_rate"],
+        "conditional_acceptance": target["conditional_acceptance"],
+        "mean_acceptance_length": _ratio(emitted, forwards),
         "seconds": seconds,
-        "prefill_seconds": prefill,
+        "prefill_seconds": None if before is None else before / 1e9,
         "draft_seconds_per_round": _ratio(finding, target["rounds"]),
         "target_forwards": forwards,
         "repetition_share": repetition_share(tokens["token_id"]),
@@ -97,9 +93,14 @@ def metrics(trace: Any) -> dict[str, Any]:
         "calls_by_level": by_level,
     }
     if counts is not None:
-        known = {name: name for name in ("tokens", "drafted", "accepted")} | _COUNTS
-        found |= {name: counts.get(key) for name, key in known.items()} | dict.fromkeys(_UNKNOWN)
-    return found | {"tokens_per_second": _ratio(found["tokens"], seconds)}
+        # An imported trace has sums in place of rows.
+        for name in ("tokens", "drafted", "accepted"):
+            figures[name] = counts.get(name)
+        for name, key in _COUNTS.items():
+            figures[name] = counts.get(key)
+        figures |= dict.fromkeys(_UNKNOWN)
+    figures["tokens_per_second"] = _ratio(figures["tokens"], seconds)
+    return figures
 
 
 def _ratio(numerator: float | None, denominator: float | None) -> float | None:
@@ -206,15 +207,11 @@ def check(trace: Any) -> None:
             kinds[number, kind],
             emitted[number, kind],
         )
-    places = lambda table: zip(
-        *(table[name] for name in ("round", "depth", "token_id", "source")), strict=True
-    )
-    rows = Counter(
-        place
-        for place, of in zip(places(drafts), drafts["verdict"], strict=True)
-        if of == "accepted"
-    )
-    for place, kind, index in zip(places(tokens), tokens["kind"], tokens["index"], strict=True):
+    rows: Counter = Counter()
+    for place, verdict in zip(_places(drafts), drafts["verdict"], strict=True):
+        if verdict == "accepted":
+            rows[place] += 1
+    for place, kind, index in zip(_places(tokens), tokens["kind"], tokens["index"], strict=True):
         if kind == "accepted":
             _same(f"token {index}: one accepted draft row", rows[place], 1)
     for level in _levels(trace.columns["rounds"]):
@@ -224,6 +221,11 @@ def check(trace: Any) -> None:
     spent = sum(calls["duration_ns"])
     wall = trace.meta["wall_ns"]
     _same(f"calls took {spent} ns of {wall} ns: at most all", spent <= wall, True)
+
+
+def _places(table: Columns) -> Iterator[tuple]:
+    """Yield the round, depth, token and source of each row."""
+    yield from zip(table["round"], table["depth"], table["token_id"], table["source"], strict=True)
 
 
 def _same(what: str, left: Any, right: Any) -> None:

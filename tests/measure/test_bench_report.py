@@ -8,7 +8,7 @@ import pytest
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.measure.bench import BenchResult, page, warnings
 from hsd_viz.measure.report import FIGURES, build_report, figure, figures, read_report
-from hsd_viz.measure.runner import BenchSettings, Measurement, Output, arrival_times
+from hsd_viz.measure.runner import BenchSettings, Measurement, Output, waits_between
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.results.text import plain
 
@@ -19,8 +19,20 @@ ENGINE = {"device": "cpu", "dtype": "float32", "threads": 1, "target": "target"}
 def output(tokens, seconds, forwards, drafted=0, accepted=0, drafting=(), prefill=1.0) -> Output:
     ids = tuple(tokens) if not isinstance(tokens, int) else tuple(range(tokens))
     # Two tokens after prefill, the others in one round.
-    times = arrival_times([(prefill + seconds / 2, 2), (prefill + seconds, len(ids) - 2)])
-    return Output(ids, seconds, len(ids), prefill, forwards, drafted, accepted, drafting, **times)
+    first = prefill + seconds / 2
+    waits = waits_between([(first, 2), (prefill + seconds, len(ids) - 2)])
+    return Output(
+        token_ids=ids,
+        seconds=seconds,
+        timed_tokens=len(ids),
+        prefill_seconds=prefill,
+        target_forwards=forwards,
+        drafted=drafted,
+        accepted=accepted,
+        draft_seconds=drafting,
+        first_token_seconds=first,
+        waits=waits,
+    )
 
 
 PLAIN = [output(10, 10.0, 10), output(30, 20.0, 30)]

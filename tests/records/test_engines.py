@@ -11,8 +11,9 @@ import pytest
 from hsd_viz.cli import main
 from hsd_viz.engine.replay import load_bundled
 from hsd_viz.measure.observe import observe
+from hsd_viz.records.imported import import_records
 from hsd_viz.records.settings import batch_costs
-from hsd_viz.records.traces import import_records, pooled
+from hsd_viz.records.traces import pooled
 from hsd_viz.trace import Trace, TraceError
 from hsd_viz.trace.export import aiperf_record
 from hsd_viz.views.run_data import read_trace

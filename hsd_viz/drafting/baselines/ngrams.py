@@ -42,11 +42,11 @@ class Retrieval(Baseline):
         place: list[int | None] = []
         for token, parent, count in trie:
             above = place[parent] if parent >= 0 else -1
-            ended = above is None or (above >= 0 and tree.tokens[above] in self.eos)
+            if above is None or (above >= 0 and tree.tokens[above] in self.eos):
+                place.append(None)
+                continue
             score = min(1.0, count / total)
-            place.append(
-                None if ended else tree.add(token, above, self.name, length, round(count), score)
-            )
+            place.append(tree.add(token, above, self.name, length, round(count), score))
         return tree.or_reason(budget)
 
 
