@@ -93,9 +93,19 @@ def test_a_notebook_shows_tables_and_escapes_text():
     assert "<script>" not in html
 
 
-def test_a_result_without_a_figure_says_so():
-    with pytest.raises(Unsupported, match=r"no figure of this report: use .to_frame\(\)"):
-        Measured().figure()
+def test_a_result_is_drawn_by_its_first_column_of_numbers():
+    (bars,) = Measured().figure().data
+    assert list(bars.x) == [1.0, 1.5]
+    assert bars.error_x.arrayminus[1] == 0.25
+
+
+def test_a_result_without_a_table_has_no_figure():
+    class Lines(Measured):
+        def tables(self):
+            return []
+
+    with pytest.raises(Unsupported, match=r"no numbers in this report to plot: use .to_dict\(\)"):
+        Lines().figure()
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ class FakeEngine(Engine):
         self.stop_at = stop_at
 
     def run(self, prompt: str, stack: str, **options) -> Trace:
-        self.asked.append((prompt, stack))
+        self.asked.append((prompt, str(stack)))
         self.options.append(options)
         if len(self.asked) == self.stop_at:
             raise KeyboardInterrupt
