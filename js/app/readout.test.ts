@@ -44,3 +44,21 @@ test.each([
 ])("a speed-up is %s", (_, of, value) => {
   expect(valuesOf(of)["Speed-up"]).toBe(value);
 });
+
+const noteOf = (of: any) => tilesOf(of).find(([label]) => label === "Speed-up")?.[3];
+/** The run of 200 000 tokens/s, whose text does not repeat itself. */
+test.each([
+  ["of one pair", { tokens_per_second: 125_000 }, "over plain decoding: 125000 tokens/s"],
+  [
+    "of several pairs",
+    { tokens_per_second: 125_000, speedups: [1.6, 1.9, 1.8] },
+    "median of 3 pairs; the pair of this run: 1.60× over 125000 tokens/s",
+  ],
+  [
+    "of several pairs, the first of which was disturbed",
+    { tokens_per_second: 50_000, speedups: [4, 1.9, 1.8] },
+    "median of 3 pairs; the pair of this run was disturbed",
+  ],
+])("the speeds beside a speed-up %s divide to the one they are named for", (_, plain, note) => {
+  expect(noteOf(run(plain))).toBe(note);
+});

@@ -2,7 +2,7 @@
 import { html, nothing } from "lit-html";
 import DEFINITIONS from "../lib/definitions.json";
 import { losslessWords } from "../lib/facts";
-import { gainOf, metricsOf, REPETITIVE } from "../lib/metrics";
+import { gainOf, impossible, metricsOf, REPETITIVE } from "../lib/metrics";
 import type { Store as Run } from "../lib/run";
 import { isPlain, type Sources } from "../lib/stack";
 import { term } from "../lib/tip";
@@ -18,6 +18,15 @@ const STOPS: Record<string, string> = {
 };
 const fixed = (x: number | null, digits: number) => (x === null ? "–" : x.toFixed(digits));
 
+/** What a speed-up is over: the speed of the plain run of the pair shown, which divides the run's own speed to that pair's speed-up alone. */
+function overPlain(run: Run, gain: NonNullable<ReturnType<typeof gainOf>>, length: number | null): string {
+  const plain = `${fixed(run.meta.plain?.tokens_per_second ?? null, 0)} tokens/s`;
+  if (gain.pairs === 1) return `over plain decoding: ${plain}`;
+  const median = `median of ${gain.pairs} pairs`;
+  if (impossible(gain.own, length)) return `${median}; the pair of this run was disturbed`;
+  return `${median}; the pair of this run: ${gain.own.toFixed(2)}× over ${plain}`;
+}
+
 type Tile = [label: keyof typeof DEFINITIONS, value: string, unit: string, note: string];
 /** The metrics of a run. */
 export function tilesOf(run: Run) {
@@ -27,9 +36,8 @@ export function tilesOf(run: Run) {
   if (isPlain(run.meta.stack)) note = "this is plain decoding";
   else if (gain?.impossible) note = "timings disturbed: see below";
   else if (gain) {
-    const spread = gain.pairs > 1 ? `median of ${gain.pairs} pairs, ` : "";
     if (m.repetition_share >= REPETITIVE) note = "the text repeats itself, which favours drafting";
-    else note = `${spread}over plain decoding: ${fixed(run.meta.plain?.tokens_per_second ?? null, 0)} tokens/s`;
+    else note = overPlain(run, gain, m.mean_acceptance_length);
   }
   const shown = gain && !gain.impossible && !isPlain(run.meta.stack);
   const speed = fixed(m.tokens_per_second, 0);

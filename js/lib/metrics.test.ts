@@ -49,6 +49,7 @@ test("a speed-up is the median of its pairs, and one above the tokens of a pass 
   assert.equal(gainOf(run(null)), null);
   assert.deepEqual(gainOf(run({ tokens_per_second: 1, speedups: [0.9, 1.3, 1.0] })), {
     value: 1,
+    own: 1,
     low: 0.9,
     high: 1.3,
     pairs: 3,

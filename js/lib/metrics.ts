@@ -103,14 +103,18 @@ const NOISE = 0.05;
 /** Whether a speed-up over plain decoding exceeds the tokens per forward pass: its timings were disturbed. */
 export const impossible = (gain: number, length: number | null) => length !== null && gain > length * (1 + NOISE);
 
-/** The speed-up over the plain runs measured with a run: the median over pairs, with the least and the greatest. */
+/**
+ * The speed-up over the plain runs measured with a run: the median over pairs, with the least and the greatest; `own` is that of the pair whose
+ * run is shown.
+ */
 export function gainOf(run: Run, m = metricsOf(run)) {
   const plain = run.meta.plain;
   if (!plain?.tokens_per_second || !m.tokens_per_second) return null;
-  const pairs = [...(plain.speedups?.length ? plain.speedups : [m.tokens_per_second / plain.tokens_per_second])];
+  const own = m.tokens_per_second / plain.tokens_per_second;
+  const pairs = [...(plain.speedups?.length ? plain.speedups : [own])];
   pairs.sort((a, b) => a - b);
   const middle = pairs.length >> 1;
   const value = pairs.length % 2 ? pairs[middle] : (pairs[middle - 1] + pairs[middle]) / 2;
   const doubt = impossible(value, m.mean_acceptance_length);
-  return { value, low: pairs[0], high: pairs[pairs.length - 1], pairs: pairs.length, impossible: doubt };
+  return { value, own, low: pairs[0], high: pairs[pairs.length - 1], pairs: pairs.length, impossible: doubt };
 }
