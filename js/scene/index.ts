@@ -6,6 +6,7 @@ import { boardOfDraft } from "../darts/board";
 import { createDarts, type Shown } from "../darts/stage";
 import { createCard } from "../lib/card";
 import { make, press, setAttributes } from "../lib/dom";
+import { isWhole } from "../lib/facts";
 import type { Cursor } from "../lib/group";
 import { linkedWidget, type View } from "../lib/linked";
 import type { Change } from "../lib/run";
@@ -124,11 +125,13 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
   // --- drawing
   function passes(beams: Beam[], name: string) {
     const sum = (of: (b: Beam) => number) => beams.reduce((s, b) => s + of(b), 0);
-    const [ns, looked] = [sum((b) => b.ns ?? 0), sum((b) => b.round.examined)];
+    const ns = sum((b) => b.ns ?? 0);
+    const looked = sum((b) => reading.judgedBy(b.round));
+    const verb = beams.some((b) => isWhole(b.round.rule)) ? "judged" : "examined";
     const one = beams.length === 1 && beams[0].fed !== null ? ` over ${plural(beams[0].fed, "token")}` : "";
     const count = beams.length ? plural(beams.length, "forward pass") : "no forward pass";
     const said = one ? `one forward pass${one}` : count;
-    const fate = looked && !narrow() ? ` · accepts ${sum((b) => b.round.accepted)} of ${looked} examined` : "";
+    const fate = looked && !narrow() ? ` · accepts ${sum((b) => b.round.accepted)} of ${looked} ${verb}` : "";
     return `${name}: ${said}${ns ? `, ${duration(ns)}` : ""}${fate}`;
   }
   function sourceWords(it: Scene) {

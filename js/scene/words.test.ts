@@ -1,8 +1,9 @@
 // What the inspector says of a round and the timeline of a call, by the run alone.
 import assert from "node:assert/strict";
 import { test } from "vitest";
+import { isWhole } from "../lib/facts";
 import { createStore } from "../lib/run";
-import { RECORDED, small, snapshot } from "../lib/testing";
+import { draft, RECORDED, round, small, snapshot, token } from "../lib/testing";
 import { callWords, createTelling, isRound, servedBy } from "../timeline/said";
 import { createReading, OWN, ROOT } from "./words";
 
@@ -35,15 +36,15 @@ for (const [name, data] of Object.entries(RECORDED)) {
       assert.equal(said.titleOf(r, id), `Round ${store.order.get(id)} of ${store.order.size}`);
       const words = said.summaryOf(r);
       if (r.drafted) {
+        const marked = store.drafts.get(id).filter((d) => ["accepted", "rejected", "cut"].includes(d.verdict)).length;
+        const judged = isWhole(r.rule) ? `judged ${marked} positions? as a whole` : `examined ${r.examined} positions?`;
         assert.match(
           words,
-          new RegExp(
-            `^${r.drafted} tokens? drafted by .* examined ${r.examined} positions? and accepted ${r.accepted || "none"},`,
-          ),
+          new RegExp(`^${r.drafted} tokens? drafted by .* ${judged} and accepted ${r.accepted || "none"},`),
         );
         assert.doesNotMatch(words, /unsure/);
         const unsure = said.summaryOf({ ...r, draft_end: "confidence" });
-        assert.match(unsure, /drafted by .*\. The draft stopped because it was unsure\. .* examined/);
+        assert.match(unsure, /drafted by .*\. The draft stopped because it was unsure\. .* (examined|judged)/);
       }
     }
     assert.equal(shown, store.tokens.length);
@@ -78,6 +79,22 @@ for (const [name, data] of Object.entries(RECORDED)) {
     }
   });
 }
+
+test.each([
+  ["token", ["accepted", "rejected", "unreached"], "examined 2 positions and accepted 1"],
+  ["block", ["accepted", "rejected", "rejected"], "judged 3 positions as a whole and accepted 1"],
+  ["branch", ["accepted", "rejected", "rejected"], "judged 3 positions as a whole and accepted 1"],
+])("the summary under the rule %s counts the positions that have a mark", (rule, verdicts, said) => {
+  const counts = { rule, drafted: 3, examined: 2, accepted: 1 };
+  const drafts = verdicts.map((verdict, node) => draft(2, node, node + 1, verdict));
+  const tokens = [token(2, "accepted", { depth: 1 }), token(2, "correction")];
+  const store = storeOf(snapshot({ rounds: [{ ...round(2), ...counts }], drafts, tokens }));
+  const { judgedBy, summaryOf } = createReading(store, palette);
+  const r = store.rounds.get(2);
+  const marked = verdicts.filter((verdict) => verdict !== "unreached").length;
+  assert.equal(judgedBy(r), marked);
+  assert.equal(summaryOf(r), `3 tokens drafted by the draft model nano. The target ${said}, then a correction.`);
+});
 
 test("a round of a level below is named by the level and its place among its like", () => {
   const store = storeOf(small());

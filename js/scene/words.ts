@@ -1,4 +1,5 @@
 // Texts of the scene of a round, from the run only. Pure.
+import { isWhole } from "../lib/facts";
 import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
 import type { Draft, Round, Token } from "../lib/tables";
@@ -70,6 +71,13 @@ export function createReading(store: Store, palette: Pick<Palette, "phrase">) {
     const title = `Round ${store.order.get(top)} of ${store.order.size}`;
     return isTarget(r) ? title : `${title}, ${levelName(r.level)}’s round ${given(r).place + 1}`;
   }
+  /**
+   * The draft tokens that a round decided on. A rule that judges a draft as a whole decides on all of them; `examined` counts to the first that
+   * was not accepted.
+   */
+  function judgedBy(r: Round) {
+    return isWhole(r.rule) ? draftsOf(r.id).filter((d) => d.verdict !== "unreached").length : r.examined;
+  }
   function summaryOf(r: Round) {
     const by = capital(actor(r));
     const drafts = draftsOf(r.id);
@@ -83,7 +91,9 @@ export function createReading(store: Store, palette: Pick<Palette, "phrase">) {
     };
     const from = listed([...new Set(drafts.map((d) => d.source))].map(palette.phrase));
     const unsure = r.draft_end === "confidence" ? " The draft stopped because it was unsure." : "";
-    return `${plural(drafts.length, "token")} drafted by ${from}.${unsure} ${by} examined ${plural(r.examined, "position")} and accepted ${r.accepted || "none"}, then ${end[r.outcome]}.`;
+    const judged = `${isWhole(r.rule) ? "judged" : "examined"} ${plural(judgedBy(r), "position")}`;
+    const whole = isWhole(r.rule) ? " as a whole" : "";
+    return `${plural(drafts.length, "token")} drafted by ${from}.${unsure} ${by} ${judged}${whole} and accepted ${r.accepted || "none"}, then ${end[r.outcome]}.`;
   }
   /** A draft node for screen readers. */
   const nodeWords = (d: Draft) =>
@@ -91,5 +101,5 @@ export function createReading(store: Store, palette: Pick<Palette, "phrase">) {
   /** What the drafters of the lowest level proposed. */
   const sourceName = () => (isDatabase(store.levels[0] ?? "") ? "databases" : (store.levels[0] ?? ""));
 
-  return { usual, before, ownOf, stepOf, titleOf, summaryOf, nodeWords, sourceName };
+  return { usual, before, ownOf, stepOf, titleOf, judgedBy, summaryOf, nodeWords, sourceName };
 }
