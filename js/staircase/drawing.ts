@@ -3,7 +3,10 @@ import { svg } from "lit-html";
 import { type Frame, mark } from "../lib/chart";
 import type { Stairs } from "./stairs";
 
-/** SVG path data: treads as one line, risers as one path for each source family, unbroken (for its texture) where tokens are too low for gaps. */
+/**
+ * SVG path data: treads as one line, the time between two rounds as another, risers as one path for each source family, unbroken (for its
+ * texture) where tokens are too low for gaps.
+ */
 export function paths(
   stairs: Pick<Stairs, "treads">,
   sources: { source: string }[],
@@ -12,9 +15,13 @@ export function paths(
 ) {
   const risers = new Map<string, string>();
   let line = "";
+  let between = "";
+  let before = stairs.treads[0]?.from ?? 0;
   const p = (v: number) => v.toFixed(2);
   for (const { from, to, low, high } of stairs.treads) {
     let last = "";
+    if (p(at.x(from)) !== p(at.x(before))) between += `M${p(at.x(before))} ${p(at.y(low))}H${p(at.x(from))}`;
+    before = to;
     line += `M${p(at.x(from))} ${p(at.y(low))}H${p(at.x(to))}`;
     for (let k = low; k < high; k++) {
       const name = family(sources[k]?.source ?? "target");
@@ -24,11 +31,11 @@ export function paths(
       last = name;
     }
   }
-  return { line, risers };
+  return { line, between, risers };
 }
 export function drawStairs(...given: Parameters<typeof paths>) {
-  const { line, risers } = paths(...given);
-  return svg`<path class="hsd-stairs-treads" d=${line}></path>${[...risers].map(([family, d]) => mark(family, d))}`;
+  const { line, between, risers } = paths(...given);
+  return svg`<path class="hsd-stairs-treads" d=${line}></path><path class="hsd-stairs-between" d=${between}></path>${[...risers].map(([family, d]) => mark(family, d))}`;
 }
 /** The dotted ramp of plain decoding, from the origin to a point. */
 export const drawRamp = (f: Frame, x: number, y: number) => {

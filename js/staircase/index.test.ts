@@ -47,10 +47,25 @@ test("a run without times has rounds of one width", () => {
 
 test("each token is a piece of a riser in its source's colour", () => {
   const { store, stairs } = of(small());
-  const { line, risers } = paths(stairs, store.tokens, (s) => s, { x: (ns) => ns / 1e6, y: (n) => 30 - 10 * n });
+  const { line, between, risers } = paths(stairs, store.tokens, (s) => s, {
+    x: (ns) => ns / 1e6,
+    y: (n) => 30 - 10 * n,
+  });
+  assert.equal(between, "");
   assert.equal(line, "M0.00 30.00H4.00M4.00 10.00H8.00");
   assert.equal(risers.get("nano"), "M4.00 30.00V20.60");
   assert.equal(risers.get("target"), "M4.00 20.00V10.60M8.00 10.00V0.60");
+});
+
+test("time between two rounds is a tread of its own kind: the staircase has no hole", () => {
+  const late = small();
+  // The second target round starts 3 ms after the end of the first.
+  late.rounds.start_ns = [4e6, 8e6, 15e6];
+  const { store, stairs } = of(late);
+  const at = { x: (ns: number) => ns / 1e6, y: (n: number) => 30 - 10 * n };
+  const { line, between } = paths(stairs, store.tokens, (s) => s, at);
+  assert.equal(line, "M0.00 30.00H4.00M7.00 10.00H11.00");
+  assert.equal(between, "M4.00 10.00H7.00");
 });
 
 test("a point of the staircase is an event, also beyond its ends, and an event has a time within its round", () => {
