@@ -378,6 +378,8 @@ def test_a_record_of_a_server_is_diagnosed(page):
     assert (part["view"], spec["title"]) == ("doctor", "What limits this run")
     assert "at most 2.00 times" in spec["lines"][0]
     assert [table["title"] for table in spec["tables"]][:1] == ["Acceptance by position"]
+    cells = [cell for table in spec["tables"] for row in table["rows"] for cell in row]
+    assert cells and all(isinstance(cell, str) for cell in cells)
     saved = {name: content for name, _, content in message["answer"]["files"]}
     assert json.loads(saved["hsd_viz_diagnosis.json"])["source"] == "../../server.log"
 

@@ -126,17 +126,18 @@ def record(asked: Request) -> Answer:
 def _diagnosis_part(found: Any) -> Part:
     """Return the view of a diagnosis."""
     causes = sorted(found.shares.items(), key=lambda item: -item[1])
-    tables = [table for table in found.tables() if table.rows]
+    tables = []
+    for table in found.tables():
+        if table.rows:
+            head, *rows = table.cells()
+            tables.append({"title": table.title, "note": table.note, "head": head, "rows": rows})
     spec = {
         "title": "What limits the speed-up"
         if found.speedup.value is not None
         else "What limits this run",
         "causes": [{"name": name, "share": share} for name, share in causes if share >= 0.005],
         "lines": found.lines(),
-        "tables": [
-            {"title": t.title, "note": t.note, "head": t.rows[0], "rows": t.rows[1:]}
-            for t in tables
-        ],
+        "tables": tables,
         "settings": [list(item) for item in found.flags.items()],
     }
     return {"kind": "view", "view": "doctor", "state": {"spec": spec}}
