@@ -95,7 +95,7 @@ def by_category(
     report = report_of(report)
     frame = report.frame().query("looping and category != ''")
     frame = frame.pivot(
-        index=["category", "stack"], columns="metric", values=["value", "low", "high"]
+        index=["category", "stack", "outputs"], columns="metric", values=["value", "low", "high"]
     )
     frame = (
         frame["value"]
@@ -122,7 +122,10 @@ def by_category(
     rows = pd.DataFrame(
         {
             "stack": frame["method"],
-            "group": frame["category"].astype(str),
+            "group": [
+                f"{category} (n = {outputs})"
+                for category, outputs in zip(frame["category"], frame["outputs"], strict=True)
+            ],
             "tokens per forward pass": frame["mean_acceptance_length"].map("{:.2f}".format),
             "95 % interval": [
                 between(a, b, ".1f") for a, b in zip(frame["low"], frame["high"], strict=True)

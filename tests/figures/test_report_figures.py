@@ -91,12 +91,12 @@ def test_categories_are_those_of_the_report():
     drawn = figures.by_category(REPORT, stacks=["db", "small:4"])
     report = json.loads(REPORT.read_text())
     headings = [t[3:-4] for t in drawn.layout.yaxis.ticktext if t.startswith("<b>")]
-    assert headings == list(report["suite"]["categories"])
-    first = next(s for s in report["stacks"] if s["stack"] == "db > target")["by_category"][
-        "rewrite"
-    ]
+    blocks = next(s for s in report["stacks"] if s["stack"] == "db > target")["by_category"]
+    named = [f"{name} (n = {blocks[name]['outputs']})" for name in report["suite"]["categories"]]
+    assert headings == named
+    first = blocks["rewrite"]
     assert drawn.layout.meta["table"][1][:2] == [
-        "rewrite: db",
+        f"rewrite (n = {first['outputs']}): db",
         f"{first['mean_acceptance_length']:.2f}",
     ]
 
