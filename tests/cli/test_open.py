@@ -43,7 +43,7 @@ def get(address: str) -> bytes:
 
 def test_the_explorer_and_what_it_decodes_with_are_served(opened):
     page = get(opened).decode()
-    assert '<div class="hsd-page" id="explorer">' in page
+    assert '<main class="hsd-page" id="explorer">' in page
     assert "Article" not in page
     manifest = json.loads(get(opened + "runtime/manifest.json"))
     wasm = get(opened + "runtime/hsd-viz.wasm")

@@ -47,6 +47,9 @@ def make(name: str, trace, basis, dark: bool = False):
             hsd.predict("H100", ("llama-8b", "llama-1b"), acceptance=0.8, batch=(1, 8)), dark
         ),
         "when_it_pays": lambda f: f(dark=dark),
+        "of_result": lambda f: f(
+            hsd.predict("H100", ("llama-8b", "llama-1b"), acceptance=0.8), dark
+        ),
         "findable": lambda f: f(trace_of_rounds([1, 2, 1], (2, True), (1, False)), dark),
         **{
             name: (lambda f: f(ABLATION, dark))

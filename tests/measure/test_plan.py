@@ -53,7 +53,7 @@ def test_calibration_and_measurement_share_no_prompt(measured):
         sum(p.category == c for p in half.prompts) for half in (first, second) for c in "ab"
     ] == [6, 6, 6, 6]
     on = {
-        stack: {prompt for prompt, asked in engine.asked if asked == stack}
+        str(stack): {prompt for prompt, asked in engine.asked if asked == stack}
         for _, stack in engine.asked
     }
     assert on[data["picked"]] == {p.text for p in second.prompts}

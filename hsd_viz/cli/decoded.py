@@ -1,0 +1,90 @@
+"""What ``hsd-viz decode`` shows of a decode, in lines and as JSON."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from hsd_viz.results.result import Result
+from hsd_viz.trace import Trace
+from hsd_viz.words import counted
+
+
+class DecodeResult(Result):
+    """A decode in the terminal: its text was printed as it was decoded.
+
+    Attributes:
+        trace: the decode.
+        stopped: what ended it early.
+        saved: the file of the trace.
+    """
+
+    title = "A decode"
+    noun = "decode"
+
+    def __init__(self, trace: Trace, stopped: str | None, saved: Path | None) -> None:
+        self.trace = trace
+        self.stopped = stopped
+        self.saved = saved
+        self.complete = stopped is None
+
+    def lines(self) -> list[str]:
+        """Return speed, acceptance and sources."""
+        figures = self.trace.metrics()
+        meta = self.trace.meta
+        length = _figure("{:.2f}", figures["mean_acceptance_length"])
+        rate = _figure("{:.0%}", figures["acceptance_rate"])
+        lines = [
+            self._speed(figures),
+            f"  {figures['target_forwards']} target forward passes, {length} tokens per pass; "
+            f"drafted {figures['drafted']}, accepted {figures['accepted']} ({rate})",
+            f"  by source: {self._sources(figures)}",
+        ]
+        if meta.get("runtime_note"):
+            lines.append(f"  {meta['runtime_note']}")
+        return lines
+
+    def _speed(self, figures: dict[str, Any]) -> str:
+        meta = self.trace.meta
+        speed = _figure("{:.1f}", figures["tokens_per_second"])
+        end = "" if meta["cancelled"] else f", stopped by {meta['stop_reason']}"
+        return (
+            f"{meta['stack_resolved']}: {figures['tokens']} tokens in {figures['seconds']:.2f} s "
+            f"({speed} tokens/s, {meta['runtime']}){end}"
+        )
+
+    def _sources(self, figures: dict[str, Any]) -> str:
+        emitted = figures["emitted_by_source"]
+        names = sorted(emitted, key=lambda name: emitted[name], reverse=True)
+        return ", ".join(f"{name} {emitted[name]}" for name in names) or "none"
+
+    def ending(self, json: Path | None) -> str:
+        """Return what stopped the decode, and what of it is kept."""
+        tokens = counted(len(self.trace), "token")
+        if self.saved is not None:
+            return f"{self.stopped}; saved {tokens} to {self.saved}"
+        return f"{self.stopped} after {tokens}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the object that ``--json`` prints."""
+        return summary(self.trace)
+
+
+def _figure(form: str, value: float | None) -> str:
+    """Return a figure as text; "-" if it is not defined."""
+    return "-" if value is None else form.format(value)
+
+
+def summary(trace: Trace) -> dict[str, Any]:
+    """Return the object that ``--json`` prints."""
+    figures = trace.metrics()
+    calls = figures.pop("calls_by_level")
+    facts = {name: trace.meta[name] for name in ("stop_reason", "stack", "stack_resolved")}
+    facts["target"] = trace.meta["models"][-1]["model"]
+    return {
+        "text": trace.text,
+        "token_ids": trace.token_ids,
+        **facts,
+        "metrics": figures,
+        "calls_by_level": calls,
+    }
