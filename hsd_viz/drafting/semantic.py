@@ -60,9 +60,9 @@ class SemanticDatabase:
     """The text of the current run and the target's states of it.
 
     At most :attr:`scanned` occurrences of a token are compared, the latest ones, and the
-    :attr:`most` most similar ones are used, if their cosine is at least :attr:`least_cosine`. How much a copy is
-    trusted depends on its *band*: the cosines from :attr:`least_cosine` on in steps of
-    :attr:`band_width`, from 1 to :attr:`bands`.
+    :attr:`most` most similar ones are used, if their cosine is at least :attr:`least_cosine`. How
+    much a copy is trusted depends on its *band*: the cosines from :attr:`least_cosine` on in steps
+    of :attr:`band_width`, from 1 to :attr:`bands`.
     """
 
     most = 4

@@ -130,8 +130,7 @@ class Context {
         }
     }
 
-    // The latest place of a token, and the one before a place; -1 where there is none.
-    int latest(int32_t token) const { return places_[SINGLE].latest(text_, &token + 1); }
+    // The place of the same token before a place; -1 where there is none.
     int before(int place) const { return places_[SINGLE].before(place); }
     int32_t token(int place) const { return text_[place]; }
 
