@@ -69,6 +69,7 @@ class Level:
 class Verification:
     """One verification by a level, and the ``tokens`` it emits: those of ``accepted``, the
     verdict's nodes up to an end token, then its own, unless the ``outcome`` is ``stopped``.
+    ``pending`` tokens of the text were fed before the draft.
     """
 
     level: int
@@ -78,6 +79,7 @@ class Verification:
     accepted: list[int]
     outcome: str
     tokens: list[int]
+    pending: int
 
     @property
     def chance(self) -> float:
@@ -330,8 +332,6 @@ class Loop:
         #: The levels that are left, by their place in the stack, as the record has it.
         self.places = list(range(len(self.levels)))
         self._leave_full_levels()
-        #: Tokens of the text that the last verification fed before the draft.
-        self._fed_before_draft = 0
         self._watches_states = drafter is not None and drafter.state_depth is not None
         if self._watches_states:
             levels[-1].session.watch(drafter.state_depth)
@@ -472,7 +472,6 @@ class Loop:
 
         start = self.now()
         verdict = session.verify(pending, draft, self.sampling, self._numbers(i, draft), record)
-        self._fed_before_draft = len(pending)
         end = next(
             (k for k, node in enumerate(verdict.accepted, 1) if tree.tokens[node] in self.eos), None
         )
@@ -496,7 +495,16 @@ class Loop:
                 if len(tree)
                 else "plain"
             )
-        return Verification(place, level.name, draft, verdict, accepted, outcome, tokens)
+        return Verification(
+            level=place,
+            name=level.name,
+            draft=draft,
+            verdict=verdict,
+            accepted=accepted,
+            outcome=outcome,
+            tokens=tokens,
+            pending=len(pending),
+        )
 
     # --- inside -----------------------------------------------------------------------------------
 
@@ -582,7 +590,7 @@ class Loop:
         tree = verified.draft.tree
         if self._watches_states:
             # The tokens before the draft that had not been fed, then the accepted nodes.
-            pending = self._fed_before_draft
+            pending = verified.pending
             places = [*range(pending), *(pending + node for node in verified.accepted)]
             drafter.observe_states(self.levels[self.top].session.states(places))
         if (observed := verified.verdict.observed) is not None:
