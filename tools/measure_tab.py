@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import tempfile
 import threading
+from collections.abc import Callable
 from datetime import date
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 from hsd_viz.disk import write_whole
 from hsd_viz.machine import describe
@@ -56,20 +57,21 @@ def measure() -> dict:
     }
 
 
-def main() -> None:
+def run(doc: str | None, module: str, measure: Callable[[], dict[str, Any]], shown: str) -> None:
+    """Measure as a command of ``module``: write the figures to ``--json``, and print those named ``shown``."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--json", type=Path, metavar="OUT")
     path = parser.parse_args().json
     data = measure() | {
         "machine": describe(1),
-        "command": f"python -m tools.measure_tab --json {path}",
+        "command": f"python -m tools.{module} --json {path}",
     }
     if path:
         write_whole(path, json.dumps(data, indent=1) + "\n")
-    json.dump(data["milliseconds"], sys.stdout, indent=1)
+    print(json.dumps(data[shown], indent=1))
 
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, "measure_tab", measure, "milliseconds")

@@ -7,8 +7,6 @@ minutes; nothing else should run on the machine.
 
 from __future__ import annotations
 
-import argparse
-import json
 import tempfile
 import threading
 from collections import defaultdict
@@ -20,11 +18,9 @@ from statistics import median
 from typing import Any
 
 from hsd_viz import load_engine
-from hsd_viz.disk import write_whole
-from hsd_viz.machine import describe
 from hsd_viz.models.families import SMOLLM2
 from hsd_viz.views.site import build
-from tools.measure_tab import Quiet
+from tools.measure_tab import Quiet, run
 from tools.pages import chromium
 
 STACKS = ("target", "db > target", "nano:4 > target", "db > nano:4 > target")
@@ -89,20 +85,5 @@ def _keep_fastest(by_prompt: dict[str, float], prompt: str, metrics: dict[str, A
     by_prompt[prompt] = max(by_prompt.get(prompt, 0.0), metrics["tokens_per_second"])
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--json", type=Path, metavar="OUT")
-    path = parser.parse_args().json
-    data = measure() | {
-        "machine": describe(1),
-        "command": f"python -m tools.measure_tab_family --json {path}",
-    }
-    if path:
-        write_whole(path, json.dumps(data, indent=1) + "\n")
-    print(json.dumps(data["tokens_per_second"], indent=1))
-
-
 if __name__ == "__main__":
-    main()
+    run(__doc__, "measure_tab_family", measure, "tokens_per_second")

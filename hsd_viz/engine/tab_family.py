@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from hsd_viz.engine.load import Models
 from hsd_viz.errors import UserError
 from hsd_viz.models.families import Family
 from hsd_viz.models.files import weights_hash
-from hsd_viz.native.packed import ALIGNMENT, packed_weights
+from hsd_viz.native.packed import ALIGNMENT, Section, packed_weights
 from hsd_viz.native.panels import Panels
 from hsd_viz.native.weights import Weights, load
 
@@ -34,29 +34,6 @@ _EMBEDDING = "model.embed_tokens.weight"
 #: Two user turns between which everything but their text is equal, if a template takes them as they
 #: are.
 _TURNS = ("Why?", "  <x>\n {{ 2 }} ")
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A matrix or vector in the joined parts of a model.
-
-    Attributes:
-        layer: Its layer; -1 for what belongs to none.
-        slot: Its slot in the library, or ``head_tokens``.
-        bits: Bits of the numbers of a matrix, 4 or 8; 0: a vector.
-        start: Its first byte.
-        size: Its bytes.
-    """
-
-    layer: int
-    slot: str
-    bits: int
-    start: int
-    size: int
-
-    def row(self) -> list[Any]:
-        """Return the fields in the order of the manifest."""
-        return [self.layer, self.slot, self.bits, self.start, self.size]
 
 
 def write_family(family: Family, folder: Path, part_bytes: int = PART_BYTES) -> int:
@@ -138,7 +115,7 @@ def _write_parts(weights: Weights, family: Family, folder: Path, most: int) -> d
     return {
         "parts": parts,
         "bytes": len(content),
-        "sections": [section.row() for section in sections],
+        "sections": [astuple(section) for section in sections],
         "embedding_of": family.names[-1] if borrowed else None,
         "tied_head": weights.form.tied_head,
         "unturned": list(weights.form.layers_without_rotary),

@@ -43,7 +43,7 @@ class Section:
 
     Attributes:
         layer: Its layer; -1 for what belongs to none.
-        slot: Its slot in the library.
+        slot: Its slot in the library; on a site also ``head_tokens``.
         bits: Bits of the numbers of a matrix, 4 or 8; 0: a vector of float32.
         start: Its first byte.
         size: Its bytes.

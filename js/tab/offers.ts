@@ -39,6 +39,7 @@ export class FamilyTab {
   get name(): string {
     return this.offer.title.split(/[,:;]/)[0];
   }
+  /** An estimate: its files, and room for the rest. */
   get memory(): number {
     return this.offer.bytes + ROOM_BYTES;
   }
@@ -148,10 +149,11 @@ function wordsOf({ name, stage, why, offer, kept, client, memory }: FamilyTab): 
     const { done, total } = client?.loading ?? { done: 0, total: 0 };
     return total ? `${megabytes(done)} of ${megabytes(total)}` : "Starting";
   }
-  if (stage === "ready") return `${name} is loaded: it decodes in this tab, in about ${megabytes(memory)} of memory.`;
+  if (stage === "ready")
+    return `${name} is loaded: it decodes in this tab, in an estimated ${megabytes(memory)} of memory.`;
   if (kept >= offer.bytes)
-    return `${name} is kept in this browser. Loading it takes about ${megabytes(memory)} of memory.`;
+    return `${name} is kept in this browser. Loading it takes an estimated ${megabytes(memory)} of memory.`;
   const stays = keeps() ? "The browser keeps it." : "Over plain HTTP the browser does not keep it.";
   const rest = kept ? ` ${megabytes(kept)} have arrived.` : "";
-  return `${name} decodes in this tab after a download of ${megabytes(offer.bytes)}, in about ${megabytes(memory)} of memory. ${stays}${rest}`;
+  return `${name} decodes in this tab after a download of ${megabytes(offer.bytes)}, in an estimated ${megabytes(memory)} of memory. ${stays}${rest}`;
 }

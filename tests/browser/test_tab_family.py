@@ -63,7 +63,7 @@ def test_a_family_is_downloaded_when_asked_for_and_kept(page, address, family):
     open_form(page, address)
     offer = page.get_by_role("group", name="Download of SmolLM2-135M-Instruct")
     expect(offer).to_contain_text(
-        re.compile(r"after a download of \d+ MB, in about \d+ MB of memory")
+        re.compile(r"after a download of \d+ MB, in an estimated \d+ MB of memory")
     )
     assert weights(page) == []
 
