@@ -2,7 +2,8 @@
 
 ``python -m benchmarks.costs [--family NAME] [--json OUT]`` times rounds of each model of the family
 with 0 to 24 draft tokens, on one thread, relative to a round without drafts. Without ``--json`` the
-family's own table is replaced. Measure on a quiet machine: the load average is part of the table.
+curves of these types in the family's own table are replaced. Measure on a quiet machine: the load
+average is part of the table.
 """
 
 from __future__ import annotations
@@ -67,20 +68,22 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, help="default: the family's own table")
     args = parser.parse_args(argv)
     family = FAMILIES[args.family]
-    models = measure(family, args.dtype, args.turns)
-    load = psutil.getloadavg()[0]
+    path = args.json or family.costs
+    kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    measured = measure(family, args.dtype, args.turns)
+    about = {
+        "on": cpu_model(),
+        "date": datetime.now(UTC).date().isoformat(),
+        "load_average": round(psutil.getloadavg()[0], 1),
+        "turns": args.turns,
+    }
+    curves_kept = kept.get("models", {})
     table = {
         "format": FORMAT,
-        "measured": {
-            "on": cpu_model(),
-            "date": datetime.now(UTC).date().isoformat(),
-            "load_average": round(load, 1),
-            "turns": args.turns,
-        },
-        "models": models,
+        "measured": kept.get("measured", {}) | dict.fromkeys(args.dtype, about),
+        "models": {name: curves_kept.get(name, {}) | new for name, new in measured.items()},
         "others": {"cpu": CPU_MARGINAL, "cuda": GPU_MARGINAL},
     }
-    path = args.json or family.costs
     path.write_text(as_text(table), encoding="utf-8")
     return 0
 

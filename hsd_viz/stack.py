@@ -1,15 +1,16 @@
 """The stack language: a parser with an exact inverse.
 
     stack    := part (">" part)*
-    part     := source | model [":" digits | ":auto"] ["?" number]
+    part     := source | model ["[" type "]"] [":" digits | ":auto"] ["?" number]
     source   := name ["[" item ("," item)* "]"]
     model    := ladder name (a bare word) | hub id (exactly one "/")
               | path starting with ./ ../ / ~ | any of these in double quotes
 
 The last part is the target and has no lookahead. A lookahead is from 1 to 64, 4 if left out;
 ":auto" asks the selector. "?0.4": a draft stops once its own model gives it a probability below
-0.4. A source comes first: one of draft_sources(), with its items there; auto takes db and models,
-and must be followed by the target.
+0.4. "target[int8]": a copy of the model's weights in that type of COPY_TYPES. A source comes first:
+one of draft_sources(), with its items there; auto takes db and models, and must be followed by the
+target.
 
 >>> str(parse("db[ context ]>nano:4 > target"))
 'db[context] > nano:4 > target'
@@ -34,6 +35,8 @@ DATABASES = ("context", "model", "statistics")
 SOURCES: dict[str, tuple[str, ...]] = {}
 #: transformers' own loops on the same weights, for ``bench`` only.
 HF_STACKS = ("hf-generate", "hf-lookup", "hf-assistant")
+#: The types that the weights of a copy can have.
+COPY_TYPES = ("int8", "bfloat16", "float32")
 #: The largest lookahead, and the one of a draft model without one.
 MAX_LOOKAHEAD = 64
 DEFAULT_LOOKAHEAD = 4
@@ -47,6 +50,7 @@ _PART = re.compile(
     re.S,
 )
 _NAME = re.compile(r"(?:\.\.?/|/|~).*|[A-Za-z_][A-Za-z0-9_.-]*|[\w.-]+/[\w.:-]+", re.S)
+_COPY = re.compile(rf"(?P<model>.+)\[(?P<type>{'|'.join(COPY_TYPES)})\]", re.S)
 _LOOKAHEADS = f"expected a whole number from 1 to {MAX_LOOKAHEAD}, or auto"
 _CONFIDENCES = "expected a number above 0 and below 1, as in nano:8?0.4"
 
@@ -74,6 +78,19 @@ def draft_sources() -> dict[str, tuple[str, ...]]:
     return SOURCES
 
 
+def split_copy(name: str) -> tuple[str, str | None]:
+    """Return the model whose copy ``name`` is, and the type of the copy's weights; ``None`` for the
+    name of a model.
+
+    >>> split_copy("target[int8]")
+    ('target', 'int8')
+    """
+    copy = _COPY.fullmatch(name)
+    if copy is None:
+        return name, None
+    return copy["model"], copy["type"]
+
+
 @dataclass(frozen=True, slots=True)
 class DraftSource:
     """A database drafter, a baseline or ``auto``, first in a stack. ``items`` are databases, in
@@ -93,7 +110,7 @@ class Model:
     """A model: a ladder name, a hub id or a path.
 
     Attributes:
-        name: The name, id or path.
+        name: The name, id or path; of a copy with the type of its weights, as in ``target[int8]``.
         lookahead: The tokens that it proposes at least; ``None`` if left out, and for the target.
         confidence: Its draft stops after the token with which the draft's probability by its own
             rows falls below this number; ``None``: it never stops for this reason.
@@ -103,10 +120,18 @@ class Model:
     lookahead: Lookahead = None
     confidence: float | None = None
 
+    @property
+    def original(self) -> str:
+        """The name of the model itself, without the type of a copy."""
+        return split_copy(self.name)[0]
+
     def __str__(self) -> str:
-        part = _PART.fullmatch(self.name)
-        plain = part and part["word"] == self.name and _is_model_name(self.name)
-        text = self.name if plain else f'"{self.name}"'
+        original, copied = split_copy(self.name)
+        part = _PART.fullmatch(original)
+        plain = part and part["word"] == original and _is_model_name(original)
+        text = original if plain else f'"{original}"'
+        if copied is not None:
+            text += f"[{copied}]"
         if self.lookahead is not None:
             text += f":{self.lookahead}"
         if self.confidence is not None:
@@ -207,6 +232,11 @@ def parse(text: str | Stack) -> Stack:
         raise StackError(
             f"'{bottom}' has no target: end the stack with a model, as in '{bottom} > target'"
         )
+    if models[-1].original != models[-1].name:
+        raise StackError(
+            f"the last part '{models[-1]}' is the target, of which the option dtype sets the type "
+            f"of the weights: write '{Model(models[-1].original)}'"
+        )
     if models[-1].lookahead is not None or models[-1].confidence is not None:
         plain = Model(models[-1].name)
         what = "confidence" if models[-1].lookahead is None else "lookahead"
@@ -280,9 +310,14 @@ def _parse_part(text: str) -> DraftSource | Model:
     name, brackets = (part["word"], part["brackets"]) if part else (None, None)
     if name is None or (name not in sources and brackets is None):
         return _parse_model(text)
+    if name not in sources and brackets is not None and brackets[1:-1].strip() in COPY_TYPES:
+        return _parse_model(text)
     if name not in sources:
         expected = ", ".join(sources) + did_you_mean(name, sources)
-        raise StackError(f"unknown name '{name}' in '{text}': expected {expected}")
+        raise StackError(
+            f"unknown name '{name}' in '{text}': expected {expected}; "
+            f"a model takes the type of a copy's weights: {', '.join(COPY_TYPES)}"
+        )
     if part and part["lookahead"]:
         raise StackError(
             f"'{name}' takes no lookahead: its drafts are as long as the match suggests"
@@ -322,10 +357,18 @@ def _parse_part(text: str) -> DraftSource | Model:
 
 def _parse_model(text: str) -> Model:
     part = _PART.fullmatch(text)
-    name = (part["quoted"] or part["word"]) if part and not part["brackets"] else ""
+    brackets = part["brackets"] if part else None
+    copied = brackets[1:-1].strip() if brackets else None
+    name = (part["quoted"] or part["word"]) if part and copied in (None, *COPY_TYPES) else ""
     look = part["lookahead"] if part else None
     if not part or not _is_model_name(name):
         raise StackError(_unknown_part(text, look))
+    if split_copy(name)[1] is not None:
+        raise StackError(
+            f"'{text}' has the type of a copy inside the quotes: write '{Model(name)}'"
+        )
+    if copied is not None:
+        name += f"[{copied}]"
     confidence = _confidence(part["confidence"], text)
     if look in (None, "auto"):
         return Model(name, "auto" if look else None, confidence)

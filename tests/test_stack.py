@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hsd_viz.stack import (
+    COPY_TYPES,
     DraftSource,
     HFStack,
     Model,
@@ -15,6 +16,7 @@ from hsd_viz.stack import (
     draft_sources,
     parse,
     parse_bench,
+    split_copy,
 )
 
 READ = {
@@ -44,6 +46,13 @@ READ = {
     ),
     '"./a?0.4":auto?0.125 > ./a?b': Stack(None, (Model("./a?0.4", "auto", 0.125), Model("./a?b"))),
     '"target" > "small"': Stack(None, (Model("target"), Model("small"))),
+    "target[int8]:6 > target": Stack(None, (Model("target[int8]", 6), Model("target"))),
+    'nano > "./a b" [ bfloat16 ] ?0.5 > target': Stack(
+        None, (Model("nano"), Model("./a b[bfloat16]", None, 0.5), Model("target"))
+    ),
+    "auto[db,smollm2[int8]] > target": Stack(
+        DraftSource("auto", ("db", "smollm2[int8]")), (Model("target"),)
+    ),
     "/abs/v1.5 > target": Stack(None, (Model("/abs/v1.5"), Model("target"))),
     "auto > target": Stack(DraftSource("auto"), (Model("target"),)),
     "auto[ db, nano ]>target": Stack(DraftSource("auto", ("db", "nano")), (Model("target"),)),
@@ -63,7 +72,13 @@ def test_reads(text):
     ("text", "named"),
     [
         ("", "empty"),
-        ("target[int8]:2 > target", "'target[int8]:2'"),
+        ("target[int4]:2 > target", "'target[int4]:2'"),
+        ("target[int4]:2 > target", "int8, bfloat16, float32"),
+        ('"./a[int8]":2 > target', """write './a[int8]'"""),
+        ("nano > target[int8]", "the option dtype sets the type of the weights: write 'target'"),
+        ("nano[int8] > nano[int8]:3 > target", "'nano[int8]' appears twice"),
+        ("auto[db,nano[int8]:2] > target", "write 'nano[int8]'"),
+        ("auto[db,nano[int4]] > target", "'nano[int4]'"),
         ("db[int8] > target", "unknown item 'int8'"),
         ("ngram-mod > nano[skip]:2 > target", "'nano[skip]:2'"),
         ("nano:automatic > target", "'automatic'"),
@@ -152,7 +167,9 @@ words = st.from_regex(r"[a-z][a-z0-9_.-]{0,6}", fullmatch=True).filter(
 paths = st.text(
     st.characters(codec="utf-8", exclude_characters='"', exclude_categories=("Cc",)), max_size=8
 ).map(lambda t: "./" + t)
-names = words | st.tuples(words, words).map("/".join) | paths.filter(lambda p: p == p.strip())
+originals = words | st.tuples(words, words).map("/".join) | paths.filter(lambda p: p == p.strip())
+originals = originals.filter(lambda name: split_copy(name)[1] is None)
+names = originals | st.tuples(originals, st.sampled_from(COPY_TYPES)).map("{0[0]}[{0[1]}]".format)
 lookaheads = st.none() | st.just("auto") | st.integers(1, 64)
 confidences = st.none() | st.floats(0, 1, exclude_min=True, exclude_max=True)
 options = st.lists(st.just("db") | names, max_size=3, unique=True).map(
@@ -175,7 +192,7 @@ bottoms = (
 @given(
     bottoms,
     st.lists(st.tuples(names, lookaheads, confidences), max_size=3, unique_by=lambda m: m[0]),
-    names,
+    originals,
 )
 def test_writing_is_the_exact_inverse(bottom, drafts, target):
     if bottom is not None and bottom.name == "auto":

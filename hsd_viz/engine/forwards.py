@@ -29,6 +29,7 @@ from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.errors import UserError
 from hsd_viz.latency.estimate import monotone
 from hsd_viz.models.families import CODE
+from hsd_viz.stack import split_copy
 
 if TYPE_CHECKING:
     from hsd_viz.decoding.session import Model
@@ -160,7 +161,8 @@ class Costs:
                 if (key := (model.name, model.runtime)) not in self._timed:
                     self._timed[key] = cost_curve(draft_costs(model))
                 return self._timed[key]
-        by_dtype = self._table["models"].get(model.name, {}) if device == "cpu" else {}
+        original = split_copy(model.name)[0]
+        by_dtype = self._table["models"].get(original, {}) if device == "cpu" else {}
         return by_dtype.get(model.dtype) or next(
             iter(by_dtype.values()), self._table["others"][device]
         )

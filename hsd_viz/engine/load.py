@@ -29,6 +29,7 @@ from hsd_viz.models.files import GGUF, ModelFiles, cached_folder, open_model, we
 from hsd_viz.native.build import Build, default_build
 from hsd_viz.native.model import NativeModel
 from hsd_viz.native.weights import STORAGE, Weights
+from hsd_viz.stack import split_copy
 from hsd_viz.trace import Stage
 from hsd_viz.words import did_you_mean
 
@@ -46,14 +47,18 @@ T = TypeVar("T")
 
 
 def once(make: Callable[..., T]) -> Callable[..., T]:
-    """Have what a method makes of models made once for their checkpoints."""
+    """Have what a method makes of models made once for their checkpoints.
+
+    A copy of a model has all of it but its weights.
+    """
 
     @functools.wraps(make)
     def made(self: Models, *names: str) -> T:
-        key = (make.__name__, *map(self.where, names))
+        originals = [split_copy(name)[0] for name in names]
+        key = (make.__name__, *map(self.where, originals))
         with self._lock:
             if key not in self._made:
-                self._made[key] = make(self, *names)
+                self._made[key] = make(self, *originals)
             return self._made[key]
 
     return made
@@ -146,8 +151,14 @@ class Models:
     def where(self, name: str) -> str:
         """Return the folder, the GGUF file or the hub id behind a name.
 
+        A copy is that of its original.
         Raises: UserError: if it is not a model, or is not allowed here.
         """
+        original, copied = split_copy(name)
+        if copied is not None:
+            # Each copy takes memory of its own: like other models, where these are allowed.
+            self._access.check("model", name)
+        name = original
         if name in LEVELS or name in self.family.models:
             return str(self.family.path(name))
         is_path = name.startswith(("./", "../", "/", "~"))
@@ -206,11 +217,29 @@ class Models:
         """Return the model of that name in the fastest runtime."""
         return self.pick(name).model
 
-    def loaded(self, name: str, kind: str = "pick") -> bool:
-        """Return whether the model of that name is loaded; the ``kind`` ``module`` is that of
-        transformers.
-        """
-        return (kind, self.where(name)) in self._made
+    def pick(self, name: str) -> Picked:
+        """Return a model or a copy in the fastest runtime, and why that is a slow one, if so."""
+        original, copied = split_copy(name)
+        if copied in (None, self.dtype):
+            return self._pick_original(original)
+        assert copied is not None
+        key = ("copy", copied, self.where(name))
+        with self._lock:
+            if key not in self._made:
+                self._made[key] = self._pick_copy(original, copied)
+            return self._made[key]
+
+    def loaded(self, name: str) -> bool:
+        """Return whether the model or copy of that name is loaded."""
+        original, copied = split_copy(name)
+        where = self.where(original)
+        if copied in (None, self.dtype):
+            return ("_pick_original", where) in self._made
+        return ("copy", copied, where) in self._made
+
+    def has_module(self, name: str) -> bool:
+        """Return whether the model of that name is loaded as a module of transformers."""
+        return ("module", self.where(name)) in self._made
 
     def load(
         self, chain: Sequence[str], ids: Sequence[int], sampling: Sampling, alone: bool
@@ -222,6 +251,7 @@ class Models:
         Raises: UserError: if the models do not fit together.
         """
         target = chain[-1]
+        self._check_copies(chain)
         for name in chain[alone:-1]:
             if not self._reads_ids(target, name):
                 self.check_tokenizer(
@@ -262,7 +292,7 @@ class Models:
         """Return the tokens that end a text."""
         files = self._files(target)
         tokenizer: Any = self.text(target).tokenizer
-        if isinstance(files, ModelFiles) and not self.loaded(target, "module"):
+        if isinstance(files, ModelFiles) and not self.has_module(target):
             return files.ends(tokenizer)
         ends = getattr(self.module(target).module.generation_config, "eos_token_id", None)
         if ends is None:
@@ -311,6 +341,17 @@ class Models:
             if folder.suffix == GGUF:
                 raise
             return str(error)
+
+    def _check_copies(self, chain: Sequence[str]) -> None:
+        """Raise ``UserError`` if a copy has the weights of the target in the target's own type."""
+        target = self.where(chain[-1])
+        for name in chain[:-1]:
+            original, copied = split_copy(name)
+            if copied == self.dtype and self.where(original) == target:
+                raise UserError(
+                    f"{name} is the target itself, whose weights are {self.dtype} here: "
+                    "a copy of another type drafts for it, as int8 does under dtype bfloat16"
+                )
 
     def _load_all(self, chain: Sequence[str]) -> Generator[Stage, None, None]:
         """Load models that are not loaded, and yield the stages of it."""
@@ -410,8 +451,7 @@ class Models:
         return Checkpoint(name, self.where(name), self.device, DTYPES[self.dtype])
 
     @once
-    def pick(self, name: str) -> Picked:
-        """Return a model in the fastest runtime, and why that is a slow one, if so."""
+    def _pick_original(self, name: str) -> Picked:
         files = self._files(name)
         note: str | None = None
         if isinstance(files, str) and self.dtype == "int8" and name == self.target:
@@ -421,17 +461,39 @@ class Models:
         if is_native and wanted and self.build is not None:
             assert isinstance(files, ModelFiles)
             if self.build.wait() or self.dtype == "int8":
-                return self._native(files)
+                return self._native(files, self.dtype)
             note = self.build.reason
         elif wanted and isinstance(files, str):
             note = files
         return self._in_torch(name, note)
 
-    def _native(self, files: ModelFiles) -> Picked:
+    def _pick_copy(self, name: str, dtype: str) -> Picked:
+        """Return a model with weights of another type than the target's.
+
+        Raises: Unsupported: if the native runtime cannot have it.
+        """
+        files = self._files(name)
+        reason: str | None = None
+        if isinstance(files, str):
+            reason = files
+        elif self.build is None or self.device != "cpu" or self._runtime == "compiled":
+            reason = "this decode runs in torch"
+        elif self.dtype not in STORAGE:
+            reason = f"the native runtime has no {self.dtype} for the target"
+        elif not self.build.wait():
+            reason = self.build.reason
+        if reason is not None:
+            raise Unsupported(f"{name}[{dtype}] needs the native runtime: {reason}")
+        assert isinstance(files, ModelFiles)
+        picked = self._native(files, dtype)
+        picked.model.name = f"{name}[{dtype}]"
+        return picked
+
+    def _native(self, files: ModelFiles, dtype: str) -> Picked:
         """Return a model in the native runtime, in numpy where that cannot be compiled."""
         assert self.build is not None
         tokens = self.text(files.name).size
-        weights = Weights(files.name, files.form, files.tensors, self.dtype, tokens)
+        weights = Weights(files.name, files.form, files.tensors, dtype, tokens)
         if self.build.wait():
             return Picked(NativeModel(weights, self.build))
         from hsd_viz.native.reference import ReferenceModel

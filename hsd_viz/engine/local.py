@@ -20,7 +20,7 @@ from hsd_viz.drafting.make import FIVEGRAMS, STORED, CostCurve, check_folder
 from hsd_viz.drafting.tree import Drafter
 from hsd_viz.engine.forwards import SHIPPED, Costs
 from hsd_viz.engine.load import Models
-from hsd_viz.engine.resolve import Resolved, resolve
+from hsd_viz.engine.resolve import Resolved, own_name, resolve
 from hsd_viz.errors import UserError
 from hsd_viz.machine import MAX_THREADS, cpu_model, set_threads
 from hsd_viz.machine import threads as threads_now
@@ -195,7 +195,7 @@ class LocalEngine(Engine):
         return SharedDatabases.open(folder, tokens, size, strict=self.databases is not None)
 
     def _own(self, name: str) -> str:
-        return self.target if name == "target" else name
+        return own_name(name, self.target)
 
     def _events(self, prompt: Prompt, asked: Resolved) -> Iterator[Event]:
         """Load what a decode needs, let the selector decide what is left to it, decode."""

@@ -12,7 +12,7 @@ from hsd_viz.decoding.engine import DEFAULTS, Options
 from hsd_viz.errors import UserError
 from hsd_viz.models.families import Family
 from hsd_viz.options import Sampling, sampling_of, settings
-from hsd_viz.stack import DraftSource, Model, Stack, parse
+from hsd_viz.stack import DraftSource, Model, Stack, parse, split_copy
 from hsd_viz.words import check_budget, did_you_mean
 
 
@@ -82,7 +82,7 @@ def resolve(
     parsed = parse(stack)
     written = str(stack).strip()
     decided = candidates(parsed, target, family) if parsed.automatic else parsed.resolved()
-    own = tuple(target if model.name == "target" else model.name for model in decided.models)
+    own = tuple(own_name(model.name, target) for model in decided.models)
     for name in own:
         where(name)
         if own.count(name) > 1:
@@ -90,6 +90,14 @@ def resolve(
                 f"in '{written}' {name} would draft for itself: 'target' means {name} here"
             )
     return Resolved(written, decided, own, parsed.automatic, sampling, options)
+
+
+def own_name(name: str, target: str) -> str:
+    """Return the name of a model or a copy in a stack, where ``target`` is what "target" means."""
+    original, copied = split_copy(name)
+    if original != "target":
+        return name
+    return target if copied is None else f"{target}[{copied}]"
 
 
 def candidates(stack: Stack, target: str, family: Family) -> Stack:

@@ -7,6 +7,9 @@ export type Part =
 /** The draft sources by name, with their items. */
 export type Sources = Record<string, readonly string[]>;
 export const MAX_LOOKAHEAD = 64;
+/** The types that the weights of a copy can have, as in `target[int8]`. */
+const COPY_TYPES = ["int8", "bfloat16", "float32"];
+const COPY = new RegExp(String.raw`^(?<original>.+)(?<type>\[(?:${COPY_TYPES.join("|")})\])$`, "s");
 
 const CONFIDENCE = String.raw`\?\s*(?:[0-9]*\.[0-9]+|[0-9]+)`;
 /** A lookahead, a confidence or both, at the end of a part. */
@@ -43,8 +46,21 @@ function split(all: Lexeme[], mark: string): Lexeme[][] {
 }
 const shown = (part: Lexeme[]) => part.map((l) => (l.kind === "quoted" ? `"${l.text}"` : l.text)).join("");
 
+/** Whether a model's name is that of a copy with weights of another type. */
+export const isCopy = (name: string) => COPY.test(name);
+
+/** The type of a copy's weights after the model's name, in brackets; "" without one. */
+function copyOf(part: Lexeme[]): string {
+  const [, open, type, close] = part;
+  if (open?.text !== "[" || open.kind !== "mark") return "";
+  if (!COPY_TYPES.includes(type?.text) || close?.text !== "]")
+    throw new Error(`'${shown(part)}' is not valid: the weights of a model's copy are ${COPY_TYPES.join(", ")}`);
+  return `[${type.text}]`;
+}
+
 function modelOf(part: Lexeme[]): Part {
-  const [name, look, ...rest] = part;
+  const copied = copyOf(part);
+  const [name, look, ...rest] = copied ? [part[0], ...part.slice(4)] : part;
   if (!name || rest.length || (look && look.kind !== "look") || name.kind === "look" || name.kind === "mark")
     throw new Error(`'${shown(part)}' is not a valid part: use a draft source or a model, as in 'nano:4'`);
   if (!NAME.test(name.text)) throw new Error(`'${name.text}' is not a model: use a ladder name, a hub id or a path`);
@@ -54,7 +70,9 @@ function modelOf(part: Lexeme[]): Part {
     throw new Error(
       `the confidence '${unsure}' of '${name.text}' is out of range: expected a number above 0 and below 1`,
     );
-  return { kind: "model", name: name.text, lookahead: lookaheadOf(written, name.text), confidence };
+  if (isCopy(name.text))
+    throw new Error(`'${shown(part)}' has the type of a copy inside the quotes: write '${quoted(name.text)}'`);
+  return { kind: "model", name: name.text + copied, lookahead: lookaheadOf(written, name.text), confidence };
 }
 
 function lookaheadOf(written: string | undefined, name: string): number | "auto" | null {
@@ -79,6 +97,7 @@ function partOf(part: Lexeme[], sources: Sources): Part {
   const allowed = sources[name.text];
   const items = split(rest, ",").map((item) => {
     const [own, ...more] = item;
+    if (own && name.text === "auto" && copyOf(item) && more.length === 3) return own.text + copyOf(item);
     if (!own || more.length || (!allowed.includes(own.text) && name.text !== "auto"))
       throw new Error(`'${shown(item)}' is not an item of '${name.text}': use ${allowed.join(", ") || "none"}`);
     return own.text;
@@ -109,6 +128,7 @@ export function parseStack(text: string, sources: Sources): Part[] {
   if (!target)
     throw new Error(`'${bottom.name}' has no target: end the stack with a model, as in '${bottom.name} > target'`);
   const last = `the last part '${writeStack([target])}' is the target`;
+  if (isCopy(target.name)) throw new Error(`${last}, of which the option dtype sets the type of the weights`);
   if (target.lookahead !== null) throw new Error(`${last} and takes no lookahead: write '${target.name}'`);
   if (target.confidence !== null) throw new Error(`${last} and takes no confidence: write '${target.name}'`);
   const chosen = autoOf(bottom);
@@ -121,8 +141,11 @@ export function parseStack(text: string, sources: Sources): Part[] {
 }
 
 const ENDS_LIKE_A_PART = new RegExp(`${SUFFIX}$`);
-const quoted = (name: string) =>
-  NAME.test(name) && !/[\s>[\],"]/.test(name) && !ENDS_LIKE_A_PART.test(name) ? name : `"${name}"`;
+function quoted(name: string): string {
+  const { original, type } = COPY.exec(name)?.groups ?? { original: name, type: "" };
+  const plain = NAME.test(original) && !/[\s>[\],"]/.test(original) && !ENDS_LIKE_A_PART.test(original);
+  return (plain ? original : `"${original}"`) + type;
+}
 
 /** A number without an exponent. */
 const decimal = (x: number) => (String(x).includes("e") ? x.toFixed(20).replace(/0+$/, "") : String(x));

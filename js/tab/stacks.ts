@@ -1,5 +1,5 @@
 // Stacks that the runtime of a tab decodes: databases by `db`, and models of the ladder. lib/stack.ts has the whole language.
-import { parseStack, writeStack } from "../lib/stack";
+import { isCopy, parseStack, writeStack } from "../lib/stack";
 import type { Manifest } from "./manifest";
 
 export interface TabModel {
@@ -39,6 +39,7 @@ export function parse(text: string, manifest: Manifest): TabStack {
     }
     const { name, lookahead } = part;
     if (!ladder.includes(name)) {
+      if (isCopy(name)) throw elsewhere(`the copy '${name}'`);
       if (/^(\.{0,2}\/|~)|^[^/]+\/[^/]+$/.test(name)) throw elsewhere(`the model '${name}'`);
       throw new Error(`unknown model '${name}': the ladder has ${ladder.join(", ")}`);
     }

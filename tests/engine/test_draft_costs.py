@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -118,3 +119,19 @@ def test_a_slow_model_is_timed_at_few_widths(ms, widest, monkeypatch):
     # The step without a draft, then 0.05 ms more for any.
     assert len(curve) == widest
     assert curve[:2] == pytest.approx((ms, ms + 0.05))
+
+
+def test_a_copy_has_the_costs_of_its_model_in_its_type(tmp_path):
+    path = tmp_path / "costs.json"
+    table = {
+        "format": costs.FORMAT,
+        "models": {"m": {"int8": [1.0, 1.5], "float32": [1.0, 1.25]}},
+        "others": {"cpu": 0.5, "cuda": 0.01},
+    }
+    path.write_text(json.dumps(table))
+    copy = Model(float)
+    copy.name = "m[int8]"
+    copy.dtype = "int8"
+    assert Costs(path).of(copy).relative[1] == 1.5
+    copy.dtype = "float32"
+    assert Costs(path).of(copy).relative[1] == 1.25

@@ -65,7 +65,7 @@ def test_models_in_int8_are_decoded_without_their_modules():
     with load_engine(device="cpu", dtype="int8", threads=1) as engine:
         trace = engine.run("def main(", "db > nano > target", max_new_tokens=4)
         assert trace.meta["dtype"] == "int8" and not any(
-            engine.models.loaded(name, "module") for name in ("nano", "target")
+            engine.models.has_module(name) for name in ("nano", "target")
         )
 
 

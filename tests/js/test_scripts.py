@@ -87,7 +87,10 @@ auto[db,nano] > target | lookup[original] > target | a/b:3 > ./my model | "my mo
 db[x] > target | db[context,context] > target | nano > nano > target | auto > nano > target | db:4 > target |
 nano" > target | sam[x] > target | auto[target] > target | nano:x > target | a b > target |
 nano:8?0.4 > target | nano ? .25 > small:auto?0.5 > target | nano:8?1 > target | nano?x > target | target?0.4 |
-db?0.4 > target | auto[nano?0.4] > target | "./a?0.4":2?0.001 > target | ./a?b > target | nano?0.4:8 > target""".split(
+db?0.4 > target | auto[nano?0.4] > target | "./a?0.4":2?0.001 > target | ./a?b > target | nano?0.4:8 > target |
+target[int8]:6 > target | nano>target[ bfloat16 ]?0.5 > target | "./a b" [float32] > target | auto[db,x[int8]] > target |
+target[int4] > target | nano > target[int8] | x[int8] > x[int8] > target | "./a[int8]" > target | target[int8 > target |
+target[int8]] > target | auto[x[int8]:2] > target | nano:2[int8] > target | db[int8] > target | target[] > x""".split(
     "|"
 )
 
