@@ -7,7 +7,9 @@ from fractions import Fraction
 import pytest
 
 from hsd_viz.audit import schedules
-from hsd_viz.audit.schedules import LENGTH, RULES, audit_own, audit_rule, audit_schedules, true_law
+from hsd_viz.audit.rule_decoders import LENGTH
+from hsd_viz.audit.schedules import RULES, audit_own, audit_rule, audit_schedules
+from hsd_viz.audit.small_models import true_law
 from hsd_viz.cli import main
 
 BY_NAME = {rule.name: rule for rule in RULES}

@@ -1,0 +1,157 @@
+"""Rules that make a draft of a chain of tokens: when it ends, and what of it is proposed.
+
+A rule is safe if whether a token is proposed does not depend on that token or on later ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+from hsd_viz.audit.enumeration import Choices
+from hsd_viz.audit.small_models import DRAFT, Chain, Row, likeliest, point_mass, reach
+
+#: Below this probability a draft is unsure.
+CONFIDENCE = Fraction(2, 5)
+#: Below this largest probability of its row a draft is unsure of its next token.
+SURE_OF_NEXT = Fraction(11, 20)
+#: Below this estimate a further token of a database does not pay.
+WORTH_IT = Fraction(2, 5)
+
+#: A rule makes a draft of at most so many tokens after a text. ``rounds`` counts the accepted
+#: tokens of earlier rounds.
+Drafting = Callable[[list[int], int, list[int], Choices], Chain]
+
+
+def fixed(text: list[int], room: int, rounds: list[int], choices: Choices) -> Chain:
+    """Draft a fixed number of tokens."""
+    return _sampled(text, room, choices, stop_before=_never, stop_after=_never)
+
+
+def kept(text: list[int], room: int, rounds: list[int], choices: Choices) -> Chain:
+    """Draw a token, keep it, stop if the draft's probability is now below the confidence."""
+    return _sampled(text, room, choices, stop_before=_never, stop_after=_is_unsure)
+
+
+def before_drawing(text: list[int], room: int, rounds: list[int], choices: Choices) -> Chain:
+    """Look at the row before its token is drawn, and stop if its largest probability is below the
+    confidence.
+    """
+
+    return _sampled(text, room, choices, stop_before=_next_is_unsure, stop_after=_never)
+
+
+def earlier_rounds(text: list[int], room: int, rounds: list[int], choices: Choices) -> Chain:
+    """Draft one token more than the previous round accepted."""
+    wanted = rounds[-1] + 1 if rounds else 2
+    return fixed(text, min(room, wanted), rounds, choices)
+
+
+def dropped(text: list[int], room: int, rounds: list[int], choices: Choices) -> Chain:
+    """Draw a token, and drop it if the draft's probability is now below the confidence."""
+    chain = kept(text, room, rounds, choices)
+    if reach(chain) >= CONFIDENCE:
+        return chain
+    return chain.first(len(chain.tokens) - 1)
+
+
+def drawn_again(text: list[int], room: int, rounds: list[int], choices: Choices) -> Chain:
+    """Draw a token, and draw it once more if it is unlikely."""
+    tokens: list[int] = []
+    rows: list[Row] = []
+    while len(tokens) < room:
+        row = DRAFT[[*text, *tokens][-1]]
+        token = choices.branch(row)
+        if row[token] < CONFIDENCE:
+            token = choices.branch(row)
+        tokens.append(token)
+        rows.append(row)
+    return Chain(tokens, rows)
+
+
+def best_cut(text: list[int], room: int, rounds: list[int], choices: Choices) -> Chain:
+    """Draft all tokens, then cut where length times probability is largest."""
+    chain = fixed(text, room, rounds, choices)
+    best_length = 0
+    best_value = Fraction(-1)
+    for length in range(1, len(chain.tokens) + 1):
+        value = length * reach(chain.first(length))
+        if value > best_value:
+            best_length = length
+            best_value = value
+    return chain.first(best_length)
+
+
+def likeliest_dropped(text: list[int], room: int, rounds: list[int], choices: Choices) -> Chain:
+    """Take the likeliest token, and drop it if its probability is below the confidence."""
+    tokens: list[int] = []
+    while len(tokens) < room:
+        row = DRAFT[[*text, *tokens][-1]]
+        if max(row) < SURE_OF_NEXT:
+            break
+        tokens.append(likeliest(row))
+    return Chain(tokens, [*map(point_mass, tokens)])
+
+
+def likeliest_by_softmax(text: list[int], room: int, rounds: list[int], choices: Choices) -> Chain:
+    """The same, verified with the draft model's row as q."""
+    tokens = likeliest_dropped(text, room, rounds, choices).tokens
+    before = [text[-1], *tokens[:-1]][: len(tokens)]
+    return Chain(tokens, [DRAFT[token] for token in before])
+
+
+def worth_it(text: list[int], room: int, rounds: list[int], choices: Choices) -> Chain:
+    """Copy what followed the last token earlier in the text, as long as estimates say that it
+    pays.
+    """
+    last = text[-1]
+    if last not in text[:-1]:
+        return Chain([], [])
+    earlier = max(place for place, token in enumerate(text[:-1]) if token == last)
+    accepted = sum(rounds)
+    estimate = Fraction(1)
+    tokens: list[int] = []
+    for token in text[earlier + 1 :][:room]:
+        estimate *= Fraction(1 + accepted, 2 + accepted)
+        if estimate < WORTH_IT:
+            break
+        tokens.append(token)
+    return Chain(tokens, [*map(point_mass, tokens)])
+
+
+def _never(probability: Fraction, row: Row) -> bool:
+    return False
+
+
+def _next_is_unsure(probability: Fraction, row: Row) -> bool:
+    return max(row) < SURE_OF_NEXT
+
+
+def _is_unsure(probability: Fraction, row: Row) -> bool:
+    return probability < CONFIDENCE
+
+
+def _sampled(
+    text: list[int],
+    room: int,
+    choices: Choices,
+    stop_before: Callable[[Fraction, Row], bool],
+    stop_after: Callable[[Fraction, Row], bool],
+) -> Chain:
+    """Draw a draft; the stops see its probability and the row at hand, before and after the token
+    is drawn.
+    """
+    tokens: list[int] = []
+    rows: list[Row] = []
+    probability = Fraction(1)
+    while len(tokens) < room:
+        row = DRAFT[[*text, *tokens][-1]]
+        if stop_before(probability, row):
+            break
+        token = choices.branch(row)
+        tokens.append(token)
+        rows.append(row)
+        probability *= row[token]
+        if stop_after(probability, row):
+            break
+    return Chain(tokens, rows)

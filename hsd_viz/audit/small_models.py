@@ -1,0 +1,103 @@
+"""Two small models in fractions, and token-wise verification of drafts of one by the other.
+
+The verification (Leviathan et al. 2023) is written here a second time, in fractions: a bias is
+exact, however small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import NamedTuple
+
+from hsd_viz.audit.enumeration import Choices
+
+Row = tuple[Fraction, ...]
+Text = tuple[int, ...]
+
+
+def _rows(*tenths: tuple[int, ...]) -> tuple[Row, ...]:
+    """Return rows of probabilities from tenths."""
+    rows = []
+    for row in tenths:
+        rows.append(tuple(Fraction(share, 10) for share in row))
+    return tuple(rows)
+
+
+#: The rows after each token: of the target, and of the draft model.
+TARGET = _rows((4, 4, 2), (3, 3, 4), (2, 6, 2))
+DRAFT = _rows((6, 3, 1), (2, 5, 3), (1, 4, 5))
+START = 0
+
+
+class Chain(NamedTuple):
+    """A draft: its tokens and the rows that they are verified with; of a point mass 1 for its
+    token.
+    """
+
+    tokens: list[int]
+    rows: list[Row]
+
+    def first(self, length: int) -> Chain:
+        """Return the first ``length`` tokens of the draft."""
+        return Chain(self.tokens[:length], self.rows[:length])
+
+
+def point_mass(token: int) -> Row:
+    """Return the row in which a token has all of the probability."""
+    return tuple(Fraction(k == token) for k in range(len(DRAFT)))
+
+
+def likeliest(row: Row) -> int:
+    """Return the most likely token of a row, the first one of equals."""
+    return row.index(max(row))
+
+
+def residual(p: Row, q: Row) -> list[Fraction]:
+    """Return what of ``p`` is left over by ``q``, not normalised."""
+    return [max(a - b, Fraction(0)) for a, b in zip(p, q, strict=True)]
+
+
+def reach(chain: Chain) -> Fraction:
+    """Return the probability of a draft by the rows of its tokens."""
+    product = Fraction(1)
+    for token, row in zip(chain.tokens, chain.rows, strict=True):
+        product *= row[token]
+    return product
+
+
+def verify(last: int, chain: Chain, choices: Choices) -> tuple[list[int], int]:
+    """Return the accepted tokens of a chain after the token ``last``, and the target's own after
+    them.
+    """
+    accepted: list[int] = []
+    for token, q in zip(chain.tokens, chain.rows, strict=True):
+        p = TARGET[last]
+        chance = min(Fraction(1), p[token] / q[token])
+        if choices.branch([chance, 1 - chance]):
+            return accepted, choices.branch(residual(p, q))
+        accepted.append(token)
+        last = token
+    return accepted, choices.branch(TARGET[last])
+
+
+def true_law(lengths: tuple[int, ...]) -> dict[Text, Fraction]:
+    """Return the target's law of the texts of requests of these lengths, one after the other."""
+    whole: dict[Text, Fraction] = {(): Fraction(1)}
+    for length in lengths:
+        longer: dict[Text, Fraction] = {}
+        for before, weight in whole.items():
+            for text, probability in _texts(START, length):
+                longer[before + text] = weight * probability
+        whole = longer
+    return whole
+
+
+def _texts(last: int, left: int) -> Iterator[tuple[Text, Fraction]]:
+    """Yield the texts of so many tokens after the token ``last``, with their probabilities."""
+    if not left:
+        yield (), Fraction(1)
+        return
+    for token, probability in enumerate(TARGET[last]):
+        for rest, weight in _texts(token, left - 1):
+            yield (token, *rest), probability * weight
