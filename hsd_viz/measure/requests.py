@@ -25,7 +25,7 @@ from hsd_viz.models.families import CODE, FAMILIES, find_family
 from hsd_viz.models.files import GGUF, open_model
 from hsd_viz.models.tokenizer_process import TokenizerProcess
 from hsd_viz.records.entries import BrokenEntry, EntryReader
-from hsd_viz.records.read import response_of
+from hsd_viz.records.responses import response_of
 from hsd_viz.records.sample import Verification
 
 #: Most tokens of a request that are used: the end of the prompt, then the start of the output.

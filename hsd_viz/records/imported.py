@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, overload
 
-from hsd_viz.records.read import Reading, read
+from hsd_viz.records.read import read
+from hsd_viz.records.reading import Reading
 from hsd_viz.records.sample import Series
 from hsd_viz.records.traces import series_lines, trace_of, traces_of
 from hsd_viz.results.result import Result

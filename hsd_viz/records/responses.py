@@ -1,0 +1,161 @@
+"""Responses of serving engines: what reads them, their requests, and chunks of streams."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hsd_viz.records import (
+    fastdeploy,
+    llama_cpp,
+    lm_studio,
+    mlc,
+    openai,
+    sglang,
+    tensorrt_llm,
+    vllm,
+)
+from hsd_viz.records.forms import Form
+from hsd_viz.records.sample import Request, Sample
+
+#: What reads a response: tried in this order.
+RESPONSES = (
+    vllm.response,
+    sglang.response,
+    llama_cpp.response,
+    tensorrt_llm.response,
+    fastdeploy.response,
+    lm_studio.response,
+    mlc.response,
+    # Last: other engines report more beside these fields.
+    openai.response,
+)
+#: What reads the state of a server or the result of a benchmark.
+RESULTS = (sglang.bench_json, sglang.server_info, sglang.batch_result)
+#: Characters of a category, and the largest number that is taken of a request.
+MOST_NAME = 40
+MOST = 1e12
+#: Numbers of a request -> where records have them.
+REQUEST_NUMBERS = {
+    "context": ("usage.prompt_tokens", "meta_info.prompt_tokens", "timings.prompt_n"),
+    "cached": (
+        "usage.prompt_tokens_details.cached_tokens",
+        "meta_info.cached_tokens",
+        "timings.cache_n",
+    ),
+    "temperature": ("temperature", "metadata.temperature", "request.temperature"),
+}
+#: Where records have the kind of the prompt.
+CATEGORY = ("category", "metadata.category")
+
+
+def sample_of(entry: Mapping[str, Any], request: Request) -> tuple[Sample, Form] | None:
+    """Return the sample of a response or a result with its form, ``None`` if it has none.
+
+    Args:
+        entry: the JSON object, without the request that it answers.
+        request: that request.
+
+    Raises:
+        BadFile: if its figures are impossible.
+    """
+    for reads in RESPONSES:
+        found = reads(entry, request)
+        if found is not None:
+            return found
+    for reads_result in RESULTS:
+        found = reads_result(entry)
+        if found is not None:
+            return found
+    return None
+
+
+def response_of(value: Mapping[str, Any]) -> Sample | None:
+    """Return what a response says of speculative decoding, ``None`` if it says nothing.
+
+    Raises:
+        BadFile: if its figures are impossible.
+    """
+    entry = without_request(value)
+    for reads in RESPONSES:
+        found = reads(entry, Request())
+        if found is not None:
+            return found[0]
+    return None
+
+
+def without_request(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the response of an entry that has the request beside it."""
+    response = value.get("response")
+    if isinstance(response, Mapping):
+        body = response.get("body")
+        return body if isinstance(body, Mapping) else response
+    return value
+
+
+# --- the request --------------------------------------------------------------------------------
+
+
+def request_of(entry: Mapping[str, Any]) -> Request:
+    """Return what a record says of its request; what is not a usable value is left out."""
+    numbers: dict[str, float] = {}
+    for name, places in REQUEST_NUMBERS.items():
+        for place in places:
+            value = _at(entry, place)
+            if isinstance(value, int | float) and 0 <= value < MOST:
+                numbers.setdefault(name, value)
+    context = numbers.get("context")
+    if context is not None and "timings" in entry:
+        # llama.cpp counts the tokens of the prompt that it computed.
+        context += numbers.get("cached", 0)
+    return Request(
+        context=context,
+        cached=numbers.get("cached"),
+        temperature=numbers.get("temperature"),
+        category=_category(entry),
+    )
+
+
+def _category(entry: Mapping[str, Any]) -> str:
+    """Return the kind of the prompt, "" where it is not named."""
+    for place in CATEGORY:
+        name = _at(entry, place)
+        if isinstance(name, str) and name:
+            return name[:MOST_NAME]
+    return ""
+
+
+def _at(entry: Any, place: str) -> Any:
+    """Return the value at a path of keys, ``None`` where there is none."""
+    for key in place.split("."):
+        entry = entry.get(key) if isinstance(entry, Mapping) else None
+    return entry
+
+
+# --- streams ------------------------------------------------------------------------------------
+
+
+def is_chunk(entry: Mapping[str, Any]) -> bool:
+    """Return whether a JSON value is a part of a streamed response that is not finished."""
+    if str(entry.get("object", "")).endswith(".chunk"):
+        return True
+    if entry.get("stop") is False and "content" in entry:
+        return True
+    meta = entry.get("meta_info")
+    return isinstance(meta, Mapping) and "finish_reason" in meta and meta["finish_reason"] is None
+
+
+def id_of(entry: Mapping[str, Any]) -> str:
+    """Return the id of the request of a response, "" without one."""
+    meta = entry.get("meta_info")
+    inner = meta.get("id") if isinstance(meta, Mapping) else None
+    return str(entry.get("id") or inner or "")
+
+
+def continues(before: Sample, after: Sample) -> bool:
+    """Return whether a chunk without an id continues the one before: no count is smaller."""
+    if (before.tokens or 0) > (after.tokens or 0):
+        return False
+    if (before.drafted or 0) > (after.drafted or 0):
+        return False
+    return before.prefill_seconds == after.prefill_seconds
