@@ -1,8 +1,8 @@
 """Compare predicted step times with published ones: ``python -m benchmarks.prediction [--json OUT] [--html OUT]``.
 
-The efficiencies of :func:`hsd_viz.latency.hardware.efficiency_of` are fitted on the rows of ``FITTED``, by runtime and
-vendor (``--fit`` prints them, with scipy), and are used as they are for all others: other models, cards, engines,
-batches and contexts. A figure is the time of one decode step of the whole batch, from published tokens per second or
+The efficiencies of :mod:`hsd_viz.latency.efficiency` are fitted on the rows of ``FITTED``, by runtime and vendor
+(``--fit`` prints them, with scipy), and are used as they are for all others: other models, cards, engines, batches and
+contexts. A figure is the time of one decode step of the whole batch, from published tokens per second or
 from a published fit of step times; KV caches are counted at their mean length. Speed-ups are those of EAGLE-3 heads
 by SpecBundle, predicted from their published tokens per forward pass: the time of a round beyond its forward passes
 is fitted on two of its models (``ROUNDS_FITTED``), the others are held aside.
@@ -21,15 +21,10 @@ from statistics import median
 from typing import Any
 
 from hsd_viz.figures import prediction
-from hsd_viz.latency.hardware import (
-    GPUS,
-    MODELS,
-    PUBLISHED,
-    WEIGHTS,
-    Efficiency,
-    Machine,
-    efficiency_of,
-)
+from hsd_viz.latency.cards import GPUS
+from hsd_viz.latency.efficiency import PUBLISHED, Efficiency, efficiency_of
+from hsd_viz.latency.hardware import Machine
+from hsd_viz.latency.shapes import MODELS, WEIGHTS
 from hsd_viz.measure.predict import predict
 
 GPT_FAST = "https://github.com/pytorch-labs/gpt-fast (README)"

@@ -22,7 +22,7 @@ from hsd_viz.decoding.text import TokenText, differing_tokens
 from hsd_viz.dtypes import DTYPES as NUMBER_TYPES
 from hsd_viz.engine.access import Access
 from hsd_viz.errors import MissingPackage, Unsupported, UserError
-from hsd_viz.latency.hardware import is_draft_head
+from hsd_viz.latency.configs import is_draft_head
 from hsd_viz.models.config import read_config
 from hsd_viz.models.families import DEFAULT, LEVELS, Family, find_family
 from hsd_viz.models.files import GGUF, ModelFiles, cached_folder, open_model, weights_hash

@@ -20,7 +20,9 @@ from numpy.typing import ArrayLike
 from hsd_viz.disk import data_folder, read_json
 from hsd_viz.figures.charts import HOVER, INK, Figure, between, finish
 from hsd_viz.figures.palette import KINDS, pale
-from hsd_viz.latency.hardware import Machine, gpu_of, shape_of
+from hsd_viz.latency.cards import gpu_of
+from hsd_viz.latency.configs import shape_of
+from hsd_viz.latency.hardware import Machine
 from hsd_viz.latency.inputs import Edge, LevelCost
 from hsd_viz.latency.law import LevelRound, draft, repeat, verify
 from hsd_viz.measure.predict import predict

@@ -21,7 +21,9 @@ from hsd_viz.engine.tab_family import write_family
 from hsd_viz.errors import UserError
 from hsd_viz.exercises import editions
 from hsd_viz.exercises.data import measured
-from hsd_viz.latency.hardware import Machine, gpu_of, shape_of
+from hsd_viz.latency.cards import gpu_of
+from hsd_viz.latency.configs import shape_of
+from hsd_viz.latency.hardware import Machine
 from hsd_viz.measure.bench import page as report_page
 from hsd_viz.measure.report import read_report
 from hsd_viz.models.families import DEFAULT, Family, find_family

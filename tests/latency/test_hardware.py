@@ -9,23 +9,19 @@ import pytest
 
 from benchmarks import prediction
 from hsd_viz.cli import main
-from hsd_viz.latency.hardware import (
+from hsd_viz.latency.cards import GPUS, gpu_of
+from hsd_viz.latency.configs import shape_of, shape_of_config
+from hsd_viz.latency.efficiency import (
     APPLE,
     GAUDI,
-    GPUS,
     INSTINCT,
     LLAMA_CPP,
-    MODELS,
     PUBLISHED,
     Efficiency,
-    Machine,
-    Shape,
     efficiency_of,
-    fitted,
-    gpu_of,
-    shape_of,
-    shape_of_config,
 )
+from hsd_viz.latency.hardware import Machine, fitted
+from hsd_viz.latency.shapes import MODELS, Shape
 
 IDEAL = Efficiency(dict.fromkeys(PUBLISHED.bandwidth, 1.0), 1.0, 0.0, 0.0, 0.0, "assumed", "ideal")
 H100 = Machine(GPUS["H100 SXM"], efficiency=IDEAL)

@@ -7,7 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from hsd_viz.latency.hardware import Efficiency, Gpu, Machine, Shape, gpu_of, shape_of
+from hsd_viz.latency.cards import Gpu, gpu_of
+from hsd_viz.latency.configs import shape_of
+from hsd_viz.latency.efficiency import Efficiency
+from hsd_viz.latency.hardware import Machine
+from hsd_viz.latency.shapes import Shape
 
 #: 1000 GB/s, 100 and 200 TFLOP/s, 80 GB.
 CARD = Gpu("card", 1000.0, 100.0, 200.0, 80.0)

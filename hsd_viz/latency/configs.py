@@ -1,0 +1,262 @@
+"""Shapes of models and draft heads as their ``config.json`` states them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from hsd_viz.disk import read_text
+from hsd_viz.errors import BadFile, Unsupported, parsing
+from hsd_viz.latency.known import PUBLISHED_FIGURES, by_name
+from hsd_viz.latency.shapes import MODELS, WEIGHTS, Shape
+from hsd_viz.words import check_range
+
+#: The largest config.json that is read, in bytes.
+MOST_CONFIG = 2**20
+#: Sizes of a config beyond these are damaged.
+MOST_SIZE = 10_000_000
+
+
+def shape_of(name: str) -> Shape:
+    """Return a shipped shape by name, or that of a ``config.json`` (or its folder).
+
+    Names of the hub are known: ``meta-llama/Llama-3.1-8B-Instruct`` is ``llama-8b``.
+
+    Raises:
+        UserError: if it is unknown, or not a decoder that is modelled.
+    """
+    path = Path(name).expanduser()
+    is_file = path.suffix == ".json" or path.is_dir() or name.startswith((".", "/", "~"))
+    if not is_file:
+        known = _hub_name(name)
+        if "/" not in name:
+            return by_name(MODELS, known or name, "model", ", or give the path of a config.json")
+        if known is not None:
+            return MODELS[known]
+    if path.is_dir():
+        path = path / "config.json"
+    try:
+        config = json.loads(read_text(path, "config", MOST_CONFIG))
+    except (ValueError, RecursionError) as error:
+        raise BadFile(f"{path} is not a readable config.json: {error}") from None
+    name = path.stem if path.name != "config.json" else path.parent.name or "model"
+    if not isinstance(config, dict):
+        raise BadFile(f"{path} is not a readable config.json: it is not an object")
+    with parsing(path):
+        return shape_of_config(name, config)
+
+
+def _hub_name(name: str) -> str | None:
+    """Return the shipped name of a model of the hub, ``None`` if there is none."""
+    plain = name.lower().rpartition("/")[2]
+    for pattern, known in PUBLISHED_FIGURES["hub"].items():
+        if plain.startswith(pattern):
+            return known
+    return None
+
+
+def is_draft_head(config: Mapping[str, Any]) -> bool:
+    """Return whether a config is that of a draft head: it cannot decode without its target."""
+    if "transformer_layer_config" in config:
+        return True
+    if isinstance(config.get("model"), dict) and "eagle" in str(config.get("model_type", "")):
+        return True
+    return "Eagle" in " ".join(map(str, config.get("architectures") or ()))
+
+
+def shape_of_config(name: str, config: dict[str, Any]) -> Shape:
+    """Return the shape of a model, or of a draft head, that a config states.
+
+    Raises:
+        UserError: if it is not a decoder that is modelled.
+    """
+    if "transformer_layer_config" in config:
+        return _speculator(name, config)
+    if isinstance(config.get("model"), dict) and "eagle" in str(config.get("model_type", "")):
+        return _head_of(name, config["model"], _eagle(config))
+    architectures = " ".join(map(str, config.get("architectures") or ()))
+    if "Eagle" in architectures and "num_hidden_layers" in config:
+        return _head_of(name, config, _eagle(config), int(config.get("draft_vocab_size") or 0))
+    inner = config.get("text_config")
+    shape = _decoder(name, inner if isinstance(inner, dict) else config)
+    return replace(shape, stored=_stored(config.get("quantization_config")))
+
+
+def _stored(quantization: Any) -> str:
+    """Return the format of the weights of a ``quantization_config``; "" if it is not known."""
+    if not isinstance(quantization, Mapping):
+        return ""
+    method = str(quantization.get("quant_method", "")).lower()
+    if method in _FORMAT_OF_METHOD:
+        return _FORMAT_OF_METHOD[method]
+    if method == "modelopt":
+        return _FORMAT_OF_MODELOPT.get(str(quantization.get("quant_algo")), "")
+    if method == "bitsandbytes":
+        if quantization.get("load_in_4bit"):
+            return "int4"
+        return "int8" if quantization.get("load_in_8bit") else ""
+    if method == "compressed-tensors":
+        return _compressed(quantization)
+    if method in ("awq", "gptq", "auto-round"):
+        return _known_format(f"int{quantization.get('bits') or quantization.get('w_bit')}")
+    return ""
+
+
+_FORMAT_OF_METHOD = {"mxfp4": "fp4", "fp8": "fp8", "fbgemm_fp8": "fp8"}
+_FORMAT_OF_MODELOPT = {"FP8": "fp8", "NVFP4": "fp4"}
+
+
+def _known_format(name: str) -> str:
+    return name if name in WEIGHTS else ""
+
+
+def _compressed(quantization: Mapping[str, Any]) -> str:
+    """Return the format of the first group of a ``compressed-tensors`` config."""
+    groups = quantization.get("config_groups")
+    if not isinstance(groups, Mapping):
+        return ""
+    first = next(iter(groups.values()), None)
+    weights = first.get("weights") if isinstance(first, Mapping) else None
+    if not isinstance(weights, Mapping):
+        return ""
+    kind = "fp" if weights.get("type") == "float" else "int"
+    return _known_format(f"{kind}{weights.get('num_bits')}")
+
+
+def _eagle(config: Mapping[str, Any]) -> str:
+    """Return which EAGLE a config is of: EAGLE-3 names itself, or has a vocabulary of its own."""
+    names = f"{config.get('model_type')} {config.get('architectures')}".lower()
+    if "eagle3" in names or config.get("draft_vocab_size"):
+        return "eagle3"
+    return "eagle"
+
+
+def _speculator(name: str, config: dict[str, Any]) -> Shape:
+    """Return the draft head of a config of the library speculators.
+
+    Raises:
+        Unsupported: for a kind that does not draft token by token.
+    """
+    method = str(config.get("speculators_model_type") or _eagle(config))
+    if method not in ("eagle", "eagle3"):
+        raise Unsupported(
+            f"{name} is a speculator of the type '{method}', whose cost is not modelled: use one "
+            "of the type eagle or eagle3"
+        )
+    proposals = (config.get("speculators_config") or {}).get("proposal_methods") or [{}]
+    tokens = int(proposals[0].get("speculative_tokens") or 0)
+    layer = config["transformer_layer_config"]
+    return _head_of(name, layer, method, int(config.get("draft_vocab_size") or 0), tokens)
+
+
+def _head_of(
+    name: str, layer: dict[str, Any], method: str, vocabulary: int = 0, tokens: int = 0
+) -> Shape:
+    """Return a draft head of the layers of a config."""
+    whole = _decoder(name, {"num_hidden_layers": 1, **layer})
+    for what, value in (("draft vocabulary", vocabulary), ("draft tokens", tokens)):
+        check_range(f"the {what} of {name}", value, 0, MOST_SIZE)
+    return replace(whole, output=vocabulary, is_head=True, lookahead=tokens, method=method)
+
+
+def _decoder(name: str, config: dict[str, Any]) -> Shape:
+    """Return the shape of a decoder that a config states."""
+    _check_is_modelled(name, config)
+    try:
+        shape = _shape(name, config)
+        for size in ("layers", "hidden", "heads", "kv_heads", "intermediate", "vocabulary"):
+            check_range(f"{size} of {name}", getattr(shape, size), 1, MOST_SIZE)
+        for size in ("head_dim", "experts", "used", "shared", "window", "dense_layers"):
+            check_range(f"{size} of {name}", getattr(shape, size), 0, MOST_SIZE)
+    except (KeyError, TypeError) as error:
+        raise BadFile(
+            f"the config of {name} lacks {error}: it is not a decoder of a known shape"
+        ) from None
+    if shape.experts and not 0 < shape.used <= shape.experts:
+        raise BadFile(f"{name} has {shape.experts} experts of which each token uses {shape.used}")
+    if shape.heads % shape.kv_heads:
+        raise BadFile(f"{name} has {shape.heads} heads for {shape.kv_heads} heads of the cache")
+    return shape
+
+
+def _check_is_modelled(name: str, config: Mapping[str, Any]) -> None:
+    """Raise ``Unsupported`` for layers whose cost is not modelled."""
+    if "kv_lora_rank" in config or "linear_attention" in (config.get("layer_types") or ()):
+        raise Unsupported(
+            f"{name} has latent or linear attention, whose cache and cost are not modelled"
+        )
+    if any(key in config for key in ("ssm_state_size", "mamba_d_state", "state_size")):
+        raise Unsupported(f"{name} has recurrent layers, whose cost is not modelled")
+
+
+def _shape(name: str, config: Mapping[str, Any]) -> Shape:
+    """Return the sizes of a config, unchecked."""
+    layers = config["num_hidden_layers"]
+    heads = config["num_attention_heads"]
+    experts = _first(config, "num_experts", "num_local_experts", "n_routed_experts") or 0
+    intermediate = config.get("moe_intermediate_size") if experts else None
+    intermediate = intermediate or config["intermediate_size"]
+    dense_layers = _dense_layers(config, layers) if experts else 0
+    dense_intermediate = 0
+    if dense_layers:
+        dense_intermediate = _first(config, "intermediate_size_mlp", "intermediate_size")
+    shared = _first(config, "shared_expert_intermediate_size")
+    if shared is None:
+        shared = (config.get("n_shared_experts") or 0) * intermediate
+    window, windowed_layers = _window(config, config.get("layer_types") or ())
+    return Shape(
+        name=name,
+        layers=layers,
+        hidden=config["hidden_size"],
+        heads=heads,
+        kv_heads=config.get("num_key_value_heads") or heads,
+        intermediate=intermediate,
+        vocabulary=config["vocab_size"],
+        head_dim=config.get("head_dim") or 0,
+        tied=bool(config.get("tie_word_embeddings")),
+        experts=experts,
+        used=_first(config, "num_experts_per_tok", "num_experts_per_token") or 0,
+        shared=shared,
+        dense_layers=dense_layers,
+        dense_intermediate=dense_intermediate,
+        window=window,
+        windowed_layers=windowed_layers,
+    )
+
+
+def _first(config: Mapping[str, Any], *names: str) -> Any:
+    """Return the first value that a config has under one of several names."""
+    for name in names:
+        if config.get(name) is not None:
+            return config[name]
+    return None
+
+
+def _dense_layers(config: Mapping[str, Any], layers: int) -> int:
+    """Return how many layers have a dense MLP beside layers with experts."""
+    first = config.get("first_k_dense_replace") or 0
+    listed = len(config.get("mlp_only_layers") or ())
+    every = _first(config, "interleave_moe_layer_step", "moe_layer_freq", "decoder_sparse_step")
+    if not isinstance(every, int) or every <= 1:
+        return min(layers, first + listed)
+    sparse = sum((k + 1) % every == 0 for k in range(first, layers))
+    return layers - sparse
+
+
+def _window(config: Mapping[str, Any], layer_types: Sequence[str]) -> tuple[int, int]:
+    """Return the tokens of a sliding window and the layers that have it."""
+    window = config.get("sliding_window") or 0
+    layers = config["num_hidden_layers"]
+    if not window or config.get("use_sliding_window") is False:
+        return 0, 0
+    if layer_types:
+        windowed = sum(kind in ("sliding_attention", "chunked_attention") for kind in layer_types)
+        return window, windowed
+    pattern = config.get("sliding_window_pattern")
+    if isinstance(pattern, int) and pattern > 1:
+        # Every pattern-th layer attends to everything.
+        return window, layers - layers // pattern
+    return window, layers

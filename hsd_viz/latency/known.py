@@ -1,0 +1,65 @@
+"""Names of cards and models: the shipped figures, and the look-up of a name in any spelling."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from hsd_viz.errors import UserError
+
+T = TypeVar("T")
+#: Published figures: cards and models by name, and names of models of the hub by their beginnings.
+PUBLISHED_FIGURES: dict[str, Any] = json.loads(
+    Path(__file__).with_name("hardware.json").read_text(encoding="utf-8")
+)
+#: Names that a message lists.
+MOST_LISTED = 12
+
+
+def by_name(
+    known: Mapping[str, T], name: str, what: str, otherwise: str, written: str | None = None
+) -> T:
+    """Return the value of a name in any spelling, or of its first word: "H100" is "H100 SXM".
+
+    Args:
+        known: values by their names.
+        name: the name to look up.
+        what: what it is a name of, for the message.
+        otherwise: the end of the message.
+        written: the name as the user wrote it (default: ``name``).
+
+    Raises:
+        UserError: if it is unknown.
+    """
+    names = _names_without_spelling(known)
+    models = _names_by_first_word(known)
+    wanted = _without_spelling(name)
+    match = names.get(wanted) or models.get(name.strip().lower())
+    if match:
+        return known[match]
+    every_name = {**names, **models}
+    near = difflib.get_close_matches(wanted, every_name, 4, 0.4)
+    listed = list(dict.fromkeys(every_name[text] for text in near)) or list(known)[:MOST_LISTED]
+    shown = name if written is None else written
+    raise UserError(f"the {what} '{shown}' is unknown: use {', '.join(listed)}{otherwise}")
+
+
+def _names_without_spelling(known: Mapping[str, Any]) -> dict[str, str]:
+    return {_without_spelling(name): name for name in known}
+
+
+def _names_by_first_word(known: Mapping[str, Any]) -> dict[str, str]:
+    """Return the first name of each first word that has a digit."""
+    names: dict[str, str] = {}
+    for name in known:
+        word = name.split()[0]
+        if any(character.isdigit() for character in word):
+            names.setdefault(word.lower(), name)
+    return names
+
+
+def _without_spelling(name: str) -> str:
+    return "".join(character for character in name.lower() if character.isalnum())
