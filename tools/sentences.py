@@ -16,7 +16,8 @@ from typing import Any
 from benchmarks.grid_point import picks
 from hsd_viz.figures.pays import WIDTHS, gain, measured_points
 from hsd_viz.latency.basis import recorded
-from hsd_viz.measure.predict import HardwarePlan, predict
+from hsd_viz.measure.hardware_plan import HardwarePlan
+from hsd_viz.measure.predict import predict
 from tools.results import PLAIN, TEMPERATURES, by_stack, read
 
 Values = Callable[[], Iterable[Any]]

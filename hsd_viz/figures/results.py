@@ -11,8 +11,8 @@ from hsd_viz.figures.law import prediction, ranking
 from hsd_viz.figures.palette import KINDS
 from hsd_viz.figures.reports import speedup
 from hsd_viz.measure.bench import BenchResult
+from hsd_viz.measure.hardware_plan import HardwarePlan
 from hsd_viz.measure.plan import PlanResult
-from hsd_viz.measure.predict import HardwarePlan
 from hsd_viz.results.estimate import Estimate
 from hsd_viz.results.result import Result
 from hsd_viz.results.table import Table, Value

@@ -85,8 +85,12 @@ class BenchResult(Result):
 
     def __init__(self, report: Report) -> None:
         self.report = report
-        self.title = f"Speculative decoding, measured: {report.suite.name}"
         self.complete = report.complete
+
+    @property
+    def title(self) -> str:
+        """The title of a page."""
+        return f"Speculative decoding, measured: {self.report.suite.name}"
 
     def lines(self) -> list[str]:
         """Return suite, settings and machine, and reasons to doubt the timings."""

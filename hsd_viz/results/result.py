@@ -30,14 +30,17 @@ class Result:
     """The base of results: a subclass defines :meth:`lines` and :meth:`to_dict`.
 
     Attributes:
-        title: the title of its page.
         noun: what it is called in messages.
         complete: False if it was interrupted.
     """
 
-    title: str = "Result"
     noun: str = "report"
     complete: bool = True
+
+    @property
+    def title(self) -> str:
+        """The title of its page; a subclass may state it as an attribute."""
+        return "Result"
 
     def lines(self) -> list[str]:
         """Return the lines that come first: what was found, and under which conditions."""

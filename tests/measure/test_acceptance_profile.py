@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from hsd_viz.measure.doctor import diagnose
 from hsd_viz.measure.observation import Observation
 from hsd_viz.measure.observe import observe
 from hsd_viz.measure.profile import acceptance_of, difference, edge_of, profile_of, read_profile
+from hsd_viz.measure.verdict import diagnose
 
 #: The rates that the schema's authors give as an example.
 RATES = [0.816082, 0.776577, 0.749591]

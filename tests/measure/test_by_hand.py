@@ -9,14 +9,19 @@ import numpy as np
 import pytest
 
 import hsd_viz as hsd
-from hsd_viz.latency.hardware import GPUS, MODELS, Machine
+from hsd_viz.latency.cards import GPUS
+from hsd_viz.latency.hardware import Machine
+from hsd_viz.latency.shapes import MODELS
 from hsd_viz.latency.speedup import bounded, repeated, repeats_to_decide, speed_up
-from hsd_viz.measure.doctor import below, diagnose
+from hsd_viz.measure.doctor import below
 from hsd_viz.measure.observation import Observation
-from hsd_viz.measure.observe import from_series, with_times
-from hsd_viz.measure.predict import STEP_ERROR
-from hsd_viz.measure.replay import _pays, _row
-from hsd_viz.records.read import request_of
+from hsd_viz.measure.observe import with_times
+from hsd_viz.measure.observe_records import from_series
+from hsd_viz.measure.replay_tally import pays as whether_it_pays
+from hsd_viz.measure.replay_tally import row_of
+from hsd_viz.measure.stacks_on_hardware import STEP_ERROR
+from hsd_viz.measure.verdict import diagnose
+from hsd_viz.records.responses import request_of
 from hsd_viz.records.sample import Sample, Series, Verification
 from hsd_viz.records.traces import round_rows
 from hsd_viz.results import Estimate
@@ -174,7 +179,7 @@ def test_more_than_one_repetition_is_asked_for_where_two_hardly_agree():
 def test_a_round_costs_what_verifying_its_whole_draft_costs():
     """A draft of 3 of which 1 was accepted, and a round without: 3 tokens for c(3) + c(0)."""
     cost = np.array([1.0, 1.5, 2.0, 4.0])
-    row = _row("x", Counter({(0, 2, 3, 3, 1): 1, (0, 1, 0, 0, 0): 1}), cost)
+    row = row_of("x", Counter({(0, 2, 3, 3, 1): 1, (0, 1, 0, 0, 0): 1}), cost)
     assert row["speedup"] == pytest.approx(3 / 5)
     assert (row["tokens"], row["rounds"], row["drafted"], row["accepted"]) == (3, 2, 3, 1)
     assert row["drafted_by_position"] == [1, 1, 1] and row["accepted_by_position"] == [1, 0, 0]
@@ -185,7 +190,7 @@ def test_a_round_costs_what_verifying_its_whole_draft_costs():
     [(1.1, 1.5, 9, "yes"), (0.9, 1.5, 9, "unclear"), (0.7, 1.0, 9, "no"), (1.1, 1.5, 3, "unclear")],
 )
 def test_a_drafter_pays_only_where_its_whole_interval_does(low, high, units, pays):
-    assert _pays(Estimate(1.2, low, high, units)) == pays
+    assert whether_it_pays(Estimate(1.2, low, high, units)) == pays
 
 
 # --- records

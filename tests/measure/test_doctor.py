@@ -12,16 +12,21 @@ from pathlib import Path
 import pytest
 
 from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
-from hsd_viz.measure.doctor import _if_extended, diagnose, doctor
+from hsd_viz.measure.assumed_hardware import HardwareModel, with_hardware
+from hsd_viz.measure.diagnosis import if_extended
+from hsd_viz.measure.doctor import doctor
 from hsd_viz.measure.observation import Observation
-from hsd_viz.measure.observe import from_figures, from_trace, with_hardware, with_times
+from hsd_viz.measure.observe import from_figures, with_times
+from hsd_viz.measure.observe_runs import from_trace
 from hsd_viz.measure.predict import predict
 from hsd_viz.measure.profile import read_profile
+from hsd_viz.measure.verdict import diagnose
 from hsd_viz.records.settings import METHODS, method_of, settings
 from hsd_viz.trace import Trace
 
 RECORDS = Path(__file__).parents[1] / "records" / "files"
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "records"
+H100 = HardwareModel("H100", ("llama-8b",))
 
 
 def rounds(acceptance, depth=4, number=4000):
@@ -289,7 +294,7 @@ def test_the_drafter_is_kept(method):
 
 def test_a_hardware_model_fills_in_times_at_the_batch_of_the_run():
     given = with_times(from_figures([0.8, 0.62, 0.48, 0.38, 0.3]), batch=32, method="EAGLE-3")
-    found = diagnose(given, with_hardware(given, "H100", ["llama-8b"]))
+    found = diagnose(given, with_hardware(given, H100))
     assert found.predicted == ("step", "verify", "draft", "overhead") and found.verdict.startswith(
         "predicted: "
     )
@@ -298,13 +303,11 @@ def test_a_hardware_model_fills_in_times_at_the_batch_of_the_run():
         == found.advised.tokens
     )
     # A larger batch has less room for draft tokens; observed times stay.
-    one, many = (
-        with_hardware(replace(given, batch=batch), "H100", ["llama-8b"]) for batch in (1, 256)
-    )
+    one, many = (with_hardware(replace(given, batch=batch), H100) for batch in (1, 256))
     assert one.verify / one.step < many.verify / many.step and one.draft < many.draft
-    known = with_hardware(replace(given, step=40.0, verify=60.0), "H100", ["llama-8b"])
+    known = with_hardware(replace(given, step=40.0, verify=60.0), H100)
     assert (known.step, known.verify) == (40.0, 60.0) and known.draft > 2 * one.draft
-    assert with_hardware(replace(given, method="suffix"), "H100", ["llama-8b"]).draft == 0
+    assert with_hardware(replace(given, method="suffix"), H100).draft == 0
 
 
 def test_measured_speeds_are_not_called_predicted_and_fire_no_signature_of_predicted_times():
@@ -312,7 +315,7 @@ def test_measured_speeds_are_not_called_predicted_and_fire_no_signature_of_predi
         given = with_times(
             from_figures([0.6], 5), speed=speed, plain_speed=83.0, batch=32, method="eagle3"
         )
-        return diagnose(given, with_hardware(given, "H100", ["llama-8b"]))
+        return diagnose(given, with_hardware(given, H100))
 
     lost, near = of(61.0), of(85.0)
     assert (
@@ -335,7 +338,7 @@ def test_verdict_advice_and_settings_agree(ratio, batch):
         batch=batch,
         method="eagle3",
     )
-    found = diagnose(seen, with_hardware(seen, "H100", ["llama-8b"]))
+    found = diagnose(seen, with_hardware(seen, H100))
     low, high = found.speedup.interval
     said = "pays" if low > 1 else "loses" if high < 1 else "undecided"
     assert said in found.verdict and found.advised.speedup >= found.observed.speedup
@@ -539,7 +542,7 @@ def test_expensive_verification_is_advised_about_by_batch(batch, advice):
     ],
 )
 def test_a_longer_draft_is_advised_under_its_assumption(present, longer, words):
-    assert _if_extended(present, longer) == words
+    assert if_extended(present, longer) == words
 
 
 def test_where_drafted_tokens_are_not_reported_nothing_is_said_of_them(tmp_path):

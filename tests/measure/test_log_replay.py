@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from hsd_viz.measure.replay import (
+from hsd_viz.measure.replay import replay
+from hsd_viz.measure.replay_drafters import (
     DRAFTERS,
-    GROUPS,
     PRESETS,
     open_databases,
     parse_cost,
-    replay,
     replayable,
 )
+from hsd_viz.measure.replay_tally import GROUPS
 from hsd_viz.measure.requests import LoggedRequest, LogTokenizer, requests
 from hsd_viz.models.families import LADDER, SMOLLM2
 from hsd_viz.prompts.suites import load_suite

@@ -10,9 +10,14 @@ import pytest
 import hsd_viz as hsd
 from hsd_viz import cli
 from hsd_viz.errors import UserError
-from hsd_viz.latency.hardware import GPUS, MODELS, Machine, shape_of
+from hsd_viz.latency.cards import GPUS
+from hsd_viz.latency.configs import shape_of
+from hsd_viz.latency.hardware import Machine
 from hsd_viz.latency.inputs import Edge
-from hsd_viz.measure.predict import HEAD_ACCEPTANCE, report_parts, settings
+from hsd_viz.latency.shapes import MODELS
+from hsd_viz.measure.assumed_acceptance import HEAD_ACCEPTANCE
+from hsd_viz.measure.stacks_on_hardware import settings
+from hsd_viz.stack import parse
 
 DATA = Path(__file__).resolve().parents[2] / "docs" / "bench"
 LLAMAS = ("llama-70b", "llama-8b", "llama-1b")
@@ -70,7 +75,7 @@ def test_hierarchies_pay_where_the_small_model_is_rejected_by_the_target():
 def test_what_does_not_fit_is_said_and_not_best():
     found = hsd.predict("H100", LLAMAS, weights="bf16", batch=(1,))
     assert not any(row.fits for row in found.rows)
-    assert any("--tp" in str(line) for line in report_parts(found))
+    assert any("--tp" in str(line) for line in found.parts())
     assert any(
         row.fits for row in hsd.predict("H100", LLAMAS, tp=4, weights="bf16", databases=False).rows
     )
@@ -101,20 +106,22 @@ def test_the_command_answers_in_text_json_and_a_figure(tmp_path, capsys):
 
 
 def test_settings_read_as_the_engines_read_them():
-    given = json.loads(settings("llama-1b:5 > llama-8b")["vllm 0.32.0"].split("'")[1])
+    given = json.loads(settings(parse("llama-1b:5 > llama-8b"))["vllm 0.32.0"].split("'")[1])
     assert given == {"method": "draft_model", "model": "llama-1b", "num_speculative_tokens": 5}
     assert (
-        json.loads(settings("eagle3:3 > llama-8b")["vllm 0.32.0"].split("'")[1])["method"]
+        json.loads(settings(parse("eagle3:3 > llama-8b"))["vllm 0.32.0"].split("'")[1])["method"]
         == "eagle3"
     )
-    assert "leave out" in settings("llama-8b")["vllm 0.32.0"]
+    assert "leave out" in settings(parse("llama-8b"))["vllm 0.32.0"]
 
 
 def test_a_schedule_by_batch_is_what_the_engines_read():
     cells = [
         {"batch": b, "context": 2048, "lookahead": k} for b, k in ((1, 5), (8, 3), (16, 3), (64, 0))
     ]
-    said = settings("eagle3:5 > llama-8b", [*cells, {"batch": 1, "context": 8192, "lookahead": 9}])
+    said = settings(
+        parse("eagle3:5 > llama-8b"), [*cells, {"batch": 1, "context": 8192, "lookahead": 9}]
+    )
     given = json.loads(said["vllm 0.32.0"].split("'")[1])
     assert given["num_speculative_tokens"] == 5
     assert given["num_speculative_tokens_per_batch_size"] == [[1, 7, 5], [8, 63, 3], [64, 512, 0]]
@@ -217,7 +224,7 @@ def test_the_settings_name_the_kind_of_a_draft_head(tmp_path, config, method):
 def test_weights_that_are_stored_otherwise_are_said_beside_what_does_not_fit():
     """gpt-oss-120b has 4-bit experts: as 16 bits it does not fit into 80 GB."""
     found = hsd.predict("H100", ("gpt-oss-120b",), databases=False)
-    lines = [str(line) for line in report_parts(found)]
+    lines = [str(line) for line in found.parts()]
     (said,) = [
         line for line in lines if line.startswith("weights of gpt-oss-120b: counted as bf16")
     ]

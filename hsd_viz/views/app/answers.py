@@ -17,7 +17,6 @@ from hsd_viz.engine.access import Access
 from hsd_viz.errors import UserError, parsing
 from hsd_viz.latency.basis import Basis, basis_of, identity, newest, recorded, temperature_words
 from hsd_viz.results.page import page
-from hsd_viz.results.table import Table
 from hsd_viz.trace import Trace
 from hsd_viz.views import run_data
 from hsd_viz.views.export import run_page
@@ -86,8 +85,8 @@ def choice(name: str, label: str, options: Iterable[Any], value: Any) -> dict[st
 
 def doctor(asked: Request) -> Answer:
     """Return the share of each cause in what is lost of the speed-up; no part where there is nothing to explain."""
-    from hsd_viz.measure.doctor import diagnose
-    from hsd_viz.measure.observe import from_trace
+    from hsd_viz.measure.observe_runs import from_trace
+    from hsd_viz.measure.verdict import diagnose
 
     trace = asked.trace
     try:
@@ -191,8 +190,9 @@ def calibrated(trace: Trace, temperature: float) -> Basis | None:
 
 def prediction(asked: Request) -> Answer:
     """Return a prediction for hardware that is not at hand."""
-    from hsd_viz.latency.hardware import GPUS, WEIGHTS
-    from hsd_viz.measure.predict import predict, report_parts
+    from hsd_viz.latency.cards import GPUS
+    from hsd_viz.latency.shapes import WEIGHTS
+    from hsd_viz.measure.predict import predict
 
     usual = {
         "gpu": "H100 SXM",
@@ -215,15 +215,12 @@ def prediction(asked: Request) -> Answer:
         batch=(1, 4, 16, 64),
         context=(2048, 32768),
     )
-    # The figure has the answers.
-    lines, tables = [
-        [part for part in report_parts(plan) if isinstance(part, kind)] for kind in (str, Table)
-    ]
     first = plan.rows[0]
     named = {
         f"Settings of serving engines at batch {first.batch}, context {first.context:,}": plan.settings
     }
-    html = page(f"Prediction for {plan.gpu}", lines[: lines.index("")], tables, facts=named)
+    # The figure has the answers.
+    html = page(f"Prediction for {plan.gpu}", plan.conditions(), plan.tables(), facts=named)
     menus = [
         choice("gpu", "GPU", GPUS, gpu),
         choice("models", "Models", PREDICTED.items(), models),

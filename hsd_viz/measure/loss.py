@@ -1,0 +1,119 @@
+"""What limits a speed-up: the share of each cause in what is lost of the ideal, and what to do.
+
+The ideal is D + 1 tokens in one step of the target::
+
+    log((D + 1) / speed-up) = log((D + 1) / L)    acceptance
+                            + log(w)              drafting, verification, overhead, by their times
+"""
+
+from __future__ import annotations
+
+from math import log
+
+from hsd_viz.measure.observation import Observation
+from hsd_viz.measure.what_if import EXTENDS
+from hsd_viz.records.settings import NGRAMS
+
+#: The share of the forward passes without a draft from which it is a cause of its own.
+IDLE = 0.2
+
+
+def shares_of_loss(seen: Observation, whole: float) -> dict[str, float]:
+    """Return the share of each cause in what is lost; ``whole``: the time of a round in steps."""
+    extra: dict[str, float | None] = dict(seen.parts())
+    if None in extra.values():
+        extra = {"round": max(0.0, whole - 1)}
+    spent = sum(time or 0.0 for time in extra.values())
+    lost = _lost_to_drafts(seen)
+    for cause, time in extra.items():
+        lost[cause] = log(max(1.0, whole)) * (time or 0.0) / spent if spent else 0.0
+    total = sum(lost.values())
+    if not total:
+        return dict.fromkeys(lost, 0.0)
+    return {cause: part / total for cause, part in lost.items()}
+
+
+def _lost_to_drafts(seen: Observation) -> dict[str, float]:
+    """Return the logarithm of what is lost to rejections and to passes without a draft."""
+    depth = seen.drafted
+    if seen.without_draft < IDLE:
+        return {"acceptance": max(0.0, log((1 + depth) / seen.length))}
+    # With a draft in every pass; the rest of the loss is that of the drafts themselves.
+    full = depth / (1 - seen.without_draft)
+    gained = (seen.length - 1) / (1 - seen.without_draft)
+    return {
+        "acceptance": max(0.0, log((1 + full) / (1 + gained))),
+        "few drafts": max(0.0, log((1 + gained) / seen.length)),
+    }
+
+
+def what_limits(seen: Observation, cause: str, whole: float, share: float) -> str:
+    """Return a cause with its figure and its share of the loss."""
+    what, figure = _cause_and_figure(seen, cause, whole)
+    return f"{what} ({figure}{share:.0%} of what is lost)"
+
+
+def _cause_and_figure(seen: Observation, cause: str, whole: float) -> tuple[str, str]:
+    """Return a cause, and its figure with a semicolon, "" where it is not known."""
+    if cause == "acceptance":
+        if not seen.drafted_known or not seen.drafted:
+            return "rejected draft tokens", ""
+        return "rejected draft tokens", f"{(seen.length - 1) / seen.drafted:.0%} are accepted; "
+    if cause == "few drafts":
+        return "forward passes without a draft", f"{seen.without_draft:.0%} of all; "
+    if cause == "round":
+        return "the time of a round", f"{whole:.2f} plain steps; "
+    steps = seen.parts()[cause] or 0.0
+    if cause == "verification":
+        return "verification", f"a pass over the draft takes {1 + steps:.2f} plain steps; "
+    per_round = f"{steps:.2f} plain steps per round; "
+    if cause == "drafting":
+        return "drafting", per_round
+    return "time outside forward passes and drafting", per_round
+
+
+def advice_on(seen: Observation, cause: str) -> str:
+    """Return what to do about a cause."""
+    if cause == "acceptance":
+        return _advice_on_acceptance(seen)
+    if cause == "verification":
+        if seen.batch > 1:
+            return (
+                "use fewer draft tokens while many requests run, or a machine whose forward passes "
+                "are bound by memory at this batch"
+            )
+        return "use a machine or kernel whose forward passes are bound by memory"
+    if cause == "few drafts":
+        return (
+            "lower the thresholds that stop a draft (p-min, n-min), or add an n-gram drafter for "
+            "the other rounds"
+        )
+    if cause == "drafting":
+        return "use a smaller draft model or an n-gram drafter"
+    if cause == "overhead":
+        return "use a compiled runtime or CUDA graphs"
+    assert cause == "round", cause
+    return "give --verify-ms and --draft-ms to divide it into drafting, verification and overhead"
+
+
+def _advice_on_acceptance(seen: Observation) -> str:
+    if seen.method in NGRAMS:
+        return "add a draft model or a draft head for text that was not written before"
+    if seen.deepest == 1 and seen.method in EXTENDS:
+        return "record a run with 2 draft tokens: this record has no second position"
+    return "use a draft model closer to the target or trained on this traffic, or try databases"
+
+
+def figures_to_give(seen: Observation) -> str:
+    """Return the figures that are missing, as text; what the record has is not asked for."""
+    if seen.step is None and seen.round is not None:
+        speed = 1e3 * seen.length / seen.round
+        return (
+            f"give the speed without speculation (--plain-speed): the record has {speed:.1f} "
+            f"tokens/s per request at batch {seen.batch}, so speculation pays if plain decoding "
+            "is slower than that"
+        )
+    return (
+        "give tokens per second with and without speculation (--speed, --plain-speed), or the "
+        "times of a round"
+    )
