@@ -56,10 +56,25 @@ def declare(
 
 
 #: The order in which engines are listed; others follow.
-ORDER = ("vllm", "sglang", "llama.cpp", "tensorrt-llm", "aiperf", "lm-studio", "mlx-vlm")
+ORDER = (
+    "vllm",
+    "sglang",
+    "llama.cpp",
+    "tensorrt-llm",
+    "aiperf",
+    "lm-studio",
+    "mlx-vlm",
+    "fastdeploy",
+    "lmdeploy",
+    "tokenspeed",
+    "mlc-llm",
+    "openai",
+    "tgi",
+)
 
 
 def engines_with_forms() -> list[str]:
     """Return the engines that have forms, in the order of :data:`ORDER`."""
-    names = list(dict.fromkeys(form.engine for form in FORMS))
-    return [name for name in ORDER if name in names] + [name for name in names if name not in ORDER]
+    names = dict.fromkeys(form.engine for form in FORMS)
+    listed = [name for name in ORDER if name in names]
+    return listed + [name for name in names if name not in ORDER]
