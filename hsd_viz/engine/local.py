@@ -186,7 +186,7 @@ class LocalEngine(Engine):
         if self.databases is None and not family.databases.is_dir():
             reason = (
                 f"the databases of the family {family.name} are not installed: "
-                f"run `pip install {family.package.requirement}`"
+                f"run `{family.installation}` ({family.package.megabytes} MB)"
             )
             return SharedDatabases(absent=dict.fromkeys((*STORED, FIVEGRAMS), reason))
         tokens = self.models.text(target).tokenizer.get_vocab()

