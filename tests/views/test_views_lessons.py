@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from fractions import Fraction
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -14,11 +15,25 @@ from hsd_viz import views
 from hsd_viz.engine.replay import GAMES, load_bundled
 from hsd_viz.exercises import editions
 from hsd_viz.exercises.data import measured
-from hsd_viz.exercises.editions import run
+from hsd_viz.exercises.editions import CellOutput
 from hsd_viz.views import lessons
 from hsd_viz.words import escape
 
 MASTERS = editions.masters()
+
+
+@cache
+def run(path: Path) -> list[CellOutput]:
+    """Return the cells of a lesson: it is run once for all tests of this file."""
+    return list(editions.run(path))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def each_lesson_is_run_once():
+    """Let pages and slides show the cells of the same run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lessons, "run", run)
+        yield
 
 
 class Outline(HTMLParser):
