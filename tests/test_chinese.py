@@ -48,6 +48,34 @@ def test_the_readme_has_the_same_commands():
     assert commands(chinese) == commands(english)
 
 
+def sections(text: str) -> int:
+    return len(re.findall(r"^## ", text, re.M))
+
+
+def code(text: str) -> list[str]:
+    """Return the lines of Python code, without the comments beside them."""
+    [block] = re.findall(r"^```python\n(.*?)^```", text, re.S | re.M)
+    return [re.split(r"\s+#", line)[0] for line in block.splitlines()]
+
+
+def files(text: str) -> set[str]:
+    """Return the files and addresses that a page links or shows, without those of the language."""
+    linked = set(re.findall(r'\]\(([^)#]+)|src(?:set)?="([^"]+)"', text))
+    names = {first or second for first, second in linked}
+    return {name for name in names if not name.startswith(("README", "docs/reference/glossary"))}
+
+
+def figures(text: str) -> set[str]:
+    """Return the decimals, percentages and sizes of a page."""
+    return set(re.findall(r"\d+(?:\.\d+)?(?: ?%| MB)|\d+\.\d+", text))
+
+
+@pytest.mark.parametrize("part", [sections, code, files, figures])
+def test_the_readme_has_the_same_parts(part):
+    english, chinese = map(text_of, PAIRS["README"])
+    assert part(chinese) == part(english)
+
+
 @pytest.mark.parametrize(
     "name", ["2502.05609", "2510.19705", "2601.05724", "uvx hsd-viz --open", "hsd-viz mcp"]
 )

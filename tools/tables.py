@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -21,12 +22,8 @@ from tools.verdicts import VERDICTS, answer
 from training.evaluation import markdown, table
 
 ROOT = Path(__file__).resolve().parents[1]
-#: The columns of the README's table: heading and report.
-REPORTS = (
-    ("T = 0.7", "heldout-t07-cpu"),
-    ("T = 1", "heldout-t1-cpu"),
-    ("greedy", "heldout-greedy-cpu"),
-)
+#: The reports of the README's table, in its order.
+REPORTS = ("heldout-t07-cpu", "heldout-t1-cpu", "heldout-greedy-cpu")
 
 
 def _figure(row: dict | None, key: str) -> str:
@@ -34,18 +31,70 @@ def _figure(row: dict | None, key: str) -> str:
     return "–" if value is None else f"{value:.2f}"
 
 
-def measurements() -> str:
+@dataclass(frozen=True, slots=True)
+class Language:
+    """What a README says about its table of measurements.
+
+    Attributes:
+        stack: The heading of the stacks.
+        speed: That of a speed-up; ``{}`` is the temperature.
+        titles: The temperatures as they are written.
+        low: The heading of the last column.
+        settings: How it was measured.
+        words: What the figures mean.
+        identical: Whether greedy outputs are those of plain decoding: yes, and no.
+    """
+
+    stack: str
+    speed: str
+    titles: tuple[str, ...]
+    low: str
+    settings: str
+    words: str
+    identical: tuple[str, str]
+
+
+ENGLISH = Language(
+    stack="stack",
+    speed="{}: speed-up",
+    titles=("T = 0.7", "T = 1", "greedy"),
+    low="low repetition: speed-up",
+    settings="Suite `{suite}`, {prompts} prompts × {tokens} tokens, median of {repeats}",
+    words=(
+        "{settings}. MAL: mean acceptance length, tokens per forward pass of the target.\n"
+        "Greedy outputs are {identical} plain decoding for all of our stacks. {repetition} of their\n"
+        "tokens repeat an 8-gram: the greedy speed-ups are mostly from texts that loop. The last "
+        "column covers the {outputs}\noutputs with less than {below}."
+    ),
+    identical=("identical to", "NOT all identical to"),
+)
+CHINESE = Language(
+    stack="堆栈",
+    speed="{}：加速比",
+    titles=("T = 0.7", "T = 1", "贪心"),
+    low="低重复：加速比",
+    settings="套件 `{suite}`，{prompts} 个提示词 × {tokens} 个词元，{repeats} 次的中位数",
+    words=(
+        "{settings}。MAL：平均接受长度，即目标模型每次前向计算的词元数。\n"
+        "我们所有堆栈的贪心输出{identical}。其中 {repetition} 的词元重复了一个 8-gram：\n"
+        "贪心的加速大多来自循环的文本。最后一列只含重复率低于 {below} 的 {outputs} 个输出。"
+    ),
+    identical=("与普通解码完全相同", "并非都与普通解码相同"),
+)
+
+
+def measurements(language: Language = ENGLISH) -> str:
     """Return speed-ups and acceptance lengths by stack and temperature, and what looping does to the greedy ones."""
-    reports = [(title, _read(name)) for title, name in REPORTS]
-    rows = [{row["stack"]: row for row in report["stacks"]} for _, report in reports]
+    reports = [_read(name) for name in REPORTS]
+    rows = [{row["stack"]: row for row in report["stacks"]} for report in reports]
     stacks = [
         s for s in dict.fromkeys(s for found in rows for s in found) if not s.endswith("(warm)")
     ]
     stacks.sort(key=lambda s: (s != PLAIN, s.startswith("hf-")))
-    head = ["stack"]
-    for title, _ in reports:
-        head += [f"{title}: speed-up", "MAL"]
-    lines, greedy = [], reports[-1][1]
+    head = [language.stack]
+    for title in language.titles:
+        head += [language.speed.format(title), "MAL"]
+    lines = []
     for stack in stacks:
         line = [f"`{stack}`"]
         for found in rows:
@@ -53,30 +102,35 @@ def measurements() -> str:
                 _figure(found.get(stack), key)
                 for key in ("speedup_over_plain", "mean_acceptance_length")
             ]
-        lines.append(
-            [
-                *line,
-                _figure((rows[-1].get(stack) or {}).get("low_repetition"), "speedup_over_plain"),
-            ]
+        low = (rows[-1].get(stack) or {}).get("low_repetition")
+        lines.append([*line, _figure(low, "speedup_over_plain")])
+    shown = markdown([[*head, language.low], *lines], "---:")
+    return f"{shown}\n\n{_words(reports, language)}"
+
+
+def _words(reports: Sequence[dict], language: Language) -> str:
+    """Return how the table was measured, and what its greedy figures rest on."""
+    greedy = reports[-1]
+    plain = next(row for row in greedy["stacks"] if row["stack"] == PLAIN)
+    own = [row for row in greedy["stacks"] if not row["stack"].startswith("hf-")]
+    all_outputs = [plain["outputs"]] * 2
+    is_identical = all(row["token_identical_to_plain"] in (None, all_outputs) for row in own)
+    settings = [
+        language.settings.format(
+            suite=report["suite"]["name"],
+            prompts=report["suite"]["prompts"],
+            tokens=report["settings"]["max_new_tokens"],
+            repeats=report["settings"]["repeats"],
         )
-    plain = rows[-1][PLAIN]
-    identical = all(row["token_identical_to_plain"] in (None, [plain["outputs"]] * 2) for row in greedy["stacks"]
-                    if not row["stack"].startswith("hf-"))  # fmt: skip
-    equal = "identical to" if identical else "NOT all identical to"
-    settings = dict.fromkeys(
-        f"suite `{r['suite']['name']}`, {r['suite']['prompts']} prompts × {r['settings']['max_new_tokens']} tokens, "
-        f"median of {r['settings']['repeats']}"
-        for _, r in reports
+        for report in reports
+    ]
+    return language.words.format(
+        settings="; ".join(dict.fromkeys(settings)),
+        identical=language.identical[0 if is_identical else 1],
+        repetition=f"{plain['repetition_share']:.0%}",
+        outputs=plain["low_repetition"]["outputs"],
+        below=f"{greedy['settings']['low_repetition_below']:.0%}",
     )
-    words = (
-        f"{'; '.join(settings).capitalize()}. MAL: mean acceptance length, tokens per forward pass of the target.\n"
-        f"Greedy outputs are {equal} plain decoding for all of our stacks. {plain['repetition_share']:.0%} of their\n"
-        f"tokens repeat an 8-gram: the greedy speed-ups are mostly from texts that loop. The last column covers the "
-        f"{plain['low_repetition']['outputs']}\n"
-        f"outputs with less than {greedy['settings']['low_repetition_below']:.0%}."
-    )
-    shown = markdown([[*head, "low repetition: speed-up"], *lines], "---:")
-    return f"{shown}\n\n{words}"
 
 
 def _evaluation() -> dict:
@@ -113,6 +167,7 @@ _ELSEWHERE = {"pays": "report", "tab": "how-to/site"}
 #: Marked place -> page and text.
 TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "measurements": ("README.md", measurements),
+    "measurements-zh": ("README.zh-CN.md", partial(measurements, CHINESE)),
     "quality": ("docs/how-to/ladder.md", quality),
     "reference": ("docs/reference/suites.md", reference),
     "copying": ("docs/reference/suites.md", copying),
