@@ -8,13 +8,14 @@ Specification: https://modelcontextprotocol.io/specification/2025-06-18.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from typing import Any
 
-from hsd_viz.errors import report_fault, visitor_message
+from hsd_viz.errors import UserError, report_fault, visitor_message
 from hsd_viz.version import __version__
 
 #: The versions of the protocol in which tools are as here, the newest first.
@@ -28,6 +29,8 @@ NO_METHOD = -32601
 BAD_PARAMETERS = -32602
 
 Message = dict[str, Any]
+#: An option of the command line.
+_OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,32 +153,47 @@ class Server:
         given = parameters.get("arguments") or {}
         if not isinstance(given, dict):
             raise ProtocolError(BAD_PARAMETERS, "arguments is not an object")
-        check_arguments(tool, given)
         try:
+            check_arguments(tool, given)
             # Standard output belongs to the protocol.
             with redirect_stdout(sys.stderr):
                 answer = tool.run(**given)
         except Exception as error:
             if not isinstance(error, ValueError | ModuleNotFoundError | OSError):
                 report_fault(error)
-            return _content(visitor_message(error, json.dumps(given)), is_error=True)
-        return {**_content(answer.text), "structuredContent": answer.data}
+            message = visitor_message(error, json.dumps(given))
+            return _content(by_arguments(tool, message), is_error=True)
+        text = by_arguments(tool, answer.text)
+        return {**_content(text), "structuredContent": answer.data}
 
 
 def check_arguments(tool: Tool, given: Message) -> None:
-    """Check names and types of arguments. Raises: ProtocolError: if they are not as declared."""
+    """Check names and types of arguments.
+
+    Raises: UserError: if they are not as declared. It is an answer of the tool, which a model reads
+    and corrects; an error of the protocol ends at the client.
+    """
     for name in tool.required:
         if name not in given:
-            raise ProtocolError(BAD_PARAMETERS, f"{tool.name} needs the argument {name!r}")
+            raise UserError(f"{tool.name} needs the argument {name!r}")
     for name, value in given.items():
         schema = tool.properties.get(name)
         if schema is None:
-            known = ", ".join(tool.properties)
-            message = f"{tool.name} has no argument {name!r}: they are {known}"
-            raise ProtocolError(BAD_PARAMETERS, message)
+            known = ", ".join(tool.properties) or "none"
+            raise UserError(f"{tool.name} has no argument {name!r}: they are {known}")
         why = mismatch(schema, value)
         if why:
-            raise ProtocolError(BAD_PARAMETERS, f"the argument {name!r} of {tool.name}: {why}")
+            raise UserError(f"the argument {name!r} of {tool.name}: {why}")
+
+
+def by_arguments(tool: Tool, text: str) -> str:
+    """Return a text of the command line with its options as the arguments of a tool."""
+
+    def named(match: re.Match[str]) -> str:
+        name = match[1].replace("-", "_")
+        return f"`{name}`" if name in tool.properties else match[0]
+
+    return _OPTION.sub(named, text)
 
 
 def mismatch(schema: Mapping[str, Any], value: Any) -> str:

@@ -6,6 +6,7 @@ folder of the server. Nothing is requested from the network.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 MOST_TOKENS = 256
 MOST_PROMPT = 20_000
 MOST_REQUESTS = 200
+#: The longest first line of a log that is looked at.
+MOST_LINE = 2**20
 INSTRUCTIONS = (
     "Tools of hsd_viz, which measures speculative decoding: a cheap drafter proposes tokens, the "
     "target model verifies them in one forward pass. `doctor` explains a run that is not faster, "
@@ -204,9 +207,14 @@ class Tools:
             raise UserError("give one of file and acceptance")
         if bool(gpu) != bool(models):
             raise UserError("gpu and models belong together")
+        path = self.folder.find(file) if file else None
+        if path is not None and is_log_of_texts(path):
+            raise UserError(
+                f"{file!r} is a log of texts, without counts of draft tokens: `replay` reads it"
+            )
         return _answer(
             doctor(
-                self.folder.find(file) if file else None,
+                path,
                 acceptance=acceptance,
                 lookahead=lookahead,
                 gpu=gpu,
@@ -301,6 +309,18 @@ def engine_of(family: str) -> LocalEngine:
     return load_engine(family=family, device="cpu")
 
 
+def is_log_of_texts(path: Path) -> bool:
+    """Return whether the first line of a file is a request with its text, and has no counts."""
+    try:
+        with path.open("rb") as file:
+            entry = json.loads(file.readline(MOST_LINE))
+    except (ValueError, RecursionError):
+        return False
+    if not isinstance(entry, dict):
+        return False
+    return {"prompt", "output"} == entry.keys() or {"prompt_ids", "output_ids"} == entry.keys()
+
+
 def _answer(result: Result) -> Answer:
     return Answer(result.text(), result.to_dict())
 
@@ -324,4 +344,5 @@ def _described(trace: Trace) -> str:
     """Return the text of a run, what each source supplied, and its figures in a line."""
     sources = trace.metrics()["emitted_by_source"]
     supplied = ", ".join(f"{name} {count}" for name, count in sources.items())
-    return f"{trace.text}\n\nTokens by source: {supplied}.\n{trace!r}"
+    figures = repr(trace).removeprefix("Trace(").removesuffix(")")
+    return f"{trace.text}\n\nTokens by source: {supplied}.\nFigures of {figures}."

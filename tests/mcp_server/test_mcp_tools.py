@@ -112,6 +112,8 @@ def test_the_files_are_listed(server):
         ("decode", {"prompt": "x", "stack": "db >"}, "part 2"),
         ("doctor", {"file": "../outside.json"}, "folder of this server"),
         ("doctor", {}, "one of file and acceptance"),
+        ("doctor", {"file": "log.jsonl"}, "is a log of texts, without counts of draft tokens: `re"),
+        ("list_files", {"file": "x"}, "has no argument 'file': they are none"),
         ("replay", {"file": "/etc/passwd"}, "folder of this server"),
         ("replay", {"file": "log.jsonl", "tokenizer": "../t.json"}, "folder of this server"),
         ("predict", {"gpu": "H100", "models": ["/etc/config.json"]}, "paths are not read"),
@@ -140,9 +142,28 @@ def test_bad_input_is_an_answer_of_one_line(server, name, arguments, words, monk
         ({"prompt": "x" * 20_001}, "at most 20000 characters"),
     ],
 )
-def test_arguments_that_are_not_as_declared_are_an_error_of_the_protocol(server, arguments, words):
-    answer = ask(server, "tools/call", name="decode", arguments=arguments)
-    assert answer["error"]["code"] == -32602 and words in answer["error"]["message"]
+def test_arguments_that_are_not_as_declared_are_an_answer_that_a_model_can_correct(
+    server, arguments, words
+):
+    found = call(server, "decode", **arguments)
+    assert found["isError"] and words in found["content"][0]["text"]
+
+
+def test_answers_name_arguments_where_the_command_line_has_options(server):
+    missing = call(server, "doctor", acceptance=[2.4])
+    assert missing["content"][0]["text"].endswith("needs the number of draft tokens: `lookahead`")
+    undecided = call(server, "doctor", acceptance=[2.4], lookahead=5)
+    assert "(`speed`, `plain_speed`)" in undecided["content"][0]["text"]
+    # Options of engines stay as they are pasted.
+    pays = call(server, "predict", gpu="H100", models=["llama-8b", "eagle3"])
+    assert "--speculative-config" in pays["content"][0]["text"]
+
+
+def test_what_a_decode_brought_is_said_without_a_form_of_python(server):
+    found = call(server, "decode", prompt="def main(", max_new_tokens=8)
+    text = found["content"][0]["text"]
+    assert "Trace(" not in text
+    assert "Figures of 'db > target': 8 tokens, " in text
 
 
 @pytest.mark.parametrize(
