@@ -4,6 +4,7 @@
 import style from "hsd-viz:style";
 import app from "./app";
 import * as views from "./hsd-viz";
+import { setStyles } from "./lib/dress";
 import { startPage } from "./page/start";
 import { VIEWS } from "./views";
 
@@ -22,9 +23,7 @@ export { mount, widgetOf } from "./views";
 
 VIEWS.app = app as (typeof VIEWS)[string];
 
-const sheet = new CSSStyleSheet();
-sheet.replaceSync(style);
-document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
+setStyles(style);
 // Where views of other packages find this module; loader.ts makes the map first on a page with a kernel.
 Object.assign(globalThis, { hsd_viz: Reflect.get(globalThis, "hsd_viz") ?? new Map([["", Promise.resolve(views)]]) });
 startPage();

@@ -2,7 +2,8 @@
 import doctor from "./doctor";
 import drafter from "./drafter";
 import hierarchy from "./hierarchy";
-import type { Model, Widget } from "./lib/widget";
+import { dress } from "./lib/dress";
+import type { Drawing, Model, Widget } from "./lib/widget";
 import { standIn } from "./lib/widget";
 import locality_map from "./locality_map";
 import one_draft from "./one_draft";
@@ -24,7 +25,14 @@ export const VIEWS = { ...LINKED, ...OTHERS } as unknown as Record<string, Made 
 export function widgetOf(view: string): Made {
   const made = VIEWS[view];
   if (!made) throw new Error(`there is no view named '${view}'`);
-  return typeof made === "function" ? made() : made;
+  const widget = typeof made === "function" ? made() : made;
+  return {
+    ...widget,
+    render(drawing: Drawing<never>) {
+      dress(drawing.el);
+      return widget.render?.(drawing) ?? (() => {});
+    },
+  };
 }
 
 export interface Mounted {

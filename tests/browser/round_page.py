@@ -9,7 +9,7 @@ from hsd_viz.views.page_data import BUNDLE, page_palette
 from .conftest import quiet
 
 #: What anywidget does, for several widgets of one group: a model each, ``initialize`` once, ``render`` for each view.
-HARNESS = """async ([script, widgets, states]) => {
+HARNESS = """async ([script, widgets, states, inShadow]) => {
   window.models = [];
   const module = await import(URL.createObjectURL(new Blob([script], { type: "text/javascript" })));
   window.receive = (m) => module.hsdGroup("g").store.receive(m);
@@ -26,7 +26,9 @@ HARNESS = """async ([script, widgets, states]) => {
     window.models.push(model);
     const widget = module.widgetOf(view);
     widget.initialize({ model });
-    const el = document.body.appendChild(document.createElement("div")), begun = performance.now();
+    const host = document.body.appendChild(document.createElement("div"));
+    const root = inShadow ? host.attachShadow({ mode: "open" }) : host;
+    const el = root.appendChild(document.createElement("div")), begun = performance.now();
     widget.render({ model, el });
     el.getBoundingClientRect();
     window.took = performance.now() - begun;
@@ -46,12 +48,19 @@ STRANGE = [
 ]
 
 
-def start(page, trace: Trace, *widgets: type, steps: int = 1, live: bool = False) -> None:
-    """Put widgets of one group into a page; the first publishes the trace, of so many steps."""
+def start(
+    page,
+    trace: Trace,
+    *widgets: type,
+    steps: int = 1,
+    live: bool = False,
+    in_shadow: bool = False,
+) -> None:
+    """Put widgets of one group into a page, or each into a shadow root; the first publishes the trace, of so many steps."""
     data = run_data.snapshot(trace, "r", steps)
     common = {"palette": page_palette(), "group": "g", "pinned": -1, "live": live, "ghosts": True}
     states = [{**common, "data": {} if k else data} for k in range(len(widgets))]
-    page.evaluate(HARNESS, [BUNDLE, [w.view.default_value for w in widgets], states])
+    page.evaluate(HARNESS, [BUNDLE, [w.view.default_value for w in widgets], states, in_shadow])
     quiet(page)
 
 

@@ -39,6 +39,9 @@ def test_a_decode_is_shown_and_its_views_share_a_cursor(address, open_page):
     tokens = page.locator(".hsd-stream .hsd-tok")
     tokens.first.wait_for()
     assert tokens.count() >= 48
+    # marimo draws into a shadow root, which styles of the page do not reach.
+    treads = page.locator(".hsd-stairs-treads").first
+    assert treads.evaluate("e => getComputedStyle(e).stroke") != "none"
     slider.press("End")
     slider.press("Enter")
     page.locator(".hsd-stream .hsd-pinned").wait_for()

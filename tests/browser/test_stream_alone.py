@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from hsd_viz.trace import DraftRow, RoundRow, Step, TokenRow, Trace
-from hsd_viz.views.linked import TokenStream
+from hsd_viz.views.linked import Staircase, TokenStream
 from hsd_viz.views.run_data import append
 
 from .conftest import quiet
@@ -43,6 +43,19 @@ def texts(page) -> list[str]:
     return page.eval_on_selector_all(
         ".hsd-out .hsd-tok", "all => all.map(t => t.getAttribute('aria-label').split(':')[0])"
     )
+
+
+def test_views_have_their_styles_in_a_shadow_root(open_page):
+    """As marimo draws widgets: styles of the page do not reach there."""
+    page = open_page().page
+    trace = Trace({"prompt": "p", "stack": "target"})
+    for index in range(3):
+        trace.append(step(index, "word"))
+    show(page, trace, TokenStream, Staircase, steps=3, in_shadow=True)
+    treads = page.locator(".hsd-stairs-treads").first
+    assert treads.evaluate("e => getComputedStyle(e).stroke") != "none"
+    family = page.locator(".hsd-out").first.evaluate("e => getComputedStyle(e).fontFamily")
+    assert "monospace" in family
 
 
 def test_strange_text_is_text_and_stays_in_its_place(open_page):
