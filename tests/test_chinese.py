@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from pathlib import Path
@@ -52,10 +53,10 @@ def sections(text: str) -> int:
     return len(re.findall(r"^## ", text, re.M))
 
 
-def code(text: str) -> list[str]:
-    """Return the lines of Python code, without the comments beside them."""
+def code(text: str) -> str:
+    """Return the Python code of a page, without its comments and line breaks."""
     [block] = re.findall(r"^```python\n(.*?)^```", text, re.S | re.M)
-    return [re.split(r"\s+#", line)[0] for line in block.splitlines()]
+    return ast.unparse(ast.parse(block))
 
 
 def files(text: str) -> set[str]:
