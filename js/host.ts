@@ -99,9 +99,9 @@ interface Plotted {
 /** A part of an answer: a paragraph, a figure, a page, or a view of this bundle with its state. */
 export type Part =
   | { kind: "text"; text: string; caution?: boolean }
-  /** For a light page, and for a dark one (empty: the same). */
-  | { kind: "figure"; figure: { drawn: Plotted; dark: Partial<Plotted> } }
-  /** A whole page of HTML without scripts. `folded`: closed, below its title. */
+  /** For a light page, and for a dark one (empty: the same). `folded`: closed, below its title. */
+  | { kind: "figure"; figure: { drawn: Plotted; dark: Partial<Plotted> }; folded?: boolean }
+  /** A whole page of HTML without scripts. */
   | { kind: "page"; title: string; html: string; folded?: boolean }
   | { kind: "view"; view: string; state: Record<string, unknown> }
   /** A widget of another package, by the id of its model in the kernel. */

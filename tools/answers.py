@@ -37,18 +37,18 @@ SKY = "Why is the sky blue?"
 SWIM = "Give three short tips for learning to swim."
 ANSWERS_OF = (
     Recipe(
-        "list",
-        "A list that everybody can guess",
-        "The days return again and again: what the context database copies is mostly accepted.",
-        _DATABASES,
-        "List the days of the week, and say in a few words what many people do on each of them.",
-    ),
-    Recipe(
         "summary",
         "A summary",
         "Names and phrases come from the prompt: the context database finds them there.",
         _DATABASES,
         f"Summarize the following text in one or two sentences.\n\n{COUNCIL}",
+    ),
+    Recipe(
+        "list",
+        "A list that everybody can guess",
+        "The days return again and again: what the context database copies is mostly accepted.",
+        _DATABASES,
+        "List the days of the week, and say in a few words what many people do on each of them.",
     ),
     Recipe(
         "translation",

@@ -170,6 +170,7 @@ def _data() -> dict[str, Any]:
     }
     return {
         **about(),
+        "bytes": sum(path.stat().st_size for path in tab.files().values()),
         "gpu": {
             "words": f"one {_GPU} with {_WEIGHTS} weights",
             "models": _MODELS,

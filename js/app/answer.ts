@@ -3,6 +3,7 @@ import { html, render } from "lit-html";
 import type { Answer, File, Host, Part, Question } from "../host";
 import { make } from "../lib/dom";
 import { field, menu } from "../lib/fields";
+import { foldOf } from "../lib/fold";
 import { drawNotice, troubleOf } from "../lib/notice";
 import type { Snapshot } from "../lib/run";
 import { folded } from "../lib/table";
@@ -59,7 +60,12 @@ function partOf(host: Host, part: Part, state: Record<string, unknown>) {
     return { el: make("p", part.caution ? "hsd-note hsd-warning" : "hsd-note", part.text), close() {} };
   if (part.kind === "figure") {
     const config = { displaylogo: false, responsive: false, displayModeBar: false };
-    return mount("plot", { ...part.figure, config, library: "cartesian" });
+    const drawn = mount("plot", { ...part.figure, config, library: "cartesian" });
+    if (!part.folded) return drawn;
+    const { title = "", text = "" } = (part.figure.drawn.layout.meta ?? {}) as { title?: string; text?: string };
+    const folder = foldOf(title, text);
+    folder.append(drawn.el);
+    return { el: folder, close: drawn.close };
   }
   if (part.kind === "page") {
     const made = framed(part.title, part.html);

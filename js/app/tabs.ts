@@ -3,6 +3,7 @@ import { html, nothing, render } from "lit-html";
 import type { File, Host } from "../host";
 import { make } from "../lib/dom";
 import { area, field, menu } from "../lib/fields";
+import { foldOf } from "../lib/fold";
 import type { Group } from "../lib/group";
 import { failure } from "../lib/notice";
 import { type Snapshot, storeOf } from "../lib/run";
@@ -56,6 +57,31 @@ function asked(about: string, words: string, lede: Lede = "", ofRun = true): Mak
     return { root: sectionOf(lede, made.root), refresh: made.refresh, stale: made.stale };
   };
 }
+
+/** A section below its title, made when it is first opened. */
+const closed =
+  (title: string, words: string, made: Make): Make =>
+  (context) => {
+    const root = foldOf(title, words);
+    root.classList.add("hsd-part");
+    let inner: Section | null = null;
+    root.addEventListener("toggle", () => {
+      if (!root.open || inner) return;
+      try {
+        inner = made(context);
+      } catch (error) {
+        reportError(error);
+        inner = { root: failure(error) };
+      }
+      root.append(inner.root);
+      inner.refresh?.();
+    });
+    return {
+      root,
+      refresh: () => root.open && inner?.refresh?.(),
+      stale: (on) => inner?.stale?.(on),
+    };
+  };
 
 /** The drafter races the recordings of the same prompt and temperature, or stacks decoded now. */
 function drafter({ host, store, state, group }: Context): Section {
@@ -213,9 +239,19 @@ export const tabsOf = (host: Host): Tab[] => [
   tab(
     "Why",
     ["The round", view("scene", "scene")],
-    ["You are the drafter", drafter],
-    ["Verification rules", view("rule_lab", "", RULE_LAB)],
     ["Acceptance", view("panels", "", { which: ["byPosition", "perRound"] })],
+    [
+      "You are the drafter",
+      closed("You are the drafter", "Propose the next tokens of this run, or of a live one.", drafter),
+    ],
+    [
+      "Verification rules",
+      closed(
+        "Verification rules",
+        "One draft under four rules, three of them lossless.",
+        view("rule_lab", "", RULE_LAB),
+      ),
+    ],
   ),
   tab(
     "Databases",
@@ -228,7 +264,10 @@ export const tabsOf = (host: Host): Tab[] => [
     ["What survives each level", view("panels", "", { which: ["ribbons"] })],
     ["Timeline", view("timeline", "calls", { show: "time" })],
     ["Lookahead and the fastest stack", law],
-    ["Other hardware", asked("predict", "A prediction for other hardware", "predict", false)],
+    [
+      "Other hardware",
+      closed("Other hardware", LEDES.predict, asked("predict", "A prediction for other hardware", "", false)),
+    ],
   ),
   tab("Compare", ["Runs of one prompt", compareView], ["Reports on many prompts", reports]),
   tab("Your traffic", ["What limits a server", record], ["What drafters would bring", traffic]),
@@ -251,6 +290,7 @@ export function built({ parts }: Tab, context: Context) {
     const go = (e: Event) => {
       // In a notebook, JupyterLab handles fragment links.
       e.preventDefault();
+      if (root instanceof HTMLDetailsElement) root.open = true;
       root.focus({ preventScroll: true });
       root.scrollIntoView();
     };

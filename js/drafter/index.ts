@@ -192,12 +192,12 @@ function drafterView({ model, root, group, store, follow, on, resized }: View<Tr
             ${live() && mode === "recorded" ? html`<button class="hsd-df-live" @click=${begin}>Play live on the form’s prompt</button>` : nothing}
           </div>
           <p class="hsd-df-result" role="status">${trouble || (result && verdict(result))}</p>
-        </div><div>${plot}<p class="hsd-note">${words}</p></div></div>
+        </div><div>${plot}<p class="hsd-note">${words}</p>
         <p class="hsd-note">${
           mode === "recorded"
             ? "Recorded run: a proposal is compared with the token that the target drew at each place, so the text is that of the run. p is at temperature 1."
             : "Live: the target of this page decodes the next tokens after the text, and a proposal is accepted as far as it agrees: the verdict of one verification pass. The databases and nano decode the same prompt beside you."
-        } Choices are the target’s most probable tokens and drafts, in the order of their ids. Your own time is not counted.</p>`,
+        } Choices are the target’s most probable tokens and drafts, in the order of their ids. Your own time is not counted.</p></div></div>`,
       root,
     );
   }

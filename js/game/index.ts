@@ -12,10 +12,22 @@ import { type Snapshot, storeOf } from "../lib/run";
 import { boardOf, struckWords } from "./board";
 import { cardOf } from "./card";
 import { stairsPicture } from "./picture";
-import { begin, copiedWords, type GameText, givenOf, isLast, isOver, next, type Play, playersOf, read } from "./play";
+import {
+  aheadOf,
+  begin,
+  copiedWords,
+  type GameText,
+  givenOf,
+  isLast,
+  isOver,
+  next,
+  type Play,
+  playersOf,
+  read,
+} from "./play";
 import { type Played, runOf } from "./run";
 import { IN_ENGLISH, type Language, languageOf, type Says, say, together } from "./says";
-import { fastestOf, gainOf, type Price, perPass, playOf, priceOf } from "./score";
+import { fastestOf, gainOf, type Player, type Price, perPass, playOf, priceOf } from "./score";
 import { choicesAfter, MOST_WORDS } from "./words";
 
 /** A text of the game as the page knows it: its recordings by the player. */
@@ -230,8 +242,9 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
     paint();
   }
   const lessonOf = ({ name, lesson }: GameText) => languages[tag].lessons[name] ?? lesson;
-  const players = (now: Play) =>
-    playersOf(now).map((player) => ({ ...player, name: says[player.name as keyof Says] ?? player.name }));
+  const named = (all: Player[]) =>
+    all.map((player) => ({ ...player, name: says[player.name as keyof Says] ?? player.name }));
+  const players = (now: Play) => named(playersOf(now));
   const keydown = (e: KeyboardEvent) => {
     if (e.key === "Escape" && props.alone) props.leave();
     const choices = [...root.querySelectorAll<HTMLElement>(".hsd-gm-choice")];
@@ -271,7 +284,7 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
     const last = glance
       ? html`<span class="hsd-gm-word hsd-gm-drop" .style=${`--k: ${proposal.length}`}>${own || "↵"}</span>`
       : html`<span class="hsd-gm-caret" aria-hidden="true"></span>`;
-    return html`<p class="hsd-gm-line" lang="en">${from > 0 ? "… " : nothing}${parts}</p>
+    return html`<p class="hsd-gm-line" lang="en"><span>${from > 0 ? "… " : nothing}${parts}</span></p>
       <p class="hsd-gm-words" aria-hidden="true">${chips}${last}</p>`;
   }
   function writing(now: Play, of: GameText) {
@@ -305,6 +318,11 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
   function score(now: Play) {
     const lines = players(now).map(({ name, passes }) => `${name.toLowerCase()} ${perPass(passes).toFixed(1)}`);
     return together(lines, says);
+  }
+  /** The best of the others. */
+  function toBeat(others: Player[]) {
+    const [best] = [...others].sort((a, b) => perPass(b.passes) - perPass(a.passes));
+    return best ? say(says.to_beat, { name: best.name, score: perPass(best.passes).toFixed(1) }) : "";
   }
   function verdict(now: Play) {
     const all = players(now);
@@ -373,11 +391,10 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
     const counted = glance ? { ...now, glances: now.glances } : now;
     const stairs = players(counted);
     const width = Math.max(260, plot.clientWidth || root.clientWidth - 32 || 640);
-    const begun = stairs[0].passes.length > 0;
-    if (begun) {
-      const height = playing ? AXIS : 1.35 * AXIS;
-      render(stairsPicture({ players: stairs, price, width, height, morph, family: palette.family, says }), plot);
-    } else render(nothing, plot);
+    const height = playing ? AXIS : 1.35 * AXIS;
+    const ahead = playing && !isOver(now) ? named(aheadOf(now)) : [];
+    const goal = stairs[0].passes.length ? "" : toBeat(ahead);
+    render(stairsPicture({ players: stairs, ahead, price, width, height, morph, family: palette.family, says }), plot);
     const others = Object.keys(languages).filter((one) => one !== tag);
     render(
       html`<header class="hsd-gm-head"><h2>${says.title}</h2>
@@ -396,6 +413,7 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
               }`
             : html`<p class="hsd-gm-asked">${morph ? says.same_stairs : says.legend}</p>`
         }
+        ${goal ? html`<p class="hsd-gm-goal">${goal}</p>` : nothing}
         ${plot}
         ${playing ? nothing : results(now)}`,
       root,

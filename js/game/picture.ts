@@ -1,5 +1,5 @@
 // The stairs of the game as a picture: one path for each player, over passes or over time, or between the two.
-import { html, svg } from "lit-html";
+import { html, nothing, svg } from "lit-html";
 import { axisX, axisY, frameOf, spread } from "../lib/chart";
 import { duration } from "../lib/words";
 import type { Says } from "./says";
@@ -15,6 +15,8 @@ export interface Stairs {
   /** 0: over passes, 1: over time; between the two the one becomes the other. */
   morph: number;
   family: (source: string) => string;
+  /** The others as they will be after the glances that are left: drawn pale. */
+  ahead?: Player[];
   says: Pick<Says, "glances" | "time" | "tokens">;
 }
 
@@ -30,18 +32,24 @@ export function pathOf(
 }
 
 /** The picture; each player's name is at the end of its stair. */
-export function stairsPicture({ players, price, width, height, morph, family, says }: Stairs) {
+export function stairsPicture({ players, ahead = [], price, width, height, morph, family, says }: Stairs) {
   const corners = players.map(({ passes }) => cornersOf(passes, price));
-  const most = Math.max(4, ...players.map(({ passes }) => tokensOf(passes)));
-  const passes = Math.max(3, ...corners.map((all) => all.length));
-  const ns = Math.max(1, ...corners.map((all) => all.at(-1)?.ns ?? 0));
+  /** Of each player what is drawn pale, by the order of the players; the visitor has none. */
+  const pale = players
+    .map(({ name }) => ahead.find((one) => one.name === name))
+    .map((one) => cornersOf(one?.passes ?? [], price));
+  const all = [...corners, ...pale];
+  const most = Math.max(4, ...[...players, ...ahead].map(({ passes }) => tokensOf(passes)));
+  const passes = Math.max(3, ...all.map((one) => one.length));
+  const ns = Math.max(1, ...all.map((one) => one.at(-1)?.ns ?? 0));
   const right = Math.min(150, 0.3 * width);
   const frame = frameOf({ ...SIZE, right, width, height }, 1, most);
   const share = (corner: Corner) => (1 - morph) * (corner.passes / passes) + morph * (corner.ns / ns);
   const x = (corner: Corner) => frame.x(share(corner));
-  const ends = corners.map((all) => {
-    const last = all.at(-1) ?? { passes: 0, ns: 0, low: 0, high: 0 };
-    return { x: x(last) + 8, y: frame.y(last.high) + 4 };
+  const ends = corners.map((own, k) => {
+    const last = pale[k].at(-1) ?? own.at(-1) ?? { passes: 0, ns: 0, low: 0, high: 0 };
+    // A name at the beginning is above its line.
+    return { x: x(last) + 8, y: frame.y(last.high) + (last.passes ? 4 : -8) };
   });
   const places = spread(ends, 17, 130);
   const scale =
@@ -56,7 +64,7 @@ export function stairsPicture({ players, price, width, height, morph, family, sa
     const own = player.source === "" ? undefined : family(player.source);
     const kind = k === 0 ? "hsd-gm-stair hsd-gm-you" : "hsd-gm-stair";
     return svg`<g class=${player.source === "target" ? `${kind} hsd-gm-alone` : kind} data-family=${own ?? "none"}
-      ><path d=${pathOf(corners[k], x, frame.y)}></path><text x=${places[k].x} y=${places[k].y}>${player.name}</text></g>`;
+      >${pale[k].length ? svg`<path class="hsd-gm-ahead" d=${pathOf(pale[k], x, frame.y)}></path>` : nothing}<path d=${pathOf(corners[k], x, frame.y)}></path><text x=${places[k].x} y=${places[k].y}>${player.name}</text></g>`;
   };
   const order = [...players.keys()].reverse();
   return html`<svg class="hsd-gm-picture" width=${width} height=${height} viewBox="0 0 ${width} ${height}" aria-hidden="true">

@@ -7,6 +7,7 @@ import { GAMES } from "../lib/testing";
 import { boardOf, struckWords } from "./board";
 import { cardOf } from "./card";
 import {
+  aheadOf,
   begin,
   copiedWords,
   type GameText,
@@ -84,6 +85,21 @@ test("a game goes through its texts, and all players have as many glances", { sk
   );
   assert.match(card, /^<svg [\s\S]*<\/svg>$/);
   assert.ok(card.includes("game=1&amp;a=&lt;b&gt;") && !/style|script/.test(card.replace("font-weight", "")));
+});
+
+test("the stairs to beat are those of the others after all glances at the text", { skip }, () => {
+  const text = textOf(GAMES[0]);
+  const start = begin([text]);
+  const passes = (players: ReturnType<typeof aheadOf>) => players.map((one) => one.passes.length);
+  const ahead = aheadOf(start);
+  assert.deepEqual(
+    passes(ahead),
+    ahead.map(() => MOST_GLANCES),
+  );
+  assert.ok(!ahead.some((one) => one.name === "you"));
+  const later = read(start, ["nothing like it"]).play;
+  assert.deepEqual(aheadOf(later), ahead);
+  assert.deepEqual(passes(playersOf(later)), [1, ...ahead.map(() => 1)]);
 });
 
 test("the played text is a run whose metrics follow from the glances", { skip }, () => {

@@ -74,6 +74,16 @@ export function playersOf({ texts, glances }: Play): Player[] {
   return [{ name: "you", source: YOU, passes: own }, ...others, { name: "alone", source: "target", passes: alone }];
 }
 
+/** The others at the end of the text's glances: the stairs that the visitor has to beat. */
+export function aheadOf(play: Play): Player[] {
+  const nothing: Played = { accepted: 0, own: 0, width: 1, fates: [], at: 0, words: [] };
+  const glances = play.glances.map((all, k) => {
+    const left = k === play.act ? MOST_GLANCES - all.length : 0;
+    return [...all, ...Array.from({ length: left }, () => nothing)];
+  });
+  return playersOf({ ...play, glances }).slice(1);
+}
+
 /** Words to copy: what followed the last two tokens where they occurred before; empty where they did not. */
 export function copiedWords(play: Play): string[] {
   const { tokens } = textOf(play).plain;

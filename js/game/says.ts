@@ -13,6 +13,7 @@ export const ENGLISH = {
   alone_writes: "Alone it writes one token per glance.",
   task: "Write what it writes next:",
   checks: "it checks all your words in one.",
+  to_beat: "To beat: {name}, with {score} tokens per glance.",
   legend: "A stair for each: a tread is a glance of the model, a riser what it brought.",
   same_stairs: "The same stairs over time.",
   field: "Write what comes next",

@@ -47,8 +47,13 @@ export function stagesOf(
 
 const SIZE = { height: 230, bar: 14, gap: 4, fall: 46 };
 
-/** The picture, `width` pixels wide, with its table; `light` gets the source of the ribbon under the pointer or focus. */
-export function ribbons(stages: Stage[], palette: Palette, width: number, light: (source: string | null) => void) {
+/** On a wider page the table is beside the picture, which takes this share. */
+const WIDE = 900;
+const SHARE = 0.62;
+
+/** The picture and its table, `room` pixels wide together; `light` gets the source of the ribbon under the pointer or focus. */
+export function ribbons(stages: Stage[], palette: Palette, room: number, light: (source: string | null) => void) {
+  const width = room > WIDE ? SHARE * room : room;
   const total = (stage: Stage) => stage.flows.reduce((sum, f) => sum + f.drafted, 0);
   if (stages.length < 2 || !total(stages[0])) return nothing;
   const gaps = SIZE.gap * Math.max(...stages.map((s) => s.flows.length));
@@ -105,11 +110,12 @@ export function ribbons(stages: Stage[], palette: Palette, width: number, light:
   return html`<section class="hsd-pn hsd-pn-ribbons">
     <h3>What survives each level</h3>
     <p class="hsd-note">A column per verifier, as high as the draft tokens it got, by source; to the right goes what it accepted, below falls what it rejected or did not examine${narrow < 1 ? `, at ${narrow.toFixed(1)} of that scale` : ""}. Tokens that a source has in the text light up with its ribbons.</p>
+    <div class="hsd-rb-body" style="--picture: ${width}px"><div>
     <div class="hsd-rb-heads" style="--stages: ${stages.length}">${stages.map(
       (s) =>
         html`<div><strong>${s.name}</strong><br>${s.name === "text" ? plural(total(s), "token") : `accepts ${sum(s)} of ${total(s)}`}</div>`,
     )}</div>
-    <svg width=${width} height=${SIZE.height} viewBox="0 0 ${width} ${SIZE.height}" role="group" aria-label="Ribbons by level and source">${stages.map((stage, k) => stage.flows.map(flow(k)))}</svg>
+    <svg width=${width} height=${SIZE.height} viewBox="0 0 ${width} ${SIZE.height}" role="group" aria-label="Ribbons by level and source">${stages.map((stage, k) => stage.flows.map(flow(k)))}</svg></div>
     ${tableOf(
       "What survives each level",
       ["source", ...stages.map((s) => (s.name === "text" ? "text" : `accepted / drafted at ${s.name}`))],
@@ -117,6 +123,6 @@ export function ribbons(stages: Stage[], palette: Palette, width: number, light:
         html`${sample(palette.family(source))}${palette.words(source)}`,
         ...stages.map((s) => cell(s, source)),
       ]),
-    )}
+    )}</div>
   </section>`;
 }

@@ -8,18 +8,20 @@ import { createCard } from "../lib/card";
 import { make, press, setAttributes } from "../lib/dom";
 import { isWhole } from "../lib/facts";
 import type { Cursor } from "../lib/group";
+import { lessonOf } from "../lib/lesson";
 import { linkedWidget, type View } from "../lib/linked";
 import type { Change } from "../lib/run";
 import { unique } from "../lib/widget";
 import { columnsOfText, duration, plural, VERDICT_MARKS } from "../lib/words";
 import { boardOfRound, pieceOf } from "./board";
-import { lessonOf } from "./lesson";
 import { type Beam, beside, type Chip, chipOf, moveAt, type Scene, sceneOf, stillsOf, timeOf, type Way } from "./scene";
 import { createReading, isTarget, OWN, ROOT, token } from "./words";
 
 /** Pixels: a character, the padding of a chip, its mark, its height, a row, the line of a beam with its words, between chips. */
 const SIZE = { cell: 7.85, pad: 22, sign: 16, chip: 28, row: 34, line: 30, gap: 8 };
 const NARROW = 620;
+/** Pixels of a usual column of chips. */
+const USUAL_CHIP = 96;
 /** Milliseconds of each still with reduced motion, and of the end of a played scene before its controls return. */
 const STILL = 1500;
 const REST = 400;
@@ -54,6 +56,12 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
   const places = new Map<string, [x: number, y: number, width: number]>();
   const narrow = () => root.clientWidth < NARROW;
   const chosen = () => scene?.chips.find((c) => c.key === (state.peek ?? state.key)) ?? null;
+  /** The chip that ended the draft: the first rejected one of the round, else its own token. */
+  const deciding = (it: Scene) => {
+    if (state.t !== null) return null;
+    const refused = (c: Chip) => c.judged.some((j) => j.round.id === it.round.id && j.draft.verdict === "rejected");
+    return it.chips.find(refused) ?? it.chips.find((c) => c.own?.id === it.round.id) ?? null;
+  };
   /** The round in which a chip was decided. */
   const roundOf = (chip: Chip | null) =>
     (state.peek === null && state.inner !== null && store.rounds.get(state.inner)) ||
@@ -122,6 +130,12 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
     return { tops, height: y - SIZE.line + 26 };
   }
 
+  /** Whether the rounds of the run are wider than half of the view. */
+  function isWide() {
+    const deepest = Math.max(0, ...[...store.drafts.values()].flat().map((d) => d.depth));
+    return (deepest + 2) * USUAL_CHIP > root.clientWidth / 2;
+  }
+
   // --- drawing
   function passes(beams: Beam[], name: string) {
     const sum = (of: (b: Beam) => number) => beams.reduce((s, b) => s + of(b), 0);
@@ -150,8 +164,8 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
     const on = chosen();
     places.clear();
     const path = new Set<Chip>();
-    for (let c = on; c; c = c.above) path.add(c);
-    const wide = Math.max(lefts[it.columns], root.clientWidth - 28);
+    for (let c = on ?? deciding(it); c; c = c.above) path.add(c);
+    const wide = Math.max(lefts[it.columns], box.clientWidth - 28);
     stage.style.cssText = `width: ${lefts[it.columns]}px; height: ${height}px`;
     stage.style.setProperty("--wide", String(lefts[it.columns])); // print does not scroll
     const tokens = `Round ${store.order.get(it.round.id)}: ${plural(it.chips.length, "token")}`;
@@ -245,11 +259,13 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
     const slowed = it?.timed ? `Slowed down: recorded in ${duration(it.round.duration_ns)}` : "";
     const shown = it ? boardFor(it, chip) : null;
     const title = !top ? "No round" : titleOf(r && !isTarget(r) ? r : top, top.id).replace(", ", " · ");
-    const hint = html`<p class="hsd-note">Each chip is a token. Below a line: stopped by that level. In the text: accepted by all levels, or the target’s own. Select a chip for its details.</p>
-      <ul class="hsd-sc-legend">${LEGEND.map(
-        ([verdict, words]) =>
-          html`<li><span class="hsd-sc-chip hsd-sc-sample" data-verdict=${verdict} aria-hidden="true"><code>abc</code></span>${words}</li>`,
-      )}</ul>`;
+    const described = chip ?? (it && deciding(it));
+    const drawn = store.meta.sampling?.temperature !== 0;
+    const legend = html`<ul class="hsd-sc-legend">${LEGEND.map(
+      ([verdict, words]) =>
+        html`<li><span class="hsd-sc-chip hsd-sc-sample" data-verdict=${verdict} aria-hidden="true"><code>abc</code></span>${words}</li>`,
+    )}</ul>
+      <p class="hsd-note">Each chip is a token. Below a line: stopped by that level. In the text: accepted by all levels, or the target’s own.</p>`;
     render(
       html`<div class="hsd-sc-head">
           <h3 class="hsd-sc-title hsd-number">${title}</h3>
@@ -261,12 +277,12 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
           </div>
         </div>
         <p class="hsd-sc-summary" aria-live="polite">${top ? reading.summaryOf(top) : "The draft of each round appears here when it is verified."}</p>
-        ${box}
-        <div class="hsd-sc-body" ?hidden=${!it}>
-          <div class="hsd-card" tabindex="0" role="group" aria-label="Selected token of the round">${
-            chip ? card({ ...chip, token: (chip.own && ownOf(chip.own)?.row) ?? null }) : hint
+        <div class="hsd-sc-body" data-wide=${isWide()} data-drawn=${drawn}>
+          <div class="hsd-sc-stages">${box}${it ? legend : nothing}</div>
+          <div class="hsd-card" tabindex="0" role="group" aria-label="Selected token of the round" ?hidden=${!it}>${
+            described ? card({ ...described, token: (described.own && ownOf(described.own)?.row) ?? null }) : nothing
           }</div>
-          <div class="hsd-sc-right">${board}</div>
+          <div class="hsd-sc-right" ?hidden=${!it || !drawn}>${board}</div>
         </div>`,
       root,
     );

@@ -1,9 +1,9 @@
 // The first round that a reader sees, of each recording.
 import assert from "node:assert/strict";
 import { test } from "vitest";
+import { exampleOf, lessonOf } from "../lib/lesson";
 import { createStore } from "../lib/run";
 import { draft, RECORDED, round, snapshot, token } from "../lib/testing";
-import { lessonOf } from "./lesson";
 import { createReading } from "./words";
 
 const palette = { phrase: (source: string) => source };
@@ -24,7 +24,14 @@ for (const [name, data] of Object.entries(RECORDED).filter(([, run]) => run.draf
     assert.ok((round?.accepted ?? 0) >= 2);
     assert.ok(store.drafts.get(id)?.some((d) => d.verdict === "rejected"));
     assert.equal(round?.outcome, "correction");
+    const example = exampleOf(store);
+    assert.equal(example?.draft.verdict, "rejected");
+    assert.equal(example?.round.parent, null);
   });
+
+test("plain decoding has no example", () => {
+  assert.equal(exampleOf(storeOf(RECORDED.plain)), null);
+});
 
 test("a round that explains more is chosen; of equal ones the earlier", () => {
   const made = (id: number, accepted: number, verdicts: string[], text: string) => ({

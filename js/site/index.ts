@@ -21,8 +21,8 @@ declare global {
 const byId = <E extends HTMLElement>(id: string) => document.getElementById(id) as E;
 const megabytes = (bytes: number) => (bytes / 1e6).toFixed(1);
 
-/** What is loaded, or the one card that says why nothing can be decoded. */
-function status(client: Client) {
+/** What is loaded, or the one card that says why nothing can be decoded; `waiting`: what it says before. */
+function status(client: Client, waiting: string) {
   const bar = byId("loading");
   const card = byId("unusable");
   client.progress.add(({ done, total, ready }) => {
@@ -45,6 +45,7 @@ function status(client: Client) {
   };
   client.state.add(lost);
   lost(client.why);
+  if (!client.why && !client.loading.total) bar.textContent = waiting;
 }
 
 /** The settings of all scenes, from the fields of the article. */
@@ -94,10 +95,25 @@ function saveDrawing(name: string, text: string) {
   link.click();
 }
 
+/** Wake a client when an element comes into the upper part of the view. */
+function wakeNear(el: Element, client: Client) {
+  const seen = new IntersectionObserver(
+    (entries) => {
+      if (!entries.some((entry) => entry.isIntersecting)) return;
+      seen.disconnect();
+      client.wake();
+    },
+    { rootMargin: "0px 0px -40% 0px" },
+  );
+  seen.observe(el);
+}
+
 async function start() {
   const data: SiteData = JSON.parse(byId("site-data").textContent ?? "");
-  const client = new Client({ script: "tab-worker.js", base: "runtime/" });
-  status(client);
+  // The first screen plays recorded runs: the models come with the scenes.
+  const first = document.getElementById("s1");
+  const client = new Client({ script: "tab-worker.js", base: "runtime/", waits: first !== null });
+  status(client, first ? `${megabytes(data.bytes)} MB of models load with the scenes below.` : "Loading the runtime …");
   const ready = new Promise<void>((resolve, reject) => {
     client.progress.add(({ done, total, file }) => {
       if (!file && done === total) resolve();
@@ -108,7 +124,10 @@ async function start() {
   ready.catch(() => {});
   const tabs = data.offers.map((offer) => new FamilyTab(offer));
   window.hsd = {
-    ready,
+    get ready() {
+      client.wake();
+      return ready;
+    },
     async decode(request, on, signal) {
       return (await clientOf(client, tabs, request.family).decode(request, on, signal)).result;
     },
@@ -128,6 +147,7 @@ async function start() {
   if (explorer) page.openPage(explorer, tabHost(client, data, tabs), { address: true });
   else {
     game(page, data);
+    if (first) wakeNear(first, client);
     scenes({ client, tabs, data, page, settings: settingsOf(data) });
   }
 }

@@ -12,6 +12,8 @@ import { type FamilyTab, type Offer, offerPanel } from "../tab/offers";
 export interface SiteData extends About {
   /** Families that the site has, for those who ask for them. */
   offers: Offer[];
+  /** Size of the models and databases. */
+  bytes: number;
   /** A machine where verification is nearly free: predicted milliseconds of a pass over 1, 2, 3, ... tokens, by ladder name. */
   gpu: { words: string; models: Record<string, string>; milliseconds: Record<string, number[]> };
   /** Measured milliseconds of a pass of the native runtime by the number of tokens, by ladder name. */

@@ -1,15 +1,22 @@
 // The token stream: prompt, emitted tokens coloured by source and marked by verdict, rejected drafts as ghosts, and a card of details.
-import { html, render } from "lit-html";
+import { html, nothing, render } from "lit-html";
 import { createCard } from "../lib/card";
 import { sample } from "../lib/chart";
 import { make } from "../lib/dom";
 import { check } from "../lib/fields";
 import type { Cursor } from "../lib/group";
+import { exampleOf } from "../lib/lesson";
 import { linkedWidget, type View } from "../lib/linked";
 import { bySource, countsBy } from "../lib/metrics";
 import type { Palette } from "../lib/palette";
 import type { Change, Store } from "../lib/run";
 import { tokenPane } from "./pane";
+
+/** Pixels of a usual line, and around the text. */
+const LINE = 26;
+const PADDING = 16;
+/** Tokens of a short run. */
+const SHORT = 80;
 
 interface Traits {
   pinned: number;
@@ -86,13 +93,22 @@ function streamView({ model, root, group, store, palette, follow, on }: View<Tra
     if (from === 0) show(); // the text may now be visible
     if (stuck && model.get("live")) scroll.scrollTop = scroll.scrollHeight;
   }
-  /** Initial scroll position: the top if the emitted text is visible there, else a few lines above it. */
+  /** Initial scroll position: the top if the emitted text is visible there, else two lines above it. */
   const start = () => {
     const before = out.getBoundingClientRect().top - text.getBoundingClientRect().top;
-    return before < scroll.clientHeight / 2 ? 0 : before - 90;
+    const line = Number.parseFloat(getComputedStyle(text).lineHeight) || LINE;
+    return before < scroll.clientHeight / 2 ? 0 : before - 2 * line + PADDING / 2;
   };
+  /** A short run that was not decoded before the reader's eyes has larger letters; they do not change while it is read. */
+  let decoded = "";
+  function size() {
+    if (model.get("live")) decoded = store.run;
+    const short = store.tokens.length > 0 && store.tokens.length <= SHORT && store.run !== decoded;
+    root.classList.toggle("hsd-short", short);
+  }
   function onStore(what: Change, from: number) {
     if (what === "reset") {
+      size();
       pending = -1;
       stuck = true;
       marked = [];
@@ -147,9 +163,15 @@ function streamView({ model, root, group, store, palette, follow, on }: View<Tra
     card.setAttribute("aria-live", pinned() === i ? "polite" : "off");
     if (!t) {
       const words = store.tokens.length
-        ? "Select a token for its details. ← → move by event, with Shift by round; Enter pins, Esc unpins."
+        ? "Select a token. ← → move by event, with Shift by round; Enter pins, Esc unpins."
         : "Tokens appear here as they are decoded.";
-      render(html`<h3>Token details</h3><p class="hsd-note">${words}</p>`, card);
+      const example = model.get("live") ? null : exampleOf(store);
+      const { text = "", source = "" } = example?.draft ?? {};
+      const shown = example && details({ text, source, judged: [example], own: null, token: null });
+      const name = example
+        ? html`<p class="hsd-example">Example: a token of round ${store.order.get(example.round.id)}</p>`
+        : nothing;
+      render(html`<h3>Token details</h3><p class="hsd-note">${words}</p>${name}${shown ?? nothing}`, card);
       return;
     }
     const unpin = () => {
@@ -200,6 +222,7 @@ function streamView({ model, root, group, store, palette, follow, on }: View<Tra
   // --- life
   const onLive = () => {
     root.classList.toggle("hsd-live", model.get("live"));
+    size();
     show();
   };
   follow(onStore, onCursor);

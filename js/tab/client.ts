@@ -13,6 +13,8 @@ export interface Source {
   base: string;
   /** Whether the browser keeps the files. */
   keep?: boolean;
+  /** Whether it loads only when something is asked of it, or by {@link Client.wake}. */
+  waits?: boolean;
   /** Seconds awake without a message, while something is asked, after which a worker is lost. */
   patience?: number;
 }
@@ -73,7 +75,13 @@ export class Client {
   private readonly pending = new Map<number, Pending>();
 
   constructor(private readonly source: Source) {
-    this.start();
+    // A page of a folder says at once that it cannot decode.
+    if (!source.waits || location.protocol === "file:") this.start();
+  }
+
+  /** Start to load, if nothing is loaded or loading yet. */
+  wake() {
+    if (!this.worker && !this.why) this.start();
   }
 
   /** End the worker. What is asked of it fails as cancelled. */
@@ -115,6 +123,7 @@ export class Client {
   }
 
   private request<T>(asked: (id: number) => Ask, on: On, signal?: AbortSignal): Promise<T> {
+    this.wake();
     if (this.why) return Promise.reject(lostError(this.why));
     if (signal?.aborted) return Promise.reject(new DOMException("The decode was cancelled.", "AbortError"));
     const id = this.next++;

@@ -92,7 +92,7 @@ def test_every_tab_is_drawn_and_accessible(open_page, voila, scheme, widths):
         assert page.evaluate("localStorage.getItem('hsd_viz.theme')") is None, (
             "a link decides for its page alone"
         )
-        # Four lines of the conversation come before the answer.
+        # Three lines of the conversation come before the answer.
         assert page.locator(TOKENS).first.bounding_box()["y"] <= 520
         assert page.evaluate(BEFORE) <= 20
         expect(page.locator(".hsd-header p")).to_contain_text("Speculative decoding:")
@@ -446,6 +446,7 @@ def test_the_visitor_drafts_live(open_page, voila):
     shown = opened(open_page, voila)
     page = shown.page
     tab(page, "Why")
+    page.get_by_role("link", name="You are the drafter", exact=True).click()
     page.locator(".hsd-df-live").click()
     expect(page.locator(".hsd-df-plot")).to_contain_text("nano:4 > target", timeout=PATIENCE)
     page.locator(".hsd-df-choices button").first.click()

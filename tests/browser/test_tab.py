@@ -65,6 +65,22 @@ def address(built_site) -> Iterator[str]:
         yield found
 
 
+def test_the_first_screen_loads_no_models_and_the_scenes_do(chromium, address):
+    page, asked = chromium.new_page(viewport={"width": 1440, "height": 900}), []
+    page.set_default_timeout(120_000)
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(address)
+    page.locator(".hsd-gm-choice").first.wait_for()
+    page.keyboard.type("February ")
+    page.wait_for_load_state("networkidle")
+    assert not [url for url in asked if "/runtime/" in url]
+    expect(page.locator("#loading")).to_contain_text("MB of models load with the scenes")
+    page.locator("#s1").scroll_into_view_if_needed()
+    expect(page.locator("#loading")).to_contain_text("Live in this tab")
+    assert [url for url in asked if url.endswith("/runtime/small.safetensors")]
+    page.close()
+
+
 @pytest.fixture(scope="module")
 def tab(chromium, address):
     """A page in which everything is loaded; afterwards it must have had no error and no request to anywhere else."""
@@ -316,8 +332,8 @@ def test_what_cannot_be_loaded_is_one_card(chromium, built_site, tmp_path, damag
     with serving(tmp_path / "site") as address:
         page = chromium.new_page()
         page.goto(address)
-        expect(page.get_by_role("alert")).to_contain_text(words)
         message = page.evaluate("window.hsd.ready.then(() => '', (error) => error.message)")
+        expect(page.get_by_role("alert")).to_contain_text(words)
         assert words in message
         page.locator(".pages a").first.click()
         expect(page).to_have_url(re.compile("/recordings.html"))

@@ -15,7 +15,15 @@ from typing import Any
 from hsd_viz import figures
 from hsd_viz.engine.access import Access
 from hsd_viz.errors import UserError, parsing
-from hsd_viz.latency.basis import Basis, basis_of, identity, newest, recorded, temperature_words
+from hsd_viz.latency.basis import (
+    Basis,
+    basis_of,
+    identity,
+    newest,
+    own_plan,
+    recorded,
+    temperature_words,
+)
 from hsd_viz.results.page import page
 from hsd_viz.trace import Trace
 from hsd_viz.views import run_data
@@ -150,7 +158,9 @@ def law(asked: Request) -> Answer:
 
     trace = asked.trace
     own = float((trace.meta.get("sampling") or {}).get("temperature") or 0.0)
-    basis = calibrated(trace, own) or recorded(own)
+    basis = calibrated(trace, own)
+    of_other_models = basis is None and not is_of_own_plan(trace, own)
+    basis = basis or recorded(own)
     sliders = {"acceptance": 0.7, "cost": 0.15, "lookahead": 4, "slope": 0.02} | one_draft_state(
         basis
     )
@@ -158,12 +168,16 @@ def law(asked: Request) -> Answer:
     parts: list[Part] = [
         {"kind": "view", "view": view, "state": state} for view, state in states.items()
     ]
-    parts.append(figure_part(figures.ranking(basis)))
+    parts.append(figure_part(figures.ranking(basis)) | {"folded": True})
     try:
-        parts.append(figure_part(figures.levels(trace, basis)))
+        # The costs of other models do not predict this run: the law takes its own.
+        by_level = figures.levels(trace, None if of_other_models else basis)
+        parts.append(figure_part(by_level) | {"folded": True})
     except ValueError as error:  # a level that this calibration does not have
         parts.append({"kind": "text", "text": f"Levels of the run: {error}."})
-    parts.append(figure_part(figures.when_it_pays()))
+    parts.append(figure_part(figures.when_it_pays()) | {"folded": True})
+    if of_other_models:
+        parts.insert(0, {"kind": "text", "text": _other_models(trace, basis), "caution": True})
     if basis.temperature not in (None, own):
         words = f"run {temperature_words(own)}, calibration {temperature_words(basis.temperature)}"
         advice = (
@@ -173,6 +187,28 @@ def law(asked: Request) -> Answer:
             0, {"kind": "text", "text": f"Temperature mismatch: {words}. {advice}", "caution": True}
         )
     return {"parts": parts}
+
+
+def is_of_own_plan(trace: Trace, temperature: float) -> bool:
+    """Return whether the project's own plan measured the weights of all models of ``trace``."""
+    measured = own_plan(temperature)["calibration"]["identity"]["models"]
+    return all(
+        measured.get(model.get("model"), [None])[0] == model.get("weights")
+        for model in trace.meta.get("models") or ()
+    )
+
+
+def _other_models(trace: Trace, basis: Basis) -> str:
+    """Return what a reader must know of a calibration of other models than those of the run."""
+    models = trace.meta.get("models") or []
+    target = models[-1].get("model", "an unknown target") if models else "an unknown target"
+    family = trace.meta.get("family")
+    option = f" --family {family}" if family else " --target M"
+    return (
+        f"Other models: the run's target is {target}; the calibration is of "
+        f"{', '.join(basis.calibration.models)} of the shipped ladder. Calibrate with: "
+        f"hsd-viz plan{option}"
+    )
 
 
 def calibrated(trace: Trace, temperature: float) -> Basis | None:

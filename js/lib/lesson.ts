@@ -1,6 +1,6 @@
 // How well a round explains drafting to a reader who sees no other round of the run. Pure.
-import type { Store } from "../lib/run";
-import type { Draft } from "../lib/tables";
+import type { Store } from "./run";
+import type { Draft, Round } from "./tables";
 
 type Rows = Pick<Store, "rounds" | "drafts" | "children" | "tokens">;
 
@@ -11,6 +11,8 @@ const LIKELY = 0.1;
 
 const isBlank = (text: string) => !/[\p{L}\p{N}]/u.test(text);
 const rejects = (drafts: readonly Draft[] = []) => drafts.some((d) => d.verdict === "rejected");
+/** Whether the rejected tokens of a round are words. */
+const rejectsWords = (drafts: readonly Draft[]) => drafts.every((d) => d.verdict !== "rejected" || !isBlank(d.text));
 
 /**
  * The score of a target round, higher is better: two accepted tokens and a rejection are the whole idea; a level that rejects for
@@ -23,7 +25,7 @@ export function lessonOf(store: Rows, id: number, hasBoard: (id: number) => bool
   let score = 1;
   if (round.accepted >= 2) score += 16;
   else if (round.accepted === 1) score += 6;
-  if (rejects(drafts) && round.outcome === "correction") score += 8;
+  if (rejects(drafts) && round.outcome === "correction") score += rejectsWords(drafts) ? 8 : 4;
   const below = store.children.get(id) ?? [];
   if (below.some((child) => rejects(store.drafts.get(child)))) score += 3;
   if (hasBoard(id)) score += 3;
@@ -32,4 +34,25 @@ export function lessonOf(store: Rows, id: number, hasBoard: (id: number) => bool
   if (drafts.length <= SHORT) score += 1;
   const texts = [...drafts.map((d) => d.text), ...(own ? [own.text] : [])];
   return score - (4 * texts.filter(isBlank).length) / texts.length;
+}
+
+/** More than any score of a lesson: a blank explains nothing by itself. */
+const WORDS = 100;
+
+/** The draft token that explains a run best: the first one that was rejected in its best round, else the first of that round. */
+export function exampleOf(store: Rows): { round: Round; draft: Draft } | null {
+  let best: Round | null = null;
+  let most = 0;
+  for (const round of store.rounds.values()) {
+    const rows = store.drafts.get(round.id) ?? [];
+    const named = rejects(rows) && rejectsWords(rows) ? WORDS : 0;
+    const score = round.parent === null && rows.length ? lessonOf(store, round.id) + named : 0;
+    if (score > most) {
+      most = score;
+      best = round;
+    }
+  }
+  const drafts = best ? (store.drafts.get(best.id) ?? []) : [];
+  const draft = drafts.find((one) => one.verdict === "rejected") ?? drafts[0];
+  return best && draft ? { round: best, draft } : null;
 }
