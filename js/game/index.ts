@@ -393,7 +393,7 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
     const width = Math.max(260, plot.clientWidth || root.clientWidth - 32 || 640);
     const height = playing ? AXIS : 1.35 * AXIS;
     const ahead = playing && !isOver(now) ? named(aheadOf(now)) : [];
-    const goal = stairs[0].passes.length ? "" : toBeat(ahead);
+    const goal = toBeat(ahead);
     render(stairsPicture({ players: stairs, ahead, price, width, height, morph, family: palette.family, says }), plot);
     const others = Object.keys(languages).filter((one) => one !== tag);
     render(
