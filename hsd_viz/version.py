@@ -2,4 +2,4 @@
 installation.
 """
 
-__version__ = "1.0.0"
+__version__ = "1.1.0"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -99,6 +100,14 @@ def test_the_citation_names_the_version():
         __version__,
         PYPROJECT["project"]["license"],
     )
+
+
+def test_the_changelog_begins_with_the_version_or_what_follows_it():
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    first, second = re.findall(r"^## (.+)$", text, re.M)[:2]
+    released = second if first == "Unreleased" else first
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert released == f"{__version__} - {citation['date-released']}"
 
 
 def test_the_sdist_has_what_a_build_reads_and_no_weights():

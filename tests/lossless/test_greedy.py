@@ -6,6 +6,8 @@ without exception, in float32 but for near-ties (the two best logits of the floa
 
 from __future__ import annotations
 
+import functools
+
 import pytest
 import torch
 from ladders import NEAR_TIE, bundled_prompts, ladder_engine, needs_native, random_model, top_gap
@@ -72,6 +74,18 @@ PARTS = [
 ]
 
 
+@functools.cache
+def plain_decode(
+    runtime: str, dtype: torch.dtype, temperature: float, seed: int, tokens: int
+) -> tuple[list[int], list[int]]:
+    """Return a prompt, and the tokens that every stack must give after it."""
+    generator = torch.Generator().manual_seed(seed)
+    prompt = torch.randint(0, 64, (5 + seed,), generator=generator).tolist()
+    target = random_model(0, dtype=dtype, runtime=runtime)
+    sampling = Sampling(temperature=temperature, seed=seed)
+    return prompt, run([target], [], None, prompt, tokens, sampling=sampling)[0]
+
+
 #: The native runtime gives the same bits for any width, so that it needs no float64 to be exact.
 RUNTIMES = [
     pytest.param("eager", torch.float64, id="eager"),
@@ -96,11 +110,8 @@ def test_random_models(lookaheads, bottom, temperature, runtime, dtype):
     length = 60
     accepted = 0
     for seed in range(6 if runtime == "native" else 3):  # the same loop, with slower models
-        prompt = torch.randint(
-            0, 64, (5 + seed,), generator=torch.Generator().manual_seed(seed)
-        ).tolist()
         sampling = Sampling(temperature=temperature, seed=seed)
-        plain, _ = run([target], [], None, prompt, length, sampling=sampling)
+        prompt, plain = plain_decode(runtime, dtype, temperature, seed, length)
         assert len(plain) == length
         for eos in (frozenset(), frozenset([plain[30]]), frozenset([plain[0]])):
             for tokens in (length, 7):

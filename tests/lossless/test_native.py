@@ -49,15 +49,22 @@ LADDER = {
 }
 
 
+@functools.cache
+def plain_decodes(dtype: str) -> list[tuple[list[int], list[int]]]:
+    """Return six prompts, each with the tokens that every stack must give."""
+    tokenizer = load_tokenizer()
+    prompts = [tokenizer.encode(text)[-600:] for text in bundled_prompts(6)]
+    target = shipped("target", dtype)
+    return [(prompt, run([target], [], None, prompt, 96, positions=2048)[0]) for prompt in prompts]
+
+
 @pytest.mark.parametrize("dtype", ["int8", "float32"])
 @pytest.mark.parametrize("stack", LADDER)
 def test_ladder(stack, dtype):
     """The very tokens of plain greedy decoding."""
     names, lookaheads, bottom = LADDER[stack]
-    tokenizer, accepted = load_tokenizer(), 0
-    for text in bundled_prompts(6):
-        prompt = tokenizer.encode(text)[-600:]
-        plain, _ = run([shipped("target", dtype)], [], None, prompt, 96, positions=2048)
+    accepted = 0
+    for prompt, plain in plain_decodes(dtype):
         out, rounds = run(
             [shipped(name, dtype) for name in names], lookaheads, bottom, prompt, 96, positions=2048
         )
