@@ -1,9 +1,36 @@
-"""The helpers of this folder are modules beside the tests; answers have more time on a busy machine."""
+"""The helpers of this folder are modules beside the tests; answers have more time on a busy machine; a decode of a
+lesson is the same in every edition, so each is run once.
+"""
 
 import sys
+from functools import cache
 from pathlib import Path
 
+import pytest
+
 from hsd_viz.exercises import check
+from hsd_viz.exercises.live import LiveModel
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.modules[check.__module__].SECONDS = 120.0
+decode = LiveModel.run
+
+
+@cache
+def decode_once(family, kind, stack, n, options):
+    """Return the run of a prompt. Engines are cached by family, too."""
+    from hsd_viz.exercises import live
+
+    return decode(live._load(family), kind, stack, n, **dict(options))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def each_decode_is_run_once():
+    """Let the editions of a lesson, and tests of its figures, share what they decode."""
+
+    def run(self, kind, stack="target", n=0, **options):
+        return decode_once(self.family.name, kind, stack, n, tuple(sorted(options.items())))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LiveModel, "run", run)
+        yield
