@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -55,9 +56,16 @@ def chromium() -> Iterator:
 
 @pytest.fixture(scope="session")
 def built_site(tmp_path_factory) -> Path:
-    """The folder that ``hsd-viz site build`` writes; its name has a space."""
-    out = tmp_path_factory.mktemp("built") / "a site"
-    build(out)
+    """The folder that ``hsd-viz site build`` writes; its name has a space. All workers of a run share it."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    out = folder / "built" / "a site"
+    out.parent.mkdir(exist_ok=True)
+    with (folder / "built.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not out.exists():
+            build(out)
     return out
 
 

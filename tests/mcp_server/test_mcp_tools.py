@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -164,6 +165,25 @@ def test_what_a_decode_brought_is_said_without_a_form_of_python(server):
     text = found["content"][0]["text"]
     assert "Trace(" not in text
     assert "Figures of 'db > target': 8 tokens, " in text
+
+
+def session_of_the_page() -> list[tuple[str, list[str]]]:
+    """Return the calls of the page, each with the first lines of its answer."""
+    page = (ROOT / "docs" / "how-to" / "chat.md").read_text(encoding="utf-8")
+    [block] = re.findall(r"^## A session$.*?^```\n(.*?)^```", page, re.M | re.S)
+    turns = []
+    for turn in block.split("> {")[1:]:
+        request, *lines = turn.splitlines()
+        turns.append(("{" + request, lines))
+    return turns
+
+
+@pytest.mark.parametrize(("request_", "lines"), session_of_the_page())
+def test_the_session_of_the_page_is_as_it_says(server, request_, lines):
+    asked = json.loads(request_)
+    found = call(server, asked["name"], **asked["arguments"])
+    answer = [line.rstrip() for line in found["content"][0]["text"].splitlines()]
+    assert lines and answer[: len(lines)] == lines
 
 
 @pytest.mark.parametrize(
