@@ -33,6 +33,19 @@ STATIC = {
     ],
     "win32": ["-static"],
 }
+#: The measurements that the dashboard and the lessons open, and where a wheel has them.
+MEASURED = ROOT / "docs" / "bench"
+#: Those that only the documentation uses.
+UNREAD = (
+    "ablation.json",
+    "budgets-smollm2.json",
+    "budgets.json",
+    "gpu-h100.json",
+    "page-cpu.json",
+    "prediction.json",
+    "rules-cpu.json",
+    "specbundle.json",
+)
 
 
 class NativeLibraries(BuildHookInterface):
@@ -41,6 +54,9 @@ class NativeLibraries(BuildHookInterface):
     def initialize(self, version: str, data: dict[str, Any]) -> None:
         if version == "editable":  # its sources change
             return
+        for file in sorted(MEASURED.iterdir()):
+            if file.name not in UNREAD:
+                data["force_include"][str(file)] = f"hsd_viz/measured/{file.name}"
         if not (ROOT / "hsd_viz" / "ladder" / "weights").is_dir():
             data["dependencies"].append(CODE_MODELS.requirement)
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import re
@@ -17,6 +18,7 @@ from hsd_viz.models import packages
 from hsd_viz.models.families import CODE, LADDER, SMOLLM2_FOLDER
 from hsd_viz.models.packages import CODE_MODELS, GROUP, SMOLLM2_MODELS
 from hsd_viz.version import __version__
+from hsd_viz.views.page_data import saved_reports
 
 ROOT = Path(__file__).resolve().parent.parent
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -120,9 +122,30 @@ def test_the_sdist_has_what_a_build_reads_and_no_weights():
         *PYPROJECT["project"]["license-files"],
         *targets["wheel"]["packages"],
         *targets["wheel"]["force-include"],
+        "docs/bench",
     }
     assert read <= set(sdist["only-include"])
     assert [ROOT / name for name in sdist["exclude"]] == [LADDER, SMOLLM2_FOLDER]
+
+
+def left_out() -> list[str]:
+    """Return the measurements that a wheel leaves out, as the build names them."""
+    [names] = [
+        ast.literal_eval(node.value)
+        for node in ast.parse((ROOT / "hatch_build.py").read_text(encoding="utf-8")).body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "UNREAD"
+    ]
+    return list(names)
+
+
+@pytest.mark.parametrize("name", left_out())
+def test_a_measurement_that_a_wheel_leaves_out_is_opened_nowhere(name):
+    assert (ROOT / "docs" / "bench" / name).is_file()
+    assert name not in {path.name for path in saved_reports().values()}
+    stem = name.removesuffix(".json")
+    sources = [*ROOT.glob("hsd_viz/**/*.py"), *ROOT.glob("notebooks/course/master/*.md")]
+    named = re.compile(rf"measured\([\"']{re.escape(stem)}[\"']\)|{re.escape(name)}")
+    assert not [path for path in sources if named.search(path.read_text(encoding="utf-8"))]
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def test_the_image_copies_what_a_build_reads():
         *PROJECT["license-files"],
         *wheel["packages"],
     }
-    assert copied == {"constraints.txt", *read, *wheel["force-include"]}
+    assert copied == {"constraints.txt", "docs/bench", *read, *wheel["force-include"]}
     # What is not named there never reaches a build.
     allowed = (ROOT / ".dockerignore").read_text().splitlines()
     assert {f"!{name}" for name in copied} <= set(allowed)

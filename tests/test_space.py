@@ -22,7 +22,7 @@ def test_the_image_copies_what_a_build_and_the_server_read():
     copied = {name for line in copies for name in line.split()}
     wheel = PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
     read = {"pyproject.toml", "hatch_build.py", PROJECT["readme"], *PROJECT["license-files"]}
-    read |= {*wheel["packages"], *wheel["force-include"], "constraints.txt"}
+    read |= {*wheel["packages"], *wheel["force-include"], "constraints.txt", "docs/bench"}
     assert copied == read | {"deploy/space/serve.py"}
     allowed = (ROOT / ".dockerignore").read_text().splitlines()
     assert {f"!{name}" for name in copied} <= set(allowed)
