@@ -219,9 +219,10 @@ STRUCTURES = {
 }
 
 
-def prediction(plan: Any, dark: bool = False) -> Figure:
+def prediction(plan: Any, dark: bool = False, models: str = "") -> Figure:
     """Plot the speed-up over plain decoding by batch, a panel per context: the best stack of each
-    kind. ``plan`` is the result of :func:`hsd_viz.predict`. Bands are its intervals.
+    kind. ``plan`` is the result of :func:`hsd_viz.predict`. Bands are its intervals. ``models`` is
+    what the title calls its models, by default their names.
     """
     frame = prediction_frame(plan)
     colours = {label: KINDS[kind].light for label, kind, _ in STRUCTURES.values()}
@@ -263,7 +264,7 @@ def prediction(plan: Any, dark: bool = False) -> Figure:
     ]
     return finish(
         figure,
-        f"Predicted: {', '.join(plan.models)} on {cards}",
+        f"Predicted: {models or ', '.join(plan.models)} on {cards}",
         text=(
             "Speed-up over plain decoding by batch, of the best stack "
             "of each kind, one panel per context."

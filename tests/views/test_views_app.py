@@ -420,6 +420,12 @@ def test_a_prediction_is_of_the_chosen_hardware(page):
     assert b"export" in gzip.decompress(page.ask("plotly")[1][0])[-2000:], "for its figure"
     text = json.dumps(message["answer"]["parts"])
     assert "A100" in text and "assumption" in text
+    title = message["answer"]["parts"][0]["figure"]["drawn"]["layout"]["meta"]["title"]
+    menus = {menu["name"]: menu for menu in message["answer"]["choices"]}
+    (words,) = [
+        name for name, value in menus["models"]["options"] if value == "qwen3-8b,qwen3-0.6b"
+    ]
+    assert title.startswith(f"Predicted: {words} on A100"), "by the words of the menu"
     assert page.ask("ask", about="predict", options={"models": "../x"})[0]["kind"] == "failed"
 
 

@@ -5,14 +5,17 @@ import random
 import re
 import subprocess
 import time
+from types import SimpleNamespace
 
 import httpx
 import pytest
 
 pytest.importorskip("voila")
+from tornado.web import HTTPError
+
 from hsd_viz.machine import free_port
 from hsd_viz.views.app.kernels import RETURN_SECONDS, PageKernels
-from hsd_viz.views.app.pages import LOST, Seats, Turns
+from hsd_viz.views.app.pages import LOST, Closing, Seats, Turns
 from hsd_viz.views.app.server import command
 
 
@@ -108,6 +111,31 @@ def test_a_preheated_kernel_that_ended_is_not_given_to_a_visitor(process, alive,
     assert asyncio.run(check()) is kept
     assert filled == ([] if kept else ["nb"])
     assert ended == ([] if kept else ["k"])
+
+
+def message(**headers):
+    """Return the message of a page that is closed."""
+    request = SimpleNamespace(headers=headers, host="127.0.0.1:8866")
+    return SimpleNamespace(request=request)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"Origin": "http://127.0.0.1:8866"}, {"Referer": "http://127.0.0.1:8866/?tab=why"}],
+    ids=["origin", "referer"],
+)
+def test_a_page_of_this_server_may_end_its_kernel(headers):
+    assert Closing.check_xsrf_cookie(message(**headers)) is None
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{}, {"Origin": "http://127.0.0.1:9999"}, {"Referer": "https://example.org/127.0.0.1:8866"}],
+    ids=["unnamed", "other port", "other site"],
+)
+def test_a_page_of_another_site_may_not_end_a_kernel(headers):
+    with pytest.raises(HTTPError, match="403"):
+        Closing.check_xsrf_cookie(message(**headers))
 
 
 def test_a_kernel_is_started_when_there_is_room_later():

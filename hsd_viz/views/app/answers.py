@@ -269,7 +269,9 @@ def prediction(asked: Request) -> Answer:
         "html": html,
         "folded": True,
     }
-    return {"choices": menus, "parts": [figure_part(figures.prediction(plan)), shown]}
+    titles = {value: title for title, value in PREDICTED.items()}
+    drawn = figures.prediction(plan, models=titles[models])
+    return {"choices": menus, "parts": [figure_part(drawn), shown]}
 
 
 def report(asked: Request) -> Answer:
