@@ -4,7 +4,7 @@ import { test } from "vitest";
 import { createStore } from "../lib/run";
 import { columns, small } from "../lib/testing";
 import { boardOf } from "./board";
-import { type GameText, type Play, playersOf } from "./play";
+import { aheadOf, type GameText, MOST_GLANCES, type Play, playersOf } from "./play";
 
 const near = (a: number, b: number) => assert.ok(Math.abs(a - b) < 1e-12, `${a} is not ${b}`);
 
@@ -39,7 +39,8 @@ test("a word that the model does not know has nothing on the board", () => {
   near(board.left, 1);
 });
 
-test("each player has as many passes as the visitor has glances", () => {
+/** A game after its first glance at a text of two rounds. */
+function playedOnce(): Play {
   const verify = (round: number, fed: number) => ({
     ...{ round, level: 1, name: "target", kind: "verify", steps: 1, fed, cached: 0, start_ns: 0, duration_ns: 1000 },
   });
@@ -47,14 +48,28 @@ test("each player has as many passes as the visitor has glances", () => {
   run.adopt({ ...small(), calls: columns([verify(2, 4), verify(3, 1)]) } as any);
   const text = { plain: run, given: "", others: [{ name: "copying", source: "context", run }] };
   const glance = { accepted: 1, width: 3 };
-  const play = { texts: [text as unknown as GameText], act: 0, at: 0, glances: [[glance]] } as unknown as Play;
-  const players = playersOf(play);
+  return { texts: [text as unknown as GameText], act: 0, at: 0, glances: [[glance]] } as unknown as Play;
+}
+
+test("each player has as many passes as the visitor has glances", () => {
+  const players = playersOf(playedOnce());
   assert.deepEqual(
     players.map(({ name, passes }) => [name, passes.map(({ tokens, width }) => [tokens, width])]),
     [
       ["you", [[2, 3]]],
       ["copying", [[2, 4]]],
       ["alone", [[1, 1]]],
+    ],
+  );
+});
+
+test("the stairs to beat continue to the last glance, or to the end of the recorded run", () => {
+  const ahead = aheadOf(playedOnce());
+  assert.deepEqual(
+    ahead.map(({ name, passes }) => [name, passes.length]),
+    [
+      ["copying", 2],
+      ["alone", MOST_GLANCES],
     ],
   );
 });

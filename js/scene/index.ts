@@ -320,9 +320,13 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
     }
     paint();
     if (moved) keepInView();
+    else if (key !== shownKey && narrow() && scene) keepInView(deciding(scene)?.key);
+    shownKey = key;
   }
-  function keepInView() {
-    const at = places.get(state.key ?? "");
+  let shownKey = "";
+  /** Scroll a chip into view: the selected one, or on a phone the one that ended the draft. */
+  function keepInView(chip = state.key) {
+    const at = places.get(chip ?? "");
     if (!at) return;
     // Scroll only inside the box, not the page; to where the chip goes, not where it is.
     const [x, y, width] = at;

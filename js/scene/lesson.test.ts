@@ -53,3 +53,19 @@ test("a round that explains more is chosen; of equal ones the earlier", () => {
   const data = { ...snapshot(rows), meta: { wall_ns: 1 } };
   assert.equal(first(data).id, 3);
 });
+
+test("an example is a word before a better round that rejects a blank", () => {
+  const made = (id: number, accepted: number, text: string) => ({
+    round: { ...round(id), accepted, drafted: accepted + 1 },
+    drafts: [
+      ...Array.from({ length: accepted }, (_, k) => draft(id, k, k + 1, "accepted", { text: "word" })),
+      draft(id, accepted, accepted + 1, "rejected", { text }),
+    ],
+  });
+  const all = [made(1, 3, ","), made(2, 0, "word"), made(3, 1, "word")];
+  const rows = { rounds: all.map((one) => one.round), drafts: all.flatMap((one) => one.drafts) };
+  const example = exampleOf(storeOf({ ...snapshot(rows), meta: { wall_ns: 1 } }));
+  assert.equal(example?.round.id, 3);
+  assert.equal(example?.draft.text, "word");
+  assert.equal(example?.draft.verdict, "rejected");
+});

@@ -162,16 +162,15 @@ function streamView({ model, root, group, store, palette, follow, on }: View<Tra
     // Announce pinned tokens only, not hovered ones.
     card.setAttribute("aria-live", pinned() === i ? "polite" : "off");
     if (!t) {
-      const words = store.tokens.length
-        ? "Select a token. ← → move by event, with Shift by round; Enter pins, Esc unpins."
-        : "Tokens appear here as they are decoded.";
       const example = model.get("live") ? null : exampleOf(store);
+      const keys = "← → move by event, with Shift by round; Enter pins, Esc unpins.";
+      const from = example ? `An example from round ${store.order.get(example.round.id)}. ` : "";
+      const words = store.tokens.length
+        ? `${from}Select a token for its details: ${keys}`
+        : "Tokens appear here as they are decoded.";
       const { text = "", source = "" } = example?.draft ?? {};
-      const shown = example && details({ text, source, judged: [example], own: null, token: null });
-      const name = example
-        ? html`<p class="hsd-example">Example: a token of round ${store.order.get(example.round.id)}</p>`
-        : nothing;
-      render(html`<h3>Token details</h3><p class="hsd-note">${words}</p>${name}${shown ?? nothing}`, card);
+      const shown = example ? details({ text, source, judged: [example], own: null, token: null }) : nothing;
+      render(html`<h3>Token details</h3><p class="hsd-note">${words}</p>${shown}`, card);
       return;
     }
     const unpin = () => {

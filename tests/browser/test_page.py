@@ -81,6 +81,18 @@ def violations(page) -> list[str]:
     return [f"{v['id']}: {node['html'][:160]}" for v in found["violations"] for node in v["nodes"]]
 
 
+#: Pixels that the page is high at most with each tab, on a screen of 1440 × 900: what a reader needs first is open.
+HIGHEST = {
+    "Watch": 1300,
+    "Why": 2250,
+    "Databases": 2150,
+    "Time": 3000,
+    "Compare": 3000,
+    "Your traffic": 1950,
+}
+HEIGHT = "document.querySelector('.hsd-app').getBoundingClientRect().height"
+
+
 @pytest.mark.parametrize(("scheme", "widths"), [("light", (1440, 420)), ("dark", (420, 1440))])
 def test_every_tab_is_drawn_and_accessible(open_page, voila, scheme, widths):
     shown = opened(open_page, f"{voila}?theme={scheme}", widths[0])
@@ -101,6 +113,8 @@ def test_every_tab_is_drawn_and_accessible(open_page, voila, scheme, widths):
             assert page.evaluate(WIDE) <= 0, f"{name} is wider than the page"
             assert page.locator(".hsd-notice:not([hidden])").count() == 0, name
             assert violations(page) == [], name
+            if width == 1440:
+                assert page.evaluate(HEIGHT) <= HIGHEST[name], f"{name} is out of proportion"
             parts = page.get_by_role("navigation", name="Parts of this tab").get_by_role("link")
             if parts.count():
                 parts.last.click()

@@ -204,10 +204,11 @@ def _other_models(trace: Trace, basis: Basis) -> str:
     target = models[-1].get("model", "an unknown target") if models else "an unknown target"
     family = trace.meta.get("family")
     option = f" --family {family}" if family else " --target M"
+    temperature = float((trace.meta.get("sampling") or {}).get("temperature") or 0.0)
     return (
         f"Other models: the run's target is {target}; the calibration is of "
         f"{', '.join(basis.calibration.models)} of the shipped ladder. Calibrate with: "
-        f"hsd-viz plan{option}"
+        f"hsd-viz plan{option} --temperature {temperature:g}"
     )
 
 
