@@ -185,6 +185,19 @@ def test_a_run_learns_and_a_stopped_one_ends_with_the_same_weights(school, tmp_p
         assert torch.equal(values, other[name]), name
 
 
+def test_a_resumed_run_keeps_its_head_where_the_text_has_grown(school, tmp_path, monkeypatch):
+    options = options_of(school, tmp_path)
+    first = Run(options)
+    first.save({})
+    other = torch.arange(60)
+    monkeypatch.setattr(learn_module, "frequent_tokens", lambda *given: other)
+    resumed = Run(options)
+    assert torch.equal(resumed.head_places, first.head_places)
+    resumed.save({})
+    kept = torch.load(resumed.checkpoint)["head_tokens"]
+    assert not torch.equal(kept, other)
+
+
 @pytest.mark.parametrize("layers", [[0], [1, -1]])
 def test_an_exported_student_is_the_model_that_was_trained(school, tmp_path, monkeypatch, layers):
     """Beside the rounding of the matrices to 8 bits."""

@@ -118,7 +118,13 @@ class Run:
         files = open_model(options.model)
         self.learnt, aside = split(read_lessons(options.text, options.rows))
         self.measured = aside[:MEASURED]
-        self._head_tokens = frequent_tokens(self.learnt, files.form.vocabulary, options.head)
+        kept = torch.load(self.checkpoint) if self.checkpoint.exists() else None
+        # A run keeps its head where the text has grown since.
+        self._head_tokens = (
+            frequent_tokens(self.learnt, files.form.vocabulary, options.head)
+            if kept is None
+            else kept["head_tokens"]
+        )
         self.student = Student(files.form, files.tensors, options.layers, self._head_tokens)
         self.head_places = torch.full((files.form.vocabulary,), -1)
         self.head_places[self._head_tokens] = torch.arange(len(self._head_tokens))
@@ -126,8 +132,8 @@ class Run:
         self.step = 0
         self.seen = 0
         self.seconds = 0.0
-        if self.checkpoint.exists():
-            self._resume()
+        if kept is not None:
+            self._resume(kept)
 
     @property
     def checkpoint(self) -> Path:
@@ -179,8 +185,7 @@ class Run:
         path = self.options.out / f"{self.options.name}.json"
         disk.write_whole(path, json.dumps(facts) + "\n")
 
-    def _resume(self) -> None:
-        state = torch.load(self.checkpoint)
+    def _resume(self, state: dict[str, Any]) -> None:
         self.student.load_state_dict(state["student"])
         for optimiser, kept in zip(self._optimisers, state["optimisers"], strict=True):
             optimiser.load_state_dict(kept)
