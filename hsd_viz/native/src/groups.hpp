@@ -53,8 +53,10 @@ struct ShortRows {
 template <int M> constexpr int GROUP_VECTORS = std::min(GROUP_COLUMNS / LANES<float>, M <= 2 ? 4 : SHORT_VECTORS);
 // A single row hides the latency of its additions in two sums of every other pair.
 template <int M> constexpr int CHAINS = M * GROUP_VECTORS<M> < 4 ? 2 : 1;
-// How far ahead of the reader the lines of a panel are fetched.
+// How far ahead of the reader the lines of a panel are fetched, for more than FEW_ROWS rows. A pass over fewer waits for memory only, and there the
+// processor's own prefetchers do better alone (Zen 4: 6.8 -> 4.7 ms for one token of SmolLM2).
 constexpr size_t GROUP_AHEAD = 16384;
+constexpr int FEW_ROWS = 2;
 
 // M rows from `first` on times one panel of `groups` blocks into y [M][ldy].
 template <int BITS, int M> APART void group_rows(const uint8_t* panel, int groups, const ShortRows& x, int first, float* y, size_t ldy, bool fetch) {
@@ -70,7 +72,7 @@ template <int BITS, int M> APART void group_rows(const uint8_t* panel, int group
             for (int c = 0; c < C; ++c) total[m][c] = f32v{};
         const uint8_t* block = panel;
         for (int g = 0; g < groups; ++g, block += block_bytes(BITS)) {
-            if (fetch && column == 0)
+            if (M > FEW_ROWS && fetch && column == 0)
                 for (size_t i = 0; i < block_bytes(BITS); i += 64) __builtin_prefetch(block + GROUP_AHEAD + i);
             i32v sum[K][M][C];
 #pragma GCC unroll 2
