@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 
 from hsd_viz.engine.live import note_plain
@@ -21,7 +22,7 @@ from tools.selection import REPEATED, speedup
 
 #: Most tokens of an answer, and the seeds that are tried.
 TOKENS = 160
-SEEDS = range(32)
+SEEDS = range(64)
 #: What the recordings call their target, wherever its file was.
 MODEL = "SmolLM2-135M-Instruct"
 _DATABASES = "db > target"
@@ -95,6 +96,15 @@ ANSWERS_OF = (
         SWIM,
     ),
     Recipe(
+        "copy",
+        "A copy below its target",
+        "The target has 16-bit weights here. A copy with those of its file, most of 4 bits, drafts for it and agrees "
+        "nearly always; the databases save the copy some of its passes.",
+        "db > target[int8]:5 > target",
+        SKY,
+        dtype="bfloat16",
+    ),
+    Recipe(
         "plain",
         "Plain decoding of an explanation",
         "One token per forward pass of the target: the reference for all other stacks.",
@@ -105,7 +115,7 @@ ANSWERS_OF = (
 
 
 def record_answers(
-    engine: LocalEngine,
+    engine_of: Callable[[str], LocalEngine],
     out: Path = ANSWERS,
     *,
     answers: Sequence[Recipe] = ANSWERS_OF,
@@ -116,11 +126,13 @@ def record_answers(
 ) -> list[Path]:
     """Record every answer, write ``index.json`` beside the traces, and return the paths.
 
-    The page opens with the first of ``answers``.
+    The page opens with the first of ``answers``. ``engine_of`` returns the engine of a type of
+    weights.
     """
     paths = []
     index: list[dict] = []
     for answer in answers:
+        engine = engine_of(answer.dtype)
         seed = first_seed(engine, answer, seeds, tokens)
         stacks = list(dict.fromkeys([answer.stack, "target"]))
         options = {"temperature": TEMPERATURE, "seed": seed, "max_new_tokens": tokens}
@@ -159,15 +171,21 @@ def first_seed(engine: LocalEngine, answer: Recipe, seeds: Sequence[int], tokens
 def is_readable(trace: Trace) -> bool:
     """Return whether an answer ends by itself, repeats little of itself, and shows a rejection.
 
-    A round that shows one accepts two tokens or more before it. Plain decoding has no drafts.
+    A round that shows one accepts a token before it. Plain decoding has no drafts.
     """
     repeated = trace.metrics()["repetition_share"]
     complete = trace.meta["stop_reason"] == "eos" and repeated <= REPEATED
     return complete and (trace.meta["stack"] == "target" or any(map(_shows, trace.round_rows)))
 
 
+def _open_engine(dtype: str) -> LocalEngine:
+    engine = load_engine(family="smollm2", device="cpu", dtype=dtype, threads=1)
+    engine.wait_ready()
+    return engine
+
+
 def _shows(one: RoundRow) -> bool:
-    return one.parent is None and one.outcome == "correction" and one.accepted >= 2
+    return one.parent is None and one.outcome == "correction" and one.accepted >= 1
 
 
 def main() -> None:
@@ -175,9 +193,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--out", type=Path, default=ANSWERS, metavar="DIR")
     options = parser.parse_args()
-    with load_engine(family="smollm2", device="cpu", dtype="int8", threads=1) as engine:
-        engine.wait_ready()
-        record_answers(engine, options.out, progress=print)
+    record_answers(cache(_open_engine), options.out, progress=print)
 
 
 if __name__ == "__main__":

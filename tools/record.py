@@ -42,6 +42,8 @@ class Recipe:
     options: dict = field(default_factory=lambda: dict(SAMPLED))
     #: Layers that make the target costlier and change nothing else (:mod:`benchmarks.padding`).
     layers: int = 0
+    #: The type of the target's weights.
+    dtype: str = "int8"
 
 
 @dataclass(frozen=True, slots=True)

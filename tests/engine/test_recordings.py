@@ -16,6 +16,7 @@ from hsd_viz.engine.replay import ANSWERS, TEMPERATURE, TRACES, bundled, load_bu
 from hsd_viz.models.families import CODE, find_family
 from hsd_viz.models.files import folder_hash, open_model, weights_hash
 from hsd_viz.native.build import kernels
+from hsd_viz.stack import split_copy
 from hsd_viz.trace import Trace
 from hsd_viz.trace.metrics import check
 from tools import answers, record
@@ -50,14 +51,15 @@ def test_bundled_trace(name):
 
 @pytest.fixture(scope="module")
 def engine_of():
-    """Return the engine of a family; engines are opened once."""
+    """Return the engine of a family and a type of weights; engines are opened once."""
     opened = {}
 
-    def find(family):
-        if family not in opened:
-            opened[family] = load_engine(family=family, device="cpu", threads=1)
-            opened[family].wait_ready()
-        return opened[family]
+    def find(family, dtype):
+        key = family, dtype
+        if key not in opened:
+            opened[key] = load_engine(family=family, device="cpu", dtype=dtype, threads=1)
+            opened[key].wait_ready()
+        return opened[key]
 
     yield find
     for engine in opened.values():
@@ -69,6 +71,7 @@ def weights_of(family, model):
     if family == "code":
         return folder_hash(CODE.path(model))
     found = find_family(family)
+    model, _ = split_copy(model)
     name = model if model in found.names else "target"
     return weights_hash(open_model(found.path(name)).tensors.files)
 
@@ -89,7 +92,7 @@ def test_replayed_token_for_token(path, engine_of):
     assert [model["weights"] for model in own] == [
         weights_of(family, model["model"]) for model in own
     ], "recorded with other weights: run `python -m training rebuild recordings`"
-    again = engine_of(family).run(
+    again = engine_of(family, meta["dtype"]).run(
         meta["prompt"],
         meta["stack"],
         chat=meta.get("chat", False),
