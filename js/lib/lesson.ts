@@ -15,7 +15,7 @@ const rejects = (drafts: readonly Draft[] = []) => drafts.some((d) => d.verdict 
 const rejectsWords = (drafts: readonly Draft[]) => drafts.every((d) => d.verdict !== "rejected" || !isBlank(d.text));
 
 /**
- * The score of a target round, higher is better: two accepted tokens and a rejection are the whole idea; a level that rejects for
+ * The score of a target round, higher is better: accepted tokens, best two, and a rejection are the whole idea; a level that rejects for
  * itself, darts on both sides (`hasBoard`), words instead of blanks and a likely own token make it easier to read.
  */
 export function lessonOf(store: Rows, id: number, hasBoard: (id: number) => boolean = () => false): number {
@@ -24,8 +24,8 @@ export function lessonOf(store: Rows, id: number, hasBoard: (id: number) => bool
   if (!round || !drafts.length) return 0;
   let score = 1;
   if (round.accepted >= 2) score += 16;
-  else if (round.accepted === 1) score += 6;
-  if (rejects(drafts) && round.outcome === "correction") score += rejectsWords(drafts) ? 8 : 4;
+  else if (round.accepted === 1) score += 12;
+  if (rejects(drafts) && round.outcome === "correction") score += rejectsWords(drafts) ? 8 : 6;
   const below = store.children.get(id) ?? [];
   if (below.some((child) => rejects(store.drafts.get(child)))) score += 3;
   if (hasBoard(id)) score += 3;

@@ -18,16 +18,24 @@ const first = (data: any) => {
   return { store, id: id as number, round: store.rounds.get(id as number) };
 };
 
+/** Whether a round of the target accepts two tokens or more before its correction. */
+const acceptsTwo = (one: any) => one.parent === null && one.outcome === "correction" && one.accepted >= 2;
+
 for (const [name, data] of Object.entries(RECORDED).filter(([, run]) => run.drafts.text.length))
-  test(`${name}: the first round accepts two tokens or more, and rejects one`, () => {
+  test(`${name}: the first round accepts a token, two where a round does, and rejects one`, () => {
     const { store, id, round } = first(data);
-    assert.ok((round?.accepted ?? 0) >= 2);
+    const most = [...store.rounds.values()].some(acceptsTwo) ? 2 : 1;
+    assert.ok((round?.accepted ?? 0) >= most);
     assert.ok(store.drafts.get(id)?.some((d) => d.verdict === "rejected"));
     assert.equal(round?.outcome, "correction");
     const example = exampleOf(store);
     assert.equal(example?.draft.verdict, "rejected");
     assert.equal(example?.round.parent, null);
   });
+
+test("the page opens on a round that accepts two tokens", () => {
+  assert.ok((first(RECORDED["answers/summary"]).round?.accepted ?? 0) >= 2);
+});
 
 test("plain decoding has no example", () => {
   assert.equal(exampleOf(storeOf(RECORDED.plain)), null);
