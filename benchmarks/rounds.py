@@ -21,7 +21,8 @@ import torch
 
 from benchmarks.gpu.tools import random_llama
 from benchmarks.harness import arguments, command
-from hsd_viz.decoding.loop import Level, Loop
+from hsd_viz.decoding.levels import Level
+from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.disk import write_whole
 from hsd_viz.machine import describe

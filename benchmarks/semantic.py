@@ -23,7 +23,7 @@ from hsd_viz.drafting.semantic import SemanticDatabase
 from hsd_viz.engine.replay import ANSWERS, bundled, load_bundled
 from hsd_viz.machine import describe
 from hsd_viz.native.build import default_build
-from hsd_viz.native.decode import NativeDatabaseDrafter
+from hsd_viz.native.drafter import NativeDatabaseDrafter
 
 LENGTHS = (250, 500, 1000, 2000, 4000, 8000)
 DRAFTERS = (("semantic",), ("context",), ("context", "semantic"))

@@ -10,7 +10,8 @@ import pytest
 import hsd_viz as hsd
 from hsd_viz.audit.stacks import ToySession
 from hsd_viz.decoding import verify
-from hsd_viz.decoding.loop import Level, Loop
+from hsd_viz.decoding.levels import Level
+from hsd_viz.decoding.loop import Loop
 from hsd_viz.drafting.tree import Drafter
 from hsd_viz.errors import Unsupported, UserError
 from hsd_viz.options import Sampling

@@ -14,7 +14,8 @@ import torch
 import torch.nn.functional as F
 
 from benchmarks.gpu.tools import MANY, Tools
-from hsd_viz.decoding.loop import Level, Loop
+from hsd_viz.decoding.levels import Level
+from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.session import Model
 from hsd_viz.torch_models.compiled import CompiledModel

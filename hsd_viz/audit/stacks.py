@@ -6,7 +6,8 @@ import numpy as np
 
 from hsd_viz.audit.enumeration import Chance, Choices
 from hsd_viz.audit.exact import Decoder, Task
-from hsd_viz.decoding.loop import Level, Loop
+from hsd_viz.decoding.levels import Level
+from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.session import Session
 from hsd_viz.drafting import make_drafter
 from hsd_viz.errors import UserError

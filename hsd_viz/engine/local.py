@@ -10,8 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+from hsd_viz.decoding.decode import LIKELIEST
 from hsd_viz.decoding.engine import Engine, Options
-from hsd_viz.decoding.loop import LIKELIEST, Level, Loop, decode
+from hsd_viz.decoding.events import decode
+from hsd_viz.decoding.levels import Level
+from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.session import Model
 from hsd_viz.decoding.text import Prompt, Tokenizer
 from hsd_viz.decoding.verify import RULES, rule_words
@@ -25,7 +28,8 @@ from hsd_viz.errors import UserError
 from hsd_viz.machine import MAX_THREADS, cpu_model, set_threads
 from hsd_viz.machine import threads as threads_now
 from hsd_viz.models.families import DEFAULT, Family
-from hsd_viz.native.decode import NativeDecode, can_compile, native_drafter
+from hsd_viz.native.decode import NativeDecode, can_compile
+from hsd_viz.native.drafter import native_drafter
 from hsd_viz.stack import Stack, parse
 from hsd_viz.trace import Event, Stage
 from hsd_viz.version import __version__

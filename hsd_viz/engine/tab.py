@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.decoding.loop import LIKELIEST
+from hsd_viz.decoding.decode import LIKELIEST
 from hsd_viz.drafting.db import DISCOUNTS, GREEDY, MIN_SCORE, SAMPLED, DatabaseDrafter
 from hsd_viz.drafting.make import OF_THE_TEXT, STORED
 from hsd_viz.drafting.semantic import DEPTH, SemanticDatabase
@@ -20,7 +20,7 @@ from hsd_viz.models.families import CODE, LADDER, Family
 from hsd_viz.models.files import folder_hash
 from hsd_viz.models.tokenizer import load_tokenizer
 from hsd_viz.native import model as library
-from hsd_viz.native.decode import copying_of, drafting_of
+from hsd_viz.native.drafter import copying_of, drafting_of
 from hsd_viz.native.weights import SLOTS, Weights, load, turn
 from hsd_viz.options import DEFAULT_RULE
 from hsd_viz.stack import DATABASES, DEFAULT_LOOKAHEAD, MAX_LOOKAHEAD, draft_sources

@@ -33,7 +33,7 @@ from hsd_viz.measure.requests import LoggedRequest, LogTokenizer, requests
 from hsd_viz.measure.text_replay import Replayed
 from hsd_viz.measure.text_replay import replay as replay_text
 from hsd_viz.native.build import default_build
-from hsd_viz.native.decode import native_drafter
+from hsd_viz.native.drafter import native_drafter
 from hsd_viz.records.entries import BrokenEntry, EntryReader
 from hsd_viz.terminal import Progress
 from hsd_viz.words import MAX_BUDGET, check_budget, check_range, guided

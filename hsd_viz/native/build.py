@@ -92,7 +92,18 @@ _FUNCTION = re.compile(
 )
 
 
-def declare(library: ctypes.CDLL) -> ctypes.CDLL:
+class Library(ctypes.CDLL):
+    """The compiled runtime.
+
+    Attributes:
+        quick: the same functions, called without releasing Python's lock: those that take less
+            time than that does.
+    """
+
+    quick: ctypes.PyDLL
+
+
+def declare(library: Library) -> Library:
     """Give the functions the types of ``runtime.cpp``, and let those that fail raise ``ValueError``
     or ``MemoryError``. Raises ``AttributeError`` when one is missing.
     """
@@ -133,7 +144,7 @@ class Build:
         self.kernel: str | None = None
         self._folder = cache
         self._wanted = kernel
-        self._library: ctypes.CDLL | None = None
+        self._library: Library | None = None
         #: Holds the library of this process alone, where the cache cannot be used.
         self._room: tempfile.TemporaryDirectory[str] | None = None
         self._thread: threading.Thread | None = None
@@ -165,7 +176,7 @@ class Build:
         return not self.wait(0) and self.reason is None
 
     @property
-    def library(self) -> ctypes.CDLL:
+    def library(self) -> Library:
         """The loaded library. Raises: ValueError: if there is none; the message has the reason."""
         if not self.wait() or self._library is None:
             raise UserError(f"there is no native runtime: {self.reason}")
@@ -229,7 +240,7 @@ class Build:
     def _use(self, kernel: str, path: Path | None) -> bool:
         """Load a library; whether it is one (a full disk truncates: it is then compiled again)."""
         try:
-            library = None if path is None else declare(ctypes.CDLL(str(path)))
+            library = None if path is None else declare(Library(str(path)))
         except (OSError, AttributeError):
             return False
         self.kernel = kernel

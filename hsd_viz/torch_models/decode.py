@@ -23,10 +23,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hsd_viz.decoding.loop import Draft, Level, Loop, Verification
+from hsd_viz.decoding.levels import Level, Verification
+from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Draws, Sampling
 from hsd_viz.decoding.session import Model, Session
-from hsd_viz.decoding.verify import RULES, Numbers, RecordOptions, SampledChain, Verdict
+from hsd_viz.decoding.verify import RULES, Draft, Numbers, RecordOptions, SampledChain, Verdict
 from hsd_viz.drafting.tree import Drafter
 from hsd_viz.torch_models import board
 from hsd_viz.torch_models.board import Plan, State
@@ -466,8 +467,8 @@ class DeviceDecode(Loop):
         yield from super().prefill()
         self._open()
 
-    def _leave_full_levels(self) -> None:
-        super()._leave_full_levels()
+    def leave_full_levels(self) -> None:
+        super().leave_full_levels()
         if self._is_open:
             self._set_levels()
             if self._next is not None:

@@ -212,7 +212,7 @@ export class Runtime {
     return this.models.get(name) as Model;
   }
 
-  /** Make the drafter of `db` below a verifier: hsd_viz/native/decode.py. */
+  /** Make the drafter of `db` below a verifier: hsd_viz/native/drafter.py. */
   drafter(databases: string[], verifier: string, target: string, temperature: number): number {
     const { module } = this;
     const { settings, nodes, floor, greedy, sampled, discounts, copying, state_depth } = this.manifest.drafting;

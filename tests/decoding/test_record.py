@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hsd_viz.decoding.loop import decode
+from hsd_viz.decoding.events import decode
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.text import TokenText
 from hsd_viz.ladder.load import load_tokenizer

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from hsd_viz.audit.stacks import ToySession
-from hsd_viz.decoding.loop import Level, Loop
+from hsd_viz.decoding.levels import Level
+from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.drafting import SharedDatabases, make_drafter
 from hsd_viz.drafting.semantic import (

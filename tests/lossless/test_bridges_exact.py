@@ -10,7 +10,8 @@ from toys import Markov, V, models, sample
 
 from hsd_viz.audit.exact import exact
 from hsd_viz.audit.stacks import loop_decoder
-from hsd_viz.decoding.loop import Level, Loop
+from hsd_viz.decoding.levels import Level
+from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import BRIDGES, Sampling, distribution
 from hsd_viz.stack import parse
 

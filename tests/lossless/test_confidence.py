@@ -12,7 +12,8 @@ import pytest
 from toys import law_of
 
 from hsd_viz.audit.stacks import EnumeratedDraws, ToySession
-from hsd_viz.decoding.loop import Level, Loop
+from hsd_viz.decoding.levels import Level
+from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling, distribution
 from hsd_viz.drafting.tree import Drafter, DraftTree
 from hsd_viz.trace.tables import RULES

@@ -14,7 +14,8 @@ from transformers import AutoModelForCausalLM, LlamaConfig, Qwen2Config
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.drafting.db import DatabaseDrafter
 from hsd_viz.native.build import default_build
-from hsd_viz.native.decode import NativeDatabaseDrafter, NativeDecode
+from hsd_viz.native.decode import NativeDecode
+from hsd_viz.native.drafter import NativeDatabaseDrafter
 from hsd_viz.native.model import NativeModel
 from hsd_viz.stack import DraftSource
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from hsd_viz.audit.enumeration import outcomes
-from hsd_viz.decoding.loop import Level, Loop
+from hsd_viz.decoding.levels import Level
+from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.session import Session
 from hsd_viz.drafting.tree import Drafter, DraftTree

@@ -10,12 +10,14 @@ import torch
 from models import REDUCED, VOCAB, ids, native
 from test_native_drafter import habits, write
 
-from hsd_viz.decoding.loop import Level, Loop
+from hsd_viz.decoding.levels import Level
+from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.drafting.db import DatabaseDrafter
 from hsd_viz.drafting.index.format import Index
 from hsd_viz.native.build import default_build
-from hsd_viz.native.decode import NativeDatabaseDrafter, NativeDecode
+from hsd_viz.native.decode import NativeDecode
+from hsd_viz.native.drafter import NativeDatabaseDrafter
 from hsd_viz.trace.tables import RULES, TABLES
 
 pytestmark = pytest.mark.skipif(

@@ -20,7 +20,7 @@ from hsd_viz.engine.forwards import Costs
 from hsd_viz.engine.load import Models
 from hsd_viz.engine.local import LocalEngine
 from hsd_viz.native.build import default_build
-from hsd_viz.native.decode import NativeDatabaseDrafter, native_drafter
+from hsd_viz.native.drafter import NativeDatabaseDrafter, native_drafter
 from hsd_viz.stack import DraftSource
 
 pytestmark = pytest.mark.skipif(

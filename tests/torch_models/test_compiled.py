@@ -12,7 +12,8 @@ import torch
 from families import CONFIGS, VOCABULARY, text_of
 from transformers import AutoModelForCausalLM, GPT2Config, LlamaConfig
 
-from hsd_viz.decoding.loop import Level, Loop
+from hsd_viz.decoding.levels import Level
+from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.drafting.tree import Drafter, DraftTree
 from hsd_viz.torch_models.compiled import CompiledModel

@@ -12,7 +12,8 @@ from device_queue import DeviceQueue
 from devices import VOCABULARY, Guesser, Watcher, decode, differences, eager, llama, on_device
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from hsd_viz.decoding.loop import Level, Loop
+from hsd_viz.decoding.levels import Level
+from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.session import Model, Session
 from hsd_viz.decoding.verify import RULES, Draft, RecordOptions
@@ -139,14 +140,14 @@ def test_a_full_draft_model_is_left_while_the_device_has_the_next_round(
     stack, contexts, sampling, queue, monkeypatch
 ):
     """The steps of that round are done before those of the levels that are left, and nothing of it is read."""
-    leave = DeviceDecode._leave_full_levels
+    leave = DeviceDecode.leave_full_levels
     waiting: list[int] = []
 
     def noted(loop: DeviceDecode) -> None:
         waiting.append(queue.steps())
         leave(loop)
 
-    monkeypatch.setattr(DeviceDecode, "_leave_full_levels", noted)
+    monkeypatch.setattr(DeviceDecode, "leave_full_levels", noted)
     compare(stack, sampling, contexts=contexts)
     # A stack of one draft model has the next round started, and the drafts before the last are left without one.
     assert waiting[0] == 0, "before the first round"

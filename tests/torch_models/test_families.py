@@ -7,7 +7,8 @@ import pytest
 import torch
 from families import CONFIGS, VOCABULARY, module, text_of
 
-from hsd_viz.decoding.loop import Level, Loop
+from hsd_viz.decoding.levels import Level
+from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.drafting.tree import Drafter, DraftTree
 from hsd_viz.torch_models.eager import HFModel

@@ -1,0 +1,126 @@
+"""What every decode has: its levels, its limits and its clock.
+
+:class:`~hsd_viz.decoding.loop.Loop` is a decode in Python, for any sessions;
+:class:`~hsd_viz.native.decode.NativeDecode` is the same in C++, for native ones.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from time import perf_counter_ns
+from typing import Any
+
+from hsd_viz.decoding.levels import Level
+from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.drafting.tree import Drafter
+from hsd_viz.trace.tables import Columns
+
+#: The most tokens of the prompt that are fed at a time: ``PREFILL_CHUNK`` of ``src/loop.hpp``.
+PREFILL_CHUNK = 512
+#: How many of the likeliest tokens are recorded for a row.
+LIKELIEST = 5
+
+
+class Decode(ABC):
+    """One decode by ``levels``, the target last, with ``drafter``, a database or baseline, below
+    them, if any.
+
+    ``eos`` ends the text, as do ``max_new_tokens`` emitted tokens and ``positions`` tokens of text.
+    ``budget`` bounds the nodes of a database's draft (``None``: the drafter's own default). With
+    ``details`` > 0 the target describes its rows, with so many of the likeliest tokens. Times are
+    nanoseconds from the start of the decode.
+
+    Once the text fills the context of a draft model, decoding continues without that model: the
+    level below it then drafts for the level above. Which models take part depends on the length of
+    the text only.
+
+    Attributes:
+        text: the prompt and the emitted tokens.
+        written: the models of the stack, the target last.
+        levels: the levels that take part; ``None``: that of the drafter, level 0 if there is one.
+        places: their places in the stack, as the record has them.
+        top: the index of the target in ``levels``.
+        limit: the most tokens of text.
+        reach: the length of text up to which all levels can draft.
+    """
+
+    def __init__(
+        self,
+        levels: Sequence[Level],
+        drafter: Drafter | None,
+        sampling: Sampling,
+        prompt: Sequence[int],
+        *,
+        max_new_tokens: int,
+        positions: int | None = None,
+        eos: frozenset[int] = frozenset(),
+        budget: int | None = None,
+        details: int = 0,
+    ) -> None:
+        assert prompt and levels and max_new_tokens > 0
+        self.drafter = drafter
+        self.sampling = sampling
+        self.text = list(prompt)
+        self.eos = eos
+        self.details = details
+        longest = len(prompt) + max_new_tokens
+        self.limit = min(longest, positions or longest)
+        self.budget = budget
+        if budget is None and drafter is not None:
+            self.budget = drafter.nodes
+        self._zero = perf_counter_ns()
+        self.written = list(levels)
+        self.levels: list[Level | None] = [*levels]
+        if drafter is not None:
+            self.levels.insert(0, None)
+        self.places = list(range(len(self.levels)))
+        self.leave_full_levels()
+        self.watches_states = False
+        if drafter is not None and drafter.state_depth is not None:
+            self.watches_states = True
+            levels[-1].session.watch(drafter.state_depth)
+
+    @abstractmethod
+    def prefill(self) -> Iterator[tuple[str, int, int]]:
+        """Feed all of the prompt but its last token to every model; yields (name, tokens done,
+        tokens in all).
+        """
+
+    @abstractmethod
+    def rounds(self) -> Iterator[Any]:
+        """Decode to EOS or a limit; yields after some rounds."""
+
+    @abstractmethod
+    def take(self) -> Callable[[], dict[str, Columns]]:
+        """Return what makes the tables of the rounds since the last call, without the texts of
+        tokens.
+        """
+
+    def now(self) -> int:
+        """Return the time of the decode in nanoseconds."""
+        return perf_counter_ns() - self._zero
+
+    def resume_at(self, now: int) -> None:
+        """Set the time to ``now`` (from :meth:`now`): what passed since then is not the
+        decode's.
+        """
+        self._zero = perf_counter_ns() - now
+
+    def leave_full_levels(self) -> None:
+        """Remove the draft models whose context the text fills, and set ``reach``: the length of
+        text up to which all others can draft.
+        """
+        length = len(self.text)
+        contexts = [self.limit]
+        for i in reversed(range(len(self.levels) - 1)):
+            level = self.levels[i]
+            if level is None or level.positions is None:
+                continue
+            if level.positions > length:
+                contexts.append(level.positions)
+            else:
+                del self.levels[i]
+                del self.places[i]
+        self.top = len(self.levels) - 1
+        self.reach = min(contexts)

@@ -1,0 +1,208 @@
+"""What the loop did, as columns of the trace's tables: a row per call, round, draft and token."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from hsd_viz.decoding.levels import Verification
+from hsd_viz.trace.tables import CallRow, Columns, RoundRow, Row, TokenRow
+from hsd_viz.trace.trace import empty_tables
+
+#: The round of calls before the first one.
+BEFORE_ROUNDS = -1
+
+
+@dataclass(frozen=True, slots=True)
+class _OpenRound:
+    """A round that has begun.
+
+    Attributes:
+        number: its id.
+        level: the level that verifies.
+        start: its first nanosecond.
+    """
+
+    number: int
+    level: int
+    start: int
+
+
+class Log:
+    """The tables of a decode without the texts of tokens, until taken.
+
+    ``now`` gives the time of the decode; own times of calls never overlap.
+    """
+
+    def __init__(self, now: Callable[[], int]) -> None:
+        self.now = now
+        self._tables = empty_tables()
+        #: The innermost last.
+        self._open: list[_OpenRound] = []
+        self._rounds = 0
+        self._tokens = 0
+
+    def open_round(self, level: int) -> None:
+        """Begin a round of a level, within the innermost open one if there is any."""
+        self._open.append(_OpenRound(self._rounds, level, self.now()))
+        self._rounds += 1
+
+    def close_round(self, verified: Verification) -> None:
+        """End the innermost open round; that of the target emits its tokens."""
+        closed = self._open.pop()
+        duration = self.now() - closed.start
+        parent = self._open[-1].number if self._open else None
+        self._record_drafts(closed, verified)
+        self._record_round(closed, parent, verified, duration)
+        if parent is None:
+            self._record_tokens(closed.number, verified)
+
+    def _record_drafts(self, closed: _OpenRound, verified: Verification) -> None:
+        """Record a row for each node of the draft."""
+        tree = verified.draft.tree
+        verdict = verified.verdict
+        if not len(tree):
+            return
+        self._extend(
+            "drafts",
+            {
+                "round": [closed.number] * len(tree),
+                "level": [closed.level] * len(tree),
+                "source": tree.sources,
+                "node": range(len(tree)),
+                "parent": tree.parents,
+                "depth": tree.depths(),
+                "token_id": tree.tokens,
+                "text": None,  # added where the tokenizer is
+                "p": verdict.p,
+                "q": verdict.q,
+                "u": verdict.u,
+                "verdict": self._verdicts(verified),
+                "key_length": tree.key_lengths,
+                "count": tree.counts,
+                "score": tree.scores,
+                "position": tree.positions,
+                "h": verdict.h,
+                "cosine": tree.cosines,
+            },
+            len(tree),
+        )
+
+    @staticmethod
+    def _verdicts(verified: Verification) -> list[str]:
+        """Return the verdict of each node."""
+        verdicts = ["unreached" if p is None else "rejected" for p in verified.verdict.p]
+        # A node that was accepted is cut where an end token or the limit came before it.
+        for node in verified.verdict.accepted:
+            verdicts[node] = "cut"
+        for node in verified.accepted:
+            verdicts[node] = "accepted"
+        return verdicts
+
+    def _record_round(
+        self, closed: _OpenRound, parent: int | None, verified: Verification, duration: int
+    ) -> None:
+        tree = verified.draft.tree
+        accepted = len(verified.accepted)
+        is_stopped = verified.outcome == "stopped"
+        why_no_draft = None
+        if not len(tree):
+            why_no_draft = tree.why_empty or "no match"
+        row = RoundRow(
+            id=closed.number,
+            parent=parent,
+            level=closed.level,
+            drafted=len(tree),
+            examined=accepted if is_stopped else verified.verdict.examined,
+            accepted=accepted,
+            outcome=verified.outcome,
+            why_no_draft=why_no_draft,
+            start_ns=closed.start,
+            duration_ns=duration,
+            rule=verified.verdict.rule,
+            draft_end=verified.draft.end,
+        )
+        self._add("rounds", row)
+
+    def _record_tokens(self, number: int, verified: Verification) -> None:
+        """Record the tokens that a round of the target emits."""
+        verdict = verified.verdict
+        for place, token in enumerate(verified.tokens):
+            p, entropy, top = verdict.details[place] if verdict.details else (None, None, None)
+            row = TokenRow(
+                index=self._tokens,
+                token_id=token,
+                text=None,  # added where the tokenizer is
+                raw=None,
+                round=number,
+                kind=verified.outcome,
+                source="target",
+                path=[verified.level],
+                depth=0,
+                p=p,
+                entropy=entropy,
+                top=top,
+            )
+            if place < len(verified.accepted):
+                row = self._accepted(row, verified, verified.accepted[place])
+            elif verdict.correction:
+                residual_top, q_top, residual_sum = verdict.correction
+                row = row._replace(
+                    residual_top=residual_top, q_top=q_top, residual_sum=residual_sum
+                )
+            self._add("tokens", row)
+            self._tokens += 1
+
+    @staticmethod
+    def _accepted(row: Row, verified: Verification, node: int) -> Row:
+        """Return the row of a token that was drafted: it has its source, and the levels it
+        passed.
+        """
+        tree = verified.draft.tree
+        return row._replace(
+            kind="accepted",
+            source=tree.sources[node],
+            path=[*verified.draft.paths[node], verified.level],
+            depth=tree.depths()[node],
+        )
+
+    def call(
+        self,
+        level: int,
+        name: str,
+        kind: str,
+        start: int,
+        fed: int,
+        cached: int = 0,
+        steps: int = 1,
+    ) -> None:
+        """Record a call from ``start`` to now; it belongs to the innermost open round, if any."""
+        row = CallRow(
+            round=self._open[-1].number if self._open else BEFORE_ROUNDS,
+            level=level,
+            name=name,
+            kind=kind,
+            steps=steps,
+            fed=fed,
+            cached=cached,
+            start_ns=start,
+            duration_ns=self.now() - start,
+        )
+        self._add("calls", row)
+
+    def _add(self, table: str, row: Row) -> None:
+        for column, value in zip(self._tables[table].values(), row, strict=True):
+            column.append(value)
+
+    def _extend(self, table: str, columns: dict[str, Any], rows: int) -> None:
+        """Append values by column; ``None`` stands for a column without values."""
+        for name, column in self._tables[table].items():
+            values = columns[name]
+            column += [None] * rows if values is None else values
+
+    def take(self) -> dict[str, Columns]:
+        """Return and clear the four tables of what was reported so far."""
+        taken = self._tables
+        self._tables = empty_tables()
+        return taken

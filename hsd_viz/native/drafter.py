@@ -1,0 +1,215 @@
+"""The compiled database drafter.
+
+``src/drafter.hpp`` makes the trees of :class:`~hsd_viz.drafting.db.DatabaseDrafter`, which says
+what is drafted and why, with the same arithmetic in the same order: a forward pass sweeps the
+processor's caches, so that an interpreter takes several times as long between two of them as in a
+loop of its own.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from collections.abc import Sequence
+from ctypes import byref
+from math import isnan
+
+import numpy as np
+
+from hsd_viz.drafting.context import ContextDatabase
+from hsd_viz.drafting.db import (
+    DISCOUNTS,
+    LONGEST_BUCKET,
+    MAX_SHARE,
+    MOST_RATE,
+    PRIOR_WEIGHT,
+    DatabaseDrafter,
+    priors,
+)
+from hsd_viz.drafting.index.format import MOST_IN_BUCKET, Index
+from hsd_viz.drafting.make import OF_THE_TEXT
+from hsd_viz.drafting.semantic import SEMANTIC, SemanticDatabase, watched_layer
+from hsd_viz.drafting.tree import Drafter, DraftTree
+from hsd_viz.native.build import Library
+from hsd_viz.native.model import Copying, Drafting, IndexFile, integers, owned
+from hsd_viz.words import MAX_BUDGET
+
+#: The longest keys it can have: ``MOST_KEY`` of ``src/database.hpp``.
+LONGEST = 16
+#: Numbers of a node of a tree: token, parent, database, key length, count, position, depth, cosine,
+#: score.
+_COLUMNS = 9
+
+
+def drafting_of(longest: int) -> ctypes.Structure:
+    """Return the numbers of a drafter with keys of up to ``longest`` tokens."""
+    return Drafting(
+        MAX_SHARE,
+        PRIOR_WEIGHT,
+        MOST_RATE,
+        longest,
+        ContextDatabase.recent,
+        ContextDatabase.most,
+        LONGEST_BUCKET,
+    )
+
+
+def copying_of(database: type[SemanticDatabase]) -> ctypes.Structure:
+    """Return the numbers of a semantic database."""
+    return Copying(
+        database.least_cosine,
+        database.band_width,
+        database.most,
+        database.scanned,
+        database.bands,
+    )
+
+
+def native_drafter(drafter: Drafter | None, library: Library) -> Drafter | None:
+    """Return the native equivalent of a drafter that has not begun a run, itself if there is
+    none.
+    """
+    if type(drafter) is not DatabaseDrafter or drafter.longest > LONGEST:
+        return drafter
+    for source in drafter.sources:
+        if source not in OF_THE_TEXT and not _is_readable(drafter.databases[source]):
+            return drafter
+    return NativeDatabaseDrafter(library, drafter)
+
+
+def _is_readable(database: object) -> bool:
+    """Return whether the library reads a database: a file with the usual element sizes."""
+    if type(database) is not Index or not 0 <= database.bits < 32:
+        return False
+    arrays = (database.starts, database.marks, database.places)
+    return all(array.itemsize == 4 for array in arrays)
+
+
+class NativeDatabaseDrafter:
+    """A :class:`~hsd_viz.drafting.tree.Drafter` with the settings of ``reference``, whose shared
+    databases are files.
+
+    Raises:
+        MemoryError: if there is too little memory.
+    """
+
+    name = DatabaseDrafter.name
+    nodes = DatabaseDrafter.nodes
+
+    def __init__(self, library: Library, reference: DatabaseDrafter) -> None:
+        self.library = library
+        self._native = library.quick
+        self.sources = reference.sources
+        self._reference = reference
+        self.state_depth = reference.state_depth
+        self._free: weakref.finalize | None = None
+        self._out = (ctypes.c_double * (_COLUMNS * MAX_BUDGET))()
+
+    def start(self, prompt: Sequence[int]) -> None:
+        """Begin a run with this prompt."""
+        if self._free is not None:
+            self._free()
+        native = self._native
+        reference = self._reference
+        #: The drafter in the library; it lives as long as this object, or until the next start.
+        self.handle = native.hsd_drafter_new(byref(drafting_of(reference.longest)))
+        self._free = owned(self, native.hsd_drafter_free, self.handle)
+        for source in self.sources:
+            self._add(source)
+        native.hsd_drafter_ends(self.handle, integers(tuple(reference.eos)), len(reference.eos))
+        costs, slopes = np.array(reference.costs.tables(MAX_BUDGET))
+        native.hsd_drafter_costs(
+            self.handle,
+            costs.ctypes.data,
+            slopes.ctypes.data,
+            len(costs),
+            reference.costs.least_slope,
+            reference.min_score,
+        )
+        self._emitted = 0
+        self.extend(prompt)
+
+    def _add(self, source: str) -> None:
+        """Add a database to the drafter in the library."""
+        rates = np.array(priors(source, self._reference.temperature)).ctypes
+        discount = DISCOUNTS[source]
+        if source == SEMANTIC:
+            copying = byref(copying_of(SemanticDatabase))
+            self._native.hsd_drafter_add_semantic(self.handle, copying, rates.data, discount)
+            return
+        file = None
+        if source != "context":
+            index = self._reference.databases[source]
+            assert isinstance(index, Index)
+            file = byref(_file(index))
+        self._native.hsd_drafter_add(self.handle, file, rates.data, discount)
+
+    def extend(self, tokens: Sequence[int]) -> None:
+        """Learn from these emitted tokens and remember them."""
+        self._native.hsd_drafter_extend(self.handle, integers(tokens), len(tokens))
+        self._emitted += len(tokens)
+
+    def watch(self, layers: int) -> None:
+        """Have a compiled decode pass the states of a target with so many layers, if the drafter
+        needs any.
+        """
+        if self.state_depth is not None:
+            self._native.hsd_drafter_watch(self.handle, watched_layer(self.state_depth, layers))
+
+    def observe_states(self, states: np.ndarray) -> None:
+        """Remember the int8 states ``[n, width]`` of the next places of the text."""
+        numbers = np.ascontiguousarray(states)
+        self._native.hsd_drafter_states(self.handle, numbers.ctypes.data, *numbers.shape)
+
+    def draft(self, text: Sequence[int], budget: int) -> DraftTree:
+        """Return the tree of at most ``budget`` nodes after ``text``."""
+        if budget < 1:
+            return DraftTree(why_empty="no room")
+        length = len(text)
+        tail = text[-max(self._reference.longest, length - self._emitted) :]
+        n = self._native.hsd_drafter_draft(
+            self.handle, integers(tail), len(tail), length, budget, self._out
+        )
+        if n < 1:
+            return DraftTree(why_empty="not worth it" if n else "no match")
+        return DraftTree(
+            tokens=self._integers(n, 0),
+            parents=self._integers(n, 1),
+            sources=[self.sources[source] for source in self._integers(n, 2)],
+            key_lengths=_without_negative(self._integers(n, 3)),
+            counts=[*self._integers(n, 4)],
+            scores=[*self._numbers(n, 8)],
+            positions=_without_negative(self._integers(n, 5)),
+            cosines=[None if isnan(cosine) else cosine for cosine in self._numbers(n, 7)],
+            _depths=self._integers(n, 6),
+        )
+
+    def _numbers(self, nodes: int, column: int) -> list[float]:
+        """Return a column of the tree that was made last, of :data:`_COLUMNS`."""
+        return self._out[column : nodes * _COLUMNS : _COLUMNS]
+
+    def _integers(self, nodes: int, column: int) -> list[int]:
+        return list(map(int, self._numbers(nodes, column)))
+
+
+def _without_negative(numbers: Sequence[int]) -> list[int | None]:
+    """Return numbers with ``None`` for those below 0."""
+    return [None if number < 0 else number for number in numbers]
+
+
+def _file(index: Index) -> ctypes.Structure:
+    """Return where the arrays of an index are. They stay there for the index's lifetime."""
+    arrays = (index.starts, index.marks, index.places, index.values)
+    addresses = []
+    for array in arrays:
+        addresses.append(np.frombuffer(array, np.uint8).ctypes.data if len(array) else None)
+    return IndexFile(
+        *addresses,
+        *map(len, arrays),
+        index.limit,
+        index.values.itemsize,
+        index.wide,
+        index.bits,
+        index.longest,
+        MOST_IN_BUCKET,
+    )
