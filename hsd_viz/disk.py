@@ -246,7 +246,8 @@ class Unpacked(gzip.GzipFile):
             data = self.read(len(buffer))
         except zlib.error as error:
             raise OSError(f"its gzip data is damaged: {error}") from None
-        if self.tell() > most_unpacked(self.fileobj.tell()):
+        packed: Any = self.fileobj
+        if self.tell() > most_unpacked(packed.tell()):
             raise OSError(f"it unpacks to more than {MOST_GROWTH} times its size")
         buffer[: len(data)] = data
         return len(data)

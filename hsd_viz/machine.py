@@ -46,15 +46,36 @@ def describe(given: int | None = None) -> dict[str, Any]:
     """Return :class:`MachineFacts` as JSON data, with the threads ``given`` or those of forward
     passes. The GPU is the first of torch, where torch is loaded.
     """
+    facts = MachineFacts(
+        cpu=cpu_model(),
+        cores=cores(),
+        memory_bytes=psutil.virtual_memory().total,
+        gpu=_first_gpu(),
+        threads=given or threads(),
+        load_average=psutil.getloadavg()[0],
+        platform=platform.platform(),
+        python=platform.python_version(),
+        torch=_installed_version("torch"),
+        transformers=_installed_version("transformers"),
+        hsd_viz=__version__,
+    )
+    return asdict(facts)
+
+
+def _first_gpu() -> str | None:
+    """Return the first GPU of torch, ``None`` without one or where torch is not loaded."""
     torch = sys.modules.get("torch")
-    versions: dict[str, str | None] = {"torch": None, "transformers": None}
-    for name in versions:
-        with suppress(metadata.PackageNotFoundError):
-            versions[name] = metadata.version(name)
-    gpu = torch.cuda.get_device_name(0) if torch is not None and torch.cuda.is_available() else None
-    hardware = cpu_model(), cores(), psutil.virtual_memory().total, gpu
-    now = given or threads(), psutil.getloadavg()[0], platform.platform(), platform.python_version()
-    return asdict(MachineFacts(*hardware, *now, **versions, hsd_viz=__version__))
+    if torch is None or not torch.cuda.is_available():
+        return None
+    return torch.cuda.get_device_name(0)
+
+
+def _installed_version(package: str) -> str | None:
+    """Return the version of a package, ``None`` if it is not installed."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
 
 
 #: Threads asked for before torch was loaded, which keeps their number from then on.

@@ -55,12 +55,13 @@ def compare(
     Raises:
         UserError: if there is nothing to compare, or a stack but no prompt.
     """
-    chosen = [stacks] if isinstance(stacks, str | Stack) else list(stacks)
-    if not isinstance(prompt, str):
-        prompt = list(prompt)
-        _check_order(prompt, chosen)
+    chosen: list[Any] = [stacks] if isinstance(stacks, str | Stack) else list(stacks)
+    text: Any = prompt
+    if not isinstance(text, str):
+        text = list(text)
+        _check_order(text, chosen)
         if not chosen:  # traces alone, or nothing
-            chosen = prompt
+            chosen = text
     if not chosen or isinstance(chosen[0], int):
         raise UserError(
             "there is nothing to compare: give a prompt and stacks, as in "
@@ -74,7 +75,7 @@ def compare(
                 traces.append(stack)
             else:
                 update(place, len(chosen), str(stack))
-                traces.append(run(prompt, stack, engine=engine, **options))
+                traces.append(run(text, stack, engine=engine, **options))
     return traces
 
 

@@ -272,15 +272,15 @@ def read_source(text: str) -> DraftSource:
     return stack.bottom
 
 
-def parse_bench(text: str) -> Stack | HFStack:
+def parse_bench(text: str | Stack) -> Stack | HFStack:
     """Parse a stack like :func:`parse`, or ``hf-generate``, ``hf-lookup`` and
     ``hf-assistant[MODEL]``.
     """
-    loop = (
-        re.match(r'(hf-[^\s>\[\],":]*)\s*(.*)', text.strip(), re.S)
-        if isinstance(text, str)
-        else None
-    )
+    if isinstance(text, Stack):
+        return text
+    loop = None
+    if isinstance(text, str):  # parse() has the message for anything else
+        loop = re.match(r'(hf-[^\s>\[\],":]*)\s*(.*)', text.strip(), re.S)
     if loop is None:
         return parse(text)
     name, rest = loop.groups()

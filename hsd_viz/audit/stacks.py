@@ -1,6 +1,7 @@
 """The project's own loop as a decoder for the exact audit: any stack's shape over toy models."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,7 @@ class ToySession(Session):
         self._cached: list[int] = []
 
     @property
-    def length(self) -> int:
+    def length(self) -> int:  # type: ignore[override]  # sessions count in an attribute
         return len(self._cached)
 
     def forward(
@@ -82,18 +83,20 @@ def loop_decoder(
         sessions: list[Session] = [ToySession(table) for table in task.logits[-len(names) :]]
         if lowest is not None:
             sessions[0] = lowest()
-        levels = [
-            Level(n, s, m.lookahead, m.confidence or 0.0)
-            for n, s, m in zip(names, sessions, parsed.models, strict=True)
-        ]
-        drafter = (
-            None if parsed.bottom is None else make_drafter(parsed.bottom, eos=task.eos, costs=None)
-        )
+        levels = []
+        for name, session, model in zip(names, sessions, parsed.models, strict=True):
+            assert model.lookahead != "auto"
+            levels.append(Level(name, session, model.lookahead, model.confidence or 0.0))
+        drafter = None
+        if parsed.bottom is not None:
+            drafter = make_drafter(parsed.bottom, eos=task.eos, costs=None)
         sampling = Sampling(task.temperature, rule=rule)
         loop = cls(
             levels, drafter, sampling, task.prompt, max_new_tokens=task.new_tokens, eos=task.eos
         )
-        loop.draws = EnumeratedDraws(task.random)
+        # Its numbers are compared as numbers are, but each comparison is a branch.
+        draws: Any = EnumeratedDraws(task.random)
+        loop.draws = draws
         for _ in loop.prefill():
             pass
         for _ in loop.rounds():

@@ -319,8 +319,7 @@ def compare(speculative: Completion, plain: Completion, near_tie: float = 0.05) 
     mine, other = pairs[place]
     likely = plain.likely[place] if place < len(plain.likely) else {}
     # A text that ended earlier has no token here.
-    known = likely and mine and other
-    if not known:
+    if not likely or not mine or not other:
         return "unknown", place
     tie = mine in likely and other in likely and likely[mine] - likely[other] <= near_tie
     return ("near-tie" if tie else "bug"), place

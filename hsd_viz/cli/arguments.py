@@ -79,8 +79,12 @@ class Parser(argparse.ArgumentParser):
         try:
             return action.type(text) if callable(action.type) else text
         except ValueError as error:
-            kinds = {int: f"{text!r} is not a whole number", float: f"{text!r} is not a number"}
-            raise argparse.ArgumentError(action, kinds.get(action.type, str(error))) from None
+            message = str(error)
+            if action.type is int:
+                message = f"{text!r} is not a whole number"
+            elif action.type is float:
+                message = f"{text!r} is not a number"
+            raise argparse.ArgumentError(action, message) from None
 
     def _list_hint(self, word: str, args: Sequence[str]) -> str:
         """Return that a list takes commas, where a word follows the first of one; else nothing."""
@@ -108,9 +112,13 @@ def add_commands(parser: Parser, title: str, commands: Mapping[str, Any]) -> Non
         summary = text.partition("\n\n")[0].replace("\n", " ")
         # No prefix character: everything that follows belongs to another program.
         passed_on = callable(command) and "rest" in signature(command).parameters
-        options: dict[str, Any] = {"add_help": False, "prefix_chars": "\0"} if passed_on else {}
-        options["help"] = (summary[:1].lower() + summary[1:]).rstrip(".").replace("%", "%%")
-        one = added.add_parser(name, description=summary, **options)
+        one = added.add_parser(
+            name,
+            description=summary,
+            help=(summary[:1].lower() + summary[1:]).rstrip(".").replace("%", "%%"),
+            add_help=not passed_on,
+            prefix_chars="\0" if passed_on else "-",
+        )
         one.epilog = notes(one.prog.partition(" ")[2])
         if actions:
             add_commands(one, "actions", actions)
@@ -199,7 +207,7 @@ class _Declared:
             if isinstance(mark, Setting):
                 metavar = mark.metavar
                 text = mark.help
-                if mark.parse_range:
+                if mark.low is not None and mark.high is not None and mark.parse_range:
                     limits = (mark.low, mark.high)
             elif isinstance(mark, str):
                 metavar = text  # the last text is the help
@@ -265,14 +273,14 @@ def _add_option(where: Any, declared: _Declared) -> None:
     if not declared.is_required:
         is_tuple = isinstance(declared.default, tuple)
         options["default"] = list(declared.default) if is_tuple else declared.default
+    written = declared.name
     if declared.is_option:
         options["dest"] = declared.name
         options["required"] = declared.is_required
-        where.add_argument("--" + declared.name.rstrip("_").replace("_", "-"), **options)
-        return
-    if not declared.is_required:
+        written = "--" + declared.name.rstrip("_").replace("_", "-")
+    elif not declared.is_required:
         options["nargs"] = "*" if declared.many else "?"
-    where.add_argument(declared.name, **options)
+    where.add_argument(written, **options)
 
 
 def _number(kind: type, low: float, high: float, text: str) -> Any:

@@ -23,6 +23,10 @@ from hsd_viz.models.families import find_family
 from hsd_viz.options import DecodingOptions
 from hsd_viz.terminal import status
 
+#: Defaults of lists, as they are written on the command line, which reads them.
+USUAL_BATCH: Any = "1"
+USUAL_CONTEXT: Any = "2k"
+
 
 def bench(
     *,
@@ -146,8 +150,8 @@ def predict(
     models: A[
         str, "A,B,C", "target first: names, paths of a config.json, or eagle3 for a draft head"
     ],
-    batch: A[Numbers, "N,N", "sequences decoded together"] = "1",
-    context: A[Numbers, "N,N", "tokens cached per sequence, as in 2k,32k"] = "2k",
+    batch: A[Numbers, "N,N", "sequences decoded together"] = USUAL_BATCH,
+    context: A[Numbers, "N,N", "tokens cached per sequence, as in 2k,32k"] = USUAL_CONTEXT,
     acceptance: A[
         tuple[str, ...], "A", "of all pairs, or of one as in 'llama-1b > llama-70b=0.7'; repeatable"
     ] = (),
@@ -240,8 +244,7 @@ def _acceptance(
     from hsd_viz.measure.profile import acceptance_of, edge_of, read_profile
 
     with parsing(str(records or profile)):
-        return edge_of(
-            read_profile(profile)["marginal_accept_rates"]
-            if profile
-            else acceptance_of(observe(records).seen)
-        )
+        if profile is not None:
+            return edge_of(read_profile(profile)["marginal_accept_rates"])
+        assert records is not None
+        return edge_of(acceptance_of(observe(records).seen))

@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import closing
 from dataclasses import asdict
 from functools import partial
@@ -72,9 +72,9 @@ def decode(
         text = _messages(file, text)
     engine = machine.engine()
     # A saved trace explains its own speed-up (`hsd-viz doctor`).
-    run = (
-        engine.decode if save is None else partial(decode_beside_plain, engine, least=PLAIN_TOKENS)
-    )
+    run: Callable[..., Any] = engine.decode
+    if save is not None:
+        run = partial(decode_beside_plain, engine, least=PLAIN_TOKENS)
     trace, stopped = _follow(run(text, stack, **options), show=not json_)
     if trace is None:
         raise KeyboardInterrupt
@@ -173,13 +173,17 @@ def dashboard(
     remote = None if engine is None else (engine, engine_token)
     if remote is not None:
         connect(*remote)
-    options: dict[str, Any] = {
-        "open_browser": open_browser,
-        "pages": pages,
-        "allow_models": allow_models,
-        "family": family,
-    }
-    return server.serve(host, port, token=token, engine=remote, **options) or 0
+    served = server.serve(
+        host,
+        port,
+        token=token,
+        engine=remote,
+        open_browser=open_browser,
+        pages=pages,
+        allow_models=allow_models,
+        family=family,
+    )
+    return served or 0
 
 
 def serve(
@@ -222,11 +226,11 @@ def serve(
     # Any name may resolve to this machine; where there is a token, as behind a proxy, it decides.
     local = token is None and is_loopback(host)
     settings["hosts"] = ["127.0.0.1", "localhost"] if local else ["*"]
-    options = {"settings": settings, "engine": machine.as_json(threads=1), "replicas": replicas}
+    engine = machine.as_json(threads=1)
     if (replicas, address, gpus_per_replica) == (1, None, 0.0):
         from hsd_viz.serve.app import run as run_app
 
-        return run_app(host, port, settings, options["engine"], _served)
+        return run_app(host, port, settings, engine, _served)
     from hsd_viz.serve import prepare
 
     prepare(address)
@@ -235,7 +239,14 @@ def serve(
     return run(
         host,
         port,
-        options | {"cpus": cpus_per_replica, "gpus": gpus_per_replica, "page": _served},
+        {
+            "settings": settings,
+            "engine": engine,
+            "replicas": replicas,
+            "cpus": cpus_per_replica,
+            "gpus": gpus_per_replica,
+            "page": _served,
+        },
         address,
     )
 

@@ -233,8 +233,11 @@ def inspect(
     from hsd_viz.models.families import LADDER
     from hsd_viz.results.page import lines
 
-    single = path is not None and not path.is_dir()
-    paths = [path] if single else sorted((path or LADDER / "databases").glob("*.hsdb"))
+    is_one_file = path is not None and not path.is_dir()
+    if path is not None and is_one_file:
+        paths = [path]
+    else:
+        paths = sorted((path or LADDER / "databases").glob("*.hsdb"))
     if not paths:
         none = "this installation contains no databases: build them with `hsd-viz databases build`"
         raise UserError(none if path is None else f"'{path}' contains no databases (.hsdb files)")
@@ -255,7 +258,7 @@ def inspect(
                 f"'{Path(facts['path']).name}' was built with another tokenizer than '{tokenizer}'"
             )
     if json_:
-        print(json.dumps(databases[0] if single else databases, default=str))
+        print(json.dumps(databases[0] if is_one_file else databases, default=str))
     else:
         print("\n\n".join("\n".join(lines("database.jinja", facts=facts)) for facts in databases))
 

@@ -20,6 +20,9 @@ from hsd_viz.errors import UserError, parsing
 from hsd_viz.terminal import progress_bar, status
 from hsd_viz.words import check_range, first_line
 
+#: A default as it is written on the command line, which reads it.
+USUAL_CONTEXT: Any = "2k"
+
 
 def replay(
     log: A[Path, "LOG", "a file of requests with their outputs"],
@@ -128,7 +131,7 @@ def doctor(
         str | None, "T,D", "with --gpu: the target and its draft model: names or config.json paths"
     ] = None,
     tp: A[int, (1, 64), "N", "GPUs that share each model"] = 1,
-    context: A[Numbers, "N", "tokens cached per request, as in 8k"] = "2k",
+    context: A[Numbers, "N", "tokens cached per request, as in 8k"] = USUAL_CONTEXT,
     weights: A[Literal["bf16", "fp8", "int8", "int4", "fp4"], "format of the weights"] = "bf16",
     bandwidth: A[float | None, "GB", "GB/s of an unknown GPU"] = None,
     flops: A[float | None, "TF", "dense 16-bit TFLOP/s of an unknown GPU"] = None,

@@ -1,4 +1,4 @@
-"""A level of the stack, and what comes of one verification by it."""
+"""A level of the stack, and the result of one verification by it."""
 
 from __future__ import annotations
 

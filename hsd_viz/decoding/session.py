@@ -126,10 +126,13 @@ class Model(Protocol):
 
     name: str
     vocab_size: int
-    positions: int | None
     parameters: int
     runtime: str
     dtype: str
+
+    @property
+    def positions(self) -> int | None:
+        """The longest text that it can read; ``None``: not limited."""
 
     def session(self, room: int | None = None) -> Session:
         """Open an empty sequence; buffers of a fixed size are made for a text of ``room``

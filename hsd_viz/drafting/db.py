@@ -97,12 +97,17 @@ class Trust:
 def _make(run: Run) -> Drafter:
     sources = run.sources()
     found = run.databases.found
-    options: dict[str, Any] = {"eos": run.eos, "costs": run.costs, "temperature": run.temperature}
     if LOGITS in run.source.items or (not run.source.items and sources == ("context",)):
         return LogitsDatabaseDrafter(
-            run.source.items or (*sources, LOGITS), {**found, LOGITS: run.state}, **options
+            run.source.items or (*sources, LOGITS),
+            {**found, LOGITS: run.state},
+            eos=run.eos,
+            costs=run.costs,
+            temperature=run.temperature,
         )
-    return DatabaseDrafter(sources, found, **options)
+    return DatabaseDrafter(
+        sources, found, eos=run.eos, costs=run.costs, temperature=run.temperature
+    )
 
 
 @drafter("db", items=(*DATABASES, SEMANTIC, LOGITS), remembers=LogitsDatabase, make=_make)

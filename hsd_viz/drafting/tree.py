@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -101,10 +101,16 @@ class DraftTree:
 
     def _take(self, nodes: Sequence[int], parents: list[int]) -> DraftTree:
         """Return a tree of these nodes, with other parents."""
-        columns: dict[str, Any] = {
-            name: [getattr(self, name)[k] for k in nodes] for name in _COLUMNS
-        }
-        return DraftTree(parents=parents, **columns)
+        return DraftTree(
+            tokens=[self.tokens[node] for node in nodes],
+            parents=parents,
+            sources=[self.sources[node] for node in nodes],
+            key_lengths=[self.key_lengths[node] for node in nodes],
+            counts=[self.counts[node] for node in nodes],
+            scores=[self.scores[node] for node in nodes],
+            positions=[self.positions[node] for node in nodes],
+            cosines=[self.cosines[node] for node in nodes],
+        )
 
     def path(self, nodes: Sequence[int]) -> DraftTree:
         """Return the nodes of one path, in its order, as a chain."""

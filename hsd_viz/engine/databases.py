@@ -6,8 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz.decoding.sampling import PromptTooLong
-from hsd_viz.drafting.index.build import build_database, build_fivegrams
-from hsd_viz.drafting.index.count import Encode, Progress, Pruning, find_texts, read_documents
+from hsd_viz.drafting.index.build import LONGEST, build_database, build_fivegrams
+from hsd_viz.drafting.index.count import (
+    PART_TOKENS,
+    Encode,
+    Progress,
+    Pruning,
+    find_texts,
+    read_documents,
+)
 from hsd_viz.drafting.index.format import SUFFIX
 from hsd_viz.drafting.make import FIVEGRAMS, vocabulary_hash
 from hsd_viz.engine.load import Models
@@ -31,12 +38,14 @@ def build_model(
     max_new_tokens: int,
     stack: str,
     progress: Progress,
-    **counting: Any,
+    longest: int = LONGEST,
+    pruning: Pruning | None = None,
+    part_tokens: int = PART_TOKENS,
 ) -> list[Path]:
     """Decode the prompts of ``suites`` (as in :func:`~hsd_viz.prompts.suites.load_suite`), each
     once, at temperature 0 and count the output into ``model.hsdb`` and ``fivegrams.hsdb`` in
     ``out``. Any ``stack`` yields the same text; some are faster. A prompt that fills the context
-    counts as an empty output; ``counting`` are options of
+    counts as an empty output; ``longest``, ``pruning`` and ``part_tokens`` are options of
     :func:`~hsd_viz.drafting.index.build.build_database`. Raises ValueError if nothing can be
     decoded.
     """
@@ -63,23 +72,37 @@ def build_model(
             "the model wrote nothing: every prompt is empty, fills "
             "its context, or ends its text at once"
         )
-    identity: dict[str, Any] = {
+    vocabulary = vocabulary_hash(text.tokenizer.get_vocab())
+    vocabulary_size = engine.models.fast(target).vocab_size
+    meta = {
+        "model": target,
         "weights": engine.models.hash(target) or target,
         "decoding": "greedy",
+        "max_new_tokens": max_new_tokens,
+        "dtype": engine.dtype,
+        "prompts": len(prompted),
     }
-    identity |= {"max_new_tokens": max_new_tokens, "dtype": engine.dtype}
-    vocabulary = vocabulary_hash(text.tokenizer.get_vocab())
-    facts: dict[str, Any] = {
-        "vocabulary_size": engine.models.fast(target).vocab_size,
-        "vocabulary_hash": vocabulary,
-    }
-    facts["meta"] = {"model": target, **identity, "prompts": len(prompted)}
     path = out / f"model{SUFFIX}"
-    fivegrams = out / f"{FIVEGRAMS}{SUFFIX}"
     build_database(
-        ([one] for one in sequences), path, kind="model", **facts, **counting, progress=progress
+        ([sequence] for sequence in sequences),
+        path,
+        kind="model",
+        vocabulary_size=vocabulary_size,
+        vocabulary_hash=vocabulary,
+        longest=longest,
+        pruning=pruning,
+        meta=meta,
+        part_tokens=part_tokens,
+        progress=progress,
     )
-    build_fivegrams(sequences, fivegrams, **facts)
+    fivegrams = out / f"{FIVEGRAMS}{SUFFIX}"
+    build_fivegrams(
+        sequences,
+        fivegrams,
+        vocabulary_size=vocabulary_size,
+        vocabulary_hash=vocabulary,
+        meta=meta,
+    )
     return [path, fivegrams]
 
 
@@ -89,29 +112,37 @@ def build_text(
     out: str | Path,
     *,
     progress: Progress,
-    **counting: Any,
+    longest: int = LONGEST,
+    pruning: Pruning | None = None,
+    part_tokens: int = PART_TOKENS,
 ) -> list[Path]:
     """Count the text of files and folders into ``statistics.hsdb`` in ``out``. ``tokenizer`` is any
-    tokenizer of transformers, ``counting`` as in :func:`build_model`. Files are read in pieces and
+    tokenizer of transformers, the other options are as in :func:`build_model`. Files are read in pieces and
     counted on disk, in constant memory. Raises ValueError if a named file cannot be read or has no
     text.
     """
     files, passed_over = find_texts(paths)
     vocabulary = tokenizer.get_vocab()
-    facts: dict[str, Any] = {
-        "vocabulary_size": max(vocabulary.values(), default=-1) + 1,
-        "vocabulary_hash": vocabulary_hash(vocabulary),
-        "meta": {
-            "from": [str(p) for p in paths][:20],
-            "files": len(files),
-            "passed_over": passed_over,
-        },
-    }
     path = Path(out) / f"statistics{SUFFIX}"
     documents = read_documents(
         files, _encoder(tokenizer), eos=tokenizer.eos_token_id, progress=progress
     )
-    build_database(documents, path, kind="statistics", **facts, **counting, progress=progress)
+    build_database(
+        documents,
+        path,
+        kind="statistics",
+        vocabulary_size=max(vocabulary.values(), default=-1) + 1,
+        vocabulary_hash=vocabulary_hash(vocabulary),
+        longest=longest,
+        pruning=pruning,
+        meta={
+            "from": list(map(str, paths))[:20],
+            "files": len(files),
+            "passed_over": passed_over,
+        },
+        part_tokens=part_tokens,
+        progress=progress,
+    )
     return [path]
 
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from hsd_viz.decoding.decode import LIKELIEST
+from hsd_viz.decoding.decode import LIKELIEST, Decode
 from hsd_viz.decoding.engine import Engine, Options
 from hsd_viz.decoding.events import decode
 from hsd_viz.decoding.levels import Level
@@ -242,6 +242,7 @@ class LocalEngine(Engine):
         for name, model, part, confidence in zip(
             asked.levels, loaded, asked.stack.models, confidences, strict=True
         ):
+            assert part.lookahead != "auto"
             session = model.session(min(most, model.positions or most))
             level = Level(
                 name,
@@ -251,14 +252,18 @@ class LocalEngine(Engine):
                 positions=model.positions,
             )
             levels.append(level)
-        limits: dict[str, Any] = {
-            "max_new_tokens": options["max_new_tokens"],
-            "positions": positions,
-            "eos": eos,
-        }
-        limits |= {"budget": options["budget"], "details": LIKELIEST if options["record"] else 0}
         loop_class = _loop_class(loaded, drafter, asked.sampling.rule, any(confidences))
-        loop = loop_class(levels, drafter, asked.sampling, ids, **limits)
+        loop = loop_class(
+            levels,
+            drafter,
+            asked.sampling,
+            ids,
+            max_new_tokens=options["max_new_tokens"],
+            positions=positions,
+            eos=eos,
+            budget=options["budget"],
+            details=LIKELIEST if options["record"] else 0,
+        )
         meta = self._meta(asked, loaded, bridges) | {
             "costs": self._costs.source,
             "runtime_note": note,
@@ -314,9 +319,7 @@ class LocalEngine(Engine):
             "bottom": str(stack.bottom) if stack.bottom else None,
             "models": models,
             "device": self.device,
-            "device_name": cpu_model()
-            if self.device == "cpu"
-            else imported["torch"].cuda.get_device_name(self.device),
+            "device_name": self._device_name(),
             "dtype": self.dtype,
             "threads": threads_now(),
             "runtime": " + ".join(dict.fromkeys(model.runtime for model in reversed(loaded))),
@@ -328,10 +331,17 @@ class LocalEngine(Engine):
             **({} if self.databases is None else {"databases": self.databases}),
         }
 
+    def _device_name(self) -> str | None:
+        """Return the name of the processor or the GPU."""
+        if self.device == "cpu":
+            return cpu_model()
+        torch: Any = sys.modules["torch"]
+        return torch.cuda.get_device_name(self.device)
+
 
 def _loop_class(
     models: Sequence[Model], drafter: Drafter | None, rule: str, unsure_stops: bool
-) -> type[Loop]:
+) -> type[Decode]:
     """Return the loop that decodes with these models: one compiled in C++ where all runs in the
     native runtime, one on the device where all are compiled by torch, else the one in Python, which
     runs everything. The one on the device starts all steps of a round before it knows a token, so

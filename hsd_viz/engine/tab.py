@@ -130,7 +130,9 @@ def model_facts(weights: Weights, family: Family) -> dict[str, Any]:
     """Return a model's measures, the turn of its angles from one place to the next, and its
     costs for ``db``.
     """
-    curve = Costs(shipped=family.costs).of(weights)
+    # The shipped costs go by name and type.
+    model: Any = weights
+    curve = Costs(shipped=family.costs).of(model)
     at, slopes = curve.tables(DatabaseDrafter.nodes)
     cos, sin = turn(weights.form.rotary, weights.form.head_dim)
     return {

@@ -134,4 +134,4 @@ def _contents(weights: Weights) -> Iterator[tuple[int, str, int, memoryview]]:
 
 
 def _bytes(values: np.ndarray) -> memoryview:
-    return memoryview(np.ascontiguousarray(values)).cast("B")
+    return np.ascontiguousarray(values).data.cast("B")

@@ -315,12 +315,11 @@ CONFIDENCES = [Fraction(n, 10) for n in (6, 0, 2, 9, 4)]
 
 def priced_drafts() -> Iterator[tuple[str, list[Any], float, dict[int, float]]]:
     """Yield drafts by name, the time of a pass that drafts, and the cost curve of the target."""
-    recorded = [
-        (f"the drafts of '{trace.stack}'", data.drafts_of(trace))
-        for trace in data.recordings()
-        if trace.stack == "nano:4 > target" and trace.meta["sampling"]["temperature"]
-    ]
-    for name, drafts in [("DRAFTS", DRAFTS), *recorded]:
+    named: list[tuple[str, list[Any]]] = [("DRAFTS", DRAFTS)]
+    for trace in data.recordings():
+        if trace.stack == "nano:4 > target" and trace.meta["sampling"]["temperature"]:
+            named.append((f"the drafts of '{trace.stack}'", data.drafts_of(trace)))
+    for name, drafts in named:
         for draft, curve in product((0.1, 1.5), CURVES):
             yield name, drafts, draft, curve
 

@@ -203,12 +203,11 @@ def run(
         text, printed, value = "".join(cell["source"]), io.StringIO(), None
         if cell["cell_type"] == "code":
             tree = ast.parse(text.replace("hsd.views.show(figure)", "figure"))
-            last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+            last = tree.body[-1] if tree.body else None
+            if isinstance(last, ast.Expr):
+                tree.body.pop()
             with contextlib.redirect_stdout(printed):
                 exec(compile(tree, "cell", "exec"), names)
-                value = (
-                    eval(compile(ast.Expression(last.value), "cell", "eval"), names)
-                    if last
-                    else None
-                )
+                if isinstance(last, ast.Expr):
+                    value = eval(compile(ast.Expression(last.value), "cell", "eval"), names)
         yield CellOutput(cell["cell_type"], text, printed.getvalue(), value)

@@ -51,7 +51,8 @@ class LiveModel:
         self, kind: str, stack: str = "target", n: int = 0, **options: Unpack[Options]
     ) -> Trace:
         """Decode the prompt ``n`` of a kind with a stack, and return the trace."""
-        return self.engine.run(self.prompt(kind, n), stack, chat=self.family.is_chat, **options)
+        options["chat"] = self.family.is_chat
+        return self.engine.run(self.prompt(kind, n), stack, **options)
 
 
 def live_model() -> LiveModel:

@@ -132,17 +132,13 @@ def compared(
     first column of the frame has the labels; ``predicted``, ``dot``, ``low`` and ``high`` follow;
     other columns are text.
     """
-    number = lambda v: "–" if pd.isna(v) else f"{v:.3g}"
     off = frame["predicted"] / frame["dot"] - 1
     rows = frame.iloc[:, :1].assign(
-        predicted=frame["predicted"].map(number),
-        measured=frame["dot"].map(number),
-        **{"law error": ["" if pd.isna(v) else f"{v:+.0%}".replace("-", "−") for v in off]},
+        predicted=frame["predicted"].map(_figure), measured=frame["dot"].map(_figure)
     )
+    rows["law error"] = off.map(_signed)
     if frame["low"].notna().any():
-        rows["95 % interval"] = [
-            between(lo, hi) for lo, hi in zip(frame["low"], frame["high"], strict=True)
-        ]
+        rows["95 % interval"] = list(map(between, frame["low"], frame["high"]))
     rest = (
         frame.iloc[:, 1:]
         .drop(columns=["predicted", "ms"], errors="ignore")
@@ -152,8 +148,27 @@ def compared(
     value = frame["predicted"].fillna(0.0).to_numpy()
     parts = pd.DataFrame({"row": range(len(rows)), "part": sources, "value": value})
     dots = "measured" if frame["dot"].notna().any() else ""
-    about = {"text": text, "note": note, "dots": dots, "faint": "predicted by the latency law"}
-    return bars(rows, parts, title, "ms per token", dark=dark, **about)
+    return bars(
+        rows,
+        parts,
+        title,
+        "ms per token",
+        text=text,
+        note=note,
+        dots=dots,
+        faint="predicted by the latency law",
+        dark=dark,
+    )
+
+
+def _figure(value: float) -> str:
+    """Return a number with three digits, "–" where there is none."""
+    return "–" if pd.isna(value) else f"{value:.3g}"
+
+
+def _signed(share: float) -> str:
+    """Return a share with its sign, "" where there is none."""
+    return "" if pd.isna(share) else f"{share:+.0%}".replace("-", "−")
 
 
 def levels(trace: Given, basis: Any = None, dark: bool = False) -> Figure:

@@ -232,10 +232,11 @@ def _read_grids(
 ) -> list[Mapping[str, Any]]:
     if grids is None:
         grids = sorted(data_folder("measured", "docs/bench").glob("grid-*.json"))
-    data = []
+    data: list[Mapping[str, Any]] = []
     for grid in grids:
-        is_path = isinstance(grid, str | Path)
-        data.append(read_json(Path(grid), "grid") if is_path else grid)
+        if isinstance(grid, str | Path):
+            grid = read_json(Path(grid), "grid")
+        data.append(grid)
     return data
 
 

@@ -16,7 +16,7 @@ from hsd_viz.errors import UserError
 from hsd_viz.figures.charts import INK, SAID, Figure, bars, between, finish
 from hsd_viz.figures.palette import in_order
 from hsd_viz.latency.basis import read_json, temperature_words
-from hsd_viz.measure.bench import warnings
+from hsd_viz.measure.bench_words import warnings
 from hsd_viz.measure.report import Report, read_report
 from hsd_viz.results.estimate import LEAST
 from hsd_viz.results.kinds import kind_of
@@ -60,10 +60,9 @@ def speedup(report: Report | Mapping[str, Any] | str | Path, dark: bool = False)
         "metric == 'speedup_over_plain' and possible and category == '' and looping"
     )
     frame = frame.dropna(subset=["value"]).sort_values("value", ascending=False, ignore_index=True)
-    rows = frame[["stack"]].assign(
-        **{"": frame["value"].map("{:.2f} ×".format)}, dot=frame["value"]
-    )
-    rows = rows.assign(low=frame["low"], high=frame["high"])
+    rows = frame[["stack"]].copy()
+    rows[""] = frame["value"].map("{:.2f} ×".format)
+    rows = rows.assign(dot=frame["value"], low=frame["low"], high=frame["high"])
     parts = pd.DataFrame({"row": frame.index, "part": frame["kind"], "value": frame["value"]})
     few = f"No interval is shown for fewer than {LEAST} prompts. The"
     sure = "Bars with their 95 % intervals; the" if frame["low"].notna().any() else few
@@ -282,19 +281,16 @@ def temperature_curves(
         for r in frame.itertuples()
     ]
     colours = {name: INK.accent if name in DRAFTERS else INK.muted for name in names}
-    look = {
-        "color": "method",
-        "symbol": "method",
-        "symbol_sequence": SYMBOLS,
-        "color_discrete_map": colours,
-    }
     figure = px.line(
         frame.assign(said=said),
         x="temperature",
         y=metric,
         custom_data=["said"],
         markers=True,
-        **look,
+        color="method",
+        color_discrete_map=colours,
+        symbol="method",
+        symbol_sequence=SYMBOLS,
     )
     figure.update_traces(hovertemplate=SAID, marker_size=9)
     figure.update_yaxes(title_text=PER_PASS if metric == "length" else SPEED)

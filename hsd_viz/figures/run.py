@@ -18,18 +18,38 @@ def acceptance(trace: Given, dark: bool = False) -> Figure:
     rounds = trace.rounds[trace.rounds["parent"].isna()].reset_index(drop=True)
     emitted = rounds["id"].map(trace.tokens.groupby("round").size()).fillna(0).astype(int)
     number = np.arange(1, len(rounds) + 1)
-    line = {
-        "mode": "lines",
-        "line": {"color": INK.text},
-        "hovertemplate": "%{y:.2f} tokens per round so far",
-    }
-    dots = {"mode": "lines", "line": {"color": INK.muted, "dash": "dot"}, "hoverinfo": "skip"}
-    bar = {"x": number, "hovertemplate": "%{y} tokens"}
     figure = go.Figure(layout={"barmode": "overlay", "hovermode": "x unified"})
-    figure.add_bar(y=rounds["drafted"], name="drafted", marker_color=pale(INK.muted), **bar)
-    figure.add_bar(y=rounds["accepted"], name="accepted", marker_color=INK.accent, width=0.5, **bar)
-    figure.add_scatter(x=number, y=emitted.cumsum() / number, name="mean acceptance length", **line)
-    figure.add_scatter(x=number, y=np.ones(len(rounds)), name="plain decoding", **dots)
+    figure.add_bar(
+        x=number,
+        y=rounds["drafted"],
+        name="drafted",
+        marker_color=pale(INK.muted),
+        hovertemplate="%{y} tokens",
+    )
+    figure.add_bar(
+        x=number,
+        y=rounds["accepted"],
+        name="accepted",
+        marker_color=INK.accent,
+        width=0.5,
+        hovertemplate="%{y} tokens",
+    )
+    figure.add_scatter(
+        x=number,
+        y=emitted.cumsum() / number,
+        name="mean acceptance length",
+        mode="lines",
+        line={"color": INK.text},
+        hovertemplate="%{y:.2f} tokens per round so far",
+    )
+    figure.add_scatter(
+        x=number,
+        y=np.ones(len(rounds)),
+        name="plain decoding",
+        mode="lines",
+        line={"color": INK.muted, "dash": "dot"},
+        hoverinfo="skip",
+    )
     figure.update_xaxes(title_text="round", rangemode="tozero").update_yaxes(
         title_text="tokens", rangemode="tozero"
     )

@@ -15,7 +15,6 @@ from hsd_viz.measure.plan import PlanResult
 from hsd_viz.measure.runner import BenchSettings
 from hsd_viz.options import Sampling, SamplingOptions
 from hsd_viz.prompts.suites import load_suite
-from hsd_viz.prompts.templates import Template
 from hsd_viz.stack import Stack
 from hsd_viz.terminal import progress_bar
 
@@ -29,7 +28,7 @@ def bench(
     state: str = "cold",
     budget: int | None = None,
     profile: bool = False,
-    template: Template = "auto",
+    template: str = "auto",
     engine: Engine | None = None,
     max_new_tokens: int = 128,
     **sampling: Unpack[SamplingOptions],

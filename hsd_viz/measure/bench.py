@@ -12,21 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 from hsd_viz.engine import Engine
 from hsd_viz.machine import MachineFacts, describe
+from hsd_viz.measure.bench_words import answer, introduction, low_repetition, warnings
 from hsd_viz.measure.report import (
     Block,
     Report,
     ReportSettings,
     build_report,
     figure,
-    possible,
     speedup,
 )
 from hsd_viz.measure.runner import DRAFTING, FORWARD, REST, BenchSettings, run_bench
 from hsd_viz.prompts.suites import Suite
-from hsd_viz.prompts.templates import TEMPLATES, Template
 from hsd_viz.results.estimate import Estimate
 from hsd_viz.results.kinds import Kind, kind_of
-from hsd_viz.results.page import lines
 from hsd_viz.results.page import page as whole_page
 from hsd_viz.results.result import Result
 from hsd_viz.results.table import Table, Value
@@ -41,23 +39,25 @@ if TYPE_CHECKING:
 Columns = Mapping[str, tuple[Callable[[Block], Value], str, float]]
 
 
-def _low(block: Block) -> Block | None:
-    """Return the block of the prompts with little repetition, unless these are all prompts or
-    none.
-    """
-    low = block.get("low_repetition")
-    return low if low is not None and low["outputs"] < block["outputs"] else None
+def _at_little_repetition(block: Block) -> Value:
+    """Return the speed-up over the prompts with little repetition."""
+    low = low_repetition(block)
+    return None if low is None else speedup(low)
+
+
+def _repetition(block: Block) -> Value:
+    return block["repetition_share"] or 0.0
 
 
 #: By importance.
 COLUMNS: Columns = {
     "speed-up": (speedup, "{:.2f}", 1.0),
-    "at little repetition": (lambda block: (low := _low(block)) and speedup(low), "{:.2f}", 1.0),
+    "at little repetition": (_at_little_repetition, "{:.2f}", 1.0),
     "tokens/s": (partial(figure, name="tokens_per_second"), "{:.1f}", 1.0),
     "acceptance length": (partial(figure, name="mean_acceptance_length"), "{:.2f}", 1.0),
     "accepted": (itemgetter("acceptance_rate"), "{:.0%}", 1.0),
     "drafting µs/round": (itemgetter("draft_seconds_per_round"), "{:.0f}", 1e6),
-    "repetition": (lambda block: block["repetition_share"] or 0.0, "{:.0%}", 1.0),
+    "repetition": (_repetition, "{:.0%}", 1.0),
     "same as plain": (
         lambda block: "/".join(map(str, block.get("token_identical_to_plain") or ())),
         "{}",
@@ -120,7 +120,7 @@ def measure_stacks(
     suite: Suite,
     settings: BenchSettings,
     *,
-    template: Template = "auto",
+    template: str = "auto",
     progress: Progress = ignore_progress,
     command: str | None = None,
 ) -> BenchResult:
@@ -135,53 +135,6 @@ def measure_stacks(
         "threads": computer["threads"],
     }
     return BenchResult(build_report(measurement, computer, facts, command))
-
-
-def introduction(report: Report) -> list[str]:
-    """Return suite, settings and machine, and what a reader has to know before any figure."""
-    states = {s.get("state") for s in report.stacks}
-    template = TEMPLATES.get(report.settings.template or "")
-    automatic = any(s["stack"].startswith("auto") for s in report.stacks)
-    return lines(
-        "bench.jinja", report=report, states=states, automatic=automatic, template=template
-    )
-
-
-def answer(report: Report) -> list[tuple[str, bool]]:
-    """Return the answer as parts (text, whether it is emphasized); [] if only plain decoding was
-    measured.
-    """
-    measured = [
-        s
-        for s in report.ranked
-        if s["speedup_over_plain"] is not None and kind_of(s["stack"]) is not Kind.PLAIN
-    ]
-    best, *others = [s for s in measured if possible(s)] or [None]
-    values: dict[str, Any] = {"best": best}
-    if best is not None:
-        whole = speedup(best)
-        low = _low(best)
-        least, _ = whole.interval or (whole.value, None)
-        within = [
-            "{stack} ({speedup_over_plain:.2f}×)".format_map(s)
-            for s in others
-            if speedup(s).value >= least
-        ]
-        within += ["plain decoding"] * (least <= 1 <= whole.value)
-        values |= {"whole": whole, "low": low, "few": low and speedup(low), "within": _and(within)}
-    text = "".join(lines("answer.jinja", **values))
-    return [(part, k % 2 == 1) for k, part in enumerate(text.split("**"))] if measured else []
-
-
-def warnings(report: Report) -> list[str]:
-    """Return reasons to doubt the timings: a busy machine, and speed-ups that are impossible."""
-    wrong = "{stack} ({speedup_over_plain:.2f}× at {mean_acceptance_length:.2f})"
-    named = _and([wrong.format_map(s) for s in report.ranked if not possible(s)])
-    return lines("warnings.jinja", machine=report.machine, wrong=named)
-
-
-def _and(names: Sequence[str]) -> str:
-    return " and ".join([*([", ".join(names[:-1])] if len(names) > 1 else []), *names[-1:]])
 
 
 def tables(report: Report) -> Iterator[Table]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -29,10 +30,36 @@ if TYPE_CHECKING:
 LOOKUP_TOKENS = 10
 
 
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """One decode by a loop of transformers. Times in seconds.
+
+    Attributes:
+        token_ids: the emitted tokens.
+        seconds: from the end of prefill.
+        timed_tokens: the tokens that they brought: all but those of the first forward pass.
+        prefill_seconds: until the tokens of the first forward pass appeared.
+        target_forwards: forward passes of the target.
+        drafted: draft tokens that the target verified.
+        accepted: those that it accepted.
+        arrivals: when the tokens of each forward pass appeared, and how many.
+    """
+
+    token_ids: tuple[int, ...]
+    seconds: float
+    timed_tokens: int
+    prefill_seconds: float
+    target_forwards: int
+    drafted: int
+    accepted: int
+    arrivals: list[tuple[float, int]]
+
+
 class HFDecoder:
-    """Decode with ``hf-generate``, ``hf-lookup`` or ``hf-assistant[MODEL]``: a call returns the
-    fields of an :class:`~hsd_viz.measure.runner.Output`, and the times at which tokens appeared
-    with their numbers. Raises: ValueError: if the model cannot assist.
+    """Decode with ``hf-generate``, ``hf-lookup`` or ``hf-assistant[MODEL]``.
+
+    Raises:
+        ValueError: if the model cannot assist.
     """
 
     def __init__(self, engine: LocalEngine, stack: HFStack) -> None:
@@ -48,23 +75,14 @@ class HFDecoder:
 
     def __call__(
         self, prompt: str | Sequence[int], new_tokens: int, sampling: Sampling
-    ) -> tuple[dict, list]:
+    ) -> Generated:
         target = self._target
         assistant = self._assistant
-        encoded = (
-            self._tokenizer.encode(prompt, verbose=False)
-            if isinstance(prompt, str)
-            else list(prompt)
-        )
-        ids = torch.tensor([encoded], device=target.device)
-        limits = [
-            getattr(m.config, "max_position_embeddings", None)
-            for m in (target, assistant)
-            if m is not None
-        ]
-        if (positions := min(filter(None, limits), default=None)) is not None and ids.shape[
-            1
-        ] >= positions:
+        if isinstance(prompt, str):
+            prompt = self._tokenizer.encode(prompt, verbose=False)
+        ids = torch.tensor([list(prompt)], device=target.device)
+        positions = self._positions()
+        if positions is not None and ids.shape[1] >= positions:
             raise PromptTooLong(ids.shape[1], positions)
         seen = _Times()
         config = self._config(new_tokens, sampling)
@@ -99,19 +117,26 @@ class HFDecoder:
         tokens = made[0, ids.shape[1] :].tolist()
         arrivals = [(at - started, count) for at, count in seen[1:]]
         prefill, first = arrivals[0]
-        fields = {
-            "token_ids": tuple(tokens),
-            "seconds": ended - started - prefill,
-            "timed_tokens": len(tokens) - first,
-            "prefill_seconds": prefill,
-            "target_forwards": len(widths),
+        return Generated(
+            token_ids=tuple(tokens),
+            seconds=ended - started - prefill,
+            timed_tokens=len(tokens) - first,
+            prefill_seconds=prefill,
+            target_forwards=len(widths),
             # The first pass feeds the whole prompt, each later one the last token, then the draft.
-            "drafted": sum(widths) - ids.shape[1] - (len(widths) - 1),
-            "accepted": len(tokens) - len(widths),
-            "draft_seconds": None,
-            "runtime": "transformers",
-        }
-        return fields, arrivals
+            drafted=sum(widths) - ids.shape[1] - (len(widths) - 1),
+            accepted=len(tokens) - len(widths),
+            arrivals=arrivals,
+        )
+
+    def _positions(self) -> int | None:
+        """Return the longest text that all models can read, ``None`` if it is not limited."""
+        limits = []
+        for model in (self._target, self._assistant):
+            limit = getattr(model.config, "max_position_embeddings", None) if model else None
+            if limit:
+                limits.append(limit)
+        return min(limits, default=None)
 
     def _config(self, max_new_tokens: int, sampling: Sampling) -> GenerationConfig:
         eos = self._target.generation_config.eos_token_id

@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import chain, pairwise, product
 from statistics import mean, median
+from typing import TYPE_CHECKING
 
 from hsd_viz.decoding.sampling import PromptTooLong, Sampling
 from hsd_viz.drafting import Memory
@@ -33,6 +34,9 @@ from hsd_viz.terminal import Progress
 from hsd_viz.trace import Trace
 from hsd_viz.trace.metrics import target_round_of
 from hsd_viz.words import check_budget, check_range
+
+if TYPE_CHECKING:
+    from hsd_viz.measure.hf import Generated
 
 #: The stack that all others are compared with.
 PLAIN = "target"
@@ -236,7 +240,7 @@ class Measurement:
     states: dict[str, str | None] = field(default_factory=dict)
 
 
-def read_stacks(texts: Sequence[str]) -> dict[str, Stack | HFStack]:
+def read_stacks(texts: Sequence[str | Stack]) -> dict[str, Stack | HFStack]:
     """Parse stacks, by their canonical text, the plain ``target`` first where it is missing.
     Raises: ValueError.
     """
@@ -272,7 +276,7 @@ def rows_of(
 
 def run_bench(
     engine: Engine,
-    stacks: Sequence[str],
+    stacks: Sequence[str | Stack],
     suite: Suite,
     settings: BenchSettings | None = None,
     *,
@@ -364,19 +368,35 @@ def _decoder(
         if not isinstance(engine, LocalEngine):
             raise UserError(f"'{stack}' needs an engine of this process: use load_engine()")
         generate = HFDecoder(engine, stack)
-    options = asdict(settings.sampling) | (
-        {} if settings.budget is None else {"budget": settings.budget}
-    )
+
+        def generated(prompt: str | list[int], tokens: int, memory: Memory | None) -> Output:
+            return _from_generated(generate(prompt, tokens, settings.sampling))
+
+        return generated
 
     def decode(prompt: str | list[int], tokens: int, memory: Memory | None) -> Output:
-        if isinstance(stack, HFStack):
-            fields, arrivals = generate(prompt, tokens, settings.sampling)
-            return Output(
-                first_token_seconds=arrivals[0][0] if arrivals else None,
-                waits=waits_between(arrivals),
-                **fields,
-            )
-        given = options if memory is None else options | {"memory": memory}
-        return from_trace(engine.run(prompt, stack, max_new_tokens=tokens, record=False, **given))
+        options = {"max_new_tokens": tokens, "record": False, **asdict(settings.sampling)}
+        if settings.budget is not None:
+            options["budget"] = settings.budget
+        if memory is not None:
+            options["memory"] = memory
+        return from_trace(engine.run(prompt, stack, **options))
 
     return decode
+
+
+def _from_generated(run: Generated) -> Output:
+    """Return the output of a loop of transformers."""
+    return Output(
+        token_ids=run.token_ids,
+        seconds=run.seconds,
+        timed_tokens=run.timed_tokens,
+        prefill_seconds=run.prefill_seconds,
+        target_forwards=run.target_forwards,
+        drafted=run.drafted,
+        accepted=run.accepted,
+        draft_seconds=None,
+        runtime="transformers",
+        first_token_seconds=run.arrivals[0][0] if run.arrivals else None,
+        waits=waits_between(run.arrivals),
+    )

@@ -438,13 +438,16 @@ def compile_library(
 
 
 def _run(command: Sequence[str]) -> None:
-    pipes: dict[str, Any] = {
-        "stdin": subprocess.DEVNULL,
-        "stdout": subprocess.PIPE,
-        "stderr": subprocess.STDOUT,
-    }
     try:
-        done = subprocess.run(command, text=True, errors="replace", timeout=_SECONDS, **pipes)
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            timeout=_SECONDS,
+        )
     except subprocess.TimeoutExpired:
         raise UserError(f"it took more than {_SECONDS} seconds") from None
     if done.returncode:

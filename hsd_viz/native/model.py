@@ -151,7 +151,7 @@ class NativeModel:
             return
         if isinstance(tensor, GroupedMatrix):
             values = np.ascontiguousarray(tensor.numbers)
-            scales = np.require(tensor.scales[:, 0], np.float32, "CA")
+            scales = np.require(tensor.scales[:, 0], np.float32, ["C", "A"])
             scales_at = scales.ctypes.data
             self._kept += [values, scales] if "embedding" in slots else []
         else:

@@ -170,14 +170,17 @@ def _write(folder: Path, name: str, weights: Weights) -> Path:
                 file.write(data)
 
             for layer, slot, packed in _pack_all(weights):
-                is_matrix = isinstance(packed, Panels)
-                content = packed.content if isinstance(packed, Panels) else packed
-                data = memoryview(np.ascontiguousarray(content)).cast("B")
+                bits = 0
+                content = packed
+                if isinstance(packed, Panels):
+                    bits = packed.bits
+                    content = packed.content
+                data = np.ascontiguousarray(content).data.cast("B")
                 sections.append(
                     Section(
                         layer=layer,
                         slot=slot,
-                        bits=packed.bits if is_matrix else 0,
+                        bits=bits,
                         start=file.tell(),
                         size=data.nbytes,
                     )

@@ -90,11 +90,13 @@ def pack(matrix: GroupedMatrix) -> Panels:
         words = np.stack(
             [even[..., 0] | even[..., 1] << 8, odd[..., 0] | odd[..., 1] << 8], axis=-1
         )
-        pairs = np.ascontiguousarray(words).view(np.uint32)[..., 0]
+        units: np.ndarray = np.ascontiguousarray(words).view(np.uint32)[..., 0]
+    else:
+        units = pairs
     content = np.empty((panels, groups, block_bytes(bits)), np.uint8)
     size = GROUP * PANEL_ROWS * bits // 8
-    in_blocks = content[:, :, :size].view(pairs.dtype).reshape(panels, groups, -1, PANEL_ROWS)
-    in_blocks[:] = pairs.transpose(0, 2, 3, 1)
+    in_blocks = content[:, :, :size].view(units.dtype).reshape(panels, groups, -1, PANEL_ROWS)
+    in_blocks[:] = units.transpose(0, 2, 3, 1)
     halves = [matrix.scales] if matrix.minima is None else [matrix.scales, matrix.minima]
     for place, values in enumerate(halves):
         start = size + 2 * PANEL_ROWS * place

@@ -219,7 +219,7 @@ class Weights:
             return rounded_rows(stored)
         values = stored.widened() if isinstance(stored, GroupedMatrix) else stored
         wide_type = np.float64 if self.dtype == "float64" else np.float32
-        wide = np.require(values, wide_type, "CA")
+        wide = np.require(values, wide_type, ["C", "A"])
         if self.dtype != "bfloat16":
             return wide
         # Round to nearest, ties to even.

@@ -74,25 +74,26 @@ def _times(trace: Trace) -> tuple[list[int], str]:
     return [each] * len(recorded), f"equal rounds {what}"
 
 
+#: Rows without values.
+_EMPTY_DRAFT = DraftRow(*[None] * len(DraftRow._fields))
+_EMPTY_TOKEN = TokenRow(*[None] * len(TokenRow._fields))
+
+
 def _draft(row: RoundRow, place: int, drafter: str) -> DraftRow:
     """Return the draft token of a round at a place from 0."""
     accepted = place < row.accepted
     token, text = EMITTED if accepted else DROPPED
     verdict = "accepted" if accepted else "rejected" if place == row.accepted else "unreached"
-    fields = dict.fromkeys(DraftRow._fields)
-    return DraftRow(
-        **fields
-        | {
-            "round": row.id,
-            "level": row.level,
-            "source": drafter,
-            "node": place,
-            "parent": place - 1,
-            "depth": place + 1,
-            "token_id": token,
-            "text": text,
-            "verdict": verdict,
-        }
+    return _EMPTY_DRAFT._replace(
+        round=row.id,
+        level=row.level,
+        source=drafter,
+        node=place,
+        parent=place - 1,
+        depth=place + 1,
+        token_id=token,
+        text=text,
+        verdict=verdict,
     )
 
 
@@ -102,17 +103,13 @@ def _token(row: RoundRow, place: int, index: int, drafter: str) -> TokenRow:
     """
     accepted = place < row.accepted
     token, text = EMITTED
-    fields = dict.fromkeys(TokenRow._fields)
-    return TokenRow(
-        **fields
-        | {
-            "index": index,
-            "token_id": token,
-            "text": text,
-            "round": row.id,
-            "kind": "accepted" if accepted else row.outcome,
-            "source": drafter if accepted else "target",
-            "path": [0, 1] if accepted else [1],
-            "depth": place + 1 if accepted else 0,
-        }
+    return _EMPTY_TOKEN._replace(
+        index=index,
+        token_id=token,
+        text=text,
+        round=row.id,
+        kind="accepted" if accepted else row.outcome,
+        source=drafter if accepted else "target",
+        path=[0, 1] if accepted else [1],
+        depth=place + 1 if accepted else 0,
     )

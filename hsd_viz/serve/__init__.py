@@ -33,10 +33,14 @@ def start(address: str | None = None, cpus: int = 1) -> Any:
     prepare(address)
     import ray
 
-    own: dict[str, Any] = {"num_cpus": max(os.cpu_count() or 1, cpus), "include_dashboard": False}
-    where = {"address": address} if address else own
     try:
-        ray.init(log_to_driver=False, logging_level=logging.ERROR, **where)
+        ray.init(
+            address,
+            num_cpus=None if address else max(os.cpu_count() or 1, cpus),
+            include_dashboard=None if address else False,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+        )
     except Exception as error:  # Ray raises plain exceptions
         raise UserError(f"Ray did not start: {first_line(error)}") from None
     return ray

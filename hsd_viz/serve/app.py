@@ -117,19 +117,25 @@ class Settings:
 
 def _setting_fields() -> dict[str, Any]:
     """Return the fields of a request that are settings of a decode, with their ranges."""
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for name, setting in settings().items():
-        limits: dict[str, Any] = {}
-        if setting.low is not None:
-            limits["gt" if setting.above_low else "ge"] = setting.low
         # An operator's own limit of tokens is checked later.
-        if setting.high is not None and name != "max_new_tokens":
-            limits["le"] = setting.high
-        found[name] = (types()[name], Field(defaults()[name], **limits))
-    return found
+        highest = None if name == "max_new_tokens" else setting.high
+        field = Field(
+            defaults()[name],
+            gt=setting.low if setting.above_low else None,
+            ge=None if setting.above_low else setting.low,
+            le=highest,
+        )
+        fields[name] = (types()[name], field)
+    return fields
 
 
-class DecodeRequest(create_model("DecodeSettings", **_setting_fields())):
+#: The settings of a decode as a model of pydantic: any, for a checker of types.
+_Settings: Any = create_model("DecodeSettings", **_setting_fields())
+
+
+class DecodeRequest(_Settings):
     """The body of ``POST /decode``: the arguments of :meth:`hsd_viz.engine.Engine.decode`."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -188,15 +194,21 @@ class Service:
         self.registry = CollectorRegistry()
         #: The running requests come first. The event of one is set when its place changes.
         self.places: list[asyncio.Event] = []
-        own: Any = {"namespace": "hsd_viz", "registry": self.registry}
-        self.requests = Counter("requests", "decode requests by outcome", ["outcome"], **own)
-        self.tokens = Counter("tokens", "emitted tokens", **own)
-        self.waited = Histogram("queue_seconds", "seconds in the queue", **own)
-        self.seconds = Histogram(
-            "decode_seconds", "seconds from the turn to the end of a decode", **own
+        registry = self.registry
+        self.requests = Counter(
+            "hsd_viz_requests", "decode requests by outcome", ["outcome"], registry=registry
         )
-        Gauge("queue_length", "waiting requests", **own).set_function(self._waiting)
-        Gauge("running", "running decodes", **own).set_function(self._running)
+        self.tokens = Counter("hsd_viz_tokens", "emitted tokens", registry=registry)
+        self.waited = Histogram("hsd_viz_queue_seconds", "seconds in the queue", registry=registry)
+        self.seconds = Histogram(
+            "hsd_viz_decode_seconds",
+            "seconds from the turn to the end of a decode",
+            registry=registry,
+        )
+        waiting = Gauge("hsd_viz_queue_length", "waiting requests", registry=registry)
+        waiting.set_function(self._waiting)
+        running = Gauge("hsd_viz_running", "running decodes", registry=registry)
+        running.set_function(self._running)
 
     def _waiting(self) -> int:
         """Return the number of requests that wait for a slot."""
@@ -325,7 +337,7 @@ def create_app(decode: Decode, settings: Settings, page: Page | None = None) -> 
                 digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
                 policy = {"Content-Security-Policy": f"{_POLICY}'sha256-{digest}'"}
                 made.update(content=text, headers=_HEADERS | policy)
-        return HTMLResponse(**made)
+        return HTMLResponse(made["content"], headers=made["headers"])
 
     @app.get("/openapi.json", include_in_schema=False)
     async def described() -> dict[str, Any]:

@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import AsyncGenerator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from ray import serve
@@ -73,12 +73,15 @@ def build(arguments: Record) -> serve.Application:
     and ``page`` (see :func:`~hsd_viz.serve.app.create_app`).
     """
     replicas = int(arguments.get("replicas", 1))
-    settings = Settings(**{**arguments.get("settings", {}), "slots": replicas})
+    settings = replace(Settings(**arguments.get("settings", {})), slots=replicas)
     resources = {"num_cpus": arguments.get("cpus", 1), "num_gpus": arguments.get("gpus", 0)}
-    decoder = Replica.options(num_replicas=replicas, ray_actor_options=resources).bind(
+    # The decorator makes deployments of the classes, which its types do not say.
+    replica: Any = Replica
+    ingress: Any = Ingress
+    decoder = replica.options(num_replicas=replicas, ray_actor_options=resources).bind(
         arguments.get("engine", {})
     )
-    return Ingress.options(ray_actor_options={"num_cpus": 0}).bind(
+    return ingress.options(ray_actor_options={"num_cpus": 0}).bind(
         asdict(settings), decoder, arguments.get("page")
     )
 

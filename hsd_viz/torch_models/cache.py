@@ -28,6 +28,7 @@ class _StaticLayer(StaticLayer):
     def __init__(self, places: int, start: Tensor) -> None:
         super().__init__(places)
         self._start = start
+        self.is_initialized: bool
 
     def update(
         self, key_states: Tensor, value_states: Tensor, *args, **kwargs

@@ -691,7 +691,7 @@ class DeviceDecode(Loop):
         usual = self.top - level + 1
         if not self._is_first:
             return usual
-        return max(usual, len(self.text) - self.levels[level].session.length)
+        return max(usual, len(self.text) - self._model(level).session.length)
 
     def _wants_more(self, level: int, first: int) -> bool:
         """Wait for the verdicts so far, and return whether the draft of ``level`` that began with the verification

@@ -6,7 +6,9 @@ Every layer keeps all of the text, so that it can roll back; a window or a chunk
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,6 +21,8 @@ from hsd_viz.drafting.semantic import quantise_states, watched_layer
 
 FULL, SLIDING, CHUNKED = "full_attention", "sliding_attention", "chunked_attention"
 FIRST_CAPACITY = 512
+#: No further arguments of a module.
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 #: Rotary tables that change with the longest position fed: cached keys would no longer fit later ones.
 _CHANGING_ROPE = ("dynamic", "longrope")
 
@@ -32,6 +36,8 @@ def capacity(length: int, places: int = FIRST_CAPACITY) -> int:
 
 class _RollingLayer(DynamicLayer):
     """transformers' growing layer in buffers with room for more: a forward pass copies only what it adds."""
+
+    _buffers: list[Tensor]
 
     def update(
         self, key_states: Tensor, value_states: Tensor, *args, **kwargs
@@ -231,18 +237,28 @@ class HFModel:
         places: Sequence[int],
         rows: int,
         watched: WatchedLayer | None = None,
-        **options,
+        options: Mapping[str, Any] = _NOTHING,
     ) -> torch.Tensor:
-        """Run the module's forward pass for token ``ids`` at ``places`` in the text; return the last ``rows`` of its
-        logits ``[rows, V]``, on its device. ``watched`` receives the states of its layer.
+        """Run the module's forward pass for token ``ids`` at ``places`` in the text.
+
+        Args:
+            ids: the tokens.
+            places: their places in the text.
+            rows: how many of the last rows are returned.
+            watched: receives the states of its layer.
+            options: further arguments of the module.
+
+        Returns:
+            The last ``rows`` of the logits ``[rows, V]``, on the model's device.
         """
+        arguments = dict(options)
         if watched is not None:
-            options["output_hidden_states"] = True
+            arguments["output_hidden_states"] = True
         if self._placed:
-            options["position_ids"] = torch.tensor([list(places)], device=self.device)
+            arguments["position_ids"] = torch.tensor([list(places)], device=self.device)
         if self._rows_only:
-            options["logits_to_keep"] = rows
-        found = self.module(input_ids=torch.tensor([list(ids)], device=self.device), **options)
+            arguments["logits_to_keep"] = rows
+        found = self.module(input_ids=torch.tensor([list(ids)], device=self.device), **arguments)
         if watched is not None:
             watched.take(found.hidden_states)
         return found.logits[0, -rows:, : self.vocab_size]
@@ -306,7 +322,7 @@ class HFSession(Session):
             "use_cache": True,
         }
         positions = (lines.sum(1) - 1).tolist()
-        logits = model.logits(tokens, positions, rows, self._watched, **options)
+        logits = model.logits(tokens, positions, rows, self._watched, options)
         self.length = cached + n
         return to_numpy(logits)
 

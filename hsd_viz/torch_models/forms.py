@@ -48,7 +48,7 @@ def config_of(form: LlamaForm) -> PreTrainedConfig:
         raise Unsupported("transformers has no model type with these options together")
     if kind is SmolLM3Config:
         # Its defaults are numbers of its own vocabulary.
-        options |= {"pad_token_id": None, "bos_token_id": None, "eos_token_id": None}
+        options |= dict.fromkeys(("pad_token_id", "bos_token_id", "eos_token_id"))
     return kind(
         vocab_size=form.vocabulary,
         hidden_size=form.width,

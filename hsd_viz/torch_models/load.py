@@ -237,7 +237,10 @@ def check_forward(model: HFModel, session: Session | None = None) -> None:
     parents = [2 * depth - 1 for depth in range(half) for _ in "ab"]
     try:
         own = (
-            model.logits(text, range(_PROBE), _PROBE, use_cache=False)[half:].double().cpu().numpy()
+            model.logits(text, range(_PROBE), _PROBE, options={"use_cache": False})[half:]
+            .double()
+            .cpu()
+            .numpy()
         )
         session = model.session() if session is None else session
         session.feed(text[:half])
@@ -261,8 +264,8 @@ def check_forward(model: HFModel, session: Session | None = None) -> None:
     # moves a row by a few per cent, in mixtures of experts and deep models by more, and their worst logit by as much as
     # a wrong mask does.
     spread = np.linalg.norm(own - own.mean(-1, keepdims=True), axis=-1)
-    error = (np.linalg.norm(rows - own, axis=-1) / np.maximum(spread, 1e-9)).mean()
-    if not error <= (0.02 if model.dtype in ("float32", "float64") else 0.3):
+    distance = (np.linalg.norm(rows - own, axis=-1) / np.maximum(spread, 1e-9)).mean()
+    if not distance <= (0.02 if model.dtype in ("float32", "float64") else 0.3):
         raise UserError(
             f"{model.name} cannot be decoded here: in a tree of drafts its rows are not those of the text itself "
             f"({model.module.config.model_type} makes its own mask or positions, or looks ahead)"

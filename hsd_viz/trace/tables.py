@@ -16,7 +16,6 @@ import sys
 import tomllib
 from binascii import a2b_base64, b2a_base64
 from collections import namedtuple
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import entry_points
@@ -180,19 +179,30 @@ class TableColumns:
         return columns
 
 
-def _column(
-    name: str, type: str, names: Sequence[str] = (), others: str = "", **about: Any
-) -> Column:
-    found = {point.name for point in entry_points(group=others)} - {*names} if others else ()
+def _column(name: str, declared: dict[str, Any]) -> Column:
+    """Return a column as ``tables.toml`` declares it; names of entry points follow its own."""
+    names = list(declared.get("names", ()))
+    group = declared.get("others", "")
+    if group:
+        names += sorted({point.name for point in entry_points(group=group)} - {*names})
+    kind = declared["type"]
     return Column(
-        name, type.removesuffix("?"), type.endswith("?"), names=(*names, *sorted(found)), **about
+        name=name,
+        kind=kind.removesuffix("?"),
+        null=kind.endswith("?"),
+        meaning=declared.get("meaning", ""),
+        unit=declared.get("unit", ""),
+        names=tuple(names),
+        later=declared.get("later", False),
+        observed=declared.get("observed", False),
+        default=declared.get("default"),
     )
 
 
 _declared = tomllib.loads(Path(__file__).with_name("tables.toml").read_text(encoding="utf-8"))
 TABLES: dict[str, TableColumns] = {}
 for _name, _table in _declared.items():
-    _columns = {name: _column(name, **column) for name, column in _table["columns"].items()}
+    _columns = {name: _column(name, column) for name, column in _table["columns"].items()}
     _optional = takewhile(
         lambda column: column.null or column.default is not None, reversed(_columns.values())
     )

@@ -105,7 +105,9 @@ class Exported:
 
 def content_of(parts: Sequence[Any]) -> dict[str, Any]:
     """Return the content of a page with views and figures: part k is drawn into the element ``view-k``."""
-    shown, scripts, styles = [], [], []
+    shown: list[Any] = []
+    scripts: list[str] = []
+    styles: list[str] = []
     for k, part in enumerate(parts):
         own = {"view": part.view} if getattr(part, "view", "") else {"script": len(scripts)}
         if "script" in own:  # a view of another package, with a script and a style of its own

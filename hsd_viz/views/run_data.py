@@ -10,7 +10,7 @@ import msgspec
 from hsd_viz.errors import Unsupported, UserError
 from hsd_viz.options import Sampling, settings_of
 from hsd_viz.records.served import served_run
-from hsd_viz.stack import StackError, parse
+from hsd_viz.stack import DraftSource, StackError, parse
 from hsd_viz.trace import Step, Trace
 from hsd_viz.trace.metrics import check
 from hsd_viz.trace.trace import Record, TraceError
@@ -55,10 +55,14 @@ def level_names(meta: dict[str, Any]) -> list[str]:
         parts = parse(str(meta.get("stack_resolved") or meta.get("stack", ""))).parts
     except StackError:
         return []
-    # A resolved `auto` lists its levels in order.
-    return [
-        name for part in parts for name in (part.items if part.name == "auto" else (part.name,))
-    ]
+    names: list[str] = []
+    for part in parts:
+        if isinstance(part, DraftSource) and part.name == "auto":
+            # A resolved `auto` lists its levels in order.
+            names += part.items
+        else:
+            names.append(part.name)
+    return names
 
 
 def snapshot(trace: Trace, run: str, seq: int = 1) -> dict[str, Any]:

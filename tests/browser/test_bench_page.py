@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from hsd_viz.measure.bench import answer, page
+from hsd_viz.measure.bench import page
+from hsd_viz.measure.bench_words import answer
 from hsd_viz.measure.report import read_report
 from tests.changes import contrast
 

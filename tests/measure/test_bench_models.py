@@ -77,9 +77,7 @@ def test_hf_sampling_follows_the_seed_leaves_torch_alone_and_needs_another_assis
     torch.manual_seed(5)
     expected = torch.rand(1)
     torch.manual_seed(5)
-    one, two, other = (
-        decode("def main(", 12, Sampling(1.0, seed=s))[0]["token_ids"] for s in (1, 1, 2)
-    )
+    one, two, other = (decode("def main(", 12, Sampling(1.0, seed=s)).token_ids for s in (1, 1, 2))
     assert one == two != other
     assert torch.rand(1) == expected
     with pytest.raises(ValueError, match="cannot assist itself"):

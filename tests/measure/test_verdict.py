@@ -10,7 +10,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hsd_viz.measure.bench import COLUMNS, ONCE, BenchResult, answer, page, tables, warnings
+from hsd_viz.measure.bench import COLUMNS, ONCE, BenchResult, page, tables
+from hsd_viz.measure.bench_words import answer, warnings
 from hsd_viz.measure.report import Report, impossible, read_report
 from hsd_viz.results.kinds import Kind, kind_of
 from hsd_viz.results.table import Table

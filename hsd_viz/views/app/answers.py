@@ -277,8 +277,8 @@ def prediction(asked: Request) -> Answer:
 
 def report(asked: Request) -> Answer:
     """Return a saved report, or the opened one: its answer, and all of it folded."""
-    from hsd_viz.measure.bench import answer
     from hsd_viz.measure.bench import page as page_of
+    from hsd_viz.measure.bench_words import answer
     from hsd_viz.measure.report import read_report
 
     paths = saved_reports()
