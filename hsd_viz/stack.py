@@ -20,11 +20,12 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import Literal
+from typing import Any, Literal
 
 from hsd_viz.errors import UserError
 from hsd_viz.words import did_you_mean
@@ -270,6 +271,14 @@ def read_source(text: str) -> DraftSource:
     if stack.bottom is None or stack.drafts:
         raise StackError(f"'{text}' is not a draft source: use one of {', '.join(draft_sources())}")
     return stack.bottom
+
+
+def decoded_stack(meta: Mapping[str, Any]) -> Stack:
+    """Return the stack that a run decoded with, as the meta of its trace has it.
+
+    Raises: StackError: if the meta has none.
+    """
+    return parse(str(meta.get("stack_resolved") or meta.get("stack") or ""))
 
 
 def parse_bench(text: str | Stack) -> Stack | HFStack:

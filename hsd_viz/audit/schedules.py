@@ -43,14 +43,19 @@ from hsd_viz.audit.rule_decoders import (
 from hsd_viz.audit.schedule_result import ScheduleAudit, ScheduleRow
 from hsd_viz.audit.small_models import Text, true_law
 from hsd_viz.audit.stacks import loop_decoder
-from hsd_viz.stack import parse
+from hsd_viz.stack import Stack, parse
 
 #: The stacks of the project's own loop that are audited beside the rules.
-OWN = (
-    "nano:3?0.4 > target",
-    "nano:2?0.5 > small:3?0.4 > target",
-    "db[context] > nano:2?0.4 > target",
-    "db[context] > target",
+OWN = tuple(
+    map(
+        parse,
+        (
+            "nano:3?0.4 > target",
+            "nano:2?0.5 > small:3?0.4 > target",
+            "db[context] > nano:2?0.4 > target",
+            "db[context] > target",
+        ),
+    )
 )
 
 
@@ -245,13 +250,12 @@ def _conditionals(texts: dict[Text, Fraction]) -> dict[Text, dict[int, Fraction]
     return dict(conditionals)
 
 
-def audit_own(stack: str, rule: str = "block") -> ScheduleRow:
+def audit_own(stack: Stack, rule: str = "block") -> ScheduleRow:
     """Return the audit of the project's own loop of a stack, over toy models, in float64."""
-    levels = parse(stack)
-    loop = loop_decoder(levels, rule)
-    found = exact(loop, models=len(levels.models), instances=2)
+    loop = loop_decoder(stack, rule)
+    found = exact(loop, models=len(stack.models), instances=2)
     return ScheduleRow(
-        rule=stack,
+        rule=str(stack),
         looks_at="the tokens before it, which stay",
         safe=found.lossless,
         expected=True,
@@ -260,7 +264,7 @@ def audit_own(stack: str, rule: str = "block") -> ScheduleRow:
     )
 
 
-def audit_schedules(own: Sequence[str] = OWN) -> ScheduleAudit:
+def audit_schedules(own: Sequence[Stack] = OWN) -> ScheduleAudit:
     """Audit :data:`RULES` and the project's own loop of these stacks."""
     rows = [*map(audit_own, own), *map(audit_rule, RULES)]
     return ScheduleAudit(tuple(rows))

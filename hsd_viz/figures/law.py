@@ -24,7 +24,6 @@ from hsd_viz.latency.law import Law
 from hsd_viz.latency.select import select
 from hsd_viz.results.kinds import Structure, structure_of
 from hsd_viz.results.page import sentence
-from hsd_viz.stack import parse
 from hsd_viz.words import counted
 
 TAGS = {
@@ -297,7 +296,7 @@ def prediction_frame(plan: Any) -> pd.DataFrame:
     """
     frame = pd.DataFrame(
         {
-            "kind": STRUCTURES[structure_of(parse(row.stack))][0],
+            "kind": STRUCTURES[structure_of(row.levels)][0],
             "stack": row.stack,
             "batch": row.batch,
             "context": row.context,

@@ -147,7 +147,8 @@ def predicted_point(gpu: str, tp: int, models: Sequence[str]) -> pd.DataFrame:
     plan = predict(gpu, models, tp=tp)
     (second,) = plan.second_draft_gain
     target = models[0]
-    bottom, *_, upper = (draft.name for draft in parse(second["stack"]).drafts)
+    levels = next(row.levels for row in plan.rows if row.stack == second["stack"])
+    bottom, *_, upper = (draft.name for draft in levels.drafts)
     machine = Machine(gpu_of(gpu), tp)
     assumed = {assumption.name: assumption.value for assumption in plan.assumptions}
     gained = 1 + second["gain"]

@@ -24,7 +24,7 @@ from hsd_viz.latency.inputs import (
     Tier,
     UnsureStop,
 )
-from hsd_viz.stack import parse
+from hsd_viz.stack import decoded_stack
 from hsd_viz.trace import Row, Trace
 
 #: A place in the draft has its own figure when this many tokens were examined there; later places
@@ -73,9 +73,13 @@ def names_of(trace: Trace) -> tuple[dict[int, str], str | None]:
     """Return the name of each level of the stack that a trace decoded with, and the database below
     the models as the stack names it, if there is one.
     """
-    names = {c.level: c.name for c in trace.call_rows}
-    looked_up = any(c.kind == "lookup" for c in trace.call_rows)
-    return names, str(parse(trace.stack).bottom) if looked_up else None
+    names: dict[int, str] = {}
+    database = None
+    for call in trace.call_rows:
+        names[call.level] = call.name
+        if call.kind == "lookup" and database is None:
+            database = str(decoded_stack(trace.meta).bottom)
+    return names, database
 
 
 def own_times(trace: Trace) -> dict[int, int]:

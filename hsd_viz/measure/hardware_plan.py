@@ -10,6 +10,7 @@ from hsd_viz.measure.assumed_acceptance import Assumption
 from hsd_viz.results.estimate import Estimate
 from hsd_viz.results.result import Result
 from hsd_viz.results.table import Table
+from hsd_viz.stack import Stack
 
 #: The start of the names of assumptions about formats that a config contradicts.
 STORED = "weights of "
@@ -24,7 +25,8 @@ class Row:
     """One stack at one batch and context.
 
     Attributes:
-        stack: the stack.
+        stack: the stack as text.
+        levels: the stack.
         batch: sequences decoded together.
         context: tokens cached for each.
         ms_per_step: milliseconds of a round.
@@ -37,6 +39,7 @@ class Row:
     """
 
     stack: str
+    levels: Stack
     batch: int
     context: int
     ms_per_step: float
@@ -97,8 +100,11 @@ class HardwarePlan(Result):
         return self.settings
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the prediction as JSON data."""
-        return asdict(self)
+        """Return the prediction as JSON data, in which stacks are texts."""
+        data = asdict(self)
+        for row in (*data["rows"], *data["best"]):
+            del row["levels"]
+        return data
 
     # --- words
 

@@ -13,7 +13,7 @@ from hsd_viz.latency.estimate import verifications
 from hsd_viz.measure.observation import Observation
 from hsd_viz.measure.observe_records import from_series
 from hsd_viz.records.traces import series_of
-from hsd_viz.stack import Stack, parse
+from hsd_viz.stack import Stack, decoded_stack
 from hsd_viz.trace import Finished, Trace
 
 #: Decodes of a quick measurement, and their tokens.
@@ -34,7 +34,7 @@ def from_trace(trace: Trace, source: str) -> Observation:
     for row in trace.round_rows:
         if row.level == target:
             rounds[depths.get(row.id, row.drafted), row.accepted] += 1
-    stack = parse(str(trace.meta.get("stack_resolved") or trace.stack))
+    stack = decoded_stack(trace.meta)
     has_drafts = any(drafted for drafted, _ in rounds)
     if has_drafts and not stack.drafts and stack.bottom is None:
         raise BadFile(f"{source} contradicts itself: it has drafts, and its stack is '{stack}'")

@@ -125,6 +125,7 @@ class Setting:
         error = 1 + STEP_ERROR
         return Row(
             stack=at.stack,
+            levels=at.levels,
             batch=batch,
             context=context,
             ms_per_step=at.ms_per_token * at.acceptance_length,

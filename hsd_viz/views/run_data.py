@@ -10,7 +10,7 @@ import msgspec
 from hsd_viz.errors import Unsupported, UserError
 from hsd_viz.options import Sampling, settings_of
 from hsd_viz.records.served import served_run
-from hsd_viz.stack import DraftSource, StackError, parse
+from hsd_viz.stack import DraftSource, StackError, decoded_stack
 from hsd_viz.trace import Step, Trace
 from hsd_viz.trace.metrics import check
 from hsd_viz.trace.trace import Record, TraceError
@@ -52,7 +52,7 @@ def head(meta: dict[str, Any]) -> dict[str, Any]:
 def level_names(meta: dict[str, Any]) -> list[str]:
     """Return the name of each level, lowest first; empty if the meta has no valid stack."""
     try:
-        parts = parse(str(meta.get("stack_resolved") or meta.get("stack", ""))).parts
+        parts = decoded_stack(meta).parts
     except StackError:
         return []
     names: list[str] = []

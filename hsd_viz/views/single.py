@@ -12,7 +12,7 @@ from hsd_viz.latency.basis import USUAL, Basis, basis_of, rate, tier_rate
 from hsd_viz.latency.inputs import Calibration
 from hsd_viz.latency.law import MOST
 from hsd_viz.latency.select import select
-from hsd_viz.stack import DATABASES, parse
+from hsd_viz.stack import DATABASES, read_source
 from hsd_viz.views.view import View
 
 
@@ -114,7 +114,7 @@ def hierarchy_state(basis: Basis) -> dict[str, Any]:
     known = basis.calibration
     choice = select(known)
     best, single = choice.picked, choice.best_single_draft
-    lookaheads = {draft.name: draft.lookahead for draft in parse(best.stack).drafts}
+    lookaheads = {draft.name: draft.lookahead for draft in best.levels.drafts}
     picked = {
         "stack": best.stack,
         "path": [{"name": name, "lookahead": lookaheads.get(name)} for name in best.names],
@@ -145,8 +145,7 @@ def _level(known: Calibration, name: str) -> dict[str, Any]:
     per token of a draft of :data:`USUAL`, launch included, of a database per look-up) and its colours.
     """
     if name in known.databases:
-        own = parse(f"{name} > target").bottom
-        parts = [item for item in (own.items if own else ()) if item in DATABASES]
+        parts = [item for item in read_source(name).items if item in DATABASES]
         ms, keys = (
             known.lookup(name).lookup,
             parts or (list(DATABASES) if name == "db" else ["baseline"]),

@@ -25,7 +25,7 @@ OURS = [
 
 @pytest.mark.parametrize(("stack", "rule"), OURS, ids=str)
 def test_our_own_loop_is_lossless(stack, rule):
-    found = exact(loop_decoder(stack, rule), models=len(parse(stack).models), instances=2)
+    found = exact(loop_decoder(parse(stack), rule), models=len(parse(stack).models), instances=2)
     assert found.lossless and found.error < 1e-12 and found.wrong is None, str(found)
 
 

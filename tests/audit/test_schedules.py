@@ -40,7 +40,7 @@ def test_a_token_dropped_after_it_was_drawn_by_hand():
     assert row.bias == "first token: 0 has 14/25, not 2/5 (+4/25)"
 
 
-@pytest.mark.parametrize("stack", schedules.OWN)
+@pytest.mark.parametrize("stack", schedules.OWN, ids=str)
 def test_the_projects_own_stops_are_safe(stack):
     row = audit_own(stack)
     assert row.safe and float(row.distance) < 1e-12

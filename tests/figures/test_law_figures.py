@@ -25,6 +25,7 @@ from hsd_viz.latency.basis import Basis, Measured, level_use, recorded
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.law import Law, predict
 from hsd_viz.latency.select import select
+from hsd_viz.stack import parse
 from hsd_viz.trace import CallRow, RoundRow, Trace
 from tests.figures.sample_calibration import DEAR
 
@@ -208,6 +209,7 @@ def test_the_calls_of_a_level_are_apart_from_its_time():
 def test_a_band_of_a_prediction_ends_at_its_interval():
     row = SimpleNamespace(
         stack="small:4 > large",
+        levels=parse("small:4 > large"),
         batch=1,
         context=2048,
         speedup_over_plain=2.0,

@@ -31,7 +31,7 @@ def shares_tokens(seed: int, size: int) -> bool:
 
 def audit(seed: int, kind: str, stack: str, size: int, tokens: int, cls: type[Loop] = Loop):
     model = make_draft(seed, size, kind, positions=4 if seed % 3 == 0 else None)
-    decode = loop_decoder(stack, "block" if seed % 2 else "token", cls, lowest=model.session)
+    decode = loop_decoder(parse(stack), "block" if seed % 2 else "token", cls, lowest=model.session)
     return exact(
         decode,
         models=len(parse(stack).models),

@@ -41,7 +41,7 @@ STACKS = [
 
 
 def audit(stack: str, rule: str, vocabulary: int, new_tokens: int, cls: type[Loop] = Loop):
-    decode = loop_decoder(stack, rule, cls)
+    decode = loop_decoder(parse(stack), rule, cls)
     return exact(
         decode,
         models=len(parse(stack).models),
