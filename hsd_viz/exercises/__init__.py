@@ -1,8 +1,9 @@
 """Exercises of the course: checks, the bug hunt and quizzes. Needs neither torch nor a network.
 
 >>> from hsd_viz.exercises import check
->>> check("7.1", lambda alpha, gamma: 1)
-✗ not yet · 7.1 tokens per round: G(alpha=1/5, gamma=1): got 1, expected 6/5. Append .hint() to the check for a hint.
+>>> check("7.1", lambda alpha, gamma: 1)  # doctest: +NORMALIZE_WHITESPACE
+✗ not yet · 7.1 tokens per round: G(alpha=1/5, gamma=1): got 1, expected 6/5.
+Append .hint() to the check for a hint.
 """
 
 import os
@@ -29,5 +30,6 @@ from hsd_viz.exercises.live import live_model as live_model
 
 if os.environ.get("SERVER_SOFTWARE", "").startswith("voila/"):
     print(
-        "Open this lesson in JupyterLab: Voilà runs all cells at once, the answers to its questions included."
+        "Open this lesson in JupyterLab: Voilà runs all cells at once, the answers to its "
+        "questions included."
     )

@@ -1,4 +1,6 @@
-"""The inputs on which an answer must equal the solution: recordings, and all small cases of a kind."""
+"""The inputs on which an answer must equal the solution: recordings, and all small cases of a
+kind.
+"""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -50,9 +52,13 @@ exercise("1.2")(
 @exercise("2.1")
 def _greedy_verify() -> Iterator[Case | Sequence[Any]]:
     for r in data.greedy_rounds():
-        # After the first difference the target's tokens are unknown and must not matter: they agree with the draft.
+        # After the first difference the target's tokens are unknown and must not matter: they agree
+        # with the draft.
         own = (r.own + r.draft[len(r.own) :] + r.draft[-1:])[: len(r.draft) + 1]
-        asked = f"round {r.id} of '{r.trace.stack}', draft {r.words(r.draft)}, the target's own tokens {r.words(own)}"
+        asked = (
+            f"round {r.id} of '{r.trace.stack}', draft {r.words(r.draft)}, "
+            f"the target's own tokens {r.words(own)}"
+        )
         yield Case(
             asked,
             call(r.draft, own),
@@ -74,7 +80,9 @@ def _speculative() -> Iterator[Case]:
 
 
 def _decoded(seed: int, length: int, lookahead: int, answer: Answer) -> tuple[Any, int]:
-    """Return the text of an answer with a target and a drafter over seven tokens, and the passes of the target."""
+    """Return the text of an answer with a target and a drafter over seven tokens, and the passes
+    of the target.
+    """
     after = lambda token: (3 * token + seed) % 7
     passes = []
 
@@ -165,15 +173,16 @@ def _replay() -> Iterator[Case]:
 
 
 def small_trees() -> Iterator[tuple[list[int], list[Fraction]]]:
-    """Yield draft trees as parents (-1: the text) and the probability of each node once its parent is accepted. Each
-    budget has one best tree.
+    """Yield draft trees as parents (-1: the text) and the probability of each node once its parent
+    is accepted. Each budget has one best tree.
     """
     # A child can be as probable as its parent.
     yield [-1, 0, -1], [Fraction(1, 2), ONE, Fraction(1, 4)]
     numbers = random.Random(0)
     for size in (1, 2, 4, 6, 8) * 6:
         parents = [numbers.randrange(-1, node) for node in range(size)]
-        # Products of primes differ. Siblings exclude each other: their probabilities sum to less than 1.
+        # Products of primes differ. Siblings exclude each other: their probabilities sum to less
+        # than 1.
         yield (
             parents,
             [
@@ -195,7 +204,8 @@ def _best_tree() -> Iterator[Case]:
             yield Case(asked, lambda answer, own=own: sorted(own(answer)))
 
 
-# Lesson 7: the latency law. Lookaheads 0 and 1 are equally fast where alpha = c; the last best one is limited by 32.
+# Lesson 7: the latency law. Lookaheads 0 and 1 are equally fast where alpha = c; the last best one
+# is limited by 32.
 
 exercise("7.1")(lambda: product(ALPHAS, range(9)))
 exercise("7.2")(lambda: product((0.0, 0.35, 0.7, 0.95), (1, 2, 4, 9), (0.0, 0.2, 3.0), (2.0,)))
@@ -263,7 +273,9 @@ def _propose() -> Iterator[Case]:
 def _text_law(
     target: hunt.Model, draft: hunt.Model, most: int, least: Fraction, answer: Answer
 ) -> list[Fraction]:
-    """Return the law of texts of two tokens, with drafts of an answer that are verified as in lesson 3."""
+    """Return the law of texts of two tokens, with drafts of an answer that are verified as in
+    lesson 3.
+    """
 
     def decode(choices: enumeration.Choices) -> hunt.Text:
         text: hunt.Text = ()

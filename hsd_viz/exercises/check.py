@@ -1,7 +1,8 @@
-"""The registry of exercises, and :func:`check` with its result: passed, or the first counter-example, with the name of
-the mistake where it is a known one. An answer must equal the solution of the master on the inputs of
-:mod:`hsd_viz.exercises.cases`. Titles, hints and mistakes are in ``exercises.toml``: a mistake is an edit of the
-solution, and an answer that equals the edited solution in all cases made it.
+"""The registry of exercises, and :func:`check` with its result: passed, or the first
+counter-example, with the name of the mistake where it is a known one. An answer must equal the
+solution of the master on the inputs of :mod:`hsd_viz.exercises.cases`. Titles, hints and mistakes
+are in ``exercises.toml``: a mistake is an edit of the solution, and an answer that equals the
+edited solution in all cases made it.
 """
 
 import ctypes
@@ -56,8 +57,9 @@ def show(value: Any) -> str:
 
 
 class Case(NamedTuple):
-    """One comparison: what was asked, as the learner reads it, and ``got(answer)``, the value to compare. ``words``
-    writes a value; it may fail on one of another form. ``expected`` is the value that the solution has.
+    """One comparison: what was asked, as the learner reads it, and ``got(answer)``, the value to
+    compare. ``words`` writes a value; it may fail on one of another form. ``expected`` is the value
+    that the solution has.
     """
 
     asked: str
@@ -75,7 +77,9 @@ class Case(NamedTuple):
 
 @dataclass(frozen=True)
 class Exercise:
-    """An exercise; ``hints`` lead to the solution without stating it. ``inputs`` yields cases, or arguments."""
+    """An exercise; ``hints`` lead to the solution without stating it. ``inputs`` yields cases,
+    or arguments.
+    """
 
     number: str
     title: str
@@ -97,7 +101,9 @@ class Exercise:
 
 @dataclass(frozen=True)
 class Result:
-    """The verdict on an answer. It is true if the answer passed; :meth:`hint` returns one hint at a time."""
+    """The verdict on an answer. It is true if the answer passed; :meth:`hint` returns one hint
+    at a time.
+    """
 
     exercise: Exercise
     passed: bool
@@ -126,7 +132,9 @@ EXERCISES: dict[str, Exercise] = {}
 
 
 def exercise(number: str) -> Callable:
-    """Register the function that yields the cases of an exercise, or the arguments of a call in each."""
+    """Register the function that yields the cases of an exercise, or the arguments of a call in
+    each.
+    """
     title, hints = TEXTS[number]["title"], TEXTS[number]["hints"]
     return lambda inputs: (
         EXERCISES.setdefault(number, Exercise(number, title, hints, inputs)).inputs
@@ -150,7 +158,9 @@ def mistakes(number: str) -> dict[str, Answer]:
 
 
 def edited(program: Program, edits: Iterable[Sequence[str]]) -> dict[str, Answer]:
-    """Return the functions of a program with one edit each, by the name of the edit; ``fault N`` is that of a fault."""
+    """Return the functions of a program with one edit each, by the name of the edit; ``fault N``
+    is that of a fault.
+    """
     named = {
         FAULTS[int(name[6:])] if name.startswith("fault ") else name: edit for *edit, name in edits
     }
@@ -164,8 +174,8 @@ def _defined(program: Program, old: str, new: str) -> Answer:
 
 
 def check(number: str, answer: Answer) -> Result:
-    """Check an answer to an exercise of the course, offline and without timing, up to the first case that differs.
-    Raises: ValueError: if there is no such exercise.
+    """Check an answer to an exercise of the course, offline and without timing, up to the first
+    case that differs. Raises: ValueError: if there is no such exercise.
     """
     if number not in EXERCISES:
         raise UserError(_unknown(number))
@@ -190,7 +200,9 @@ def check(number: str, answer: Answer) -> Result:
 
 
 def _unknown(number: str) -> str:
-    """Return what is said of an exercise that does not exist: the numbers of its lesson, if it has any."""
+    """Return what is said of an exercise that does not exist: the numbers of its lesson, if it
+    has any.
+    """
     lesson = str(number).partition(".")[0]
     near = [each for each in EXERCISES if each.partition(".")[0] == lesson]
     lessons = [each for each in EXERCISES if "." in each]
@@ -213,7 +225,9 @@ def _difference(case: Case, got: Any) -> str:
 
 
 def _known_mistake(asked: Exercise, answer: Answer) -> str:
-    """Return the name of the known mistake that an answer equals in all cases, "" if there is none."""
+    """Return the name of the known mistake that an answer equals in all cases, "" if there is
+    none.
+    """
     cases = list(asked.cases())
     mine = cache(lambda k: _value(cases[k], answer))
     try:
@@ -235,7 +249,9 @@ def _value(case: Case, answer: Answer) -> Any:
 
 @contextmanager
 def _limited(seconds: float) -> Iterator[None]:
-    """Raise ``OutOfTime`` in this thread after ``seconds``, and again each second: a bare except may catch it."""
+    """Raise ``OutOfTime`` in this thread after ``seconds``, and again each second: a bare except
+    may catch it.
+    """
     thread, done = ctypes.c_ulong(get_ident()), Event()
 
     def watch(wait: float = seconds) -> None:
@@ -253,7 +269,9 @@ def _limited(seconds: float) -> Iterator[None]:
 
 
 def equal(got: Any, expected: Any) -> bool:
-    """Return whether two values agree, element by element in lists and tuples; numbers to a relative 1e-9."""
+    """Return whether two values agree, element by element in lists and tuples; numbers to a
+    relative 1e-9.
+    """
     try:
         if isinstance(expected, (list, tuple)):
             return len(items := list(got)) == len(expected) and all(map(equal, items, expected))

@@ -1,4 +1,6 @@
-"""What the exercises are checked against: bundled recordings, the shipped cost curve; and the quizzes."""
+"""What the exercises are checked against: bundled recordings, the shipped cost curve; and the
+quizzes.
+"""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -14,7 +16,9 @@ from hsd_viz.words import escape
 
 
 def lab_log(name: str) -> Path:
-    """Return the file of a record of the lab sheet. Raises: UserError: if there is none of this name."""
+    """Return the file of a record of the lab sheet. Raises: UserError: if there is none of this
+    name.
+    """
     folder = data_folder("exercises/master", "notebooks/course/master") / "lab"
     names = sorted(path.name for path in folder.iterdir())
     if name not in names:
@@ -24,7 +28,9 @@ def lab_log(name: str) -> Path:
 
 @cache
 def recordings() -> tuple[Trace, ...]:
-    """Return all bundled recordings: of the code family, answers of SmolLM2, and its texts of the game."""
+    """Return all bundled recordings: of the code family, answers of SmolLM2, and its texts of
+    the game.
+    """
     folders = [TRACES, ANSWERS, *sorted(path.parent for path in GAMES.glob("*/index.json"))]
     return tuple(
         load_bundled(recording.name, folder) for folder in folders for recording in bundled(folder)
@@ -33,13 +39,16 @@ def recordings() -> tuple[Trace, ...]:
 
 @cache
 def measured(name: str) -> dict[str, Any]:
-    """Return a shipped measurement, as a report of ``hsd-viz bench``, by the name of its file without .json."""
+    """Return a shipped measurement, as a report of ``hsd-viz bench``, by the name of its file
+    without .json.
+    """
     path = data_folder("measured", "docs/bench") / f"{name}.json"
     return json.loads(path.read_text(encoding="utf-8"))
 
 
 def cost_curve(model: str = "target", runtime: str = "native") -> dict[int, float]:
-    """Return milliseconds of a forward pass by the number of tokens fed, as measured on one CPU and shipped.
+    """Return milliseconds of a forward pass by the number of tokens fed, as measured on one CPU and
+    shipped.
 
     ``model`` is one of the code family, or ``smollm2``: its target, with the native runtime.
     """
@@ -52,8 +61,8 @@ def cost_curve(model: str = "target", runtime: str = "native") -> dict[int, floa
 
 
 class Round(NamedTuple):
-    """A verification of a chain by the target. ``own[k]`` is the target's token after ``draft[:k]``, where it is known:
-    up to the first token that differs.
+    """A verification of a chain by the target. ``own[k]`` is the target's token after
+    ``draft[:k]``, where it is known: up to the first token that differs.
     """
 
     trace: Trace
@@ -69,8 +78,8 @@ class Round(NamedTuple):
 
 @cache
 def greedy_rounds() -> tuple[Round, ...]:
-    """Return the target's rounds over chains of all recordings with greedy decoding. Rounds cut by the length limit are
-    left out: their last tokens were not emitted.
+    """Return the target's rounds over chains of all recordings with greedy decoding. Rounds cut by
+    the length limit are left out: their last tokens were not emitted.
     """
     found = []
     for trace in (t for t in recordings() if not t.meta["sampling"]["temperature"]):
@@ -96,8 +105,9 @@ def tokens_by_round(trace: Trace) -> list[int]:
 
 
 def drafts_of(trace: Trace) -> list[tuple[list[float], int]]:
-    """Return each sampled draft that the target verified: the probabilities of its tokens by the rows they were drawn
-    from, and how many tokens were accepted. Rounds cut by the length limit are left out.
+    """Return each sampled draft that the target verified: the probabilities of its tokens by the
+    rows they were drawn from, and how many tokens were accepted. Rounds cut by the length limit are
+    left out.
     """
     level = max(r.level for r in trace.round_rows)
     found = []
@@ -111,8 +121,8 @@ def drafts_of(trace: Trace) -> list[tuple[list[float], int]]:
 
 @cache
 def acceptance_tests() -> tuple[tuple[str, Row], ...]:
-    """Return every acceptance test of a sampled draft token in the recordings, at any level, with the stack. Runs with
-    block verification are left out: its test is another one.
+    """Return every acceptance test of a sampled draft token in the recordings, at any level, with
+    the stack. Runs with block verification are left out: its test is another one.
     """
     return tuple(
         (trace.stack, d)
@@ -131,7 +141,9 @@ def texts() -> Iterator[tuple[Trace, list[int], int]]:
 
 
 class Quiz(list[dict[str, Any]]):
-    """Questions in the format of jupyterquiz. In a notebook and on a page, a click on an answer shows its meaning."""
+    """Questions in the format of jupyterquiz. In a notebook and on a page, a click on an answer
+    shows its meaning.
+    """
 
     def __repr__(self) -> str:
         return "\n".join(question["question"] for question in self)
@@ -156,6 +168,8 @@ def _folded(answer: dict[str, Any]) -> str:
 
 
 def quiz(lesson: str) -> Quiz:
-    """Return the quiz of a lesson, by its number as text. Raises: FileNotFoundError: if there is none."""
+    """Return the quiz of a lesson, by its number as text. Raises: FileNotFoundError: if there is
+    none.
+    """
     path = Path(__file__).parent / "quizzes" / f"{lesson}.json"
     return Quiz(json.loads(path.read_text(encoding="utf-8")))

@@ -1,9 +1,11 @@
-"""The editions of each lesson, from one master: the student's and the solved notebook, and the sources of Otter-Grader
-(``otter assign``) and nbgrader (``nbgrader generate_assignment``), which build their own editions from them.
+"""The editions of each lesson, from one master: the student's and the solved notebook, and the
+sources of Otter-Grader (``otter assign``) and nbgrader (``nbgrader generate_assignment``), which
+build their own editions from them.
 
-A master is Markdown as Jupytext reads it: text, and cells between ``` ```python ``` and ``` ``` ```. Lines between
-``# BEGIN SOLUTION`` and ``# END SOLUTION`` are the solution. A cell that begins with ``check(`` checks the exercise
-in its first argument, one that begins with ``# Guess first`` shows the answer to a question.
+A master is Markdown as Jupytext reads it: text, and cells between ``` ```python ``` and ``` ```
+```. Lines between ``# BEGIN SOLUTION`` and ``# END SOLUTION`` are the solution. A cell that begins
+with ``check(`` checks the exercise in its first argument, one that begins with ``# Guess first``
+shows the answer to a question.
 """
 
 import ast
@@ -64,7 +66,9 @@ def solved(source: str) -> str:
 
 
 class Program(NamedTuple):
-    """The function ``name`` in ``source``, which uses ``names`` and what the code ``before`` defines."""
+    """The function ``name`` in ``source``, which uses ``names`` and what the code ``before``
+    defines.
+    """
 
     name: str
     source: str
@@ -74,7 +78,9 @@ class Program(NamedTuple):
 
 @cache
 def solutions() -> dict[str, Program]:
-    """Return the solution of each exercise, after the imports of its notebook and the solutions before it."""
+    """Return the solution of each exercise, after the imports of its notebook and the solutions
+    before it.
+    """
     found = {}
     for path in notebooks():
         code: list[str] = [
@@ -116,8 +122,8 @@ def _cell(kind: str, text: str, **metadata: Any) -> Cell:
 
 
 def _code(text: str, edition: str) -> list[Cell]:
-    """Return a code cell of one edition. For the graders, solutions keep their markers and checks fail with their
-    message.
+    """Return a code cell of one edition. For the graders, solutions keep their markers and checks
+    fail with their message.
     """
     if edition == "solution":
         return [_cell("code", solved(text))]
@@ -186,7 +192,9 @@ project:
 
 
 class CellOutput(NamedTuple):
-    """A cell: ``kind`` is ``markdown`` or ``code``; code has what it printed and the value of its last line."""
+    """A cell: ``kind`` is ``markdown`` or ``code``; code has what it printed and the value of
+    its last line.
+    """
 
     kind: str
     text: str
@@ -197,7 +205,9 @@ class CellOutput(NamedTuple):
 def run(
     path: Path, edition: str = "student", names: dict[str, Any] | None = None
 ) -> Iterator[CellOutput]:
-    """Run an edition of a master in this process, cell by cell, in the namespace ``names``. Figures are values."""
+    """Run an edition of a master in this process, cell by cell, in the namespace ``names``.
+    Figures are values.
+    """
     names = {} if names is None else names
     for cell in notebook(path, edition)["cells"]:
         text, printed, value = "".join(cell["source"]), io.StringIO(), None

@@ -1,8 +1,10 @@
-"""The bug hunt of lesson 4: right and wrong decoders over small exact models, and the score of a test.
+"""The bug hunt of lesson 4: right and wrong decoders over small exact models, and the score of a
+test.
 
-A decoder is called as ``decode(target, draft, length, lookahead, choose)`` and returns ``length`` tokens. ``target``
-and ``draft`` map a text (a tuple of tokens) to a list of probabilities; ``choose(weights)`` is the only source of
-randomness and returns an index. :func:`law` tries every choice, so that a test can compare distributions exactly.
+A decoder is called as ``decode(target, draft, length, lookahead, choose)`` and returns ``length``
+tokens. ``target`` and ``draft`` map a text (a tuple of tokens) to a list of probabilities;
+``choose(weights)`` is the only source of randomness and returns an index. :func:`law` tries every
+choice, so that a test can compare distributions exactly.
 """
 
 from collections.abc import Callable, Sequence
@@ -65,8 +67,8 @@ mutants: list[Decoder] = list(WRONG.values())
 def law(
     decode: Decoder, target: Model, draft: Model, length: int, lookahead: int
 ) -> dict[Text, Fraction]:
-    """Return the exact distribution of a decoder's output: every sequence of random choices, with its probability.
-    Raises: ValueError: if there are too many sequences.
+    """Return the exact distribution of a decoder's output: every sequence of random choices, with
+    its probability. Raises: ValueError: if there are too many sequences.
     """
     return enumeration.law(
         lambda choices: decode(target, draft, length, lookahead, choices.branch), MOST_SEQUENCES
@@ -82,9 +84,9 @@ def plain_law(target: Model, length: int) -> dict[Text, Fraction]:
 
 
 def toy_models(greedy: bool = False) -> tuple[Model, Model]:
-    """Return a target and a draft model over three tokens, whose rows depend on the whole text. ``greedy``: rows that
-    give all probability to the most probable token, as at temperature 0; the draft model is then right about half of
-    the time.
+    """Return a target and a draft model over three tokens, whose rows depend on the whole text.
+    ``greedy``: rows that give all probability to the most probable token, as at temperature 0; the
+    draft model is then right about half of the time.
     """
     return (
         _toy((4, 3, 1), greedy, 0),
@@ -102,8 +104,9 @@ def _toy(weights: tuple[int, ...], greedy: bool, sway: int) -> Model:
 
 
 def score(test: Callable[[Decoder], Any]) -> str:
-    """Run a test on every decoder and return a report: mutants killed, with their mistake, survivors by number, and
-    right decoders that the test rejected. A test rejects by raising an exception or returning ``False``.
+    """Run a test on every decoder and return a report: mutants killed, with their mistake,
+    survivors by number, and right decoders that the test rejected. A test rejects by raising an
+    exception or returning ``False``.
     """
     killed = {n: name for n, (name, wrong) in enumerate(WRONG.items(), 1) if rejected(test, wrong)}
     alarms = {name: why for name, right in RIGHT.items() if (why := rejected(test, right))}

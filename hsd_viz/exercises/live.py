@@ -1,4 +1,6 @@
-"""The model that decodes in the lessons: SmolLM2, or the code family where SmolLM2 is not installed."""
+"""The model that decodes in the lessons: SmolLM2, or the code family where SmolLM2 is not
+installed.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,14 @@ from hsd_viz.words import did_you_mean
 
 @dataclass(frozen=True, slots=True)
 class LiveModel:
-    """A model of this machine with its prompts. Weights are 8-bit integers: counts and texts are the same everywhere.
+    """A model of this machine with its prompts. Weights are 8-bit integers: counts and texts are
+    the same everywhere.
 
     Attributes:
         engine: What decodes.
         family: The family of its models.
-        prompts: Kind of text -> prompts: of SmolLM2 questions in English, of the code family beginnings of Python.
+        prompts: Kind of text -> prompts: of SmolLM2 questions in English, of the code family
+            beginnings of Python.
     """
 
     engine: Engine
@@ -56,7 +60,9 @@ class LiveModel:
 
 
 def live_model() -> LiveModel:
-    """Return SmolLM2, or the code family where SmolLM2 is not installed; print which, and what installs it."""
+    """Return SmolLM2, or the code family where SmolLM2 is not installed; print which, and what
+    installs it.
+    """
     family = SMOLLM2
     try:
         family.path(family.names[-1])

@@ -137,7 +137,10 @@ def by_category(
     value = frame["mean_acceptance_length"]
     kinds = [kind_of(stack).value for stack in frame["stack"]]
     parts = pd.DataFrame({"row": frame.index, "part": kinds, "value": value})
-    text = "Bar length: tokens per target forward pass. Groups show the effect of the text, rows that of the method."
+    text = (
+        "Bar length: tokens per target forward pass. Groups show the effect of the text, rows that "
+        "of the method."
+    )
     title = f"Results by kind of text, {temperature_words(report.settings.temperature)}"
     note = f"Measured: {_source(report.to_dict())}."
     return bars(rows, parts, title, PER_PASS, reference=1.0, text=text, note=note, dark=dark)
@@ -196,7 +199,8 @@ def _source(data: Mapping[str, Any]) -> str:
     busy = " to ".join(f"{load:.1f}" for load in loads if load is not None)
     prompts = counted(suite["prompts"], "prompt")
     each = counted(settings["max_new_tokens"], "new token")
-    return f"{prompts} of the suite {suite['name']}, {each} each, {place}{f', load average {busy}' if busy else ''}"
+    load = f", load average {busy}" if busy else ""
+    return f"{prompts} of the suite {suite['name']}, {each} each, {place}{load}"
 
 
 def method(stack: str) -> str:
@@ -249,9 +253,10 @@ def database_ablation(data: Any, dark: bool = False, *, temperature: float | Non
     )
     parts = parts.rename_axis("row").reset_index().query("value > 0")
     text = (
-        "Bar length: tokens per target forward pass, split into the target's own token and accepted draft tokens by "
-        "first source. Plain decoding has the first part only. A multi-token round emitted more than one token; their "
-        "share of all tokens is the paper's acceptance ratio."
+        "Bar length: tokens per target forward pass, split into the target's own token and "
+        "accepted draft tokens by first source. Plain decoding has the first part only. A "
+        "multi-token round emitted more than one token; their share of all tokens is the paper's "
+        "acceptance ratio."
     )
     title = f"Contribution of each database, {temperature_words(wanted)}"
     note = f"Measured: {source}."
@@ -300,8 +305,8 @@ def temperature_curves(
     return finish(
         figure,
         "Acceptance length by temperature" if metric == "length" else "Speed-up by temperature",
-        text="A higher temperature rejects likely drafts more often, regardless of the method. The loss depends on the "
-        "entropy of the model.",
+        text="A higher temperature rejects likely drafts more often, regardless of the method. "
+        "The loss depends on the entropy of the model.",
         note=f"Measured: {source}.",
         table=[
             ["method", *(f"T = {t:g}" for t in ticks)],

@@ -88,8 +88,8 @@ def findable(trace: Given, dark: bool = False) -> Figure:
         }
     )
     text = (
-        "By state: the semantic database drafted the token. A draft that would not have paid is not "
-        "made, so that with a cost rule the share found by states is a lower bound."
+        "By state: the semantic database drafted the token. A draft that would not have paid is "
+        "not made, so that with a cost rule the share found by states is a lower bound."
     )
     return bars(
         rows,

@@ -16,7 +16,8 @@ from math import isfinite
 #: ``name{labels} value [timestamp]``; in tables of logs ``name{labels} | value``.
 METRIC = re.compile(
     r"^\s*(?P<name>[A-Za-z_:][\w:.]*)(?:\{(?P<labels>[^}]*)\})?\s*(?:\|\s*)?"
-    r"\s(?P<value>[-+]?(?:\d[\d.]*(?:[eE][-+]?\d+)?|[Nn]a[Nn]|\+?[Ii]nf))(?:\s+\d{9,})?\s*(?:\|\s*)?$"
+    r"\s(?P<value>[-+]?(?:\d[\d.]*(?:[eE][-+]?\d+)?|[Nn]a[Nn]|\+?[Ii]nf))"
+    r"(?:\s+\d{9,})?\s*(?:\|\s*)?$"
 )
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 #: Ranks that report the same figures, of which one counts.

@@ -41,7 +41,8 @@ METRICS = declare(
     "gauges of /metrics",
     "metrics",
     seen_in="0.4.6–0.5.9",
-    source="https://github.com/sgl-project/sglang/blob/main/test/registered/metrics/test_metrics.py",
+    source="https://github.com/sgl-project/sglang/blob/main/test/registered/metrics/"
+    "test_metrics.py",
     sample='sglang:spec_accept_length{model_name="m",tp_rank="0"} 2.9',
     reports="tokens per verification of the last interval, running requests, tokens/s",
 )
@@ -60,7 +61,8 @@ SGLEXT = declare(
     "response",
     seen_in="0.5.12",
     source="https://github.com/sgl-project/sglang/pull/33518",
-    sample='{"spec_num_correct_drafts": 63, "spec_num_proposed_drafts": 215, "spec_verify_ct": 43, …',
+    sample='{"spec_num_correct_drafts": 63, "spec_num_proposed_drafts": 215, '
+    '"spec_verify_ct": 43, …',
     reports="verifications, draft tokens, accepted tokens, histogram of a request",
 )
 DETAILED = declare(
@@ -123,7 +125,8 @@ TOKENSPEED = declare(
     "response",
     seen_in="PR 1443",
     source="https://github.com/lightseekorg/tokenspeed/pull/1443",
-    sample='{"meta_info": {"spec_verify_ct": 9, "spec_accepted_tokens": 20, "spec_draft_tokens": 63',
+    sample='{"meta_info": {"spec_verify_ct": 9, "spec_accepted_tokens": 20, '
+    '"spec_draft_tokens": 63',
     reports="verifications, draft tokens, accepted tokens of a request",
 )
 

@@ -52,7 +52,8 @@ BENCH = declare(
     "summary of trtllm-bench",
     "summary",
     seen_in="1.0–1.2 (DECODING STATISTICS)",
-    source="https://github.com/NVIDIA/TensorRT-LLM/blob/main/tensorrt_llm/bench/dataclasses/reporting.py",
+    source="https://github.com/NVIDIA/TensorRT-LLM/blob/main/tensorrt_llm/bench/dataclasses/"
+    "reporting.py",
     sample="[DT] AVERAGE: 96.00 / [ADT] AVERAGE: 41.20 / [AL] AVERAGE: 2.60",
     reports="draft tokens and accepted tokens of a request, tokens per verification, speed",
 )

@@ -339,7 +339,8 @@ LINES = (
         None,
         re.compile(
             r"^\s*(total_num_output_tokens|num_drafts|num_draft_tokens|num_accepted_tokens"
-            r"|num_tokens_generated_without_sd|(?:seq normalized |mean )acceptance length): *(\d+(?:\.\d+)?)\s*$"
+            r"|num_tokens_generated_without_sd|(?:seq normalized |mean )acceptance length)"
+            r": *(\d+(?:\.\d+)?)\s*$"
         ),
         _example_row,
     ),

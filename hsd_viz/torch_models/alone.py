@@ -1,7 +1,9 @@
-"""Compiled models whose sessions verify greedy drafts on the device, also where no decode on the device drives them.
+"""Compiled models whose sessions verify greedy drafts on the device, also where no decode on the
+device drives them.
 
-So the time of a verification is what it takes in :class:`~hsd_viz.torch_models.decode.DeviceDecode`: no row crosses to
-the host. Calibrations time it, and stacks with models of several runtimes use it.
+So the time of a verification is what it takes in
+:class:`~hsd_viz.torch_models.decode.DeviceDecode`: no row crosses to the host. Calibrations time
+it, and stacks with models of several runtimes use it.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ _PLACES = 31
 
 
 class DeviceModel(CompiledModel):
-    """A :class:`~hsd_viz.torch_models.compiled.CompiledModel` of which sessions verify on the device."""
+    """A :class:`~hsd_viz.torch_models.compiled.CompiledModel` of which sessions verify on the
+    device.
+    """
 
     def open(self, cache: StaticCache) -> DeviceSession:
         return DeviceSession(self, cache)

@@ -1,13 +1,14 @@
 """The state of a decode in device memory, and the steps that change it.
 
-A step is a forward pass of one level and what follows from its logits: tokens are drawn, drafts verified, the text and
-the numbers of cached tokens updated. It reads and writes device memory only, so that steps follow one another without
-the host: a draft of k tokens is k steps, and the next level verifies them where they are. All steps of a decode write
-the same text; what is behind its end has no meaning. A step that is not due, because a draft is long enough or the
-text has ended, changes nothing.
+A step is a forward pass of one level and what follows from its logits: tokens are drawn, drafts
+verified, the text and the numbers of cached tokens updated. It reads and writes device memory only,
+so that steps follow one another without the host: a draft of k tokens is k steps, and the next
+level verifies them where they are. All steps of a decode write the same text; what is behind its
+end has no meaning. A step that is not due, because a draft is long enough or the text has ended,
+changes nothing.
 
-With levels 0 (lowest) to ``top``, level i drafts for level i + 1 the text from ``base[i]`` to the end. A level may
-write up to ``limit - (top - i)``, because each level above adds a token.
+With levels 0 (lowest) to ``top``, level i drafts for level i + 1 the text from ``base[i]`` to the
+end. A level may write up to ``limit - (top - i)``, because each level above adds a token.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ from hsd_viz.torch_models import rules
 from hsd_viz.torch_models.rules import row_of
 from hsd_viz.torch_models.sampling import Shaping, describe, distribution, draw, likeliest, total
 
-#: Integers of a decode by their places in ``State.marks``: the end of the text, how many of the numbers that never
-#: repeat are used, the most tokens of text, the tokens of the prompt, the next line of the report, top-k. Then follow
-#: how many tokens each level has cached, and where each level's draft starts.
+#: Integers of a decode by their places in ``State.marks``: the end of the text, how many of the
+#: numbers that never repeat are used, the most tokens of text, the tokens of the prompt, the next
+#: line of the report, top-k. Then follow how many tokens each level has cached, and where each
+#: level's draft starts.
 END, USED, LIMIT, PROMPT, LINE, TOP_K, CACHED = range(7)
 #: Values of ``State.settings``.
 TEMPERATURE, TOP_P, MIN_P, WARM = range(4)
@@ -39,8 +41,10 @@ class State:
     Attributes:
         text: Token ids by place, int64 ``[places]``.
         marks: The integers of the decode, int64.
-        settings: Temperature, top-p, min-p, and the temperature of what a drafter learns from, float64 ``[4]``.
-        fresh: Numbers that never repeat, float64: those from the place ``marks[USED]`` on are not used yet.
+        settings: Temperature, top-p, min-p, and the temperature of what a drafter learns from,
+            float64 ``[4]``.
+        fresh: Numbers that never repeat, float64: those from the place ``marks[USED]`` on are not
+            used yet.
         placed: The numbers of the target's own tokens by place in the text, float64 ``[places]``.
         eos: The tokens that end a text, int64; -1 where there is none.
         parents: The parent of each node of a draft tree, int64 ``[nodes]``.
@@ -70,9 +74,11 @@ class Plan:
         drafter: The most nodes of a drafter's draft, 0 where level 0 is a model.
         shaping: How logits become probabilities.
         rule: The rule for chains that were sampled from rows.
-        details: How many of the likeliest tokens are reported for the rows of the target, 0: no details.
+        details: How many of the likeliest tokens are reported for the rows of the target, 0: no
+            details.
         observe: How many of them are reported for every row.
-        warm: Whether these are probabilities at the temperature ``WARM``; else their order is enough.
+        warm: Whether these are probabilities at the temperature ``WARM``; else their order is
+            enough.
     """
 
     lookaheads: tuple[int, ...]
@@ -89,7 +95,9 @@ class Plan:
         return len(self.lookaheads)
 
     def most(self, level: int) -> int:
-        """Return the most tokens that level ``level`` can propose: the last round may bring more than is needed."""
+        """Return the most tokens that level ``level`` can propose: the last round may bring more
+        than is needed.
+        """
         if level == 0:
             return self.drafter or self.lookaheads[0]
         return self.lookaheads[level] + self.most(level - 1)
@@ -99,7 +107,8 @@ class Plan:
         return self.most(level - 1) if level else 0
 
     def places_for(self, level: int, n: int) -> int:
-        """Return how many places the graph has that verifies ``n`` tokens: a drafter's drafts differ in size.
+        """Return how many places the graph has that verifies ``n`` tokens: a drafter's drafts
+        differ in size.
 
         With the token before them, the places fill a forward pass whose width is a power of two.
         """
@@ -139,7 +148,9 @@ def _ends(state: State, token: Tensor) -> Tensor:
 
 
 def _is_due(state: State, plan: Plan, level: int, at: Tensor) -> Tensor:
-    """Return whether a round of ``level`` that starts with a text of ``at`` tokens is asked for by all levels."""
+    """Return whether a round of ``level`` that starts with a text of ``at`` tokens is asked for
+    by all levels.
+    """
     marks = state.marks
     due = torch.ones_like(at, dtype=torch.bool)
     for above in range(level, plan.top):
@@ -189,7 +200,8 @@ def _shaped(state: State, scores: Tensor, shaping: Shaping) -> Tensor:
 
 
 def draft_step(state: State, scores: Tensor, plan: Plan, opens: int) -> None:
-    """Draft one token by level 0, from the logits ``[n, V]`` of a pass from its first uncached token on.
+    """Draft one token by level 0, from the logits ``[n, V]`` of a pass from its first uncached
+    token on.
 
     ``opens``: the drafts of so many of the lowest levels begin with this token.
     """
@@ -225,7 +237,9 @@ def draft_step(state: State, scores: Tensor, plan: Plan, opens: int) -> None:
 
 
 def _opened(state: State, plan: Plan, opens: int) -> Tensor:
-    """Return ``marks`` with the drafts of so many of the lowest levels started at the end of the text."""
+    """Return ``marks`` with the drafts of so many of the lowest levels started at the end of the
+    text.
+    """
     end = state.marks[END]
     return _changed(state.marks, {base_mark(plan, level): end for level in range(opens)})
 
@@ -239,10 +253,12 @@ class Decision:
         token: The verifier's own token, ``[]``.
         row: The row that it is drawn from, ``[]``.
         nodes: The accepted nodes in order, ``[m]``, then the other places' own numbers.
-        columns: ``[4, m]``: of point masses whether accepted, whether compared, p; of a chain p, q, u, h.
+        columns: ``[4, m]``: of point masses whether accepted, whether compared, p; of a chain p, q,
+            u, h.
         mass: The sum of what a correction was drawn from, ``[]``.
         weights: What the token was drawn from ``[V]``; not used where no details are reported.
-        path_rows: The rows of the accepted tokens and of ``token`` ``[m + 1, V]``; not used for greedy decoding.
+        path_rows: The rows of the accepted tokens and of ``token`` ``[m + 1, V]``; not used for
+            greedy decoding.
         used: How many numbers that never repeat were used, ``[]``.
     """
 
@@ -260,9 +276,11 @@ class Decision:
 def verify_step(
     state: State, scores: Tensor, plan: Plan, level: int, places: int, opens: int
 ) -> None:
-    """Verify the draft for ``level`` by the logits ``[n, V]`` of a pass that started at its first uncached token.
+    """Verify the draft for ``level`` by the logits ``[n, V]`` of a pass that started at its first
+    uncached token.
 
-    The draft has up to ``places`` tokens. ``opens``: the drafts of so many of the lowest levels begin here, empty.
+    The draft has up to ``places`` tokens. ``opens``: the drafts of so many of the lowest levels
+    begin here, empty.
     """
     marks = state.marks
     if opens:
@@ -386,7 +404,9 @@ def _judge_chain(
 def _commit(
     state: State, plan: Plan, level: int, tokens: Tensor, at: Tensor, due: Tensor, made: Decision
 ) -> None:
-    """Write the accepted tokens and the level's own into the text; an accepted end token is the last one."""
+    """Write the accepted tokens and the level's own into the text; an accepted end token is the
+    last one.
+    """
     m = len(tokens)
     marks = state.marks
     places = torch.arange(m + 1, device=at.device)
@@ -482,7 +502,9 @@ def _report(
 
 
 def _top_of(weights: Tensor, most: int) -> list[Tensor]:
-    """Return the likeliest tokens of ``weights`` ``[V]`` and their values, each ``[most]`` in float64."""
+    """Return the likeliest tokens of ``weights`` ``[V]`` and their values, each ``[most]`` in
+    float64.
+    """
     places, values = likeliest(weights[None], most)
     return [places[0].double(), values[0].double()]
 
@@ -493,7 +515,9 @@ def level_count(plan: Plan) -> int:
 
 
 def integers(plan: Plan, values: dict[int, int], lengths: Sequence[int]) -> list[int]:
-    """Return the values of ``State.marks``, of which only ``values`` and the cached ``lengths`` are not 0."""
+    """Return the values of ``State.marks``, of which only ``values`` and the cached ``lengths``
+    are not 0.
+    """
     marks = [0] * level_count(plan)
     for place, value in values.items():
         marks[place] = value

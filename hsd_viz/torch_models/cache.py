@@ -1,4 +1,6 @@
-"""The key-value cache of compiled models: buffers of a fixed size that never move, so that any graph may use them."""
+"""The key-value cache of compiled models: buffers of a fixed size that never move, so that any
+graph may use them.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ def capacity_for(length: int) -> int:
 
 
 class _StaticLayer(StaticLayer):
-    """transformers' static layer; a forward pass writes from place ``start`` on, a number that the device reads."""
+    """transformers' static layer; a forward pass writes from place ``start`` on, a number that
+    the device reads.
+    """
 
     def __init__(self, places: int, start: Tensor) -> None:
         super().__init__(places)
@@ -51,7 +55,8 @@ class _StaticLayer(StaticLayer):
 
 
 class StaticCache(Cache):
-    """The cache of one sequence of up to ``places`` tokens, batch size 1, and the text that it is the cache of.
+    """The cache of one sequence of up to ``places`` tokens, batch size 1, and the text that it is
+    the cache of.
 
     Attributes:
         places: How many tokens it holds.

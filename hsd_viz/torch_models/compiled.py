@@ -1,10 +1,11 @@
 """Hugging Face causal models compiled by ``torch.compile`` over a cache that never moves.
 
-A forward pass is one graph with integers for input: token ids and the places of the text come from device memory,
-and masks, positions and rotary angles are computed in the graph. It is compiled for a few fixed widths and padded to
-the next one: small models on a GPU are bound by launches, which recorded graphs avoid (the recipe of gpt-fast).
-Rolling back is lowering an integer. With ``strict`` all passes, prefill included, have one width, so that rows of
-plain decoding and of verification come from the same kernels.
+A forward pass is one graph with integers for input: token ids and the places of the text come from
+device memory, and masks, positions and rotary angles are computed in the graph. It is compiled for
+a few fixed widths and padded to the next one: small models on a GPU are bound by launches, which
+recorded graphs avoid (the recipe of gpt-fast). Rolling back is lowering an integer. With ``strict``
+all passes, prefill included, have one width, so that rows of plain decoding and of verification
+come from the same kernels.
 """
 
 from __future__ import annotations
@@ -26,9 +27,11 @@ from hsd_viz.torch_models.load import check_forward
 from hsd_viz.torch_models.rules import lineage_of
 from hsd_viz.words import first_line
 
-#: The widths of forward passes; ``strict`` has the last one only. Wider drafts are padded to a power of two.
+#: The widths of forward passes; ``strict`` has the last one only. Wider drafts are padded to a
+#: power of two.
 WIDTHS = (1, 2, 4, 8, 16, 32)
-#: The nodes of a draft tree that a strict graph has room for; other graphs have as many as are needed.
+#: The nodes of a draft tree that a strict graph has room for; other graphs have as many as are
+#: needed.
 _STRICT_NODES = 32
 #: Makes a graph of a function; tests have other ones.
 Compiler = Callable[[Callable[..., Any]], Graph]
@@ -80,7 +83,9 @@ class CompiledModel:
             self._check()
 
     def _check(self) -> None:
-        """Compare compiled rows with those of the model. Raises: UserError: if they differ or cannot be computed."""
+        """Compare compiled rows with those of the model. Raises: UserError: if they differ or
+        cannot be computed.
+        """
         try:
             check_forward(self.eager, self.session())
         except (torch.OutOfMemoryError, ValueError):
@@ -91,7 +96,9 @@ class CompiledModel:
             ) from None
 
     def session(self, room: int | None = None) -> CompiledSession:
-        """Open an empty sequence; its cache moves only when the text grows beyond ``room`` tokens."""
+        """Open an empty sequence; its cache moves only when the text grows beyond ``room``
+        tokens.
+        """
         places = self.places_for(room or 1)
         self.grows_to(places)
         return self.open(self.take(places))
@@ -105,11 +112,15 @@ class CompiledModel:
         self._largest = max(self._largest, places)
 
     def places_for(self, length: int) -> int:
-        """Return the places of a cache for a text of ``length`` tokens, with room for a padded forward pass."""
+        """Return the places of a cache for a text of ``length`` tokens, with room for a padded
+        forward pass.
+        """
         return capacity_for(length + self.widths[-1])
 
     def width_for(self, n: int) -> int:
-        """Return the width of a graph that feeds ``n`` tokens at once; with ``strict`` there is only one."""
+        """Return the width of a graph that feeds ``n`` tokens at once; with ``strict`` there is
+        only one.
+        """
         if self.strict:
             return self.widths[-1]
         for width in self.widths:
@@ -118,7 +129,9 @@ class CompiledModel:
         return 1 << (n - 1).bit_length()
 
     def nodes_for(self, n: int) -> int:
-        """Return how many nodes of a draft tree a graph has room for: at least ``n``, 1 for a chain."""
+        """Return how many nodes of a draft tree a graph has room for: at least ``n``, 1 for a
+        chain.
+        """
         if self.strict:
             return max(_STRICT_NODES, 1 << max(0, n - 1).bit_length())
         return 1 << max(0, n - 1).bit_length()
@@ -148,10 +161,12 @@ class CompiledModel:
         parents: Tensor,
         width: int,
     ) -> Tensor:
-        """Feed the ``width`` tokens of ``text`` ``[places]`` from ``start`` on; return their logits ``[width, V]``.
+        """Feed the ``width`` tokens of ``text`` ``[places]`` from ``start`` on; return their logits
+        ``[width, V]``.
 
-        From ``draft_start`` on the text is a draft tree in which node i follows ``parents[i]`` (-1: the text before
-        it). Tokens beyond the text may be anything: what is cached of them is overwritten.
+        From ``draft_start`` on the text is a draft tree in which node i follows ``parents[i]`` (-1:
+        the text before it). Tokens beyond the text may be anything: what is cached of them is
+        overwritten.
         """
         key = (width, cache.places, len(text), len(parents))
         if key not in self._graphs:
@@ -160,7 +175,9 @@ class CompiledModel:
 
     @torch.no_grad()
     def warm_up(self) -> None:
-        """Compile what was used so far for the next larger cache, so that a growing text does not wait for it."""
+        """Compile what was used so far for the next larger cache, so that a growing text does
+        not wait for it.
+        """
         for width, places, text, nodes in list(self._graphs):
             if (places, text) != (self._largest, self._largest):
                 continue
@@ -171,7 +188,9 @@ class CompiledModel:
 
     @torch.no_grad()
     def prefill(self, cache: StaticCache, tokens: Sequence[int], start: int) -> None:
-        """Feed a chain of any length that starts at place ``start``: not compiled, but with ``strict``."""
+        """Feed a chain of any length that starts at place ``start``: not compiled, but with
+        ``strict``.
+        """
         n = len(tokens)
         cache.text[start : start + n] = torch.tensor(tokens, device=self.device)
         width = self.widths[-1] if self.strict else n
@@ -185,7 +204,9 @@ class CompiledModel:
                 self.forward_pass_of(width)(cache, cache.text, at, beyond, parents)
 
     def forward_pass_of(self, width: int) -> Callable[..., Tensor]:
-        """Return the forward pass of this width as a function: ``(cache, text, start, draft_start, parents)``."""
+        """Return the forward pass of this width as a function: ``(cache, text, start,
+        draft_start, parents)``.
+        """
         module = self.eager.module
         masks = self.eager.masks
         cache_name = self.eager.cache_name
@@ -220,10 +241,11 @@ class CompiledModel:
 
 
 def _seen(places: Tensor, keys: Tensor, draft_start: Tensor, lineage: Tensor) -> Tensor:
-    """Return which of the places ``keys`` tokens at ``places`` continue, themselves included, ``[n, keys]``.
+    """Return which of the places ``keys`` tokens at ``places`` continue, themselves included, ``[n,
+    keys]``.
 
-    Places before ``draft_start`` are a chain, those after it a tree of this ``lineage``. Places beyond the tree are
-    padding: each of them continues all of the text and itself.
+    Places before ``draft_start`` are a chain, those after it a tree of this ``lineage``. Places
+    beyond the tree are padding: each of them continues all of the text and itself.
     """
     last = len(lineage) - 1
     node = places - draft_start
@@ -237,7 +259,9 @@ def _seen(places: Tensor, keys: Tensor, draft_start: Tensor, lineage: Tensor) ->
 
 
 def _positions(places: Tensor, draft_start: Tensor, lineage: Tensor) -> Tensor:
-    """Return the positions in the text of places in the cache: a node's is its depth behind ``draft_start``."""
+    """Return the positions in the text of places in the cache: a node's is its depth behind
+    ``draft_start``.
+    """
     last = len(lineage) - 1
     depths = lineage.sum(1) - 1
     node = (places - draft_start).clamp(0, last)
@@ -245,7 +269,8 @@ def _positions(places: Tensor, draft_start: Tensor, lineage: Tensor) -> Tensor:
 
 
 class CompiledSession(Session):
-    """One sequence in a :class:`CompiledModel`, driven from the host: logits come to the host at every call.
+    """One sequence in a :class:`CompiledModel`, driven from the host: logits come to the host at
+    every call.
 
     :class:`~hsd_viz.torch_models.decode.DeviceDecode` drives the same cache without that.
     """
@@ -276,7 +301,9 @@ class CompiledSession(Session):
         return to_numpy(torch.cat(parts)[n - rows : n])
 
     def _passes(self, n: int, start: Tensor, draft_start: Tensor, parents: Tensor) -> list[Tensor]:
-        """Return the logits of ``n`` tokens from ``start`` on, of one forward pass or, where strict, of several."""
+        """Return the logits of ``n`` tokens from ``start`` on, of one forward pass or, where
+        strict, of several.
+        """
         width = self.model.width_for(n)
         # A graph's output lives until its next call.
         return [
@@ -303,7 +330,9 @@ class CompiledSession(Session):
 
     @torch.no_grad()
     def reserve(self, length: int) -> None:
-        """Move to a larger cache if a text of ``length`` tokens and a padded forward pass do not fit into this one."""
+        """Move to a larger cache if a text of ``length`` tokens and a padded forward pass do not
+        fit into this one.
+        """
         places = self.model.places_for(length)
         if places <= self.cache.places:
             return

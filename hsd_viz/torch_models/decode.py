@@ -1,15 +1,16 @@
-"""The loop for compiled models: its steps are put on the device in advance, and it waits for their result once.
+"""The loop for compiled models: its steps are put on the device in advance, and it waits for their
+result once.
 
-:class:`DeviceDecode` is :class:`~hsd_viz.decoding.loop.Loop` in all that it decides and records. Before a round of the
-target it starts all steps of the round, each a graph that finds its input in device memory
-(:mod:`hsd_viz.torch_models.board`), then waits for one block of numbers, and has the loop run the round with the
-results that are now known. A GPU is given the next round before that wait, so that it works while the host records:
-the steps need no number that only the host knows.
+:class:`DeviceDecode` is :class:`~hsd_viz.decoding.loop.Loop` in all that it decides and records.
+Before a round of the target it starts all steps of the round, each a graph that finds its input in
+device memory (:mod:`hsd_viz.torch_models.board`), then waits for one block of numbers, and has the
+loop run the round with the results that are now known. A GPU is given the next round before that
+wait, so that it works while the host records: the steps need no number that only the host knows.
 
-How many rounds a middle level needs depends on its verdicts: as many as it needs in any case are started without a
-wait, and each further one after a wait for the numbers so far. A drafter looks its drafts up on the host, in the text
-that the last verification gave, so that each verification of its drafts is a wait; what it learns from a round is added
-while nothing runs.
+How many rounds a middle level needs depends on its verdicts: as many as it needs in any case are
+started without a wait, and each further one after a wait for the numbers so far. A drafter looks
+its drafts up on the host, in the text that the last verification gave, so that each verification of
+its drafts is a wait; what it learns from a round is added while nothing runs.
 """
 
 from __future__ import annotations
@@ -62,8 +63,8 @@ class Step(NamedTuple):
 
 
 class Board:
-    """The device's side of a decode: its state, and the steps on it. On a GPU each step is recorded as one graph when
-    it is used for the second time.
+    """The device's side of a decode: its state, and the steps on it. On a GPU each step is recorded
+    as one graph when it is used for the second time.
 
     Attributes:
         waits: How often the host waited for the device.
@@ -164,7 +165,9 @@ class Board:
         return run
 
     def _graph(self, step: Step, width: int | None) -> Graph:
-        """Return the graph of a step, with its forward pass or, if ``width`` is ``None``, without, compiled once."""
+        """Return the graph of a step, with its forward pass or, if ``width`` is ``None``,
+        without, compiled once.
+        """
         model = self._model(step.level)
         cache = self._caches[self._at(step.level)]
         state = self.state
@@ -194,7 +197,9 @@ class Board:
         return parts[0] if len(parts) == 1 else torch.cat(parts)
 
     def fetch(self, lines: int) -> Callable[[], np.ndarray]:
-        """Start to copy the first ``lines`` of the report as all steps so far leave it; return what waits for them."""
+        """Start to copy the first ``lines`` of the report as all steps so far leave it; return
+        what waits for them.
+        """
         self._turn = 1 - self._turn
         key = (lines, self._turn)
         if key not in self._views:
@@ -229,7 +234,9 @@ class Board:
 
 
 def _draft_start_mark(plan: Plan, level: int) -> int:
-    """Return the place in the marks of where a draft tree begins in a pass by ``level``, else of the end."""
+    """Return the place in the marks of where a draft tree begins in a pass by ``level``, else of
+    the end.
+    """
     return board.base_mark(plan, 0) if plan.is_tree(level) else board.END
 
 
@@ -254,7 +261,9 @@ def _whole_step(
     forward_pass: Callable[..., Tensor],
     after: Callable[[StaticCache, State, Tensor], None],
 ) -> Callable[[StaticCache, State, Tensor], None]:
-    """Return a step with its forward pass, as a function of cache, state and the parents of a draft tree."""
+    """Return a step with its forward pass, as a function of cache, state and the parents of a
+    draft tree.
+    """
     cached = board.cached_mark(step.level)
     draft_start = _draft_start_mark(plan, step.level)
 
@@ -267,7 +276,9 @@ def _whole_step(
 
 
 def _move(cache: StaticCache, path: Tensor, base: Tensor) -> None:
-    """Move the entries of the nodes ``path`` of a draft tree that starts at place ``base`` to its first places."""
+    """Move the entries of the nodes ``path`` of a draft tree that starts at place ``base`` to
+    its first places.
+    """
     to = base + torch.arange(len(path), device=path.device)
     origin = base + path
     for layer in cache.layers:
@@ -277,7 +288,9 @@ def _move(cache: StaticCache, path: Tensor, base: Tensor) -> None:
 
 
 class BoardSession(Session):
-    """A level of a :class:`DeviceDecode`: it returns results that are known, or puts the step on the device itself."""
+    """A level of a :class:`DeviceDecode`: it returns results that are known, or puts the step on
+    the device itself.
+    """
 
     def __init__(self, decode: DeviceDecode, level: int, inner: CompiledSession) -> None:
         self._decode = decode
@@ -331,7 +344,9 @@ def works_beside(device: torch.device) -> bool:
 
 
 class Clock:
-    """When steps had ended, in the time of the decode: on a GPU by events, which are read once all steps have ended."""
+    """When steps had ended, in the time of the decode: on a GPU by events, which are read once
+    all steps have ended.
+    """
 
     def __init__(self, device: torch.device, now: Callable[[], int]) -> None:
         self._on_gpu = device.type == "cuda"
@@ -512,7 +527,9 @@ class DeviceDecode(Loop):
         return line
 
     def verified(self, level: int, pending: int, draft: Draft) -> Line:
-        """Return the line of the verification by ``level`` that comes next; with a drafter it is started now."""
+        """Return the line of the verification by ``level`` that comes next; with a drafter it is
+        started now.
+        """
         if self._results:
             result = self._results.popleft()
             self._time = result.end
@@ -532,7 +549,7 @@ class DeviceDecode(Loop):
         )
         return self._verify_now(step)
 
-    # --- inside ----------------------------------------------------------------------------------------------------
+    # --- inside -----------------------------------------------------------------------------------
 
     def _open(self) -> None:
         """Put what a decode starts from on the device."""
@@ -573,7 +590,9 @@ class DeviceDecode(Loop):
         self.board.send(board.integers(self.plan, values, lengths), self.board.state.marks)
 
     def _send_draft(self, level: int, draft: Draft) -> None:
-        """Put a drafter's draft behind the text, and the text's own end where only the host knows it."""
+        """Put a drafter's draft behind the text, and the text's own end where only the host
+        knows it.
+        """
         end = len(self.text)
         tree = draft.tree
         n = len(tree)
@@ -625,7 +644,9 @@ class DeviceDecode(Loop):
         self._time = start
 
     def _start(self, first: bool) -> Ahead:
-        """Start a round of the target: the ``first`` one after a wait, else one whose text the host does not know."""
+        """Start a round of the target: the ``first`` one after a wait, else one whose text the
+        host does not know.
+        """
         self._started = []
         self._is_first = first
         self._round_of(self.top, opens=self.top)
@@ -634,8 +655,8 @@ class DeviceDecode(Loop):
     def _may_start_next(self) -> bool:
         """Return whether the round after the one under way can be started without its result.
 
-        Where the text ends with the round under way, the steps of the next one change nothing. A middle level needs
-        verdicts, and the numbers on the device must suffice for both rounds.
+        Where the text ends with the round under way, the steps of the next one change nothing. A
+        middle level needs verdicts, and the numbers on the device must suffice for both rounds.
         """
         if not works_beside(self.board.device) or self.top > 1:
             return False
@@ -685,8 +706,8 @@ class DeviceDecode(Loop):
             rounds += 1
 
     def _pending(self, level: int) -> int:
-        """Return the most tokens that a level may have to catch up with: those that it has not read of its own and the
-        upper levels' tokens.
+        """Return the most tokens that a level may have to catch up with: those that it has not read
+        of its own and the upper levels' tokens.
         """
         usual = self.top - level + 1
         if not self._is_first:
@@ -694,8 +715,8 @@ class DeviceDecode(Loop):
         return max(usual, len(self.text) - self._model(level).session.length)
 
     def _wants_more(self, level: int, first: int) -> bool:
-        """Wait for the verdicts so far, and return whether the draft of ``level`` that began with the verification
-        ``first`` of this round of the target is to become longer.
+        """Wait for the verdicts so far, and return whether the draft of ``level`` that began with
+        the verification ``first`` of this round of the target is to become longer.
         """
         lines = self._wait()
         own = [
@@ -729,7 +750,9 @@ class DeviceDecode(Loop):
 def board_for(
     plan: Plan, models: Sequence[CompiledModel], caches: Sequence[StaticCache], eos: int
 ) -> Board:
-    """Return the board of a plan on these caches: a new one, or that of an earlier decode with its graphs."""
+    """Return the board of a plan on these caches: a new one, or that of an earlier decode with
+    its graphs.
+    """
     key = (plan, eos, *map(id, caches))
     boards = caches[-1].boards
     if key not in boards:

@@ -23,7 +23,8 @@ FULL, SLIDING, CHUNKED = "full_attention", "sliding_attention", "chunked_attenti
 FIRST_CAPACITY = 512
 #: No further arguments of a module.
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
-#: Rotary tables that change with the longest position fed: cached keys would no longer fit later ones.
+#: Rotary tables that change with the longest position fed: cached keys would no longer fit later
+#: ones.
 _CHANGING_ROPE = ("dynamic", "longrope")
 
 
@@ -35,7 +36,9 @@ def capacity(length: int, places: int = FIRST_CAPACITY) -> int:
 
 
 class _RollingLayer(DynamicLayer):
-    """transformers' growing layer in buffers with room for more: a forward pass copies only what it adds."""
+    """transformers' growing layer in buffers with room for more: a forward pass copies only what
+    it adds.
+    """
 
     _buffers: list[Tensor]
 
@@ -53,7 +56,9 @@ class _RollingLayer(DynamicLayer):
         return self.keys, self.values
 
     def _grow(self, key_states: Tensor, value_states: Tensor, start: int, end: int) -> None:
-        """Make buffers with room for ``end`` tokens, the first ``start`` of them as they are now."""
+        """Make buffers with room for ``end`` tokens, the first ``start`` of them as they are
+        now.
+        """
         grown = []
         for states in (key_states, value_states):
             batch, heads, _, size = states.shape
@@ -66,7 +71,9 @@ class _RollingLayer(DynamicLayer):
 
 
 def move(layers: Sequence[CacheLayerMixin], base: int, places: list[int]) -> None:
-    """Move the entries at ``places`` (ascending) to ``base``, ``base + 1``, ...: the accepted path of a tree."""
+    """Move the entries at ``places`` (ascending) to ``base``, ``base + 1``, ...: the accepted
+    path of a tree.
+    """
     if all(place == base + k for k, place in enumerate(places)):
         return
     index = torch.tensor(places, device=layers[0].keys.device)
@@ -77,8 +84,9 @@ def move(layers: Sequence[CacheLayerMixin], base: int, places: list[int]) -> Non
 
 
 def lineage(n: int, cached: int, parents: Sequence[int] | None = None) -> Tensor:
-    """Return which places of the cache each of ``n`` fed tokens continues, its own included: booleans ``[n, cached +
-    n]`` on the host; ``parents`` as in ``Session.forward``. One less than their number is the position in the text.
+    """Return which places of the cache each of ``n`` fed tokens continues, its own included:
+    booleans ``[n, cached + n]`` on the host; ``parents`` as in ``Session.forward``. One less than
+    their number is the position in the text.
     """
     if parents is None:
         return torch.ones(n, cached + n, dtype=torch.bool).tril(cached)
@@ -92,8 +100,9 @@ def lineage(n: int, cached: int, parents: Sequence[int] | None = None) -> Tensor
 
 
 def layer_kinds(config: PreTrainedConfig) -> frozenset[str]:
-    """Return the kinds of layers of a decoder, by transformers' names: from its config's list, else, as transformers
-    reads it (``create_masks_for_generate``), of one kind by a window or a chunk size.
+    """Return the kinds of layers of a decoder, by transformers' names: from its config's list,
+    else, as transformers reads it (``create_masks_for_generate``), of one kind by a window or a
+    chunk size.
     """
     if types := getattr(config, "layer_types", None):
         return frozenset(types)
@@ -105,9 +114,9 @@ def layer_kinds(config: PreTrainedConfig) -> frozenset[str]:
 
 
 def context(config: PreTrainedConfig) -> int | None:
-    """Return the longest text a decoder can read here, ``None`` where its config has no limit. Rotary embeddings that
-    are stretched when a text is longer than the original context are used up to that context: beyond it a row would
-    depend on how many tokens are fed with it.
+    """Return the longest text a decoder can read here, ``None`` where its config has no limit.
+    Rotary embeddings that are stretched when a text is longer than the original context are used up
+    to that context: beyond it a row would depend on how many tokens are fed with it.
     """
     positions = getattr(config, "max_position_embeddings", None)
     rope = getattr(config, "rope_parameters", None) or {}
@@ -124,8 +133,9 @@ def context(config: PreTrainedConfig) -> int | None:
 
 
 class Masks:
-    """The attention masks of one model, over *positions in the text* (a tree node's is its depth), not over places in
-    the cache. They are booleans, and numbers to add to the scores, in ``dtype``, for transformers' ``eager`` attention.
+    """The attention masks of one model, over *positions in the text* (a tree node's is its depth),
+    not over places in the cache. They are booleans, and numbers to add to the scores, in ``dtype``,
+    for transformers' ``eager`` attention.
 
     Attributes:
         kinds: The kinds of its layers.
@@ -147,8 +157,8 @@ class Masks:
         }
 
     def make(self, lines: Tensor) -> Tensor | dict[str, Tensor] | None:
-        """Return what tokens with this :func:`lineage` may attend to as the model takes it, ``None`` where a single
-        token sees all.
+        """Return what tokens with this :func:`lineage` may attend to as the model takes it,
+        ``None`` where a single token sees all.
         """
         n, places = lines.shape
         limited = any(places > reach for reach in self._reach.values())
@@ -162,8 +172,9 @@ class Masks:
     def on_device(
         self, lines: Tensor, positions: Tensor, key_positions: Tensor
     ) -> Tensor | dict[str, Tensor]:
-        """Return the masks of tokens at ``positions`` ``[n]`` which continue the tokens ``lines`` ``[n, places]``, at
-        ``key_positions`` ``[places]``: ``[1, 1, n, places]`` by kind of layer, one where all layers are of one kind.
+        """Return the masks of tokens at ``positions`` ``[n]`` which continue the tokens ``lines``
+        ``[n, places]``, at ``key_positions`` ``[places]``: ``[1, 1, n, places]`` by kind of layer,
+        one where all layers are of one kind.
         """
         masks = {}
         for kind in self.kinds:
@@ -191,9 +202,9 @@ class Masks:
 
 
 def settle_arithmetic(device: torch.device) -> None:
-    """Choose, for the whole process, how a CUDA device computes. cuDNN's attention, first choice of torch 2.11 on
-    Hopper, plans again for every length of text, which takes tens of milliseconds each. Sums of products stay in
-    float32 between the parts of a split.
+    """Choose, for the whole process, how a CUDA device computes. cuDNN's attention, first choice of
+    torch 2.11 on Hopper, plans again for every length of text, which takes tens of milliseconds
+    each. Sums of products stay in float32 between the parts of a split.
     """
     if device.type == "cuda":
         torch.backends.cuda.enable_cudnn_sdp(False)
@@ -202,9 +213,10 @@ def settle_arithmetic(device: torch.device) -> None:
 
 
 class HFModel:
-    """The weights of a Hugging Face causal language model, shared by all decodes (batch size 1, evaluation mode): a
-    :class:`~hsd_viz.decoding.session.Model`. ``tokens`` is how many token ids its tokenizer has: rows that a checkpoint
-    has beyond them (padded embeddings) are cut off, so that every id that is drawn is a token.
+    """The weights of a Hugging Face causal language model, shared by all decodes (batch size 1,
+    evaluation mode): a :class:`~hsd_viz.decoding.session.Model`. ``tokens`` is how many token ids
+    its tokenizer has: rows that a checkpoint has beyond them (padded embeddings) are cut off, so
+    that every id that is drawn is a token.
     """
 
     runtime = "eager"

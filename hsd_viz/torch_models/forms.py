@@ -1,4 +1,6 @@
-"""Llama-shaped models as modules of transformers, from any of the formats that :mod:`hsd_viz.models` reads."""
+"""Llama-shaped models as modules of transformers, from any of the formats that
+:mod:`hsd_viz.models` reads.
+"""
 
 from __future__ import annotations
 

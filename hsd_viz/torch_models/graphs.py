@@ -1,4 +1,6 @@
-"""Functions compiled for fixed shapes, and bound to the tensors that they are called with again and again."""
+"""Functions compiled for fixed shapes, and bound to the tensors that they are called with again
+and again.
+"""
 
 from __future__ import annotations
 
@@ -25,15 +27,19 @@ class Graph:
         return self._function(*given)
 
     def bind(self, *given: Any) -> Callable[[], Any]:
-        """Run the function; return what runs it again on the same tensors, which then have other values."""
+        """Run the function; return what runs it again on the same tensors, which then have other
+        values.
+        """
         self._function(*given)
         return lambda: self._function(*given)
 
 
 class CompiledGraph(Graph):
-    """A function compiled by inductor for the shapes of its first call, which all later calls must have.
+    """A function compiled by inductor for the shapes of its first call, which all later calls must
+    have.
 
-    Nothing is checked at a call: what a graph depends on beside the values of tensors is up to the caller.
+    Nothing is checked at a call: what a graph depends on beside the values of tensors is up to the
+    caller.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -50,7 +56,8 @@ class CompiledGraph(Graph):
         self._last = threading.local()
 
     def _build(self, module: Any, inputs: Sequence[Any], **_: Any) -> Callable[..., Any]:
-        # A cached result of AOTAutograd would come without its kernels; those are cached by themselves.
+        # A cached result of AOTAutograd would come without its kernels; those are cached by
+        # themselves.
         with autograd_config.patch(enable_autograd_cache=False):
             return compile_fx(module, inputs, inner_compile=self._watched)
 
@@ -73,16 +80,16 @@ class CompiledGraph(Graph):
         if self._last.call is None:
             # Dynamo is switched off: the function ran as it is.
             return lambda: self._function(*given)
-        # Dynamo and AOTAutograd find the tensors and look at each of them, which takes longer than it takes to start
-        # the kernels: once is enough.
+        # Dynamo and AOTAutograd find the tensors and look at each of them, which takes longer than
+        # it takes to start the kernels: once is enough.
         start, tensors = self._last.call
         self._last.call = None
         return lambda: start(list(tensors))
 
 
 def record(run: Callable[[], Any], device: torch.device) -> Callable[[], Any]:
-    """Return what replays ``run``, which ran before: on a GPU one recorded graph, elsewhere ``run`` itself. Recording
-    runs nothing.
+    """Return what replays ``run``, which ran before: on a GPU one recorded graph, elsewhere ``run``
+    itself. Recording runs nothing.
     """
     if device.type != "cuda":
         return run
@@ -97,7 +104,9 @@ def _no_guards(guards: Sequence[Any]) -> list[bool]:
 
 
 def _own_code(function: Any) -> Any:
-    """Return a copy of a function with a code object of its own, with which Dynamo keeps what it compiles."""
+    """Return a copy of a function with a code object of its own, with which Dynamo keeps what it
+    compiles.
+    """
     copy = types.FunctionType(
         function.__code__.replace(),
         function.__globals__,

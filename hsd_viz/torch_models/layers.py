@@ -1,8 +1,9 @@
 """Layers that are alike are compiled once per graph.
 
-Most of a model is one layer, repeated with other weights. Inductor compiles the operators of every layer, although they
-are the same: 22 layers take 2.5 times the processor time of one. A region that torch is asked to share is compiled once
-and called with the weights and the cache of each layer. Eager passes are not affected.
+Most of a model is one layer, repeated with other weights. Inductor compiles the operators of every
+layer, although they are the same: 22 layers take 2.5 times the processor time of one. A region that
+torch is asked to share is compiled once and called with the weights and the cache of each layer.
+Eager passes are not affected.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ def separate_layers(module: nn.Module) -> None:
 
 
 def repeated_layers(module: nn.Module) -> Iterator[nn.Module]:
-    """Yield the layers of the outermost lists of modules of one class: a list inside of a layer is part of it."""
+    """Yield the layers of the outermost lists of modules of one class: a list inside of a layer
+    is part of it.
+    """
     for child in module.children():
         is_repeated = (
             isinstance(child, nn.ModuleList)

@@ -1,9 +1,9 @@
-"""Load checkpoints of transformers, and check whether they can be decoded here: by the config where that suffices, and
-by the model's own forward pass where it does not.
+"""Load checkpoints of transformers, and check whether they can be decoded here: by the config where
+that suffices, and by the model's own forward pass where it does not.
 
-Speculative decoding asks four things of a model: it continues text (causal), it reads one text alone (no encoder), its
-state can forget the last tokens (attention, no recurrence), and it takes a mask and positions from outside (draft
-trees).
+Speculative decoding asks four things of a model: it continues text (causal), it reads one text
+alone (no encoder), its state can forget the last tokens (attention, no recurrence), and it takes a
+mask and positions from outside (draft trees).
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ _MOST = {"num_hidden_layers": 10_000} | dict.fromkeys(
 
 
 class Checkpoint:
-    """A checkpoint: ``where`` is a folder or a hub id, ``name`` what messages call it; ``dtype`` is torch's. Methods
-    raise a UserError with one line where something cannot be loaded.
+    """A checkpoint: ``where`` is a folder or a hub id, ``name`` what messages call it; ``dtype`` is
+    torch's. Methods raise a UserError with one line where something cannot be loaded.
     """
 
     def __init__(self, name: str, where: str, device: str, dtype: str) -> None:
@@ -100,7 +100,9 @@ class Checkpoint:
             return tokenizer
 
     def model(self, tokens: int, files: ModelFiles | None = None) -> HFModel:
-        """Return the model; its tokenizer has so many tokens. ``files`` are those of a Llama-shaped model."""
+        """Return the model; its tokenizer has so many tokens. ``files`` are those of a
+        Llama-shaped model.
+        """
         model = HFModel(self._name, self._module(files), tokens)
         check_forward(model)
         return model
@@ -152,8 +154,9 @@ class Checkpoint:
 
     @cached_property
     def _source(self) -> dict[str, Any]:
-        """transformers' options for files: code that comes with a checkpoint is never run, and an unreachable hub is
-        asked once. By itself the hub's client retries each file for most of a minute.
+        """transformers' options for files: code that comes with a checkpoint is never run, and an
+        unreachable hub is asked once. By itself the hub's client retries each file for most of a
+        minute.
         """
         options: dict[str, Any] = {"trust_remote_code": False, "use_safetensors": True}
         if Path(self._where).is_absolute():
@@ -193,7 +196,9 @@ class Checkpoint:
 
 
 def check_sizes(config: dict[str, Any]) -> None:
-    """Raise ``UserError`` if a size in a ``config.json`` is beyond any model, before a library builds it."""
+    """Raise ``UserError`` if a size in a ``config.json`` is beyond any model, before a library
+    builds it.
+    """
     for name, value in config.items():
         if isinstance(value, dict):
             check_sizes(value)
@@ -217,16 +222,18 @@ def check_config(name: str, config: PreTrainedConfig) -> None:
     if foreign or getattr(kind, "_is_stateful", False):
         what = ", ".join(sorted(foreign)) or config.model_type
         raise UserError(
-            f"{name} keeps a state that cannot be rolled back ({what}): speculative decoding needs attention layers"
+            f"{name} keeps a state that cannot be rolled back ({what}): speculative decoding needs "
+            "attention layers"
         )
 
 
 @torch.inference_mode()
 def check_forward(model: HFModel, session: Session | None = None) -> None:
-    """Raise ``UserError`` if the rows of a session (default: one of the model's own) differ from those of the model's
-    own forward pass. Three forward passes of a few tokens: the model by itself over a short text, and a session that
-    reads half of it and has the other half in a tree between other drafts. This detects what a config does not show:
-    attention that looks ahead, positions or masks that a model makes itself.
+    """Raise ``UserError`` if the rows of a session (default: one of the model's own) differ from
+    those of the model's own forward pass. Three forward passes of a few tokens: the model by itself
+    over a short text, and a session that reads half of it and has the other half in a tree between
+    other drafts. This detects what a config does not show: attention that looks ahead, positions or
+    masks that a model makes itself.
     """
     half = _PROBE // 2
     stride = max(1, model.vocab_size // (3 * _PROBE))
@@ -260,13 +267,14 @@ def check_forward(model: HFModel, session: Session | None = None) -> None:
         raise UserError(
             f"{model.name} gives logits that are not finite in {model.dtype}: try another dtype"
         )
-    # The mean over the rows of ‖rows − own‖ / ‖own − its mean‖: about 1.4 for rows of other texts. Half precision alone
-    # moves a row by a few per cent, in mixtures of experts and deep models by more, and their worst logit by as much as
-    # a wrong mask does.
+    # The mean over the rows of ‖rows − own‖ / ‖own − its mean‖: about 1.4 for rows of other texts.
+    # Half precision alone moves a row by a few per cent, in mixtures of experts and deep models by
+    # more, and their worst logit by as much as a wrong mask does.
     spread = np.linalg.norm(own - own.mean(-1, keepdims=True), axis=-1)
     distance = (np.linalg.norm(rows - own, axis=-1) / np.maximum(spread, 1e-9)).mean()
     if not distance <= (0.02 if model.dtype in ("float32", "float64") else 0.3):
         raise UserError(
-            f"{model.name} cannot be decoded here: in a tree of drafts its rows are not those of the text itself "
-            f"({model.module.config.model_type} makes its own mask or positions, or looks ahead)"
+            f"{model.name} cannot be decoded here: in a tree of drafts its rows are not those of "
+            f"the text itself ({model.module.config.model_type} makes its own mask or positions, "
+            "or looks ahead)"
         )

@@ -1,4 +1,6 @@
-"""Lines of the report of :mod:`hsd_viz.torch_models.board` on the host: verdicts as the loop takes them."""
+"""Lines of the report of :mod:`hsd_viz.torch_models.board` on the host: verdicts as the loop
+takes them.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ class Line:
     rest: np.ndarray
 
     def emitted(self, eos: frozenset[int]) -> list[int]:
-        """Return the tokens that the round adds to the text: an accepted end token is the last one."""
+        """Return the tokens that the round adds to the text: an accepted end token is the last
+        one.
+        """
         if not self.due:
             return []
         tokens = []

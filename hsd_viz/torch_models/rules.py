@@ -1,7 +1,8 @@
-"""The verification rules on the device, for graphs: :mod:`hsd_viz.decoding.verify` in torch, without branches.
+"""The verification rules on the device, for graphs: :mod:`hsd_viz.decoding.verify` in torch,
+without branches.
 
-A graph has fixed shapes, so a draft of ``n`` tokens takes the first ``n`` of ``m`` places, and results beyond it
-mean nothing. The numpy rules are the reference.
+A graph has fixed shapes, so a draft of ``n`` tokens takes the first ``n`` of ``m`` places, and
+results beyond it mean nothing. The numpy rules are the reference.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ _LARGEST_RATIO = 1e300
 
 
 def row_of(rows: Tensor, place: Tensor) -> Tensor:
-    """Return the row of ``rows`` ``[n, ...]`` at ``place`` ``[]``, at the nearest one that there is."""
+    """Return the row of ``rows`` ``[n, ...]`` at ``place`` ``[]``, at the nearest one that there
+    is.
+    """
     inside = place.clamp(0, len(rows) - 1)
     # An index without an axis would be read by the host.
     return rows.index_select(0, inside.reshape(1)).squeeze(0)
@@ -51,8 +54,8 @@ def judge_chain(
 ) -> ChainVerdict:
     """Verify the first ``n`` of ``tokens`` ``[m]``, sampled from rows ``q`` ``[m, V]``.
 
-    ``p`` ``[m + 1, V]`` are the verifier's rows, ``u`` ``[m]`` uniform numbers; ``rule`` is a name of
-    :data:`hsd_viz.decoding.verify.RULES`.
+    ``p`` ``[m + 1, V]`` are the verifier's rows, ``u`` ``[m]`` uniform numbers; ``rule`` is a name
+    of :data:`hsd_viz.decoding.verify.RULES`.
     """
     m = len(tokens)
     places = torch.arange(m, device=tokens.device)
@@ -103,7 +106,9 @@ _WEIGHTS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 def _chances(w: Tensor, n: Tensor, p: Tensor, q: Tensor) -> Tensor:
-    """Return h ``[m]``: the chance to accept exactly up to each place, if no later place was accepted."""
+    """Return h ``[m]``: the chance to accept exactly up to each place, if no later place was
+    accepted.
+    """
     m = len(q)
     places = torch.arange(1, m + 1, device=q.device)
     left = w[1:, None].to(p.dtype) * p[1:] - _shifted(q)
@@ -114,18 +119,23 @@ def _chances(w: Tensor, n: Tensor, p: Tensor, q: Tensor) -> Tensor:
 
 
 def _shifted(q: Tensor) -> Tensor:
-    """Return the rows of ``q`` one place later: row k follows the token of place k; the last one is not used."""
+    """Return the rows of ``q`` one place later: row k follows the token of place k; the last one
+    is not used.
+    """
     return torch.cat([q[1:], q[-1:]])
 
 
 def _own_weights(
     accepted: Tensor, n: Tensor, weight: Tensor, p: Tensor, q: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Return what the verifier draws from, the residual or its own last row, and the residual's sum."""
+    """Return what the verifier draws from, the residual or its own last row, and the residual's
+    sum.
+    """
     row = row_of(p, accepted)
     below = row_of(q, accepted)
     residual = (weight.to(p.dtype) * row - below).clamp(min=0)
-    # Rows that agree to the last bit leave no residual where only rounding rejected: then the row itself is meant.
+    # Rows that agree to the last bit leave no residual where only rounding rejected: then the row
+    # itself is meant.
     usable = total(residual) > 0
     residual = torch.where(usable, residual, row)
     rejected = accepted < n
@@ -171,9 +181,11 @@ def lineage_of(parents: Tensor) -> Tensor:
 def walk_tree(
     tokens: Tensor, parents: Tensor, n: Tensor, lineage: Tensor, own: Tensor
 ) -> TreeVerdict:
-    """Walk the tree of the first ``n`` of ``tokens`` ``[m]`` along the verifier's tokens ``own`` ``[m + 1]`` by row.
+    """Walk the tree of the first ``n`` of ``tokens`` ``[m]`` along the verifier's tokens ``own``
+    ``[m + 1]`` by row.
 
-    ``lineage`` is :func:`lineage_of` the ``parents``. Siblings differ, so that at most one path is accepted.
+    ``lineage`` is :func:`lineage_of` the ``parents``. Siblings differ, so that at most one path is
+    accepted.
     """
     places = torch.arange(len(tokens), device=tokens.device)
     inside = places < n

@@ -1,9 +1,10 @@
-"""Sampling on the device: the functions of :mod:`hsd_viz.decoding.sampling` for rows that never leave it.
+"""Sampling on the device: the functions of :mod:`hsd_viz.decoding.sampling` for rows that never
+leave it.
 
-They are traced into compiled graphs. Every sum is one of integers, or a fixed tree of additions that is written out: it
-depends neither on how many rows are summed together nor on how a compiler splits a reduction. The numpy functions are
-the reference: probabilities agree to about one unit in the last place, draws except where a number falls between two
-values that differ by that much.
+They are traced into compiled graphs. Every sum is one of integers, or a fixed tree of additions
+that is written out: it depends neither on how many rows are summed together nor on how a compiler
+splits a reduction. The numpy functions are the reference: probabilities agree to about one unit in
+the last place, draws except where a number falls between two values that differ by that much.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from hsd_viz.decoding.sampling import Sampling
 BLOCK = 64
 #: Bits of a digit of :func:`largest_reaching`.
 _DIGIT = 11
-#: Probabilities become integers in these parts of 1: those of float32 from 2**-39 on are exact in them.
+#: Probabilities become integers in these parts of 1: those of float32 from 2**-39 on are exact in
+#: them.
 _PARTS = 2.0**62
 #: By type of the scores the bound below which an exponential is 0.
 _LOWEST_EXPONENT = {torch.float32: -87.3, torch.float64: -708.0}
@@ -53,7 +55,9 @@ class Shaping:
 
 
 def fixed_sum(x: Tensor) -> Tensor:
-    """Return the sums ``[...]`` of ``x`` ``[..., n]``: the upper half is added to the lower half until one is left."""
+    """Return the sums ``[...]`` of ``x`` ``[..., n]``: the upper half is added to the lower half
+    until one is left.
+    """
     size = 1 << max(0, x.shape[-1] - 1).bit_length()
     x = torch.nn.functional.pad(x, (0, size - x.shape[-1]))
     while size > 1:
@@ -69,7 +73,9 @@ def blocks_of(x: Tensor) -> Tensor:
 
 
 def running_sum(x: Tensor) -> Tensor:
-    """Return the cumulative sums of ``x`` ``[..., n]`` along its last axis, by doubling the distance of the addends."""
+    """Return the cumulative sums of ``x`` ``[..., n]`` along its last axis, by doubling the
+    distance of the addends.
+    """
     distance = 1
     while distance < x.shape[-1]:
         shifted = torch.nn.functional.pad(x[..., :-distance], (distance, 0))
@@ -89,13 +95,16 @@ def _bits(x: Tensor) -> Tensor:
 
 
 def largest_reaching(keys: Tensor, weights: Tensor, mark: Tensor) -> Tensor:
-    """Return for each row the largest of its ``keys`` such that all keys of at least it have ``mark`` ``[]`` in weight.
+    """Return for each row the largest of its ``keys`` such that all keys of at least it have
+    ``mark`` ``[]`` in weight.
 
-    ``keys`` ``[n, V]`` and ``weights`` ``[n, V]`` are non-negative integers, so that every order of addition gives the
-    same sums. The result ``[n]`` is 0 where all keys together weigh less than ``mark``.
+    ``keys`` ``[n, V]`` and ``weights`` ``[n, V]`` are non-negative integers, so that every order of
+    addition gives the same sums. The result ``[n]`` is 0 where all keys together weigh less than
+    ``mark``.
 
-    This is a radix selection, which takes one pass over the keys for a digit instead of a sort: the weight by digit
-    gives the digit of the result, and further passes look at the keys that begin with the digits so far.
+    This is a radix selection, which takes one pass over the keys for a digit instead of a sort: the
+    weight by digit gives the digit of the result, and further passes look at the keys that begin
+    with the digits so far.
     """
     n = len(keys)
     size = 1 << _DIGIT
@@ -109,7 +118,8 @@ def largest_reaching(keys: Tensor, weights: Tensor, mark: Tensor) -> Tensor:
         if shift + _DIGIT < width:
             begins_so = (keys >> (shift + _DIGIT)) == (prefix >> (shift + _DIGIT))
             counts = torch.where(begins_so, weights, 0)
-        # What weighs nothing is spread over all digits: additions at one place wait for one another.
+        # What weighs nothing is spread over all digits: additions at one place wait for one
+        # another.
         digits = torch.where(counts > 0, digits, places).long()
         by_digit = torch.zeros((n, size), dtype=torch.int64, device=keys.device)
         by_digit = by_digit.scatter_add(1, digits, counts.long())
@@ -124,8 +134,9 @@ def largest_reaching(keys: Tensor, weights: Tensor, mark: Tensor) -> Tensor:
 def _place_of(weights: Tensor, mark: Tensor, ends: Tensor) -> Tensor:
     """Return the first places ``[n]`` whose cumulative sum is above ``mark`` ``[n]``.
 
-    ``weights`` ``[n, V]`` are float64 and ``ends`` ``[n, blocks]`` the cumulative sums of their blocks. Where rounding
-    leaves no place in the block that is meant, it is the last one of positive weight there.
+    ``weights`` ``[n, V]`` are float64 and ``ends`` ``[n, blocks]`` the cumulative sums of their
+    blocks. Where rounding leaves no place in the block that is meant, it is the last one of
+    positive weight there.
     """
     last = ends.shape[-1] - 1
     block = (ends <= mark[:, None]).sum(-1).clamp(max=last)
@@ -140,7 +151,9 @@ def _place_of(weights: Tensor, mark: Tensor, ends: Tensor) -> Tensor:
 
 
 def draw(weights: Tensor, r: Tensor) -> Tensor:
-    """Draw a token from each row of ``weights`` ``[n, V]`` (non-negative, any sum) for ``r`` ``[n]`` in [0, 1)."""
+    """Draw a token from each row of ``weights`` ``[n, V]`` (non-negative, any sum) for ``r``
+    ``[n]`` in [0, 1).
+    """
     weights = weights.double()
     ends = running_sum(fixed_sum(blocks_of(weights)))
     return _place_of(weights, r * ends[:, -1], ends)
@@ -154,10 +167,11 @@ def distribution(
     min_p: Tensor,
     shaping: Shaping,
 ) -> Tensor:
-    """Return probabilities for ``scores`` ``[n, V]`` in float32 or float64 after temperature, top-k, top-p and min-p.
+    """Return probabilities for ``scores`` ``[n, V]`` in float32 or float64 after temperature,
+    top-k, top-p and min-p.
 
-    The settings are numbers on the device; ``shaping`` says which of them are used. Ties at a border are kept, as in
-    :func:`hsd_viz.decoding.sampling.distribution`.
+    The settings are numbers on the device; ``shaping`` says which of them are used. Ties at a
+    border are kept, as in :func:`hsd_viz.decoding.sampling.distribution`.
     """
     x = scores - scores.amax(-1, keepdim=True)
     smallest = torch.finfo(x.dtype).tiny
@@ -185,7 +199,9 @@ def distribution(
 
 
 def likeliest(weights: Tensor, most: int) -> tuple[Tensor, Tensor]:
-    """Return places and values ``[n, most]`` of the largest of ``weights`` ``[n, V]``, of equal ones the first."""
+    """Return places and values ``[n, most]`` of the largest of ``weights`` ``[n, V]``, of equal
+    ones the first.
+    """
     places = []
     values = []
     numbered = torch.arange(weights.shape[-1], device=weights.device)
@@ -198,10 +214,11 @@ def likeliest(weights: Tensor, most: int) -> tuple[Tensor, Tensor]:
 
 
 def describe(scores: Tensor, tokens: Tensor, most: int) -> Tensor:
-    """Describe rows of logits ``[n, V]`` at temperature 1, as :func:`hsd_viz.decoding.sampling.describe`.
+    """Describe rows of logits ``[n, V]`` at temperature 1, as
+    :func:`hsd_viz.decoding.sampling.describe`.
 
-    Return ``[n, 2 + 2 * most]`` in float64: the probability of ``tokens`` ``[n]``, the entropy in nats, the likeliest
-    tokens and their probabilities.
+    Return ``[n, 2 + 2 * most]`` in float64: the probability of ``tokens`` ``[n]``, the entropy in
+    nats, the likeliest tokens and their probabilities.
     """
     x = scores - scores.amax(-1, keepdim=True)
     w = torch.where(x < _LOWEST_EXPONENT[x.dtype], 0, x.exp())

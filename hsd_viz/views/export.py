@@ -1,7 +1,8 @@
-"""Pages of HTML that open offline: a run or a comparison as the whole page, or any views in places of a text.
+"""Pages of HTML that open offline: a run or a comparison as the whole page, or any views in places
+of a text.
 
-The page holds the one bundle and its content (``js/page/start.ts``), packed by gzip and base64 so that no text can
-close its element. Its content security policy allows no connection.
+The page holds the one bundle and its content (``js/page/start.ts``), packed by gzip and base64 so
+that no text can close its element. Its content security policy allows no connection.
 """
 
 from __future__ import annotations
@@ -32,8 +33,9 @@ _SKIPPED = {*widgets.DOMWidget.class_trait_names(), "bundle"}
 
 
 def run_page(trace: Given, *others: Given) -> str:
-    """Return a self-contained page of a run, or of two or three and their comparison, as ``hsd-viz export`` writes it.
-    Each is a trace or the path of its file. Raises: ValueError: if there are more than three.
+    """Return a self-contained page of a run, or of two or three and their comparison, as ``hsd-viz
+    export`` writes it. Each is a trace or the path of its file. Raises: ValueError: if there are
+    more than three.
     """
     if len(others) >= MOST_RUNS:
         raise UserError(f"{1 + len(others)} runs are too many to compare: give at most {MOST_RUNS}")
@@ -68,13 +70,16 @@ class Exported:
     """Ways out of a view: :meth:`save` and :meth:`to_html`."""
 
     def to_html(self, *, dark: bool | None = None) -> str:
-        """Return the view as one page of HTML that opens offline and makes no network requests. ``dark`` selects the
-        theme; ``None`` follows the browser. Controls that need Python are not included.
+        """Return the view as one page of HTML that opens offline and makes no network requests.
+        ``dark`` selects the theme; ``None`` follows the browser. Controls that need Python are not
+        included.
         """
         return self._page(dark)
 
     def _page(self, dark: bool | None, then: str = "") -> str:
-        """Return the page; for a picture, ``then`` puts ``height`` or ``drawing`` into ``<pre id="result">``."""
+        """Return the page; for a picture, ``then`` puts ``height`` or ``drawing`` into ``<pre
+        id="result">``.
+        """
         if not (parts := parts_of(self)):
             raise UserError(f"{type(self).__name__} contains no view to export")
         columns = f"repeat({getattr(self, 'cols', 1)}, minmax(0, 1fr))"
@@ -85,9 +90,10 @@ class Exported:
     def save(
         self, path: str | Path, *, dark: bool | None = None, width: int = 960, scale: float = 2.0
     ) -> Path:
-        """Write the view as ``.html`` (interactive), ``.png``, ``.pdf`` (as printed) or, where it is a chart, ``.svg``,
-        and return the path. Pictures need Chromium or Chrome (``$BROWSER_PATH`` names another one). ``width``: in CSS
-        pixels; ``scale``: pixels of a PNG for each. Raises: ValueError: for another ending. RuntimeError: no browser.
+        """Write the view as ``.html`` (interactive), ``.png``, ``.pdf`` (as printed) or, where it
+        is a chart, ``.svg``, and return the path. Pictures need Chromium or Chrome
+        (``$BROWSER_PATH`` names another one). ``width``: in CSS pixels; ``scale``: pixels of a PNG
+        for each. Raises: ValueError: for another ending. RuntimeError: no browser.
         """
         path = Path(path).expanduser()
         ending, figure = checked_ending(path), getattr(self, "figure", None)
@@ -104,7 +110,9 @@ class Exported:
 
 
 def content_of(parts: Sequence[Any]) -> dict[str, Any]:
-    """Return the content of a page with views and figures: part k is drawn into the element ``view-k``."""
+    """Return the content of a page with views and figures: part k is drawn into the element
+    ``view-k``.
+    """
     shown: list[Any] = []
     scripts: list[str] = []
     styles: list[str] = []

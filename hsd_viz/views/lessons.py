@@ -1,4 +1,5 @@
-"""The lessons of the course without a kernel: a page each, and a deck of slides. All in one file, offline.
+"""The lessons of the course without a kernel: a page each, and a deck of slides. All in one file,
+offline.
 
 Cells are run when the page is made. Views are interactive; answers to questions are folded.
 """
@@ -24,7 +25,8 @@ from hsd_viz.views.page_data import STATIC
 from hsd_viz.views.view import as_widget
 from hsd_viz.words import escape
 
-#: The height of a figure on a slide, in pixels: text and outputs of its section fit on 720 of them, too.
+#: The height of a figure on a slide, in pixels: text and outputs of its section fit on 720 of them,
+#: too.
 _SLIDE_FIGURE = 310
 _STYLE = (STATIC / "page_lessons.css").read_text(encoding="utf-8")
 
@@ -70,8 +72,9 @@ def _html(macro: str, *given: Any) -> str:
 
 
 def tries(exercise: Exercise) -> str:
-    """Return some cases of an exercise as fields that say whether their value is right, without a script, and its
-    hints. Only exact values of the function itself have fields: no measured number, and no law of a program.
+    """Return some cases of an exercise as fields that say whether their value is right, without a
+    script, and its hints. Only exact values of the function itself have fields: no measured number,
+    and no law of a program.
     """
     cases = list(islice(exercise.cases(), 300))
     cases = cases[len(cases) // 8 :: max(1, len(cases) // 4)][:4]
@@ -105,8 +108,8 @@ def title_of(path: Path) -> str:
 
 
 def add_figures(notebook: Path, master: Path) -> None:
-    """Store each figure of a student notebook as SVG in its output, for pages that run nothing, as GitHub's. Needs
-    kaleido and a browser (:func:`hsd_viz.figures.save`).
+    """Store each figure of a student notebook as SVG in its output, for pages that run nothing, as
+    GitHub's. Needs kaleido and a browser (:func:`hsd_viz.figures.save`).
     """
     content = json.loads(notebook.read_text(encoding="utf-8"))
     for cell, step in zip(content["cells"], run(master), strict=True):
@@ -124,8 +127,9 @@ _TOUR = re.compile(r"^\[Tour\]\(http://127\.0\.0\.1:[^\n]*\n?", re.M)
 
 
 def page(path: Path, others: Sequence[Path] = (), slides: str = "") -> str:
-    """Return a lesson as a page. ``others`` are all lessons, linked as pages of the same folder, as is ``slides``, the
-    file of the deck; with them, links to a dashboard on the reader's own machine are left out.
+    """Return a lesson as a page. ``others`` are all lessons, linked as pages of the same folder, as
+    is ``slides``, the file of the deck; with them, links to a dashboard on the reader's own machine
+    are left out.
     """
     writer = Writer()
     body = "\n".join(
@@ -144,9 +148,11 @@ def _cell(writer: Writer, step: CellOutput, *, tour: bool) -> str:
 
 
 def deck(paths: Sequence[Path] | None = None) -> str:
-    """Return slides of lessons (default: all) as one page, a screen each: Space or Page Down shows the next one.
+    """Return slides of lessons (default: all) as one page, a screen each: Space or Page Down shows
+    the next one.
 
-    A slide is a section of a lesson with all that its cells show, or its summary; exercises are left out.
+    A slide is a section of a lesson with all that its cells show, or its summary; exercises are
+    left out.
     """
     paths, writer = paths or editions.masters(), Writer()
     slides = [(path.stem[0], slide) for path in paths for slide in _slides(writer, path)]

@@ -1,4 +1,5 @@
-"""Views of a run, or of several; those of one run share it, a cursor and a selection in the browser.
+"""Views of a run, or of several; those of one run share it, a cursor and a selection in the
+browser.
 
 A *group* is one run and one cursor. Views with the same ``group`` trait belong to one group::
 
@@ -6,9 +7,9 @@ A *group* is one run and one cursor. Views with the same ``group`` trait belong 
     link(stream, inspector)          # one group; the first view with a trace publishes it
     Staircase(group=stream.group)    # equivalent
 
-The cursor is held in the browser: hover previews, click or Enter pins, Esc unpins; ← → move by event, with Shift by
-round, ``,`` ``.`` by token, Home and End to the ends, Space plays. A target round has its trace id; ``token`` indexes
-``trace.token_rows``.
+The cursor is held in the browser: hover previews, click or Enter pins, Esc unpins; ← → move by
+event, with Shift by round, ``,`` ``.`` by token, Home and End to the ends, Space plays. A target
+round has its trace id; ``token`` indexes ``trace.token_rows``.
 """
 
 from __future__ import annotations
@@ -36,11 +37,12 @@ _VIEWS: weakref.WeakSet[LinkedView] = weakref.WeakSet()
 
 
 class LinkedView(View):
-    """A view of a run in a group. ``trace`` (or the path of its file): publish it; ``None``: show the group's run.
-    ``group`` ``None``: a new group.
+    """A view of a run in a group. ``trace`` (or the path of its file): publish it; ``None``: show
+    the group's run. ``group`` ``None``: a new group.
 
-    ``cursor`` is the place under the cursor: ``{"token": index, "round": id, "pinned": bool}``, empty without one. It
-    can be observed and set; of several views with one group the browser sets that of the first.
+    ``cursor`` is the place under the cursor: ``{"token": index, "round": id, "pinned": bool}``,
+    empty without one. It can be observed and set; of several views with one group the browser sets
+    that of the first.
     """
 
     group = traitlets.Unicode().tag(sync=True)
@@ -88,7 +90,9 @@ class LinkedView(View):
 
 
 def link(*views: LinkedView, group: str | None = None) -> str:
-    """Join views into a group (default: the first view's) and return its name; the first trace is shown."""
+    """Join views into a group (default: the first view's) and return its name; the first trace
+    is shown.
+    """
     if not views:
         raise UserError("link() needs at least one view")
     first = next((view for view in views if view.data), None)
@@ -101,7 +105,9 @@ def link(*views: LinkedView, group: str | None = None) -> str:
 
 
 class TokenStream(LinkedView):
-    """The text of a decode by token. ``pinned``: index of the pinned token (-1: none); ``ghosts``: rejected drafts."""
+    """The text of a decode by token. ``pinned``: index of the pinned token (-1: none);
+    ``ghosts``: rejected drafts.
+    """
 
     view = traitlets.Unicode("stream").tag(sync=True)
     pinned = traitlets.Int(-1).tag(sync=True)
@@ -112,24 +118,26 @@ class TokenStream(LinkedView):
 class Staircase(LinkedView):
     """A run as a staircase: time across, tokens up, with a player.
 
-    A tread is what a round cost, a riser what it brought, coloured by source; the slope is the speed. The ramp behind
-    it is plain decoding, where that was measured beside the run. Rounds of a run without times have one width.
+    A tread is what a round cost, a riser what it brought, coloured by source; the slope is the
+    speed. The ramp behind it is plain decoding, where that was measured beside the run. Rounds of a
+    run without times have one width.
     """
 
     view = traitlets.Unicode("staircase").tag(sync=True)
 
 
 class RoundInspector(LinkedView):
-    """One round as a scene: drafts rise through the levels, each stops the tokens that it rejects. Below are the
-    computation of each verdict, and p and q of its position as a dart board.
+    """One round as a scene: drafts rise through the levels, each stops the tokens that it rejects.
+    Below are the computation of each verdict, and p and q of its position as a dart board.
     """
 
     view = traitlets.Unicode("scene").tag(sync=True)
 
 
 class Timeline(LinkedView):
-    """A run over time: tokens of each round by source, drafts of each database (counted at the first verifier), calls
-    of each level. A lane's *share* is its calls' time over the time of the whole decode, prefill included.
+    """A run over time: tokens of each round by source, drafts of each database (counted at the
+    first verifier), calls of each level. A lane's *share* is its calls' time over the time of the
+    whole decode, prefill included.
     """
 
     view = traitlets.Unicode("timeline").tag(sync=True)
@@ -148,14 +156,17 @@ class Panels(LinkedView):
 
 
 class LocalityMap(LinkedView):
-    """Copy arcs: the sources of the text's tokens in a row, and an arc from each copied passage to its origin."""
+    """Copy arcs: the sources of the text's tokens in a row, and an arc from each copied passage
+    to its origin.
+    """
 
     view = traitlets.Unicode("locality_map").tag(sync=True)
 
 
 class Drafter(LinkedView):
-    """Let the visitor propose the next tokens of a run, which its recorded target verifies: a proposal is compared with
-    the tokens that the target drew, as exact for greedy decoding and for point-mass drafts.
+    """Let the visitor propose the next tokens of a run, which its recorded target verifies: a
+    proposal is compared with the tokens that the target drew, as exact for greedy decoding and for
+    point-mass drafts.
     """
 
     view = traitlets.Unicode("drafter").tag(sync=True)
@@ -163,10 +174,12 @@ class Drafter(LinkedView):
 
 
 class Versus(View):
-    """Two or three runs of one prompt and seed, side by side: a column for each output position, a row for each run.
+    """Two or three runs of one prompt and seed, side by side: a column for each output position, a
+    row for each run.
 
-    ``traces`` are the runs in order (:func:`hsd_viz.compare` decodes them). ``pinned`` is the pinned output position
-    from 0 (-1: none), ``time`` the time of the race shown first, in milliseconds (-1: its end).
+    ``traces`` are the runs in order (:func:`hsd_viz.compare` decodes them). ``pinned`` is the
+    pinned output position from 0 (-1: none), ``time`` the time of the race shown first, in
+    milliseconds (-1: its end).
     """
 
     view = traitlets.Unicode("versus").tag(sync=True)
@@ -197,7 +210,9 @@ class Versus(View):
 
 
 def overview(trace: Given) -> Composition:
-    """Return the text, staircase, rounds and timeline of a run, or of the path of its file, with one cursor."""
+    """Return the text, staircase, rounds and timeline of a run, or of the path of its file, with
+    one cursor.
+    """
     stream = TokenStream(trace)
     return compose(
         [stream, *(view(group=stream.group) for view in (Staircase, RoundInspector, Timeline))],

@@ -1,4 +1,6 @@
-"""What shows a file: a trace as linked views, a served request as a run, a record as a diagnosis."""
+"""What shows a file: a trace as linked views, a served request as a run, a record as a
+diagnosis.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,8 @@ MOST_NAME = 60
 def show(given: Trace | str | Path, request: int = 1) -> Any:
     """Return what shows a trace or a file in a notebook.
 
-    A trace, and a record of a serving engine with the draft of each round, are shown as the views of
-    a run; a record of counts, such as a server log or a copy of ``/metrics``, as its diagnosis.
+    A trace, and a record of a serving engine with the draft of each round, are shown as the views
+    of a run; a record of counts, such as a server log or a copy of ``/metrics``, as its diagnosis.
 
     Args:
         given: a trace, or the path of a trace or a record.

@@ -1,4 +1,6 @@
-"""What the page knows before anything is asked (``About`` of ``js/host.ts``): palette, presets, recordings, grammar."""
+"""What the page knows before anything is asked (``About`` of ``js/host.ts``): palette, presets,
+recordings, grammar.
+"""
 
 from __future__ import annotations
 
@@ -36,17 +38,20 @@ STATIC = Path(__file__).parent / "static"
 #: All views in one module.
 BUNDLE = (STATIC / "hsd-viz.js").read_text(encoding="utf-8")
 _DATA = json.loads((Path(__file__).parent / "page.json").read_text(encoding="utf-8"))
-#: What all pages know (prompts with their locality, stacks with descriptions, ...), what a kernel decodes on and with,
-#: and families of models to predict (target first).
+#: What all pages know (prompts with their locality, stacks with descriptions, ...), what a kernel
+#: decodes on and with, and families of models to predict (target first).
 ABOUT, PREDICTED = _DATA["about"], _DATA["families"]
-#: Prompts of the form by family, one for each task of a benchmark of chats; other families have those of all pages.
+#: Prompts of the form by family, one for each task of a benchmark of chats; other families have
+#: those of all pages.
 QUESTIONS: dict[str, list[dict[str, str]]] = _DATA["questions"]
 MACHINE = {**_DATA["machine"], "dtypes": list(DTYPES)}
 _PURPOSE = re.compile(r"^- `([^`]+\.json)`: (.+)$", re.M)
 
 
 def page_palette() -> dict[str, Any]:
-    """Return the palette as sent to the browser, whose style sheet has the colours of the included sources only."""
+    """Return the palette as sent to the browser, whose style sheet has the colours of the
+    included sources only.
+    """
     return {
         "hues": {name: asdict(hue) for name, hue in HUES.items() if name not in drafters()},
         "baselines": [name for name in drafters() if name != "db"],
@@ -56,7 +61,9 @@ def page_palette() -> dict[str, Any]:
 
 @cache
 def races() -> list[dict[str, Any]]:
-    """Return the recordings of one prompt with several stacks, a group for each prompt and sampling."""
+    """Return the recordings of one prompt with several stacks, a group for each prompt and
+    sampling.
+    """
     found = []
     for group, recordings in side_by_side().items():
         runs = [
@@ -71,7 +78,9 @@ def races() -> list[dict[str, Any]]:
 
 @cache
 def games() -> list[dict[str, Any]]:
-    """Return the texts of the game that are recorded, each with the names of its runs by the player."""
+    """Return the texts of the game that are recorded, each with the names of its runs by the
+    player.
+    """
     recorded = side_by_side(GAMES)
     return [
         {**game, "runs": {r.name: f"game/{game['name']}/{r.name}" for r in recorded[game["name"]]}}
@@ -88,7 +97,9 @@ def languages() -> dict[str, Any]:
 
 
 def offered() -> dict[str, Recording]:
-    """Return the recordings that the page offers, by the name it has for each; it opens the first."""
+    """Return the recordings that the page offers, by the name it has for each; it opens the
+    first.
+    """
     answers = {f"answers/{recording.name}": recording for recording in bundled(ANSWERS)}
     return answers | {recording.name: recording for recording in bundled()}
 
@@ -106,7 +117,9 @@ def recorded_runs() -> dict[str, partial[Trace]]:
 
 
 def saved_reports() -> dict[str, Path]:
-    """Return the project's bench reports by their titles in the folder's ``README.md``, in its order."""
+    """Return the project's bench reports by their titles in the folder's ``README.md``, in its
+    order.
+    """
     # Imported late: the page opens without it.
     from hsd_viz.measure.report import read_report
 

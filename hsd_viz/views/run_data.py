@@ -1,4 +1,6 @@
-"""A run as sent to the browser: its tables as columns (:mod:`hsd_viz.trace.tables`) and its meta."""
+"""A run as sent to the browser: its tables as columns (:mod:`hsd_viz.trace.tables`) and its
+meta.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def tables(record: Record) -> dict[str, Any]:
 
 
 def head(meta: dict[str, Any]) -> dict[str, Any]:
-    """Return prompt, its token ids if known, level names, and the meta: ``stack`` as decoded, ``asked`` as written."""
+    """Return prompt, its token ids if known, level names, and the meta: ``stack`` as decoded,
+    ``asked`` as written.
+    """
     asked, sampling = str(meta.get("stack") or ""), meta.get("sampling") or {}
     own = {"stack": str(meta.get("stack_resolved") or asked), "asked": asked, "sampling": sampling}
     return {
@@ -89,7 +93,9 @@ def trace_from(run: dict[str, Any]) -> Trace:
 
 
 def read_trace(content: bytes, name: str) -> Trace:
-    """Read a trace from a file's bytes. Raises: ValueError: if it is not a valid one, or too large for the page."""
+    """Read a trace from a file's bytes. Raises: ValueError: if it is not a valid one, or too
+    large for the page.
+    """
     name = name if len(name) <= MOST_NAME else f"{name[: MOST_NAME - 1]}…"
     trace = Trace.from_bytes(content, name, MAX_UNPACKED)
     try:

@@ -17,10 +17,12 @@ from hsd_viz.views.view import View
 
 
 class RuleLab(View):
-    """One draft, four rules: token, block and branch verification, and typical acceptance, which is not lossless.
+    """One draft, four rules: token, block and branch verification, and typical acceptance, which is
+    not lossless.
 
-    ``p`` is the target's probability of each of ``tokens``; the draft model's row is between it and its reverse order,
-    by ``disagreement``. ``epsilon`` is the threshold of typical acceptance, ``seed`` selects the draft.
+    ``p`` is the target's probability of each of ``tokens``; the draft model's row is between it and
+    its reverse order, by ``disagreement``. ``epsilon`` is the threshold of typical acceptance,
+    ``seed`` selects the draft.
     """
 
     view = traitlets.Unicode("rule_lab").tag(sync=True)
@@ -36,12 +38,13 @@ class RuleLab(View):
     seed = traitlets.Int(93, min=0, max=2**31 - 1).tag(sync=True)
 
 
-# --- the latency law --------------------------------------------------------------------------------------------------
+# --- the latency law ------------------------------------------------------------------------------
 
 
 class OneDraftWhatIf(View):
-    """One draft model: speed over plain decoding by ``lookahead``, for an ``acceptance``, a ``cost`` per draft token
-    and a ``slope`` per verified token (both in target forward passes), each with a slider.
+    """One draft model: speed over plain decoding by ``lookahead``, for an ``acceptance``, a
+    ``cost`` per draft token and a ``slope`` per verified token (both in target forward passes),
+    each with a slider.
 
     ``basis``, if given, adds the calibrated draft models as presets.
     """
@@ -61,8 +64,9 @@ class OneDraftWhatIf(View):
 
 
 def one_draft_state(basis: Basis) -> dict[str, Any]:
-    """Return the presets of a calibration, and the values of the last one. Costs are in one-token forward passes of the
-    target, launch and overheads included; the slope is that of one more token over the first four.
+    """Return the presets of a calibration, and the values of the last one. Costs are in one-token
+    forward passes of the target, launch and overheads included; the slope is that of one more token
+    over the first four.
     """
     known = basis.calibration
     cost = known.costs[known.target]
@@ -96,7 +100,8 @@ KINDS = {
 
 
 class HierarchyGraph(View):
-    """Models and databases as a table: time per token, acceptance by each verifier, the selected stack marked.
+    """Models and databases as a table: time per token, acceptance by each verifier, the selected
+    stack marked.
 
     ``basis`` is a calibration (or an argument of :func:`~hsd_viz.latency.basis.basis_of`).
     """
@@ -110,7 +115,9 @@ class HierarchyGraph(View):
 
 
 def hierarchy_state(basis: Basis) -> dict[str, Any]:
-    """Return the traits of a :class:`HierarchyGraph`: what was calibrated, and the stack that the law selects."""
+    """Return the traits of a :class:`HierarchyGraph`: what was calibrated, and the stack that
+    the law selects.
+    """
     known = basis.calibration
     choice = select(known)
     best, single = choice.picked, choice.best_single_draft
@@ -141,8 +148,9 @@ def hierarchy_state(basis: Basis) -> dict[str, Any]:
 
 
 def _level(known: Calibration, name: str) -> dict[str, Any]:
-    """Return a level with its milliseconds inside runs (of the target per forward pass over one token, of a draft model
-    per token of a draft of :data:`USUAL`, launch included, of a database per look-up) and its colours.
+    """Return a level with its milliseconds inside runs (of the target per forward pass over one
+    token, of a draft model per token of a draft of :data:`USUAL`, launch included, of a database
+    per look-up) and its colours.
     """
     if name in known.databases:
         parts = [item for item in read_source(name).items if item in DATABASES]

@@ -1,7 +1,9 @@
-"""A static site: an article with live decoding in the reader's tab, recorded runs, races, lessons and reports.
+"""A static site: an article with live decoding in the reader's tab, recorded runs, races, lessons
+and reports.
 
-Any web server or file share serves it, with no headers of its own; all addresses are relative. Opened as files it shows
-what was recorded: browsers let no page of a folder start a worker or read other files.
+Any web server or file share serves it, with no headers of its own; all addresses are relative.
+Opened as files it shows what was recorded: browsers let no page of a folder start a worker or read
+other files.
 """
 
 from __future__ import annotations
@@ -37,16 +39,20 @@ MARK = ".hsd-viz-site"
 RECORDINGS = "recordings.html"
 #: Built from ``js/site`` and ``js/tab``.
 _SCRIPTS = ("elements.js", "site.js", "site.css", "tab-worker.js", "hsd-viz.js", "page.css")
-#: Where verification is nearly free: one card, weights of one byte, and models of 70, 8 and 1 billion parameters.
+#: Where verification is nearly free: one card, weights of one byte, and models of 70, 8 and 1
+#: billion parameters.
 _GPU, _WEIGHTS, _CONTEXT, _WIDEST = "H200", "fp8", 2048, 64
 _MODELS = {"target": "llama-70b", "small": "llama-8b", "nano": "llama-1b"}
 
-#: A link of the index: its address, title and description, and what makes its page (``None``: it has none).
+#: A link of the index: its address, title and description, and what makes its page (``None``: it
+#: has none).
 Page = namedtuple("Page", "file title text content", defaults=[None])
 
 
 def sections() -> list[tuple[str, str, list[Page]]]:
-    """Return title, description and pages of each section: the recordings, the lessons and the project's reports."""
+    """Return title, description and pages of each section: the recordings, the lessons and the
+    project's reports.
+    """
     runs = [
         Page(f"{RECORDINGS}?trace={name}", one.label, one.blurb) for name, one in offered().items()
     ]
@@ -79,9 +85,10 @@ def build(
     say: Callable[[str], None] = lambda text: None,
     families: Sequence[str | Family] = (),
 ) -> int:
-    """Write the site to a folder, which is created or replaced, and return its size in bytes. A link still leads to
-    the folder. Readers can download ``families`` besides the shipped models, to decode with them in their tabs.
-    Raises: ValueError: if the folder exists and is not a site of this command, or a family is not installed.
+    """Write the site to a folder, which is created or replaced, and return its size in bytes. A
+    link still leads to the folder. Readers can download ``families`` besides the shipped models, to
+    decode with them in their tabs. Raises: ValueError: if the folder exists and is not a site of
+    this command, or a family is not installed.
     """
     asked = [find_family(family) for family in families]
     for family in asked:
@@ -160,7 +167,9 @@ def _write_explorer(
 
 
 def _data() -> dict[str, Any]:
-    """Return what the article's scenes need besides the runtime and the page's data: costs, predicted for a GPU."""
+    """Return what the article's scenes need besides the runtime and the page's data: costs,
+    predicted for a GPU.
+    """
     machine = Machine(gpu_of(_GPU))
     step = lambda name, m: machine.step_ms(
         shape_of(name), tokens=m, context=_CONTEXT, weights=_WEIGHTS

@@ -1,4 +1,6 @@
-"""The base of all views: one widget class over the one module of ``js/``, charts, grids, files, and tabs of others."""
+"""The base of all views: one widget class over the one module of ``js/``, charts, grids, files,
+and tabs of others.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ _bundles: list[_Bundle] = []
 
 
 class Part(anywidget.AnyWidget):
-    """A widget drawn by the view named ``view`` of the one module (``js/views.ts``), or by an ``_esm`` of its own."""
+    """A widget drawn by the view named ``view`` of the one module (``js/views.ts``), or by an
+    ``_esm`` of its own.
+    """
 
     _esm = (STATIC / "loader.js").read_text(encoding="utf-8")
 
@@ -51,7 +55,9 @@ class Part(anywidget.AnyWidget):
         self.on_msg(self._on_message)
 
     def _on_message(self, _widget: Any, content: Any, _buffers: Any) -> None:
-        """Send a module: plotly, or the one of all views to a page that does not have the model of the bundle."""
+        """Send a module: plotly, or the one of all views to a page that does not have the model
+        of the bundle.
+        """
         if isinstance(content, dict) and (kind := content.get("kind")) in ("bundle", "library"):
             self.send(
                 {"kind": kind},
@@ -74,8 +80,8 @@ class View(Exported, Part):
 
 
 def figure_part(figure: go.Figure) -> dict[str, Any]:
-    """Return a figure as a part of an answer (``js/host.ts``): data for a light page, and for a dark one (empty: the
-    same).
+    """Return a figure as a part of an answer (``js/host.ts``): data for a light page, and for a
+    dark one (empty: the same).
     """
     plain = data_of(figure)
     own = "head" in (plain["layout"].get("meta") or {})
@@ -90,7 +96,9 @@ PLOTLY_MIME = "application/vnd.plotly.v1+json"
 
 
 class Chart(View):
-    """A figure of :mod:`hsd_viz.figures` that was made for a light page, in the page's theme; or a plotly figure."""
+    """A figure of :mod:`hsd_viz.figures` that was made for a light page, in the page's theme; or
+    a plotly figure.
+    """
 
     view = traitlets.Unicode("plot").tag(sync=True)
     drawn = traitlets.Dict().tag(sync=True)
@@ -105,8 +113,8 @@ class Chart(View):
 
 
 def show(figure: go.Figure) -> None:
-    """Display a figure in a notebook cell through plotly's JupyterLab extension; one in plotly's default template gets
-    that of :mod:`hsd_viz.figures`.
+    """Display a figure in a notebook cell through plotly's JupyterLab extension; one in plotly's
+    default template gets that of :mod:`hsd_viz.figures`.
     """
     import plotly.graph_objects as go
     import plotly.io as pio
@@ -133,7 +141,8 @@ class Composition(Exported, widgets.GridBox):
 def compose(parts: Iterable[Any], cols: int = 2) -> Composition:
     """Arrange views, widgets and plotly figures in a grid.
 
-    Linked views keep their groups: pass them to :func:`link` to share one cursor. Raises: TypeError: for other parts.
+    Linked views keep their groups: pass them to :func:`link` to share one cursor. Raises:
+    TypeError: for other parts.
     """
     check_range("the number of columns", cols, 1)
     if not (found := [as_widget(part) for part in parts]):
@@ -158,9 +167,10 @@ def as_widget(part: Any) -> widgets.Widget:
 def register(name: str, cls: Maker) -> Maker:
     """Add a tab ``name`` to dashboards created from now on, or replace it, and return ``cls``.
 
-    ``cls(trace)`` returns a widget or a plotly figure; it is called for every run that the tab shows. A linked view
-    shares the page's run and cursor. A package adds a tab by an entry point of the group ``hsd_viz.views`` instead.
-    Raises: ValueError: for an empty name. TypeError: if ``cls`` cannot be called.
+    ``cls(trace)`` returns a widget or a plotly figure; it is called for every run that the tab
+    shows. A linked view shares the page's run and cursor. A package adds a tab by an entry point of
+    the group ``hsd_viz.views`` instead. Raises: ValueError: for an empty name. TypeError: if
+    ``cls`` cannot be called.
     """
     if not isinstance(name, str) or not name.strip():
         raise UserError(f"invalid name of a view: {name!r}, use a short text for its tab")

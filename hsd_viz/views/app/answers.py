@@ -1,4 +1,6 @@
-"""Answers to the page's questions about a run, a report, a log or hardware: parts and files of ``js/host.ts``."""
+"""Answers to the page's questions about a run, a report, a log or hardware: parts and files of
+``js/host.ts``.
+"""
 
 from __future__ import annotations
 
@@ -88,11 +90,13 @@ def choice(name: str, label: str, options: Iterable[Any], value: Any) -> dict[st
     return {"name": name, "label": label, "options": pairs, "value": str(value)}
 
 
-# --- a run ------------------------------------------------------------------------------------------------------------
+# --- a run ----------------------------------------------------------------------------------------
 
 
 def doctor(asked: Request) -> Answer:
-    """Return the share of each cause in what is lost of the speed-up; no part where there is nothing to explain."""
+    """Return the share of each cause in what is lost of the speed-up; no part where there is
+    nothing to explain.
+    """
     from hsd_viz.measure.observe_runs import from_trace
     from hsd_viz.measure.verdict import diagnose
 
@@ -151,8 +155,9 @@ def _diagnosis_part(found: Any) -> Part:
 
 
 def law(asked: Request) -> Answer:
-    """Return what-if sliders, the stack selected by the latency law, its ranking, the levels of the run, and where a
-    second draft model pays: by the calibration that ``hsd-viz plan`` stored here, or the project's own.
+    """Return what-if sliders, the stack selected by the latency law, its ranking, the levels of the
+    run, and where a second draft model pays: by the calibration that ``hsd-viz plan`` stored here,
+    or the project's own.
     """
     from hsd_viz.views.single import hierarchy_state, one_draft_state
 
@@ -213,7 +218,9 @@ def _other_models(trace: Trace, basis: Basis) -> str:
 
 
 def calibrated(trace: Trace, temperature: float) -> Basis | None:
-    """Return the newest stored calibration of the models and number type of ``trace``; ``None`` without one."""
+    """Return the newest stored calibration of the models and number type of ``trace``; ``None``
+    without one.
+    """
     with suppress(KeyError, IndexError, TypeError):  # an imported trace does not name its weights
         who = identity(trace.meta)
         stored = newest({name: who[name] for name in ("target", "models", "device", "dtype")})
@@ -222,7 +229,7 @@ def calibrated(trace: Trace, temperature: float) -> Basis | None:
     return None
 
 
-# --- files and hardware -----------------------------------------------------------------------------------------------
+# --- files and hardware ---------------------------------------------------------------------------
 
 
 def prediction(asked: Request) -> Answer:
@@ -253,9 +260,8 @@ def prediction(asked: Request) -> Answer:
         context=(2048, 32768),
     )
     first = plan.rows[0]
-    named = {
-        f"Settings of serving engines at batch {first.batch}, context {first.context:,}": plan.settings
-    }
+    title = f"Settings of serving engines at batch {first.batch}, context {first.context:,}"
+    named = {title: plan.settings}
     # The figure has the answers.
     html = page(f"Prediction for {plan.gpu}", plan.conditions(), plan.tables(), facts=named)
     menus = [
@@ -401,7 +407,9 @@ def tab(asked: Request) -> tuple[Part, Any]:
 
 
 def file(asked: Request) -> tuple[str, str, bytes]:
-    """Return name, media type and content of a file. Raises: ValueError: if there is nothing to save."""
+    """Return name, media type and content of a file. Raises: ValueError: if there is nothing to
+    save.
+    """
     if asked.about == "comparison":
         with parsing("the comparison"):
             runs = list(asked.options.get("runs") or [])[:MOST_COMPARED]

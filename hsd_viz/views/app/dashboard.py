@@ -1,7 +1,9 @@
-"""The page as one widget: the browser shows it (``js/app``), Python answers its requests and streams columns.
+"""The page as one widget: the browser shows it (``js/app``), Python answers its requests and
+streams columns.
 
-Opening it imports neither torch nor transformers and reads no weights: models load on the first run. Messages are those
-of ``js/host/kernel.ts``; each is answered in a thread of its own, which reports as it goes.
+Opening it imports neither torch nor transformers and reads no weights: models load on the first
+run. Messages are those of ``js/host/kernel.ts``; each is answered in a thread of its own, which
+reports as it goes.
 """
 
 from __future__ import annotations
@@ -50,8 +52,9 @@ OPTIONS = (*settings(), "chat")
 
 
 class App(Part):
-    """The whole page. ``engine`` replaces the one loaded on the first run; ``allow_models`` allows hub models and paths
-    in stacks; ``shown`` is a trace, or the path of its file, to open. Create it with :func:`dashboard`.
+    """The whole page. ``engine`` replaces the one loaded on the first run; ``allow_models`` allows
+    hub models and paths in stacks; ``shown`` is a trace, or the path of its file, to open. Create
+    it with :func:`dashboard`.
     """
 
     view = traitlets.Unicode("app").tag(sync=True)
@@ -227,7 +230,8 @@ class App(Part):
                     case Started():
                         trace = Trace(event.meta, event.pieces)
                         begun = run_data.snapshot(trace, run, 0)
-                        # The meta of an unfinished run says "cancelled", in case no more steps come.
+                        # The meta of an unfinished run says "cancelled", in case no more steps
+                        # come.
                         prefill = begun["meta"]["prefill_ns"] or None
                         begun["meta"] |= {
                             "cancelled": False,
@@ -263,7 +267,8 @@ class App(Part):
 
                 yield Stage("loading the models")
                 self._engine = None  # frees the previous models
-                # The page and the browser need the other cores, and small models do not profit from more.
+                # The page and the browser need the other cores, and small models do not profit from
+                # more.
                 threads = min(8, max(1, (os.cpu_count() or 2) // 2))
                 allow_models = self._access.models is None
                 self._engine = load_engine(**machine, threads=threads, allow_models=allow_models)
@@ -314,10 +319,10 @@ def dashboard(
 ) -> App:
     """Create the dashboard widget; as the last line of a notebook cell it is displayed.
 
-    ``shown`` is a trace, or the path of its file, to open in it; an engine there is the same as ``engine``. ``engine``
-    replaces the one loaded on the first run (on a served page possibly that of a server:
-    :func:`hsd_viz.views.app.server.command`). ``allow_models`` allows hub models and paths, too. ``family`` is the
-    one that the form has at first.
+    ``shown`` is a trace, or the path of its file, to open in it; an engine there is the same as
+    ``engine``. ``engine`` replaces the one loaded on the first run (on a served page possibly that
+    of a server: :func:`hsd_viz.views.app.server.command`). ``allow_models`` allows hub models and
+    paths, too. ``family`` is the one that the form has at first.
     """
     if shown is not None and not isinstance(shown, Trace | str | os.PathLike):
         if not hasattr(shown, "decode"):

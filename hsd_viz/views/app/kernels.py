@@ -1,9 +1,10 @@
 """Kernels of served pages: each is shut down soon after its page is closed.
 
-The message of a closing page may be lost (sleep, killed browser), and a kernel holds about 200 MB. The
-connection decides: a kernel with an open page is never shut down; one without is, even during a run. The preheated
-kernel stays. Where visitors take turns, a page that was closed frees its place after some seconds, in which a reload
-comes back to it, and one that was left frees it when a visitor waits.
+The message of a closing page may be lost (sleep, killed browser), and a kernel holds about 200 MB.
+The connection decides: a kernel with an open page is never shut down; one without is, even during a
+run. The preheated kernel stays. Where visitors take turns, a page that was closed frees its place
+after some seconds, in which a reload comes back to it, and one that was left frees it when a
+visitor waits.
 
 Imported only by Voilà's process, as configured by :func:`hsd_viz.views.app.server.command`.
 """
@@ -33,9 +34,11 @@ _REMEMBERED = 20
 
 
 class PageKernels(AsyncMappingKernelManager):
-    """Jupyter's kernel manager with another culler: ``cull_idle_timeout`` counts seconds without a page.
+    """Jupyter's kernel manager with another culler: ``cull_idle_timeout`` counts seconds without a
+    page.
 
-    Jupyter counts from the last message, so it would shut down a preheated kernel while its first page loads.
+    Jupyter counts from the last message, so it would shut down a preheated kernel while its first
+    page loads.
     """
 
     pages = traitlets.Int(
@@ -43,7 +46,8 @@ class PageKernels(AsyncMappingKernelManager):
     ).tag(config=True)
     #: ``time.monotonic()`` since when a kernel that has started has no page.
     _left = traitlets.Dict()
-    #: The task that started a kernel, as long as it is needed: of Voilà's pool until a visitor takes it.
+    #: The task that started a kernel, as long as it is needed: of Voilà's pool until a visitor
+    #: takes it.
     _starts = traitlets.Instance(WeakValueDictionary, ())
     #: The process of each kernel when it started: another one, after a restart, has no widgets.
     _processes = traitlets.Dict()
@@ -122,7 +126,8 @@ class PageKernels(AsyncMappingKernelManager):
                 await ensure_async(self.shutdown_kernel(kernel_id))
 
     def seconds_to_wait(self, place: int) -> float | None:
-        """Return about how long the visitor at a place in the queue waits, by the latest ends of pages.
+        """Return about how long the visitor at a place in the queue waits, by the latest ends of
+        pages.
 
         ``None`` if fewer than two pages have ended.
         """

@@ -1,13 +1,14 @@
 """Voilà with what strangers could misuse closed; run as ``python -m hsd_viz.views.app.pages`` by
 :func:`hsd_viz.views.app.server.command`.
 
-A page needs a kernel, which takes seconds of a core to start: on the server of a class a visitor who comes while no
-warm kernel is ready gets a recorded run at once, with a place in the queue above it; the live page replaces it. A page
-belongs to its visitor: a reload gets the same page of the same kernel again.
+A page needs a kernel, which takes seconds of a core to start: on the server of a class a visitor
+who comes while no warm kernel is ready gets a recorded run at once, with a place in the queue above
+it; the live page replaces it. A page belongs to its visitor: a reload gets the same page of the
+same kernel again.
 
-Voilà itself answers any Host header, lets a visitor set a password for all, writes tokens to its log, passes them to
-kernels, sends a visitor's query to anyone who asks for it by kernel, and runs out of memory when a socket of the former
-protocol gets a message with buffers.
+Voilà itself answers any Host header, lets a visitor set a password for all, writes tokens to its
+log, passes them to kernels, sends a visitor's query to anyone who asks for it by kernel, and runs
+out of memory when a socket of the former protocol gets a message with buffers.
 """
 
 from __future__ import annotations
@@ -86,12 +87,15 @@ class Identity(PasswordIdentityProvider):
 
 
 class Socket(VoilaKernelWebsocketHandler):
-    """A kernel's socket. Voilà reads the header of every binary message as the present protocol has it; in one of the
-    former protocol, which clients may choose, that is a list of up to 2**64 numbers.
+    """A kernel's socket. Voilà reads the header of every binary message as the present protocol has
+    it; in one of the former protocol, which clients may choose, that is a list of up to 2**64
+    numbers.
     """
 
     def get_websocket_protocol(self) -> Any:
-        """Return the protocol without tornado's pings: it would take Jupyter's milliseconds for seconds, and warn."""
+        """Return the protocol without tornado's pings: it would take Jupyter's milliseconds for
+        seconds, and warn.
+        """
         protocol = super().get_websocket_protocol()
         if protocol is not None:
             protocol.params.ping_interval = protocol.params.ping_timeout = None
@@ -105,8 +109,8 @@ class Socket(VoilaKernelWebsocketHandler):
 
 
 class Closing(VoilaShutdownKernelHandler):
-    """The message of a page that is closed: its kernel ends. A beacon cannot carry the token against forgery, so the
-    page that sends it must be of this server.
+    """The message of a page that is closed: its kernel ends. A beacon cannot carry the token
+    against forgery, so the page that sends it must be of this server.
     """
 
     def check_xsrf_cookie(self) -> None:
@@ -134,7 +138,9 @@ class Turns:
         self._asked: dict[str, float] = {}
 
     def place(self, ticket: str, ready: int, now: float | None = None) -> int:
-        """Return the place in the queue where ``ready`` kernels are warm; 0 means that it is this visitor's turn."""
+        """Return the place in the queue where ``ready`` kernels are warm; 0 means that it is
+        this visitor's turn.
+        """
         now = time.monotonic() if now is None else now
         self._asked[ticket] = now
         self._asked = {one: asked for one, asked in self._asked.items() if now - asked < LOST}
@@ -316,7 +322,8 @@ class Pages(Voila):
         token = self.identity_provider.token
         if token:
             _hide(token)
-        # Any page of the web may make its name resolve to 127.0.0.1; with a token that does not help it.
+        # Any page of the web may make its name resolve to 127.0.0.1; with a token that does not
+        # help it.
         settings["allow_remote_access"] = bool(token) or not is_loopback(self.ip)
         # Otherwise every page logs that the notebook is not trusted.
         self.contents_manager.notary.sign(nbformat.read(self.notebook_path, as_version=4))
@@ -333,7 +340,9 @@ class Pages(Voila):
         return settings | own | {"compress_response": True}
 
     def init_handlers(self) -> list:
-        """Return the handlers, with our socket, without the one that would send a visitor's query to anyone."""
+        """Return the handlers, with our socket, without the one that would send a visitor's
+        query to anyone.
+        """
         own = {
             VoilaKernelWebsocketHandler: Socket,
             VoilaShutdownKernelHandler: Closing,

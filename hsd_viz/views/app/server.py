@@ -1,4 +1,6 @@
-"""Serve the dashboard with Voilà: one notebook, a custom template, no code execution by visitors."""
+"""Serve the dashboard with Voilà: one notebook, a custom template, no code execution by
+visitors.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ from hsd_viz.machine import TOKEN_VARIABLE, check_address, url
 from hsd_viz.models.families import DEFAULT, find_family
 from hsd_viz.views.page_data import offered, recorded_runs
 
-#: Environment variables of a served page: the address of the server that decodes, and the token for it.
+#: Environment variables of a served page: the address of the server that decodes, and the token for
+#: it.
 ENGINE_URL, ENGINE_TOKEN = "HSD_VIZ_ENGINE", "HSD_VIZ_ENGINE_TOKEN"
 #: The same for the path of a file with that token, which other accounts cannot read.
 ENGINE_TOKEN_FILE = "HSD_VIZ_ENGINE_TOKEN_FILE"
@@ -28,7 +31,8 @@ PACKAGE = Path(__file__).resolve().parents[2]
 GONE, LOOK = 600, 30
 #: Seconds for Voilà to shut down its kernels before it is killed.
 ENDING = 10
-#: A kernel's socket in the temporary folder, and the most bytes of a socket's path (macOS; Linux allows 107).
+#: A kernel's socket in the temporary folder, and the most bytes of a socket's path (macOS; Linux
+#: allows 107).
 KERNEL_SOCKET, LONGEST_SOCKET = (
     "/voila_00000000/kernel-00000000-0000-0000-0000-000000000000-ipc-00000",
     103,
@@ -55,7 +59,9 @@ ARGUMENTS = (
 
 
 def engine_token() -> str | None:
-    """Return the token of the server that decodes for this kernel: of a file, or the environment."""
+    """Return the token of the server that decodes for this kernel: of a file, or the
+    environment.
+    """
     if file := os.environ.get(ENGINE_TOKEN_FILE):
         return read_text(Path(file), "token", 4096).strip()
     return os.environ.get(ENGINE_TOKEN) or None
@@ -64,9 +70,10 @@ def engine_token() -> str | None:
 def serve(
     host: str = "127.0.0.1", port: int = 8866, token: str | None = None, **options: Any
 ) -> int:
-    """Serve until interrupted (Ctrl-C, SIGTERM, or end of the terminal) and return Voilà's exit code; its kernels end
-    with it. The options are those of :func:`command`. Prints the address. Raises: ValueError: if Voilà is not
-    installed, the port is in use, or a host other than loopback has no token.
+    """Serve until interrupted (Ctrl-C, SIGTERM, or end of the terminal) and return Voilà's exit
+    code; its kernels end with it. The options are those of :func:`command`. Prints the address.
+    Raises: ValueError: if Voilà is not installed, the port is in use, or a host other than loopback
+    has no token.
     """
     if find_spec("voila") is None:
         raise UserError("Voilà is not installed: pip install 'hsd-viz[app]'")
@@ -83,7 +90,8 @@ def serve(
         except KeyboardInterrupt:
             return 0
         finally:
-            # With its kernels; where it does not end in time, or at a second interrupt, they end by themselves.
+            # With its kernels; where it does not end in time, or at a second interrupt, they end by
+            # themselves.
             server.terminate()
             try:
                 server.wait(ENDING)
@@ -104,12 +112,13 @@ def command(
     engine: tuple[str, str | None] | None = None,
     pages: int | None = None,
 ) -> tuple[list[str], dict[str, str], tempfile.TemporaryDirectory]:
-    """Return Voilà's command line, its environment, and the temporary folder of the notebook that it serves (default: a
-    dashboard).
+    """Return Voilà's command line, its environment, and the temporary folder of the notebook that
+    it serves (default: a dashboard).
 
-    The template is in this package, which is added to Jupyter's search path. With ``preheat`` one kernel with a
-    rendered page is ready for the next visitor; ``pages`` limits how many may be open. ``engine`` is the address and
-    token of the server that decodes for all pages. Kernels end as :mod:`hsd_viz.views.app.kernels` has it.
+    The template is in this package, which is added to Jupyter's search path. With ``preheat`` one
+    kernel with a rendered page is ready for the next visitor; ``pages`` limits how many may be
+    open. ``engine`` is the address and token of the server that decodes for all pages. Kernels end
+    as :mod:`hsd_viz.views.app.kernels` has it.
     """
     folder = tempfile.TemporaryDirectory(prefix="hsd-viz-")
     if notebook is None:
@@ -132,8 +141,8 @@ def command(
     ]
     arguments += [] if pages is None else [f"--PageKernels.pages={pages}"]
     if preheat:
-        # Voilà starts the next kernel one second after a visit; an earlier visitor waits for it. For a class as many
-        # start at a time as there are cores.
+        # Voilà starts the next kernel one second after a visit; an earlier visitor waits for it.
+        # For a class as many start at a time as there are cores.
         warm = 1 if pages is None else min(os.cpu_count() or 1, 4)
         arguments += [
             "--VoilaConfiguration.preheat_kernel=True",
