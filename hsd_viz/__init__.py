@@ -50,7 +50,17 @@ _MODULES = {
     "views.app.dashboard": ("dashboard",),
     "views.opened": ("show",),
 }
-_HOMES = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def _homes() -> dict[str, str]:
+    """Return the module of each public name."""
+    homes: dict[str, str] = {}
+    for module, names in _MODULES.items():
+        homes |= dict.fromkeys(names, module)
+    return homes
+
+
+_HOMES = _homes()
 # Public names that are modules themselves.
 _SELF = {
     "audit": "audit",

@@ -29,7 +29,9 @@ def lazily(
     """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package whose names load on first
     use, by module.
     """
-    homes = {name: module for module, names in modules.items() for name in names}
+    homes: dict[str, str] = {}
+    for module, names in modules.items():
+        homes |= dict.fromkeys(names, module)
 
     def load(name: str) -> Any:
         if name not in homes:
@@ -46,7 +48,9 @@ def counted(n: int, noun: str) -> str:
     >>> counted(1, "thread"), counted(4, "thread"), counted(2, "forward pass")
     ('1 thread', '4 threads', '2 forward passes')
     """
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}{'es' if noun.endswith('s') else 's'}"
+    if n != 1:
+        noun += "es" if noun.endswith("s") else "s"
+    return f"{n} {noun}"
 
 
 def first_line(error: BaseException) -> str:

@@ -174,10 +174,8 @@ class ExactAudit(Result):
             return (
                 f"{self.verdict}: {self.malformed or f'largest error {self.error:.1e}'} ({counts})"
             )
-        found, true = (
-            f"[{', '.join(f'{p:.4f}' for p in row)}]"
-            for row in (self.wrong.found, self.wrong.expected)
-        )
+        found = _row_text(self.wrong.found)
+        true = _row_text(self.wrong.expected)
         where = f"after {list(self.wrong.prefix)}" if self.wrong.prefix else "of the first token"
         cause = (
             ", or ".join(f"fault {n}: {FAULTS[n]}" for n in self.faults)
@@ -292,7 +290,13 @@ def _first_wrong(
         sampled = tuple(toy.row(model, text) for model in range(len(toy.rows)))
         wrong.append(WrongConditional(prefix, sampled, toy.row(0, text, 1.0), seen / seen.sum()))
     wrong = [one for one in wrong if one.error >= tolerance]
-    return [one for one in wrong if len(one.prefix) == min(len(other.prefix) for other in wrong)]
+    shortest = min((len(one.prefix) for one in wrong), default=0)
+    return [one for one in wrong if len(one.prefix) == shortest]
+
+
+def _row_text(row: Row) -> str:
+    """Return probabilities as text."""
+    return f"[{', '.join(f'{p:.4f}' for p in row)}]"
 
 
 # --- faults ---------------------------------------------------------------------------------------

@@ -158,15 +158,19 @@ def completion_of(answer: Mapping[str, Any]) -> Completion:
     return Completion(tuple(map(str, reported["tokens"])), likely, chosen)
 
 
+def _likely_of(row: Mapping[str, Any]) -> dict[str, float]:
+    """Return the log probabilities of the likeliest tokens of a row."""
+    likely = {}
+    for one in row.get("top_logprobs") or ():
+        likely[str(one["token"])] = float(one["logprob"])
+    return likely
+
+
 def _of_content(rows: Sequence[Mapping[str, Any]]) -> Completion:
     """Return the completion of a list of tokens with their log probabilities."""
-    likely = [
-        {str(one["token"]): float(one["logprob"]) for one in row.get("top_logprobs") or ()}
-        for row in rows
-    ]
     return Completion(
         tokens=tuple(str(row["token"]) for row in rows),
-        likely=likely,
+        likely=[_likely_of(row) for row in rows],
         chosen=[row.get("logprob") for row in rows],
     )
 
@@ -381,11 +385,11 @@ def tilts(text: Completion) -> list[float]:
     :data:`EXPONENTS` at the places of each of :data:`GROUPS` over the returned rows.
     """
     by_place = [_tilts_of_row(row) for row in text.rows()]
-    return [
-        sum(place[k] for place in by_place[start::period])
-        for k in range(len(EXPONENTS))
-        for period, start in GROUPS
-    ]
+    sums = []
+    for k in range(len(EXPONENTS)):
+        for period, start in GROUPS:
+            sums.append(sum(place[k] for place in by_place[start::period]))
+    return sums
 
 
 def _tilts_of_row(row: tuple[float, tuple[float, ...]] | None) -> tuple[float, ...]:
@@ -394,6 +398,8 @@ def _tilts_of_row(row: tuple[float, tuple[float, ...]] | None) -> tuple[float, .
         return (0.0,) * len(EXPONENTS)
     probability, whole = row
     log = math.log(max(_LEAST, probability))
-    return tuple(
-        (exponent - 1) * log - math.log(sum(p**exponent for p in whole)) for exponent in EXPONENTS
-    )
+    tilts = []
+    for exponent in EXPONENTS:
+        mass = sum(p**exponent for p in whole)
+        tilts.append((exponent - 1) * log - math.log(mass))
+    return tuple(tilts)

@@ -227,10 +227,11 @@ def _acceptance(
         try:
             if len(given) == 1 and "=" not in given[0]:
                 return float(given[0])
-            pairs = dict(one.rsplit("=", 1) for one in given)
-            return {
-                " > ".join(p.strip() for p in key.split(">")): float(v) for key, v in pairs.items()
-            } or None
+            rates: dict[str, float] = {}
+            for one in given:
+                pair, rate = one.rsplit("=", 1)
+                rates[" > ".join(map(str.strip, pair.split(">")))] = float(rate)
+            return rates or None
         except ValueError:
             form = "use one number, or 'draft > verifier=0.7'"
             raise UserError(f"--acceptance {' '.join(given)!r} is not readable: {form}") from None

@@ -101,7 +101,11 @@ def _costs(runs: Sequence["Trace"]) -> str:
         found = f"of several targets ({', '.join(sorted(targets))})" if targets else "without times"
         raise UserError(f"--costs needs timed runs of one target: these are {found}")
     (target,) = targets
-    verified = [c for run in runs for c in run.call_rows if c.name == target and c.kind == "verify"]
+    verified = []
+    for run in runs:
+        for call in run.call_rows:
+            if call.name == target and call.kind == "verify":
+                verified.append(call)
     if not any(call.fed == 1 for call in verified):
         raise UserError(
             f"no run verifies one token alone: add a trace of plain decoding (--stack {target})"

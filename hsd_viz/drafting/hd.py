@@ -201,9 +201,8 @@ class HierarchyDrafting(Baseline):
         if source == "model":
             return self.stored.model(last)
         # A text of one token has no key of two.
-        return [
-            row
-            for n in STATISTICS_KEYS
-            if n <= len(tail)
-            for row in self.stored.statistics(tail[-n:])
-        ]
+        rows: list[Row] = []
+        for length in STATISTICS_KEYS:
+            if length <= len(tail):
+                rows += self.stored.statistics(tail[-length:])
+        return rows

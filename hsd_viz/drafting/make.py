@@ -292,6 +292,11 @@ def make_drafter(
     known = drafters().get(source.name)
     if known is None:
         raise UserError(f"unknown drafter '{name}': expected {', '.join(drafters())}")
-    ends = frozenset(() if eos is None else (eos,) if isinstance(eos, int) else eos)
+    if eos is None:
+        ends: frozenset[int] = frozenset()
+    elif isinstance(eos, int):
+        ends = frozenset((eos,))
+    else:
+        ends = frozenset(eos)
     memory = {} if memory is None else memory
     return known.make(Run(source, databases or SharedDatabases(), memory, ends, costs, temperature))

@@ -52,14 +52,19 @@ def build_model(
     out = Path(out)
     target = engine.target
     text = engine.models.text(target)
-    prompts = {
-        (p.text, p.turns): p for suite in suites for p in load_suite(str(suite)).prompts
-    }.values()
-    template = choose_template(engine.tokenizer, target) if any(p.turns for p in prompts) else None
-    inputs = [opening(prompt, template) for prompt in prompts]
-    prompted = [
-        ids for one in inputs if (ids := text.encode(one) if isinstance(one, str) else list(one))
-    ]
+    prompts = {}
+    for suite in suites:
+        for prompt in load_suite(str(suite)).prompts:
+            prompts[prompt.text, prompt.turns] = prompt
+    template = None
+    if any(prompt.turns for prompt in prompts.values()):
+        template = choose_template(engine.tokenizer, target)
+    prompted = []
+    for prompt in prompts.values():
+        beginning = opening(prompt, template)
+        ids = text.encode(beginning) if isinstance(beginning, str) else list(beginning)
+        if ids:
+            prompted.append(ids)
     sequences = []
     for done, ids in enumerate(prompted, start=1):
         output: list[int] = []

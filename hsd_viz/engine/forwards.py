@@ -75,7 +75,9 @@ def time_forwards(
     sessions = {name: model.session() for name, model in models.items()}
     for session in sessions.values():
         session.feed(ids[:context])
-    times: dict[str, dict[int, list[float]]] = {name: {w: [] for w in widths} for name in models}
+    times: dict[str, dict[int, list[float]]] = {}
+    for name in models:
+        times[name] = {width: [] for width in widths}
     for repeat in range(repeats + 1):
         for width in widths:
             for name, session in sessions.items():
@@ -85,10 +87,10 @@ def time_forwards(
                 session.truncate(context)
                 if repeat:  # the first of each grows buffers
                     times[name][width].append(spent / 1e6)
-    return {
-        name: {width: figure(ms) for width, ms in by_width.items()}
-        for name, by_width in times.items()
-    }
+    figures = {}
+    for name, by_width in times.items():
+        figures[name] = {width: figure(ms) for width, ms in by_width.items()}
+    return figures
 
 
 def fit_curve(shape: Mapping[int, float], real: Mapping[int, Sequence[float]]) -> tuple[float, ...]:

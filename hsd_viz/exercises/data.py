@@ -3,7 +3,8 @@ quizzes.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,10 +32,12 @@ def recordings() -> tuple[Trace, ...]:
     """Return all bundled recordings: of the code family, answers of SmolLM2, and its texts of
     the game.
     """
-    folders = [TRACES, ANSWERS, *sorted(path.parent for path in GAMES.glob("*/index.json"))]
-    return tuple(
-        load_bundled(recording.name, folder) for folder in folders for recording in bundled(folder)
-    )
+    games = sorted(path.parent for path in GAMES.glob("*/index.json"))
+    traces: list[Trace] = []
+    for folder in (TRACES, ANSWERS, *games):
+        for recording in bundled(folder):
+            traces.append(load_bundled(recording.name, folder))
+    return tuple(traces)
 
 
 @cache
@@ -53,9 +56,11 @@ def cost_curve(model: str = "target", runtime: str = "native") -> dict[int, floa
     ``model`` is one of the code family, or ``smollm2``: its target, with the native runtime.
     """
     if model == "smollm2":
-        passes = measured("smollm2-llama-1")["passes"]
-        own = [row for row in passes if row["side"] == "hsd_viz" and row["tokens"].isdigit()]
-        return {int(row["tokens"]): row["ms"] for row in own}
+        curve_of_target = {}
+        for row in measured("smollm2-llama-1")["passes"]:
+            if row["side"] == "hsd_viz" and row["tokens"].isdigit():
+                curve_of_target[int(row["tokens"])] = row["ms"]
+        return curve_of_target
     curve = measured(f"curves-{model}-cpu")["milliseconds"][runtime]
     return {int(k): ms for k, ms in curve.items() if k.isdigit()}
 
@@ -81,27 +86,40 @@ def greedy_rounds() -> tuple[Round, ...]:
     """Return the target's rounds over chains of all recordings with greedy decoding. Rounds cut by
     the length limit are left out: their last tokens were not emitted.
     """
-    found = []
-    for trace in (t for t in recordings() if not t.meta["sampling"]["temperature"]):
-        level = max(r.level for r in trace.round_rows)
-        for row in (
-            r for r in trace.round_rows if r.level == level and r.outcome in ("correction", "bonus")
-        ):
-            nodes = [d for d in trace.draft_rows if d.round == row.id]
-            emitted = [t.token_id for t in trace.token_rows if t.round == row.id]
-            chain = [d.parent for d in nodes] == list(range(-1, len(nodes) - 1))
-            if nodes and chain and len(emitted) == row.accepted + 1:
-                found.append(
-                    Round(trace, row.id, [d.token_id for d in nodes], emitted, row.accepted)
-                )
-    return tuple(found)
+    rounds: list[Round] = []
+    for trace in recordings():
+        if not trace.meta["sampling"]["temperature"]:
+            rounds += _rounds_over_chains(trace)
+    return tuple(rounds)
+
+
+def _rounds_over_chains(trace: Trace) -> Iterator[Round]:
+    """Yield the target's rounds over chains that emitted all their tokens."""
+    for row in _rounds_of_target(trace):
+        nodes = _rows_of_round(trace.draft_rows, row.id)
+        emitted = [token.token_id for token in _rows_of_round(trace.token_rows, row.id)]
+        is_chain = [node.parent for node in nodes] == list(range(-1, len(nodes) - 1))
+        whole = row.outcome in ("correction", "bonus") and len(emitted) == row.accepted + 1
+        if nodes and is_chain and whole:
+            draft = [node.token_id for node in nodes]
+            yield Round(trace, row.id, draft, emitted, row.accepted)
+
+
+def _rounds_of_target(trace: Trace) -> list[Row]:
+    """Return the rounds of the target."""
+    level = max(row.level for row in trace.round_rows)
+    return [row for row in trace.round_rows if row.level == level]
+
+
+def _rows_of_round(rows: Sequence[Row], number: int) -> list[Row]:
+    """Return the rows of a table that belong to a round."""
+    return [row for row in rows if row.round == number]
 
 
 def tokens_by_round(trace: Trace) -> list[int]:
     """Return how many tokens each round of the target emitted."""
-    level = max(r.level for r in trace.round_rows)
-    rounds = [r.id for r in trace.round_rows if r.level == level]
-    return [sum(t.round == each for t in trace.token_rows) for each in rounds]
+    emitted = Counter(token.round for token in trace.token_rows)
+    return [emitted[row.id] for row in _rounds_of_target(trace)]
 
 
 def drafts_of(trace: Trace) -> list[tuple[list[float], int]]:
@@ -109,12 +127,10 @@ def drafts_of(trace: Trace) -> list[tuple[list[float], int]]:
     rows they were drawn from, and how many tokens were accepted. Rounds cut by the length limit are
     left out.
     """
-    level = max(r.level for r in trace.round_rows)
     found = []
-    for row in trace.round_rows:
-        chances = [d.q for d in trace.draft_rows if d.round == row.id]
-        complete = row.outcome in ("correction", "bonus")
-        if row.level == level and complete and chances:
+    for row in _rounds_of_target(trace):
+        chances = [node.q for node in _rows_of_round(trace.draft_rows, row.id)]
+        if row.outcome in ("correction", "bonus") and chances:
             found.append((chances, row.accepted))
     return found
 
@@ -124,13 +140,14 @@ def acceptance_tests() -> tuple[tuple[str, Row], ...]:
     """Return every acceptance test of a sampled draft token in the recordings, at any level, with
     the stack. Runs with block verification are left out: its test is another one.
     """
-    return tuple(
-        (trace.stack, d)
-        for trace in recordings()
-        if trace.meta["sampling"].get("rule", "token") == "token"
-        for d in trace.draft_rows
-        if None not in (d.u, d.p, d.q) and d.verdict in ("accepted", "rejected")
-    )
+    tests: list[tuple[str, Row]] = []
+    for trace in recordings():
+        if trace.meta["sampling"].get("rule", "token") != "token":
+            continue
+        for row in trace.draft_rows:
+            if None not in (row.u, row.p, row.q) and row.verdict in ("accepted", "rejected"):
+                tests.append((trace.stack, row))
+    return tuple(tests)
 
 
 def texts() -> Iterator[tuple[Trace, list[int], int]]:

@@ -79,7 +79,12 @@ def plain_law(target: Model, length: int) -> dict[Text, Fraction]:
     """Return the distribution of plain decoding: of the target alone."""
     found: dict[Text, Fraction] = {(): Fraction(1)}
     for _ in range(length):
-        found = {(*t, i): w * p for t, w in found.items() for i, p in enumerate(target(t)) if p}
+        longer: dict[Text, Fraction] = {}
+        for text, weight in found.items():
+            for token, probability in enumerate(target(text)):
+                if probability:
+                    longer[*text, token] = weight * probability
+        found = longer
     return found
 
 

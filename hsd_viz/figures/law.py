@@ -14,7 +14,8 @@ import pandas as pd
 import plotly.express as px
 
 from hsd_viz.errors import UserError
-from hsd_viz.figures.charts import SAID, Figure, bars, between, finish
+from hsd_viz.figures.bars import bars
+from hsd_viz.figures.charts import SAID, Figure, between, finish
 from hsd_viz.figures.palette import KINDS
 from hsd_viz.figures.theme import Given, trace_of
 from hsd_viz.latency import basis as calibrated

@@ -13,7 +13,8 @@ import plotly.express as px
 
 from hsd_viz.disk import MOST_JSON, read_text
 from hsd_viz.errors import UserError
-from hsd_viz.figures.charts import INK, SAID, Figure, bars, between, finish
+from hsd_viz.figures.bars import bars
+from hsd_viz.figures.charts import INK, SAID, Figure, between, finish
 from hsd_viz.figures.palette import in_order
 from hsd_viz.latency.basis import read_json, temperature_words
 from hsd_viz.measure.bench_words import warnings
@@ -29,7 +30,11 @@ DRAFTERS = {
     "hd": "hd: Hierarchy Drafting (HD) as published",
 }
 #: Subsets in the order of the HD paper: all, pairs, single databases.
-SUBSETS = [names for n in (3, 2, 1) for names in combinations(DATABASES, n)]
+SUBSETS = [
+    *combinations(DATABASES, 3),
+    *combinations(DATABASES, 2),
+    *combinations(DATABASES, 1),
+]
 SYMBOLS = ["circle", "square", "diamond", "triangle-up", "x", "cross", "star", "triangle-down"]
 PER_PASS = "tokens per target forward pass"
 SPEED = "speed, plain decoding = 1"
@@ -149,6 +154,23 @@ def by_category(
 # --- ablations ------------------------------------------------------------------------------------
 
 
+def _ablation_row(row: Mapping[str, Any], plain_speed: float) -> dict[str, Any]:
+    """Return the figures of a stack at a temperature, at which plain decoding has this speed."""
+    accepted = {}
+    for source, tokens in row["accepted_by_source"].items():
+        accepted[source] = tokens / row["target_forwards"]
+    return {
+        "stack": row["stack"],
+        "method": method(row["stack"]),
+        "temperature": float(row["temperature"]),
+        "length": row["mean_acceptance_length"],
+        "speedup": row["tokens_per_second"] / plain_speed,
+        "ratio": row["tokens_in_rounds_of_several"] / row["tokens"],
+        "draft": row["draft_seconds_median"],
+        "accepted": accepted,
+    }
+
+
 def ablation_of(given: Mapping[str, Any] | str | Path) -> tuple[pd.DataFrame, str]:
     """Return an ablation (:mod:`benchmarks.ablation`), its data or its file, as a tidy frame and
     its source.
@@ -165,21 +187,7 @@ def ablation_of(given: Mapping[str, Any] | str | Path) -> tuple[pd.DataFrame, st
             for row in data["rows"]
             if row["stack"] == PLAIN
         }
-        rows = [
-            {
-                "stack": row["stack"],
-                "method": method(row["stack"]),
-                "temperature": float(row["temperature"]),
-                "length": row["mean_acceptance_length"],
-                "speedup": row["tokens_per_second"] / plain[row["temperature"]],
-                "ratio": row["tokens_in_rounds_of_several"] / row["tokens"],
-                "draft": row["draft_seconds_median"],
-                "accepted": {
-                    s: n / row["target_forwards"] for s, n in row["accepted_by_source"].items()
-                },
-            }
-            for row in data["rows"]
-        ]
+        rows = [_ablation_row(row, plain[row["temperature"]]) for row in data["rows"]]
         return pd.DataFrame(rows), _source(data)
     except (KeyError, TypeError, AttributeError, ZeroDivisionError):
         raise UserError(
@@ -228,11 +236,11 @@ def database_ablation(data: Any, dark: bool = False, *, temperature: float | Non
         raise UserError(
             f"no results at temperature {wanted:g}: use {', '.join(f'{t:g}' for t in there)}"
         )
-    subsets = {
-        f"{name}[{','.join(d)}] > {PLAIN}": (DRAFTERS[name], ", ".join(d))
-        for name in DRAFTERS
-        for d in SUBSETS
-    }
+    subsets = {}
+    for name, words in DRAFTERS.items():
+        for databases in SUBSETS:
+            stack = f"{name}[{','.join(databases)}] > {PLAIN}"
+            subsets[stack] = (words, ", ".join(databases))
     frame = frame[(frame["temperature"] == wanted) & frame["stack"].isin(subsets)]
     frame = frame.sort_values(
         "stack", key=lambda names: names.map(list(subsets).index), ignore_index=True

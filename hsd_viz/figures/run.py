@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from hsd_viz.figures.charts import INK, Figure, bars, finish
+from hsd_viz.figures.bars import bars
+from hsd_viz.figures.charts import INK, Figure, finish
 from hsd_viz.figures.palette import label, pale
 from hsd_viz.figures.theme import Given, trace_of
 from hsd_viz.trace import Trace

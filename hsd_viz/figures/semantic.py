@@ -9,7 +9,8 @@ import pandas as pd
 from hsd_viz.drafting.context import ContextDatabase
 from hsd_viz.drafting.tree import spell
 from hsd_viz.errors import UserError
-from hsd_viz.figures.charts import Figure, bars
+from hsd_viz.figures.bars import bars
+from hsd_viz.figures.charts import Figure
 from hsd_viz.figures.theme import Given, trace_of
 from hsd_viz.trace import Trace
 

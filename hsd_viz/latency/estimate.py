@@ -175,11 +175,16 @@ def _unsure_stop(confidence: float, lookahead: int, counts: Counter) -> UnsureSt
     return UnsureStop(confidence, lookahead, tuple(outcomes))
 
 
+def _reaching(depths: Sequence[int], deepest: int) -> list[int]:
+    """Return how many depths are k or more, k = 1, 2, ..., ``deepest``."""
+    return [sum(depth >= place for depth in depths) for place in range(1, deepest + 1)]
+
+
 def estimate_edge(rows: Sequence[Row]) -> Edge:
     """Return the survival curve of one edge from its rounds (chains that were not empty)."""
-    places = range(1, max(r.examined for r in rows) + 1)
-    examined_at = [sum(r.examined >= k for r in rows) for k in places]
-    accepted_at = [sum(r.accepted >= k for r in rows) for k in places]
+    deepest = max(row.examined for row in rows)
+    examined_at = _reaching([row.examined for row in rows], deepest)
+    accepted_at = _reaching([row.accepted for row in rows], deepest)
     known = sum(n >= ENOUGH for n in examined_at)
     rates = np.divide(accepted_at[:known], examined_at[:known])
     # The tail pools the last two places of the curve and all later ones.

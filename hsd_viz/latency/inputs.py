@@ -8,12 +8,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from math import inf
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from hsd_viz.errors import UserError
 
+T = TypeVar("T")
 #: The fields of a calibration by pairs.
 _BY_PAIRS = ("edges", "tiers", "over", "after", "stops")
 
@@ -85,18 +86,19 @@ class Edge:
     tail: float = 0.0
 
     def __post_init__(self) -> None:
-        chain = (1.0, *self.survival, 0.0)
-        if not 0 <= self.tail <= 1 or any(
-            later > earlier or later < 0 for earlier, later in pairwise(chain)
-        ):
+        falls = all(earlier >= later for earlier, later in pairwise((1.0, *self.survival, 0.0)))
+        if not 0 <= self.tail <= 1 or not falls:
             raise UserError(
                 "an acceptance curve must not rise and must stay from 1 to 0, its tail from 0 to 1"
             )
 
     def curve(self, n: int) -> tuple[float, ...]:
         """Return S(0), ..., S(n)."""
-        known = (1.0, *self.survival[:n])
-        return (*known, *(known[-1] * self.tail**k for k in range(1, n - len(known) + 2)))
+        curve = [1.0, *self.survival[:n]]
+        measured = curve[-1]
+        for further in range(1, n - len(curve) + 2):
+            curve.append(measured * self.tail**further)
+        return tuple(curve)
 
     def stops(self, n: int) -> tuple[float, ...]:
         """Return P(k tokens of a draft of ``n`` are accepted), k = 0, ..., n."""
@@ -124,8 +126,12 @@ class Tier:
     outcomes: tuple[tuple[int, int, float], ...]
 
     def __post_init__(self) -> None:
-        total = sum(chance for _, _, chance in self.outcomes)
-        if abs(total - 1) > 1e-9 or any(not 0 <= a <= m or c < 0 for m, a, c in self.outcomes):
+        total = 0.0
+        possible = True
+        for drafted, accepted, chance in self.outcomes:
+            total += chance
+            possible = possible and 0 <= accepted <= drafted and chance >= 0
+        if abs(total - 1) > 1e-9 or not possible:
             raise UserError(
                 "outcomes need probabilities that sum to 1, and no more "
                 "accepted tokens than drafted ones"
@@ -138,17 +144,21 @@ class Tier:
 
     def drafted(self) -> tuple[float, ...]:
         """Return P(m draft tokens), m = 0, 1, ..."""
-        found = [0.0] * (1 + max(m for m, _, _ in self.outcomes))
-        for m, _, chance in self.outcomes:
-            found[m] += chance
-        return tuple(found)
+        longest = max(drafted for drafted, _, _ in self.outcomes)
+        chances = [0.0] * (1 + longest)
+        for drafted, _, chance in self.outcomes:
+            chances[drafted] += chance
+        return tuple(chances)
 
     def reached(self) -> tuple[float, ...]:
         """Return P(at least k tokens are accepted), k = 0, 1, ..."""
-        most = max(a for _, a, _ in self.outcomes)
-        return tuple(
-            sum(chance for _, a, chance in self.outcomes if a >= k) for k in range(most + 1)
-        )
+        most = max(accepted for _, accepted, _ in self.outcomes)
+        reached = [0.0] * (most + 1)
+        for place in range(most + 1):
+            for _, accepted, chance in self.outcomes:
+                if accepted >= place:
+                    reached[place] += chance
+        return tuple(reached)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,14 +239,12 @@ class Calibration:
         form.
         """
         try:
-            tables = {
-                name: {(d, v): value for d, v, value in data[name]}
-                for name in _BY_PAIRS
-                if name in data
-            }
-            tables["tiers"] = {
-                pair: {"outcomes": value} for pair, value in tables.get("tiers", {}).items()
-            }
+            tables: dict[str, dict[tuple[str, str], Any]] = {"tiers": {}}
+            for name in _BY_PAIRS:
+                if name in data:
+                    tables[name] = {(draft, by): value for draft, by, value in data[name]}
+            for pair, outcomes in tables["tiers"].items():
+                tables["tiers"][pair] = {"outcomes": outcomes}
             return msgspec.convert({**data, **tables}, cls)
         except (ValueError, TypeError) as error:
             raise UserError(f"not a calibration: {error}") from None
@@ -290,15 +298,22 @@ class Calibration:
         """
         kept = tuple(m for m in self.models if models is None or m in models or m == self.target)
         allowed = self.databases if databases is None else databases
+        tiers = {}
+        for (database, verifier), tier in self.tiers.items():
+            if database in allowed and verifier in kept:
+                tiers[database, verifier] = tier
         return replace(
             self,
             models=kept,
-            edges={pair: edge for pair, edge in self.edges.items() if set(pair) <= set(kept)},
-            tiers={
-                (d, v): tier for (d, v), tier in self.tiers.items() if d in allowed and v in kept
-            },
-            stops={pair: stops for pair, stops in self.stops.items() if set(pair) <= set(kept)},
+            edges=_among(self.edges, kept),
+            tiers=tiers,
+            stops=_among(self.stops, kept),
         )
+
+
+def _among(pairs: Mapping[tuple[str, str], T], models: Collection[str]) -> dict[tuple[str, str], T]:
+    """Return the values of the pairs of some models."""
+    return {pair: value for pair, value in pairs.items() if set(pair) <= set(models)}
 
 
 def _known(pairs: Mapping[tuple[str, str], Any], draft: str, verifier: str) -> Any:

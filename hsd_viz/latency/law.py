@@ -150,7 +150,8 @@ def repeat(this: LevelRound, lookahead: int, over: OverDatabase | None = None) -
         for r, p in enumerate(gained[1:], start=s + 1):
             (visits if r < lookahead else returned)[r] += visits[s] * p
     rounds = sum(visits)
-    times, forwards = (tuple(rounds * x for x in xs) for xs in (this.times, this.forwards))
+    times = tuple(rounds * time for time in this.times)
+    forwards = tuple(rounds * passes for passes in this.forwards)
     call = LevelRound(tuple(returned), times, forwards, this.catch_up)
     if over is None:
         return call

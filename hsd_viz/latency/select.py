@@ -85,12 +85,12 @@ def choose(
     >>> choose(costs=costs, acceptance={"small > large": 0.8}).picked.stack
     'small:4 > large'
     """
-    levels = {
-        name: one
-        if isinstance(one, LevelCost)
-        else LevelCost(tuple(one) if isinstance(one, Sequence) else (one,))
-        for name, one in costs.items()
-    }
+    levels: dict[str, LevelCost] = {}
+    for name, cost in costs.items():
+        if isinstance(cost, LevelCost):
+            levels[name] = cost
+        else:
+            levels[name] = LevelCost(tuple(cost) if isinstance(cost, Sequence) else (cost,))
     edges = {}
     for pair, rate in acceptance.items():
         draft, _, verifier = (part.strip() for part in pair.partition(">"))

@@ -130,7 +130,7 @@ class Observation:
     def length(self) -> float:
         """Tokens per forward pass of the target, with a draft or without."""
         if self.rounds:
-            return 1 + sum(a * n for (_, a), n in self.rounds.items()) / self.total
+            return 1 + self._sum(accepted=True) / self.total
         if self.rates:
             return 1 + (1 - self.idle) * sum(self.rates)
         assert self.totals is not None
@@ -140,12 +140,19 @@ class Observation:
     def drafted(self) -> float:
         """Draft tokens per forward pass of the target."""
         if self.rounds:
-            return sum(depth * n for (depth, _), n in self.rounds.items()) / self.total
+            return self._sum(accepted=False) / self.total
         if self.rates:
             per_draft = len(self.rates) if self.mean_drafted is None else self.mean_drafted
             return (1 - self.idle) * per_draft
         assert self.totals is not None
         return self.totals[1]
+
+    def _sum(self, accepted: bool) -> int:
+        """Return the accepted, or else the draft tokens of all rounds."""
+        tokens = 0
+        for (depth, taken), count in self.rounds.items():
+            tokens += (taken if accepted else depth) * count
+        return tokens
 
     @property
     def without_draft(self) -> float:

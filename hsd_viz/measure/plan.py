@@ -42,7 +42,8 @@ def split(suite: Suite, limit: int) -> tuple[Suite, Suite]:
     """
     order = list(suite.categories)
     prompts = sorted(suite.prompts, key=lambda prompt: order.index(prompt.category))
-    first, second = (Suite(suite.name, suite.categories, tuple(prompts[k::2])) for k in (0, 1))
+    first = Suite(suite.name, suite.categories, tuple(prompts[0::2]))
+    second = Suite(suite.name, suite.categories, tuple(prompts[1::2]))
     return first.limited(limit), second.limited(limit) if second.prompts else second
 
 
@@ -88,7 +89,9 @@ def plan(
     picked = choice.picked.stack
     single = choice.best_single_draft
     shortest = choice.shortest
-    ranked = {p.stack: p for p in (*choice.ranked, choice.plain, shortest)}
+    ranked = {}
+    for prediction in (*choice.ranked, choice.plain, shortest):
+        ranked[prediction.stack] = prediction
     outputs: Mapping[str, Sequence[Output]] = {}
     complete = True
     if measured:
@@ -157,7 +160,9 @@ def _row(prediction: Prediction, outputs: Sequence[Output]) -> Data:
     tokens = sum(o.timed_tokens for o in outputs)
     if tokens:
         block = figures(outputs, outputs)
-        counts = sum((Counter(o.calls) for o in outputs), Counter())
+        counts: Counter[str] = Counter()
+        for output in outputs:
+            counts.update(output.calls)
         speed = block["tokens_per_second"]
         calls = {name: counts[name] / tokens for name in outputs[0].calls}
         ms = 1e3 / speed
@@ -217,18 +222,23 @@ def _spread(values: Sequence[float]) -> Data | None:
 
 
 def _calibration(stored: StoredCalibration, was_stored: bool) -> Data:
-    edges = stored.calibration.edges.items()
-    rounds = stored.rounds
+    acceptance = []
+    for (draft, verifier), edge in stored.calibration.edges.items():
+        acceptance.append(
+            {
+                "draft": draft,
+                "verifier": verifier,
+                "rate": rate(edge),
+                "rounds": stored.rounds[f"{draft} > {verifier}"],
+            }
+        )
     return {
         "kept": was_stored,
         "age_seconds": max(0.0, time.time() - stored.created),
         "seconds": stored.seconds,
         "identity": dict(stored.identity),
         "texts": dict(stored.texts),
-        "acceptance": [
-            {"draft": d, "verifier": v, "rate": rate(e), "rounds": rounds[f"{d} > {v}"]}
-            for (d, v), e in edges
-        ],
+        "acceptance": acceptance,
         **stored.calibration.to_dict(),
     }
 

@@ -94,7 +94,7 @@ def cells_of(requests: Iterable[Served]) -> list[dict[str, Any]]:
             -1.0 if one.temperature is None else one.temperature,
         )
         rows = zip_longest(sums.get(key, []), one.histogram, fillvalue=0)
-        sums[key] = [a + b for a, b in rows]
+        sums[key] = list(map(sum, rows))
     cells = [_cell(key, counts) for key, counts in sorted(sums.items())]
     return cells if len(cells) > 1 else []
 
@@ -141,9 +141,9 @@ def read_profile(path: Path) -> dict[str, Any]:
         raise BadFile(f"{path} is of {rule} verification, whose rates do not form a survival curve")
     try:
         marginal = _marginal(data)
-        histogram = {
-            str(int(k)): int(n) for k, n in (data.get("acceptance_length_histogram") or {}).items()
-        }
+        histogram = {}
+        for length, rounds in (data.get("acceptance_length_histogram") or {}).items():
+            histogram[str(int(length))] = int(rounds)
     except (TypeError, AttributeError, KeyError, ValueError, OverflowError) as error:
         raise BadFile(f"{path} is not a usable profile: {error}") from None
     mean = data.get("mean_accept_length")
@@ -180,16 +180,16 @@ def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[flo
     means = []
     errors = []
     for profile in (before, after):
-        histogram = {
-            int(k): n for k, n in (profile.get("acceptance_length_histogram") or {}).items()
-        }
+        histogram = profile.get("acceptance_length_histogram") or {}
         rounds = sum(histogram.values())
         if rounds < 2:
             raise UserError(
                 "a profile without acceptance_length_histogram has no interval: measure it again"
             )
-        mean = sum(k * n for k, n in histogram.items()) / rounds
-        squares = sum(n * (k - mean) ** 2 for k, n in histogram.items())
+        mean = sum(int(length) * count for length, count in histogram.items()) / rounds
+        squares = 0.0
+        for length, count in histogram.items():
+            squares += count * (int(length) - mean) ** 2
         means.append(mean)
         errors.append(squares / (rounds - 1) / rounds)
     half = Z * sqrt(sum(errors))

@@ -438,11 +438,12 @@ class _Samples:
     def drafting(self) -> dict[str, np.ndarray]:
         """Return the samples of the drafting latency, where every output has it."""
         rounds = []
+        single = []
         for output in self.outputs:
             if output.draft_seconds is None:
                 return {}
             rounds.append(output.draft_seconds)
-        single = [[(seconds, 1) for seconds in times] for times in rounds]
+            single.append([(seconds, 1) for seconds in output.draft_seconds])
         return {
             "draft_seconds_per_round": ratio(
                 self.total(map(sum, rounds)), self.total(map(len, rounds))

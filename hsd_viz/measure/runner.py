@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import gc
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -349,12 +349,23 @@ def run_bench(
     finally:
         gc.unfreeze()
     prompts = tuple(
-        p for p in suite.prompts if p.id not in left_out and all(runs[name, p.id] for name in rows)
+        prompt
+        for prompt in suite.prompts
+        if prompt.id not in left_out and _has_all(runs, rows, prompt)
     )
-    outputs = {name: tuple(median_of(runs[name, p.id]) for p in prompts) for name in rows}
+    outputs = {}
+    for name in rows:
+        outputs[name] = tuple(median_of(runs[name, prompt.id]) for prompt in prompts)
     named = None if writer is None else writer.name
     states = {name: state for name, (_, state) in rows.items()}
     return Measurement(suite, settings, prompts, outputs, complete, named, left_out, states)
+
+
+def _has_all(
+    runs: Mapping[tuple[str, str], list[Output]], rows: Iterable[str], prompt: Prompt
+) -> bool:
+    """Return whether a prompt was decoded by every row."""
+    return all(runs[name, prompt.id] for name in rows)
 
 
 def _decoder(

@@ -30,11 +30,10 @@ _TOKENS_A_READ = 4
 
 def _structure(name: str, *kinds: tuple[type, str]) -> type[Structure]:
     """Return a structure from the names of the fields of each type."""
-    return type(
-        name,
-        (Structure,),
-        {"_fields_": [(field, kind) for kind, names in kinds for field in names.split()]},
-    )
+    fields = []
+    for kind, names in kinds:
+        fields += [(field, kind) for field in names.split()]
+    return type(name, (Structure,), {"_fields_": fields})
 
 
 #: A model's measures: ``type`` is a number of :data:`~hsd_viz.native.weights.STORAGE`,

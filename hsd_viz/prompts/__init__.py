@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import chain, zip_longest
 
 from hsd_viz.words import check_range
 
@@ -43,7 +43,11 @@ class Suite:
         if limit is None or limit >= len(self.prompts):
             return self
         check_range("the limit", limit, 1)
-        by_category = [[p for p in self.prompts if p.category == c] for c in self.categories]
-        in_turn = [p for row in zip_longest(*by_category) for p in row if p is not None]
-        chosen = {p.id for p in in_turn[:limit]}
-        return Suite(self.name, self.categories, tuple(p for p in self.prompts if p.id in chosen))
+        by_category: dict[str, list[Prompt]] = {category: [] for category in self.categories}
+        for prompt in self.prompts:
+            if prompt.category in by_category:
+                by_category[prompt.category].append(prompt)
+        in_turn = [prompt for prompt in chain(*zip_longest(*by_category.values())) if prompt]
+        ids = {prompt.id for prompt in in_turn[:limit]}
+        chosen = tuple(prompt for prompt in self.prompts if prompt.id in ids)
+        return Suite(self.name, self.categories, chosen)

@@ -86,9 +86,9 @@ class Template:
         )
 
     def _plain(self, turns: Sequence[str], answers: Sequence[str]) -> str:
-        paragraphs = [
-            part for t, a in zip(turns, [*answers, ""], strict=True) for part in (t, a) if part
-        ]
+        paragraphs: list[str] = []
+        for turn, answer in zip(turns, [*answers, ""], strict=True):
+            paragraphs += filter(None, (turn, answer))
         return "\n\n".join(paragraphs) + "\n\n"
 
 
@@ -98,8 +98,10 @@ def choose_template(tokenizer: Any, target: str, name: str = "auto") -> Template
     tokenizer has no template.
     """
     own = bool(getattr(tokenizer, "chat_template", None))
-    if name == "auto":
-        name = "chat" if own else "vicuna" if "vicuna" in target.lower() else "plain"
+    if name == "auto" and own:
+        name = "chat"
+    elif name == "auto":
+        name = "vicuna" if "vicuna" in target.lower() else "plain"
     if name not in TEMPLATES:
         allowed = ("auto", *TEMPLATES)
         raise UserError(

@@ -18,6 +18,7 @@ from hsd_viz.records.sample import (
     Request,
     Sample,
     Verification,
+    reaching,
     with_fixed_length,
 )
 from hsd_viz.words import counted
@@ -359,14 +360,15 @@ def unfinished(context: Context) -> list[Sample]:
 
 def of_verifications(rows: tuple[Verification, ...]) -> Sample:
     """Return the sample of a request of which every verification is known."""
-    longest = max(row.drafted for row in rows)
-    places = range(1, longest + 1)
+    drafted = [row.drafted for row in rows]
+    accepted = [row.accepted for row in rows]
+    longest = max(drafted)
     return Sample(
         drafts=len(rows),
-        drafted=sum(row.drafted for row in rows),
-        accepted=sum(row.accepted for row in rows),
-        by_position=tuple(float(sum(row.accepted >= k for row in rows)) for k in places),
-        reached=tuple(float(sum(row.drafted >= k for row in rows)) for k in places),
+        drafted=sum(drafted),
+        accepted=sum(accepted),
+        by_position=reaching(accepted, longest),
+        reached=reaching(drafted, longest),
         verifications=rows,
         request=Request(),
     )

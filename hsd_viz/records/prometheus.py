@@ -56,8 +56,10 @@ class Scrapes:
 
     def models(self) -> list[str]:
         """Return the names of the models, in order; "" where there is no label."""
-        names = [model_of(key) for scrape in self.scrapes for key in scrape.values]
-        return list(dict.fromkeys(names))
+        names: dict[str, None] = {}
+        for scrape in self.scrapes:
+            names |= dict.fromkeys(map(model_of, scrape.values))
+        return list(names)
 
 
 def metric_of(text: str) -> tuple[str, str, float] | None:
@@ -131,14 +133,12 @@ def gauge(values: Mapping[Key, float], name: str) -> float | None:
 
 def _without_copies(values: Mapping[Key, float]) -> dict[Key, float]:
     """Return the metrics of the first rank where ranks report the same figures."""
-    ranked = [label(key, name) for key in values for name in COPIES if label(key, name)]
-    if not ranked:
-        return dict(values)
-    return {
-        key: value
-        for key, value in values.items()
-        if all(label(key, name) in ("", "0") for name in COPIES)
-    }
+    return {key: value for key, value in values.items() if _is_first_rank(key)}
+
+
+def _is_first_rank(key: Key) -> bool:
+    """Return whether a metric is of the first rank, or of none."""
+    return all(label(key, name) in ("", "0") for name in COPIES)
 
 
 def difference(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from math import isfinite
 from typing import Any
 
@@ -289,36 +289,44 @@ def pooled(samples: Sequence[Sample]) -> Sample:
     """
     if len(samples) == 1:
         return samples[0]
-    sums: dict[str, float | None] = {}
-    for name in SUMMED:
-        values = [getattr(sample, name) for sample in samples]
-        known = [value for value in values if value is not None]
-        sums[name] = sum(known) if known and len(known) == len(values) else None
-    positions = [one for one in samples if one.by_position is not None]
-    lengths_known = all(one.reached is not None for one in positions)
-    histograms = [one.histogram for one in samples]
-    known_histograms = [one for one in histograms if one is not None]
-    all_histograms = len(known_histograms) == len(histograms)
+    positions = [sample for sample in samples if sample.by_position is not None]
     return Sample(
-        drafts=sums["drafts"],
-        drafted=sums["drafted"],
-        accepted=sums["accepted"],
-        by_position=added(one.by_position or () for one in positions) or None,
-        reached=added(one.reached or () for one in positions) or None if lengths_known else None,
-        histogram=added(known_histograms) if all_histograms and known_histograms else None,
+        drafts=_sum(samples, "drafts"),
+        drafted=_sum(samples, "drafted"),
+        accepted=_sum(samples, "accepted"),
+        by_position=_added(positions, "by_position") or None,
+        reached=_added(positions, "reached") or None,
+        histogram=_added(samples, "histogram"),
         verifications=_all_verifications(samples),
-        tokens=sums["tokens"],
-        passes=sums["passes"],
+        tokens=_sum(samples, "tokens"),
+        passes=_sum(samples, "passes"),
         length=_mean_length(samples),
-        prefill_seconds=sums["prefill_seconds"],
-        seconds=sums["seconds"],
+        prefill_seconds=_sum(samples, "prefill_seconds"),
+        seconds=_sum(samples, "seconds"),
         speed=_weighted(samples, "speed"),
         running=_weighted(samples, "running"),
-        draft_length=_same([one.draft_length for one in samples]),
+        draft_length=_same([sample.draft_length for sample in samples]),
         draft_ms=_weighted(samples, "draft_ms"),
         engine_rate=_weighted(samples, "engine_rate"),
-        derived=frozenset().union(*(one.derived for one in samples)),
+        derived=frozenset().union(*(sample.derived for sample in samples)),
     )
+
+
+def _sum(samples: Sequence[Sample], name: str) -> float | None:
+    """Return the sum of a field, ``None`` unless all samples have it."""
+    values = [getattr(sample, name) for sample in samples]
+    return None if None in values or not values else sum(values)
+
+
+def _added(samples: Sequence[Sample], name: str) -> tuple[float, ...] | None:
+    """Return the sums of a field of several places, ``None`` unless all samples have it."""
+    rows = []
+    for sample in samples:
+        row = getattr(sample, name)
+        if row is None:
+            return None
+        rows.append(row)
+    return added(rows) if rows else None
 
 
 def position_drafts(samples: Iterable[Sample]) -> float:
@@ -336,11 +344,16 @@ def survivors(histogram: Sequence[float]) -> tuple[float, ...]:
     return tuple(sum(histogram[k:]) for k in range(1, len(histogram)))
 
 
+def reaching(counts: Sequence[int], longest: int) -> tuple[float, ...]:
+    """Return how many of the counts are k or more, k = 1, 2, ..., ``longest``."""
+    return tuple(float(sum(count >= k for count in counts)) for k in range(1, longest + 1))
+
+
 def _all_verifications(samples: Sequence[Sample]) -> tuple[Verification, ...]:
     """Return all verifications where every sample that drafted lists its own."""
     if any(one.drafted and not one.verifications for one in samples):
         return ()
-    return tuple(row for one in samples for row in one.verifications)
+    return tuple(chain.from_iterable(sample.verifications for sample in samples))
 
 
 def _mean_length(samples: Sequence[Sample]) -> float | None:

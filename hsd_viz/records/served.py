@@ -83,7 +83,9 @@ def _draft(row: RoundRow, place: int, drafter: str) -> DraftRow:
     """Return the draft token of a round at a place from 0."""
     accepted = place < row.accepted
     token, text = EMITTED if accepted else DROPPED
-    verdict = "accepted" if accepted else "rejected" if place == row.accepted else "unreached"
+    verdict = "accepted"
+    if not accepted:
+        verdict = "rejected" if place == row.accepted else "unreached"
     return _EMPTY_DRAFT._replace(
         round=row.id,
         level=row.level,

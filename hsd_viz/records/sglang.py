@@ -11,7 +11,7 @@ from typing import Any
 from hsd_viz.records import prometheus
 from hsd_viz.records.context import Context, LinePattern, number
 from hsd_viz.records.forms import declare
-from hsd_viz.records.sample import Request, Sample, Verification, with_fixed_length
+from hsd_viz.records.sample import Request, Sample, Verification, reaching, with_fixed_length
 
 NAME = "sglang"
 METHODS = {
@@ -369,21 +369,21 @@ def _detailed(found: Mapping[str, Any], value: Mapping[str, Any], request: Reque
     ``accept_lengths`` the tokens that a verification added, one of the target included.
     """
     verified = found.get("verify_lengths") or []
-    accepted = found.get("accept_lengths") or []
-    rows = tuple(
-        Verification(max(0, width - 1), max(0, added - 1))
-        for width, added in zip(verified, accepted, strict=False)
-    )
+    added = found.get("accept_lengths") or []
+    rows = []
+    for width, length in zip(verified, added, strict=False):
+        rows.append(Verification(max(0, width - 1), max(0, length - 1)))
+    drafted = [row.drafted for row in rows]
+    accepted = [row.accepted for row in rows]
     tokens = (value.get("usage") or value.get("meta_info") or {}).get("completion_tokens")
-    longest = max((row.drafted for row in rows), default=0)
-    places = range(1, longest + 1)
+    longest = max(drafted, default=0)
     return Sample(
-        drafts=sum(1 for row in rows if row.drafted),
-        drafted=sum(row.drafted for row in rows),
-        accepted=sum(row.accepted for row in rows),
-        by_position=tuple(float(sum(row.accepted >= k for row in rows)) for k in places),
-        reached=tuple(float(sum(row.drafted >= k for row in rows)) for k in places),
-        verifications=rows,
+        drafts=sum(map(bool, drafted)),
+        drafted=sum(drafted),
+        accepted=sum(accepted),
+        by_position=reaching(accepted, longest),
+        reached=reaching(drafted, longest),
+        verifications=tuple(rows),
         tokens=tokens,
         passes=None if tokens is None else len(rows) + 1,
         request=request,

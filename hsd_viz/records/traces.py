@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from hsd_viz.errors import BadFile, UserError
@@ -152,8 +153,8 @@ def series_of(traces: Sequence[Trace]) -> Series:
         raise UserError(
             f"the records are of several models ({', '.join(models)}): choose one of them"
         )
-    samples = tuple(sample for one in parts for sample in one.samples)
-    return replace(parts[0], samples=samples)
+    samples = chain.from_iterable(part.samples for part in parts)
+    return replace(parts[0], samples=tuple(samples))
 
 
 def pooled(traces: Sequence[Trace]) -> Trace:

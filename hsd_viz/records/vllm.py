@@ -18,6 +18,7 @@ from hsd_viz.records.sample import (
     Request,
     Sample,
     Verification,
+    reaching,
     survivors,
     with_fixed_length,
 )
@@ -604,5 +605,5 @@ def _reached(rows: tuple[Verification, ...]) -> tuple[float, ...] | None:
     """Return the drafts of at least k tokens, k = 1, 2, ..."""
     if not rows:
         return None
-    longest = max(row.drafted for row in rows)
-    return tuple(float(sum(row.drafted >= k for row in rows)) for k in range(1, longest + 1))
+    drafted = [row.drafted for row in rows]
+    return reaching(drafted, max(drafted))

@@ -240,8 +240,11 @@ def check_forward(model: HFModel, session: Session | None = None) -> None:
     tokens = [(1 + stride * k) % model.vocab_size for k in range(_PROBE + half)]
     text, others = tokens[:_PROBE], tokens[_PROBE:]
     # At each depth another token, and then the text's, which is the parent of the next two.
-    drafted = [token for pair in zip(others, text[half:], strict=True) for token in pair]
-    parents = [2 * depth - 1 for depth in range(half) for _ in "ab"]
+    drafted: list[int] = []
+    parents: list[int] = []
+    for depth, (other, own_token) in enumerate(zip(others, text[half:], strict=True)):
+        drafted += [other, own_token]
+        parents += [2 * depth - 1, 2 * depth - 1]
     try:
         own = (
             model.logits(text, range(_PROBE), _PROBE, options={"use_cache": False})[half:]

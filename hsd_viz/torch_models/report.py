@@ -128,12 +128,19 @@ def _on_chain(plan: Plan, line: Line) -> Verdict:
         token=line.token,
         row=line.row,
         examined=examined,
-        p=[p[k] if whole or k < examined else None for k in range(n)],
+        p=p if whole else [*p[:examined], *[None] * (n - examined)],
         q=q,
-        u=[u[k] if k in compared else None for k in range(n)],
-        h=[h[k] if k in compared else None for k in range(n)] if whole else None,
+        u=_at_places(u, compared),
+        h=_at_places(h, compared) if whole else None,
         rule=plan.rule,
     )
+
+
+def _at_places(values: Sequence[float], places: range) -> list[float | None]:
+    """Return the values at these places, ``None`` at all others."""
+    kept: list[float | None] = [None] * len(values)
+    kept[places.start : places.stop] = values[places.start : places.stop]
+    return kept
 
 
 def _add_details(plan: Plan, level: int, line: Line, rows: int, verdict: Verdict) -> None:

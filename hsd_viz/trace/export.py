@@ -23,12 +23,15 @@ def write_csv(trace: Trace, folder: str | os.PathLike) -> list[Path]:
     """
     paths: list[Path] = []
     for table in TABLES:
-        frame = trace.frame(table).map(
-            lambda value: json.dumps(value) if isinstance(value, list) else value
-        )
+        frame = trace.frame(table).map(_cell)
         content = frame.to_csv(index=False, lineterminator="\n")
         paths.append(write_inside(Path(folder), f"{table}.csv", content))
     return paths
+
+
+def _cell(value: Any) -> Any:
+    """Return a value of a table as CSV has it: lists as JSON text."""
+    return json.dumps(value) if isinstance(value, list) else value
 
 
 def chrome_trace(trace: Trace) -> dict[str, Any]:
@@ -37,20 +40,21 @@ def chrome_trace(trace: Trace) -> dict[str, Any]:
     rounds, one for each level its calls. Counters (``C``) step at the end of each target round.
     Times are microseconds with the nanoseconds as a fraction.
     """
-    levels = {c.level: c.name for c in trace.call_rows}
-    threads = {
-        level: tid for tid, level in enumerate(sorted(levels, reverse=True), 2)
-    }  # the target's first
+    levels = {call.level: call.name for call in trace.call_rows}
+    #: The threads of levels, the target's first.
+    threads: dict[int, int] = {}
+    for tid, level in enumerate(sorted(levels, reverse=True), 2):
+        threads[level] = tid
     texts: dict[int, str] = {}
     for token in trace.token_rows:
         texts[token.round] = texts.get(token.round, "") + token.text
     events: list[dict[str, Any]] = [
         {"ph": "M", "name": "process_name", "args": {"name": f"hsd_viz: {trace.stack}"}}
     ]
-    for tid, name in {
-        1: "rounds",
-        **{tid: levels[level] for level, tid in threads.items()},
-    }.items():
+    named_threads = {1: "rounds"}
+    for level, tid in threads.items():
+        named_threads[tid] = levels[level]
+    for tid, name in named_threads.items():
         events.append({"ph": "M", "name": "thread_name", "tid": tid, "args": {"name": name}})
         events.append(
             {"ph": "M", "name": "thread_sort_index", "tid": tid, "args": {"sort_index": tid}}
@@ -61,13 +65,14 @@ def chrome_trace(trace: Trace) -> dict[str, Any]:
         events.append(
             _span(f"{levels.get(row.level, row.level)} round {row.id}", "round", 1, row, args)
         )
-    events += [
-        _span(f"{c.name} {c.kind}", "call", threads[c.level], c, c._asdict())
-        for c in trace.call_rows
-    ]
-    tokens = Counter(t.round for t in trace.token_rows)
+    for call in trace.call_rows:
+        name = f"{call.name} {call.kind}"
+        events.append(_span(name, "call", threads[call.level], call, call._asdict()))
+    tokens = Counter(token.round for token in trace.token_rows)
     emitted = 0
-    for row in (row for row in rows if row.parent is None):
+    for row in rows:
+        if row.parent is not None:
+            continue
         emitted += tokens[row.id]
         drafts = {"accepted": row.accepted, "not accepted": row.drafted - row.accepted}
         for name, args in {"tokens emitted": {"tokens": emitted}, "draft tokens": drafts}.items():
@@ -79,9 +84,10 @@ def chrome_trace(trace: Trace) -> dict[str, Any]:
                     "args": args,
                 }
             )
-    other = {
-        key: str(value) for key, value in trace.meta.items() if key not in ("prompt", "prompt_ids")
-    }
+    other = {}
+    for key, value in trace.meta.items():
+        if key not in ("prompt", "prompt_ids"):
+            other[key] = str(value)
     return {
         "traceEvents": [{"pid": 1, **event} for event in events],
         "displayTimeUnit": "ms",

@@ -50,25 +50,31 @@ def metrics(trace: Any) -> dict[str, Any]:
     """
     meta = trace.meta
     counts = trace.meta.get("counts")
-    tokens, drafts, rounds, calls = (
-        trace.columns[name] for name in ("tokens", "drafts", "rounds", "calls")
-    )
+    tokens = trace.columns["tokens"]
+    drafts = trace.columns["drafts"]
+    rounds = trace.columns["rounds"]
     levels = _levels(rounds)
-    by_level = _calls(calls)
+    by_level = _calls(trace.columns["calls"])
     target = levels[-1] if levels else _level(0, [])
-    top = {
-        number
-        for number, level in zip(rounds["id"], rounds["level"], strict=True)
-        if level == target["level"]
-    }
-    forwards = sum(
-        c["calls"] for c in by_level if c["kind"] == "verify" and c["level"] == target["level"]
-    )
-    finding = sum(c["seconds"] for c in by_level if c["kind"] in ("lookup", "update"))
-    proposed = zip(drafts["source"], drafts["round"], strict=True)
-    accepted = (
-        s for s, kind in zip(tokens["source"], tokens["kind"], strict=True) if kind == "accepted"
-    )
+    rounds_of_target = set()
+    for number, level in zip(rounds["id"], rounds["level"], strict=True):
+        if level == target["level"]:
+            rounds_of_target.add(number)
+    forwards = 0
+    finding = 0.0
+    for row in by_level:
+        if row["kind"] == "verify" and row["level"] == target["level"]:
+            forwards += row["calls"]
+        if row["kind"] in ("lookup", "update"):
+            finding += row["seconds"]
+    drafted_by_source: Counter[str] = Counter()
+    for source, number in zip(drafts["source"], drafts["round"], strict=True):
+        if number in rounds_of_target:
+            drafted_by_source[source] += 1
+    accepted_by_source: Counter[str] = Counter()
+    for source, kind in zip(tokens["source"], tokens["kind"], strict=True):
+        if kind == "accepted":
+            accepted_by_source[source] += 1
     before = meta.get("prefill_ns", 0)
     after = meta.get("wall_ns", 0) - before if counts is None else meta.get("decode_ns")
     seconds = None if after is None else after / 1e9
@@ -86,8 +92,8 @@ def metrics(trace: Any) -> dict[str, Any]:
         "draft_seconds_per_round": _ratio(finding, target["rounds"]),
         "target_forwards": forwards,
         "repetition_share": repetition_share(tokens["token_id"]),
-        "drafted_by_source": dict(Counter(source for source, number in proposed if number in top)),
-        "accepted_by_source": dict(Counter(accepted)),
+        "drafted_by_source": dict(drafted_by_source),
+        "accepted_by_source": dict(accepted_by_source),
         "emitted_by_source": dict(Counter(tokens["source"])),
         "levels": levels,
         "calls_by_level": by_level,
@@ -109,9 +115,8 @@ def _ratio(numerator: float | None, denominator: float | None) -> float | None:
 
 def _levels(rounds: Columns) -> list[dict[str, Any]]:
     counts: dict[int, list[list[int]]] = {}
-    for level, *row in zip(
-        *(rounds[name] for name in ("level", "drafted", "examined", "accepted")), strict=True
-    ):
+    columns = (rounds["drafted"], rounds["examined"], rounds["accepted"])
+    for level, *row in zip(rounds["level"], *columns, strict=True):
         counts.setdefault(level, []).append(row)
     return [_level(level, rows) for level, rows in sorted(counts.items())]
 
@@ -145,18 +150,20 @@ def _calls(calls: Columns) -> list[dict[str, Any]]:
         row = sums.setdefault((level, name, kind), [0, 0, 0, 0])
         for k, value in enumerate((1, *values)):
             row[k] += value
-    return [
-        {
-            "level": level,
-            "name": name,
-            "kind": kind,
-            "calls": n,
-            "steps": steps,
-            "fed": fed,
-            "seconds": ns / 1e9,
-        }
-        for (level, name, kind), (n, steps, fed, ns) in sorted(sums.items())
-    ]
+    rows = []
+    for (level, name, kind), (number, steps, fed, nanoseconds) in sorted(sums.items()):
+        rows.append(
+            {
+                "level": level,
+                "name": name,
+                "kind": kind,
+                "calls": number,
+                "steps": steps,
+                "fed": fed,
+                "seconds": nanoseconds / 1e9,
+            }
+        )
+    return rows
 
 
 def target_round_of(rounds: Sequence[Any]) -> dict[int, int]:
@@ -174,7 +181,9 @@ def check(trace: Any) -> None:
     names the first.
     """
     # Columns, because tens of thousands of rows would be made for this alone.
-    tokens, drafts, calls = (trace.columns[name] for name in ("tokens", "drafts", "calls"))
+    tokens = trace.columns["tokens"]
+    drafts = trace.columns["drafts"]
+    calls = trace.columns["calls"]
     rounds = {r.id: r for r in trace.round_rows}
     target = max((r.level for r in rounds.values()), default=0)
     _same("token indices run from 0", tokens["index"], list(range(len(tokens["index"]))))

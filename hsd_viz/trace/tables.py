@@ -78,12 +78,18 @@ class Column:
         No value takes less than five bytes, so that a small file has few of them.
         """
         if self.kind == "top":
-            pairs = [pair for value in values if value for pair in value]
             lengths = [-1 if value is None else len(value) for value in values]
-            ids, shares = (
-                of.pack([pair[k] for pair in pairs]) for k, of in enumerate((_INT, _FLOAT))
-            )
-            return {"n": _INT.pack(lengths), "ids": ids, "shares": shares}
+            ids = []
+            shares = []
+            for value in values:
+                for token, share in value or ():
+                    ids.append(token)
+                    shares.append(share)
+            return {
+                "n": _INT.pack(lengths),
+                "ids": _INT.pack(ids),
+                "shares": _FLOAT.pack(shares),
+            }
         if self.kind not in ("int", "float"):
             keys = [tuple(value) if isinstance(value, list) else value for value in values]
             places = {key: place for place, key in enumerate(dict.fromkeys(keys))}

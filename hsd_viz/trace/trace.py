@@ -57,7 +57,10 @@ Tables = tuple[dict[str, Columns], dict[int, str]]
 
 def empty_tables() -> dict[str, Columns]:
     """Return the four tables without rows."""
-    return {name: {column: [] for column in table.columns} for name, table in TABLES.items()}
+    tables: dict[str, Columns] = {}
+    for name, table in TABLES.items():
+        tables[name] = {column: [] for column in table.columns}
+    return tables
 
 
 def _read(data: dict[str, Any]) -> Tables:

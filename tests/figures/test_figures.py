@@ -14,7 +14,7 @@ import pytest
 import hsd_viz as hsd
 from hsd_viz import figures
 from hsd_viz.figures import theme
-from hsd_viz.figures.charts import bars
+from hsd_viz.figures.bars import bars
 from hsd_viz.figures.palette import INKS, TWINS
 from hsd_viz.latency.basis import recorded
 from hsd_viz.trace import Trace

@@ -147,9 +147,10 @@ def describe(path: str | Path, most: int = 10) -> dict:
                     (-group[0][1], -length, followed, [token for token, _, _ in group], total)
                 )
         is_last = is_fivegrams or len(keys[0]) == index.longest
-        keys = (
-            [] if is_last else [(*key, token) for match, key in matches for token, _, _ in match[2]]
-        )
+        keys = []
+        if not is_last:
+            for (_, _, continuations), key in matches:
+                keys += [(*key, token) for token, _, _ in continuations]
     names = ("kind", "continuations", "vocabulary_size", "vocabulary_hash", "meta")
     return {
         "path": str(path),
