@@ -197,8 +197,14 @@ def _judge_whole(
         if k < n:
             residual = np.maximum(p.dtype.type(w[k]) * p[k] - q[k], 0)
         if k > 0:
-            s = 0.0 if residual is None else total(residual)
-            h[k - 1] = w[k] if residual is None else 1.0 if w[k] >= 1 else s / (s + 1 - w[k])
+            if residual is None:
+                # The last place: nothing follows that could make up for it.
+                h[k - 1] = w[k]
+            elif w[k] >= 1:
+                h[k - 1] = 1.0
+            else:
+                mass = total(residual)
+                h[k - 1] = mass / (mass + 1 - w[k])
             if u[k - 1] < h[k - 1]:
                 break
     return VerifiedDraft(k, residual, range(max(0, k - 1), n), h)
@@ -292,16 +298,16 @@ def judge(
             mass = total(residual)
             verdict.correction = _top(residual / residual.dtype.type(mass), most), q_top, mass
     if record.observe:
-        seen = (
-            scores
-            if record.temperature is None
-            else distribution(scores, Sampling(record.temperature))
-        )
-        tops = [likeliest(row, record.observe) for row in seen]
-        verdict.observed = (
-            [[token for token, _ in top] for top in tops],
-            [[value for _, value in top] for top in tops],
-        )
+        seen = scores
+        if record.temperature is not None:
+            seen = distribution(scores, Sampling(record.temperature))
+        likeliest_tokens: list[list[int]] = []
+        their_values: list[list[float]] = []
+        for row in seen:
+            top = likeliest(row, record.observe)
+            likeliest_tokens.append([token for token, _ in top])
+            their_values.append([value for _, value in top])
+        verdict.observed = (likeliest_tokens, their_values)
     return verdict
 
 
@@ -360,7 +366,9 @@ def _judge_chain(
     p_of = [float(p[i, t]) if h is not None or i < examined else None for i, t in enumerate(tokens)]
     q_of: list[float | None] = [float(q[i, t]) for i, t in enumerate(tokens)]
     u_of = [u[i] if i in compared else None for i in range(n)]
-    h_of = None if h is None else [h[i] if i in compared else None for i in range(n)]
+    h_of: list[float | None] | None = None
+    if h is not None:
+        h_of = [h[i] if i in compared else None for i in range(n)]
     verdict = Verdict(
         list(range(k)), token, k, examined, p_of, q_of, u_of, h_of, sampling.rule, p[: k + 1]
     )
