@@ -1,1 +1,3 @@
-"""Experiments behind the published figures; run from a checkout, as in `python -m benchmarks.grid`."""
+"""Experiments behind the published figures; run from a checkout, as in `python -m
+benchmarks.grid`.
+"""

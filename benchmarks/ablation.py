@@ -2,10 +2,11 @@
 
     python -m benchmarks.ablation [--prompts 12] [--tokens 48] [--json docs/bench/ablation.json]
 
-Every stack decodes the same prompts at temperatures 0, 0.7 and 1 on the shipped target with one thread. Drafters that
-propose tokens instead of distributions do not change the text, so all stacks of a temperature write the same text and
-differ in their rounds only. Counts do not depend on the load of the machine; times do, so the load average is recorded.
-Every decode is cold: a drafter keeps no state, otherwise the first stack would pay for what the next ones reuse.
+Every stack decodes the same prompts at temperatures 0, 0.7 and 1 on the shipped target with one
+thread. Drafters that propose tokens instead of distributions do not change the text, so all stacks
+of a temperature write the same text and differ in their rounds only. Counts do not depend on the
+load of the machine; times do, so the load average is recorded. Every decode is cold: a drafter
+keeps no state, otherwise the first stack would pay for what the next ones reuse.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ SEED, WARM_UP_TOKENS = 0, 8
 
 
 def ablation_stacks() -> tuple[str, ...]:
-    """Return plain decoding, ``db`` and ``hd`` with every subset of the databases in every order, and the baselines."""
+    """Return plain decoding, ``db`` and ``hd`` with every subset of the databases in every
+    order, and the baselines.
+    """
     orders = [
         order
         for n in range(1, len(DATABASES) + 1)
@@ -58,7 +61,9 @@ def run_ablation(
     seed: int = SEED,
     progress: Callable[[str], None] = lambda _: None,
 ) -> list[dict[str, Any]]:
-    """Return a row (:func:`row_of`) for each temperature and stack; stacks are interleaved, after a warm-up."""
+    """Return a row (:func:`row_of`) for each temperature and stack; stacks are interleaved,
+    after a warm-up.
+    """
     stacks = ablation_stacks() if stacks is None else stacks
 
     def run(stack: str, text: str, temperature: float, tokens: int) -> Trace:
@@ -83,10 +88,11 @@ def run_ablation(
 def row_of(stack: str, temperature: float, traces: Sequence[tuple[str, Trace]]) -> dict[str, Any]:
     """Return the sums over the traces of one stack, each given with its category.
 
-    ``draft_seconds_median`` is the drafting latency of the median target round, which is robust to load.
-    ``accepted_by_source`` counts emitted tokens by their first proposer, ``drafted_by_source`` the draft tokens of the
-    target. ``tokens_in_rounds_of_several`` counts tokens from rounds that emitted more than one: divided by ``tokens``
-    it is the acceptance ratio of the authors of Hierarchy Drafting.
+    ``draft_seconds_median`` is the drafting latency of the median target round, which is robust to
+    load. ``accepted_by_source`` counts emitted tokens by their first proposer,
+    ``drafted_by_source`` the draft tokens of the target. ``tokens_in_rounds_of_several`` counts
+    tokens from rounds that emitted more than one: divided by ``tokens`` it is the acceptance ratio
+    of the authors of Hierarchy Drafting.
     """
     accepted, drafted, sums, rounds = Counter(), Counter(), Counter(), []
     categories: dict[str, Counter] = {}

@@ -1,8 +1,8 @@
 """Compare forward passes with a former version: ``python -m benchmarks.before --tree DIR``.
 
-``--tree`` is a checkout of a former commit with its own weights. Each version runs in a process of its own, with one
-thread; they take turns. The first runs of a turn are discarded, because they find the other version's data in the
-processor caches. Each figure is the median of its runs.
+``--tree`` is a checkout of a former commit with its own weights. Each version runs in a process of
+its own, with one thread; they take turns. The first runs of a turn are discarded, because they find
+the other version's data in the processor caches. Each figure is the median of its runs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from hsd_viz.native.weights import load
 WIDTHS = (1, 4, 5, 8, 16)
 #: The first is next to nothing: what longer ones take more is attention.
 CONTEXTS = (1, 300, 1500)
-#: What each version runs: a line of JSON per request and answer. The former one has its runtime elsewhere.
+#: What each version runs: a line of JSON per request and answer. The former one has its runtime
+#: elsewhere.
 _WORKER = """
 import json, sys, time
 import torch
@@ -97,7 +98,9 @@ _READ_BYTES = 12 << 20
 
 
 def peak(repeats: int) -> dict[str, Any]:
-    """Return what one core can do at most: products in registers, and reading as many bytes as the target has."""
+    """Return what one core can do at most: products in registers, and reading as many bytes as
+    the target has.
+    """
     with tempfile.TemporaryDirectory() as folder:
         source, library = Path(folder) / "peak.cpp", Path(folder) / "peak.so"
         source.write_text(_PEAK)
@@ -122,7 +125,9 @@ def peak(repeats: int) -> dict[str, Any]:
 
 @contextmanager
 def version(tree: Path) -> Iterator[Callable[[str, int, int], list[int]]]:
-    """Start a version; the result measures a model behind a context: nanoseconds of forward passes of a width."""
+    """Start a version; the result measures a model behind a context: nanoseconds of forward
+    passes of a width.
+    """
     words = [sys.executable, "-c", _WORKER]
     env = {**os.environ, "PYTHONPATH": str(tree), "OMP_NUM_THREADS": "1"}
     with subprocess.Popen(

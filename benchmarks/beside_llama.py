@@ -1,4 +1,5 @@
-"""Compare a model in a GGUF file with llama.cpp: ``python -m benchmarks.beside_llama FILE --binding PYTHON``.
+"""Compare a model in a GGUF file with llama.cpp: ``python -m benchmarks.beside_llama FILE --binding
+PYTHON``.
 
 ``--binding`` is the Python of an environment with llama-cpp-python. Both sides read the same
 weights: llama.cpp the file as it is, and in Q8_0. Passes of 1 to 16 tokens behind a context and a

@@ -1,13 +1,15 @@
 """Count the mean acceptance length of drafters at equal budgets of draft tokens.
 
     python -m benchmarks.budgets [--prompts 48] [--tokens 96] [--json docs/bench/budgets.json]
-    python -m benchmarks.budgets --family smollm2 --suite PATH --prompts 36 --json docs/bench/budgets-smollm2.json
+    python -m benchmarks.budgets --family smollm2 --suite PATH --prompts 36 --json
+    docs/bench/budgets-smollm2.json
 
-The targets write each text once, at temperatures 0, 0.7 and 1. Then the rounds of every drafter over these texts are
-counted, cost stopping off, with at most 4 to 64 draft tokens per round, cold and, for drafters that keep state, warm.
-Drafters that depend on the text only are replayed (:mod:`~hsd_viz.measure.text_replay`), the others decode. The counts
-do not depend on the machine. The rows of ``db`` include the acceptance by database and key length, the basis of its
-scores. A chat model answers the first turn of each question, with its chat template.
+The targets write each text once, at temperatures 0, 0.7 and 1. Then the rounds of every drafter
+over these texts are counted, cost stopping off, with at most 4 to 64 draft tokens per round, cold
+and, for drafters that keep state, warm. Drafters that depend on the text only are replayed
+(:mod:`~hsd_viz.measure.text_replay`), the others decode. The counts do not depend on the machine.
+The rows of ``db`` include the acceptance by database and key length, the basis of its scores. A
+chat model answers the first turn of each question, with its chat template.
 """
 
 from __future__ import annotations
@@ -39,7 +41,8 @@ TARGETS = {"code": ("target", "small"), "smollm2": ("target",)}
 CHAT = {"smollm2"}
 #: The largest budget of a family: a pass over a larger tree takes many times as long on a CPU.
 LARGEST = {"code": 64, "smollm2": 8}
-#: Drafters that are left out of a family: they decode, as they cannot be replayed, which takes long there.
+#: Drafters that are left out of a family: they decode, as they cannot be replayed, which takes long
+#: there.
 LEFT_OUT = {"code": (), "smollm2": ("db[context,model,statistics,logits]", "db[context,logits]")}
 #: ``db``, its parts, and what it is compared with.
 BOTTOMS = (
@@ -95,7 +98,9 @@ def run_budgets(
     tokens: int,
     progress: Callable[[str], None] = lambda _: None,
 ) -> list[dict[str, Any]]:
-    """Return a row per drafter, budget and state over ``texts``, which the engine's target wrote at ``temperature``."""
+    """Return a row per drafter, budget and state over ``texts``, which the engine's target wrote
+    at ``temperature``.
+    """
     rows = []
     for budget in budgets:
         for bottom in bottoms:

@@ -1,4 +1,6 @@
-"""Run the parts of a measurement on a Ray cluster; each node needs this checkout and the files that the parts read."""
+"""Run the parts of a measurement on a Ray cluster; each node needs this checkout and the files
+that the parts read.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ LOOK_SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A finished part: its ``number``, the ``result``, and the ``node`` and ``processor`` that computed it."""
+    """A finished part: its ``number``, the ``result``, and the ``node`` and ``processor`` that
+    computed it.
+    """
 
     number: int
     result: Any
@@ -34,9 +38,10 @@ def sweep(
     cpus: float = 1,
     gpus: float = 0,
 ) -> Iterator[Part]:
-    """Run ``work(part)`` for each part on Ray and yield the parts as they finish; closing it cancels the others. Each
-    part gets ``cpus`` and ``gpus``. One whose node or process is lost is run again elsewhere. Raises: ValueError: if
-    Ray does not start, no node has the GPUs, a part raises one, or is lost too often.
+    """Run ``work(part)`` for each part on Ray and yield the parts as they finish; closing it
+    cancels the others. Each part gets ``cpus`` and ``gpus``. One whose node or process is lost is
+    run again elsewhere. Raises: ValueError: if Ray does not start, no node has the GPUs, a part
+    raises one, or is lost too often.
     """
     ray = start(address, int(cpus))
     try:

@@ -24,7 +24,8 @@ from hsd_viz.engine.local import load_engine
 from hsd_viz.machine import cpu_model
 from hsd_viz.models.families import CODE, FAMILIES, Family
 
-#: Cost of one more draft token on a GPU, where a forward pass of 16 tokens takes about as long as one of one token.
+#: Cost of one more draft token on a GPU, where a forward pass of 16 tokens takes about as long as
+#: one of one token.
 GPU_MARGINAL = 0.005
 
 

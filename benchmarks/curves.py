@@ -1,10 +1,10 @@
-"""Measure the cost of a forward pass by the number of tokens: ``python -m benchmarks.curves --model target --threads
-1``.
+"""Measure the cost of a forward pass by the number of tokens: ``python -m benchmarks.curves --model
+target --threads 1``.
 
-Native and eager runs are interleaved. The first runs of a turn are discarded, because they find the other model's data
-in the processor caches. Each figure is the median of its runs. ``prefill`` feeds its tokens to an empty cache and
-needs no row; every other width is fed behind ``--context`` tokens and requests all rows, as a verification does.
-``step`` is the time per token of a greedy draft.
+Native and eager runs are interleaved. The first runs of a turn are discarded, because they find the
+other model's data in the processor caches. Each figure is the median of its runs. ``prefill`` feeds
+its tokens to an empty cache and needs no row; every other width is fed behind ``--context`` tokens
+and requests all rows, as a verification does. ``step`` is the time per token of a greedy draft.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ def measure(
     prefill: int = 512,
     repeats: int = 10,
 ) -> dict[str, dict[str, float]]:
-    """Return medians in ms, ``{runtime: {"1": ms, ..., "step": ms, "prefill": ms}}``; the models share a vocabulary."""
+    """Return medians in ms, ``{runtime: {"1": ms, ..., "step": ms, "prefill": ms}}``; the models
+    share a vocabulary.
+    """
     vocab = min(model.vocab_size for model in models.values())
     ids = torch.randint(
         0, vocab, (max(context, prefill, *widths),), generator=torch.Generator().manual_seed(0)

@@ -1,6 +1,8 @@
-"""Find the places where source files can be cut into a prompt and its continuation, by kind of text.
+"""Find the places where source files can be cut into a prompt and its continuation, by kind of
+text.
 
-Each finder takes a :class:`Source` and yields every :class:`Cut` of its kind, regardless of its repetition. No torch.
+Each finder takes a :class:`Source` and yields every :class:`Cut` of its kind, regardless of its
+repetition. No torch.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ _LEXICAL = re.compile(r"\w+|\s+|[^\w\s]")
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """Sizes in characters: ``least`` to ``most`` for a prompt, ``ahead`` / 2 to ``ahead`` for its continuation."""
+    """Sizes in characters: ``least`` to ``most`` for a prompt, ``ahead`` / 2 to ``ahead`` for
+    its continuation.
+    """
 
     least: int
     most: int
@@ -37,9 +41,11 @@ class Size:
 
 @dataclass(frozen=True)
 class Cut:
-    """A place where a file can be cut. ``shown`` is the part of the prompt that is verbatim in the file.
+    """A place where a file can be cut. ``shown`` is the part of the prompt that is verbatim in the
+    file.
 
-    ``ahead`` is the beginning of the continuation, from the file or from the rule that generated the prompt.
+    ``ahead`` is the beginning of the continuation, from the file or from the rule that generated
+    the prompt.
     """
 
     file: SourceFile
@@ -91,18 +97,21 @@ def repeated(tokens: Sequence[Hashable], n: int, start: int = 0) -> list[bool]:
 
 
 def locality(prompt: str, continuation: str, n: int = 4) -> float:
-    """Return the share of the continuation's words and marks that end a 4-gram seen before: the limit of lookup."""
+    """Return the share of the continuation's words and marks that end a 4-gram seen before: the
+    limit of lookup.
+    """
     before = _LEXICAL.findall(prompt)
     flags = repeated(before + _LEXICAL.findall(continuation), n, len(before))
     return sum(flags) / len(flags) if flags else 0.0
 
 
 def collect(files: Sequence[SourceFile] | None) -> tuple[list[Source], bytes, list[str]]:
-    """Return the held-out sources, the training text to avoid (UTF-8, which is fast to search), and notes on versions.
+    """Return the held-out sources, the training text to avoid (UTF-8, which is fast to search), and
+    notes on versions.
 
-    ``files`` is a corpus. By default it is this environment, of which only the held-out files in the manifest of the
-    shipped models are used: other installed files were not held out. A note names each package whose version differs
-    from the recorded one.
+    ``files`` is a corpus. By default it is this environment, of which only the held-out files in
+    the manifest of the shipped models are used: other installed files were not held out. A note
+    names each package whose version differs from the recorded one.
     """
     from hsd_viz.models.families import LADDER
     from training import corpus
@@ -159,10 +168,11 @@ def find(finder: Finder, sources: Sequence[Source], size: Size) -> list[Cut]:
 def pick(
     ranked: Iterable[Cut], trained: bytes, count: int, per_package: int, *, whole: bool = False
 ) -> list[Cut]:
-    """Return the first ``count`` of a ranking, at most one per file and ``per_package`` per package.
+    """Return the first ``count`` of a ranking, at most one per file and ``per_package`` per
+    package.
 
-    Held-out files can share functions with training files: a prompt whose end occurs in ``trained`` is skipped, and
-    with ``whole`` also one whose continuation starts with text in it.
+    Held-out files can share functions with training files: a prompt whose end occurs in ``trained``
+    is skipped, and with ``whole`` also one whose continuation starts with text in it.
     """
     files: set[tuple[str, str]] = set()
     packages: Counter[str] = Counter()
@@ -202,8 +212,8 @@ def as_prompt(cut: Cut, category: str, number: int) -> dict:
 
 
 def cut_lines(source: Source, first: int, last: int, end: int, size: Size) -> Cut | None:
-    """Return a cut with the lines ``first`` to ``last`` as the prompt and those up to ``end``, exclusive, as the
-    continuation.
+    """Return a cut with the lines ``first`` to ``last`` as the prompt and those up to ``end``,
+    exclusive, as the continuation.
 
     A prompt that is too long is shortened from its beginning by whole lines.
     """
@@ -222,7 +232,9 @@ def cut_lines(source: Source, first: int, last: int, end: int, size: Size) -> Cu
 
 
 def tables(source: Source, size: Size) -> Iterator[Cut]:
-    """Yield runs of at least twelve lines of one shape, such as the entries of a dict, cut inside."""
+    """Yield runs of at least twelve lines of one shape, such as the entries of a dict, cut
+    inside.
+    """
     lines = source.lines
     shapes = [_shape(line) for line in lines]
     start = 0
@@ -258,7 +270,9 @@ def siblings(
     size: Size,
     akin: Callable[[ast.FunctionDef, ast.FunctionDef], bool] | None = None,
 ) -> Iterator[Cut]:
-    """Yield up to three adjacent functions and the head of the next, if it is ``akin`` to the previous one."""
+    """Yield up to three adjacent functions and the head of the next, if it is ``akin`` to the
+    previous one.
+    """
     for node in ast.walk(source.tree):
         if not isinstance(node, ast.Module | ast.ClassDef):
             continue

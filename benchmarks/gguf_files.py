@@ -1,4 +1,6 @@
-"""Write GGUF files for llama.cpp, by the ``gguf`` package: models of the ladder, and other files in another type."""
+"""Write GGUF files for llama.cpp, by the ``gguf`` package: models of the ladder, and other files
+in another type.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,8 @@ DTYPES = ("float16", "bfloat16", "float32", "q8_0")
 
 
 def write_gguf(model: str, out: Path, dtype: str = "float16") -> Path:
-    """Write a model of the ladder (Qwen3, byte-level BPE) and return ``out``; ``dtype`` is that of the matrices, whose
-    8-bit numbers are multiplied by their scales.
+    """Write a model of the ladder (Qwen3, byte-level BPE) and return ``out``; ``dtype`` is that of
+    the matrices, whose 8-bit numbers are multiplied by their scales.
     """
     import gguf
 

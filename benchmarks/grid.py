@@ -2,16 +2,18 @@
 
     python -m benchmarks.grid --json OUT [--resume]
 
-The targets are cost-padded models (:mod:`benchmarks.padding`): the shipped target with additional residual layers
-(real cost, the same output), and with noise in these layers, which lowers the agreement with the draft models.
-``--noise`` is the noise of all padding layers together: each of N layers gets it divided by the square root of N, so a
-column of the grid has about the same acceptance at every cost. ``base`` among the draft models is the unpadded target:
-a draft model with any agreement (full agreement without noise).
+The targets are cost-padded models (:mod:`benchmarks.padding`): the shipped target with additional
+residual layers (real cost, the same output), and with noise in these layers, which lowers the
+agreement with the draft models. ``--noise`` is the noise of all padding layers together: each of N
+layers gets it divided by the square root of N, so a column of the grid has about the same
+acceptance at every cost. ``base`` among the draft models is the unpadded target: a draft model with
+any agreement (full agreement without noise).
 
-At each point the law selects, from a calibration on separate prompts, the best single draft of each model, the best
-hierarchies and the best over databases. These are measured on other prompts, interleaved with plain decoding. With one
-thread, times are CPU times of the thread, which other load disturbs less; wall times are stored, too. The report is
-written after every point; ``--resume`` continues it. Exit codes: 0 done, 2 bad usage, 130 interrupted.
+At each point the law selects, from a calibration on separate prompts, the best single draft of each
+model, the best hierarchies and the best over databases. These are measured on other prompts,
+interleaved with plain decoding. With one thread, times are CPU times of the thread, which other
+load disturbs less; wall times are stored, too. The report is written after every point;
+``--resume`` continues it. Exit codes: 0 done, 2 bad usage, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -46,7 +48,8 @@ WANTED = 1.2
 
 
 def points(layers: Sequence[int], noises: Sequence[float]) -> tuple[tuple[int, float], ...]:
-    """Return (padding layers, noise per layer), cheapest target first; without padding there is no noise.
+    """Return (padding layers, noise per layer), cheapest target first; without padding there is no
+    noise.
 
     >>> points((0, 4), (0, 1))
     ((0, 0.0), (4, 0.0), (4, 0.5))
@@ -58,8 +61,8 @@ def points(layers: Sequence[int], noises: Sequence[float]) -> tuple[tuple[int, f
 
 
 def drafts_for(requested: Sequence[str], target: str, layers: int) -> tuple[str, ...]:
-    """The draft models of one point as stacks name them. ``base`` takes part where the target is padded and so is
-    another model.
+    """The draft models of one point as stacks name them. ``base`` takes part where the target is
+    padded and so is another model.
     """
     # In a stack the word target means the padded one.
     base = str(CODE.path(target)) if target == TARGET else target
@@ -74,11 +77,11 @@ def run(
     progress: Callable[[str, int, int], None] = lambda point, done, total: None,
     ray: str | None = None,
 ) -> dict[str, Any]:
-    """Return the report for ``settings`` (:func:`settings_of`). Points in ``done`` are reused; ``save`` gets each
-    intermediate report.
+    """Return the report for ``settings`` (:func:`settings_of`). Points in ``done`` are reused;
+    ``save`` gets each intermediate report.
 
-    After an interrupt it contains the finished points, and ``complete`` is False. Raises ValueError for unusable
-    settings.
+    After an interrupt it contains the finished points, and ``complete`` is False. Raises ValueError
+    for unusable settings.
     """
     texts, others = split(load_suite(settings["suite"]), settings["prompts"])
     texts = texts.limited(settings["calibration_prompts"])
@@ -159,10 +162,11 @@ def _shortened(suite: Suite, characters: int) -> Suite:
 
 
 def reached(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the points, named by their targets, at which a hierarchy is faster than the best single draft.
+    """Return the points, named by their targets, at which a hierarchy is faster than the best
+    single draft.
 
-    ``reached``: by :data:`WANTED`; ``surely``: with its whole interval; ``faster``: interval above 1; ``slower``: below
-    1.
+    ``reached``: by :data:`WANTED`; ``surely``: with its whole interval; ``faster``: interval above
+    1; ``slower``: below 1.
     """
     out: dict[str, Any] = {"wanted": WANTED}
     for name in COMPARED:
@@ -266,7 +270,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _renamed(value: Any) -> Any:
-    """Return the data with the path of the shipped target, as a draft model, replaced by ``base``."""
+    """Return the data with the path of the shipped target, as a draft model, replaced by
+    ``base``.
+    """
     if isinstance(value, dict):
         return {_renamed(k): _renamed(v) for k, v in value.items()}
     if isinstance(value, list | tuple):

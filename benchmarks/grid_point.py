@@ -1,8 +1,10 @@
-"""Measure one point of a grid: a target of some cost and acceptance, and the stacks that the law selects for it.
+"""Measure one point of a grid: a target of some cost and acceptance, and the stacks that the law
+selects for it.
 
-The law is calibrated on separate prompts. It selects the best setting of each kind of stack, and these are measured on
-other prompts, interleaved, so its figures are predictions. A hierarchy, selected beforehand, is compared with the
-fastest *measured* single draft; selection in hindsight can only favour the single draft.
+The law is calibrated on separate prompts. It selects the best setting of each kind of stack, and
+these are measured on other prompts, interleaved, so its figures are predictions. A hierarchy,
+selected beforehand, is compared with the fastest *measured* single draft; selection in hindsight
+can only favour the single draft.
 """
 
 from __future__ import annotations
@@ -32,8 +34,8 @@ if TYPE_CHECKING:
     from hsd_viz.engine.local import LocalEngine
 
 DATABASE = "db"
-#: What a draft model might cost and how much more of it might be accepted, to see by the law where a hierarchy would
-#: pay.
+#: What a draft model might cost and how much more of it might be accepted, to see by the law where
+#: a hierarchy would pay.
 CHEAPER, CLOSER = (1.0, 0.5, 0.25, 0.0), (0.0, 0.1, 0.2, 0.3)
 _START = 4
 _LONGEST_TEXT = 256
@@ -41,7 +43,9 @@ _LONGEST_TEXT = 256
 
 @dataclass(frozen=True, slots=True)
 class Picks:
-    """The law's selection, best first per kind; only ``databases`` have a database, below models."""
+    """The law's selection, best first per kind; only ``databases`` have a database, below
+    models.
+    """
 
     plain: Prediction
     single: tuple[Prediction, ...]
@@ -51,7 +55,9 @@ class Picks:
 
     @property
     def measured(self) -> tuple[Prediction, ...]:
-        """The stacks to measure: all single drafts, the two best hierarchies of models, the best over a database."""
+        """The stacks to measure: all single drafts, the two best hierarchies of models, the best
+        over a database.
+        """
         alone = () if self.database_alone is None else (self.database_alone,)
         return (self.plain, *self.single, *self.models[:2], *alone, *self.databases[:1])
 
@@ -63,8 +69,8 @@ def picks(
     bottom: str | None = DATABASE,
     most: int = MOST,
 ) -> Picks:
-    """Return the best lookaheads by the law for every subset of ``drafts`` (smallest first), with and without
-    ``bottom``.
+    """Return the best lookaheads by the law for every subset of ``drafts`` (smallest first), with
+    and without ``bottom``.
     """
     law = Law(calibration)
 
@@ -92,11 +98,12 @@ def picks(
 
 
 def needed(calibration: Calibration, drafts: Sequence[str]) -> dict[str, Any] | None:
-    """Return the predicted speed-up of the best hierarchy of models over the best single draft for hypothetical drafts,
-    texts pooled.
+    """Return the predicted speed-up of the best hierarchy of models over the best single draft for
+    hypothetical drafts, texts pooled.
 
-    ``gain[k][j]`` is that speed-up if the drafts below the largest cost ``cheaper[k]`` times as much, and draft models
-    accept each other's tokens with a probability higher by ``closer[j]``. ``None`` with one draft model.
+    ``gain[k][j]`` is that speed-up if the drafts below the largest cost ``cheaper[k]`` times as
+    much, and draft models accept each other's tokens with a probability higher by ``closer[j]``.
+    ``None`` with one draft model.
     """
     if len(drafts) < 2:
         return None
@@ -187,7 +194,9 @@ def measured(
     repeats: int,
     progress: Progress = lambda *_: None,
 ) -> dict[str, list[Output]]:
-    """Decode every prompt with every stack, interleaved; return outputs by stack, medians of ``repeats``."""
+    """Decode every prompt with every stack, interleaved; return outputs by stack, medians of
+    ``repeats``.
+    """
     runs: dict[tuple[str, int], list[Output]] = {}
     total = repeats * len(suite.prompts) * len(stacks)
     for stack in stacks:
@@ -205,10 +214,11 @@ def measured(
 
 
 def overlap(engine: LocalEngine, drafts: Sequence[str], suite: Suite) -> dict[str, float]:
-    """Return the mean of sum(min(p, q)) of the target and each draft model over all positions of the prompts,
-    temperature 1.
+    """Return the mean of sum(min(p, q)) of the target and each draft model over all positions of
+    the prompts, temperature 1.
 
-    This is the probability that a token of the draft model is accepted (Leviathan et al. 2023) on the prompts' text.
+    This is the probability that a token of the draft model is accepted (Leviathan et al. 2023) on
+    the prompts' text.
     """
     import torch
 
@@ -238,8 +248,8 @@ def _acceptance(stored: StoredCalibration) -> dict[str, Any]:
 
 
 def _costs(stored: StoredCalibration, drafts: Sequence[str]) -> dict[str, Any]:
-    """Return the costs of draft tokens and of the target's forward pass in rounds (ms and relative), and of
-    wider ones.
+    """Return the costs of draft tokens and of the target's forward pass in rounds (ms and
+    relative), and of wider ones.
     """
     target = stored.calibration.costs[TARGET]
     step = target.verifying(1)

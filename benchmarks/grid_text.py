@@ -95,7 +95,9 @@ def _reached(reached: dict[str, Any]) -> list[str]:
 
 
 def _needed(report: dict[str, Any]) -> list[str]:
-    """Return the cost or acceptance at which, by the law, a hierarchy of models would be fast enough."""
+    """Return the cost or acceptance at which, by the law, a hierarchy of models would be fast
+    enough.
+    """
     wanted = report["reached"]["wanted"]
     lines = []
     for p in report["points"]:

@@ -1,7 +1,8 @@
-"""The command-line frame of the experiments: arguments, prompts, engine, interleaving, atomic JSON and resuming.
+"""The command-line frame of the experiments: arguments, prompts, engine, interleaving, atomic JSON
+and resuming.
 
-A module defines `parser` options with :func:`arguments`, and passes its work to :func:`command`, which turns bad input
-into a one-line error (exit code 2) and Ctrl-C into exit code 130.
+A module defines `parser` options with :func:`arguments`, and passes its work to :func:`command`,
+which turns bad input into a one-line error (exit code 2) and Ctrl-C into exit code 130.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ class _Parser(argparse.ArgumentParser):
 
 
 def arguments(module: str, doc: str | None, **defaults: int | str) -> argparse.ArgumentParser:
-    """Return a parser for ``python -m benchmarks.MODULE`` with ``--json`` and the options given by their defaults.
+    """Return a parser for ``python -m benchmarks.MODULE`` with ``--json`` and the options given by
+    their defaults.
 
     An integer default makes an option for an integer from 1, ``suite`` one for a suite of prompts.
     """
@@ -80,7 +82,9 @@ def command(
     argv: Sequence[str] | None,
     work: Callable[[argparse.Namespace], int | None],
 ) -> int:
-    """Parse ``argv``, run ``work`` and return the exit code: 0, 2 for bad input, 130 when interrupted."""
+    """Parse ``argv``, run ``work`` and return the exit code: 0, 2 for bad input, 130 when
+    interrupted.
+    """
     try:
         options = parser.parse_args(argv)
         if (path := getattr(options, "json", None)) is not None:
@@ -96,7 +100,9 @@ def command(
 
 
 def prompts_of(name: str, limit: int | None = None, chat: bool = False) -> Suite:
-    """Load a suite of plain texts (with ``chat``: of any), limited to ``limit`` prompts from all categories in turn."""
+    """Load a suite of plain texts (with ``chat``: of any), limited to ``limit`` prompts from all
+    categories in turn.
+    """
     suite = load_suite(name).limited(limit) if limit else load_suite(name)
     if not chat and any(p.turns for p in suite.prompts):
         raise ValueError(
@@ -117,13 +123,17 @@ def cpu_engine(target: str = "target", family: str = "code") -> LocalEngine:
 def interleave(
     items: Iterable[Any], variants: Sequence[Any], repeats: int = 1
 ) -> Iterator[tuple[Any, Any]]:
-    """Yield every item with every variant, variants innermost, so that background load affects all variants equally."""
+    """Yield every item with every variant, variants innermost, so that background load affects
+    all variants equally.
+    """
     chosen = list(items)
     yield from ((item, variant) for _ in range(repeats) for item in chosen for variant in variants)
 
 
 def write(path: Path | None, report: dict[str, Any], rows: str | None = None) -> None:
-    """Write a report and its command atomically, if there is a path. Each entry of the list ``rows`` takes a line."""
+    """Write a report and its command atomically, if there is a path. Each entry of the list
+    ``rows`` takes a line.
+    """
     if path is None:
         return
     # A path of this machine says nothing elsewhere.
@@ -147,8 +157,8 @@ def resumed(
     """Return the report at ``path`` of an interrupted run, or None if there is none.
 
     Raises:
-        ValueError: if it is not a report of format ``kind``, was measured on another machine, or its settings differ
-        in anything but ``free``.
+        ValueError: if it is not a report of format ``kind``, was measured on another machine, or
+        its settings differ in anything but ``free``.
     """
     try:
         data = json.loads(path.read_text(encoding="utf-8"))

@@ -1,10 +1,11 @@
-"""Build the shipped ``heldout`` suite, the small default, from source files that no shipped model was trained on.
+"""Build the shipped ``heldout`` suite, the small default, from source files that no shipped model
+was trained on.
 
     python -m benchmarks.heldout [OUT.json]
 
-Candidates are the cuts of :mod:`benchmarks.cuts`. They are selected by how much the continuation repeats the preceding
-text (:func:`~benchmarks.cuts.locality`), so that twelve prompts per category show the extremes; the suite
-``python`` shows typical text. The same files give the same suite.
+Candidates are the cuts of :mod:`benchmarks.cuts`. They are selected by how much the continuation
+repeats the preceding text (:func:`~benchmarks.cuts.locality`), so that twelve prompts per category
+show the extremes; the suite ``python`` shows typical text. The same files give the same suite.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ CATEGORIES = {
 
 
 def build_heldout(files: Sequence[SourceFile] | None = None) -> dict:
-    """Return the suite as JSON data. ``files`` is a corpus, by default the files of this environment in the
-    manifest.
+    """Return the suite as JSON data. ``files`` is a corpus, by default the files of this
+    environment in the manifest.
     """
     sources, trained, _ = collect(files)
     prompts = []

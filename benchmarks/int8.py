@@ -1,9 +1,10 @@
 """Measure what 8-bit integers bring and lose: ``python -m benchmarks.int8``.
 
-The native runtime in int8 beside float32 with the same weights: teacher-forced loss in nats per token on the prompts of
-a suite, the share of positions with the same likeliest token, and the overlap of the rows (the sum over tokens of the
-smaller probability). The overlap of two models is the rate at which tokens sampled from one are accepted by the other.
-Forward passes by their number of tokens are interleaved as in :mod:`benchmarks.curves`.
+The native runtime in int8 beside float32 with the same weights: teacher-forced loss in nats per
+token on the prompts of a suite, the share of positions with the same likeliest token, and the
+overlap of the rows (the sum over tokens of the smaller probability). The overlap of two models is
+the rate at which tokens sampled from one are accepted by the other. Forward passes by their number
+of tokens are interleaved as in :mod:`benchmarks.curves`.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ KINDS = ("int8", "float32")
 def compare(
     models: dict[str, Sequence[NativeModel]], texts: Sequence[Sequence[int]]
 ) -> tuple[dict[str, dict[str, Any]], list[dict[str, Any]]]:
-    """Return the losses of each model in int8 and in float32 and how much their rows agree, and by type the overlap of
-    each pair of models.
+    """Return the losses of each model in int8 and in float32 and how much their rows agree, and by
+    type the overlap of each pair of models.
     """
     kept: dict[str, list[list[np.ndarray]]] = {name: [[], []] for name in models}
     nats: dict[str, list[float]] = {name: [0.0, 0.0] for name in models}

@@ -1,10 +1,12 @@
-"""Measure what a decode adds to its forward passes and draws: the loop, recording, events, the rows of the trace.
+"""Measure what a decode adds to its forward passes and draws: the loop, recording, events, the rows
+of the trace.
 
-The compiled loop reports its time in forward passes and in sampling and verification by their logits; of Python's loop
-every C++ function is timed where it is called. ``over_calls`` is all other time of the decode after prefill, on the
-thread's own processor clock, relative to that time. Both are of the same decode, so other work on the machine affects
-them alike. For plain decoding, ``over_bare`` also compares whole decodes with a bare session that samples the
-same tokens, in turns.
+The compiled loop reports its time in forward passes and in sampling and verification by their
+logits; of Python's loop every C++ function is timed where it is called. ``over_calls`` is all other
+time of the decode after prefill, on the thread's own processor clock, relative to that time. Both
+are of the same decode, so other work on the machine affects them alike. For plain decoding,
+``over_bare`` also compares whole decodes with a bare session that samples the same tokens, in
+turns.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ TEMPERATURES = (0.0, 0.7)
 
 
 class CallTimer:
-    """The ``ns`` of processor time inside the library's functions, and how many calls there were."""
+    """The ``ns`` of processor time inside the library's functions, and how many calls there
+    were.
+    """
 
     def __init__(self) -> None:
         self.ns = self.calls = 0
@@ -52,7 +56,9 @@ class CallTimer:
         return call
 
     def inside(self, run: Callable[..., Any], spent: Callable[..., int]) -> Callable[..., Any]:
-        """Time a call of the compiled loop: of its processor time the share in forward passes and draws."""
+        """Time a call of the compiled loop: of its processor time the share in forward passes
+        and draws.
+        """
 
         def call(handle: Any, *given: Any) -> Any:
             within, wall, before = spent(handle), perf_counter_ns(), thread_time_ns()
@@ -99,7 +105,9 @@ def timed_calls(library: ctypes.CDLL) -> Iterator[CallTimer]:
 def decode(
     engine: LocalEngine, timer: CallTimer | None, prompt: str, stack: str, **options: Any
 ) -> dict[str, Any]:
-    """Return the ids, the rounds and the processor time in ns of a decode after prefill, and that inside C++ calls."""
+    """Return the ids, the rounds and the processor time in ns of a decode after prefill, and
+    that inside C++ calls.
+    """
     for event in engine.decode(prompt, stack, **options):
         if isinstance(event, Started):
             begin, inside, calls = (
@@ -114,7 +122,9 @@ def decode(
 
 
 def bare(engine: LocalEngine, prompt: Sequence[int], ids: Sequence[int], temperature: float) -> int:
-    """Return the ns of processor time of a bare session that decodes as many tokens as ``ids``, nothing described."""
+    """Return the ns of processor time of a bare session that decodes as many tokens as ``ids``,
+    nothing described.
+    """
     from hsd_viz.decoding.sampling import Draws, Sampling
     from hsd_viz.decoding.verify import Numbers
 

@@ -1,8 +1,10 @@
-"""Compare with llama.cpp on the same weights: ``python -m benchmarks.llama_cpp --bin DIR --binding PYTHON``.
+"""Compare with llama.cpp on the same weights: ``python -m benchmarks.llama_cpp --bin DIR --binding
+PYTHON``.
 
-``--bin`` is the folder of a built ``llama-server``, ``--binding`` the Python of an environment with llama-cpp-python.
-Forward passes of 1 to 16 tokens behind a context go through the binding, decodes through the server: plain, and with
-its own n-gram speculation. Both sides take turns, with one thread each, timed by the clock and by processor time.
+``--bin`` is the folder of a built ``llama-server``, ``--binding`` the Python of an environment with
+llama-cpp-python. Forward passes of 1 to 16 tokens behind a context go through the binding, decodes
+through the server: plain, and with its own n-gram speculation. Both sides take turns, with one
+thread each, timed by the clock and by processor time.
 """
 
 from __future__ import annotations
@@ -99,7 +101,9 @@ def worker(
 
 @contextmanager
 def server(folder: Path, gguf: Path, kind: str) -> Iterator[Callable[[Sequence[int], int], dict]]:
-    """Start ``llama-server`` on a file with a kind of speculation; the result decodes at temperature 0."""
+    """Start ``llama-server`` on a file with a kind of speculation; the result decodes at
+    temperature 0.
+    """
     port = free_port()
     words = [
         str(folder / "llama-server"),
@@ -205,7 +209,9 @@ def forward_passes(engine: Any, files: dict[str, Path], options: Any) -> list[di
 
 
 def decodes(engine: Any, files: dict[str, Path], options: Any) -> list[dict]:
-    """Return ms per token of greedy decodes by both sides, and how many texts are those of our plain decoding."""
+    """Return ms per token of greedy decodes by both sides, and how many texts are those of our
+    plain decoding.
+    """
     texts = [
         [int(t) for t in engine.tokenizer.encode(p.text)]
         for p in prompts_of("heldout", options.prompts).prompts

@@ -14,7 +14,8 @@ _RUNS = 15
 
 
 def read_bandwidth(threads: int, read_bytes: int | None = None, runs: int = _RUNS) -> float:
-    """Return how many bytes per second ``threads`` threads read from memory, the median of the runs.
+    """Return how many bytes per second ``threads`` threads read from memory, the median of the
+    runs.
 
     Each thread finds the largest of its part of an array of float32 numbers, by numpy.
     """

@@ -1,9 +1,10 @@
 """Cost-padded models: real, lossless runs at any chosen cost and acceptance.
 
-A residual layer whose output projections are zero adds nothing to the residual stream: a model with such layers
-appended has the same outputs at a higher cost. Noise in these projections changes the model, the more the larger it is.
-A small model and its padded copy therefore form a pair with any cost ratio and acceptance.
-``python -m benchmarks.padding MODEL LAYERS NOISE DIR`` writes a padded copy and prints its path.
+A residual layer whose output projections are zero adds nothing to the residual stream: a model with
+such layers appended has the same outputs at a higher cost. Noise in these projections changes the
+model, the more the larger it is. A small model and its padded copy therefore form a pair with any
+cost ratio and acceptance. ``python -m benchmarks.padding MODEL LAYERS NOISE DIR`` writes a padded
+copy and prints its path.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ def padded_name(name: str, layers: int, noise: float = 0.0) -> str:
 
 
 def check_padding(layers: int, noise: float = 0.0) -> None:
-    """Check the arguments of :func:`pad`. Raises: ValueError: if ``layers`` or ``noise`` is out of range."""
+    """Check the arguments of :func:`pad`. Raises: ValueError: if ``layers`` or ``noise`` is out
+    of range.
+    """
     if not 0 <= layers <= 10_000:
         raise ValueError(f"{layers} layers is out of range: choose 0 to 10000")
     if not 0 <= noise <= 10:
@@ -38,11 +41,12 @@ def check_padding(layers: int, noise: float = 0.0) -> None:
 
 
 def pad(module: nn.Module, layers: int, noise: float = 0.0, seed: int = 0) -> nn.Module:
-    """Append ``layers`` residual layers to ``module`` (a Llama or similar model); the other weights are shared.
+    """Append ``layers`` residual layers to ``module`` (a Llama or similar model); the other weights
+    are shared.
 
-    Each is a copy of the last layer with its two output projections replaced by Gaussian numbers whose standard
-    deviation is ``noise`` times that of the projection they replace: with 0 the logits are those of ``module``.
-    The same ``seed`` gives the same model.
+    Each is a copy of the last layer with its two output projections replaced by Gaussian numbers
+    whose standard deviation is ``noise`` times that of the projection they replace: with 0 the
+    logits are those of ``module``. The same ``seed`` gives the same model.
 
     Raises:
         ValueError: for other architectures and for numbers out of range.
@@ -89,7 +93,9 @@ def pad(module: nn.Module, layers: int, noise: float = 0.0, seed: int = 0) -> nn
 
 
 def save_padded(name: str, layers: int, noise: float, folder: str | Path) -> str:
-    """Write a padded copy of a ladder model or checkpoint folder; return its path, or ``name`` for no layers."""
+    """Write a padded copy of a ladder model or checkpoint folder; return its path, or ``name``
+    for no layers.
+    """
     if not layers:
         return name
     source = CODE.path(name) if name in CODE.names else Path(name)

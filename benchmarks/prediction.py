@@ -1,11 +1,13 @@
-"""Compare predicted step times with published ones: ``python -m benchmarks.prediction [--json OUT] [--html OUT]``.
+"""Compare predicted step times with published ones: ``python -m benchmarks.prediction [--json OUT]
+[--html OUT]``.
 
-The efficiencies of :mod:`hsd_viz.latency.efficiency` are fitted on the rows of ``FITTED``, by runtime and vendor
-(``--fit`` prints them, with scipy), and are used as they are for all others: other models, cards, engines, batches and
-contexts. A figure is the time of one decode step of the whole batch, from published tokens per second or
-from a published fit of step times; KV caches are counted at their mean length. Speed-ups are those of EAGLE-3 heads
-by SpecBundle, predicted from their published tokens per forward pass: the time of a round beyond its forward passes
-is fitted on two of its models (``ROUNDS_FITTED``), the others are held aside.
+The efficiencies of :mod:`hsd_viz.latency.efficiency` are fitted on the rows of ``FITTED``, by
+runtime and vendor (``--fit`` prints them, with scipy), and are used as they are for all others:
+other models, cards, engines, batches and contexts. A figure is the time of one decode step of the
+whole batch, from published tokens per second or from a published fit of step times; KV caches are
+counted at their mean length. Speed-ups are those of EAGLE-3 heads by SpecBundle, predicted from
+their published tokens per forward pass: the time of a round beyond its forward passes is fitted on
+two of its models (``ROUNDS_FITTED``), the others are held aside.
 """
 
 from __future__ import annotations
@@ -52,8 +54,9 @@ NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A published step time in ms, or with ``per_token`` microseconds per cached token. With ``prompt``, it is the
-    latency of that many tokens read and as many written, by the tokens written.
+    """A published step time in ms, or with ``per_token`` microseconds per cached token. With
+    ``prompt``, it is the latency of that many tokens read and as many written, by the tokens
+    written.
     """
 
     gpu: str
@@ -95,7 +98,9 @@ class Published:
 
 
 def _speeds(model: str, weights: str, source: str, by_tp: dict[int, float]) -> list[Published]:
-    """Rows of one sequence on A100s from tokens per second; the prompts have 5 tokens and the texts some 200."""
+    """Rows of one sequence on A100s from tokens per second; the prompts have 5 tokens and the
+    texts some 200.
+    """
     return [
         Published("A100 SXM", model, weights, tp, 1, 100, 1e3 / speed, source)
         for tp, speed in by_tp.items()
@@ -104,15 +109,19 @@ def _speeds(model: str, weights: str, source: str, by_tp: dict[int, float]) -> l
 
 DATA = Path(__file__).parents[1] / "docs" / "bench"
 BUNDLE = json.loads((DATA / "specbundle.json").read_text(encoding="utf-8"))
-#: Models on whose speed-ups the time of a round beyond its forward passes is fitted, each with equal weight.
+#: Models on whose speed-ups the time of a round beyond its forward passes is fitted, each with
+#: equal weight.
 ROUNDS_FITTED = ("Llama-3.1-8B-Instruct", "Qwen3-Coder-30B-A3B-Instruct")
-#: Tokens cached while SpecBundle's benchmarks decode: an assumption, to which a speed-up hardly reacts.
+#: Tokens cached while SpecBundle's benchmarks decode: an assumption, to which a speed-up hardly
+#: reacts.
 BUNDLE_CONTEXT = 600
 
 
 @dataclass(frozen=True, slots=True)
 class SpeedUp:
-    """A published speed-up of an EAGLE-3 head over plain decoding, with its tokens per forward pass (``length``)."""
+    """A published speed-up of an EAGLE-3 head over plain decoding, with its tokens per forward
+    pass (``length``).
+    """
 
     model: str
     benchmark: str
@@ -138,7 +147,8 @@ class SpeedUp:
         return self.predicted(efficiency) / self.speedup - 1
 
 
-#: Tokens cached on average by the runs of llama.cpp on LLaMA and Llama 2: a prompt of 200 tokens and up to 1024 more.
+#: Tokens cached on average by the runs of llama.cpp on LLaMA and Llama 2: a prompt of 200 tokens
+#: and up to 1024 more.
 LLAMA_CONTEXT = 600
 #: Tokens written by its runs on Llama 3: the mean length of the cache is half of them.
 LLAMA_3_LENGTHS = (512, 1024, 4096, 8192)
@@ -338,7 +348,9 @@ def summary(rows: tuple[Published, ...] | tuple[SpeedUp, ...]) -> dict[str, floa
 
 
 def length_ratios(rows: Sequence[SpeedUp]) -> dict[str, float]:
-    """Return the same of the ratios of speed-ups of two draft lengths, of one drafter on one benchmark and batch."""
+    """Return the same of the ratios of speed-ups of two draft lengths, of one drafter on one
+    benchmark and batch.
+    """
     groups: dict[Any, list[SpeedUp]] = defaultdict(list)
     for row in rows:
         groups[row.model, row.benchmark, row.drafter, row.batch].append(row)
@@ -352,8 +364,8 @@ def length_ratios(rows: Sequence[SpeedUp]) -> dict[str, float]:
 
 
 def at_full_load(row: Published) -> bool:
-    """Return whether a figure is offline throughput of a Gaudi at full load: what its runtime adds for large models is
-    not modelled. These figures are reported, and counted apart.
+    """Return whether a figure is offline throughput of a Gaudi at full load: what its runtime adds
+    for large models is not modelled. These figures are reported, and counted apart.
     """
     return row.source == GAUDI_3
 
@@ -415,7 +427,9 @@ def fit() -> None:
         return replace(PUBLISHED, bandwidth=dict.fromkeys(WEIGHTS, x[0]), rereads=x[1])
 
     def fitted(rows: Sequence[Published], used: Callable[[Any], Efficiency], *start: float) -> Any:
-        """Return the constants with the least error, from a start; times are up to 5000 us, shares up to 1."""
+        """Return the constants with the least error, from a start; times are up to 5000 us,
+        shares up to 1.
+        """
         top = [1.0 if value < 1 else 5000.0 for value in start]
         least = [0.02 if value < 1 else 0.0 for value in start]
         errors = lambda x: [np.log(1 + row.error(used(x))) for row in rows]
@@ -437,8 +451,9 @@ def fit() -> None:
 
 
 def own(paths: Sequence[Path]) -> Iterator[str]:
-    """Yield how far the latency law is from the stacks that ``hsd-viz plan --measure --json`` measured, by report. A
-    part of the error is drift: the machine was faster or slower while it measured than while it calibrated.
+    """Yield how far the latency law is from the stacks that ``hsd-viz plan --measure --json``
+    measured, by report. A part of the error is drift: the machine was faster or slower while it
+    measured than while it calibrated.
     """
     words = lambda errors: f"median {median(errors):.1%}, worst {max(errors):.1%}"
     pooled: list[float] = []

@@ -1,11 +1,13 @@
-"""Build the shipped ``python`` suite from source files that no model or database of the project was trained on.
+"""Build the shipped ``python`` suite from source files that no model or database of the project was
+trained on.
 
     python -m benchmarks.python_suite [OUT.json]
 
-Its six categories differ in *where* a continuation occurred before, which determines what databases can draft: in the
-prompt (an edit, an index), in similar text (a family of methods), in parts (code), almost nowhere (prose), or in other
-files (openings). Within a category, prompts are in hash order, independent of their content, so that they are typical
-of the category; repetition is measured afterwards. The same files give the same suite.
+Its six categories differ in *where* a continuation occurred before, which determines what databases
+can draft: in the prompt (an edit, an index), in similar text (a family of methods), in parts
+(code), almost nowhere (prose), or in other files (openings). Within a category, prompts are in hash
+order, independent of their content, so that they are typical of the category; repetition is
+measured afterwards. The same files give the same suite.
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ if TYPE_CHECKING:
 
 PER_CATEGORY = 32
 PER_PACKAGE = 6
-#: Up to some 900 tokens of the ladder, whose context of 2048 then holds 256 new ones with room to spare.
+#: Up to some 900 tokens of the ladder, whose context of 2048 then holds 256 new ones with room to
+#: spare.
 SIZE = Size(least=400, most=2400, ahead=720)
 _SHORT = Size(least=120, most=700, ahead=480)
 
@@ -57,7 +60,8 @@ CATEGORIES = {
 
 
 def build_python(files: Sequence[SourceFile] | None = None) -> tuple[dict, list[str]]:
-    """Return the suite as JSON data, and a note for each package whose version differs from the recorded one.
+    """Return the suite as JSON data, and a note for each package whose version differs from the
+    recorded one.
 
     ``files`` is a corpus, by default the files of this environment that the manifest names.
     """
@@ -74,7 +78,9 @@ def build_python(files: Sequence[SourceFile] | None = None) -> tuple[dict, list[
 
 
 def _edits(source: Source, size: Size) -> Iterator[Cut]:
-    """Yield a function and its head with a renamed parameter; the continuation is the rest, renamed too."""
+    """Yield a function and its head with a renamed parameter; the continuation is the rest,
+    renamed too.
+    """
     for node in ast.walk(source.tree):
         if not isinstance(node, ast.FunctionDef) or node.decorator_list or is_text(node.body[-1]):
             continue
@@ -190,7 +196,9 @@ _FINDERS = {
 
 
 def locality_table(suite: dict) -> str:
-    """Return a table of the prompts per category and the share of their continuations that is in the prompt."""
+    """Return a table of the prompts per category and the share of their continuations that is in
+    the prompt.
+    """
     lines = [
         f"{'category':<10} prompts  4-grams in the prompt: median [quarter, three quarters]  in the text so far: median"
     ]

@@ -1,10 +1,11 @@
-"""Compute the mean acceptance length of drafters on the authors' own continuations of the suite ``python``.
+"""Compute the mean acceptance length of drafters on the authors' own continuations of the suite
+``python``.
 
     python -m benchmarks.reference [STACK ...]
 
-A small model loops and does not copy where a person would have copied. Here the prompts' own continuations replace the
-output of the target. Only the drafter runs; every node of its draft tree that the continuation follows is accepted. The
-result bounds no model and measures no speed.
+A small model loops and does not copy where a person would have copied. Here the prompts' own
+continuations replace the output of the target. Only the drafter runs; every node of its draft tree
+that the continuation follows is accepted. The result bounds no model and measures no speed.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """Host time of a target's round on a compiled stack: ``python -m benchmarks.rounds [--json OUT]``.
 
-A draft model proposes five tokens to a tiny Llama with the vocabulary of Llama 3, at temperature 0.7 with top-p 0.9: in
-the loop that samples and verifies on the host, and in the one on the device. The figure is the processor time of the
-calling thread beside the compiled graphs, which other work on the machine disturbs least. Inductor takes the place of
-a GPU here: its kernels sweep the caches of the processor that then runs Python, which those of a GPU do not. So the
-work of the host is also measured alone: with graphs that do nothing, and with graphs that only sweep the caches.
+A draft model proposes five tokens to a tiny Llama with the vocabulary of Llama 3, at temperature
+0.7 with top-p 0.9: in the loop that samples and verifies on the host, and in the one on the device.
+The figure is the processor time of the calling thread beside the compiled graphs, which other work
+on the machine disturbs least. Inductor takes the place of a GPU here: its kernels sweep the caches
+of the processor that then runs Python, which those of a GPU do not. So the work of the host is also
+measured alone: with graphs that do nothing, and with graphs that only sweep the caches.
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ LOOPS: dict[str, type[Loop]] = {"on the host": Loop, "on the device": DeviceDeco
 
 
 class GraphTime:
-    """Adds up the processor time inside of the kernels that are compiled while it is open, in seconds."""
+    """Adds up the processor time inside of the kernels that are compiled while it is open, in
+    seconds.
+    """
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -101,7 +104,9 @@ class Measurement:
         self.bytes_read: float | None = None
 
     def decode(self, keep: bool) -> None:
-        """Decode; keep the times of the rounds but for those that begin with the longer text of the prompt."""
+        """Decode; keep the times of the rounds but for those that begin with the longer text of
+        the prompt.
+        """
         room = self._tokens + PROMPT
         levels = [
             Level("draft", self._models[0].session(room), LOOKAHEAD),
@@ -144,14 +149,17 @@ class Measurement:
 
 
 def _crossings(loop: Loop) -> tuple[int, int] | None:
-    """Return how often a loop on the device has waited and how many bytes it has read; ``None`` for other loops."""
+    """Return how often a loop on the device has waited and how many bytes it has read; ``None``
+    for other loops.
+    """
     if not isinstance(loop, DeviceDecode):
         return None
     return loop.board.waits, loop.board.bytes_read
 
 
 class Sweep:
-    """Takes the place of :meth:`Board.run`: reads more memory than the caches hold, and computes nothing.
+    """Takes the place of :meth:`Board.run`: reads more memory than the caches hold, and computes
+    nothing.
 
     Attributes:
         seconds: The processor time of all reads.
@@ -178,9 +186,9 @@ class Nothing(Sweep):
 
 
 def host_alone(rounds: int, graph: Sweep) -> dict[str, Any]:
-    """Measure rounds of the loop on the device with ``graph`` in place of each graph, whose own time is not counted:
-    what is left is the work of the host, as where another processor runs the graphs. Every round reports what the last
-    true one did.
+    """Measure rounds of the loop on the device with ``graph`` in place of each graph, whose own
+    time is not counted: what is left is the work of the host, as where another processor runs the
+    graphs. Every round reports what the last true one did.
     """
     cpu = torch.device("cpu")
     models = [

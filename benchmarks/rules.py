@@ -1,13 +1,14 @@
 """Compare the verification rules on the shipped ladder: tokens per round, and time per token.
 
-    python -m benchmarks.rules [--prompts 200] [--tokens 32] [--timed 2] [--json docs/bench/rules-cpu.json] [--resume]
+    python -m benchmarks.rules [--prompts 200] [--tokens 32] [--timed 2] [--json
+    docs/bench/rules-cpu.json] [--resume]
 
-Each prompt (its last ``--context`` tokens) is decoded with block verification. Its rounds have the probabilities p and
-q of every draft token, from which the expected accepted tokens of all rules follow for the very same drafts: the sum
-over k of min(1, p/q) multiplied up for token verification, and of w_k as each of the other rules defines it
-(``hsd_viz.decoding.verify``). Every ``--timed``-th prompt is decoded with every rule in turn, which gives their
-time per token after the prefill, in the compiled loop on one thread. Intervals are 95 % bootstrap intervals over
-prompts.
+Each prompt (its last ``--context`` tokens) is decoded with block verification. Its rounds have the
+probabilities p and q of every draft token, from which the expected accepted tokens of all rules
+follow for the very same drafts: the sum over k of min(1, p/q) multiplied up for token verification,
+and of w_k as each of the other rules defines it (``hsd_viz.decoding.verify``). Every ``--timed``-th
+prompt is decoded with every rule in turn, which gives their time per token after the prefill, in
+the compiled loop on one thread. Intervals are 95 % bootstrap intervals over prompts.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ _FIELDS = ("rounds", "drafted", *RULES, "accepted")
 
 
 def expected(trace: Trace) -> dict[str, dict[str, float]]:
-    """Return by level: rounds with a draft, drafted tokens, and the accepted tokens expected of each rule and seen."""
+    """Return by level: rounds with a draft, drafted tokens, and the accepted tokens expected of
+    each rule and seen.
+    """
     drafts: dict[int, list] = {}
     for row in trace.draft_rows:
         drafts.setdefault(row.round, []).append(row)
@@ -98,12 +101,16 @@ def summary(runs: Sequence[dict]) -> list[dict]:
 
 
 def _figure(name: str, samples: np.ndarray, n: int) -> dict[str, Any]:
-    """Return a figure over ``n`` prompts and its bootstrap interval, ``None`` for a single prompt."""
+    """Return a figure over ``n`` prompts and its bootstrap interval, ``None`` for a single
+    prompt.
+    """
     return estimate(samples, n).named(name)
 
 
 def _times(timed: Sequence[dict]) -> dict[str, Any]:
-    """Return each rule's time per token over that of token verification, on the prompts decoded with every rule."""
+    """Return each rule's time per token over that of token verification, on the prompts decoded
+    with every rule.
+    """
     if not timed:
         return {}
     n, found = len(timed), {"timed_prompts": len(timed)}

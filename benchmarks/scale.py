@@ -2,9 +2,9 @@
 
     python -m benchmarks.scale [--sizes 1,3,10,30] [--json OUT]
 
-The corpus is that of the shipped models: the Python source of this environment with their tokenizer. Each size is built
-and queried in its own process, so that its memory is measured alone. There is no size limit: a key is stored when it
-occurs twice and adds information.
+The corpus is that of the shipped models: the Python source of this environment with their
+tokenizer. Each size is built and queried in its own process, so that its memory is measured alone.
+There is no size limit: a key is stored when it occurs twice and adds information.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _SAMPLED_EVERY = 0.02
 
 
 def measure_scale(sizes: list[int], progress=lambda text: None) -> dict[str, Any]:
-    """Build and query a statistics database of each of ``sizes`` tokens. Raises ValueError if the corpus is too
-    small.
+    """Build and query a statistics database of each of ``sizes`` tokens. Raises ValueError if the
+    corpus is too small.
     """
     from tokenizers import Tokenizer
 
@@ -94,7 +94,9 @@ def measure_scale(sizes: list[int], progress=lambda text: None) -> dict[str, Any
 
 
 def measure_one(folder: str, tokens: int, vocabulary: int, eos: int) -> dict[str, Any]:
-    """Build and query the database of the first ``tokens`` tokens; its file is written to ``folder``."""
+    """Build and query the database of the first ``tokens`` tokens; its file is written to
+    ``folder``.
+    """
     text = np.load(Path(folder) / "train.npy", mmap_mode="r")[:tokens]
     path = Path(folder) / f"statistics-{tokens}.hsdb"
     starts = [*np.flatnonzero(text == eos).tolist(), tokens]
@@ -163,7 +165,9 @@ def _status(name: str) -> int:
 
 
 class _Anonymous:
-    """Sample the anonymous memory of this process while in use; pages of mapped files can be reclaimed."""
+    """Sample the anonymous memory of this process while in use; pages of mapped files can be
+    reclaimed.
+    """
 
     def __init__(self) -> None:
         self.most = 0

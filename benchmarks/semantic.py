@@ -1,6 +1,7 @@
 """Time a look-up of the semantic database by the length of the text.
 
-    python -m benchmarks.semantic [--width 576] [--looks 400] [--json docs/bench/semantic-lookup.json]
+    python -m benchmarks.semantic [--width 576] [--looks 400] [--json
+    docs/bench/semantic-lookup.json]
 
 The text is made of recorded answers, one after the other, with random states of ``width`` numbers.
 Look-ups are those of the native drafter at places spread over the end of the text, interleaved over

@@ -1,7 +1,9 @@
-"""For every test, before anything imports torch: one thread (small models gain nothing from more) and no network.
+"""For every test, before anything imports torch: one thread (small models gain nothing from more)
+and no network.
 
-Inductor compiles in the test's process, because its helpers would each import torch first, and without vectors. That
-holds for all tests of a process: with headers that it prepared without them, kernels with vectors do not compile.
+Inductor compiles in the test's process, because its helpers would each import torch first, and
+without vectors. That holds for all tests of a process: with headers that it prepared without them,
+kernels with vectors do not compile.
 """
 
 import os
@@ -33,7 +35,9 @@ def engine():
 
 @pytest.fixture
 def cli(capsys):
-    """A function that runs a command and returns what it prints; of one that must fail with exit code 2 its one line."""
+    """A function that runs a command and returns what it prints; of one that must fail with exit
+    code 2 its one line.
+    """
     from hsd_viz.cli import main
 
     def run(*words: object, code: int = 0) -> str:
@@ -51,7 +55,9 @@ def cli(capsys):
 
 
 def pytest_collection_modifyitems(items):
-    """Long files first, so that no worker is left with one at the end; Chromium last, because its event loop stays."""
+    """Long files first, so that no worker is left with one at the end; Chromium last, because
+    its event loop stays.
+    """
     items.sort(
         key=lambda item: (
             item.get_closest_marker("browser") is not None,

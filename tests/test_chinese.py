@@ -1,4 +1,6 @@
-"""The Chinese README, glossary and game: commands, links and terms are those of the English ones, and nothing is missing."""
+"""The Chinese README, glossary and game: commands, links and terms are those of the English
+ones, and nothing is missing.
+"""
 
 from __future__ import annotations
 
@@ -102,7 +104,7 @@ def test_no_paragraph_is_left_in_english(pair):
         assert len(words) < 12 or CHINESE.search(paragraph), paragraph[:200]
 
 
-# --- the game -------------------------------------------------------------------------------------------------------
+# --- the game -------------------------------------------------------------------------------------
 
 
 def english_of_the_game() -> dict[str, str]:

@@ -1,5 +1,5 @@
-"""The documentation: commands and links exist, every page is in the navigation, and the built site loads nothing from a
-network.
+"""The documentation: commands and links exist, every page is in the navigation, and the built site
+loads nothing from a network.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The formulas of the course and of the docs, evaluated as they are written, beside the code that they describe."""
+"""The formulas of the course and of the docs, evaluated as they are written, beside the code
+that they describe.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ ROOT = Path(__file__).resolve().parents[1]
 COURSE = "notebooks/course/master"
 ALPHA = 0.7
 GAMMA = 4
-#: A draft of three tokens and the rows of both models at its places; the last row follows the draft.
+#: A draft of three tokens and the rows of both models at its places; the last row follows the
+#: draft.
 TOKENS = (0, 1, 2)
 Q = np.array([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.4, 0.5]])
 P = np.array([[0.4, 0.4, 0.2], [0.1, 0.7, 0.2], [0.5, 0.2, 0.3], [0.3, 0.3, 0.4]])
@@ -51,7 +54,9 @@ def three_levels() -> float:
 
 
 def three_levels_by_hand() -> float:
-    """Return l_2 by the recursion: with lookahead 1 a call of b is one round, of 2 tokens with 0.8, else of 1."""
+    """Return l_2 by the recursion: with lookahead 1 a call of b is one round, of 2 tokens with
+    0.8, else of 1.
+    """
     l_0 = 1.0
     rounds_of_b = 1.8
     l_1 = (1 * l_0 + 3.0) / rounds_of_b
@@ -89,7 +94,9 @@ def capped_products() -> list[float]:
 
 
 def accepted_share() -> float:
-    """Return how often the token rule accepts a first token, over a fine grid of u, weighted by q."""
+    """Return how often the token rule accepts a first token, over a fine grid of u, weighted by
+    q.
+    """
     grid = (np.arange(2000) + 0.5) / 2000
     return sum(
         Q[0, token] * np.mean([token_rule((token,), Q, P, (u,)).accepted for u in grid])

@@ -1,4 +1,6 @@
-"""Every hint of an error does what it says: the call is made, the command is parsed, the name is accepted."""
+"""Every hint of an error does what it says: the call is made, the command is parsed, the name is
+accepted.
+"""
 
 from __future__ import annotations
 
@@ -94,7 +96,7 @@ def test_hints_are_joined_to_one_question():
     assert guess("hsd", "load") == f"; {meant}"
 
 
-# --- stacks -----------------------------------------------------------------------------------------------------------
+# --- stacks ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("text", ["db", "db[context]", "nano:4 > small:0 > target"])
@@ -119,7 +121,7 @@ def test_a_missing_prompt_is_shown_as_it_is_given():
     assert len(eval(call, {"compare": hsd.compare})) == 1
 
 
-# --- names that are close ---------------------------------------------------------------------------------------------
+# --- names that are close -------------------------------------------------------------------------
 
 
 def from_dtype(name: str) -> object:
@@ -171,7 +173,7 @@ def test_a_close_name_that_is_suggested_is_accepted(use, wrong, capsys):
     assert use(meant) is not None
 
 
-# --- commands ---------------------------------------------------------------------------------------------------------
+# --- commands -------------------------------------------------------------------------------------
 
 
 def strings(path: Path) -> list[str]:
@@ -240,7 +242,7 @@ def test_the_command_that_calibrates_is_complete(tmp_path, monkeypatch):
     parse(f"{instead} > target")
 
 
-# --- one list of number types -----------------------------------------------------------------------------------------
+# --- one list of number types ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -1,4 +1,6 @@
-"""Import direction: which package may import which, without cycles between files. Type-only and local imports count."""
+"""Import direction: which package may import which, without cycles between files. Type-only and
+local imports count.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,9 @@ MODULES = {module_name(path): path for path in FILES}
 
 
 def import_names(path: Path) -> set[str]:
-    """Return what a file imports anywhere, as absolute dotted names: ``a.b.name`` for ``from a.b import name``."""
+    """Return what a file imports anywhere, as absolute dotted names: ``a.b.name`` for ``from a.b
+    import name``.
+    """
     return names_in(
         path.read_text(), module_name(path).split(".")[: None if path.name == "__init__.py" else -1]
     )
@@ -81,7 +85,9 @@ def names_in(source: str, package: list[str]) -> set[str]:
 
 
 def imported_modules(path: Path) -> set[str]:
-    """Return the modules of the package that a file imports, without the packages that contain them."""
+    """Return the modules of the package that a file imports, without the packages that contain
+    them.
+    """
     found = set()
     for name in import_names(path):
         if name not in MODULES:

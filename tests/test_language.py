@@ -1,4 +1,6 @@
-"""Docs, docstrings, comments and messages are plain technical English, after ``tools/language.py``."""
+"""Docs, docstrings, comments and messages are plain technical English, after
+``tools/language.py``.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,8 @@ import pytest
 
 from tools.language import ROOT, files, findings
 
-#: Files and directories that are not clean yet and therefore not checked. Remove a line once it is clean.
+#: Files and directories that are not clean yet and therefore not checked. Remove a line once it is
+#: clean.
 PENDING = ("hsd_viz/ladder/MODEL_CARD.md",)
 
 

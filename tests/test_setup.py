@@ -1,4 +1,6 @@
-"""The set-up: what make, conda and Binder install agrees with pyproject.toml, and complaints are one line."""
+"""The set-up: what make, conda and Binder install agrees with pyproject.toml, and complaints are
+one line.
+"""
 
 import json
 import os

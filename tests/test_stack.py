@@ -1,4 +1,6 @@
-"""The stack language: what it reads, what it writes back, and what it says to text that it cannot read."""
+"""The stack language: what it reads, what it writes back, and what it says to text that it
+cannot read.
+"""
 
 from __future__ import annotations
 

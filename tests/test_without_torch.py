@@ -1,4 +1,6 @@
-"""The base install: everything but Hugging Face models works where importing torch and transformers fails."""
+"""The base install: everything but Hugging Face models works where importing torch and
+transformers fails.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Wordings and bounds that several rooms share; natural guesses are answered with what was probably meant."""
+"""Wordings and bounds that several rooms share; natural guesses are answered with what was
+probably meant.
+"""
 
 from __future__ import annotations
 

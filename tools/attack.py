@@ -1,10 +1,10 @@
 """Attack every door by which data of strangers enters, with damaged and hostile inputs.
 
-``python -m tools.attack [--count N] [--seed N] [--seconds N] [--door NAME ...]`` prints, by door, how many
-inputs were tried, refused with one line, and opened, and how many ended in another exception (uncaught) or
-ended the process (crashed). Exit code 1: an input was uncaught or crashed; its door, number and error are
-listed, and ``--door NAME --only NUMBER`` repeats it. Each door works in a process of its own, with a limit of
-memory; servers listen on 127.0.0.1 and end with it.
+``python -m tools.attack [--count N] [--seed N] [--seconds N] [--door NAME ...]`` prints, by door,
+how many inputs were tried, refused with one line, and opened, and how many ended in another
+exception (uncaught) or ended the process (crashed). Exit code 1: an input was uncaught or crashed;
+its door, number and error are listed, and ``--door NAME --only NUMBER`` repeats it. Each door works
+in a process of its own, with a limit of memory; servers listen on 127.0.0.1 and end with it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ NOTHING = (
 Attempt = Callable[[bytes], Any]
 
 
-# --- inputs ----------------------------------------------------------------------------------------
+# --- inputs ---------------------------------------------------------------------------------------
 
 
 def places(data: Any, path: tuple = ()) -> Iterator[tuple]:
@@ -125,7 +125,7 @@ def damaged_json(data: Any, chance: random.Random) -> bytes:
     return gzip.compress(content) if kind > 0.95 else content
 
 
-# --- doors -----------------------------------------------------------------------------------------
+# --- doors ----------------------------------------------------------------------------------------
 
 
 class Door:
@@ -636,7 +636,7 @@ DOORS: dict[str, Callable[[Path], Door]] = {
 }
 
 
-# --- the attack ------------------------------------------------------------------------------------
+# --- the attack -----------------------------------------------------------------------------------
 
 
 def outcome(door: Door, content: bytes) -> tuple[str, str]:

@@ -1,7 +1,8 @@
-"""Draw the picture of block verification in ``docs/explanation/block.svg``: one draft, its w and h, and the verdict.
+"""Draw the picture of block verification in ``docs/explanation/block.svg``: one draft, its w and h,
+and the verdict.
 
-The numbers are those of :func:`hsd_viz.decoding.verify.block_rule` for the draft of lesson 3, whose ratios are 1/2, 2
-and 1/2.
+The numbers are those of :func:`hsd_viz.decoding.verify.block_rule` for the draft of lesson 3, whose
+ratios are 1/2, 2 and 1/2.
 
     python -m tools.block_picture
 """
@@ -15,7 +16,8 @@ import numpy as np
 from hsd_viz.decoding.verify import VerifiedDraft, block_rule
 
 FILE = Path(__file__).resolve().parents[1] / "docs" / "explanation" / "block.svg"
-#: The draft "a b a", the draft model's rows for its places, the verifier's rows, and the uniform numbers.
+#: The draft "a b a", the draft model's rows for its places, the verifier's rows, and the uniform
+#: numbers.
 TOKENS = (0, 1, 0)
 DRAFT = np.array([[0.8, 0.2], [0.7, 0.3], [0.8, 0.2]])
 VERIFIER = np.array([[0.4, 0.6], [0.4, 0.6], [0.4, 0.6], [0.5, 0.5]])

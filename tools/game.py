@@ -1,8 +1,10 @@
-"""Record the texts of the game on the page's first screen: a real model's greedy answers to questions everybody knows.
+"""Record the texts of the game on the page's first screen: a real model's greedy answers to
+questions everybody knows.
 
-Each text is decoded plainly, with a drafter that copies, and with a draft model where the engine has one. The runs of
-a text alternate, and the fastest of each stack is kept, as in :mod:`tools.record`. The game verifies what a visitor
-writes against the plain run and shows the recorded rounds of the others beside it: ``python -m tools.game``.
+Each text is decoded plainly, with a drafter that copies, and with a draft model where the engine
+has one. The runs of a text alternate, and the fastest of each stack is kept, as in
+:mod:`tools.record`. The game verifies what a visitor writes against the plain run and shows the
+recorded rounds of the others beside it: ``python -m tools.game``.
 """
 
 from __future__ import annotations

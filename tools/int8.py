@@ -1,8 +1,9 @@
 """Round a checkpoint's matrices to 8 bits: ``python -m tools.int8 FOLDER [FOLDER ...]``.
 
-The shipped models were made this way from the float16 files of training. In place of a folder's safetensors files there
-is one ``model.safetensors`` with int8 matrices ``NAME.weight``, their float32 scales ``NAME.scale``, and the rest in
-float32; ``docs/reference/arithmetic.md`` states the rule. Rounding what is rounded changes nothing.
+The shipped models were made this way from the float16 files of training. In place of a folder's
+safetensors files there is one ``model.safetensors`` with int8 matrices ``NAME.weight``, their
+float32 scales ``NAME.scale``, and the rest in float32; ``docs/reference/arithmetic.md`` states the
+rule. Rounding what is rounded changes nothing.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""Write the three logs of the lab sheet: a chat with a draft model, edits of code, and a busy server.
+"""Write the three logs of the lab sheet: a chat with a draft model, edits of code, and a busy
+server.
 
-They are made up, with a fixed seed, in the forms that vLLM and the replay read. The lab sheet says so.
+They are made up, with a fixed seed, in the forms that vLLM and the replay read. The lab sheet says
+so.
 
     python -m tools.lab_logs
 """
@@ -13,7 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parents[1] / "notebooks" / "course" / "master" / "lab"
-#: The probability that position k is accepted if all before it were, of a draft model for a chat and of a busy server.
+#: The probability that position k is accepted if all before it were, of a draft model for a chat
+#: and of a busy server.
 CHAT = (0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)
 BUSY = (0.5, 0.4, 0.35, 0.3, 0.3)
 FUNCTIONS = ("load", "save", "count", "merge", "check", "clean", "split", "sort")
@@ -31,7 +34,9 @@ def {name}(path, rows):
 def server_log(
     survival: Sequence[float], running: int, speed: float, rounds: int, seed: int
 ) -> str:
-    """Return ten reports of a vLLM server; ``speed`` is in tokens per second of all its requests."""
+    """Return ten reports of a vLLM server; ``speed`` is in tokens per second of all its
+    requests.
+    """
     numbers = random.Random(seed)
     lines = []
     for report in range(10):

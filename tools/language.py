@@ -1,8 +1,8 @@
 """Find mannered or ambiguous wording in docs, docstrings, comments and string literals.
 
-`python -m tools.language [PATH ...]` prints one line per finding and exits with 1 if there is any. Without a path it
-checks all that `CHECKED` names. Code is ignored: identifiers, text between backticks, fenced blocks, links, and strings
-of a single word.
+`python -m tools.language [PATH ...]` prints one line per finding and exits with 1 if there is any.
+Without a path it checks all that `CHECKED` names. Code is ignored: identifiers, text between
+backticks, fenced blocks, links, and strings of a single word.
 """
 
 from __future__ import annotations

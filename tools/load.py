@@ -4,10 +4,11 @@
     python -m tools.load clients http://127.0.0.1:8800 --number 200
     python -m tools.load soak http://127.0.0.1:8800 --number 1000 --pid PID
 
-``class``: visitors and one Chromium open a page at once; ``errors``, ``first_paint`` (seconds until something of the
-page is there: the recorded run or the live page), ``live`` (until the live page has its states) and ``memory_mb`` are
-printed, and runs of 64 tokens where the page has a Run button. Without URL it starts ``hsd-viz classroom`` and ends it.
-``--pid``: the memory of that process and all below it is measured.
+``class``: visitors and one Chromium open a page at once; ``errors``, ``first_paint`` (seconds until
+something of the page is there: the recorded run or the live page), ``live`` (until the live page
+has its states) and ``memory_mb`` are printed, and runs of 64 tokens where the page has a Run
+button. Without URL it starts ``hsd-viz classroom`` and ends it. ``--pid``: the memory of that
+process and all below it is measured.
 """
 
 from __future__ import annotations
@@ -54,7 +55,9 @@ def summary(values: list[float]) -> dict[str, float]:
 
 
 def memory(pid: int | None) -> dict[str, float]:
-    """Return the proportional memory in MB of a process and all below it, by kind, shared pages counted once."""
+    """Return the proportional memory in MB of a process and all below it, by kind, shared pages
+    counted once.
+    """
     found: Counter = Counter()
     if pid is None:
         return {}
@@ -88,7 +91,9 @@ class Visitor:
         self.changed = asyncio.Event()
 
     async def open(self) -> tuple[float, float]:
-        """Open the page; return the seconds until its first paint, and until it has everything it shows at first."""
+        """Open the page; return the seconds until its first paint, and until it has everything
+        it shows at first.
+        """
         from tornado.httpclient import AsyncHTTPClient, HTTPRequest
         from tornado.websocket import websocket_connect
 
@@ -262,7 +267,9 @@ async def _class(args: argparse.Namespace) -> dict:
 
 
 async def _browser(url: str, errors: list[str]) -> dict[str, float]:
-    """Open the page in Chromium; return the seconds to its first contentful paint and to its live page."""
+    """Open the page in Chromium; return the seconds to its first contentful paint and to its
+    live page.
+    """
     from playwright.async_api import async_playwright
 
     async with async_playwright() as play:
@@ -377,7 +384,9 @@ def _clients(args: argparse.Namespace) -> dict:
 
 
 def _soak(args: argparse.Namespace) -> dict:
-    """Requests one after another; each tenth is cancelled at its first tokens, and timed until the next one runs."""
+    """Requests one after another; each tenth is cancelled at its first tokens, and timed until
+    the next one runs.
+    """
     engine, outcomes, cancels, sizes = RemoteEngine(args.url, args.token), Counter(), [], []
     for number in range(args.number):
         if number % (args.number // 10) == 0:

@@ -1,4 +1,6 @@
-"""The kernel side of tools/measure_page.py: a dashboard that decodes everything twice, with and without a viewer."""
+"""The kernel side of tools/measure_page.py: a dashboard that decodes everything twice, with and
+without a viewer.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,8 @@ BETWEEN = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run on the page, up to the context of the models; greedy, so that both decodes of a pair write the same
-    text.
+    """A run on the page, up to the context of the models; greedy, so that both decodes of a pair
+    write the same text.
     """
 
     stack: str
@@ -47,8 +49,8 @@ RUNS = (
 
 
 class Paired:
-    """An engine that decodes every run a second time without a viewer, alternately before and after, and records both
-    rates.
+    """An engine that decodes every run a second time without a viewer, alternately before and
+    after, and records both rates.
     """
 
     def __init__(self, engine: LocalEngine, path: Path) -> None:
@@ -79,8 +81,8 @@ class Paired:
 
 
 def _timed(events: Iterator[Event], name: str, rates: dict[str, float]) -> Iterator[Event]:
-    """Yield the events and store the tokens per second from first to last in ``rates``, by wall clock and by CPU time
-    of this thread.
+    """Yield the events and store the tokens per second from first to last in ``rates``, by wall
+    clock and by CPU time of this thread.
 
     CPU time excludes other processes. The time that the consumer spends on an event counts.
     """
@@ -104,8 +106,8 @@ def paired_dashboard():
 
 
 def long_trace(stack: str, tokens: int) -> Trace:
-    """Return a trace of ``tokens`` tokens, the prompt included: runs at temperature 1, one after another, because the
-    models' context is shorter.
+    """Return a trace of ``tokens`` tokens, the prompt included: runs at temperature 1, one after
+    another, because the models' context is shorter.
     """
     engine = load_engine(threads=1)
     whole = engine.run(PROMPT, stack, max_new_tokens=MOST, temperature=1.0)
@@ -122,7 +124,8 @@ def long_trace(stack: str, tokens: int) -> Trace:
             "id": rounds,
         }
         for name, columns in run.columns.items():
-            # The parent of a draft token is one of its round; calls before the first round have none.
+            # The parent of a draft token is one of its round; calls before the first round have
+            # none.
             own = (
                 shifts | {"round": rounds}
                 if name != "drafts"

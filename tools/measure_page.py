@@ -1,10 +1,10 @@
-"""Measure the page: the first screen of a site, time to open the dashboard, bytes transferred, a trace of 10 000
-tokens, latency from a key to the views, and the cost of watching a live run.
+"""Measure the page: the first screen of a site, time to open the dashboard, bytes transferred, a
+trace of 10 000 tokens, latency from a key to the views, and the cost of watching a live run.
 
     python -m tools.measure_page [--json FILE] [--repeats N] [--only first,load,keys,live]
 
-Runs a real Chromium against Voilà as ``hsd-viz dashboard`` serves it, on this machine as it is: the load average is
-recorded. Takes about three minutes.
+Runs a real Chromium against Voilà as ``hsd-viz dashboard`` serves it, on this machine as it is: the
+load average is recorded. Takes about three minutes.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 SCRIPT = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 #: Milliseconds that anything may take before the measurement is given up.
 PATIENCE = 120_000
-#: The trace that is opened and that keys step through: the longest that the page shows; sampled, so that drafts are
-#: often rejected.
+#: The trace that is opened and that keys step through: the longest that the page shows; sampled, so
+#: that drafts are often rejected.
 TOKENS = MOST_TOKENS
 STACK = "db > nano:4 > target"
 #: Keys as people press them: events, tokens, rounds, there and back.
@@ -121,8 +121,9 @@ ENTRIES = """[
 
 
 def first(browser: Browser, repeats: int) -> dict[str, Any]:
-    """Visits of a built site with an empty cache: the first paint, the game that can be played, and the bytes of all
-    that the first screen requests, as they are and compressed, as static hosts send them.
+    """Visits of a built site with an empty cache: the first paint, the game that can be played, and
+    the bytes of all that the first screen requests, as they are and compressed, as static hosts
+    send them.
     """
     visits: dict[str, list[dict[str, float]]] = {name: [] for name in SCREENS}
     with tempfile.TemporaryDirectory() as place:
@@ -194,8 +195,8 @@ def folder_server(folder: Path) -> Iterator[str]:
 
 
 def load(browser: Browser, repeats: int) -> dict[str, Any]:
-    """Visits with an empty browser cache, of kernels started for the visit and of kernels that waited for it, turn by
-    turn.
+    """Visits with an empty browser cache, of kernels started for the visit and of kernels that
+    waited for it, turn by turn.
     """
     visits: dict[str, list[dict[str, float]]] = {"cold": [], "preheated": []}
     sizes: dict[str, Any] = {}
@@ -238,7 +239,9 @@ def load(browser: Browser, repeats: int) -> dict[str, Any]:
 
 
 def arrival(page: Page) -> dict[str, float]:
-    """When what was first painted, ms from the navigation, and when the server had sent the page."""
+    """When what was first painted, ms from the navigation, and when the server had sent the
+    page.
+    """
     page.wait_for_function("hsdMeasure.whole() && Object.values(hsdMeasure.seen).every(Boolean)")
     seen = page.evaluate("hsdMeasure.seen")
     something = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
@@ -247,8 +250,8 @@ def arrival(page: Page) -> dict[str, float]:
 
 
 def weight(page: Page, until: float) -> dict[str, tuple[int, int]]:
-    """Bytes over the wire (headers too) and the number of files or messages, by kind, of what came before ``until``
-    (ms).
+    """Bytes over the wire (headers too) and the number of files or messages, by kind, of what came
+    before ``until`` (ms).
     """
     entries = page.evaluate(
         "[...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]"
@@ -288,7 +291,9 @@ OURS = ("page", "websocket, received", "websocket, sent")
 
 
 def rest(*servers: Server) -> None:
-    """Wait until the servers and their kernels have nothing to do: kernels that wait for visitors are ready then."""
+    """Wait until the servers and their kernels have nothing to do: kernels that wait for
+    visitors are ready then.
+    """
     quiet, until = 0, time.monotonic() + PATIENCE / 1000
     while quiet < 3 and time.monotonic() < until:
         before = sum(map(_spent, servers))
@@ -314,7 +319,9 @@ def _spent(server: Server) -> float:
 
 
 def keys(browser: Browser, repeats: int) -> dict[str, Any]:
-    """Open a trace of ``TOKENS`` tokens from a file; then from a key to the painted frame that shows it."""
+    """Open a trace of ``TOKENS`` tokens from a file; then from a key to the painted frame that
+    shows it.
+    """
     with tempfile.TemporaryDirectory() as folder, serving() as server:
         trace = long_trace(STACK, TOKENS)
         file = Path(folder) / "long.json.gz"
@@ -337,7 +344,9 @@ def keys(browser: Browser, repeats: int) -> dict[str, Any]:
 
 
 def taken(page: Page, file: Path, tokens: int) -> float:
-    """Open a trace on the page; return the ms from the choice of the file until its text is painted."""
+    """Open a trace on the page; return the ms from the choice of the file until its text is
+    painted.
+    """
     page.evaluate("(tokens) => hsdMeasure.open(tokens)", tokens)
     with page.expect_file_chooser() as chooser:
         page.get_by_role("button", name="Open a trace").click()
@@ -367,7 +376,9 @@ def walked(page: Page, tokens: int, presses: int) -> dict[str, list[float]]:
 
 
 def press(page: Page, key: str) -> dict[str, float]:
-    """Press a key and wait for all views; what each took, ms. A view that had nothing to change is left out."""
+    """Press a key and wait for all views; what each took, ms. A view that had nothing to change
+    is left out.
+    """
     page.keyboard.press(key)
     try:
         page.wait_for_function("hsdMeasure.settled()", timeout=5000)
@@ -384,7 +395,9 @@ def press(page: Page, key: str) -> dict[str, float]:
 
 
 def live(browser: Browser, repeats: int) -> dict[str, Any]:
-    """Measure live runs of the page, interleaved with the same decode without a viewer, in one kernel."""
+    """Measure live runs of the page, interleaved with the same decode without a viewer, in one
+    kernel.
+    """
     runs: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder:
         rates = Path(folder) / "rates.jsonl"
@@ -444,8 +457,8 @@ def notebook(folder: Path) -> Path:
 
 
 def followed(page: Page, run: Run, rates: Path) -> dict[str, Any]:
-    """One run on the page: its speed with the page looking on and without, updates a second and how long tokens were
-    under way.
+    """One run on the page: its speed with the page looking on and without, updates a second and how
+    long tokens were under way.
     """
     for label, value in (
         ("Prompt", PROMPT),
@@ -479,13 +492,13 @@ def followed(page: Page, run: Run, rates: Path) -> dict[str, Any]:
 
 
 def flow(page: Page) -> dict[str, float]:
-    """How the run that was followed came to be painted: updates a second, and ms from the end of a round to the frame
-    that shows it.
+    """How the run that was followed came to be painted: updates a second, and ms from the end of a
+    round to the frame that shows it.
     """
     grown, steps = page.evaluate("hsdMeasure.grown()"), page.evaluate("hsdMeasure.steps()")
     seconds = (grown[-1][0] - grown[0][0]) / 1000
-    # The first moment of the run on the page's clock, as the quickest message has it: a message is made soon after its
-    # last round.
+    # The first moment of the run on the page's clock, as the quickest message has it: a message is
+    # made soon after its last round.
     zero = min(step["made"] - step["ended"] / 1e6 for step in steps)
     lags, tokens = [], 0
     for step in steps:

@@ -1,7 +1,8 @@
-"""Measure the forward passes of a browser tab: ``python -m tools.measure_tab [--json OUT]``, about two minutes.
+"""Measure the forward passes of a browser tab: ``python -m tools.measure_tab [--json OUT]``, about
+two minutes.
 
-Builds the site, serves it on 127.0.0.1, and presses the button of the article's first scene in Chromium, once per
-model. Nothing else may run on the machine.
+Builds the site, serves it on 127.0.0.1, and presses the button of the article's first scene in
+Chromium, once per model. Nothing else may run on the machine.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ class Quiet(SimpleHTTPRequestHandler):
 
 
 def measure() -> dict:
-    """Return milliseconds of a forward pass by model and number of tokens, with the browser and the machine."""
+    """Return milliseconds of a forward pass by model and number of tokens, with the browser and
+    the machine.
+    """
     found: dict = {"browser": "", "milliseconds": {}}
     with tempfile.TemporaryDirectory() as folder, chromium() as browser:
         build(Path(folder))
@@ -58,7 +61,9 @@ def measure() -> dict:
 
 
 def run(doc: str | None, module: str, measure: Callable[[], dict[str, Any]], shown: str) -> None:
-    """Measure as a command of ``module``: write the figures to ``--json``, and print those named ``shown``."""
+    """Measure as a command of ``module``: write the figures to ``--json``, and print those named
+    ``shown``.
+    """
     parser = argparse.ArgumentParser(
         description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,8 +1,9 @@
-"""Measure answers of SmolLM2 in a browser tab and natively: ``python -m tools.measure_tab_family [--json OUT]``.
+"""Measure answers of SmolLM2 in a browser tab and natively: ``python -m tools.measure_tab_family
+[--json OUT]``.
 
-Builds the site with the family, serves it on 127.0.0.1, loads it in Chromium, and decodes the same requests in the tab
-and natively on one thread, in turns. Each figure is the median over prompts of a prompt's fastest turn. About two
-minutes; nothing else should run on the machine.
+Builds the site with the family, serves it on 127.0.0.1, loads it in Chromium, and decodes the same
+requests in the tab and natively on one thread, in turns. Each figure is the median over prompts of
+a prompt's fastest turn. About two minutes; nothing else should run on the machine.
 """
 
 from __future__ import annotations

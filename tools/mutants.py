@@ -1,12 +1,14 @@
-"""Apply the faults of ``tests/mutants.md``, one at a time, to a copy of the project, and run the test that must notice.
+"""Apply the faults of ``tests/mutants.md``, one at a time, to a copy of the project, and run the
+test that must notice.
 
-A text of the list is compared with the source by its words and signs: line breaks, indentation and a trailing comma
-before a closing bracket do not matter, so that a formatter can wrap the source.
+A text of the list is compared with the source by its words and signs: line breaks, indentation and
+a trailing comma before a closing bracket do not matter, so that a formatter can wrap the source.
 
-``python -m tools.mutants [--only ROOM ...]`` takes the faults of a package (C++ is in ``native``), of a module beside
-the packages (``stack``) or of a folder beside ``hsd_viz`` (``js``); by default all. Exit code 1: a test passed in spite
-of a fault, failed without one, or a text was not found exactly once; 2: an unknown room, or one without faults. The C++
-library of a fault is compiled with little optimization, into a folder that goes with the copy.
+``python -m tools.mutants [--only ROOM ...]`` takes the faults of a package (C++ is in ``native``),
+of a module beside the packages (``stack``) or of a folder beside ``hsd_viz`` (``js``); by default
+all. Exit code 1: a test passed in spite of a fault, failed without one, or a text was not found
+exactly once; 2: an unknown room, or one without faults. The C++ library of a fault is compiled with
+little optimization, into a folder that goes with the copy.
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ _LEFT_OUT = shutil.ignore_patterns(".*", "node_modules", "site", "__pycache__")
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A fault: in ``file``, ``text`` (which is there once) becomes ``fault``; ``test`` must fail."""
+    """A fault: in ``file``, ``text`` (which is there once) becomes ``fault``; ``test`` must
+    fail.
+    """
 
     file: str
     text: str
@@ -48,11 +52,15 @@ class Mutant:
 
     @property
     def room(self) -> str:
-        """The package of the file, its module beside the packages, or its folder beside ``hsd_viz``."""
+        """The package of the file, its module beside the packages, or its folder beside
+        ``hsd_viz``.
+        """
         return re.split(r"[/.]", self.file.removeprefix("hsd_viz/"))[0]
 
     def applied(self, source: str) -> str:
-        """Return the source with the fault. Raises: ValueError: if the text is not there exactly once."""
+        """Return the source with the fault. Raises: ValueError: if the text is not there exactly
+        once.
+        """
         places = [*pattern(self.text).finditer(source)]
         if len(places) != 1:
             raise ValueError(

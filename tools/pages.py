@@ -35,7 +35,9 @@ READY_SECONDS = 60
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server that runs: ``url`` ends in a slash, ``pid`` is its process, whose children are the kernels."""
+    """A server that runs: ``url`` ends in a slash, ``pid`` is its process, whose children are
+    the kernels.
+    """
 
     url: str
     pid: int
@@ -43,7 +45,9 @@ class Server:
 
 @contextmanager
 def served() -> Iterator[str]:
-    """Serve the dashboard on a free port of 127.0.0.1 and yield its address, which ends in a slash."""
+    """Serve the dashboard on a free port of 127.0.0.1 and yield its address, which ends in a
+    slash.
+    """
     with serving() as server:
         yield server.url
 

@@ -1,8 +1,9 @@
-"""Take the pictures of the docs: ``python -m tools.pictures [NAME ...]``, by default all of :data:`PICTURES`, after
-recording the traces.
+"""Take the pictures of the docs: ``python -m tools.pictures [NAME ...]``, by default all of
+:data:`PICTURES`, after recording the traces.
 
-Screenshots are of the page as ``hsd-viz dashboard`` serves it. ``staircase`` needs Pillow; ``pays``, ``prediction`` and
-``predict-llama`` need kaleido. ``docs/pictures.json`` has a hash of the data that each picture shows.
+Screenshots are of the page as ``hsd-viz dashboard`` serves it. ``staircase`` needs Pillow;
+``pays``, ``prediction`` and ``predict-llama`` need kaleido. ``docs/pictures.json`` has a hash of
+the data that each picture shows.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ def dashboard(browser: Browser, url: str) -> Path:
 
 
 def staircase(browser: Browser, url: str) -> Path:
-    """A recorded run of many copied tokens, round by round, as an animated picture for light and dark pages."""
+    """A recorded run of many copied tokens, round by round, as an animated picture for light and
+    dark pages.
+    """
     for theme, name in (("dark", "staircase-dark"), ("light", "staircase")):
         page = _opened(browser, f"{url}?trace=copied&theme={theme}", *STAIRCASE)
         page.add_style_tag(content=":focus-visible { outline: none !important; }")
@@ -116,7 +119,9 @@ def game(browser: Browser, url: str) -> Path:
 
 
 def round_(browser: Browser, url: str) -> Path:
-    """A round at temperature > 0 in which chance rejected a draft, with its arithmetic: where the tour stops for it."""
+    """A round at temperature > 0 in which chance rejected a draft, with its arithmetic: where
+    the tour stops for it.
+    """
     page = _opened(browser, f"{url}?tour=chance", 1400, 2200)
     return _taken(page, "round", ".hsd-scene")
 
@@ -135,7 +140,8 @@ def race(browser: Browser, url: str) -> Path:
     return _taken(page, "race", ".hsd-versus", height=1150)
 
 
-#: What the pictures of the tabs show: name of the file -> address, the part of the page, and its height in pixels.
+#: What the pictures of the tabs show: name of the file -> address, the part of the page, and its
+#: height in pixels.
 TABS = {
     "tab-watch": ("?trace=answers/summary&tab=watch", None, 1240),
     "tab-why": ("?trace=answers/one-draft&tab=why&step=134", ".hsd-scene", 900),
@@ -169,7 +175,9 @@ WIDEST, COLOURS = 1300, 128
 
 
 def _reduce(path: Path) -> None:
-    """Make a picture smaller: half the width where it was taken at twice the width, and fewer colours."""
+    """Make a picture smaller: half the width where it was taken at twice the width, and fewer
+    colours.
+    """
     from PIL import Image
 
     image = Image.open(path).convert("RGB")
@@ -215,7 +223,9 @@ def _opened(browser: Browser, url: str, width: int, height: int) -> Page:
 
 
 def _taken(page: Page, name: str, selector: str | None = None, height: float | None = None) -> Path:
-    """The page as it is now, or what ``selector`` finds on it, at most ``height`` pixels of that, and a margin."""
+    """The page as it is now, or what ``selector`` finds on it, at most ``height`` pixels of
+    that, and a margin.
+    """
     page.mouse.move(2, 2)
     page.evaluate("document.activeElement.blur()")
     page.wait_for_timeout(1500)

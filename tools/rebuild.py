@@ -1,7 +1,7 @@
 """Rebuild all that depends on the weights: the parts of ``python -m training rebuild``.
 
-Each part is complete in itself. Parts that are finished for the present weights are marked in ``build/rebuild``, one
-folder per weights, so that an interrupted rebuild resumes.
+Each part is complete in itself. Parts that are finished for the present weights are marked in
+``build/rebuild``, one folder per weights, so that an interrupted rebuild resumes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ _BASELINES = ("hd > target", "lookup > target", "sam > target", "suffix > target
               "recycling > target", "retrieval > target")  # fmt: skip
 _RIVALS = ("hf-generate", "hf-lookup", "hf-assistant[nano]")
 _TEMPERATURES = {"t07": "0.7", "t1": "1", "greedy": "0"}
-#: Costs and agreements of the targets; at the everyday temperature only the shipped drafts, at more costs.
+#: Costs and agreements of the targets; at the everyday temperature only the shipped drafts, at more
+#: costs.
 _GRIDS = {
     "t07": {"drafts": "nano,small", "pad_layers": "0,6,12,24,48", "noise": "0"},
     "greedy": {"pad_layers": "0,6,24", "noise": "0,0.5,1.5"},
@@ -80,7 +81,8 @@ def _bench(suite: str, stacks: tuple[str, ...], temperature: str, *more: str) ->
 
 
 def commands() -> dict[str, list[str]]:
-    """Return the commands of the measurements in ``docs/bench``, in their order: words after ``python -m`` by file.
+    """Return the commands of the measurements in ``docs/bench``, in their order: words after
+    ``python -m`` by file.
 
     Plans come first: they calibrate the machine, which ``auto`` and left-out lookaheads then use.
     """
@@ -109,7 +111,8 @@ def commands() -> dict[str, list[str]]:
 
 
 def install_models(trained: Path) -> list[Path]:
-    """Copy the models of a training folder to the shipped weights, unless they are there; return their folders.
+    """Copy the models of a training folder to the shipped weights, unless they are there; return
+    their folders.
 
     Raises:
         ValueError: if the folder contains no trained target.
@@ -159,7 +162,9 @@ def _reports(job: Job) -> list[Path]:
 
 
 def _measured(job: Job, path: Path, words: Sequence[str]) -> Path:
-    """Run a module that writes its figures into the folder of partial results; then replace the file."""
+    """Run a module that writes its figures into the folder of partial results; then replace the
+    file.
+    """
     fresh, done = job.work / path.name, job.work / f"{path.name}.done"
     if not done.exists():
         job.say(path.name)
@@ -240,7 +245,8 @@ def rebuild(
     progress: Callable[[str], None],
     say: Callable[[str], None],
 ) -> list[Path]:
-    """Rebuild the given parts, by default those that are :func:`pending`; return the paths of what was written.
+    """Rebuild the given parts, by default those that are :func:`pending`; return the paths of what
+    was written.
 
     With ``trained`` the models of that training folder are installed first.
 

@@ -1,4 +1,5 @@
-"""The tables of ``docs/results.md``, from the files in ``docs/bench``; :mod:`tools.tables` writes them.
+"""The tables of ``docs/results.md``, from the files in ``docs/bench``; :mod:`tools.tables` writes
+them.
 
 Each function returns one table with its source below it: the files, and the machine's load.
 """
@@ -36,7 +37,9 @@ def read(name: str) -> dict:
 
 
 def source(*names: str) -> str:
-    """Return where figures come from: files, which state their commands, and load averages where recorded."""
+    """Return where figures come from: files, which state their commands, and load averages where
+    recorded.
+    """
     lines = []
     for name in names:
         load = read(name).get("machine", {}).get("load_average")
@@ -48,7 +51,9 @@ def source(*names: str) -> str:
 
 
 def reports(suite: str) -> dict[str, tuple[str, dict]]:
-    """Return the reports of a suite: heading -> (name, report), of the temperatures that were measured."""
+    """Return the reports of a suite: heading -> (name, report), of the temperatures that were
+    measured.
+    """
     names = {title: f"{suite}-{part}-cpu" for title, part in TEMPERATURES}
     measured = {title: name for title, name in names.items() if (BENCH / f"{name}.json").exists()}
     return {title: (name, read(name)) for title, name in measured.items()}
@@ -73,7 +78,9 @@ def by_stack(report: dict) -> dict[str, dict]:
 
 
 def speed(suite: str, only: Sequence[str] = ()) -> str:
-    """Return speed-ups over plain decoding by temperature: with acceptance lengths, or of some stacks only."""
+    """Return speed-ups over plain decoding by temperature: with acceptance lengths, or of some
+    stacks only.
+    """
     found = reports(suite)
     rows = {title: by_stack(report) for title, (_, report) in found.items()}
     stacks = only or sorted(
@@ -113,7 +120,9 @@ def by_task(suite: str, most: int = 6) -> str:
 
 
 def beside_paper(most: int = 4) -> str:
-    """Return the greedy speed-ups by task that Hierarchy Drafting's paper published, and ours on the same questions."""
+    """Return the greedy speed-ups by task that Hierarchy Drafting's paper published, and ours on
+    the same questions.
+    """
     name, report = reports("spec-bench")["greedy"]
     published = read("published-hd")["rows"]
     tasks = list(report["suite"]["categories"])
@@ -132,7 +141,9 @@ def beside_paper(most: int = 4) -> str:
 
 
 def pace(suite: str) -> str:
-    """Return tokens/s, time to the first token and time between tokens of each stack, everyday temperature."""
+    """Return tokens/s, time to the first token and time between tokens of each stack, everyday
+    temperature.
+    """
     name, report = next(iter(reports(suite).values()))
     head = ["stack", "tokens/s", "first token, ms", "between tokens, ms: median", "p99"]
     body = [
@@ -152,7 +163,9 @@ def pace(suite: str) -> str:
 
 
 def lengths() -> str:
-    """Return mean acceptance lengths by temperature and draft tokens per round, cost stopping off."""
+    """Return mean acceptance lengths by temperature and draft tokens per round, cost stopping
+    off.
+    """
     columns = [(0.7, 4), (0.7, 16), (0.7, 64), (1.0, 16), (0.0, 16)]
     titles = {1.0: "T = 1", 0.7: "T = 0.7", 0.0: "greedy, low repetition"}
     rows: dict[str, dict[tuple, str]] = {}
@@ -170,7 +183,9 @@ def lengths() -> str:
 
 
 def chat_lengths() -> str:
-    """Return mean acceptance lengths at equal budgets on a chat model: by temperature, and by task at the largest."""
+    """Return mean acceptance lengths at equal budgets on a chat model: by temperature, and by
+    task at the largest.
+    """
     name = "budgets-smollm2"
     report = read(name)
     budgets = report["settings"]["budgets"]
@@ -195,7 +210,9 @@ def chat_lengths() -> str:
 
 
 def rules() -> str:
-    """Return tokens per round under the verification rules, with the gain and the time of block and branch."""
+    """Return tokens per round under the verification rules, with the gain and the time of block
+    and branch.
+    """
     head = ["stack", "T", "level", "tokens per round: token", "block over token", "branch over token",
             "time per token: block over token", "branch over token"]  # fmt: skip
 
@@ -245,7 +262,9 @@ def law() -> str:
 
 
 def law_of_stops() -> str:
-    """Return what the law predicts of drafts that stop when they are unsure, and what was measured."""
+    """Return what the law predicts of drafts that stop when they are unsure, and what was
+    measured.
+    """
     name = "plan-stops-t07-cpu"
     head = [
         "stack",
@@ -305,7 +324,9 @@ def semantic_lookup() -> str:
 
 
 def second_draft() -> str:
-    """Return, for each target of the grids, the best hierarchy of models over the best single draft model."""
+    """Return, for each target of the grids, the best hierarchy of models over the best single
+    draft model.
+    """
     head = ["", "target", "forward pass, ms", "best single draft", "best hierarchy of models", "speed-up over it",
             "best with a database", "speed-up over the single draft"]  # fmt: skip
     body, names = [], []
@@ -322,7 +343,9 @@ def second_draft() -> str:
 
 
 def integers() -> str:
-    """Return what 8-bit integers lose and bring: loss beside float32, forward passes beside the former float16 ones."""
+    """Return what 8-bit integers lose and bring: loss beside float32, forward passes beside the
+    former float16 ones.
+    """
     widths, data, passes = (1, 4, 16), read("int8-cpu"), read("before-cpu")["rows"]
     head = ["", "loss, nats: float32", "int8", "overlap of the rows", "weights, MB",
             *(f"ms, width {w}" for w in widths), *(f"float16 over int8, {w}" for w in widths),
@@ -342,7 +365,9 @@ def integers() -> str:
 
 
 def llama_cpp() -> str:
-    """Return ratios of times beside llama.cpp on the same weights: above 1 this project is faster."""
+    """Return ratios of times beside llama.cpp on the same weights: above 1 this project is
+    faster.
+    """
     data = read("llama-cpp")
     passes: dict[str, dict[int, dict]] = {}
     for row in data["forward_passes"]:
@@ -436,7 +461,9 @@ def smollm2_context() -> str:
 
 
 def tab() -> str:
-    """Return milliseconds of a forward pass in a browser tab and on the native runtime, by the number of tokens."""
+    """Return milliseconds of a forward pass in a browser tab and on the native runtime, by the
+    number of tokens.
+    """
     here, body = read("tab-cpu"), []
     for model, tab in here["milliseconds"].items():
         native = read(f"curves-{model}-cpu")["milliseconds"]["native"]
@@ -452,7 +479,9 @@ def tab() -> str:
 
 
 def former() -> str:
-    """Return tokens per second, speed-ups and acceptance lengths of release 0.1 beside those of now."""
+    """Return tokens per second, speed-ups and acceptance lengths of release 0.1 beside those of
+    now.
+    """
     then = read("former")["reports"]
     now = {name: by_stack(read(name)) for name in then}
     head = ["former → present"]

@@ -1,4 +1,5 @@
-"""Select recordings by what was measured: the run that the dashboard opens, and the runs that show one database each.
+"""Select recordings by what was measured: the run that the dashboard opens, and the runs that show
+one database each.
 
 Nothing here names a stack or a prompt, so the selection follows the models.
 """
@@ -12,7 +13,8 @@ from hsd_viz.models.families import CODE
 from hsd_viz.trace import Trace
 from training.quality import parsed_lines
 
-#: A run is readable with at least this share of its lines in valid blocks and at most this share of repeated 8-grams.
+#: A run is readable with at least this share of its lines in valid blocks and at most this share of
+#: repeated 8-grams.
 PARSED, REPEATED = 0.7, 0.2
 #: A stack is clearly faster from this speed-up over plain decoding.
 FASTER = 1.2
@@ -28,7 +30,8 @@ class Facts:
         speedup: over plain decoding of the same prompt; ``None`` if it was not measured.
         shares: share of the emitted tokens by draft source; the rest is the target's own.
         repeated: share of the tokens that end an 8-gram of the same output.
-        parsed: share of the lines of prompt and output that belong to a block accepted by ``ast.parse``.
+        parsed: share of the lines of prompt and output that belong to a block accepted by
+            ``ast.parse``.
         shipped: all models are as they are shipped.
     """
 
@@ -91,6 +94,8 @@ def opening(found: Iterable[tuple[str, Facts]]) -> str:
 
 
 def supplied(found: Facts, sources: Iterable[str]) -> float:
-    """Return how well a run shows ``sources``: their share of the tokens, negative if the run is not readable."""
+    """Return how well a run shows ``sources``: their share of the tokens, negative if the run is
+    not readable.
+    """
     share = sum(found.shares.get(source, 0.0) for source in sources) if sources else found.own
     return share - ("readable" in found.missing)

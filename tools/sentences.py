@@ -1,4 +1,5 @@
-"""The figures inside the sentences of the pages, from the files in ``docs/bench``; :mod:`tools.tables` writes them.
+"""The figures inside the sentences of the pages, from the files in ``docs/bench``;
+:mod:`tools.tables` writes them.
 
 A sentence is the text around its figures, with a format in the place of each.
 """
@@ -42,7 +43,9 @@ def figures(sentence: str, page: str) -> re.Match:
 
 
 def state(page: str, sentence: str, values: Iterable[Any]) -> str:
-    """Return ``page`` with the figures of a sentence that it has once; the last part of a sentence is text."""
+    """Return ``page`` with the figures of a sentence that it has once; the last part of a
+    sentence is text.
+    """
     found = figures(sentence, page)
     forms = [spec for _, form, spec, _ in Formatter().parse(sentence) if form is not None]
     stated = [f"{value:{spec}}" for value, spec in zip(values, forms, strict=True)]
@@ -54,7 +57,9 @@ def state(page: str, sentence: str, values: Iterable[Any]) -> str:
 def _over(
     part: str, target: str, kind: str = "models_over_single_draft", interval: bool = True
 ) -> list[float]:
-    """Return the speed-up of the best hierarchy over the best single draft model, with its interval."""
+    """Return the speed-up of the best hierarchy over the best single draft model, with its
+    interval.
+    """
     best = next(point for point in read(f"grid-{part}-cpu")["points"] if point["target"] == target)[
         kind
     ]
@@ -62,8 +67,9 @@ def _over(
 
 
 def _gains(column: str) -> list[float]:
-    """Return the gains of a second draft model on the unpadded ladder by temperature: as measured (``gain``), by the
-    ``law`` as calibrated there, or by the picture's ``field`` with measured passes.
+    """Return the gains of a second draft model on the unpadded ladder by temperature: as measured
+    (``gain``), by the ``law`` as calibrated there, or by the picture's ``field`` with measured
+    passes.
     """
     grids = [read(f"grid-{part}-cpu") for _, part in TEMPERATURES]
     widths = [
@@ -79,7 +85,9 @@ def _gains(column: str) -> list[float]:
 
 
 def _closer() -> list[float]:
-    """Return the gain by the law with acceptances higher by 0.2, at ``target+6`` and T = 1; the best at 0.7 by 0.3."""
+    """Return the gain by the law with acceptances higher by 0.2, at ``target+6`` and T = 1; the
+    best at 0.7 by 0.3.
+    """
     by = lambda point, more: point["needed"]["gain"][0][point["needed"]["closer"].index(more)]
     one = next(point for point in read("grid-t1-cpu")["points"] if point["target"] == "target+6")
     return [by(one, 0.2), max(by(point, 0.3) for point in read("grid-t07-cpu")["points"])]
@@ -106,14 +114,18 @@ def _plans() -> list[dict]:
 
 
 def _law() -> list[float]:
-    """Return the number of stacks of all plans, and the median and worst error of their predictions."""
+    """Return the number of stacks of all plans, and the median and worst error of their
+    predictions.
+    """
     rows = [row for plan in _plans() for row in plan["hierarchies"] if row["measured_ms_per_token"]]
     errors = [abs(row["predicted_ms_per_token"] / row["measured_ms_per_token"] - 1) for row in rows]
     return [len(errors), median(errors), max(errors)]
 
 
 def _after(draft: str, sign: int) -> list[float]:
-    """Return by how much verifications of the target cost more, or with sign -1 less, after a draft source."""
+    """Return by how much verifications of the target cost more, or with sign -1 less, after a
+    draft source.
+    """
     shares = [
         sign * (x - 1)
         for plan in _plans()
@@ -124,7 +136,9 @@ def _after(draft: str, sign: int) -> list[float]:
 
 
 def _faster(*stacks: str) -> list[float]:
-    """Return the least and largest ratio of the speed now to that of release 0.1, of all but transformers' loops."""
+    """Return the least and largest ratio of the speed now to that of release 0.1, of all but
+    transformers' loops.
+    """
     ratios = [
         now[stack]["tokens_per_second"] / row["tokens_per_second"]
         for name, then in read("former")["reports"].items()
@@ -198,7 +212,9 @@ def _llama_draft() -> list[float]:
 
 
 def _needed() -> float:
-    """Return the acceptance of the 1B by the 70B model, in hundredths, from which on two draft models beat one."""
+    """Return the acceptance of the 1B by the 70B model, in hundredths, from which on two draft
+    models beat one.
+    """
     for percent in range(70, 0, -1):
         acceptance = {"llama-1b > llama-70b": percent / 100}
         found = predict("H100 SXM", LLAMAS, tp=4, weights="fp8", acceptance=acceptance)
@@ -218,7 +234,9 @@ def _h100(runtime: str = "compiled") -> dict[str, float]:
 
 
 def _compiled() -> list[float]:
-    """Return the least and largest ratio of eager to compiled forward passes of the 1B shape, and what one costs."""
+    """Return the least and largest ratio of eager to compiled forward passes of the 1B shape,
+    and what one costs.
+    """
     ratios = [eager / _h100()[width] for width, eager in _h100("eager").items()]
     return [min(ratios), max(ratios), _bound(), _h100()["8"] / _h100()["1"] - 1]
 

@@ -1,7 +1,8 @@
-"""Write the tables and sentences of README and docs that rest on measurements: ``python -m tools.tables``.
+"""Write the tables and sentences of README and docs that rest on measurements: ``python -m
+tools.tables``.
 
-A page marks the place of a table by ``<!-- begin NAME -->`` and ``<!-- end NAME -->``. All figures come from
-``docs/bench`` and from the evaluation beside the weights.
+A page marks the place of a table by ``<!-- begin NAME -->`` and ``<!-- end NAME -->``. All figures
+come from ``docs/bench`` and from the evaluation beside the weights.
 """
 
 from __future__ import annotations
@@ -84,7 +85,9 @@ CHINESE = Language(
 
 
 def measurements(language: Language = ENGLISH) -> str:
-    """Return speed-ups and acceptance lengths by stack and temperature, and what looping does to the greedy ones."""
+    """Return speed-ups and acceptance lengths by stack and temperature, and what looping does to
+    the greedy ones.
+    """
     reports = [_read(name) for name in REPORTS]
     rows = [{row["stack"]: row for row in report["stacks"]} for report in reports]
     stacks = [

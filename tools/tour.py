@@ -1,5 +1,6 @@
-"""The stops of the page's tour: ``python -m tools.tour`` finds the event of each in its recording, and writes its
-number and the values of the run that the words mention into ``hsd_viz/views/tour.json``, which the page reads.
+"""The stops of the page's tour: ``python -m tools.tour`` finds the event of each in its recording,
+and writes its number and the values of the run that the words mention into
+``hsd_viz/views/tour.json``, which the page reads.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ _GLYPHS = str.maketrans({" ": "␣", "\t": "⇥", "\n": "↵"})
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event of a target round (``js/lib/run.ts``): its kind, its round, its draft row, and all of the round."""
+    """An event of a target round (``js/lib/run.ts``): its kind, its round, its draft row, and
+    all of the round.
+    """
 
     kind: str
     round: int
@@ -41,7 +44,9 @@ class Event:
         return {row.verdict for row in self.drafts}
 
     def judged(self, verdict: str, source: str | None = None, **least: float) -> bool:
-        """Return whether it is this verdict on a draft token of the source with at least these values."""
+        """Return whether it is this verdict on a draft token of the source with at least these
+        values.
+        """
         row = self.draft
         if (
             self.kind != "verdict"
@@ -172,7 +177,9 @@ def _duration(ns: int) -> str:
 
 
 def stops() -> list[dict[str, Any]]:
-    """Return the stops of the tour as found in the recordings. Raises: ValueError: if a recording lacks an event."""
+    """Return the stops of the tour as found in the recordings. Raises: ValueError: if a
+    recording lacks an event.
+    """
     found = json.loads(PATH.read_text(encoding="utf-8"))
     for stop in found:
         key, trace = stop["key"], load_bundled(stop["recording"])
@@ -190,7 +197,9 @@ def stops() -> list[dict[str, Any]]:
 
 
 def write_tour() -> Path:
-    """Write the stops after new recordings, and return the path; then the page's bundle has to be built."""
+    """Write the stops after new recordings, and return the path; then the page's bundle has to
+    be built.
+    """
     write_whole(PATH, json.dumps(stops(), indent=1, ensure_ascii=False) + "\n")
     return PATH
 

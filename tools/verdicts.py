@@ -1,7 +1,7 @@
 """The answers at the top of the questions of ``docs/results.md``: one line each, with its figures.
 
-:mod:`tools.tables` writes them. Names of stacks are chosen here, by the figures; an answer whose words the figures no
-longer support raises an error instead of being written.
+:mod:`tools.tables` writes them. Names of stacks are chosen here, by the figures; an answer whose
+words the figures no longer support raises an error instead of being written.
 """
 
 from __future__ import annotations

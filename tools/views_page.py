@@ -1,7 +1,8 @@
 """The catalogue of views, ``docs/reference/views.md``.
 
-It has each public name of :mod:`hsd_viz.views` with a line of code, and a picture where it draws something.
-``python -m tools.reference`` writes it; ``python -m tools.pictures views`` takes the pictures.
+It has each public name of :mod:`hsd_viz.views` with a line of code, and a picture where it draws
+something. ``python -m tools.reference`` writes it; ``python -m tools.pictures views`` takes the
+pictures.
 """
 
 from __future__ import annotations

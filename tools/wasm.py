@@ -1,4 +1,5 @@
-"""Compile the native runtime for browser tabs: ``hsd_viz/native/hsd-viz.wasm`` from ``hsd_viz/native/src``.
+"""Compile the native runtime for browser tabs: ``hsd_viz/native/hsd-viz.wasm`` from
+``hsd_viz/native/src``.
 
 ``python -m tools.wasm [OUT]`` needs clang 14 with its WebAssembly libraries:
 ``apt-get install clang lld wasi-libc libc++-dev-wasm32 libclang-rt-dev-wasm32``.
@@ -34,13 +35,16 @@ _FLAGS = (
         "-fno-c++-static-destructors",
     ),
 )
-#: The most memory of an instance: packed weights of 110 MB, and the cache of 8 192 tokens, which is copied as it grows.
+#: The most memory of an instance: packed weights of 110 MB, and the cache of 8 192 tokens, which is
+#: copied as it grows.
 MAX_BYTES = 640 * 2**20
 _STACK_BYTES = 2**20
 
 
 def compiler_version() -> str | None:
-    """Return the first line of the compiler's version, ``None`` where there is no compiler for WebAssembly."""
+    """Return the first line of the compiler's version, ``None`` where there is no compiler for
+    WebAssembly.
+    """
     try:
         asked = ["clang++", "--target=wasm32-wasi", "--version"]
         found = subprocess.run(asked, capture_output=True, text=True, check=True)

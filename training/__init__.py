@@ -1,1 +1,3 @@
-"""Everything that makes the shipped models: corpus, recipe, training, evaluation, model card and databases."""
+"""Everything that makes the shipped models: corpus, recipe, training, evaluation, model card and
+databases.
+"""

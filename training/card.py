@@ -1,4 +1,6 @@
-"""Write MODEL_CARD.md from the records of training and evaluation. The module itself contains no figures."""
+"""Write MODEL_CARD.md from the records of training and evaluation. The module itself contains no
+figures.
+"""
 
 from pathlib import Path
 
@@ -123,8 +125,8 @@ def _writing(writing: dict) -> str:
 
 
 def stale_models(found: dict) -> list[str]:
-    """Return the models of ``load.info()`` whose present weights were not evaluated, neither as they are nor before
-    :mod:`tools.int8` rounded them.
+    """Return the models of ``load.info()`` whose present weights were not evaluated, neither as
+    they are nor before :mod:`tools.int8` rounded them.
     """
     measured = found.get("evaluation", {}).get("models", {})
     evaluated = lambda name: [measured.get(name, {}).get(key) for key in ("hash", "rounded_hash")]
@@ -132,8 +134,8 @@ def stale_models(found: dict) -> list[str]:
 
 
 def render(found: dict) -> str:
-    """Return the model card as Markdown, from ``load.info()``. Raises: ValueError: if there is no record of the corpus,
-    the evaluation or any model.
+    """Return the model card as Markdown, from ``load.info()``. Raises: ValueError: if there is no
+    record of the corpus, the evaluation or any model.
     """
     missing = [key for key in ("corpus", "evaluation") if key not in found]
     if missing or not found["models"]:
@@ -170,8 +172,8 @@ def render(found: dict) -> str:
 
 
 def write_card(root: Path | None = None, out: Path | None = None) -> Path:
-    """Write the card of the weights in ``root`` (default: the shipped ones) to ``out`` (default: MODEL_CARD.md beside
-    them).
+    """Write the card of the weights in ``root`` (default: the shipped ones) to ``out`` (default:
+    MODEL_CARD.md beside them).
     """
     root = Path(root) if root is not None else LADDER
     out = Path(out) if out is not None else root.parent / "MODEL_CARD.md"

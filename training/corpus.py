@@ -1,9 +1,9 @@
 """The training text of the ladder: permissively licensed Python source found on this machine.
 
-The corpus consists of the standard library and of the installed distributions whose metadata name only permissive
-licences; everything else is excluded. Whole files are held out by a hash of their package and relative path, so that
-the tokenizer, the models and the statistics database never see them. The corpus is a pure function of the installed
-files::
+The corpus consists of the standard library and of the installed distributions whose metadata name
+only permissive licences; everything else is excluded. Whole files are held out by a hash of their
+package and relative path, so that the tokenizer, the models and the statistics database never see
+them. The corpus is a pure function of the installed files::
 
     files = corpus.collect()
     train, heldout = corpus.train_files(files), corpus.heldout_files(files)
@@ -30,10 +30,12 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 STDLIB = "python-stdlib"
-# Never read, in any environment: text from these distributions is reserved for judging the models on unseen code.
+# Never read, in any environment: text from these distributions is reserved for judging the models
+# on unseen code.
 RESERVED = frozenset({"flask", "boto3", "botocore", "moto", "cfn-lint"})
 
-# Directories of tests, of generated code, or of vendored code whose licence the package's metadata does not state.
+# Directories of tests, of generated code, or of vendored code whose licence the package's metadata
+# does not state.
 _SKIPPED_PART = re.compile(
     r"tests?|tests_|_?testing|test_?data|_test|idle_test|conftest\.py|vendor(?:ed)?|_vendor.*|third_party|"
     r"_?extern(?:als)?|_bundled|lib2to3|site-packages|__pycache__|validators|graph_objs|serialized_patterns"
@@ -93,7 +95,9 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """One Python file. ``path`` is relative to the directory it was installed in, with forward slashes."""
+    """One Python file. ``path`` is relative to the directory it was installed in, with forward
+    slashes.
+    """
 
     package: str
     version: str
@@ -108,12 +112,16 @@ def _digest(package: str, path: str) -> int:
 
 
 def is_heldout(package: str, path: str, per_mille: int = 30) -> bool:
-    """Return whether a file is held out. Depends on the names of package and file only, never on the text."""
+    """Return whether a file is held out. Depends on the names of package and file only, never on
+    the text.
+    """
     return _digest(package, path) % 1000 < per_mille
 
 
 def _strip_header(text: str) -> str:
-    """Remove a leading comment block that is a copyright notice: thousands of files begin with the same lines."""
+    """Remove a leading comment block that is a copyright notice: thousands of files begin with
+    the same lines.
+    """
     lines = text.split("\n")
     end = 0
     while end < len(lines) and (lines[end].startswith("#") or not lines[end].strip()):
@@ -176,10 +184,11 @@ def _distribution_paths(dist: metadata.Distribution) -> list[tuple[str, Path]]:
 def collect(
     paths: Sequence[str | Path] | None = None, *, stdlib: bool = True, limits: Limits | None = None
 ) -> list[SourceFile]:
-    """Read the corpus: the standard library and the permissively licensed distributions of an environment.
+    """Read the corpus: the standard library and the permissively licensed distributions of an
+    environment.
 
-    Files are sorted by a hash of their names, so neighbours are unrelated and a package above its limit loses a random
-    share. Exact copies are kept once.
+    Files are sorted by a hash of their names, so neighbours are unrelated and a package above its
+    limit loses a random share. Exact copies are kept once.
 
     Args:
         paths: directories with installed distributions (default: those of the running interpreter).
@@ -198,7 +207,8 @@ def collect(
     for dist in metadata.distributions(path=where):
         name = (dist.metadata["Name"] or "").lower()
         licence = distribution_licence(dist.metadata)
-        # The project itself is excluded: a demonstration on its files must not be one on training data.
+        # The project itself is excluded: a demonstration on its files must not be one on training
+        # data.
         if licence is None or not name or name in seen_names or name in {"hsd-viz", *RESERVED}:
             continue
         seen_names.add(name)
@@ -238,12 +248,16 @@ def collect(
 
 
 def train_files(files: Iterable[SourceFile] | None = None) -> list[SourceFile]:
-    """Return the files for the tokenizer, the models and the databases (``None``: those of this environment)."""
+    """Return the files for the tokenizer, the models and the databases (``None``: those of this
+    environment).
+    """
     return [f for f in (collect() if files is None else files) if not f.heldout]
 
 
 def heldout_files(files: Iterable[SourceFile] | None = None) -> list[SourceFile]:
-    """Return the held-out files, for prompts and measurements (``None``: those of this environment)."""
+    """Return the held-out files, for prompts and measurements (``None``: those of this
+    environment).
+    """
     return [f for f in (collect() if files is None else files) if f.heldout]
 
 
@@ -254,7 +268,8 @@ def tokenize(
     import numpy as np
 
     pieces: list[np.ndarray] = []
-    # A file that contains the text of the special token is encoded as its letters, not as an end of text.
+    # A file that contains the text of the special token is encoded as its letters, not as an end of
+    # text.
     tokenizer.encode_special_tokens = True
     for start in range(0, len(files), batch):
         for encoding in tokenizer.encode_batch(
@@ -266,7 +281,9 @@ def tokenize(
 
 
 def manifest(files: Sequence[SourceFile]) -> dict:
-    """Return version, licence, files and bytes by package, the totals, and the names of the held-out files."""
+    """Return version, licence, files and bytes by package, the totals, and the names of the
+    held-out files.
+    """
     packages: dict[str, dict] = {}
     counted = ("files", "bytes", "heldout_files", "heldout_bytes")
     for f in files:
@@ -284,7 +301,9 @@ def manifest(files: Sequence[SourceFile]) -> dict:
 
 
 def expression_is_permissive(expression: str) -> bool:
-    """Return whether all licences of an SPDX expression are on the list; ``OR`` is treated like ``AND``."""
+    """Return whether all licences of an SPDX expression are on the list; ``OR`` is treated like
+    ``AND``.
+    """
     ids = [
         t.lower()
         for t in re.split(r"[\s()]+", expression)
@@ -294,14 +313,17 @@ def expression_is_permissive(expression: str) -> bool:
 
 
 def distribution_licence(meta: Message) -> str | None:
-    """Return the licence of a distribution with core metadata ``meta`` if it is permissive, else ``None``."""
+    """Return the licence of a distribution with core metadata ``meta`` if it is permissive, else
+    ``None``.
+    """
     expression = meta.get("License-Expression")
     if expression:
         return expression if expression_is_permissive(expression) else None
     classifiers = [c for c in meta.get_all("Classifier") or [] if c.startswith("License ::")]
     named = [c.rsplit("::", 1)[-1].strip() for c in classifiers if c.count("::") > 1]
     field = (meta.get("License") or "").strip()
-    # A long field is the full text of the licence; its name is in the classifier or in the first line.
+    # A long field is the full text of the licence; its name is in the classifier or in the first
+    # line.
     first = field.split("\n", 1)[0][:80]
     if _COPYLEFT.search(first) or any(n not in _ALLOWED_CLASSIFIERS for n in named):
         return None
@@ -313,5 +335,7 @@ def distribution_licence(meta: Message) -> str | None:
 
 
 def header_is_permissive(head: str) -> bool:
-    """Return whether ``head``, the first few thousand characters of a file, names no copyleft licence."""
+    """Return whether ``head``, the first few thousand characters of a file, names no copyleft
+    licence.
+    """
     return _COPYLEFT.search(head) is None

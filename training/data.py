@@ -20,8 +20,8 @@ EOS_ID = 0
 
 
 def train_tokenizer(texts: Iterable[str], vocabulary: int) -> Tokenizer:
-    """Train byte-level BPE on ``texts``. ``vocabulary`` is the number of tokens, at least 257: 256 bytes and the
-    end-of-text token.
+    """Train byte-level BPE on ``texts``. ``vocabulary`` is the number of tokens, at least 257: 256
+    bytes and the end-of-text token.
     """
     if vocabulary < 257:
         raise ValueError(f"a byte-level vocabulary needs at least 257 tokens, not {vocabulary}")
@@ -39,8 +39,8 @@ def train_tokenizer(texts: Iterable[str], vocabulary: int) -> Tokenizer:
 
 
 def save_tokenizer(tokenizer: Tokenizer, directory: Path, context: int = 2048) -> None:
-    """Write tokenizer.json and tokenizer_config.json, readable by ``tokenizers`` and by ``AutoTokenizer``. It adds no
-    special tokens; ``<|endoftext|>`` begins and ends a file.
+    """Write tokenizer.json and tokenizer_config.json, readable by ``tokenizers`` and by
+    ``AutoTokenizer``. It adds no special tokens; ``<|endoftext|>`` begins and ends a file.
     """
     directory.mkdir(parents=True, exist_ok=True)
     special = dict.fromkeys(("bos_token", "eos_token", "pad_token"), EOS)
@@ -52,8 +52,9 @@ def save_tokenizer(tokenizer: Tokenizer, directory: Path, context: int = 2048) -
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """Token arrays, uint16, one dimension. Attributes: train, heldout: the text to learn from and the held-out text.
-    breaks: for each token id the two tokens of a line break with its indentation, or zeros. Shape: [vocabulary, 2].
+    """Token arrays, uint16, one dimension. Attributes: train, heldout: the text to learn from and
+    the held-out text. breaks: for each token id the two tokens of a line break with its
+    indentation, or zeros. Shape: [vocabulary, 2].
     """
 
     train: np.ndarray
@@ -62,8 +63,9 @@ class Data:
 
 
 def prepare(profile: Profile, out: Path, tokenizer_dir: Path | None = None) -> Data:
-    """Collect the corpus and tokenize it into ``out`` (``data/``, ``tokenizer/``), or read what is already there.
-    ``tokenizer_dir`` contains the ``tokenizer.json`` to use; without it a tokenizer is trained on the corpus.
+    """Collect the corpus and tokenize it into ``out`` (``data/``, ``tokenizer/``), or read what is
+    already there. ``tokenizer_dir`` contains the ``tokenizer.json`` to use; without it a tokenizer
+    is trained on the corpus.
     """
     folder = out / "data"
     if not (folder / "manifest.json").exists():
@@ -112,8 +114,8 @@ def _tokenize(files: list[corpus.SourceFile], tokenizer: Tokenizer, folder: Path
 
 
 def line_breaks(tokenizer: Tokenizer) -> np.ndarray:
-    """Return how to split each token that joins line breaks and indentation. Shape: [vocabulary, 2], zeros for other
-    tokens.
+    """Return how to split each token that joins line breaks and indentation. Shape: [vocabulary,
+    2], zeros for other tokens.
     """
     vocabulary = tokenizer.get_vocab()
     table = np.zeros((max(vocabulary.values()) + 1, 2), dtype=np.int64)
@@ -126,9 +128,10 @@ def line_breaks(tokenizer: Tokenizer) -> np.ndarray:
 
 
 def step_chunks(tokens: np.ndarray, step: int, count: int, length: int, seed: int) -> np.ndarray:
-    """Return the chunks of one step; a pure function of its arguments, so resuming needs only the step number. Every
-    chunk is read once before any is read twice. The result is int64 [count, length + 1]: inputs and targets overlap by
-    one token. Raises: ValueError: if the corpus has fewer chunks than one step reads.
+    """Return the chunks of one step; a pure function of its arguments, so resuming needs only the
+    step number. Every chunk is read once before any is read twice. The result is int64 [count,
+    length + 1]: inputs and targets overlap by one token. Raises: ValueError: if the corpus has
+    fewer chunks than one step reads.
     """
     available = (len(tokens) - 1) // length
     if available < count:
@@ -141,15 +144,18 @@ def step_chunks(tokens: np.ndarray, step: int, count: int, length: int, seed: in
 
 
 def cut(chunks: np.ndarray, window: int) -> np.ndarray:
-    """Cut chunks [count, n · window + 1] into windows [count · n, window + 1] that overlap by one token."""
+    """Cut chunks [count, n · window + 1] into windows [count · n, window + 1] that overlap by
+    one token.
+    """
     starts = range(0, chunks.shape[1] - 1, window)
     return np.concatenate([chunks[:, s : s + window + 1] for s in starts])
 
 
 def add_repeats(windows: np.ndarray, share: float, step: int, seed: int) -> np.ndarray:
-    """Replace a ``share`` of the windows by windows in which a passage occurs twice, then continues. In the second
-    occurrence one token of the passage is substituted by another everywhere, like a renamed variable. Models of this
-    size learn to copy from their context late from plain text alone; a few such windows are enough.
+    """Replace a ``share`` of the windows by windows in which a passage occurs twice, then
+    continues. In the second occurrence one token of the passage is substituted by another
+    everywhere, like a renamed variable. Models of this size learn to copy from their context late
+    from plain text alone; a few such windows are enough.
     """
     if not share:
         return windows
@@ -167,9 +173,10 @@ def add_repeats(windows: np.ndarray, share: float, step: int, seed: int) -> np.n
 def split_breaks(
     windows: np.ndarray, breaks: np.ndarray, share: float, step: int, seed: int
 ) -> np.ndarray:
-    """Split a ``share`` of the tokens that join a line break and indentation; the windows keep their length. A prompt
-    that ends in a line break ends in a token which the tokenizer never puts before indentation. Without these splits
-    the models would be certain that the next line is not indented.
+    """Split a ``share`` of the tokens that join a line break and indentation; the windows keep
+    their length. A prompt that ends in a line break ends in a token which the tokenizer never puts
+    before indentation. Without these splits the models would be certain that the next line is not
+    indented.
     """
     if not share:
         return windows
@@ -184,8 +191,8 @@ def split_breaks(
 
 
 def heldout_windows(tokens: np.ndarray, count: int, window: int) -> np.ndarray:
-    """Return up to ``count`` evenly spaced windows of the held-out tokens, int64 [windows, window + 1]. Raises:
-    ValueError: if there are fewer tokens than one window.
+    """Return up to ``count`` evenly spaced windows of the held-out tokens, int64 [windows, window +
+    1]. Raises: ValueError: if there are fewer tokens than one window.
     """
     available = (len(tokens) - 1) // window
     if available < 1:

@@ -1,4 +1,6 @@
-"""The databases of the ladder: statistics from the corpus, the model database from the target's outputs."""
+"""The databases of the ladder: statistics from the corpus, the model database from the target's
+outputs.
+"""
 
 import json
 from collections.abc import Callable, Sequence
@@ -18,7 +20,9 @@ from .data import EOS_ID
 
 
 def split_documents(tokens: np.ndarray, eos: int) -> list[np.ndarray]:
-    """Return the documents of a corpus with ``eos`` before each, as views that begin and end with it."""
+    """Return the documents of a corpus with ``eos`` before each, as views that begin and end
+    with it.
+    """
     starts = np.flatnonzero(tokens == eos)
     if not len(starts) or starts[0] != 0:
         starts = np.concatenate(([0], starts))
@@ -36,9 +40,9 @@ def choose_prompts(
 ) -> list[list[list[int]]]:
     """Return about ``number`` prompts from ``documents`` in batches of ``batch``.
 
-    A quarter of them are from a document's beginning. All prompts of a batch have one length, so that they need no
-    padding, and the lengths alternate. Documents shorter than a prompt are skipped. The same arguments return the same
-    prompts.
+    A quarter of them are from a document's beginning. All prompts of a batch have one length, so
+    that they need no padding, and the lengths alternate. Documents shorter than a prompt are
+    skipped. The same arguments return the same prompts.
 
     Raises: ValueError: if no document is long enough.
     """
@@ -72,16 +76,18 @@ def rebuild_databases(
 ) -> list[Path]:
     """Build ``statistics.hsdb``, ``model.hsdb`` and ``fivegrams.hsdb``; return their paths.
 
-    The target continues ``prompts`` passages of the corpus by ``new_tokens`` each, with greedy decoding. Many short
-    outputs are better than few long ones: small models repeat themselves, and repetitions are in the context database
-    anyway.
+    The target continues ``prompts`` passages of the corpus by ``new_tokens`` each, with greedy
+    decoding. Many short outputs are better than few long ones: small models repeat themselves, and
+    repetitions are in the context database anyway.
 
     Args:
         out: folder of the databases (default: that of the shipped ones).
         weights: folder that contains ``target`` (default: the shipped weights).
-        data: folder of a ``train.npy`` tokenized with the target's tokenizer (default: read this environment's corpus).
+        data: folder of a ``train.npy`` tokenized with the target's tokenizer (default: read this
+            environment's corpus).
         only: one of the two kinds; the 5-grams belong to the model database.
-        dtype: data type of the forward passes; bfloat16 takes less than half the time on processors that support it.
+        dtype: data type of the forward passes; bfloat16 takes less than half the time on processors
+            that support it.
         progress: called with the current activity and its completed share.
 
     Raises:
@@ -147,7 +153,9 @@ def _tokenizer(folder: Path):
 
 
 def _tokens(tokenizer, data: str | Path | None, progress: Progress | None) -> np.ndarray:
-    """Return the training part of the corpus as one array, each file preceded by the end-of-text token."""
+    """Return the training part of the corpus as one array, each file preceded by the end-of-text
+    token.
+    """
     if data is not None:
         beside = Path(data).parent / "tokenizer"
         if (beside / "tokenizer.json").exists() and _tokenizer(

@@ -1,8 +1,8 @@
 """How good the ladder is: held-out loss, agreement of each pair, and what the target writes.
 
-Σ min(p, q) over the vocabulary, averaged over held-out positions, is the probability that a token sampled from the
-draft's row q is accepted by speculative sampling against the target's row p (Leviathan et al. 2023, arXiv 2211.17192,
-corollary 3.6).
+Σ min(p, q) over the vocabulary, averaged over held-out positions, is the probability that a token
+sampled from the draft's row q is accepted by speculative sampling against the target's row p
+(Leviathan et al. 2023, arXiv 2211.17192, corollary 3.6).
 """
 
 import json
@@ -42,12 +42,16 @@ GOALS = (
 
 @torch.no_grad()
 def _rows(model, ids: torch.Tensor) -> torch.Tensor:
-    """Return log-probabilities of the next token in float32, [length, vocabulary] for ids [length]."""
+    """Return log-probabilities of the next token in float32, [length, vocabulary] for ids
+    [length].
+    """
     return F.log_softmax(model(ids[None]).logits[0].float(), dim=-1)
 
 
 def _compare(log_q: torch.Tensor, log_p: torch.Tensor) -> dict[str, float]:
-    """Compare a draft's rows with a target's: overlap, greedy agreement and KL(p ‖ q), averaged over positions."""
+    """Compare a draft's rows with a target's: overlap, greedy agreement and KL(p ‖ q), averaged
+    over positions.
+    """
     q, p = log_q.exp(), log_p.exp()
     return {
         "overlap": torch.minimum(p, q).sum(-1).mean().item(),
@@ -69,9 +73,9 @@ def measure(
         prompts: prompts by kind for ``quality.measure_writing``; ``None`` leaves this part out.
 
     Returns:
-        ``windows``, ``window``, ``models`` (per model ``loss`` in nats per token, ``loss_by_position``, ``accuracy``,
-        ``hash``), ``pairs`` (per ``draft/target``: ``overlap``, ``greedy_agreement``, ``kl``) and, with prompts,
-        ``writing``.
+        ``windows``, ``window``, ``models`` (per model ``loss`` in nats per token,
+        ``loss_by_position``, ``accuracy``, ``hash``), ``pairs`` (per ``draft/target``: ``overlap``,
+        ``greedy_agreement``, ``kl``) and, with prompts, ``writing``.
 
     Raises:
         ValueError: if ``root`` contains no model of the ladder.
@@ -127,9 +131,9 @@ def evaluate_ladder(
     prompts: dict[str, Sequence[str]] | None = None,
     **settings: int,
 ) -> dict:
-    """Evaluate the models in ``root`` (default ``trained/weights``) on the held-out tokens of ``trained/data``. Writes
-    ``evaluation.json``, the corpus manifest and the training log beside the models, or with ``out`` only the evaluation
-    into this file. Returns the evaluation.
+    """Evaluate the models in ``root`` (default ``trained/weights``) on the held-out tokens of
+    ``trained/data``. Writes ``evaluation.json``, the corpus manifest and the training log beside
+    the models, or with ``out`` only the evaluation into this file. Returns the evaluation.
     """
     trained, root = Path(trained), Path(root) if root is not None else Path(trained) / "weights"
     heldout = np.load(trained / "data" / "heldout.npy", mmap_mode="r")
@@ -144,7 +148,9 @@ def evaluate_ladder(
 
 
 def table(found: dict, before: dict | None = None) -> str:
-    """Return the goals and the measured values as a Markdown table; ``before`` is an evaluation to compare with."""
+    """Return the goals and the measured values as a Markdown table; ``before`` is an evaluation
+    to compare with.
+    """
     columns = {"before": before, "measured": found} if before is not None else {"measured": found}
     rows = [["", *columns, "goal", ""]]
     for label, path, goal, more in GOALS:
@@ -159,7 +165,9 @@ def table(found: dict, before: dict | None = None) -> str:
 
 
 def markdown(rows: Sequence[Sequence[str]], align: str = "---") -> str:
-    """Return rows of cells, the head first, as a Markdown table; ``align`` is for all columns but the first."""
+    """Return rows of cells, the head first, as a Markdown table; ``align`` is for all columns
+    but the first.
+    """
     head, *lines = ("| " + " | ".join(row) + " |" for row in rows)
     return "\n".join([head, f"|---{f'|{align}' * (len(rows[0]) - 1)}|", *lines])
 

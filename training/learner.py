@@ -18,7 +18,9 @@ def autocast(device: str) -> torch.autocast:
 
 
 def rate_at(step: int, steps: int, run: Run) -> float:
-    """Return the learning rate at ``step`` as a share of its peak: rising, constant, falling to ``run.floor``."""
+    """Return the learning rate at ``step`` as a share of its peak: rising, constant, falling to
+    ``run.floor``.
+    """
     rise = min(1.0, (step + 1) / max(1, run.warmup))
     left = (steps - step) / max(1.0, run.decay * steps)
     return rise * (run.floor + (1 - run.floor) * min(1.0, left))
@@ -43,9 +45,10 @@ def optimisers(
 ) -> list[torch.optim.Optimizer]:
     """Return Muon for the matrices inside the layers and AdamW for the embedding and the norms.
 
-    Muon (Jordan et al. 2024) replaces the momentum of a matrix by the nearest orthogonal matrix; scaled to the magnitude
-    of AdamW's updates (Liu et al. 2025, arXiv 2502.16982) it reaches a lower loss than AdamW alone at a few million
-    tokens. Each parameter group stores its peak learning rate as ``peak``.
+    Muon (Jordan et al. 2024) replaces the momentum of a matrix by the nearest orthogonal matrix;
+    scaled to the magnitude of AdamW's updates (Liu et al. 2025, arXiv 2502.16982) it reaches a
+    lower loss than AdamW alone at a few million tokens. Each parameter group stores its peak
+    learning rate as ``peak``.
     """
     matrices = [p for n, p in network.named_parameters() if p.dim() == 2 and "embed" not in n]
     others = [p for n, p in network.named_parameters() if p.dim() != 2 or "embed" in n]
@@ -62,10 +65,13 @@ def optimisers(
 
 
 def compiled(function: Callable[..., Tensor], profile: Profile) -> Callable[..., Tensor]:
-    """Return the function compiled, one variant per model and window, if the profile asks for it."""
+    """Return the function compiled, one variant per model and window, if the profile asks for
+    it.
+    """
     if not profile.compile:
         return function
-    # Variants count per function, whichever model it belongs to; beyond 8, the default, further ones would run uncompiled.
+    # Variants count per function, whichever model it belongs to; beyond 8, the default, further
+    # ones would run uncompiled.
     torch._dynamo.config.recompile_limit = 64
     return torch.compile(function, dynamic=False)
 
@@ -111,7 +117,9 @@ class Learner:
         return distillation_loss(logits, teacher, targets, self.run.distillation)
 
     def backward(self, ids: Tensor, targets: Tensor, teacher: Tensor | None) -> Tensor:
-        """Compute the gradients of one batch; return the loss in nats as a tensor, which is not waited for."""
+        """Compute the gradients of one batch; return the loss in nats as a tensor, which is not
+        waited for.
+        """
         loss = self._loss(ids, targets, teacher)
         loss.backward()
         return loss.detach()
@@ -126,7 +134,8 @@ class Learner:
             optimiser.step()
         self.network.zero_grad(set_to_none=True)
         if self.average:
-            # A short memory at the start: the average of the first steps would otherwise contain the random weights.
+            # A short memory at the start: the average of the first steps would otherwise contain
+            # the random weights.
             keep = min(self.run.average, (step + 1) / (step + 10))
             torch._foreach_lerp_(
                 self.average, [p.detach() for p in self.network.parameters()], 1 - keep

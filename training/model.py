@@ -1,4 +1,6 @@
-"""The models as transformers' own ``Qwen3ForCausalLM``: configuration, initial weights, losses, export."""
+"""The models as transformers' own ``Qwen3ForCausalLM``: configuration, initial weights, losses,
+export.
+"""
 
 import shutil
 from pathlib import Path
@@ -16,9 +18,9 @@ ATTENTION = "causal_blocks"
 
 
 def causal_attention(q: Tensor, k: Tensor, v: Tensor, block: int = 256) -> Tensor:
-    """Return softmax(q kᵀ / √dimension) v with a causal mask. Shapes: [batch, heads, length, dimension]. On the CPU,
-    query blocks that compute only the scores they need take half the time of PyTorch's flash attention, forward and
-    backward together, once compiled.
+    """Return softmax(q kᵀ / √dimension) v with a causal mask. Shapes: [batch, heads, length,
+    dimension]. On the CPU, query blocks that compute only the scores they need take half the time
+    of PyTorch's flash attention, forward and backward together, once compiled.
     """
     if q.device.type != "cpu":
         return F.scaled_dot_product_attention(q, k, v, is_causal=True)
@@ -36,7 +38,8 @@ def causal_attention(q: Tensor, k: Tensor, v: Tensor, block: int = 256) -> Tenso
 def _attend(
     module: nn.Module, q: Tensor, k: Tensor, v: Tensor, mask: Any, **options: Any
 ) -> tuple[Tensor, None]:
-    # Rotated queries and keys are float32 under autocast; the products are cheaper in the values' type.
+    # Rotated queries and keys are float32 under autocast; the products are cheaper in the values'
+    # type.
     return causal_attention(q.to(v.dtype), k.to(v.dtype), v).transpose(1, 2).contiguous(), None
 
 
@@ -69,7 +72,8 @@ def build(
     model = Qwen3ForCausalLM(config)
     for key, parameter in model.named_parameters():
         if parameter.dim() == 2:
-            # Residual outputs start small, so that depth does not change the scale of the first logits.
+            # Residual outputs start small, so that depth does not change the scale of the first
+            # logits.
             shrink = (2 * size.layers) ** -0.5 if "o_proj" in key or "down_proj" in key else 1.0
             std = 0.02 if "embed" in key else parameter.shape[1] ** -0.5 * 0.6
             nn.init.normal_(parameter, std=std * shrink, generator=generator)
@@ -82,8 +86,8 @@ def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
 
 
 def distillation_loss(logits: Tensor, teacher: Tensor, targets: Tensor, weight: float) -> Tensor:
-    """Return ``weight`` · KL(teacher ‖ student) + (1 − ``weight``) · cross-entropy in nats. Logits have shape [batch,
-    length, vocabulary].
+    """Return ``weight`` · KL(teacher ‖ student) + (1 − ``weight``) · cross-entropy in nats. Logits
+    have shape [batch, length, vocabulary].
     """
     log_q = F.log_softmax(logits.flatten(0, 1).float(), dim=-1)
     log_p = F.log_softmax(teacher.flatten(0, 1).float(), dim=-1)
@@ -104,6 +108,7 @@ def export(model: Qwen3ForCausalLM, tokenizer_dir: Path, out: Path) -> None:
         shutil.copy(f, fresh / f.name)
     shutil.rmtree(out, ignore_errors=True)
     for f in fresh.iterdir():
-        # safetensors creates files readable by their owner only; shipped files must be readable by all.
+        # safetensors creates files readable by their owner only; shipped files must be readable by
+        # all.
         f.chmod(0o644)
     fresh.rename(out)

@@ -13,8 +13,8 @@ from hsd_viz.trace.metrics import repetition_share
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
-# Openings of the fixed-seed samples. None ends in white space: the tokenizer joins a line break and the indentation
-# after it.
+# Openings of the fixed-seed samples. None ends in white space: the tokenizer joins a line break and
+# the indentation after it.
 OPENINGS = (
     "def read_lines(path):",
     "class Stack:",
@@ -40,8 +40,9 @@ def continuations(
     temperature: float = 0.0,
     batch: int = 16,
 ) -> list[list[int]]:
-    """Return up to ``tokens`` new token ids after each prompt, sampled or (at temperature 0) with greedy decoding.
-    Sampling uses the global generator of PyTorch; a sample depends on its index among ``prompts`` only (its seed).
+    """Return up to ``tokens`` new token ids after each prompt, sampled or (at temperature 0) with
+    greedy decoding. Sampling uses the global generator of PyTorch; a sample depends on its index
+    among ``prompts`` only (its seed).
     """
     import torch
 
@@ -73,8 +74,8 @@ def continuations(
 
 
 def copied_share(prompt: str, text: str, n: int = 4) -> float:
-    """Return the share of the n-grams of ``text`` (words and punctuation) that occur in ``prompt``. N-grams that begin
-    in the last ``n`` - 1 words of the prompt count as part of the text.
+    """Return the share of the n-grams of ``text`` (words and punctuation) that occur in ``prompt``.
+    N-grams that begin in the last ``n`` - 1 words of the prompt count as part of the text.
     """
     before, after = _WORDS.findall(prompt), _WORDS.findall(text)
     known = {tuple(before[k : k + n]) for k in range(len(before) - n + 1)}
@@ -92,11 +93,13 @@ def _parses(text: str) -> bool:
 
 
 def parsed_lines(text: str) -> tuple[int, int]:
-    """Return how many non-blank lines belong to a block that ``ast.parse`` accepts, and how many there are.
+    """Return how many non-blank lines belong to a block that ``ast.parse`` accepts, and how many
+    there are.
 
-    A block begins at an unindented line; a segment of consecutive blocks is accepted as a whole (a string may contain
-    unindented lines), and the segmentation with the most accepted lines counts. The last block was cut by the length
-    limit: its lines up to the last position where it parses are accepted.
+    A block begins at an unindented line; a segment of consecutive blocks is accepted as a whole (a
+    string may contain unindented lines), and the segmentation with the most accepted lines counts.
+    The last block was cut by the length limit: its lines up to the last position where it parses
+    are accepted.
     """
     lines = text.split("\n")
     blank = [not line.strip() for line in lines]
@@ -129,11 +132,13 @@ def measure_writing(
     """Measure what the target writes.
 
     Args:
-        prompts: ``heldout`` (for repetition) and ``edit`` (for copying); a missing entry is not measured.
+        prompts: ``heldout`` (for repetition) and ``edit`` (for copying); a missing entry is not
+            measured.
 
     Returns:
-        ``repetition`` (mean share of greedy tokens that end an 8-gram of the same output), ``copied`` (median share of
-        copied 4-grams, greedy), ``parsed`` (share of lines, see ``parsed_lines``) and ``samples``.
+        ``repetition`` (mean share of greedy tokens that end an 8-gram of the same output),
+        ``copied`` (median share of copied 4-grams, greedy), ``parsed`` (share of lines, see
+        ``parsed_lines``) and ``samples``.
     """
     found: dict = {}
     if prompts.get("heldout"):

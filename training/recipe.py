@@ -5,15 +5,16 @@ from dataclasses import dataclass
 from hsd_viz.models.families import CODE
 
 HEAD_DIM = 64
-# The models trained by each stage. The drafts share the batches, and so every forward pass of the teacher.
+# The models trained by each stage. The drafts share the batches, and so every forward pass of the
+# teacher.
 STAGES = {"target": ("target",), "drafts": ("small", "nano")}
 assert sorted(sum(STAGES.values(), ())) == sorted(CODE.names)
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """The shape of one model. Attention heads have 64 dimensions, embeddings are tied, the feed-forward part is
-    SwiGLU.
+    """The shape of one model. Attention heads have 64 dimensions, embeddings are tied, the
+    feed-forward part is SwiGLU.
     """
 
     layers: int
@@ -32,9 +33,9 @@ SIZES = {"nano": Size(2, 128, 384), "small": Size(4, 256, 768), "target": Size(6
 class Run:
     """The settings of one stage.
 
-    The learning rate rises over ``warmup`` steps, is constant, and falls linearly to ``floor`` of its peak over the
-    last ``decay`` share of ``steps`` (warm-up, stable, decay). Because it is constant before the decay, ``steps`` can
-    be changed until the decay begins.
+    The learning rate rises over ``warmup`` steps, is constant, and falls linearly to ``floor`` of
+    its peak over the last ``decay`` share of ``steps`` (warm-up, stable, decay). Because it is
+    constant before the decay, ``steps`` can be changed until the decay begins.
 
     Attributes:
         steps: optimizer steps.
@@ -42,10 +43,12 @@ class Run:
         rates: peak learning rate of Muon by model name.
         vector_rate: peak learning rate of AdamW (embedding and norms).
         windows: pairs (share of the run, window length in tokens) in ascending order of share.
-        distillation: weight of KL(target ‖ draft) in the loss; the rest is cross-entropy. 0 trains without a teacher.
-        repeats: share of the windows that contain a passage twice, the second time with one token substituted
+        distillation: weight of KL(target ‖ draft) in the loss; the rest is cross-entropy. 0 trains
+            without a teacher.
+        repeats: share of the windows that contain a passage twice, the second time with one token
+            substituted (``data``).
+        splits: share of the tokens joining a line break and indentation that are split in two
             (``data``).
-        splits: share of the tokens joining a line break and indentation that are split in two (``data``).
         average: decay rate of the exponential moving average of the weights; 0 disables it.
     """
 
@@ -76,7 +79,8 @@ class Profile:
     Attributes:
         chunk: tokens per contiguous piece of text; a step draws chunks and cuts them into windows.
         corpus_files: use only the first files (for tests); ``None`` uses all.
-        log_every, evaluate_every: steps between two log entries and between two measurements of the held-out loss.
+        log_every, evaluate_every: steps between two log entries and between two measurements of the
+            held-out loss.
         checkpoint_seconds: longest time between two checkpoints.
     """
 
@@ -149,8 +153,9 @@ PROFILES = tuple(_PROFILES)
 
 
 def profile(name: str) -> Profile:
-    """Return a profile by name. ``cpu`` takes about two hours on two cores, ``long`` about ten; ``gpu`` is for one
-    large GPU, ``tiny`` for tests. Raises: ValueError: if there is no profile of this name.
+    """Return a profile by name. ``cpu`` takes about two hours on two cores, ``long`` about ten;
+    ``gpu`` is for one large GPU, ``tiny`` for tests. Raises: ValueError: if there is no profile of
+    this name.
     """
     if name not in _PROFILES:
         raise ValueError(f"unknown profile {name!r}: choose from {', '.join(PROFILES)}")

@@ -1,5 +1,5 @@
-"""Files of a training run: checkpoints that survive a kill at any time, the append-only log, the lock, and what travels
-between machines.
+"""Files of a training run: checkpoints that survive a kill at any time, the append-only log, the
+lock, and what travels between machines.
 """
 
 import fcntl
@@ -41,8 +41,8 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
 
 
 class RunLog:
-    """The log of a run: one JSON object per line, only ever appended to. A resumed run repeats the steps after its
-    checkpoint and logs them again; the last entry of a step counts.
+    """The log of a run: one JSON object per line, only ever appended to. A resumed run repeats the
+    steps after its checkpoint and logs them again; the last entry of a step counts.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -57,8 +57,8 @@ class RunLog:
 
 @contextmanager
 def exclusive(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock and publish the process group in ``pid``, for stopping and continuing the whole group.
-    Raises: ValueError: if another process trains in this folder.
+    """Hold the folder's lock and publish the process group in ``pid``, for stopping and continuing
+    the whole group. Raises: ValueError: if another process trains in this folder.
     """
     with (folder / "lock").open("w") as lock:
         try:
@@ -74,7 +74,9 @@ def exclusive(folder: Path) -> Iterator[None]:
 
 
 def unpack_corpus(path: Path, out: Path) -> None:
-    """Unpack a tar archive of ``data`` and ``tokenizer`` into a training folder, unless it already contains a corpus."""
+    """Unpack a tar archive of ``data`` and ``tokenizer`` into a training folder, unless it
+    already contains a corpus.
+    """
     if (out / "data" / "manifest.json").exists():
         return
     out.mkdir(parents=True, exist_ok=True)
@@ -83,7 +85,9 @@ def unpack_corpus(path: Path, out: Path) -> None:
 
 
 def split_weights(trained: Path, folder: Path) -> list[Path]:
-    """Write the weights and the log of a training folder as a tar archive in parts of at most 15 MiB; return their paths."""
+    """Write the weights and the log of a training folder as a tar archive in parts of at most 15
+    MiB; return their paths.
+    """
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         for name in ("weights", LOG):

@@ -1,9 +1,10 @@
-"""Train the ladder: the target on the corpus, then both drafts together on the corpus and the target's distributions.
+"""Train the ladder: the target on the corpus, then both drafts together on the corpus and the
+target's distributions.
 
     python -m training train --profile long --out DIR
 
-Deterministic for a given seed, machine and thread count. The same command resumes a stopped run from its last
-checkpoint; the resumed run repeats the losses of an uninterrupted one.
+Deterministic for a given seed, machine and thread count. The same command resumes a stopped run
+from its last checkpoint; the resumed run repeats the losses of an uninterrupted one.
 """
 
 import json
@@ -31,7 +32,9 @@ from .storage import RunLog, exclusive, load_checkpoint, save_checkpoint
 
 
 class Stage:
-    """The models that are trained together on the same batches, and the position they have reached."""
+    """The models that are trained together on the same batches, and the position they have
+    reached.
+    """
 
     def __init__(
         self, name: str, profile: Profile, data: text.Data, out: Path, seed: int, device: str
@@ -61,7 +64,9 @@ class Stage:
         return ids[:, :-1].contiguous(), ids[:, 1:].contiguous()
 
     def compile(self) -> float:
-        """Compile all window lengths, so that no later step waits; return the estimated seconds of the stage."""
+        """Compile all window lengths, so that no later step waits; return the estimated seconds
+        of the stage.
+        """
         lengths = [window for _, window in self.run.windows]
         edges = [*(share for share, _ in self.run.windows), 1.0]
         seconds = 0.0
@@ -104,7 +109,9 @@ class Stage:
         }
 
     def restore(self) -> None:
-        """Continue from the checkpoint. Raises: ValueError: if the checkpoint is of another seed or profile."""
+        """Continue from the checkpoint. Raises: ValueError: if the checkpoint is of another seed
+        or profile.
+        """
         state = load_checkpoint(self.path)
         if (state["seed"], state["profile"]) != (self.seed, self.profile.name):
             found = f"profile {state['profile']} and seed {state['seed']}"
@@ -117,8 +124,8 @@ class Stage:
     def fit(
         self, limit: float | None, progress: Callable[[str], None], stop_at: int | None = None
     ) -> None:
-        """Train to the end, with checkpoints. ``limit``: seconds of the whole stage; the decay is brought forward so
-        that it ends in time.
+        """Train to the end, with checkpoints. ``limit``: seconds of the whole stage; the decay is
+        brought forward so that it ends in time.
         """
         windows = text.heldout_windows(self.data.heldout, 16, min(self.profile.chunk, 1024))
         begun, before = (
@@ -153,7 +160,9 @@ class Stage:
                 return
 
     def _report(self, speed: float) -> str:
-        """Write the mean losses since the last report to the log and return a line of progress; ``speed``: steps/s."""
+        """Write the mean losses since the last report to the log and return a line of progress;
+        ``speed``: steps/s.
+        """
         losses = {learner.name: learner.loss_sum.item() / self.summed for learner in self.learners}
         for learner in self.learners:
             learner.loss_sum.zero_()
@@ -201,8 +210,8 @@ def to_stderr(line: str) -> None:
 
 
 def trained_target(out: Path, profile: Profile) -> Qwen3ForCausalLM:
-    """Return the target of a training folder: the better of its last and its averaged weights. Raises: ValueError: if
-    the target has not been trained to its end.
+    """Return the target of a training folder: the better of its last and its averaged weights.
+    Raises: ValueError: if the target has not been trained to its end.
     """
     path = out / "target.pt"
     state = load_checkpoint(path) if path.exists() else {"step": 0, "steps": 1}
@@ -237,14 +246,15 @@ def train_ladder(
         stages: which of ``target`` and ``drafts`` to train; the target is always first.
         resume: continue from the checkpoints in ``out``.
         minutes: time limit of the whole ladder; the schedules are shortened to fit.
-        steps: number of steps by stage instead of the profile's, also for a resumed stage. Changing it before the decay
-            begins does not change the steps already taken.
-        tokenizer: folder of the tokenizer to use if ``out`` contains no corpus yet; by default one is trained.
+        steps: number of steps by stage instead of the profile's, also for a resumed stage. Changing
+            it before the decay begins does not change the steps already taken.
+        tokenizer: folder of the tokenizer to use if ``out`` contains no corpus yet; by default one
+            is trained.
         stop_at: leave each stage at this step (for tests).
 
     Raises:
-        ValueError: for an unknown profile, stage or device, for a checkpoint of another seed or profile, and if another
-            process trains in ``out``.
+        ValueError: for an unknown profile, stage or device, for a checkpoint of another seed or
+            profile, and if another process trains in ``out``.
     """
     started = time.perf_counter()
     plan = find_profile(profile) if isinstance(profile, str) else profile
@@ -271,7 +281,9 @@ def train_ladder(
 
 
 def _limits(stages: list[Stage], deadline: float) -> dict[str, float]:
-    """Compile all stages and divide the time that remains by their measured durations; return seconds by stage."""
+    """Compile all stages and divide the time that remains by their measured durations; return
+    seconds by stage.
+    """
     durations = {}
     for stage in stages:
         if stage.run.distillation:

@@ -11,8 +11,9 @@ from benchmarks.gpu.parts import Report, check_files, supervise, work_off
 from benchmarks.gpu.scripts import SECONDS, parts_of, summary
 from benchmarks.harness import arguments, command, say
 
-#: Where the CPU takes the place of a GPU: one thread, no helpers that each import torch, and kernels without vectors,
-#: which the compiler has done in a third of the time. Commands and workers inherit it.
+#: Where the CPU takes the place of a GPU: one thread, no helpers that each import torch, and
+#: kernels without vectors, which the compiler has done in a third of the time. Commands and workers
+#: inherit it.
 REHEARSAL = {
     "OMP_NUM_THREADS": "1",
     "TORCHINDUCTOR_COMPILE_THREADS": "1",
@@ -21,7 +22,9 @@ REHEARSAL = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a script, print a summary; exit codes: 0 done, 1 some part failed, 2 bad usage or no GPU."""
+    """Run a script, print a summary; exit codes: 0 done, 1 some part failed, 2 bad usage or no
+    GPU.
+    """
     parser = arguments("gpu", __doc__)
     parser.add_argument("script", choices=tuple(SECONDS), help="what to run")
     parser.add_argument(

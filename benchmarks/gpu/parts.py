@@ -1,7 +1,8 @@
 """Parts that run one after another in a process of their own, each written when it is done.
 
-A part that fails, crashes its process or outlasts its time is named in the report, and the next one runs in a fresh
-process. The same command resumes: parts that are done are not repeated, others are tried again.
+A part that fails, crashes its process or outlasts its time is named in the report, and the next one
+runs in a fresh process. The same command resumes: parts that are done are not repeated, others are
+tried again.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ MOST_FILES, MOST_BYTES = 8, 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """``work`` gets the report so far and returns what is stored under ``name``; it is killed after ``seconds``."""
+    """``work`` gets the report so far and returns what is stored under ``name``; it is killed
+    after ``seconds``.
+    """
 
     name: str
     work: Callable[[dict[str, Any]], Any]
@@ -38,16 +41,19 @@ class Part:
 
 
 class Report:
-    """The report of a script at ``path``: ``parts`` that are done, ``failed`` with the reason, of each its ``seconds``
-    and its ``processor_seconds``, those of the commands and compilers that it started included, and what was
-    ``compiled`` in the process of the parts: the number of graphs, and the seconds that this took.
+    """The report of a script at ``path``: ``parts`` that are done, ``failed`` with the reason, of
+    each its ``seconds`` and its ``processor_seconds``, those of the commands and compilers that it
+    started included, and what was ``compiled`` in the process of the parts: the number of graphs,
+    and the seconds that this took.
     """
 
     def __init__(self, path: Path, settings: dict[str, Any]) -> None:
         self.path, self.settings = path, settings
 
     def read(self) -> dict[str, Any]:
-        """Return the report; a new one where there is none of these settings and of this machine."""
+        """Return the report; a new one where there is none of these settings and of this
+        machine.
+        """
         facts = {"settings": self.settings, "machine": describe()}
         fresh = {
             **facts,
@@ -153,7 +159,9 @@ def processor_seconds() -> float:
 def supervise(
     parts: Sequence[Part], report: Report, command: Sequence[str], seconds: float
 ) -> dict[str, Any]:
-    """Run ``command``, which works the parts off, again after every failure, for at most ``seconds``."""
+    """Run ``command``, which works the parts off, again after every failure, for at most
+    ``seconds``.
+    """
     end, names = time() + seconds, [part.name for part in parts]
     data = report.read()
     data["failed"], data["running"] = {}, None

@@ -33,7 +33,9 @@ TESTS = ("tests/gpu/test_gpu_compiled.py",)
 
 
 def parts_of(script: str, tiny: bool, device: str, out: Path) -> list[Part]:
-    """Return the parts of a script; their work shares one :class:`~benchmarks.gpu.steps.Steps` per process."""
+    """Return the parts of a script; their work shares one :class:`~benchmarks.gpu.steps.Steps`
+    per process.
+    """
     bench = Steps(torch.device(device), SMALL if tiny or script == "a" else FULL)
     run = Shell(tiny, device, out)
     made: dict[str, Callable[[], list[Part]]] = {
@@ -102,7 +104,9 @@ def _measurements(bench: Steps, run: Shell) -> list[Part]:
 
 
 def _rehearsal(bench: Steps, run: Shell, slow: int) -> list[Part]:
-    """The parts of a rehearsal of ``b``: one of each kind, where others differ in sizes and settings only."""
+    """The parts of a rehearsal of ``b``: one of each kind, where others differ in sizes and
+    settings only.
+    """
     small, middle, _ = bench.scale.shapes
     fastest = bench.fastest
     return [
@@ -160,7 +164,9 @@ def _round(bench: Steps, draft: str, target: str, data: dict[str, Any]) -> Any:
 
 
 def stacks_with(models: Sequence[str]) -> list[str]:
-    """Return the stacks that need no other models than these of a family, whose target is the last."""
+    """Return the stacks that need no other models than these of a family, whose target is the
+    last.
+    """
     missing = set(LEVELS) - set(models)
     stacks = [stack for stack in STACKS if not any(name in stack for name in missing)]
     if len(models) == 1:
@@ -236,7 +242,9 @@ class Shell:
         options: list[str],
         stacks: Sequence[str] = (*STACKS, *BASELINES),
     ) -> list[dict[str, Any]]:
-        """Run ``hsd-viz bench``, by default on the shipped ladder; return a short row for each stack."""
+        """Run ``hsd-viz bench``, by default on the shipped ladder; return a short row for each
+        stack.
+        """
         path = self.out / f"{name}.json"
         limit, tokens = 12, 128
         if "--target" in options:
@@ -279,20 +287,24 @@ class Shell:
         return [{key: row.get(key) for key in (*kept, "token_identical_to_plain")} for row in rows]
 
     def family(self, name: str) -> Any:
-        """Run ``hsd-viz bench`` on the stacks of another family of models; say so where it is not installed."""
+        """Run ``hsd-viz bench`` on the stacks of another family of models; say so where it is
+        not installed.
+        """
         chosen = find_family(name)
         if not chosen.is_installed:
             return {"not measured": f"the family {name} is not installed"}
         return self.bench(f"b-{name}", 0.7, ["--family", name], stacks_with(chosen.names))
 
     def rehearsed(self) -> list[str]:
-        """Options of commands on a CPU: forward passes of torch. To compile all widths of the ladder takes inductor
-        half an hour; :meth:`decode` compiles some.
+        """Options of commands on a CPU: forward passes of torch. To compile all widths of the
+        ladder takes inductor half an hour; :meth:`decode` compiles some.
         """
         return ["--runtime", "eager", "--dtype", "float32"] if self.device == "cpu" else []
 
     def decode(self) -> str:
-        """Run ``hsd-viz decode`` with compiled models of the shipped ladder; return the end of its output."""
+        """Run ``hsd-viz decode`` with compiled models of the shipped ladder; return the end of
+        its output.
+        """
         return self.run(
             "-m",
             "hsd_viz",
@@ -313,7 +325,9 @@ class Shell:
         )
 
     def plan(self) -> dict[str, Any]:
-        """Run ``hsd-viz plan`` on the shipped ladder: hierarchies, predicted and measured on this device."""
+        """Run ``hsd-viz plan`` on the shipped ladder: hierarchies, predicted and measured on
+        this device.
+        """
         path, few = self.out / "b-plan.json", ("1", "8", "2") if self.tiny else ("8", "128", "8")
         sizes = dict(zip(("--limit", "--max-new-tokens", "--measure"), few, strict=True))
         sizes |= {
@@ -339,7 +353,9 @@ class Shell:
             return self.bench(name, temperature, ["--target", path])
 
     def train(self) -> str:
-        """Train the ladder, on the corpus in ``corpus.tar.xz`` if there is one; resumes from its checkpoints."""
+        """Train the ladder, on the corpus in ``corpus.tar.xz`` if there is one; resumes from its
+        checkpoints.
+        """
         work = cache_folder("gpu-train-tiny" if self.tiny else "gpu-train")
         profile = ["--profile", "tiny"] if self.tiny else ["--profile", "gpu", "--minutes", "8.5"]
         corpus = Path("corpus.tar.xz")
@@ -350,7 +366,9 @@ class Shell:
         )  # fmt: skip
 
     def trained(self) -> dict[str, int]:
-        """Return the sizes of the parts of the trained ladder; raises RuntimeError where there are none."""
+        """Return the sizes of the parts of the trained ladder; raises RuntimeError where there
+        are none.
+        """
         found = {path.name: path.stat().st_size for path in sorted(self.out.glob("ladder.tar.*"))}
         if not found:
             raise RuntimeError("no weights were written")

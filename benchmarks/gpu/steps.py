@@ -1,4 +1,6 @@
-"""Steps, rounds and strict rows of random models of real shapes, against the bandwidth measured in the same run."""
+"""Steps, rounds and strict rows of random models of real shapes, against the bandwidth measured
+in the same run.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def _loop(
     prompt: list[int],
     tokens: int,
 ) -> Loop:
-    """Return a loop behind its prefill, with lookaheads of one, two, ... times :data:`LOOKAHEAD`."""
+    """Return a loop behind its prefill, with lookaheads of one, two, ... times
+    :data:`LOOKAHEAD`.
+    """
     levels = [
         Level(d.name, d.session(len(prompt) + tokens), LOOKAHEAD * (k + 1))
         for k, d in enumerate(drafts)
@@ -104,8 +108,8 @@ class Steps(Tools):
         }
 
     def _pass(self, model: HFModel | CompiledModel, session: Any, width: int) -> Callable[[], Any]:
-        """Return a forward pass behind the context. Of compiled models it is the recorded graph, whose logits stay on
-        the device.
+        """Return a forward pass behind the context. Of compiled models it is the recorded graph,
+        whose logits stay on the device.
         """
         context = self.scale.context
         if isinstance(model, HFModel):
@@ -130,7 +134,9 @@ class Steps(Tools):
         return record(run, self.device)
 
     def _draft_ms(self, model: Model, sampling: Sampling) -> float:
-        """Return the median time of a draft, by the record of a decode in which the model drafts for itself."""
+        """Return the median time of a draft, by the record of a decode in which the model drafts
+        for itself.
+        """
         calls = self._decoded(model, model, sampling)["calls"]
         drafts = [
             ns
@@ -140,8 +146,9 @@ class Steps(Tools):
         return median(drafts) / 1e6
 
     def _decoded(self, below: Model, above: Model, sampling: Sampling) -> dict[str, Any]:
-        """Decode twice, because the first run compiles; return the record of the second, its wall times of rounds in
-        ms as ``walls``, and how often a round waited as ``waits`` (``None``: not counted).
+        """Decode twice, because the first run compiles; return the record of the second, its wall
+        times of rounds in ms as ``walls``, and how often a round waited as ``waits`` (``None``: not
+        counted).
         """
         for _ in range(2):
             prompt = [k % 1000 for k in range(self.scale.context)]
@@ -161,10 +168,11 @@ class Steps(Tools):
         return record | {"walls": walls, "waits": waits}
 
     def rounds(self, draft: str, target: str, lone: dict[str, Any]) -> dict[str, Any]:
-        """Measure rounds of the loop, greedy and sampled, and the isolated cost of their launch and forward pass.
+        """Measure rounds of the loop, greedy and sampled, and the isolated cost of their launch and
+        forward pass.
 
-        ``device_ms`` is the time from a round's first step to the end of its last one, ``host_ms`` the rest of the
-        round, in which the device has nothing to do.
+        ``device_ms`` is the time from a round's first step to the end of its last one, ``host_ms``
+        the rest of the round, in which the device has nothing to do.
         """
         below, above = self.model(draft, self.fastest), self.model(target, self.fastest)
         width = next(w for w in WIDTHS if w >= LOOKAHEAD + 1)
@@ -189,8 +197,8 @@ class Steps(Tools):
         return out
 
     def identity(self, draft: str, target: str) -> dict[str, Any]:
-        """Count the greedy texts with drafts that equal plain decoding, in strict mode. Raises: RuntimeError: if one
-        differs.
+        """Count the greedy texts with drafts that equal plain decoding, in strict mode. Raises:
+        RuntimeError: if one differs.
         """
         below, above = self.model(draft, "strict"), self.model(target, "strict")
         texts = min(TEXTS, self.scale.repeats)
@@ -206,7 +214,9 @@ class Steps(Tools):
         return {"same": same, "texts": texts, "tokens": TEXT_TOKENS}
 
     def memory(self) -> dict[str, Any]:
-        """Measure device memory after a few and after many short decodes, each with new sessions."""
+        """Measure device memory after a few and after many short decodes, each with new
+        sessions.
+        """
         small, large = list(self.scale.shapes)[:2]
         below, above = self.model(small, self.fastest), self.model(large, self.fastest)
         held, marks = {}, {self.scale.runs // 10, self.scale.runs // 2, self.scale.runs}
@@ -219,7 +229,9 @@ class Steps(Tools):
         return {"bytes_after_runs": held}
 
     def products(self, bandwidth: float) -> dict[str, dict[str, float | str]]:
-        """Measure the bandwidth of the largest shape's products by rows, relative to the copy (1: equal)."""
+        """Measure the bandwidth of the largest shape's products by rows, relative to the copy
+        (1: equal).
+        """
         width, _, heads, kv_heads, inner = self.scale.shapes[list(self.scale.shapes)[2]]
         size = width // heads
         maps = {
@@ -244,7 +256,9 @@ class Steps(Tools):
         return found
 
     def strict_rows(self, name: str) -> dict[str, Any]:
-        """Compare the rows of a text fed one by one and in parts, bit by bit, in strict and usual mode."""
+        """Compare the rows of a text fed one by one and in parts, bit by bit, in strict and
+        usual mode.
+        """
         found = {}
         for kind in ("strict", self.fastest):
             model, text = self.model(name, kind), [(7 * k) % 1000 for k in range(48)]

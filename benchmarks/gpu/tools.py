@@ -1,4 +1,6 @@
-"""Tools of the GPU benchmark: models of given shapes, timing on the device, and the scale of the measurement."""
+"""Tools of the GPU benchmark: models of given shapes, timing on the device, and the scale of the
+measurement.
+"""
 
 from __future__ import annotations
 
@@ -84,8 +86,8 @@ class Tools:
 
     @torch.inference_mode()
     def many(self, work: Callable[[], tuple[torch.Tensor, ...]]) -> float | str:
-        """Return the time of one of the ``MANY`` operations of ``work`` in µs, on a GPU within one graph, or an
-        error.
+        """Return the time of one of the ``MANY`` operations of ``work`` in µs, on a GPU within one
+        graph, or an error.
         """
         try:
             if self.device.type != "cuda":
@@ -164,7 +166,9 @@ def random_llama(
 
 
 def read_bytes(module: torch.nn.Module) -> int:
-    """Return the bytes of weights that a step reads: all but the embedding table, unless the head is tied to it."""
+    """Return the bytes of weights that a step reads: all but the embedding table, unless the
+    head is tied to it.
+    """
     table = module.get_input_embeddings().weight
     tied = module.get_output_embeddings().weight is table
     return sum(p.nbytes for p in module.parameters()) - (0 if tied else table.nbytes)

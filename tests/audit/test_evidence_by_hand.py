@@ -29,8 +29,9 @@ def test_a_first_pair_is_no_evidence():
 
 
 def test_a_second_pair_like_the_first_is_evidence():
-    """Each decoder repeats its token. A bet with the prior weight w has a ratio of 1 + 2 / w for each of the texts, so
-    it pays 2 r² / (r² + 1); six bets on how likely texts are see no difference.
+    """Each decoder repeats its token. A bet with the prior weight w has a ratio of 1 + 2 / w for
+    each of the texts, so it pays 2 r² / (r² + 1); six bets on how likely texts are see no
+    difference.
     """
     test = PairTest()
     test.add("prompt", text("a"), text("b"))
@@ -40,7 +41,9 @@ def test_a_second_pair_like_the_first_is_evidence():
 
 
 def test_tokens_after_a_text_that_one_decoder_alone_wrote_are_no_evidence():
-    """After "a" the second decoder wrote nothing, after "b" the first: both ratios are 1, whatever followed."""
+    """After "a" the second decoder wrote nothing, after "b" the first: both ratios are 1,
+    whatever followed.
+    """
     test = PairTest()
     test.add("prompt", text("a", "x"), text("b", "y"))
     found = test.add("prompt", text("a", "x"), text("b", "y"))
@@ -49,15 +52,18 @@ def test_tokens_after_a_text_that_one_decoder_alone_wrote_are_no_evidence():
 
 
 def pays(ratio: float) -> float:
-    """What a bet pays for a pair whose texts it finds so many times as likely the right way round."""
+    """What a bet pays for a pair whose texts it finds so many times as likely the right way
+    round.
+    """
     return 2 * ratio / (ratio + 1)
 
 
 def test_likelier_texts_are_evidence_for_the_bets_on_them():
     """One bet is on likely texts and one on unlikely ones: alone they cancel, so two pairs count.
 
-    With half an observation more, "a x" has 1.5 / 3 by 1.5 / 2 and "c z" 0.5 / 3 by 0.5 / 1, a ratio of 4.5; then
-    2.5 / 5 by 2.5 / 3 and 1.5 / 5 by 1.5 / 2, a ratio of 50 / 27. The bets by token know "a" alone, then "a" and "c".
+    With half an observation more, "a x" has 1.5 / 3 by 1.5 / 2 and "c z" 0.5 / 3 by 0.5 / 1, a
+    ratio of 4.5; then 2.5 / 5 by 2.5 / 3 and 1.5 / 5 by 1.5 / 2, a ratio of 50 / 27. The bets by
+    token know "a" alone, then "a" and "c".
     """
     test = PairTest()
     test.add("prompt", text("a", "x"), text("b", "y"))
@@ -119,7 +125,9 @@ def test_outputs_of_all_instances_are_counted():
 
 
 def test_small_errors_of_tokens_add_up_to_an_error_of_their_text():
-    """Each token leans to the likeliest by 0.9 of the tolerance; the text of two such is off by more than it."""
+    """Each token leans to the likeliest by 0.9 of the tolerance; the text of two such is off by
+    more than it.
+    """
     tolerance, lean = 1e-3, 0.9e-3
     likeliest = []
 

@@ -1,4 +1,6 @@
-"""The exact audit: right decoders are lossless to rounding, wrong ones are named with their fault."""
+"""The exact audit: right decoders are lossless to rounding, wrong ones are named with their
+fault.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +32,8 @@ def test_our_own_loop_is_lossless(stack, rule):
 
 
 class Decoder:
-    """Chain drafting with at least ``lookaheads[i]`` tokens from model i; ``fault`` is one of the six, made at each
-    level where it is possible.
+    """Chain drafting with at least ``lookaheads[i]`` tokens from model i; ``fault`` is one of the
+    six, made at each level where it is possible.
     """
 
     def __init__(self, lookaheads: list[int], fault: int = 0) -> None:

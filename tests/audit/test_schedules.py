@@ -1,4 +1,6 @@
-"""Rules that end or shorten drafts, in fractions: which are safe, and how large the bias of the others is."""
+"""Rules that end or shorten drafts, in fractions: which are safe, and how large the bias of the
+others is.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +32,9 @@ def test_the_law_of_the_target_sums_to_one():
 
 
 def test_a_token_dropped_after_it_was_drawn_by_hand():
-    """q = .6, .3, .1 below .4: tokens 1 and 2 are dropped, and the target draws its own, p = .4, .4, .2. Token 0 is
-    accepted with 2/3 or replaced by 1 or 2: 0.6 * 2/3 + 0.4 * 0.4 = 0.56 in place of 0.4.
+    """q = .6, .3, .1 below .4: tokens 1 and 2 are dropped, and the target draws its own, p = .4,
+    .4, .2. Token 0 is accepted with 2/3 or replaced by 1 or 2: 0.6 * 2/3 + 0.4 * 0.4 = 0.56 in
+    place of 0.4.
     """
     row = audit_rule(BY_NAME["dropped"])
     assert (row.prefix, row.token) == ((), 0)

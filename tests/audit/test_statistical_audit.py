@@ -1,4 +1,6 @@
-"""The statistical audit: endpoints over HTTP, a test with the stated rate of false alarms, divergences of greedy texts."""
+"""The statistical audit: endpoints over HTTP, a test with the stated rate of false alarms,
+divergences of greedy texts.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def drawn(random, rows=ROWS):
 
 @pytest.fixture
 def endpoints(monkeypatch):
-    """Answer for the hosts ``plain``, ``sharpened`` (its samples are), ``tie`` and ``bug`` (in its greedy texts)."""
+    """Answer for the hosts ``plain``, ``sharpened`` (its samples are), ``tie`` and ``bug`` (in
+    its greedy texts).
+    """
     random, real = Random(0), httpx.Client
 
     def answer(asked):
@@ -83,7 +87,9 @@ def test_greedy_divergences(endpoints):
 
 
 def test_divergence_without_log_probabilities_or_at_an_end():
-    """Also where the endpoint reports the probability of an empty token, as some do at the end of a text."""
+    """Also where the endpoint reports the probability of an empty token, as some do at the end
+    of a text.
+    """
     one, longer, likely = (
         Completion(("a",)),
         Completion(("a", "b")),
@@ -141,7 +147,9 @@ def test_the_command(tmp_path, capsys, endpoints):
 
 
 def test_bets_are_made_before_the_pair_is_known():
-    """The first pair, of which nothing is known, wins and loses nothing; a lasting difference then wins."""
+    """The first pair, of which nothing is known, wins and loses nothing; a lasting difference
+    then wins.
+    """
     test = PairTest()
     pair = Completion(("a",)), Completion(("b",))
     assert test.add("x", *pair) == pytest.approx(1.0)
@@ -167,7 +175,9 @@ def test_endpoints_have_different_seeds():
 
 
 def test_a_tilt_by_hand():
-    """A row of 0.6, 0.3, 0.1 squared is 0.36, 0.09, 0.01 of 0.46: 0.36 / 0.46 / 0.6 for the first."""
+    """A row of 0.6, 0.3, 0.1 squared is 0.36, 0.09, 0.01 of 0.46: 0.36 / 0.46 / 0.6 for the
+    first.
+    """
     row = {"a": math.log(0.6), "b": math.log(0.3), "c": math.log(0.1)}
     text = Completion(("a",), [row])
     squared = tilts(text)[3 * 15]  # exponent 2, every place
@@ -176,7 +186,9 @@ def test_a_tilt_by_hand():
 
 
 def test_sharpening_at_every_third_token_is_found_by_returned_probabilities():
-    """An exponent of 1.6 at tokens 3, 6, ...: found within 1 000 pairs, whatever the prefixes are."""
+    """An exponent of 1.6 at tokens 3, 6, ...: found within 1 000 pairs, whatever the prefixes
+    are.
+    """
     random = Random(0)
     sharp = {token: [p**1.6 for p in row] for token, row in ROWS.items()}
 

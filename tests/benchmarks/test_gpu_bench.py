@@ -1,4 +1,6 @@
-"""The GPU scripts: their parts run here on tiny models; what fails, crashes or takes too long is named, and resumed."""
+"""The GPU scripts: their parts run here on tiny models; what fails, crashes or takes too long is
+named, and resumed.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +73,9 @@ def test_parts_fail_alone_and_are_resumed(tmp_path):
 
 
 def test_processor_time_has_that_of_commands():
-    """A part is slow because of a compiler, or because of what else the machine does: only this shows which."""
+    """A part is slow because of a compiler, or because of what else the machine does: only this
+    shows which.
+    """
     before = processor_seconds()
     busy = "import time; end = time.process_time() + 0.3\nwhile time.process_time() < end: pass"
     subprocess.run([sys.executable, "-c", busy], check=True)

@@ -1,4 +1,6 @@
-"""Cost-padded targets through the engine, and a small grid of them: labelled, lossless, consistent."""
+"""Cost-padded targets through the engine, and a small grid of them: labelled, lossless,
+consistent.
+"""
 
 from __future__ import annotations
 
@@ -102,7 +104,8 @@ def test_a_grid_is_consistent(tiny):
         "small+2~0.353553",
     ]
     one, two = report["points"]
-    # Unpadded, the target has one draft model: there is no hierarchy of models, but one over the databases.
+    # Unpadded, the target has one draft model: there is no hierarchy of models, but one over the
+    # databases.
     assert one["models_over_single_draft"] is None and list(one["cost_ratio"]) == ["nano"]
     assert (
         list(two["cost_ratio"]) == ["nano", "small"]

@@ -1,4 +1,6 @@
-"""The benchmarks of the native runtime in small runs: curves by width, int8 beside float32, what the loop adds to its calls."""
+"""The benchmarks of the native runtime in small runs: curves by width, int8 beside float32, what
+the loop adds to its calls.
+"""
 
 from __future__ import annotations
 

@@ -50,8 +50,8 @@ def test_the_context_has_room_for_256_new_tokens(rows):
 
 
 def test_the_categories_span_temporal_locality(rows):
-    """The figures in the file are those of its texts; medians fall from category to category, over most of the
-    range.
+    """The figures in the file are those of its texts; medians fall from category to category, over
+    most of the range.
     """
     medians = []
     for category in CATEGORIES:

@@ -1,4 +1,6 @@
-"""The benchmark of the host's work per round: what takes the place of graphs runs once per step, and is not counted."""
+"""The benchmark of the host's work per round: what takes the place of graphs runs once per step,
+and is not counted.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The comparison of the verification rules: its figures, and that every experiment can be started."""
+"""The comparison of the verification rules: its figures, and that every experiment can be
+started.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def run(rounds: float, token: float, block: float) -> dict:
-    """One prompt of one level; block verification takes half the time per token, branch a quarter more than that."""
+    """One prompt of one level; block verification takes half the time per token, branch a
+    quarter more than that.
+    """
     side = lambda seconds: {"seconds": seconds, "tokens": 10, "forwards": 5, "levels": {}}
     level = {
         "rounds": rounds,
@@ -49,7 +53,9 @@ def test_gain_and_times_have_intervals_over_prompts():
 
 
 def test_the_expected_lengths_of_a_draft():
-    """The second token is twice as probable for the verifier: a block may pass on what the first one left over."""
+    """The second token is twice as probable for the verifier: a block may pass on what the first
+    one left over.
+    """
     chain = [SimpleNamespace(round=0, p=p, q=q) for p, q in ((0.8, 0.4), (0.3, 0.6), (0.2, 0.1))]
     row = SimpleNamespace(id=0, rule="block", level=1, drafted=3, accepted=2)
     found = expected(SimpleNamespace(draft_rows=chain, round_rows=[row]))["1"]

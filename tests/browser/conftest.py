@@ -1,4 +1,6 @@
-"""Real servers, a real browser. Servers listen on 127.0.0.1 on a free port and end with the tests, or by themselves after a while."""
+"""Real servers, a real browser. Servers listen on 127.0.0.1 on a free port and end with the
+tests, or by themselves after a while.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,9 @@ def chromium() -> Iterator:
 
 @pytest.fixture(scope="session")
 def built_site(tmp_path_factory) -> Path:
-    """The folder that ``hsd-viz site build`` writes; its name has a space. All workers of a run share it."""
+    """The folder that ``hsd-viz site build`` writes; its name has a space. All workers of a run
+    share it.
+    """
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent
@@ -69,7 +73,8 @@ def built_site(tmp_path_factory) -> Path:
     return out
 
 
-#: Resolves when nothing changed for so many frames: no node, no place of a scrolled pane, no size, no animation.
+#: Resolves when nothing changed for so many frames: no node, no place of a scrolled pane, no size,
+#: no animation.
 QUIET = """(frames) => new Promise((rest, fail) => {
   let left = frames;
   const begun = performance.now(), again = () => { left = frames; };
@@ -115,7 +120,8 @@ class Page:
         self.page.on("pageerror", lambda error: self.errors.append(error.stack or str(error)))
         self.page.on("request", lambda request: self._request(request.url))
         self.page.on("websocket", lambda socket: self._request(socket.url))
-        # What gets through all the same must not reach anybody: a test has to fail for the right reason offline, too.
+        # What gets through all the same must not reach anybody: a test has to fail for the right
+        # reason offline, too.
         self.page.route(lambda url: not _local(url), lambda route: route.abort())
 
     def _request(self, url: str) -> None:

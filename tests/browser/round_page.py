@@ -1,4 +1,6 @@
-"""Views of one group on a page of their own, without a notebook, and a round of many strange tokens to show there."""
+"""Views of one group on a page of their own, without a notebook, and a round of many strange
+tokens to show there.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,8 @@ from hsd_viz.views.page_data import BUNDLE, page_palette
 
 from .conftest import quiet
 
-#: What anywidget does, for several widgets of one group: a model each, ``initialize`` once, ``render`` for each view.
+#: What anywidget does, for several widgets of one group: a model each, ``initialize`` once,
+#: ``render`` for each view.
 HARNESS = """async ([script, widgets, states, inShadow]) => {
   window.models = [];
   const module = await import(URL.createObjectURL(new Blob([script], { type: "text/javascript" })));
@@ -56,7 +59,9 @@ def start(
     live: bool = False,
     in_shadow: bool = False,
 ) -> None:
-    """Put widgets of one group into a page, or each into a shadow root; the first publishes the trace, of so many steps."""
+    """Put widgets of one group into a page, or each into a shadow root; the first publishes the
+    trace, of so many steps.
+    """
     data = run_data.snapshot(trace, "r", steps)
     common = {"palette": page_palette(), "group": "g", "pinned": -1, "live": live, "ghosts": True}
     states = [{**common, "data": {} if k else data} for k in range(len(widgets))]
@@ -65,7 +70,9 @@ def start(
 
 
 def tree_trace(nodes: int) -> Trace:
-    """One round over a tree of so many nodes with strange texts; every third hangs under the text or the first node, the rest deeper."""
+    """One round over a tree of so many nodes with strange texts; every third hangs under the
+    text or the first node, the rest deeper.
+    """
     parents = [-1, *[(-1 if k % 3 == 0 else k - 1 if k % 5 else k // 2) for k in range(1, nodes)]]
     depths: list[int] = []
     drafts = []

@@ -1,4 +1,6 @@
-"""The elements in a page of others: a strict content security policy, no request but the module and its files."""
+"""The elements in a page of others: a strict content security policy, no request but the module
+and its files.
+"""
 
 from __future__ import annotations
 

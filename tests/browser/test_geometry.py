@@ -1,7 +1,9 @@
-"""Twelve states of the page at two widths: nothing is clipped, nothing overlaps, nothing leaves the page, and text is readable.
+"""Twelve states of the page at two widths: nothing is clipped, nothing overlaps, nothing leaves the
+page, and text is readable.
 
-The exported file shows the whole page over recorded runs without a server. What is measured is geometry and colour, which do
-not depend on the machine's fonts, in place of stored pictures, which do.
+The exported file shows the whole page over recorded runs without a server. What is measured is
+geometry and colour, which do not depend on the machine's fonts, in place of stored pictures, which
+do.
 """
 
 from __future__ import annotations
@@ -17,8 +19,9 @@ from .conftest import PATIENCE, quiet
 
 pytestmark = pytest.mark.browser
 
-#: What is wrong with the geometry of the page: texts of drawings that leave their drawing or lie on another one, labels that
-#: are cut off without an ellipsis, boxes wider than the page, ghosts on a line of their own.
+#: What is wrong with the geometry of the page: texts of drawings that leave their drawing or lie on
+#: another one, labels that are cut off without an ellipsis, boxes wider than the page, ghosts on a
+#: line of their own.
 FAULTS = """() => {
   const app = document.querySelector(".hsd-app"), page = app.getBoundingClientRect(), faults = [];
   const name = (n) => `${n.getAttribute("class") ?? n.tagName} “${n.textContent.trim().slice(0, 30)}”`;
@@ -90,7 +93,9 @@ CONTRAST = """() => {
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory) -> str:
-    """The page over three runs of one prompt, the last one with two draft models above the databases."""
+    """The page over three runs of one prompt, the last one with two draft models above the
+    databases.
+    """
     runs = [load_bundled(name, SIDE_BY_SIDE / "sampled") for name in ("both", "plain", "databases")]
     path = tmp_path_factory.mktemp("pages") / "runs.html"
     path.write_text(run_page(*runs), encoding="utf-8")

@@ -1,4 +1,5 @@
-"""What a new student finds out on the page, and with how many clicks: each insight begins on the first screen.
+"""What a new student finds out on the page, and with how many clicks: each insight begins on the
+first screen.
 
 ``pytest -s`` prints the clicks, the seconds of the page and the words to read.
 """

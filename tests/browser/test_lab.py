@@ -1,4 +1,6 @@
-"""The dashboard and single views in JupyterLab cells, where a page reload meets a kernel that continued."""
+"""The dashboard and single views in JupyterLab cells, where a page reload meets a kernel that
+continued.
+"""
 
 from __future__ import annotations
 

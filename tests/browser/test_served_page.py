@@ -1,4 +1,6 @@
-"""The page that ``hsd-viz serve`` serves, in a real browser: it decodes on its server, and cancels there."""
+"""The page that ``hsd-viz serve`` serves, in a real browser: it decodes on its server, and
+cancels there.
+"""
 
 import asyncio
 import re

@@ -1,4 +1,6 @@
-"""The token stream's script by itself, over a stand-in for the widget's model: order, gaps, strange text, finding, and 4 000 tokens."""
+"""The token stream's script by itself, over a stand-in for the widget's model: order, gaps,
+strange text, finding, and 4 000 tokens.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,8 @@ def test_strange_text_is_text_and_stays_in_its_place(open_page):
     assert content[0] == STRANGE[0]
     assert content[1] == "‹U+202E›abc"
     assert content[2:4] == STRANGE[2:4]
-    # Text that is written from right to left does so within its token: tokens follow one another from left to right.
+    # Text that is written from right to left does so within its token: tokens follow one another
+    # from left to right.
     lefts = page.eval_on_selector_all(
         ".hsd-out .hsd-tok", "all => all.slice(0, 5).map(t => t.getBoundingClientRect().left)"
     )
@@ -97,7 +100,9 @@ def own(index: int, text: str, number: int, kind: str) -> TokenRow:
 
 
 def written(n: int, first: int = 0) -> list[Step]:
-    """Steps of four tokens each: two accepted, a correction after a draft that was turned down, and one of the target's own."""
+    """Steps of four tokens each: two accepted, a correction after a draft that was turned down,
+    and one of the target's own.
+    """
     steps = []
     for i in range(first, first + n, 4):
         texts = [CODE[(i + k) % len(CODE)] for k in range(4)]
@@ -183,8 +188,8 @@ def test_chunks_of_the_text_leave_its_lines_as_they_are(open_page):
     shown.check()
 
 
-#: Milliseconds of the main thread that the frame with a message's steps takes, update by update at twenty a second: drawing them, style,
-#: layout and painting.
+#: Milliseconds of the main thread that the frame with a message's steps takes, update by update at
+#: twenty a second: drawing them, style, layout and painting.
 STREAMED = """async (messages) => {
   const spent = [], channel = new MessageChannel();
   for (const m of messages) {
@@ -228,7 +233,8 @@ def test_four_thousand_tokens_open_move_and_grow_quickly(open_page):
     spent = page.evaluate(
         STREAMED, [message(2001 + i, more[i : i + 2]) for i in range(0, len(more), 2)]
     )
-    # No hitch that a person would notice; without chunks it was three times that on the machine this was written on.
+    # No hitch that a person would notice; without chunks it was three times that on the machine
+    # this was written on.
     assert spent[len(spent) // 10] < 50
     assert page.locator(".hsd-out .hsd-tok").count() == 4240
     shown.check()

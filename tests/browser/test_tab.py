@@ -1,4 +1,6 @@
-"""The built site by a plain web server: its tab decodes what the command line decodes, and says why where it cannot."""
+"""The built site by a plain web server: its tab decodes what the command line decodes, and says
+why where it cannot.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,8 @@ target | small | nano | db > target | db[context] > target | db[model] > target 
 db[statistics,context] > target | nano:4 > target | small:8 > target | nano > small | db > nano:3 > target |
 db > small:6 > target | nano:4 > small:8 > target | db > nano:4 > small:7 > target | nano:1 > small:1 > target |
 db[context,model] > small:64 > target""".split("|")
-#: Three kinds of sampling and two rules for some of the stacks: sixty runs with the greedy ones of all.
+#: Three kinds of sampling and two rules for some of the stacks: sixty runs with the greedy ones of
+#: all.
 SETTINGS = [(0.0, "token"), (0.7, "token"), (0.7, "block"), (1.0, "token"), (1.0, "block")]
 RUNS = [
     (stack, t, rule)
@@ -83,7 +86,9 @@ def test_the_first_screen_loads_no_models_and_the_scenes_do(chromium, address):
 
 @pytest.fixture(scope="module")
 def tab(chromium, address):
-    """A page in which everything is loaded; afterwards it must have had no error and no request to anywhere else."""
+    """A page in which everything is loaded; afterwards it must have had no error and no request
+    to anywhere else.
+    """
     page, asked, errors = chromium.new_page(), [], []
     page.set_default_timeout(120_000)
     page.on("request", lambda request: asked.append(request.url))

@@ -1,4 +1,6 @@
-"""A site that offers a family: its reader asks for the download, which the browser keeps; then the tab decodes with it."""
+"""A site that offers a family: its reader asks for the download, which the browser keeps; then
+the tab decodes with it.
+"""
 
 from __future__ import annotations
 

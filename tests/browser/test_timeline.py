@@ -25,7 +25,8 @@ def at(page, area: dict, call, wall: int, lane: str) -> None:
 def test_inspector_and_timeline_follow_one_cursor_both_ways(open_page):
     shown = open_page()
     page, trace = shown.page, load_bundled("both")
-    # The inspector below: it changes its height with the round, and the chart must stay under the pointer.
+    # The inspector below: it changes its height with the round, and the chart must stay under the
+    # pointer.
     start(page, trace, Timeline, RoundInspector)
     tops = [r for r in trace.round_rows if r.parent is None]
     # The scene opens on a round that was chosen for readers, and the chart on none.

@@ -1,5 +1,6 @@
-"""Hostile files: every command that reads one ends with a result or one line, and shows text as text. A full disk, a
-read-only folder and a missing home: one line, the old file stays, and nothing else is left.
+"""Hostile files: every command that reads one ends with a result or one line, and shows text as
+text. A full disk, a read-only folder and a missing home: one line, the old file stays, and nothing
+else is left.
 """
 
 from __future__ import annotations
@@ -210,7 +211,9 @@ def test_a_bomb_is_one_line_within_a_second_and_300_mb(command, content, tmp_pat
 
 
 def damaged(trace: Trace, count: int) -> list[bytes]:
-    """Return this many damaged files of a trace: other values, missing and doubled parts, other bytes, cut and gzipped."""
+    """Return this many damaged files of a trace: other values, missing and doubled parts, other
+    bytes, cut and gzipped.
+    """
     data, chance = trace.to_dict(), random.Random(5)
     found = [*mutants(data, count // 2, seed=3)]
     for path in chance.sample([path for path in leaves(data) if path], count // 5):
@@ -240,7 +243,9 @@ def damaged(trace: Trace, count: int) -> list[bytes]:
 
 @pytest.mark.parametrize("count", [20, pytest.param(200, marks=pytest.mark.slow)])
 def test_damaged_traces_are_opened_or_refused(count, trace, tmp_path, capsys):
-    """Every door opens a file whole or refuses it in one line, and leaves nothing of a refused one."""
+    """Every door opens a file whole or refuses it in one line, and leaves nothing of a refused
+    one.
+    """
     page, path, out = App(), tmp_path / "run.json", tmp_path / "out"
     counts: dict[str, Counter[str]] = {}
 

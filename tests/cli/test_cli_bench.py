@@ -172,7 +172,8 @@ def test_a_plan_of_the_shipped_ladder(three, tmp_path, calibrations, capsys):
         costs["nano"]["forward"][0] < costs["small"]["forward"][0] < costs["target"]["forward"][0]
     )
 
-    # Kept: the second time nothing is decoded but the probes, and left-out lookaheads are the law's.
+    # Kept: the second time nothing is decoded but the probes, and left-out lookaheads are the
+    # law's.
     assert len(list(calibrations.iterdir())) == 1
     assert plan(three, "--json", str(out)) == 0
     assert (

@@ -1,4 +1,6 @@
-"""Commands that delegate to other packages: export, replay, databases (custom ones, too), ladder, dashboard."""
+"""Commands that delegate to other packages: export, replay, databases (custom ones, too),
+ladder, dashboard.
+"""
 
 import json
 from pathlib import Path
@@ -319,7 +321,8 @@ def test_any_tokenizer_and_what_a_database_holds(tmp_path, words, cli):
     assert "'w3' then 'w66000': 40 of 40 times" in cli(
         "databases", "inspect", out, "--tokenizer", words
     )
-    # Built with another tokenizer than the ladder's: shown as token ids, and not measured on a text.
+    # Built with another tokenizer than the ladder's: shown as token ids, and not measured on a
+    # text.
     assert "[3] then [66000]" in cli("databases", "inspect", path)
     assert "another tokenizer" in cli("databases", "inspect", path, "--tokenizer", "target", code=2)
     decode = ["decode", "--stack", "db > target", "--prompt", "x", "--databases", out]

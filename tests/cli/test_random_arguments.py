@@ -12,7 +12,8 @@ from hsd_viz.errors import UserError
 
 VALUES = "-1 0 1 2 1e999 nan x a/b . auto ? -- - 1,2,, [ é \udcff".split(" ")
 VALUES = ["", *VALUES, "9" * 30, "db > target", "nano:4 > target"]
-#: Commands that serve or work until they are stopped when their options are valid; only their parsing is tried.
+#: Commands that serve or work until they are stopped when their options are valid; only their
+#: parsing is tried.
 ENDLESS = {"dashboard", "serve", "classroom", "rebuild", "train", "evaluate"}
 
 #: Work of seconds or minutes that valid options start.
@@ -64,7 +65,9 @@ def words_of(parser, chance) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS, ids=" ".join)
 def test_random_options_end_without_a_traceback(name, tmp_path, monkeypatch, capfd):
-    """At least 1 000 for each command: nearly all are refused while they are parsed, the others run up to the engine."""
+    """At least 1 000 for each command: nearly all are refused while they are parsed, the others
+    run up to the engine.
+    """
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("hsd_viz.engine.local.load_engine", _no_engine)
     for heavy in HEAVY:

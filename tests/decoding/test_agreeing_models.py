@@ -25,7 +25,9 @@ class Fixed:
 
 
 def test_a_row_has_each_score_at_the_targets_id_of_its_token():
-    """The target's tokens 0, 1 and 3 are the draft's 0, 2 and 1; the target's 2 is unknown to it."""
+    """The target's tokens 0, 1 and 3 are the draft's 0, 2 and 1; the target's 2 is unknown to
+    it.
+    """
     session = Fixed(np.array([[0.5, 1.5, 2.5, 9.0]], np.float32))
     inner = SimpleNamespace(
         name="draft",

@@ -1,4 +1,6 @@
-"""What the loop passes to a drafter, by hand: the text, the budget, and the target's probabilities."""
+"""What the loop passes to a drafter, by hand: the text, the budget, and the target's
+probabilities.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Steps are made when somebody looks at them: whoever does, in whatever order, sees what one sees who looks at each at once."""
+"""Steps are made when somebody looks at them: whoever does, in whatever order, sees what one
+sees who looks at each at once.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,9 @@ def test_steps_looked_at_in_any_order_are_the_same_and_the_trace_has_their_rows(
 
 @pytest.mark.parametrize(("positions", "reason"), [(None, "length"), (9, "length"), (8, "context")])
 def test_the_stop_reason_at_the_border_of_length_and_context(positions, reason):
-    """The prompt has one token and eight are asked for: a context of nine is reached with the last of them."""
+    """The prompt has one token and eight are asked for: a context of nine is reached with the
+    last of them.
+    """
     loop = loop_of(models(2), [3], Sampling(1.0, seed=1), 8, positions=positions)
     meta = {"stack": "", "prompt": "", "max_new_tokens": 8}
     trace = list(decode(loop, TokenText(load_tokenizer()), meta))[-1].trace

@@ -1,4 +1,6 @@
-"""Any bytes, safely: pieces of characters are kept as bytes, and the pieces of a text give it back."""
+"""Any bytes, safely: pieces of characters are kept as bytes, and the pieces of a text give it
+back.
+"""
 
 from __future__ import annotations
 

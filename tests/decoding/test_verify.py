@@ -131,10 +131,13 @@ def test_a_chains_correction_is_drawn_from_the_residual_that_is_recorded(rule):
 
 
 def test_block_verification_of_a_chain_by_hand():
-    """p = (.3, .7) and q = (.6, .4) at both places: w_1 = .5, h_1 = s / (s + 1 - w_1), s = (.5 .3 - .6)+ + (.5 .7 - .4)+."""
+    """p = (.3, .7) and q = (.6, .4) at both places: w_1 = .5, h_1 = s / (s + 1 - w_1), s = (.5
+    .3 - .6)+ + (.5 .7 - .4)+.
+    """
     p, q = np.array([[0.3, 0.7]] * 3), np.array([[0.6, 0.4]] * 2)
     found = block_rule([0, 1], q, p, [0.0, 0.9])
-    # w_2 = min(1, .5 * .7 / .4) = .875 is the chance of the whole draft; nothing is left at place 1, so h_1 = 0.
+    # w_2 = min(1, .5 * .7 / .4) = .875 is the chance of the whole draft; nothing is left at place
+    # 1, so h_1 = 0.
     assert (
         found.accepted == 0
         and found.h == pytest.approx([0.0, 0.875])
@@ -205,12 +208,14 @@ def test_a_drafter_learns_from_every_row_of_the_draft():
     assert warm[1] == [[p[row, token] for token in tokens] for row, tokens in enumerate(warm[0])]
 
 
-# --- what the loop keeps ---------------------------------------------------------------------------------------------
+# --- what the loop keeps --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 def test_nothing_is_recorded_of_what_follows_an_end_token(temperature):
-    """A stopped round: details of the emitted tokens alone, no correction, and only its places count as examined."""
+    """A stopped round: details of the emitted tokens alone, no correction, and only its places
+    count as examined.
+    """
     stopped = beyond = 0
     for seed in range(60):
         sampling = Sampling(temperature, seed=seed, rule="token")
@@ -249,7 +254,9 @@ def test_limits_by_position_end_the_text_exactly(tokens, positions, text):
 
 
 def test_the_random_numbers_of_a_round_do_not_depend_on_its_outcome():
-    """A draft takes n; a chain's verification n below the target's own and n + 1 more; a tree's 1 + its depth."""
+    """A draft takes n; a chain's verification n below the target's own and n + 1 more; a tree's
+    1 + its depth.
+    """
     taken = []
 
     class Counted(loop_of(models(2), [3], ONE, 1).draws.__class__):

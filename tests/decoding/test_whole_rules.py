@@ -1,4 +1,6 @@
-"""Block and branch verification of one draft by hand, with ratios p / q of 1/2, 2 and 1/2 along it."""
+"""Block and branch verification of one draft by hand, with ratios p / q of 1/2, 2 and 1/2 along
+it.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +37,8 @@ def test_a_second_token_makes_up_for_the_first(rule, last, accepted):
 
 @pytest.mark.parametrize("rule", RULES)
 def test_thresholds_by_hand(rule):
-    # h_3 = w_3 = 1/2 and h_2 = 1 as w_2 = 1. After the first token (w_1 = 1/2 and rows 1/2, 1/4 and 1/2, 3/4)
-    # nothing of w p exceeds q, so h_1 = 0. All of h is known if no u is below it.
+    # h_3 = w_3 = 1/2 and h_2 = 1 as w_2 = 1. After the first token (w_1 = 1/2 and rows 1/2, 1/4 and
+    # 1/2, 3/4) nothing of w p exceeds q, so h_1 = 0. All of h is known if no u is below it.
     found = rule(TOKENS, Q, P, [2.0, 2.0, 2.0])
     assert found.h == pytest.approx([0.0, 1.0, 0.5])
     assert found.accepted == 0
@@ -44,7 +46,9 @@ def test_thresholds_by_hand(rule):
 
 @pytest.mark.parametrize("rule", RULES)
 def test_w_is_an_average_over_the_later_tokens(rule):
-    """At least one token is accepted with w_1 = 1/2 given the first, averaged over drafts of a second one from q."""
+    """At least one token is accepted with w_1 = 1/2 given the first, averaged over drafts of a
+    second one from q.
+    """
     chance = 0.0
     for second, drafted in enumerate(Q[1]):
         # h alone decides: P(accept at least one) = 1 - (1 - h_1)(1 - h_2).

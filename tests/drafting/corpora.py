@@ -1,4 +1,6 @@
-"""Drafters by name, and a database that counts by looking: slow, exact, and no approximation to hide behind."""
+"""Drafters by name, and a database that counts by looking: slow, exact, and no approximation to
+hide behind.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ def make(name, *items, statistics=None, state=None, eos=None):
 
 
 class Exact:
-    """What followed the longest suffix of a tail in ``texts``, by scanning them; the lower token first among equals."""
+    """What followed the longest suffix of a tail in ``texts``, by scanning them; the lower token
+    first among equals.
+    """
 
     def __init__(self, texts, longest=99):
         self.texts = ["".join(map(chr, text)) for text in texts]

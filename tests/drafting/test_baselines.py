@@ -16,7 +16,7 @@ from hsd_viz.drafting.make import Memory
 from hsd_viz.drafting.tree import Observer
 from hsd_viz.stack import DraftSource
 
-# --- Token Recycling --------------------------------------------------------------------------------------------------
+# --- Token Recycling ------------------------------------------------------------------------------
 
 
 def test_the_template_is_the_published_one():
@@ -43,7 +43,8 @@ def test_rows_are_overwritten_rejected_nodes_too():
     drafter.observe([1, 2], DraftTree(), [[5, 6]])
     tree = drafter.draft([1, 2], 80)
     assert paths(tree) == [(5,), (6,)] and tree.key_lengths == [1, 1] and tree.parents == [-1, -1]
-    # 5 was accepted and 6 refused; both are known now. 2 stands in the tree again below 6: the later place counts.
+    # 5 was accepted and 6 refused; both are known now. 2 stands in the tree again below 6: the
+    # later place counts.
     deeper = tree.add(2, 1, "recycling")
     drafter.observe([1, 2], tree, [[6, 5], [2, 7], [2, 5], [7, 8]])
     assert drafter.successors == {2: (7, 8), 5: (2, 7), 6: (2, 5)} and deeper == 2
@@ -65,11 +66,13 @@ def test_a_full_matrix_fills_the_template_and_the_kth_child_is_the_kth_successor
     assert [ended.tokens[p] for p in ended.parents if p >= 0].count(21) == 0 and 21 in ended.tokens
 
 
-# --- retrieval --------------------------------------------------------------------------------------------------------
+# --- retrieval ------------------------------------------------------------------------------------
 
 
 def rest(texts, text, longest, shortest, depth):
-    """(suffix length, prefix counts) as the paper has it: every continuation of every match, every prefix of it counted."""
+    """(suffix length, prefix counts) as the paper has it: every continuation of every match,
+    every prefix of it counted.
+    """
     for n in range(min(longest, len(text)), shortest - 1, -1):
         key = text[len(text) - n :]
         after = [
@@ -95,7 +98,8 @@ def test_the_most_frequent_prefixes_after_the_longest_suffix(texts, text, budget
     drafter.depth = depth
     length, counts = rest(texts, text, 16, 2, depth)
     tree = drafter.draft(text, budget)
-    # Beyond its longest match a database may go on with what a shorter suffix says: only full keys are compared.
+    # Beyond its longest match a database may go on with what a shorter suffix says: only full keys
+    # are compared.
     exact = {path: c for path, c in zip(paths(tree), tree.counts, strict=True) if path in counts}
     assert exact == {path: counts[path] for path in exact}
     assert set(tree.key_lengths) <= {length} and tree.counts == sorted(tree.counts, reverse=True)
@@ -129,7 +133,7 @@ def test_retrieval_by_hand():
     assert paths(make("retrieval", statistics=corpus, eos=3).draft([1, 2], 64)) == [(3,), (6,)]
 
 
-# --- all of them ------------------------------------------------------------------------------------------------------
+# --- all of them ----------------------------------------------------------------------------------
 
 BOTTOMS = [
     DraftSource("hd"),

@@ -8,7 +8,9 @@ tokens = st.lists(st.integers(0, 3), max_size=60)
 
 
 def brute(text, tail, most):
-    """Longest suffix of ``tail`` (at most ``most`` tokens) inside ``text`` with a token after it, and all those places."""
+    """Longest suffix of ``tail`` (at most ``most`` tokens) inside ``text`` with a token after
+    it, and all those places.
+    """
     for n in range(min(most, len(tail)), 0, -1):
         key = list(tail[len(tail) - n :])
         places = [i + n for i in range(len(text) - n) if text[i : i + n] == key]

@@ -161,7 +161,8 @@ def test_a_free_stretch_of_the_curve_is_filled_and_no_more():
 
 
 def test_weak_tokens_are_taken_where_the_curve_is_flat():
-    # The first token costs as much as the first three: .4 alone does not pay, .4 + .19 + .18 does (1.77 tokens for 1.6 steps).
+    # The first token costs as much as the first three: .4 alone does not pay, .4 + .19 + .18 does
+    # (1.77 tokens for 1.6 steps).
     answers = [(5, 400), (6, 190), (7, 180), *((t, 23) for t in range(10, 20))]
     drafter = started({"model": Says(*answers)}, costs=(1.0, 1.6, 1.6, 1.6, 3.0))
     drafter._trust.rates[0][:] = [1.0] * 9

@@ -1,4 +1,6 @@
-"""Scores, trust and costs of database drafting by hand, and what a report on a database file shows."""
+"""Scores, trust and costs of database drafting by hand, and what a report on a database file
+shows.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from hsd_viz.drafting.make import CostCurve, cost_curve
 
 
 class Says:
-    """A database that answers every text of one token, and no longer one, with these continuations."""
+    """A database that answers every text of one token, and no longer one, with these
+    continuations.
+    """
 
     def __init__(self, *counts: tuple[int, int]) -> None:
         self.counts = counts
@@ -125,7 +129,8 @@ def test_a_report_on_a_database_by_hand(kind, most_used, tmp_path):
     }
     build_database([[[1, 2, 1, 2, 1, 3]]], path, kind=kind, longest=2, **facts)
     found = describe(path, most=4)
-    # Keys of one token: 1 and 2. Those of two tokens have no other continuations than their last token.
+    # Keys of one token: 1 and 2. Those of two tokens have no other continuations than their last
+    # token.
     assert (found["keys"], found["keys_by_length"]) == (2, {1: 2})
     assert found["bytes"] == path.stat().st_size
     assert [

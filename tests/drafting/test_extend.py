@@ -1,4 +1,6 @@
-"""The example package of docs/how-to/extend.md: its drafter and its rule are found by entry points."""
+"""The example package of docs/how-to/extend.md: its drafter and its rule are found by entry
+points.
+"""
 
 import json
 import os

@@ -1,6 +1,7 @@
 """Damaged databases, and anything at all in place of one: refused with one sentence, or harmless.
 
-Harmless: whatever is asked, an answer comes soon, nothing is raised, and every token is in the vocabulary.
+Harmless: whatever is asked, an answer comes soon, nothing is raised, and every token is in the
+vocabulary.
 """
 
 import time
@@ -30,7 +31,9 @@ def texts():
 
 @pytest.fixture(scope="module")
 def whole(texts, tmp_path_factory):
-    """The bytes of a good statistics, model and 5-gram database, and of a statistics one of a large vocabulary."""
+    """The bytes of a good statistics, model and 5-gram database, and of a statistics one of a
+    large vocabulary.
+    """
     folder = tmp_path_factory.mktemp("good")
     facts = {"vocabulary_size": SIZE, "vocabulary_hash": vocabulary_hash(VOCABULARY)}
     sequences = [t.tolist() for t in texts]
@@ -95,7 +98,9 @@ def ask(index, rng, number):
 
 
 def decode(shared, rng, texts):
-    """Drafts of a run that goes on with what was drafted, or not; every token must be in the vocabulary."""
+    """Drafts of a run that goes on with what was drafted, or not; every token must be in the
+    vocabulary.
+    """
     for name in STACKS:
         try:
             drafter = make_drafter(
@@ -116,7 +121,9 @@ def decode(shared, rng, texts):
 
 
 def test_damage_is_refused_or_harmless(whole, texts, tmp_path):
-    """Half of the cases: any harm, opened as ever; half: arrays alone, not read whole, then asked and drafted from."""
+    """Half of the cases: any harm, opened as ever; half: arrays alone, not read whole, then
+    asked and drafted from.
+    """
     cases, folder, rng = 400, tmp_path, np.random.default_rng(1)
     refused = misled = 0
     slowest = 0.0
@@ -155,7 +162,9 @@ def test_damage_is_refused_or_harmless(whole, texts, tmp_path):
 
 
 def test_rows_that_cannot_be_are_not_given(whole, tmp_path):
-    """Each guard of a row, by the one file that needs it; the arrays' checksum is right, so only the guards stand in between."""
+    """Each guard of a row, by the one file that needs it; the arrays' checksum is right, so only
+    the guards stand in between.
+    """
     path = tmp_path / "statistics.hsdb"
     good = whole["statistics"]
     path.write_bytes(good)

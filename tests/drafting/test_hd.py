@@ -47,7 +47,7 @@ def drafter(sources=("context",), **shared):
     return make_drafter(DraftSource("hd", tuple(sources)), databases=SharedDatabases(shared))
 
 
-# --- the context database ---------------------------------------------------------------------------------------------
+# --- the context database -------------------------------------------------------------------------
 
 
 def test_unseen_tokens_ahead_are_no_text():
@@ -69,11 +69,12 @@ def test_a_draft_names_the_place_in_the_text_that_it_was_copied_from():
     hd = drafter()
     text = [*gram(0), *gram(1), 1]
     hd.start(text)
-    # The newest first: gram 1 is the text from place 5 on, gram 0 from place 0, each without its key.
+    # The newest first: gram 1 is the text from place 5 on, gram 0 from place 0, each without its
+    # key.
     assert hd.draft(text, 28).positions == [6, 7, 8, 9, 1, 2, 3, 4]
 
 
-# --- the order of access ----------------------------------------------------------------------------------------------
+# --- the order of access --------------------------------------------------------------------------
 
 
 def test_seven_drafts_and_the_rest_are_not_asked():
@@ -178,7 +179,7 @@ def test_the_tree_is_the_published_chains_merged(text, given_first, stored, orde
     assert list(dict.fromkeys(p for p in paths(tree) if len(p) == 4)) == wanted
 
 
-# --- the file of 5-grams ----------------------------------------------------------------------------------------------
+# --- the file of 5-grams --------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -199,7 +200,8 @@ def test_fivegrams_count_once_per_output(fivegrams):
     folder, vocabulary, outputs, facts = fivegrams
     shared = SharedDatabases.open(folder, vocabulary)
     rows = StoredDrafts(shared.found).model(chr(1))
-    # 1 2 3 4 6 is in two outputs; 1 2 3 4 5 three times, but in one output, like the rest: these go by their tokens.
+    # 1 2 3 4 6 is in two outputs; 1 2 3 4 5 three times, but in one output, like the rest: these go
+    # by their tokens.
     assert [(tuple(map(ord, row.tokens)), row.count) for row in rows] == [
         ((2, 3, 4, 6), 2),
         ((2, 3, 4, 5), 1),

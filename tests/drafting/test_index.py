@@ -71,7 +71,8 @@ def test_every_count_is_exact(tmp_path_factory, texts, per_document, vocabulary_
         "pruning": EVERYTHING,
         "part_tokens": part_tokens,
     }
-    # Keys whose first continuation is no likelier than the shorter key says have no gain and are dropped: see below.
+    # Keys whose first continuation is no likelier than the shorter key says have no gain and are
+    # dropped: see below.
     index = counted(texts, path, per_document=per_document, **options)
     truth = brute(texts, 4, per_document)
     for key in truth:
@@ -202,7 +203,9 @@ def test_describe(folder):
 
 
 def test_the_cut_includes_its_limit():
-    """Two keys at the limit that fill the room to the last byte are kept, a third is not; nor is one without a gain."""
+    """Two keys at the limit that fill the room to the last byte are kept, a third is not; nor is
+    one without a gain.
+    """
     gains = np.array([3.0, 2.0, 2.0, 2.0, 0.0])
     some = np.arange(5)
     table = KeyTable(
@@ -214,7 +217,9 @@ def test_the_cut_includes_its_limit():
 
 
 def test_parts_change_nothing_and_memory_is_that_of_a_part(tmp_path):
-    """A corpus eight times as long needs hardly more memory, and counting it in parts yields the same file."""
+    """A corpus eight times as long needs hardly more memory, and counting it in parts yields the
+    same file.
+    """
 
     def build(documents, part_tokens):
         texts = (

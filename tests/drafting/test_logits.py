@@ -42,7 +42,8 @@ def test_rows_of_rejected_nodes_are_drafted_from_later():
     tree = DraftTree()
     tree.add(3, -1, "logits")
     tree.add(4, 0, "logits")
-    # After 1 2 the target holds 5 likeliest, so 3 is rejected; after 3 it would have said 6, after 3 4 it would have said 7.
+    # After 1 2 the target holds 5 likeliest, so 3 is rejected; after 3 it would have said 6, after
+    # 3 4 it would have said 7.
     drafter.observe_probabilities(
         [1, 2], tree, [[5, 3], [6, 4], [7, 8]], [[0.7, 0.2], [0.8, 0.1], [0.9, 0.05]]
     )

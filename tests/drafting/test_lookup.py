@@ -4,7 +4,9 @@ from hypothesis import strategies as st
 
 
 def check_copies(drafter, text, budget, copied, length, place):
-    """A draft is this copy, and leaves no trace although its tokens may be refused: so it is asked for twice."""
+    """A draft is this copy, and leaves no trace although its tokens may be refused: so it is
+    asked for twice.
+    """
     for _ in range(2):
         tree = drafter.draft(text, budget)
         assert tree.tokens == copied and tree.parents == list(range(-1, len(copied) - 1))
@@ -91,7 +93,9 @@ def ends_of(text, part):
 
 
 def sam_reference(text, ahead, most, alpha, budget):
-    """(draft, key length, place): every suffix of text and ahead that goes on in the text, longest first."""
+    """(draft, key length, place): every suffix of text and ahead that goes on in the text,
+    longest first.
+    """
     whole, choice = text + ahead, None
     before = None
     for m in range(len(whole), 0, -1):

@@ -66,7 +66,8 @@ def test_dynamic_thresholds_are_strict_and_the_context_goes_first():
 
 def test_the_static_cache_confirms_and_comes_last():
     static = Exact([[2, 1, 6], [2, 1, 6], [2, 1, 8]])
-    # 5 was seen twice and 6 once: what the static cache knows counts a hundredfold, yet the share is that of 6 alone.
+    # 5 was seen twice and 6 once: what the static cache knows counts a hundredfold, yet the share
+    # is that of 6 alone.
     text = [2, 1, 5, 2, 1, 6]
     assert fed(text).draft([9, 9, 2, 1], 1).tokens == [5]
     assert fed(text, statistics=static).draft([9, 9, 2, 1], 1).tokens == [6]

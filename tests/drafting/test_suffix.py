@@ -21,7 +21,9 @@ def counted(texts, depth):
 
 
 def spelled(tree, text=None):
-    """The same, read off a tree; every node must be where :meth:`locate` says, and in its ``text``."""
+    """The same, read off a tree; every node must be where :meth:`locate` says, and in its
+    ``text``.
+    """
     out, nodes = {}, [((), tree.root)]
     while nodes:
         path, node = nodes.pop()
@@ -71,11 +73,13 @@ def test_a_removed_text_leaves_what_would_be_there_without_it(texts, depth, most
     )
 
 
-# --- the drafter ------------------------------------------------------------------------------------------------------
+# --- the drafter ----------------------------------------------------------------------------------
 
 
 def best_of(counts, key, depth, budget, alpha=1.0, least=0.1):
-    """(score, key length) of the best speculation: every match length tried, the longer one among equals."""
+    """(score, key length) of the best speculation: every match length tried, the longer one
+    among equals.
+    """
     best = (0.0, None)
     for p in range(1, min(len(key), depth)):
         tail = tuple(key[len(key) - p :])
@@ -140,7 +144,8 @@ def test_by_hand():
     drafter = make("suffix")
     drafter.start(text)
     tree = drafter.draft(text, 9)
-    # "1 2" was seen three times, the end of the text included: a third for 3 and for 4, two tokens after a match of two.
+    # "1 2" was seen three times, the end of the text included: a third for 3 and for 4, two tokens
+    # after a match of two.
     assert tree.tokens == [3, 4] and tree.parents == [-1, -1] and tree.key_lengths == [2, 2]
     assert tree.scores == pytest.approx([1 / 3, 1 / 3]) and tree.positions == [2, 5]
     assert drafter.draft(text, 1).tokens == [3]
@@ -160,7 +165,9 @@ def test_by_hand():
     ],
 )
 def test_a_token_is_drafted_down_to_the_least_probability(others, drafted):
-    """The text is 1 2 1 3 1 4 ... 1: each token after a 1 was seen once, and the end of the text counts."""
+    """The text is 1 2 1 3 1 4 ... 1: each token after a 1 was seen once, and the end of the text
+    counts.
+    """
     text = [1]
     for token in range(2, 2 + others):
         text += [token, 1]

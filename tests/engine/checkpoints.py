@@ -54,9 +54,11 @@ def save_model(
     reverse: bool = False,
     **saving,
 ) -> str:
-    """A random Llama whose embeddings have ``rows`` rows, those beyond the tokenizer the likeliest of all if they could be drawn.
+    """A random Llama whose embeddings have ``rows`` rows, those beyond the tokenizer the likeliest
+    of all if they could be drawn.
 
-    ``noise`` (relative) makes a relative of the model of the same ``seed`` and ``layers``, whose drafts are accepted now and then.
+    ``noise`` (relative) makes a relative of the model of the same ``seed`` and ``layers``, whose
+    drafts are accepted now and then.
     """
     config = LlamaConfig(
         vocab_size=TOKENS,
@@ -77,7 +79,8 @@ def save_model(
             weight += noise * weight.std(correction=0) * torch.randn_like(weight)
         if rows != TOKENS:
             module.resize_token_embeddings(rows, mean_resizing=False)
-            # Twice the best real row, either way: whatever the hidden state, one of each two padded rows beats it.
+            # Twice the best real row, either way: whatever the hidden state, one of each two padded
+            # rows beats it.
             best = module.lm_head.weight[:TOKENS].abs().amax() * 20
             for row in range(TOKENS, rows):
                 module.lm_head.weight[row] = best * (1 if row % 2 else -1)

@@ -122,7 +122,9 @@ def test_a_copy_needs_the_native_runtime(tmp_path):
 
 
 def test_copies_are_allowed_where_other_models_are():
-    """Each takes memory: a page for strangers decodes with the models that it offers, and no more."""
+    """Each takes memory: a page for strangers decodes with the models that it offers, and no
+    more.
+    """
     closed = Models(dtype="bfloat16", device="cpu", allow_models=False)
     assert closed.where("nano")
     with pytest.raises(UserError, match=r"nano\[int8\]"):

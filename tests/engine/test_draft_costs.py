@@ -1,4 +1,6 @@
-"""What a draft costs is measured: once for each model, never falling, for any number of draft tokens."""
+"""What a draft costs is measured: once for each model, never falling, for any number of draft
+tokens.
+"""
 
 from __future__ import annotations
 

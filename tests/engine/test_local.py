@@ -1,4 +1,6 @@
-"""The engine on a small model made for the test: events, traces, limits, cancelling, and one sentence for bad input."""
+"""The engine on a small model made for the test: events, traces, limits, cancelling, and one
+sentence for bad input.
+"""
 
 from __future__ import annotations
 
@@ -138,7 +140,9 @@ def test_what_a_correction_was_drawn_from_summed_to_what_is_recorded(engine, pat
 
 
 def test_the_rule_of_each_level_is_in_the_trace(engine, paths):
-    """Rounds name their rule; block rounds have thresholds where they were compared, and no unreached token."""
+    """Rounds name their rule; block rounds have thresholds where they were compared, and no
+    unreached token.
+    """
     options = {"max_new_tokens": 60, "temperature": 1.0, "seed": 5}
     stack = f"lookup > {paths['draft']}:4 > target"
     for rule in ("token", "block"):
@@ -167,7 +171,9 @@ def test_without_recording_the_tokens_are_the_same(engine, paths):
 
 
 def test_eos_stops_without_a_bonus(engine, paths):
-    """Make a token that greedy decoding emits the end token; the text must end with it in every stack."""
+    """Make a token that greedy decoding emits the end token; the text must end with it in every
+    stack.
+    """
     plain = engine.run("ab", "target", max_new_tokens=40).token_ids
     eos = next(t for k, t in enumerate(plain) if k >= 3 and t not in plain[:k])
     config = engine.module("target").generation_config

@@ -83,7 +83,9 @@ def test_the_choice_of_the_bridge(other):
 
 
 def test_text_in_bytes_is_cut_into_the_targets_tokens(tmp_path):
-    """The draft's tokens are bytes; the cut takes the end of the text into account and leaves a half character out."""
+    """The draft's tokens are bytes; the cut takes the end of the text into account and leaves a
+    half character out.
+    """
     save_tokenizer(tmp_path)
     target = load_engine(device="cpu").models.text("target")
     draft = TokenText(AutoTokenizer.from_pretrained(tmp_path))

@@ -1,4 +1,6 @@
-"""Models that go together and models that do not, refusals before any weights are read, and memory."""
+"""Models that go together and models that do not, refusals before any weights are read, and
+memory.
+"""
 
 from __future__ import annotations
 
@@ -32,12 +34,14 @@ def engine_of(target, **options):
     return load_engine(target, device="cpu", **{"dtype": "float64", "runtime": "eager", **options})
 
 
-# --- rows wider than the tokenizer --------------------------------------------------------------------------------------
+# --- rows wider than the tokenizer ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("runtime", ["eager", "auto"])
 def test_padded_rows_are_never_drawn(paths, runtime):
-    """The padded model is the exact one with 60 more rows, each likelier than any token: they must not be seen."""
+    """The padded model is the exact one with 60 more rows, each likelier than any token: they
+    must not be seen.
+    """
     exact, padded = (engine_of(paths[name], runtime=runtime) for name in ("exact", "padded"))
     assert padded.module().config.vocab_size == 320
     for temperature in (0.0, 1.0):
@@ -50,7 +54,9 @@ def test_padded_rows_are_never_drawn(paths, runtime):
 
 
 def test_drafts_of_another_width(paths):
-    """Draft and target are padded to 288 and 320 rows: greedy text is the target's, sampled drafts are judged row by row."""
+    """Draft and target are padded to 288 and 320 rows: greedy text is the target's, sampled
+    drafts are judged row by row.
+    """
     engine = engine_of(paths["padded"])
     plain = engine.run("ab ab", max_new_tokens=60)
     for stack in (
@@ -78,7 +84,7 @@ def test_a_model_with_fewer_rows_than_tokens(paths):
         engine_of(paths["short"]).run("ab<|model|>", max_new_tokens=5)
 
 
-# --- refused from the config alone --------------------------------------------------------------------------------------
+# --- refused from the config alone ----------------------------------------------------------------
 
 
 def test_a_quantised_checkpoint_without_its_library(paths, tmp_path):
@@ -92,7 +98,9 @@ def test_a_quantised_checkpoint_without_its_library(paths, tmp_path):
 
 
 def test_a_silent_hub_is_asked_once(monkeypatch):
-    """A server that takes connections and never answers: the refusal comes in seconds and says what is wrong."""
+    """A server that takes connections and never answers: the refusal comes in seconds and says
+    what is wrong.
+    """
     import huggingface_hub.constants as constants
 
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -109,7 +117,7 @@ def test_a_silent_hub_is_asked_once(monkeypatch):
             assert [server.accept() for _ in range(3)]
 
 
-# --- chat ---------------------------------------------------------------------------------------------------------------
+# --- chat -----------------------------------------------------------------------------------------
 
 
 def test_chat_wraps_the_prompt_by_the_template(paths):
@@ -134,7 +142,7 @@ def test_a_template_that_refuses(tmp_path):
         engine_of(str(tmp_path)).run("hi", chat=True)
 
 
-# --- memory -------------------------------------------------------------------------------------------------------------
+# --- memory ---------------------------------------------------------------------------------------
 
 
 def test_a_lack_of_memory_is_reported_in_one_line(paths, monkeypatch):
@@ -155,7 +163,9 @@ def resident() -> int:
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
 @pytest.mark.parametrize("runs", [60, pytest.param(500, marks=pytest.mark.slow)])
 def test_decodes_leave_nothing_behind(tmp_path, runs):
-    """The cache of one text takes about 100 kB here: were it kept, 60 decodes would hold at least 6 MB more."""
+    """The cache of one text takes about 100 kB here: were it kept, 60 decodes would hold at
+    least 6 MB more.
+    """
     draft = save_model(tmp_path / "draft", layers=3, noise=0.1)
     engine = load_engine(save_model(tmp_path / "target", layers=3), device="cpu", runtime="eager")
     stacks = [

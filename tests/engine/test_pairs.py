@@ -1,4 +1,6 @@
-"""The speed-up over plain decoding beside a run, by hand: which pairs are timed, and what is noted."""
+"""The speed-up over plain decoding beside a run, by hand: which pairs are timed, and what is
+noted.
+"""
 
 from __future__ import annotations
 

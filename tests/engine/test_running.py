@@ -1,4 +1,6 @@
-"""``run`` of every engine: prompts, stacks and options; a run beside plain decoding; and by the compiled loop."""
+"""``run`` of every engine: prompts, stacks and options; a run beside plain decoding; and by the
+compiled loop.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,7 @@ def test_models_in_int8_are_decoded_without_their_modules():
         )
 
 
-# --- a run beside plain decoding ----------------------------------------------------------------------------------------
+# --- a run beside plain decoding ------------------------------------------------------------------
 
 
 def test_plain_decoding_follows_the_run_and_its_speed_is_noted(shipped):
@@ -99,7 +101,7 @@ def test_cancelling_the_comparison_keeps_the_run(shipped):
     assert len(trace) == 40 and not trace.meta["cancelled"] and "plain" not in trace.meta
 
 
-# --- the compiled loop --------------------------------------------------------------------------------------------------
+# --- the compiled loop ----------------------------------------------------------------------------
 
 
 PROMPT = "def mean(values):\n    total = 0\n"

@@ -1,4 +1,6 @@
-"""The same command gives the same text: with any cache, on any number of threads, and beside other work."""
+"""The same command gives the same text: with any cache, on any number of threads, and beside
+other work.
+"""
 
 from __future__ import annotations
 

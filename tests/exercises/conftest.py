@@ -1,5 +1,5 @@
-"""The helpers of this folder are modules beside the tests; answers have more time on a busy machine; a decode of a
-lesson is the same in every edition, so each is run once.
+"""The helpers of this folder are modules beside the tests; answers have more time on a busy
+machine; a decode of a lesson is the same in every edition, so each is run once.
 """
 
 import sys

@@ -1,4 +1,6 @@
-"""Checks: right answers of any type, counter-examples, names of mistakes, hints, failing answers, and no torch."""
+"""Checks: right answers of any type, counter-examples, names of mistakes, hints, failing
+answers, and no torch.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ from hsd_viz.latency.law import predict
 from hsd_viz.results.estimate import estimate, ratio
 from hsd_viz.trace.metrics import repetition_share
 
-# --- right answers: independent of the solutions ----------------------------------------------------------------------
+# --- right answers: independent of the solutions --------------------------------------------------
 
 
 def copies(prompt, output, draft, at_least=1):
@@ -203,7 +205,7 @@ def test_right_answers_of_any_type_pass(number, answer):
     assert check(number, answer).passed, check(number, answer)
 
 
-# --- wrong answers ----------------------------------------------------------------------------------------------------
+# --- wrong answers --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("number", EXERCISES)

@@ -26,7 +26,9 @@ def test_right_decoders_are_exact_and_every_mutant_is_lossy(lookahead):
 
 
 def test_tests_are_scored():
-    """A greedy test misses most mutants, one of a single seed rejects every decoder, as careless tests do."""
+    """A greedy test misses most mutants, one of a single seed rejects every decoder, as careless
+    tests do.
+    """
     asked = lessons.run("4-lossy-bug-hunt", "student")[1]
     wrong, right = len(hunt.WRONG), len(hunt.RIGHT)
     greedy = hunt.score(asked["greedy_test"])

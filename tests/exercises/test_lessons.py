@@ -1,4 +1,6 @@
-"""The lessons run in every edition, solutions pass, empty editions fail, and mutants of solutions are caught."""
+"""The lessons run in every edition, solutions pass, empty editions fail, and mutants of
+solutions are caught.
+"""
 
 from __future__ import annotations
 
@@ -169,7 +171,7 @@ def test_the_drafts_of_lesson_9_are_those_of_every_machine():
     assert "fixed length 3: 0.224 ms" in printed
 
 
-# --- mutants of the solutions -----------------------------------------------------------------------------------------
+# --- mutants of the solutions ---------------------------------------------------------------------
 
 SWAPS = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.In: ast.NotIn,
@@ -192,7 +194,9 @@ EQUIVALENT = {
 
 
 def mutants_of(tree: ast.Module) -> Iterator[tuple[ast.Module, str]]:
-    """Yield the tree with one operator exchanged or one whole number increased, and the changed line."""
+    """Yield the tree with one operator exchanged or one whole number increased, and the changed
+    line.
+    """
     count = sum(1 for _ in ast.walk(tree))
     for k in range(count):
         mutant = copy.deepcopy(tree)

@@ -1,4 +1,6 @@
-"""The lessons decode with SmolLM2, or with the code family where it is not installed: both are tested."""
+"""The lessons decode with SmolLM2, or with the code family where it is not installed: both are
+tested.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Wrong answers as learners write them: by number of the exercise, each with its own code, not an edit of the solution."""
+"""Wrong answers as learners write them: by number of the exercise, each with its own code, not
+an edit of the solution.
+"""
 
 from __future__ import annotations
 
@@ -173,7 +175,9 @@ def proposing(keep=True, stop=True, last_only=False, likeliest=False):
 
 
 def cost_of_stops(bonus=1, cut=True, paid=None, width=None):
-    """Return a time per token with one mistake; ``paid`` and ``width`` take the lengths (stopped, full)."""
+    """Return a time per token with one mistake; ``paid`` and ``width`` take the lengths
+    (stopped, full).
+    """
     paid = paid or (lambda n, full: n)
     width = width or (lambda n, full: n + 1)
 

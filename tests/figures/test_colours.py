@@ -11,7 +11,8 @@ from hsd_viz.figures import palette
 from hsd_viz.figures.palette import HUES, INKS, KINDS, TINT
 from tests.changes import channels, contrast
 
-#: What the eye sees of linear sRGB: all, or without cones of one kind (Machado and others, 2009, severity 1).
+#: What the eye sees of linear sRGB: all, or without cones of one kind (Machado and others, 2009,
+#: severity 1).
 EYES = {
     "all": np.eye(3),
     "deuteranopia": [

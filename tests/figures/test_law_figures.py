@@ -43,7 +43,7 @@ def cells(drawn) -> list[dict[str, str]]:
     return [dict(zip(head, row, strict=True)) for row in rows]
 
 
-# --- predicted beside measured ----------------------------------------------------------------------------------------
+# --- predicted beside measured --------------------------------------------------------------------
 
 
 def test_a_ranking_sorts_by_what_is_known_best_and_marks_pick_single_and_plain():
@@ -145,7 +145,7 @@ def test_levels_show_the_counters_of_the_run_beside_the_laws():
         figures.levels(trace, Calibration(DEAR.models, DEAR.costs, {}))
 
 
-# --- when a hierarchy pays --------------------------------------------------------------------------------------------
+# --- when a hierarchy pays ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("cost", "agreement", "pays"), [(0.1, 0.95, True), (0.5, 0.6, False)])

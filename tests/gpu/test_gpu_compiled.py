@@ -1,4 +1,6 @@
-"""Compiled models on a GPU: recorded graphs give the module's rows and the loop's texts, and strict rows are bit-equal."""
+"""Compiled models on a GPU: recorded graphs give the module's rows and the loop's texts, and
+strict rows are bit-equal.
+"""
 
 from __future__ import annotations
 

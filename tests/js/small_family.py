@@ -1,4 +1,6 @@
-"""A small family in the form of SmolLM2: 4-bit weights, a draft model with a reduced head, databases, a chat template."""
+"""A small family in the form of SmolLM2: 4-bit weights, a draft model with a reduced head,
+databases, a chat template.
+"""
 
 from __future__ import annotations
 

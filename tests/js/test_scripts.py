@@ -1,4 +1,6 @@
-"""The scripts of the page: built from js/, checked by vitest, with the recorded runs as Python has them."""
+"""The scripts of the page: built from js/, checked by vitest, with the recorded runs as Python
+has them.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ MISSING = (
 
 
 def run(*arguments: str, **environment: str) -> None:
-    """Run node in js/. A test that needs it fails without it: figures of the page are tested nowhere else."""
+    """Run node in js/. A test that needs it fails without it: figures of the page are tested
+    nowhere else.
+    """
     assert NODE is not None and (JS / "node_modules").is_dir(), MISSING
     done = subprocess.run(
         [NODE, *arguments],
@@ -44,7 +48,9 @@ def run(*arguments: str, **environment: str) -> None:
 
 
 def states() -> dict[str, list[dict]]:
-    """The synchronized traits of every public view, linked where they can be, by the name of its script."""
+    """The synchronized traits of every public view, linked where they can be, by the name of its
+    script.
+    """
     trace, basis = load_bundled("both"), hsd.views.recorded()
     stream = hsd.views.TokenStream(trace)
     linked = ("Drafter", "LocalityMap", "Panels", "RoundInspector", "Staircase", "Timeline")

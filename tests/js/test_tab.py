@@ -1,4 +1,6 @@
-"""The runtime of a browser tab: the module is the one of the sources, and under node it decodes as the native one does."""
+"""The runtime of a browser tab: the module is the one of the sources, and under node it decodes
+as the native one does.
+"""
 
 from __future__ import annotations
 

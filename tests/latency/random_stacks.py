@@ -33,7 +33,9 @@ def random_edge(random: np.random.Generator, low: float = 0.35, high: float = 0.
 
 
 def chain_tier(hit_rate: float, lengths: Sequence[float], edge: Edge) -> Tier:
-    """Chains of k tokens with probability ``lengths[k - 1]`` (given a hit), accepted along ``edge``."""
+    """Chains of k tokens with probability ``lengths[k - 1]`` (given a hit), accepted along
+    ``edge``.
+    """
     outcomes = [(0, 0, 1.0 - hit_rate)]
     for k, chance in enumerate(lengths, start=1):
         outcomes += [(k, a, hit_rate * chance * float(p)) for a, p in enumerate(edge.stops(k))]
@@ -52,8 +54,8 @@ def random_calibration(
 ) -> Calibration:
     """``drafts`` draft models and a target of cost about 1, everything measured with everything.
 
-    In a ``ladder`` the models are on a line and acceptance falls with their distance, so that hierarchies pay now and
-    then.
+    In a ``ladder`` the models are on a line and acceptance falls with their distance, so that
+    hierarchies pay now and then.
     """
     models = (*NAMES[:drafts], "target")
     scales = np.sort(np.exp(random.uniform(np.log(0.01), np.log(0.6), drafts)))

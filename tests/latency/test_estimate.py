@@ -1,4 +1,6 @@
-"""Acceptance, intervals and cost curves from traces whose truth is known, and from the bundled recordings."""
+"""Acceptance, intervals and cost curves from traces whose truth is known, and from the bundled
+recordings.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def row(drafted, accepted, outcome=None, level=1, id=0, parent=None, start=0, sp
 
 
 def test_the_curve_is_found_again_through_drafts_of_any_length():
-    """Draft lengths differ and some rounds are cut by the end of the text: an average over rounds would be too low."""
+    """Draft lengths differ and some rounds are cut by the end of the text: an average over
+    rounds would be too low.
+    """
     random = np.random.default_rng(0)
     truth = Edge((0.9, 0.6, 0.5), 0.95)
     s = np.array(truth.curve(40))
@@ -80,7 +84,9 @@ def test_monotone_curve_is_the_closest_one():
 
 
 def timed_trace(lookahead: int) -> Trace:
-    """Rounds of one draft: launch 0.5 ms + 0.2 ms per step, verification 2 + 0.1 m ms, overhead 0.3, pause 0.4."""
+    """Rounds of one draft: launch 0.5 ms + 0.2 ms per step, verification 2 + 0.1 m ms, overhead
+    0.3, pause 0.4.
+    """
     ms = 1_000_000
     trace = Trace(
         {
@@ -128,7 +134,9 @@ def test_costs_come_from_calls():
 
 
 def test_a_verification_costs_what_it_costs_above_the_model_that_just_ran():
-    """The same widths above `d` and above `e`, half as long again above `e`: the law predicts each as it was measured."""
+    """The same widths above `d` and above `e`, half as long again above `e`: the law predicts
+    each as it was measured.
+    """
     ms, traces = 1_000_000, []
     for name, cost in (("d", 2 * ms), ("e", 3 * ms)):
         models = [{"name": name, "parameters": 1}, {"name": "target", "parameters": 9}]
@@ -176,7 +184,9 @@ def test_shifted_acceptance_moves_as_far_as_it_says():
     "name", ["plain", "one-draft", "hierarchy", "databases", "both", "sampled"]
 )
 def test_a_recording_is_predicted_from_itself(name):
-    """A few dozen rounds give acceptance and cost; the law puts them together to nearly the time that was measured."""
+    """A few dozen rounds give acceptance and cost; the law puts them together to nearly the time
+    that was measured.
+    """
     trace = Trace.load(RECORDINGS / f"{name}.json.gz")
     said = predict(trace.meta["stack_resolved"], estimate([trace]))
     measured = (trace.meta["wall_ns"] - trace.meta["prefill_ns"]) / 1e6 / len(trace)

@@ -71,7 +71,8 @@ def over_a_database(accepted: list[int]) -> Trace:
 
 
 def test_tokens_of_a_database_and_of_the_model_over_it_are_counted_apart():
-    # The database's token is examined in all 60 rounds and accepted in 40; m's own in these 40, and accepted in 30.
+    # The database's token is examined in all 60 rounds and accepted in 40; m's own in these 40, and
+    # accepted in 30.
     trace = over_a_database([0] * 20 + [1] * 10 + [2] * 30)
     assert over_databases([trace]) == {
         ("db > m", "target"): OverDatabase(taken=40 / 60, own=30 / 40)
@@ -150,7 +151,8 @@ def test_the_cost_of_a_verification_by_tokens_fed(times, curve):
         pytest.param({2: [5.0]}, 2.5, 0.0, id="one length has no intercept"),
         # Longer launches were faster: through zero, (1 * 3 + 2 * 2) / (1 + 4).
         pytest.param({1: [3.0], 2: [2.0]}, 7 / 5, 0.0, id="a falling line"),
-        # 2 ms per token less 1 ms: through zero, by the number of launches, (2 * 1 + 2 * 3) / (2 + 4).
+        # 2 ms per token less 1 ms: through zero, by the number of launches, (2 * 1 + 2 * 3) / (2 +
+        # 4).
         pytest.param({1: [1.0, 1.0], 2: [3.0]}, 8 / 6, 0.0, id="a negative launch"),
     ],
 )
@@ -170,7 +172,9 @@ def test_the_cost_of_drafting_by_tokens_per_launch(launches, each, launch):
 
 
 def timed_rounds() -> Trace:
-    """Two rounds of 10 and 12 ms with a pause of 3 ms; in each, 2 ms of look-up, 5 of verification, 1 of update."""
+    """Two rounds of 10 and 12 ms with a pause of 3 ms; in each, 2 ms of look-up, 5 of
+    verification, 1 of update.
+    """
     trace = Trace({"stack": "db > target", "prefill_ns": 4 * MS, "wall_ns": 34 * MS})
     for number, (start, spent) in enumerate([(5, 10), (18, 12)]):
         calls = [("lookup", 0, "db", 2), ("verify", 1, "target", 5), ("update", 0, "db", 1)]

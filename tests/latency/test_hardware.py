@@ -1,4 +1,6 @@
-"""Step times of machines that are not at hand: their parts by hand, published figures, and what is refused."""
+"""Step times of machines that are not at hand: their parts by hand, published figures, and what
+is refused.
+"""
 
 from __future__ import annotations
 

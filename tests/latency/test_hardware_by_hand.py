@@ -19,8 +19,9 @@ CARD = Gpu("card", 1000.0, 100.0, 200.0, 80.0)
 IDEAL = Efficiency(
     dict.fromkeys(("fp8", "bf16", "int4"), 1.0), 1.0, 0.0, 0.0, 0.0, "assumed", "ideal"
 )
-#: Heads of width 3: attention 4 * 3 * (2 * 2 + 2 * 1) = 72 per layer, network 3 * 4 * 8 = 96, head and embedding
-#: 10 * 4 each. Parameters 2 * 168 + 80 = 416; without the embedding 376. KV cache 2 * 2 * 1 * 3 = 12 per token.
+#: Heads of width 3: attention 4 * 3 * (2 * 2 + 2 * 1) = 72 per layer, network 3 * 4 * 8 = 96, head
+#: and embedding 10 * 4 each. Parameters 2 * 168 + 80 = 416; without the embedding 376. KV cache 2 *
+#: 2 * 1 * 3 = 12 per token.
 DENSE = Shape("dense", 2, 4, 2, 1, 8, 10, head_dim=3)
 #: 4 experts, 2 per token, and a shared one of width 6: 3 * 4 * (4 * 8 + 6) = 456 per layer.
 EXPERTS = replace(DENSE, experts=4, used=2, shared=6)

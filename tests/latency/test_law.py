@@ -1,4 +1,6 @@
-"""The law in cases that are known in closed form or played with coins; ``test_law_real.py`` has the real loop."""
+"""The law in cases that are known in closed form or played with coins; ``test_law_real.py`` has
+the real loop.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from hsd_viz.latency.law import NOTHING, look_up, predict, repeat, verify
 
 
 def test_tokens_from_a_database_survive_by_their_own_rate():
-    """Two coins, played along the rounds of a call; with equal coins the law is that of one edge."""
+    """Two coins, played along the rounds of a call; with equal coins the law is that of one
+    edge.
+    """
     tier, cost, coins = (
         Tier(((0, 0, 0.5), (4, 4, 0.3), (4, 1, 0.2))),
         LevelCost((1.0, 1.3)),

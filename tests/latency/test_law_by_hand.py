@@ -19,16 +19,16 @@ DRAFT = LevelCost((1.0, 3.0))
 MIDDLE = LevelCost((10.0, 14.0, 20.0))
 TARGET = LevelCost((100.0, 110.0))
 
-#: One draft token, accepted half of the time; d's next pass then feeds two tokens: 3 - 1 = 2 ms more.
-#: A round of the target: d 1 + 0.5 * 2 = 2 ms, target c(2) = 110 ms, 1.5 tokens.
+#: One draft token, accepted half of the time; d's next pass then feeds two tokens: 3 - 1 = 2 ms
+#: more. A round of the target: d 1 + 0.5 * 2 = 2 ms, target c(2) = 110 ms, 1.5 tokens.
 ONE_DRAFT = Calibration(
     ("d", "target"), {"d": DRAFT, "target": TARGET}, {("d", "target"): Edge(tail=0.5)}
 )
 
-#: A call of m is one round, of 1 or 2 tokens, half of the time each. m verifies c(2) = 14 ms, and one
-#: token more would have cost 20 - 14 = 6 ms; d takes 2 ms as above. The target feeds 2 or 3 tokens:
-#: (110 + 120) / 2 = 115 ms; it accepts all with 0.5 * 0.8 + 0.5 * 0.4 = 0.6, so m takes 14 + 0.6 * 6 = 17.6 ms.
-#: Tokens: 1 + 0.8 + 0.5 * 0.4 = 2.
+#: A call of m is one round, of 1 or 2 tokens, half of the time each. m verifies c(2) = 14 ms, and
+#: one token more would have cost 20 - 14 = 6 ms; d takes 2 ms as above. The target feeds 2 or 3
+#: tokens: (110 + 120) / 2 = 115 ms; it accepts all with 0.5 * 0.8 + 0.5 * 0.4 = 0.6, so m takes 14
+#: + 0.6 * 6 = 17.6 ms. Tokens: 1 + 0.8 + 0.5 * 0.4 = 2.
 HIERARCHY = Calibration(
     ("d", "m", "target"),
     {"d": DRAFT, "m": MIDDLE, "target": TARGET},
@@ -53,7 +53,9 @@ def test_times_of_every_level(calibration, stack, times, tokens):
 
 
 def test_a_call_repeats_rounds_until_it_has_its_lookahead():
-    """m:2 over d:1 gains 1 or 2 tokens a round: one round with 1/2, else a second one, so 1.5 rounds."""
+    """m:2 over d:1 gains 1 or 2 tokens a round: one round with 1/2, else a second one, so 1.5
+    rounds.
+    """
     prediction = predict("d:1 > m:2 > target", HIERARCHY)
     # Two tokens with 1/2 + 1/4, three with 1/4: 1 + 0.8 + 0.4 + 0.25 * 0.2 tokens.
     assert prediction.acceptance_length == pytest.approx(2.25)
@@ -113,7 +115,9 @@ def test_a_database_by_its_outcomes():
 
 
 def test_tokens_from_a_database_survive_by_their_own_rate_in_the_prediction():
-    """m takes one database token with 1/2: calls are [own] or [taken, own]; taken survives 0.9, own 0.5."""
+    """m takes one database token with 1/2: calls are [own] or [taken, own]; taken survives 0.9,
+    own 0.5.
+    """
     calibration = Calibration(
         ("m", "target"),
         {"m": LevelCost((1.0,)), "target": LevelCost((10.0,))},
@@ -123,7 +127,8 @@ def test_tokens_from_a_database_survive_by_their_own_rate_in_the_prediction():
         over={("db > m", "target"): OverDatabase(taken=0.9, own=0.5)},
     )
     prediction = predict("db > m:1 > target", calibration)
-    # 1 + (0.5 * 0.5 + 0.5 * 0.9) + 0.5 * 0.9 * 0.5 tokens; look-up and update 0.5 ms, m 1 ms, target 10 ms.
+    # 1 + (0.5 * 0.5 + 0.5 * 0.9) + 0.5 * 0.9 * 0.5 tokens; look-up and update 0.5 ms, m 1 ms,
+    # target 10 ms.
     assert prediction.acceptance_length == pytest.approx(1.925)
     assert prediction.ms_per_token == pytest.approx(11.5 / 1.925)
     assert prediction.share == pytest.approx([0.5 / 11.5, 1 / 11.5, 10 / 11.5])
@@ -164,7 +169,9 @@ def test_the_best_single_draft_has_no_database_below_it():
 
 
 def three_drafts() -> Calibration:
-    """Three draft models whose lookaheads the polynomial selection, where the search starts, makes too long."""
+    """Three draft models whose lookaheads the polynomial selection, where the search starts,
+    makes too long.
+    """
     costs = {
         "a": LevelCost((0.3,)),
         "b": LevelCost((2.0,)),

@@ -1,8 +1,8 @@
-"""The law against the engine's own loop, sampling and rejecting real tokens of table models; costs are made up, counts
-are not.
+"""The law against the engine's own loop, sampling and rejecting real tokens of table models; costs
+are made up, counts are not.
 
-Acceptance is estimated from the run itself, on-policy, as it would be in use: what is tested is the law and the
-estimator together.
+Acceptance is estimated from the run itself, on-policy, as it would be in use: what is tested is the
+law and the estimator together.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ COSTS = {
 
 
 def even(models: int, seed: int) -> list[np.ndarray]:
-    """Tables whose rows are one row turned round: every place of a text is as hard as every other."""
+    """Tables whose rows are one row turned round: every place of a text is as hard as every
+    other.
+    """
     random = np.random.default_rng(seed)
     rows = [random.normal(size=V) * 1.5]
     for _ in range(models - 1):
@@ -72,7 +74,8 @@ def decode(
 def priced(trace: Trace, costs) -> float:
     """What the forwards of a run would have cost, ms per token."""
     calls = [c for c in trace.call_rows if c.kind in ("draft", "verify")]
-    # A call of several steps: a forward pass over the pending tokens, then one for each token but the last.
+    # A call of several steps: a forward pass over the pending tokens, then one for each token but
+    # the last.
     first = sum(costs[c.name].verifying(c.fed - c.steps + 1) for c in calls)
     spent = first + sum((c.steps - 1) * costs[c.name].verifying(1) for c in calls)
     spent += sum(costs[c.name].overhead for c in calls if c.kind == "verify")
@@ -104,7 +107,8 @@ def test_law_is_what_the_real_loop_does(models, lookaheads, database):
         for pair, rows in rounds.items()
     }
     assert all(abs(error(trace, edges, known.tiers)) <= 0.01 for edges in (known.edges, flat))
-    # Sum of min(p, q) at any one place: what is accepted of the draft, known without a run, whose own luck remains.
+    # Sum of min(p, q) at any one place: what is accepted of the draft, known without a run, whose
+    # own luck remains.
     p = [softmax(table[0]) for table in tables]
     names = [*(f"m{k}" for k in range(models - 1)), "target"]
     edges = {
@@ -116,7 +120,9 @@ def test_law_is_what_the_real_loop_does(models, lookaheads, database):
 
 @pytest.mark.parametrize("lookaheads", [[5], [2, 5]])
 def test_law_is_what_the_loop_does_under_block_verification(lookaheads):
-    """With curves estimated under the rule. Those of the token rule predict more forward passes than there are."""
+    """With curves estimated under the rule. Those of the token rule predict more forward passes
+    than there are.
+    """
     tables, traces = even(len(lookaheads) + 1, 1), {}
     for rule in ("token", "block"):
         traces[rule] = decode(tables, lookaheads, 8_000, rule=rule)

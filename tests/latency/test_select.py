@@ -1,4 +1,6 @@
-"""Selection against brute force over all subsets and lookaheads, its speed, and what it says of itself."""
+"""Selection against brute force over all subsets and lookaheads, its speed, and what it says of
+itself.
+"""
 
 from __future__ import annotations
 
@@ -106,7 +108,8 @@ def test_every_answer_is_possible():
     costs = {"a": LevelCost((0.02,)), "b": LevelCost((0.2,)), "target": LevelCost((1.0,))}
     edges = {("a", "b"): even(0.75), ("a", "target"): even(0.6), ("b", "target"): even(0.85)}
     models = ("a", "b", "target")
-    # A published example: .461 by the best single draft, .341 by both (with lookaheads near 5 and 6).
+    # A published example: .461 by the best single draft, .341 by both (with lookaheads near 5 and
+    # 6).
     choice = select(Calibration(models, costs, edges))
     assert choice.kind == "hierarchy" and parse(choice.picked.stack).drafts[1].name == "b"
     assert choice.best_single_draft.ms_per_token == pytest.approx(0.461, abs=0.001)

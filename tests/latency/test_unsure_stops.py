@@ -1,4 +1,6 @@
-"""Drafts that stop when they are unsure: their law by hand, their estimate from rounds, and their selection."""
+"""Drafts that stop when they are unsure: their law by hand, their estimate from rounds, and
+their selection.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ from hsd_viz.stack import Model, Stack, parse
 from hsd_viz.trace import CallRow, RoundRow, Trace
 from tests.changes import replace_rows
 
-#: Half of the drafts stop after one token, which is never accepted; the others have two, both accepted.
+#: Half of the drafts stop after one token, which is never accepted; the others have two, both
+#: accepted.
 HALF = UnsureStop(0.4, 2, ((1, 0, 0.5), (2, 2, 0.5)))
 KNOWN = Calibration(
     models=("d", "target"),
@@ -34,8 +37,8 @@ KNOWN = Calibration(
 
 
 def test_one_draft_model_by_hand():
-    """1.5 passes of d; the full drafts are accepted, and d's next pass feeds one token more: 2 ms in half of the
-    rounds. The target feeds 2 or 3 tokens: (110 + 130) / 2. Tokens: 1 + 0.5 * 2.
+    """1.5 passes of d; the full drafts are accepted, and d's next pass feeds one token more: 2 ms
+    in half of the rounds. The target feeds 2 or 3 tokens: (110 + 130) / 2. Tokens: 1 + 0.5 * 2.
     """
     prediction = predict("d:2?0.4 > target", KNOWN)
     assert prediction.acceptance_length == pytest.approx(2.0)
@@ -44,14 +47,18 @@ def test_one_draft_model_by_hand():
 
 
 def test_a_shorter_lookahead_cuts_the_measured_drafts():
-    """d:1 drafts one token, accepted in half of the rounds, each of which is then accepted in full."""
+    """d:1 drafts one token, accepted in half of the rounds, each of which is then accepted in
+    full.
+    """
     prediction = predict("d:1?0.4 > target", KNOWN)
     assert prediction.acceptance_length == pytest.approx(1.5)
     assert prediction.ms_per_token == pytest.approx((1 + 0.5 * 2 + 110) / 1.5)
 
 
 def test_a_draft_that_is_cut_before_its_rejection_is_accepted_in_full():
-    """Of two tokens the first is accepted in half of the rounds; with a lookahead of 1 the draft is that one."""
+    """Of two tokens the first is accepted in half of the rounds; with a lookahead of 1 the draft
+    is that one.
+    """
     stop = UnsureStop(0.4, 2, ((2, 1, 0.5), (1, 0, 0.5)))
     call = unsure_draft(1, LevelCost((1.0, 1.0)), stop)
     assert call.tokens == (0.0, 1.0)
@@ -65,7 +72,9 @@ def test_a_confidence_that_was_not_measured_is_refused():
 
 
 def test_a_middle_level_that_is_never_unsure_is_the_one_without_a_confidence():
-    """Drafts that go to their lookahead, with acceptance independent of it: the mixture is the plain law."""
+    """Drafts that go to their lookahead, with acceptance independent of it: the mixture is the
+    plain law.
+    """
     edge = Edge(tail=0.7)
     outcomes = tuple((6, a, p) for a, p in enumerate(edge.stops(6)))
     this = verify(
@@ -93,13 +102,16 @@ def test_a_middle_level_that_is_unsure_at_once_makes_one_round():
     call = repeat_until_unsure(this, 8, stop, Edge(tail=0.5))
     assert call.tokens[:3] == pytest.approx((0.0, 0.5, 0.5))
     assert call.forwards == pytest.approx((1.0, 1.0))
-    # The first token is always accepted, a second one in half of the calls that have it, half of the time.
+    # The first token is always accepted, a second one in half of the calls that have it, half of
+    # the time.
     assert call.reached[:3] == pytest.approx((1.0, 1.0, 0.25))
     assert call.full == pytest.approx(0.5 + 0.25)
 
 
 def test_the_law_is_that_of_simulated_rounds():
-    """A draft whose tokens are sure or not, and accepted accordingly: the law of the pairs against 200 000 rounds."""
+    """A draft whose tokens are sure or not, and accepted accordingly: the law of the pairs
+    against 200 000 rounds.
+    """
     random = np.random.default_rng(0)
     n = 200_000
     sure = random.random((n, 4)) < 0.7
@@ -147,7 +159,9 @@ def test_a_calibration_with_stops_survives_json():
 
 
 def unsure_trace() -> Trace:
-    """Rounds over drafts of d:3?0.4: whole ones, one cut by the limit, one ended by an end token."""
+    """Rounds over drafts of d:3?0.4: whole ones, one cut by the limit, one ended by an end
+    token.
+    """
     meta = {
         "stack": "d:3?0.4 > target",
         "models": [

@@ -32,7 +32,9 @@ def random_model(
     dtype: torch.dtype = torch.float64,
     runtime: str = "eager",
 ) -> HFModel | NativeModel:
-    """A random Qwen3 over 64 tokens; ``noise`` (relative) makes a relative of it, whose drafts are accepted now and then."""
+    """A random Qwen3 over 64 tokens; ``noise`` (relative) makes a relative of it, whose drafts
+    are accepted now and then.
+    """
     module = random_module(seed, noise, dtype, vocab_size=64, max_position_embeddings=256)
     return (
         native_of(module) if runtime == "native" else HFModel(f"random {seed}", module.to(device))

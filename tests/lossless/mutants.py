@@ -1,4 +1,6 @@
-"""The mistakes that break losslessness, one class each: every test of losslessness must catch those it is run with."""
+"""The mistakes that break losslessness, one class each: every test of losslessness must catch
+those it is run with.
+"""
 
 from __future__ import annotations
 
@@ -116,7 +118,9 @@ class OneNumberForADraft(Loop):
 
 
 class EachSiblingTriedAlone(Loop):
-    """The tree rule's mistake: each child is accepted with its own probability, nothing is renormalised after a rejection."""
+    """The tree rule's mistake: each child is accepted with its own probability, nothing is
+    renormalised after a rejection.
+    """
 
     def verify(self, i, draft):
         found, tree = super().verify(i, draft), draft.tree
@@ -142,7 +146,7 @@ class EachSiblingTriedAlone(Loop):
         return found
 
 
-# --- stopping by confidence: each looks at a token that it then does not propose --------------------------------------
+# --- stopping by confidence: each looks at a token that it then does not propose ------------------
 
 
 def shortened(draft: Draft, n: int) -> Draft:
@@ -177,7 +181,9 @@ class UnsureTokenOfAMiddleLevelDropped(Loop):
 
 
 class CutAfterItsSurestToken(Loop):
-    """A draft is cut where the token by which it would be longest and surest stands: later tokens decide."""
+    """A draft is cut where the token by which it would be longest and surest stands: later
+    tokens decide.
+    """
 
     def _sample(self, i, n):
         out = super()._sample(i, n)
@@ -207,8 +213,8 @@ class SurerOfTwoDrafts(Loop):
 
 
 class CutInsideARound(Loop):
-    """The lossless cousin: a middle level's draft is cut after the token with which it became unsure, and
-    later tokens of the same round, which had no say in it, are left out.
+    """The lossless cousin: a middle level's draft is cut after the token with which it became
+    unsure, and later tokens of the same round, which had no say in it, are left out.
     """
 
     def draft(self, i, room):

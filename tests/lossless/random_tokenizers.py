@@ -1,4 +1,6 @@
-"""Tokenizers that disagree in every way: alphabets, merges, spaces, bytes, parts of characters, special tokens, ids."""
+"""Tokenizers that disagree in every way: alphabets, merges, spaces, bytes, parts of characters,
+special tokens, ids.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ KINDS = ("bytes", "metaspace", "unigram", "lowercase")
 
 
 def make_tokenizer(kind: str, size: int, seed: int, special: str | None) -> PreTrainedTokenizerFast:
-    """A tokenizer of ``size`` tokens in random order; with ``special``, one of them is its end token."""
+    """A tokenizer of ``size`` tokens in random order; with ``special``, one of them is its end
+    token.
+    """
     rng = random.Random(seed)
     plain = size - (special is not None)
     single = rng.sample(ALPHABET, min(len(ALPHABET), max(1, plain - rng.randint(0, 2))))

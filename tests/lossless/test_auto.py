@@ -1,4 +1,6 @@
-"""``auto`` resolves to the planner's pick for this machine, and its text is that of plain decoding."""
+"""``auto`` resolves to the planner's pick for this machine, and its text is that of plain
+decoding.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ NAMES = ("nano", "small", "target")
 
 
 def planted(nano: float = 0.9, small: float = 0.9, hit: float = 0.0) -> Calibration:
-    """Acceptance of nano's and small's tokens, and the share of look-ups with a draft, which is always accepted."""
+    """Acceptance of nano's and small's tokens, and the share of look-ups with a draft, which is
+    always accepted.
+    """
     costs = {"nano": LevelCost((0.02,)), "small": LevelCost((0.2,)), "target": LevelCost((1.0,))}
     edges = {
         pair: Edge(tail=nano if pair[0] == "nano" else small) for pair in combinations(NAMES, 2)
@@ -60,7 +64,9 @@ def cache(tmp_path, monkeypatch):
 
 @needs_native
 def test_shipped_ladder(cache):
-    """By the project's own plans, at once; greedy texts are those of plain decoding, whichever stack is picked."""
+    """By the project's own plans, at once; greedy texts are those of plain decoding, whichever
+    stack is picked.
+    """
     engine = load_engine(device="cpu", threads=1)
     options = {"max_new_tokens": 48, "record": False}
     for text in bundled_prompts(3):
@@ -90,7 +96,9 @@ def test_other_models_need_a_calibration(cache):
 
 
 def test_sampled_text_does_not_depend_on_the_database(cache):
-    """With a database alone, the tokens at any temperature are those of plain decoding with the same seed."""
+    """With a database alone, the tokens at any temperature are those of plain decoding with the
+    same seed.
+    """
     engine = ladder_engine("float32")
     options = {"max_new_tokens": 48, "temperature": 0.8, "seed": 7, "record": False}
     plain = engine.run("def main(", "target", **options).token_ids

@@ -1,5 +1,5 @@
-"""The branch rule (arXiv 2601.05724) by exact enumeration, beside block verification and the linear program that bounds
-every lossless rule, with the mistakes that it invites.
+"""The branch rule (arXiv 2601.05724) by exact enumeration, beside block verification and the linear
+program that bounds every lossless rule, with the mistakes that it invites.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ NEVER, ALWAYS = 2.0, -1.0
 
 
 def tables(seed: int, length: int, v: int) -> tuple[dict, dict]:
-    """Return rows of a verifier and of a drafter for every prefix. In every second instance a third of the entries is
-    0, as after top-k and top-p.
+    """Return rows of a verifier and of a drafter for every prefix. In every second instance a third
+    of the entries is 0, as after top-k and top-p.
     """
     random = np.random.default_rng(seed)
     prefixes = [c for n in range(length + 1) for c in itertools.product(range(v), repeat=n)]
@@ -33,7 +33,9 @@ def tables(seed: int, length: int, v: int) -> tuple[dict, dict]:
 
 
 def stops(rule, tokens, q, p) -> list[tuple[int, float, np.ndarray]]:
-    """Return (accepted, chance, row of the next token) for each number of accepted tokens, asked of the rule itself."""
+    """Return (accepted, chance, row of the next token) for each number of accepted tokens, asked
+    of the rule itself.
+    """
     n = len(tokens)
     found: list[VerifiedDraft] = [
         rule(tokens, q, p, [NEVER if k != stop - 1 else ALWAYS for k in range(n)])
@@ -50,7 +52,9 @@ def stops(rule, tokens, q, p) -> list[tuple[int, float, np.ndarray]]:
 
 
 def audit(rule, seed: int, length: int, v: int) -> tuple[float, float]:
-    """Return the largest error of the law of ``length + 1`` tokens, and the expected number of accepted ones."""
+    """Return the largest error of the law of ``length + 1`` tokens, and the expected number of
+    accepted ones.
+    """
     p_of, q_of = tables(seed, length, v)
     law: dict[tuple[int, ...], float] = {}
     accepted = 0.0
@@ -92,8 +96,9 @@ def test_the_law_is_the_verifiers_and_as_much_is_accepted_as_by_block(length, v)
 
 
 def most_accepted(seed: int, length: int, v: int) -> float:
-    """Return the largest expected number of accepted tokens of any lossless rule: a linear program over the chances of
-    each end (accepted tokens, next token) of each draft, which may depend on all rows of both models.
+    """Return the largest expected number of accepted tokens of any lossless rule: a linear program
+    over the chances of each end (accepted tokens, next token) of each draft, which may depend on
+    all rows of both models.
     """
     p_of, q_of = tables(seed, length, v)
     chance = lambda rows, text, first=0: float(
@@ -123,7 +128,9 @@ def most_accepted(seed: int, length: int, v: int) -> float:
 
 @pytest.mark.parametrize(("length", "v"), [(1, 3), (1, 5), (2, 3), (2, 4), (3, 2), (3, 3)], ids=str)
 def test_no_lossless_rule_accepts_more(length, v):
-    """Block verification is optimal (Sun et al. 2024), so a rule that accepts more is not lossless."""
+    """Block verification is optimal (Sun et al. 2024), so a rule that accepts more is not
+    lossless.
+    """
     for seed in range(4):
         most = most_accepted(seed, length, v)
         assert [
@@ -185,8 +192,8 @@ def test_the_mutants_without_a_mistake_are_the_rule():
     "mistake", ["uncapped whole draft", "no cap", "forgotten cap", "token residual"]
 )
 def test_mutants_are_caught(mistake):
-    """The first is how the authors' published code judges a whole draft (their repository, revision b8575e2): it accepts
-    more, and its output is not the verifier's.
+    """The first is how the authors' published code judges a whole draft (their repository, revision
+    b8575e2): it accepts more, and its output is not the verifier's.
     """
     rule = functools.partial(mutant, mistake=mistake)
     found = [audit(rule, seed, 3, 3) for seed in range(6)]

@@ -1,4 +1,6 @@
-"""Drafts by a model with another tokenizer, by exact enumeration: random pairs of tokenizers, both bridges, 1e-12."""
+"""Drafts by a model with another tokenizer, by exact enumeration: random pairs of tokenizers,
+both bridges, 1e-12.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,9 @@ def test_the_law_is_the_targets(seed, kind):
 
 
 def test_the_pairs_disagree_and_their_drafts_are_accepted():
-    """Enough pairs have shared tokens, other ones have none; the drafts of both bridges are long enough to matter."""
+    """Enough pairs have shared tokens, other ones have none; the drafts of both bridges are long
+    enough to matter.
+    """
     sharing = [seed for seed in PAIRS if shares_tokens(seed, STACKS[seed % len(STACKS)][1])]
     assert len(sharing) >= 20 and len(sharing) < len(PAIRS)
     for kind in BRIDGES:
@@ -97,7 +101,7 @@ def test_greedy_and_point_mass_drafts_give_the_tokens_of_plain_decoding(kind, te
         assert sample(runs[0]) == sample(runs[1]), seed
 
 
-# --- mutants -----------------------------------------------------------------------------------------------------------
+# --- mutants --------------------------------------------------------------------------------------
 
 
 class NotRenormalised(Loop):
@@ -146,13 +150,16 @@ def test_chi_square_of_restricted_rows(rule):
     for k in range(300):
         tokens += sample(run(seed, "tli", V, 200, target, Sampling(1.0, seed=k, rule=rule)))
     exact_rows = distribution(target, Sampling(1.0))
-    # Runs are joined: the first token of each is drawn after token 0, whatever the run before ended in.
+    # Runs are joined: the first token of each is drawn after token 0, whatever the run before ended
+    # in.
     kept = np.array(tokens).reshape(300, 200)
     assert min(p_value(_joined(kept), exact_rows, order) for order in (1, 2)) > LEVEL
 
 
 def _joined(runs: np.ndarray) -> list[int]:
-    """One text of all runs: each is cut so that the next one's start follows a 0, as in its prompt."""
+    """One text of all runs: each is cut so that the next one's start follows a 0, as in its
+    prompt.
+    """
     out: list[int] = []
     for text in runs.tolist():
         last = max((k for k, token in enumerate(text) if token == 0), default=-1)

@@ -1,7 +1,8 @@
 """Long decodes over table models, against the exact distribution: what enumeration cannot reach.
 
-Each stack's output must pass a chi-square test of its bigrams and of its trigrams (does the next token depend on anything but
-the last one?); each mutant, one deliberate mistake of the kind that breaks losslessness, must fail it.
+Each stack's output must pass a chi-square test of its bigrams and of its trigrams (does the next
+token depend on anything but the last one?); each mutant, one deliberate mistake of the kind that
+breaks losslessness, must fail it.
 """
 
 from __future__ import annotations
@@ -24,9 +25,11 @@ LEVEL = 1e-4
 
 
 def p_value(tokens: list[int], exact: np.ndarray, order: int) -> float:
-    """Chi-square of the next token given the last ``order`` tokens; ``exact[v]`` is the true row after token v.
+    """Chi-square of the next token given the last ``order`` tokens; ``exact[v]`` is the true row
+    after token v.
 
-    With ``exact`` ``[V * V, V]`` the true row depends on the last two tokens: row ``V * a + b`` follows a, b.
+    With ``exact`` ``[V * V, V]`` the true row depends on the last two tokens: row ``V * a + b``
+    follows a, b.
     """
     t = np.asarray(tokens)
     context = np.zeros(len(t) - order, dtype=np.int64)

@@ -1,7 +1,8 @@
-"""Drafts that stop when they are unsure, by exact enumeration of the loop over random stacks: 1e-12, no other tolerance.
+"""Drafts that stop when they are unsure, by exact enumeration of the loop over random stacks:
+1e-12, no other tolerance.
 
-Every level stops by its own confidence: the lowest model, those that verify, and those over a database that drafts
-trees. Two and three levels, all rules, end tokens, limits that cut drafts.
+Every level stops by its own confidence: the lowest model, those that verify, and those over a
+database that drafts trees. Two and three levels, all rules, end tokens, limits that cut drafts.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from hsd_viz.trace.tables import RULES
 TOLERANCE = 1e-12
 #: Random instances in each part; the parts are of 216 in all.
 INSTANCES, PARTS = 27, 8
-#: Shapes: draft models, whether a database that drafts trees is below them, new tokens, the largest vocabulary.
+#: Shapes: draft models, whether a database that drafts trees is below them, new tokens, the largest
+#: vocabulary.
 SHAPES = [(1, False, 4, 3), (2, False, 3, 2), (1, True, 3, 3), (2, True, 3, 2)]
 
 
@@ -121,8 +123,8 @@ def test_the_law_is_the_targets_with_a_confidence_at_every_level(part):
 
 
 def drafts_by_hand(sampling: Sampling, confidences: list[float], lookaheads: list[int]) -> tuple:
-    """The lengths of the drafts that the target verified, and why they ended. Each model gives token 1 a probability
-    of 0.8 at temperature 1, and it is always drawn.
+    """The lengths of the drafts that the target verified, and why they ended. Each model gives
+    token 1 a probability of 0.8 at temperature 1, and it is always drawn.
     """
     row = np.log([0.1, 0.8, 0.1])
     tables = [np.broadcast_to(row, (3, 3, 3))] * (len(lookaheads) + 1)

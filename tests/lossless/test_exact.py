@@ -1,7 +1,9 @@
-"""The walk of a tree by exact enumeration in float64, with no tolerance but rounding (1e-12), rows, draws and numbers.
+"""The walk of a tree by exact enumeration in float64, with no tolerance but rounding (1e-12), rows,
+draws and numbers.
 
-``judge`` runs once for each outcome of its uniform numbers, which are known only as far as they were compared; the
-rules of sampled chains are enumerated in whole stacks (``test_stacks_exact.py``).
+``judge`` runs once for each outcome of its uniform numbers, which are known only as far as they
+were compared; the rules of sampled chains are enumerated in whole stacks
+(``test_stacks_exact.py``).
 """
 
 from __future__ import annotations
@@ -165,7 +167,9 @@ def test_no_temperature_is_too_small_or_too_large():
 
 
 def test_numbers_are_those_of_splitmix64():
-    """The first outputs of splitmix64 for the seed 1234567 are published with its code (rosettacode.org/wiki/Pseudo-random_numbers/Splitmix64)."""
+    """The first outputs of splitmix64 for the seed 1234567 are published with its code
+    (rosettacode.org/wiki/Pseudo-random_numbers/Splitmix64).
+    """
     from hsd_viz.decoding.sampling import number
 
     published = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431]

@@ -1,7 +1,8 @@
 """Greedy decoding with any stack gives the very tokens of plain greedy decoding.
 
-On random models in float64, and in the native runtime in float32 too, without exception; on the shipped ladder in float64
-without exception, in float32 but for near-ties (the two best logits of the float64 row closer than 1e-3), which are shown.
+On random models in float64, and in the native runtime in float32 too, without exception; on the
+shipped ladder in float64 without exception, in float32 but for near-ties (the two best logits of
+the float64 row closer than 1e-3), which are shown.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ STACKS = [
 ]
 
 
-# --- random models, in memory ------------------------------------------------------------------------------------------
+# --- random models, in memory ---------------------------------------------------------------------
 
 
 def run(models, lookaheads, bottom, prompt, tokens, eos=frozenset(), sampling=None, positions=256):
@@ -97,7 +98,9 @@ RUNTIMES = [
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 @pytest.mark.parametrize(("runtime", "dtype"), RUNTIMES)
 def test_random_models(lookaheads, bottom, temperature, runtime, dtype):
-    """Token-identical: greedy for every stack; at temperature 1 for those whose drafts are point masses."""
+    """Token-identical: greedy for every stack; at temperature 1 for those whose drafts are point
+    masses.
+    """
     if temperature and lookaheads:
         pytest.skip(
             "stacks with models equal plain sampling in distribution only: see test_chi_square"
@@ -139,7 +142,7 @@ def test_context_ends_every_stack_at_the_same_place(runtime, dtype):
         assert run(models, lookaheads, bottom, prompt, 500, positions=40)[0] == plain
 
 
-# --- the shipped ladder ------------------------------------------------------------------------------------------------
+# --- the shipped ladder ---------------------------------------------------------------------------
 
 
 def compare(dtype: str, prompts: list[str], tokens: int) -> list[str]:

@@ -1,4 +1,5 @@
-"""The native runtime is lossless: token for token where that is promised, and in distribution where drafts are sampled.
+"""The native runtime is lossless: token for token where that is promised, and in distribution where
+drafts are sampled.
 
 No near-tie is excused here: its logits do not depend on how tokens were fed.
 """
@@ -31,7 +32,7 @@ from hsd_viz.trace.tables import RULES
 pytestmark = needs_native
 TOKENS = 10_000
 
-# --- the shipped ladder, token for token -------------------------------------------------------------------------------
+# --- the shipped ladder, token for token ----------------------------------------------------------
 
 
 @functools.cache
@@ -73,7 +74,7 @@ def test_ladder(stack, dtype):
     assert accepted > 100, "next to nothing was accepted: the test saw no speculation"
 
 
-# --- sampled drafts, in distribution -----------------------------------------------------------------------------------
+# --- sampled drafts, in distribution --------------------------------------------------------------
 
 
 @functools.cache
@@ -123,7 +124,9 @@ def test_sampled_drafts(lookaheads, sampling, rule):
     ([2], Loop, True), ([1, 1], Loop, True), ([1, 1], MiddleSamplesItsRow, False),
 ])  # fmt: skip
 def test_int8_by_enumeration(lookaheads, cls, lossless, rule):
-    """Every outcome of the loop over models in int8: its law is the target's, whose rows are rounded to float32."""
+    """Every outcome of the loop over models in int8: its law is the target's, whose rows are
+    rounded to float32.
+    """
     models = [blind(0.5 * k, "int8") for k in range(len(lookaheads), -1, -1)]
     sampling = Sampling(1.0, top_k=3, rule=rule)  # fewer outcomes
 
@@ -156,7 +159,9 @@ class Mutant:
 
 
 class RowsBeforeShaping(Mutant):
-    """The mistake rule 5 forbids: tokens drawn after top-k and top-p, proposed with rows from before."""
+    """The mistake rule 5 forbids: tokens drawn after top-k and top-p, proposed with rows from
+    before.
+    """
 
     def sample(self, pending, n, sampling, numbers, eos, confidence=0.0):
         base = self.length
@@ -169,7 +174,9 @@ class RowsBeforeShaping(Mutant):
 
 
 class OneNumberForAll(Mutant):
-    """All tokens of a draft drawn with one number: each row is right, the tokens are not independent."""
+    """All tokens of a draft drawn with one number: each row is right, the tokens are not
+    independent.
+    """
 
     def sample(self, pending, n, sampling, numbers, eos, confidence=0.0):
         return self._session.sample(

@@ -1,4 +1,6 @@
-"""Families that are not the ladder's, in the native runtime: both loops give the tokens of plain decoding."""
+"""Families that are not the ladder's, in the native runtime: both loops give the tokens of plain
+decoding.
+"""
 
 from __future__ import annotations
 

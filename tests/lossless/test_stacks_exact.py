@@ -1,7 +1,9 @@
-"""Whole stacks by exact enumeration: every outcome of every random decision of the loop itself, 1e-12.
+"""Whole stacks by exact enumeration: every outcome of every random decision of the loop itself,
+1e-12.
 
-The loop runs over toy tables with numbers that only comparisons decide (``hsd_viz.audit``), so the law of its output is
-exact: drafts, verification, correction, early stops by "at least n", end tokens and limits included.
+The loop runs over toy tables with numbers that only comparisons decide (``hsd_viz.audit``), so the
+law of its output is exact: drafts, verification, correction, early stops by "at least n", end
+tokens and limits included.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ from hsd_viz.stack import parse
 from hsd_viz.trace.tables import RULES
 
 TOLERANCE = 1e-12
-#: (stack, vocabulary, new tokens). Two instances each, one with an end token; the limit cuts drafts short.
+#: (stack, vocabulary, new tokens). Two instances each, one with an end token; the limit cuts drafts
+#: short.
 STACKS = [
     ("nano:1 > target", 3, 3),
     ("nano:2 > target", 3, 3),
@@ -59,8 +62,9 @@ def test_the_law_of_a_stack_is_the_targets(stack, vocabulary, new_tokens, rule):
 
 
 def shaped_error(seed: int, rule: str, cls: type[Loop] = Loop) -> float:
-    """Return the largest error of the law of a random stack over random tables (two or three levels, chains of up to 5
-    tokens, vocabularies of 3 to 5), sampled with top-k, top-p or min-p; limits cut drafts, every second instance has an end token.
+    """Return the largest error of the law of a random stack over random tables (two or three
+    levels, chains of up to 5 tokens, vocabularies of 3 to 5), sampled with top-k, top-p or min-p;
+    limits cut drafts, every second instance has an end token.
     """
     random = np.random.default_rng(seed)
     levels, v = int(random.integers(2, 4)), int(random.integers(3, 6))
@@ -143,7 +147,9 @@ def mutated(
 @pytest.mark.parametrize("mutant", [None, "unclipped", "token_residual", "first_failure"])
 @pytest.mark.parametrize("stack", ["nano:2 > target", "nano:1 > small:2 > target"])
 def test_mutants_of_block_verification_are_caught(stack, mutant):
-    """The products of ratios not bounded by 1; the token rule's residual; no place tried after the first that fails."""
+    """The products of ratios not bounded by 1; the token rule's residual; no place tried after
+    the first that fails.
+    """
     rule = mutated if mutant is None else functools.partial(mutated, **{mutant: True})
     with patch.dict(verify.RULES, {"block": rule}):
         found = audit(stack, "block", 4, 3)

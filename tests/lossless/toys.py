@@ -17,7 +17,9 @@ V = 6
 
 
 class Markov(Session):
-    """The next token depends on the last one alone: ``logits[v]`` is the row after token v. Checks how it is fed."""
+    """The next token depends on the last one alone: ``logits[v]`` is the row after token v.
+    Checks how it is fed.
+    """
 
     def __init__(self, logits: np.ndarray) -> None:
         self.logits = logits
@@ -43,7 +45,9 @@ class Markov(Session):
 
 
 class Guesser(Drafter):
-    """A database of sorts: a random tree of plausible continuations, sometimes none. Looks at the text's last token only."""
+    """A database of sorts: a random tree of plausible continuations, sometimes none. Looks at
+    the text's last token only.
+    """
 
     name = "db"
     nodes = 16
@@ -75,7 +79,9 @@ class Guesser(Drafter):
 
 
 def models(n: int, seed: int = 0) -> list[np.ndarray]:
-    """``n`` random tables; neighbours resemble each other, so that drafts are accepted often but not always."""
+    """``n`` random tables; neighbours resemble each other, so that drafts are accepted often but
+    not always.
+    """
     random = np.random.default_rng(seed)
     tables = [random.normal(size=(V, V)) * 1.5]
     for _ in range(n - 1):
@@ -118,7 +124,9 @@ def sample(loop: Loop) -> list[int]:
 
 
 def law_of(decide) -> dict:
-    """The probability of each result of ``decide``, over all outcomes of the numbers of the choices that it is given."""
+    """The probability of each result of ``decide``, over all outcomes of the numbers of the
+    choices that it is given.
+    """
     law: dict = {}
     for result, weight in outcomes(decide):
         law[result] = law.get(result, 0.0) + weight

@@ -1,4 +1,6 @@
-"""An engine of coins and a clock of its own: known acceptances, known costs, the loop's own order of calls. Knows nothing of the law."""
+"""An engine of coins and a clock of its own: known acceptances, known costs, the loop's own
+order of calls. Knows nothing of the law.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,13 @@ SIZES = {"tiny": 1, "mid": 5, "target": 20}
 
 @dataclass
 class World:
-    """``acceptance`` by (draft, verifier); of a database's drafts by ("db", verifier), each ``found`` tokens long with chance ``hit``.
+    """``acceptance`` by (draft, verifier); of a database's drafts by ("db", verifier), each
+    ``found`` tokens long with chance ``hit``.
 
-    Times in ms: a verification of m tokens takes ``first + step * m``, a launch of n draft tokens ``launch + each * n``; every round
-    costs its level ``overhead`` and every target round a ``pause`` besides. After each token a model with a confidence is
-    ``unsure`` with that chance, whatever is accepted.
+    Times in ms: a verification of m tokens takes ``first + step * m``, a launch of n draft tokens
+    ``launch + each * n``; every round costs its level ``overhead`` and every target round a
+    ``pause`` besides. After each token a model with a confidence is ``unsure`` with that chance,
+    whatever is accepted.
     """
 
     acceptance: dict[tuple[str, str], float]
@@ -52,7 +56,9 @@ WORLD = World(
 
 @dataclass
 class FakeEngine(Engine):
-    """``asked`` are the (prompt, stack) pairs it was asked for; at the ``stop_at``-th it is interrupted."""
+    """``asked`` are the (prompt, stack) pairs it was asked for; at the ``stop_at``-th it is
+    interrupted.
+    """
 
     world: World = field(default_factory=lambda: WORLD)
     stop_at: int | None = None

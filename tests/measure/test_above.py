@@ -52,7 +52,9 @@ def test_without_drafts_the_rounds_are_the_recorded_ones():
 
 
 def test_inside_a_recorded_round_its_drafter_is_accepted_for_the_rest_or_as_a_whole():
-    """The database brings 1, 2 and its own 3; the recorded draft at 4 brings 4 alone, or 4 tokens."""
+    """The database brings 1, 2 and its own 3; the recorded draft at 4 brings 4 alone, or 4
+    tokens.
+    """
     assert what_if(Listed(n1=[1, 2])) == Above(7, recorded=3, fewest=2, most=4, by_database=1)
 
 

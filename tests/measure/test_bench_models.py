@@ -1,4 +1,6 @@
-"""The bench on the shipped models, few tokens: our loop and transformers' own on the same weights."""
+"""The bench on the shipped models, few tokens: our loop and transformers' own on the same
+weights.
+"""
 
 import pytest
 import torch
@@ -17,7 +19,8 @@ STACKS = ["db > target", "nano:3 > target", "hf-generate", "hf-lookup", "hf-assi
 
 @pytest.fixture(scope="module")
 def engine():
-    # In float64 the sums of differently shaped products differ too little to turn any arg-max. One thread: cores may be busy.
+    # In float64 the sums of differently shaped products differ too little to turn any arg-max. One
+    # thread: cores may be busy.
     threads = torch.get_num_threads()
     yield load_engine(device="cpu", dtype="float64", threads=1)
     torch.set_num_threads(threads)

@@ -31,7 +31,9 @@ SUITE = Suite("two", {"all": "All."}, (Prompt("1", "all", "first"), Prompt("2", 
 
 
 class FakeEngine(Engine):
-    """Decodes nothing: remembers who was asked, in which order, and takes a second longer each time."""
+    """Decodes nothing: remembers who was asked, in which order, and takes a second longer each
+    time.
+    """
 
     def __init__(self, stop_at: int | None = None) -> None:
         self.asked: list[tuple[str, str]] = []
@@ -122,7 +124,8 @@ def test_a_complaint_about_a_prompt_names_it():
 def test_an_interrupt_keeps_what_all_stacks_have_done():
     measured = run_bench(FakeEngine(stop_at=1), ["target"], SUITE, BenchSettings())
     assert not measured.complete and measured.prompts == () and measured.outputs == {"target": ()}
-    # 2 warm-up decodes, 2 for the first prompt, then the second prompt is interrupted at its second stack.
+    # 2 warm-up decodes, 2 for the first prompt, then the second prompt is interrupted at its second
+    # stack.
     measured = run_bench(
         FakeEngine(stop_at=6), ["db > target", "target"], SUITE, BenchSettings(repeats=2)
     )
@@ -175,7 +178,8 @@ def test_warm_rows_keep_one_memory_through_a_repeat():
     ]
     cold, warm = measured[2::2], measured[3::2]
     assert cold == [None] * 4
-    # The two prompts of a repeat share a memory, and each repeat has its own: a prompt never meets its own earlier output.
+    # The two prompts of a repeat share a memory, and each repeat has its own: a prompt never meets
+    # its own earlier output.
     assert (
         warm[0] is warm[1] and warm[2] is warm[3] and warm[0] is not warm[2] and warm[0] is not None
     )

@@ -222,7 +222,9 @@ def test_the_memory_of_models_and_caches_by_hand():
 
 
 def test_a_window_caches_no_more_than_itself():
-    """Gemma 3 27B at 131 072 tokens: 10 layers cache all, 52 layers 1 024 tokens, 8 192 bytes each."""
+    """Gemma 3 27B at 131 072 tokens: 10 layers cache all, 52 layers 1 024 tokens, 8 192 bytes
+    each.
+    """
     shape = MODELS["gemma-3-27b"]
     per_layer = 2 * 16 * 128 * 2
     assert 2 * shape.cached(131_072) == per_layer * (10 * 131_072 + 52 * 1024)

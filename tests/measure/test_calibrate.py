@@ -114,7 +114,7 @@ def test_a_curve_takes_its_shape_from_forwards_by_themselves():
     assert fit_curve(shape, real) == pytest.approx([1.3 * (1.0 + 0.1 * m) for m in range(1, 17)])
 
 
-# --- on disk -----------------------------------------------------------------------------------------------------------
+# --- on disk --------------------------------------------------------------------------------------
 
 
 def measured(engine=None, texts=None, **options):
@@ -174,11 +174,13 @@ def test_an_interrupted_one_is_not_stored(cache):
     assert not cache.exists()
 
 
-# --- lookaheads that are left out --------------------------------------------------------------------------------------
+# --- lookaheads that are left out -----------------------------------------------------------------
 
 
 def filled(stack: str, **changes) -> str:
-    """Return a stack with the lookaheads of a stored calibration for an engine whose meta has ``changes``."""
+    """Return a stack with the lookaheads of a stored calibration for an engine whose meta has
+    ``changes``.
+    """
     meta = FakeEngine().run("p", stack, max_new_tokens=1, temperature=1.0, seed=3).meta
     return str(decide(parse(stack), False, {**meta, **changes}))
 

@@ -1,4 +1,6 @@
-"""The doctor: known cases get their verdict, unknown costs stay unknown, and the observed setting is what it was."""
+"""The doctor: known cases get their verdict, unknown costs stay unknown, and the observed
+setting is what it was.
+"""
 
 from __future__ import annotations
 
@@ -152,7 +154,9 @@ def test_twenty_records_have_the_words_of_the_table_each_of_two_times():
 
 
 def test_a_speed_up_above_the_tokens_per_pass_is_capped_and_changes_no_setting():
-    """A plain step of 50 ms beside a round of 12 ms: 4.1 / 0.24 = 17, but a round emits 4.1 tokens."""
+    """A plain step of 50 ms beside a round of 12 ms: 4.1 / 0.24 = 17, but a round emits 4.1
+    tokens.
+    """
     found = diagnose(MORE_SICK["a plain step measured too slow"])
     assert found.speedup.value == found.speedup.high == found.at_most
     assert found.at_most == pytest.approx(found.length.value) and not found.decided
@@ -190,7 +194,9 @@ def test_an_unknown_cost_is_unknown(known):
 
 
 def test_what_is_known_of_the_speed_is_said():
-    """A bound below 1 is a verdict, a round that was not divided has a speed-up, and nothing accepted has no NaN."""
+    """A bound below 1 is a verdict, a round that was not divided has a speed-up, and nothing
+    accepted has no NaN.
+    """
     found = diagnose(Observation("case", rounds(0.1), step=10.0, verify=13.0))
     assert found.verdict.startswith("speculation loses: at most 0.8") and not found.flags
     found = diagnose(with_times(Observation("case", rounds(0.9)), speed=20.0, plain_speed=10.0))
@@ -210,7 +216,9 @@ def test_what_is_known_of_the_speed_is_said():
 
 
 def test_noise_does_not_decide_and_the_error_of_the_level_is_not_used_for_a_ratio():
-    """Whether 4 draft tokens pay is undecided; that 1 is better than 4 is certain, by the same times."""
+    """Whether 4 draft tokens pay is undecided; that 1 is better than 4 is certain, by the same
+    times.
+    """
     seen = replace(HEALTHY, rounds=rounds(0.5, 4, 60), draft=6.0)
     found = diagnose(seen)
     low, high = found.speedup.interval

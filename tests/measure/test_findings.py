@@ -1,4 +1,6 @@
-"""Signatures of misconfiguration: each rule has a record that fires and three near misses that do not."""
+"""Signatures of misconfiguration: each rule has a record that fires and three near misses that
+do not.
+"""
 
 from __future__ import annotations
 

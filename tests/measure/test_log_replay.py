@@ -109,7 +109,9 @@ def test_a_cost_curve_says_where_drafting_pays(tmp_path):
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux")
 def test_the_memory_does_not_grow_with_the_file(tmp_path):
-    """A file of 60 MB, most of it in long prompts and broken lines, needs hardly more memory than one of 1 MB."""
+    """A file of 60 MB, most of it in long prompts and broken lines, needs hardly more memory
+    than one of 1 MB.
+    """
     script = """
 import re, sys
 from hsd_viz.measure.replay import replay

@@ -1,4 +1,6 @@
-"""Plans on an engine of known costs and acceptances: what is ranked, what is measured, and the report's contract."""
+"""Plans on an engine of known costs and acceptances: what is ranked, what is measured, and the
+report's contract.
+"""
 
 from __future__ import annotations
 

@@ -65,7 +65,8 @@ def measured(stack: str, predicted: float, ms: float, passes: tuple[float, float
 
 
 def test_errors_by_hand():
-    # The machine is 1.25 times as slow as at the calibration: plain decoding takes 10 instead of 8 ms.
+    # The machine is 1.25 times as slow as at the calibration: plain decoding takes 10 instead of 8
+    # ms.
     rows = [
         measured("target", 8.0, 10.0, (1.0, 1.0)),
         measured("a:1 > target", 4.0, 5.0, (0.5, 0.4)),

@@ -1,4 +1,6 @@
-"""``hsd-viz predict``: its figures are the law's at the machine's step times, and it lists what it assumes."""
+"""``hsd-viz predict``: its figures are the law's at the machine's step times, and it lists what
+it assumes.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ def test_a_single_draft_is_leviathans_formula():
 
 
 def test_a_measured_time_of_a_round_replaces_the_published_one():
-    """A round of one draft token of a model takes c(1) of the draft, c(2) of the target, and this time."""
+    """A round of one draft token of a model takes c(1) of the draft, c(2) of the target, and
+    this time.
+    """
     models = ("llama-8b", "llama-1b")
     options = {"acceptance": 0.8, "databases": False}
     usual = hsd.predict("H100", models, **options)
@@ -63,7 +67,9 @@ def test_a_measured_time_of_a_round_replaces_the_published_one():
 
 
 def test_hierarchies_pay_where_the_small_model_is_rejected_by_the_target():
-    """The same models, twice: what decides is how much of the smallest model's text the target accepts."""
+    """The same models, twice: what decides is how much of the smallest model's text the target
+    accepts.
+    """
     near = {"llama-1b > llama-8b": 0.8, "llama-8b > llama-70b": 0.85}
     options = {"tp": 4, "weights": "fp8", "databases": False}
     close = hsd.predict("H100", LLAMAS, acceptance=near | {"llama-1b > llama-70b": 0.75}, **options)

@@ -21,7 +21,8 @@ from hsd_viz.trace import CallRow
 
 def test_the_parts_of_a_round_by_hand():
     (parts,) = round_parts(hierarchy_trace())
-    # A round of 15 us: passes of m 1 + 3, of the target 2.5, look-ups 0.1 + 0.2 and an update of 0.3 us.
+    # A round of 15 us: passes of m 1 + 3, of the target 2.5, look-ups 0.1 + 0.2 and an update of
+    # 0.3 us.
     assert parts == {
         "forward m": 4_000,
         "forward target": 2_500,

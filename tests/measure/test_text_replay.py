@@ -70,7 +70,8 @@ def test_branches_limits_and_ends_of_text():
     tree.add(7, wrong, "context", 1)
     drafter = Fixed(tree)
     one = replay(drafter, Text("c", (1,), (5, 6, 8, 5, 6)), 8)
-    # 5 6 accepted, 8 the target's own; then 5 accepted (6 would leave no room for a token of its own) and 6.
+    # 5 6 accepted, 8 the target's own; then 5 accepted (6 would leave no room for a token of its
+    # own) and 6.
     assert (one.rounds, one.tokens, one.drafted) == (2, 5, 6)
     assert dict(one.accepted) == {("model", 2): 2, ("model", 3): 1}
     assert dict(one.examined) == {("context", 1): 2, ("model", 2): 2, ("model", 3): 1}

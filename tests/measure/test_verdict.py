@@ -1,4 +1,6 @@
-"""What a report answers in words, what it warns of, and its page: whole, safe, and readable without a network."""
+"""What a report answers in words, what it warns of, and its page: whole, safe, and readable
+without a network.
+"""
 
 import gzip
 import json
@@ -175,7 +177,8 @@ def test_it_shows_every_stack_and_figure(saved):
     text = page(saved)
     for stack in saved.stacks:
         name = stack["stack"].replace(">", "&gt;")
-        # In the tables of all outputs, of those with little repetition, and of categories; profile where measured.
+        # In the tables of all outputs, of those with little repetition, and of categories; profile
+        # where measured.
         measured = stack.get("profile") is not None
         assert text.count(f'<th scope="row">{name}<') >= 3 + measured
         assert f"{stack['speedup_over_plain']:.2f}" in text

@@ -1,4 +1,6 @@
-"""``hsd-viz models install``: it brings all that a family lacks, with the installer of its environment."""
+"""``hsd-viz models install``: it brings all that a family lacks, with the installer of its
+environment.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Tokenizer files of strangers: what they may ask for, and the limits of the process that runs them."""
+"""Tokenizer files of strangers: what they may ask for, and the limits of the process that runs
+them.
+"""
 
 from __future__ import annotations
 

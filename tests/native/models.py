@@ -57,7 +57,8 @@ _LLAMA3 = {
     "original_max_position_embeddings": 16,
 }
 _LINEAR = {"rope_type": "linear", "rope_theta": 1000.0, "factor": 4.0}
-#: Other families: grouped heads, a head of its own, biases, rotary scalings, layers without rotary positions.
+#: Other families: grouped heads, a head of its own, biases, rotary scalings, layers without rotary
+#: positions.
 FAMILIES: dict[str, PreTrainedConfig] = {
     "llama": LlamaConfig(
         **_SMALL | {"num_attention_heads": 8, "tie_word_embeddings": False},
@@ -98,7 +99,9 @@ def weights_of(
     arithmetic: str | None = None,
     reduced: bool = False,
 ) -> Weights:
-    """The weights of a module, with the first ``tokens`` rows of its head, or those of HEAD_TOKENS."""
+    """The weights of a module, with the first ``tokens`` rows of its head, or those of
+    HEAD_TOKENS.
+    """
     wide = torch.float64 if dtype == "float64" else torch.float32
     tensors = {
         name: tensor.to(wide).numpy(force=True) for name, tensor in module.state_dict().items()
@@ -132,7 +135,9 @@ def ids(n: int, seed: int = 0, vocab: int = VOCAB) -> list[int]:
 
 
 def random_tree(n: int, seed: int) -> list[int]:
-    """Parents of ``n`` nodes: bushy and deep trees alike, -1 for children of the last cached token."""
+    """Parents of ``n`` nodes: bushy and deep trees alike, -1 for children of the last cached
+    token.
+    """
     random = torch.Generator().manual_seed(seed)
     deep = float(torch.rand((), generator=random))
     parents = []

@@ -1,5 +1,5 @@
-"""Logits in int8 have the same bits on every kernel of this processor, in the forward pass in numpy, for any width and
-number of threads.
+"""Logits in int8 have the same bits on every kernel of this processor, in the forward pass in
+numpy, for any width and number of threads.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ def text(seed: int, n: int, vocab: int) -> list[int]:
 
 
 def feed(session, ids: Sequence[int], contexts: Sequence[int], step: int) -> list[np.ndarray]:
-    """Feed ``ids`` up to each context, ``step`` tokens at a time, and there with each width: all rows of logits."""
+    """Feed ``ids`` up to each context, ``step`` tokens at a time, and there with each width: all
+    rows of logits.
+    """
     rows, fed = [], 0
     for context in contexts:
         while fed < context:
@@ -97,7 +99,9 @@ def test_every_kernel_has_the_bits_of_the_numpy_pass(monkeypatch):
     ],
 )
 def test_models_of_odd_shapes(name, arithmetic, monkeypatch):
-    """No width, head or vocabulary is a multiple of a vector or a panel; floats are rounded when they are loaded."""
+    """No width, head or vocabulary is a multiple of a vector or a panel; floats are rounded when
+    they are loaded.
+    """
     weights = weights_of(eager(name).module, "int8", arithmetic=arithmetic)
     assert differing(weights, everything(), (0, 1, 70), [3], monkeypatch) == []
 

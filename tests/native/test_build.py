@@ -97,7 +97,9 @@ def test_without_a_cache_the_library_is_compiled_once_for_this_process(compiler,
 
 @needs_library
 def test_a_full_disk_costs_one_compilation_and_no_library(compiler, tmp_path):
-    """A file can have at most 64 kB, as on a disk with no more room; the compiler's own files are elsewhere."""
+    """A file can have at most 64 kB, as on a disk with no more room; the compiler's own files
+    are elsewhere.
+    """
     build, limits = compiler(copying()), resource.getrlimit(resource.RLIMIT_FSIZE)
     whole = default_build().path.read_bytes()
 

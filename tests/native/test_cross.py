@@ -14,7 +14,8 @@ pytestmark = pytest.mark.slow
 FUNCTIONS = set(
     re.findall(r"^API .+? (hsd_\w+)\(", (SOURCES / "runtime.cpp").read_text(encoding="utf-8"), re.M)
 )
-#: The tools of a platform, by their prefix, with the family of its processor and options of the linker.
+#: The tools of a platform, by their prefix, with the family of its processor and options of the
+#: linker.
 PLATFORMS = {
     "windows": ("x86_64-w64-mingw32-", "-posix", "x86_64", ["-static"]),
     "linux-aarch64": ("aarch64-linux-gnu-", "", "aarch64", []),

@@ -1,4 +1,6 @@
-"""The compiled loop's decisions alone are those of the reference, also where a number equals its border."""
+"""The compiled loop's decisions alone are those of the reference, also where a number equals its
+border.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ def pointer(array: np.ndarray) -> ctypes.c_void_p:
 
 
 def halves(choose: random.Random) -> np.ndarray:
-    """Logits of a row whose probabilities are powers of two at the tokens that can come: sums meet their borders."""
+    """Logits of a row whose probabilities are powers of two at the tokens that can come: sums
+    meet their borders.
+    """
     row = np.full(VOCAB, -np.inf)
     left = choose.sample(range(VOCAB), choose.choice([1, 2, 3, 5]))
     for depth, token in enumerate(left, 1):
@@ -127,7 +131,8 @@ def random_draft(choose: random.Random, scores: np.ndarray, sampling: Sampling) 
             if token not in siblings:
                 tree.add(token, parent, "context")
         return Draft(tree, [[0]] * n)
-    # Often the verifier's rows at another temperature, so that joint ratios rise above 1 and fall again.
+    # Often the verifier's rows at another temperature, so that joint ratios rise above 1 and fall
+    # again.
     near = scores[:n] if choose.random() < 0.5 or not n else rows(choose, n)
     q = distribution(near, Sampling(2.0)) if n else np.empty((0, VOCAB))
     tokens = [int(choose.choices(range(VOCAB), row)[0]) for row in q]

@@ -1,4 +1,5 @@
-"""The native forward is transformers' function, and the same to the last bit however tokens are fed.
+"""The native forward is transformers' function, and the same to the last bit however tokens are
+fed.
 
 The second half runs once for every width of vector that can be built here.
 """
@@ -38,7 +39,8 @@ pytestmark = pytest.mark.skipif(
 )
 
 TYPES = [torch.float32, torch.float64, torch.bfloat16]
-#: Relative to the largest logit. transformers rounds norms and angles to float32 in float64 too, and all to bfloat16 in it.
+#: Relative to the largest logit. transformers rounds norms and angles to float32 in float64 too,
+#: and all to bfloat16 in it.
 CLOSE = {torch.float32: 1e-4, torch.float64: 1e-4, torch.bfloat16: 0.1}
 
 #: What the forward is compiled for, and its threads.
@@ -103,7 +105,9 @@ def test_any_width_gives_the_bits_of_one_token_at_a_time(name, dtype, build):
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_any_tree_gives_the_bits_of_its_paths(name, dtype, build):
-    """Each node's row, and all that follows once a path is kept, is that of plain decoding along the path."""
+    """Each node's row, and all that follows once a path is kept, is that of plain decoding along
+    the path.
+    """
     model = native(name, dtype, build)
     for seed, (cached, nodes) in enumerate([(0, 9), (1, 17), (20, 5), (63, 16), (64, 40)]):
         text, drafted, parents = ids(cached, seed), ids(nodes, seed + 50), random_tree(nodes, seed)
@@ -169,7 +173,9 @@ def test_truncating_to_more_than_there_is_changes_nothing():
 
 
 def test_sessions_of_one_model_in_several_threads(monkeypatch):
-    """They share weights, angles and the pool, which serves one at a time; each gets the bits it would get alone."""
+    """They share weights, angles and the pool, which serves one at a time; each gets the bits it
+    would get alone.
+    """
     monkeypatch.setattr(model_module, "BYTES_A_THREAD", 1)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
     fresh = NativeModel(weights_of(eager("odd").module, "float32"))
@@ -192,7 +198,9 @@ def test_sessions_of_one_model_in_several_threads(monkeypatch):
 
 
 def test_a_session_keeps_the_angles_that_the_library_reads(monkeypatch):
-    """The cache may have others, of a thread that made them at the same time, and none when the interpreter ends."""
+    """The cache may have others, of a thread that made them at the same time, and none when the
+    interpreter ends.
+    """
     found, session = [], native("odd").session()
     make = lambda *given: weights_module._doubled.__wrapped__(
         *given[:2], given[2].bit_length(), given[3]

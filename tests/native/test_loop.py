@@ -1,4 +1,6 @@
-"""The compiled loop and Python's are equal event for event: rows of all tables but for times, numbers bit for bit."""
+"""The compiled loop and Python's are equal event for event: rows of all tables but for times,
+numbers bit for bit.
+"""
 
 from __future__ import annotations
 
@@ -133,7 +135,9 @@ def combination(seed: int, files: dict) -> tuple[list, dict]:
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_the_loops_are_equal_event_for_event(part, files):
-    """On random stacks, rules, temperatures, seeds, prompts, top-k, top-p, limits and end tokens."""
+    """On random stacks, rules, temperatures, seeds, prompts, top-k, top-p, limits and end
+    tokens.
+    """
     seen: set[str] = set()
     left_levels = 0
     for seed in range(part * COMBINATIONS, (part + 1) * COMBINATIONS):

@@ -1,4 +1,6 @@
-"""The native database drafter and Python's: the same trees to the last bit, whatever is drafted from and learnt."""
+"""The native database drafter and Python's: the same trees to the last bit, whatever is drafted
+from and learnt.
+"""
 
 from __future__ import annotations
 
@@ -106,7 +108,9 @@ def same(one, other) -> None:
 
 @st.composite
 def run(draw, token=tokens):
-    """A prompt, and rounds of it: (tokens kept but not emitted, budget) per draft, then tokens emitted."""
+    """A prompt, and rounds of it: (tokens kept but not emitted, budget) per draft, then tokens
+    emitted.
+    """
     prompt = draw(st.lists(token, max_size=60))
     ahead = st.lists(token, max_size=4)
     drafts = st.lists(st.tuples(ahead, st.integers(0, 64)), max_size=3)
@@ -116,7 +120,9 @@ def run(draw, token=tokens):
 
 
 def follow(one, twin, prompt, rounds) -> int:
-    """Have both draft all of a run; returns how many nodes were drafted. States are those of similar tokens."""
+    """Have both draft all of a run; returns how many nodes were drafted. States are those of
+    similar tokens.
+    """
     one.start(prompt)
     twin.start(prompt)
     text, nodes = list(prompt), 0
@@ -287,7 +293,9 @@ def test_damaged_files_are_read_like_in_python_and_never_past_their_end(paths, t
 
 
 def test_a_file_that_is_overwritten_while_it_is_open_is_never_read_past_its_end(paths, tmp_path):
-    """What was whole when it was opened is believed; it gives wrong drafts then, and nothing worse."""
+    """What was whole when it was opened is believed; it gives wrong drafts then, and nothing
+    worse.
+    """
     for seed in range(20):
         path = tmp_path / f"{seed}.hsdb"
         raw = bytearray(paths["statistics"].read_bytes())

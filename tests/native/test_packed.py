@@ -1,4 +1,6 @@
-"""Packed weights in the cache folder: made once, mapped afterwards, made again when they are wrong."""
+"""Packed weights in the cache folder: made once, mapped afterwards, made again when they are
+wrong.
+"""
 
 from __future__ import annotations
 

@@ -70,7 +70,8 @@ def test_a_scale_is_rounded_up_so_that_no_quotient_is_above_127():
     matrix = np.zeros((1, 32), np.float32)
     matrix[0, 5] = 1
     rounded = rounded_groups(matrix)
-    # 1 / 127 is 1032.06 steps of float16, which are 2**-17 there; 1033 / 2**17 goes into 1 126.9 times.
+    # 1 / 127 is 1032.06 steps of float16, which are 2**-17 there; 1033 / 2**17 goes into 1 126.9
+    # times.
     assert rounded.scales.tolist() == [[1033 / 2**17]]
     assert rounded.numbers[0, 5] == 127
 

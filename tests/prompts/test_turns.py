@@ -171,14 +171,18 @@ def test_our_loop_and_transformers_are_asked_alike(engine):
 
 
 def test_a_question_that_fits_only_at_times_is_left_out_for_all(engine, monkeypatch):
-    """Where rounding or a device changes an answer, the second turn of a later repeat may not fit."""
+    """Where rounding or a device changes an answer, the second turn of a later repeat may not
+    fit.
+    """
     runs = []
 
     def run(prompt, stack="target", **options):
         runs.append(stack)
         if (
             len(runs) == 8
-        ):  # after two warm-ups and four turns of the first repeat: the second stack's first turn of the second
+            # After two warm-ups and four turns of the first repeat: the second stack's first turn of
+            # the second.
+        ):
             raise PromptTooLong(2050, 2048)
         return plain_trace(options["max_new_tokens"], 1.0)
 

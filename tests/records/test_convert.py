@@ -1,4 +1,6 @@
-"""Conversion of metrics between engines: the worked examples of the documentation, and what is not determined."""
+"""Conversion of metrics between engines: the worked examples of the documentation, and what is
+not determined.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Records of other engines, written by hand after their documentation: what is exact, derived and not observed."""
+"""Records of other engines, written by hand after their documentation: what is exact, derived
+and not observed.
+"""
 
 from __future__ import annotations
 
@@ -202,7 +204,9 @@ def test_an_imported_trace_is_exported_only_where_it_can_be(tmp_path, capsys):
 
 @pytest.mark.parametrize(("steps", "drafted", "accepted"), [(4, 12, 6), (4, 12, 0), (5, 12, 5)])
 def test_the_depth_and_the_mean_of_imported_sums(tmp_path, steps, drafted, accepted):
-    """Of 4 verifications with 12 drafted tokens, each draft had 3 tokens; 5 with 12 had several lengths, at least 3."""
+    """Of 4 verifications with 12 drafted tokens, each draft had 3 tokens; 5 with 12 had several
+    lengths, at least 3.
+    """
     path = tmp_path / "metrics"
     counts = {"drafts": steps, "draft_tokens": drafted, "accepted_tokens": accepted}
     path.write_text(
@@ -224,7 +228,8 @@ def test_costs_are_written_as_llama_cpp_takes_them(tmp_path, capsys):
     assert main(["export", *runs, "--costs", str(out)]) == 0
     name, _, costs = out.read_text().partition("=")
     each = [float(cost) for cost in costs.split(",")]
-    # The hierarchy's widest verification is of 13 tokens; a batch is never cheaper than a smaller one.
+    # The hierarchy's widest verification is of 13 tokens; a batch is never cheaper than a smaller
+    # one.
     assert name == "GGML_BATCH_COSTS" and each[0] == 1 and len(each) == 13
     totals = [n * cost for n, cost in enumerate(each, 1)]
     assert all(b > a - 0.01 for a, b in pairwise(totals))

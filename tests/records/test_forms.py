@@ -262,7 +262,9 @@ def test_speed_and_running_requests_are_those_of_the_line_before(tmp_path):
 
 
 def test_the_draft_length_of_sglang_follows_from_length_and_rate(tmp_path):
-    """Older: rate = length / (n + 1); newer: rate = (length - 1) / n. Both are of 3 draft tokens."""
+    """Older: rate = length / (n + 1); newer: rate = (length - 1) / n. Both are of 3 draft
+    tokens.
+    """
     line = (
         "[2026-11-20 10:27:2{k} TP0] Decode batch. #running-req: 1, #token: 2100, token usage: "
         "0.00, accept len: {length:.2f}, accept rate: {rate:.2f}, cuda graph: True, gen throughput "

@@ -22,7 +22,9 @@ def served(*rounds, **fields):
 
 
 def test_a_round_is_its_tokens_in_order():
-    """Three drafted, two accepted: accepted, accepted, rejected; then all of two, and nothing drafted."""
+    """Three drafted, two accepted: accepted, accepted, rejected; then all of two, and nothing
+    drafted.
+    """
     run = served_run(served((3, 2), (2, 2), (0, 0)))
     check(run)
     assert run.columns["drafts"]["verdict"] == [

@@ -1,4 +1,6 @@
-"""Attacks on served pages: code over a kernel's socket, other visitors' kernels, other sites, tokens."""
+"""Attacks on served pages: code over a kernel's socket, other visitors' kernels, other sites,
+tokens.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ class Server:
         return re.search('"kernelId": "([^"]+)"', content)[1]
 
     def socket(self, path, messages=(), *, protocol=None, until="kernel_info_reply", **headers):
-        """Open a socket, send messages and last a kernel_info_request; return the answers up to that with ``until``."""
+        """Open a socket, send messages and last a kernel_info_request; return the answers up to
+        that with ``until``.
+        """
 
         async def talk():
             request = HTTPRequest(f"ws://127.0.0.1:{self.port}{path}", headers=headers)

@@ -1,4 +1,6 @@
-"""``hsd-viz serve`` as a process: what it listens on, how it ends, and how a Ray of its own is closed to others."""
+"""``hsd-viz serve`` as a process: what it listens on, how it ends, and how a Ray of its own is
+closed to others.
+"""
 
 import os
 import signal

@@ -1,4 +1,6 @@
-"""The records of the lab sheet are the ones that their tool writes, and the doctor reads them as the sheet says."""
+"""The records of the lab sheet are the ones that their tool writes, and the doctor reads them as
+the sheet says.
+"""
 
 from __future__ import annotations
 

@@ -100,7 +100,8 @@ def test_the_evaluation_must_be_of_the_weights(monkeypatch, tmp_path):
         tool._evaluation(job)
 
 
-#: Numbers of pages that were not measured: temperatures, versions, names, the published gain, intervals, goals.
+#: Numbers of pages that were not measured: temperatures, versions, names, the published gain,
+#: intervals, goals.
 GIVEN = {
     "README.md": "0.7 3.11",
     "docs/results.md": "95 0.1 0.7 1.2 3.1 0.6.1 3.3 4 10 20 0.2 0.3.36",

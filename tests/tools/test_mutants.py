@@ -1,4 +1,6 @@
-"""The list of mutants is of faults that can be applied, and the tool tells a killed one from one that survives."""
+"""The list of mutants is of faults that can be applied, and the tool tells a killed one from one
+that survives.
+"""
 
 import re
 

@@ -1,4 +1,6 @@
-"""The rules that select recordings follow what was measured, not names; the tour follows the recordings."""
+"""The rules that select recordings follow what was measured, not names; the tour follows the
+recordings.
+"""
 
 from __future__ import annotations
 

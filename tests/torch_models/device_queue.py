@@ -1,4 +1,6 @@
-"""A device that works as late as it may, as a GPU may do: nothing runs before the host waits for it."""
+"""A device that works as late as it may, as a GPU may do: nothing runs before the host waits for
+it.
+"""
 
 from __future__ import annotations
 
@@ -95,8 +97,8 @@ class DeviceQueue:
 
 
 class QueueClock:
-    """Stands for :class:`hsd_viz.torch_models.decode.Clock` on a GPU, whose events cannot be read before they are
-    reached.
+    """Stands for :class:`hsd_viz.torch_models.decode.Clock` on a GPU, whose events cannot be read
+    before they are reached.
     """
 
     def __init__(self, queue: DeviceQueue, now: Callable[[], int]) -> None:

@@ -1,4 +1,6 @@
-"""Small Llamas for the tests of decoding on the device, and decodes by the loop that is the reference."""
+"""Small Llamas for the tests of decoding on the device, and decodes by the loop that is the
+reference.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ class ExactNorm(nn.Module):
 
 
 class ExactRotary(nn.Module):
-    """The rotary angles of a Llama in the type of its input: transformers' own are computed in float32."""
+    """The rotary angles of a Llama in the type of its input: transformers' own are computed in
+    float32.
+    """
 
     def __init__(self, own: LlamaRotaryEmbedding) -> None:
         super().__init__()
@@ -52,7 +56,9 @@ class ExactRotary(nn.Module):
 
 
 def make_exact(module: nn.Module) -> None:
-    """Have a Llama compute in float64 throughout: a step in float32 makes results of two compilers differ by 1e-7."""
+    """Have a Llama compute in float64 throughout: a step in float32 makes results of two
+    compilers differ by 1e-7.
+    """
     for parent in list(module.modules()):
         for name, child in list(parent.named_children()):
             if isinstance(child, LlamaRMSNorm):
@@ -62,8 +68,8 @@ def make_exact(module: nn.Module) -> None:
 
 
 def llama(noise: float, vocabulary: int = VOCABULARY, layers: int = 1) -> LlamaForCausalLM:
-    """Return a random Llama in float64; ``noise`` (relative) makes a relative of it, whose drafts are accepted now and
-    then.
+    """Return a random Llama in float64; ``noise`` (relative) makes a relative of it, whose drafts
+    are accepted now and then.
     """
     torch.manual_seed(0)
     config = LlamaConfig(
@@ -99,7 +105,9 @@ def on_device(noise: float) -> CompiledModel:
 
 
 class Guesser(Drafter):
-    """A drafter of random trees, sometimes of none; over a dozen tokens some of its guesses are right."""
+    """A drafter of random trees, sometimes of none; over a dozen tokens some of its guesses are
+    right.
+    """
 
     name = "db"
     nodes = 8

@@ -1,4 +1,6 @@
-"""Tiny random models of every family that is promised, in float64: windows shorter than the texts, caps, learned positions."""
+"""Tiny random models of every family that is promised, in float64: windows shorter than the
+texts, caps, learned positions.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +86,9 @@ CONFIGS = {
 
 @functools.cache
 def module(family: str, noise: float = 0.0) -> torch.nn.Module:
-    """A random model of this family; ``noise`` (relative) makes a relative of it, whose drafts are accepted now and then."""
+    """A random model of this family; ``noise`` (relative) makes a relative of it, whose drafts
+    are accepted now and then.
+    """
     torch.manual_seed(0)
     made = AutoModelForCausalLM.from_config(CONFIGS[family]).double().eval()
     with torch.no_grad():

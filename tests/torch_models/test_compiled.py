@@ -1,4 +1,6 @@
-"""Compiled sessions, on the CPU: the rows of eager ones whatever is fed, kept and rolled back; strict ones to the bit."""
+"""Compiled sessions, on the CPU: the rows of eager ones whatever is fed, kept and rolled back;
+strict ones to the bit.
+"""
 
 from __future__ import annotations
 
@@ -104,7 +106,9 @@ def test_compiled_by_inductor_they_do_too():
 @pytest.mark.parametrize("is_strict", [False, True], ids=["usual", "strict"])
 @pytest.mark.parametrize("is_tree", [False, True], ids=["chain", "tree"])
 def test_the_last_tokens_of_a_context_of_learned_positions(is_tree, is_strict):
-    """Passes are padded beyond the context, where a model has no positions: on a GPU that would end the process."""
+    """Passes are padded beyond the context, where a model has no positions: on a GPU that would
+    end the process.
+    """
     context = 40
     settings = CONFIGS["gpt2"].to_dict() | {"n_positions": context}
     torch.manual_seed(0)
@@ -152,7 +156,9 @@ def test_a_decode_reserves_all_it_needs_before_its_first_round():
 
 
 def test_decodes_whose_caches_have_one_size_share_their_graphs():
-    """A cache has room for the prompt and the new tokens, in powers of two: only a larger one is compiled for."""
+    """A cache has room for the prompt and the new tokens, in powers of two: only a larger one is
+    compiled for.
+    """
     compiled: list[object] = []
 
     def counting(function):
@@ -176,7 +182,9 @@ def test_decodes_whose_caches_have_one_size_share_their_graphs():
 
 
 def test_strict_rows_do_not_depend_on_what_is_fed_with_them():
-    """In bfloat16, bit for bit: one token at a time, as a verification of any width, behind any number of others."""
+    """In bfloat16, bit for bit: one token at a time, as a verification of any width, behind any
+    number of others.
+    """
     model, text = strict(), text_of(30)
     assert model.runtime == "strict" and model.widths == (WIDTH,)
     alone, parts = model.session(), model.session()
@@ -218,7 +226,9 @@ class Knowing(Drafter):
 
 @pytest.mark.slow
 def test_strict_greedy_texts_are_equal_on_200_of_200():
-    """In bfloat16, plain, with a draft model and with trees, in sessions whose caches grow during the decode."""
+    """In bfloat16, plain, with a draft model and with trees, in sessions whose caches grow
+    during the decode.
+    """
     target = CompiledModel(eager("llama", torch.bfloat16), strict=True, widths=(WIDTH,))
     torch.manual_seed(1)
     noisy = AutoModelForCausalLM.from_config(CONFIGS["llama"]).to(torch.bfloat16)

@@ -1,4 +1,6 @@
-"""The loop on the device is the loop in Python: the same tokens, the same record, one wait for a round of the target."""
+"""The loop on the device is the loop in Python: the same tokens, the same record, one wait for a
+round of the target.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +87,9 @@ def test_every_depth_decodes_as_the_loop_does(stack):
 def test_a_round_that_is_started_before_the_last_one_is_read_changes_nothing(
     stack, sampling, eos, queue
 ):
-    """As a GPU runs it. A round that begins behind the end of the text is without effect; 37 tokens end in a draft."""
+    """As a GPU runs it. A round that begins behind the end of the text is without effect; 37
+    tokens end in a draft.
+    """
     compare(stack, sampling, eos=eos, tokens=37)
 
 
@@ -139,7 +143,9 @@ LEAVING = {
 def test_a_full_draft_model_is_left_while_the_device_has_the_next_round(
     stack, contexts, sampling, queue, monkeypatch
 ):
-    """The steps of that round are done before those of the levels that are left, and nothing of it is read."""
+    """The steps of that round are done before those of the levels that are left, and nothing of
+    it is read.
+    """
     leave = DeviceDecode.leave_full_levels
     waiting: list[int] = []
 
@@ -149,7 +155,8 @@ def test_a_full_draft_model_is_left_while_the_device_has_the_next_round(
 
     monkeypatch.setattr(DeviceDecode, "leave_full_levels", noted)
     compare(stack, sampling, contexts=contexts)
-    # A stack of one draft model has the next round started, and the drafts before the last are left without one.
+    # A stack of one draft model has the next round started, and the drafts before the last are left
+    # without one.
     assert waiting[0] == 0, "before the first round"
     assert waiting[-1] > 0
 
@@ -241,7 +248,9 @@ def test_what_a_round_costs_outside_of_its_graphs(stack, waits):
 
 
 def test_a_guaranteed_round_of_a_middle_level_is_not_waited_for():
-    """Two drafts of three tokens cannot be enough for eight: the third round is the first that is asked for."""
+    """Two drafts of three tokens cannot be enough for eight: the third round is the first that
+    is asked for.
+    """
     models = [on_device(0.1), on_device(0.05), on_device(0.0)]
     started: list[str] = []
     own = Board.run, Board.read
@@ -292,7 +301,9 @@ DRAFTS = {
 @pytest.mark.parametrize("strict", [False, True], ids=["usual", "strict"])
 @pytest.mark.parametrize("draft", DRAFTS)
 def test_a_compiled_session_verifies_on_the_device(draft, strict):
-    """As a session on the host does, and what it has fed stays: no row crosses, which a calibration must not time."""
+    """As a session on the host does, and what it has fed stays: no row crosses, which a
+    calibration must not time.
+    """
     tokens, parents = DRAFTS[draft]
     tree = DraftTree()
     for token, parent in zip(tokens, parents, strict=True):

@@ -1,4 +1,6 @@
-"""Sampling and the rules on the device against the numpy reference in float64, and by enumeration."""
+"""Sampling and the rules on the device against the numpy reference in float64, and by
+enumeration.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Whatever the family: plain decoding is transformers' own greedy search, and drafts of any kind leave it as it is."""
+"""Whatever the family: plain decoding is transformers' own greedy search, and drafts of any kind
+leave it as it is.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ PROMPT, TOKENS = text_of(12), 40
 
 
 class Grove(Drafter):
-    """A drafter that knows the text to come and hides it among other drafts, at any depth and behind any sibling."""
+    """A drafter that knows the text to come and hides it among other drafts, at any depth and
+    behind any sibling.
+    """
 
     name = "db"
     nodes = 16

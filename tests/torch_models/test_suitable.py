@@ -1,4 +1,6 @@
-"""What cannot be decoded is refused with the reason: from the config where it tells, else from the model's own rows."""
+"""What cannot be decoded is refused with the reason: from the config where it tells, else from
+the model's own rows.
+"""
 
 from __future__ import annotations
 
@@ -107,7 +109,9 @@ def test_half_precision_is_no_wrong_mask():
 
 
 def test_stretched_positions_end_at_the_original_context():
-    """Their rotary tables depend on how far a forward reaches: beyond it, drafts would change the rows of the text."""
+    """Their rotary tables depend on how far a forward reaches: beyond it, drafts would change
+    the rows of the text.
+    """
     base = {
         "max_position_embeddings": 512,
         "original_max_position_embeddings": 128,
@@ -127,7 +131,7 @@ def test_stretched_positions_end_at_the_original_context():
     assert context(MptConfig()) is None
 
 
-# --- sessions ----------------------------------------------------------------------------------------------------------
+# --- sessions -------------------------------------------------------------------------------------
 
 
 def test_a_cache_grows_past_its_first_capacity():

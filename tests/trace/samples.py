@@ -14,7 +14,9 @@ CORRECTION = {
 
 
 def sample_trace() -> Trace:
-    """Two target rounds over a database: the first accepts one of three draft tokens, the second its only one."""
+    """Two target rounds over a database: the first accepts one of three draft tokens, the second
+    its only one.
+    """
     trace = Trace(
         {
             "stack": "db > target",
@@ -103,7 +105,9 @@ def drafted(number, level, source, node, parent, depth, token, text, verdict):
 
 
 def hierarchy_trace() -> Trace:
-    """A target's round that served itself with two rounds of a model between it and a database, in 20 us."""
+    """A target's round that served itself with two rounds of a model between it and a database,
+    in 20 us.
+    """
     trace = Trace({"stack": "db > m:2 > target", "prefill_ns": 1_000, "wall_ns": 21_000})
     trace.add_rows(
         tokens=[

@@ -1,4 +1,6 @@
-"""The Chrome trace: the trace's own times, lanes that never overlap, rounds that nest, counters that end at the totals."""
+"""The Chrome trace: the trace's own times, lanes that never overlap, rounds that nest, counters
+that end at the totals.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,8 @@ def test_times_are_those_of_the_trace_and_slices_of_a_thread_nest_or_follow_one_
     for tid in {e["tid"] for e in spans}:
         open_until: list[float] = []
         for e in sorted((e for e in spans if e["tid"] == tid), key=lambda e: (e["ts"], -e["dur"])):
-            # Microseconds are fractions: a slice that starts where another ends may differ in the last digit.
+            # Microseconds are fractions: a slice that starts where another ends may differ in the
+            # last digit.
             while open_until and open_until[-1] <= e["ts"] + 1e-6:
                 open_until.pop()
             assert not open_until or e["ts"] + e["dur"] <= open_until[-1]

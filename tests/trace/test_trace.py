@@ -1,4 +1,6 @@
-"""The trace file: what goes in comes out, and a broken or newer file is refused with one sentence."""
+"""The trace file: what goes in comes out, and a broken or newer file is refused with one
+sentence.
+"""
 
 from __future__ import annotations
 
@@ -113,7 +115,7 @@ def test_a_trace_is_one_line_of_its_figures():
     assert repr(Trace({})).startswith("Trace('?': 0 tokens")
 
 
-# --- what is refused --------------------------------------------------------------------------------------------------
+# --- what is refused ------------------------------------------------------------------------------
 
 
 def packed(table: str, column: str, value: dict):

@@ -1,4 +1,6 @@
-"""A ladder of the ``tiny`` profile, trained once per session: real training, a few seconds on one thread."""
+"""A ladder of the ``tiny`` profile, trained once per session: real training, a few seconds on
+one thread.
+"""
 
 from __future__ import annotations
 

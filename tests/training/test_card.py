@@ -1,4 +1,6 @@
-"""The records of a trained ladder, the card, and moving a run: it comes back unchanged, in files of bounded size."""
+"""The records of a trained ladder, the card, and moving a run: it comes back unchanged, in files
+of bounded size.
+"""
 
 from __future__ import annotations
 

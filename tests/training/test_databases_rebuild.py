@@ -1,4 +1,6 @@
-"""Both databases of a ladder, built from a real tokenizer, a real (untrained) model and a small corpus, then drafted from."""
+"""Both databases of a ladder, built from a real tokenizer, a real (untrained) model and a small
+corpus, then drafted from.
+"""
 
 import numpy as np
 import pytest

@@ -73,7 +73,9 @@ def test_half_of_every_kind_is_kept_aside():
 
 
 class Letters:
-    """A tokenizer of letters, with a template of turns between < and >; the number of > is the end."""
+    """A tokenizer of letters, with a template of turns between < and >; the number of > is the
+    end.
+    """
 
     end = ord(">")
 
@@ -130,7 +132,9 @@ def test_a_reply_that_is_cut_ends_the_conversation():
 
 
 def test_a_token_is_drawn_with_its_probability():
-    """At 20 000 chances in even steps every token is drawn as often as the softmax says, to a step."""
+    """At 20 000 chances in even steps every token is drawn as often as the softmax says, to a
+    step.
+    """
     logits = np.random.default_rng(0).normal(0, 3, 700).astype(np.float32)
     steps = 20_000
     counts = np.zeros(700)

@@ -1,4 +1,6 @@
-"""The training loop: models learn, a killed run repeats the uninterrupted one, the export is the trained network."""
+"""The training loop: models learn, a killed run repeats the uninterrupted one, the export is the
+trained network.
+"""
 
 from __future__ import annotations
 

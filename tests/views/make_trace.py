@@ -1,4 +1,6 @@
-"""A small trace written by hand: a stack of two verifiers, every kind of token, text that no page may trip over."""
+"""A small trace written by hand: a stack of two verifiers, every kind of token, text that no
+page may trip over.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Files that are opened in a notebook and in the page: traces, served requests, records of counts."""
+"""Files that are opened in a notebook and in the page: traces, served requests, records of
+counts.
+"""
 
 from __future__ import annotations
 

@@ -111,7 +111,8 @@ def test_runs_side_by_side_are_one_page():
     ids=["run", "runs"],
 )
 def test_nothing_in_it_has_an_address_or_a_connection(write):
-    # The namespace of SVG, and the lessons' address of a dashboard on this machine, which the tour replaces.
+    # The namespace of SVG, and the lessons' address of a dashboard on this machine, which the tour
+    # replaces.
     text = write().replace("http://www.w3.org/2000/svg", "").replace("http://127.0.0.1:8866", "")
     assert not re.search(r"https?://|@import|\bsrc=", text)
     assert re.findall(r'href="([^"$]*)"', text) == ["data:,"]

@@ -197,7 +197,8 @@ def test_the_server_and_its_kernels_end_with_the_command(name, tmp_path):
             assert len(family) >= 2
             if name == "SIGTERM":  # the others end alike, and start no second kernel
                 urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=120).read()
-            # No warnings, and of a kernel one port: where it collects the output of subprocesses, not its channels.
+            # No warnings, and of a kernel one port: where it collects the output of subprocesses,
+            # not its channels.
             assert (log_text := (tmp_path / "log").read_text()).count("\n") == log_text.count(
                 "dashboard: "
             )

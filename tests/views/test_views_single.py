@@ -73,7 +73,7 @@ def test_views_take_the_path_of_a_trace(tmp_path):
         views.Timeline(42)
 
 
-# --- one run, one cursor ----------------------------------------------------------------------------------------------
+# --- one run, one cursor --------------------------------------------------------------------------
 
 
 class Tally(LinkedView):
@@ -172,7 +172,7 @@ def test_a_file_is_written_by_its_ending(tmp_path, monkeypatch):
     assert [p.name for p in tmp_path.iterdir()] == ["x.html"]
 
 
-# --- several runs -----------------------------------------------------------------------------------------------------
+# --- several runs ---------------------------------------------------------------------------------
 
 
 def test_a_comparison_shows_its_runs_in_order():
@@ -192,9 +192,10 @@ def test_the_rule_lab_checks_its_values(option):
         views.RuleLab(**option)
 
 
-# --- the latency law --------------------------------------------------------------------------------------------------
+# --- the latency law ------------------------------------------------------------------------------
 
-#: Costs far apart: two draft models are best; a database that is often silent is worth less than they are.
+#: Costs far apart: two draft models are best; a database that is often silent is worth less than
+#: they are.
 CALIBRATION = Calibration(
     models=("nano", "small", "target"),
     costs={"nano": LevelCost((0.02,)), "small": LevelCost((0.2,)), "target": LevelCost((1.0,))},

@@ -1,4 +1,6 @@
-"""Write the model card of the draft models and databases for SmolLM2: ``python -m training.smollm2.card``."""
+"""Write the model card of the draft models and databases for SmolLM2: ``python -m
+training.smollm2.card``.
+"""
 
 from __future__ import annotations
 

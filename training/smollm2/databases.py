@@ -1,8 +1,9 @@
-"""Build the databases of the family ``smollm2``: ``python -m training.smollm2.databases --model FILE.gguf``.
+"""Build the databases of the family ``smollm2``: ``python -m training.smollm2.databases --model
+FILE.gguf``.
 
 The model database and the 5-grams count half of the text that the target wrote; the other half is
-kept aside for measurements. The statistics database counts prose and Python source from permissively
-licensed packages, which ``sources.json`` beside it lists.
+kept aside for measurements. The statistics database counts prose and Python source from
+permissively licensed packages, which ``sources.json`` beside it lists.
 """
 
 from __future__ import annotations

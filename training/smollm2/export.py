@@ -1,4 +1,5 @@
-"""Write a trained draft model as a checkpoint: ``python -m training.smollm2.export RUN.pt --out DIR``.
+"""Write a trained draft model as a checkpoint: ``python -m training.smollm2.export RUN.pt --out
+DIR``.
 
 Matrices are 8-bit integers with a scale per row. The embedding is that of the target and not in the
 files; ``d2t`` has the tokens of the head, as in EAGLE-3's checkpoints.

@@ -144,7 +144,9 @@ def groups(lessons: Sequence[Lesson], most_tokens: int, seed: int) -> list[list[
 def endless(
     lessons: Sequence[Lesson], most_tokens: int, *, begin: int = 0, seed: int = 1
 ) -> Iterator[Batch]:
-    """Yield batches without end, all lessons once before any comes again; ``begin``: skip so many."""
+    """Yield batches without end, all lessons once before any comes again; ``begin``: skip so
+    many.
+    """
     skipped = begin
     for epoch in count(seed):
         of_epoch = groups(lessons, most_tokens, epoch)

@@ -1,4 +1,5 @@
-"""Prompts for SmolLM2's own text: the six kinds of request that Spec-Bench has, none of its questions.
+"""Prompts for SmolLM2's own text: the six kinds of request that Spec-Bench has, none of its
+questions.
 
 Requests come from patterns of this project (``world.toml``) and, for summaries and retrieval, also
 from prose in the documentation of permissively licensed packages. Request ``k`` is a pure function

@@ -1,7 +1,8 @@
 """The target's probabilities before each token that it has written: what draft models learn from.
 
-A row holds the likeliest tokens alone, which have nearly all of the probability. Rows take a hundred
-times the room of the text and are not kept with the project: a text can be fed again to have them.
+A row holds the likeliest tokens alone, which have nearly all of the probability. Rows take a
+hundred times the room of the text and are not kept with the project: a text can be fed again to
+have them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A draft model for SmolLM2 in training: some of the target's layers, and a head of few tokens.
 
-A draft model reads the target's own embedding, which costs nothing: a row is looked up. Its head has
-the tokens that the target writes most often; the probability of all others is 0. A layer is one of
-the target's at the start, since a layer from scratch needs far more text.
+A draft model reads the target's own embedding, which costs nothing: a row is looked up. Its head
+has the tokens that the target writes most often; the probability of all others is 0. A layer is one
+of the target's at the start, since a layer from scratch needs far more text.
 """
 
 from __future__ import annotations
@@ -94,7 +94,9 @@ class Block(nn.Module):
 
 
 def turned(heads: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Turn the pairs (i, i + half) of heads ``[..., places, dim]`` by the angles of their places."""
+    """Turn the pairs (i, i + half) of heads ``[..., places, dim]`` by the angles of their
+    places.
+    """
     first, second = heads.chunk(2, dim=-1)
     return torch.cat([first * cos - second * sin, second * cos + first * sin], dim=-1)
 
@@ -123,7 +125,8 @@ class Student(nn.Module):
         for block, layer in zip(self.blocks, layers, strict=True):
             if layer >= 0:
                 block.take(source, layer)
-        # The target's own norm makes rows that are as sure as the target's, which few layers are not.
+        # The target's own norm makes rows that are as sure as the target's, which few layers are
+        # not.
         self.norm = nn.Parameter(tensor(source, "model.norm.weight") * FIRST_SHARE)
         self.head = nn.Parameter(embedding[head_tokens].clone())
         turns = torch.from_numpy(np.asarray(frequencies(form.rotary, form.head_dim)))
@@ -132,7 +135,9 @@ class Student(nn.Module):
         self._sin = angles.sin().float()
 
     def hidden(self, tokens: Tensor) -> Tensor:
-        """Return the last hidden states ``[texts, places, width]`` for tokens ``[texts, places]``."""
+        """Return the last hidden states ``[texts, places, width]`` for tokens ``[texts,
+        places]``.
+        """
         places = tokens.shape[1]
         hidden = F.embedding(tokens, self.embedding).float()
         for block in self.blocks:

@@ -1,10 +1,10 @@
 """Let SmolLM2 write: ``python -m training.smollm2.write [--worker K --workers N]``.
 
 Answers the requests of :mod:`training.smollm2.prompts`, several conversations at a time in the
-native runtime. They are kept in shards of :data:`SHARD`; half of the shards have temperature 1, half
-0.7. A conversation depends on its number alone, so the same command resumes a stopped run, which
-loses only the shards in progress. ``--rows DIR`` keeps the target's probabilities beside them, from
-which draft models learn; a text without its rows can be fed again.
+native runtime. They are kept in shards of :data:`SHARD`; half of the shards have temperature 1,
+half 0.7. A conversation depends on its number alone, so the same command resumes a stopped run,
+which loses only the shards in progress. ``--rows DIR`` keeps the target's probabilities beside
+them, from which draft models learn; a text without its rows can be fed again.
 """
 
 from __future__ import annotations
