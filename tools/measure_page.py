@@ -155,7 +155,7 @@ def first_visit(
     page.set_default_timeout(PATIENCE)
     try:
         page.goto(url)
-        page.wait_for_function("globalThis.playable")
+        page.wait_for_selector(".hsd-gm-choice")
         page.wait_for_load_state("networkidle")
         paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
         playable = page.evaluate("globalThis.playable")
