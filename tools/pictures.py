@@ -72,7 +72,7 @@ GLANCES = (
     ("October", "November"),
 )
 #: Pixels of the page of the game, and milliseconds between two frames of its motion.
-GAME, STEP_MS = (1000, 760), 70
+GAME, STEP_MS = (1000, 960), 70
 #: Sets all animations of the page to a time, and returns the time of the last one's end.
 SEEK = """(ms) => Math.max(...document.getAnimations().map((motion) => {
   motion.pause();
@@ -146,7 +146,7 @@ TABS = {
     "tab-watch": ("?trace=answers/summary&tab=watch", None, 1240),
     "tab-why": ("?trace=answers/one-draft&tab=why&step=134", ".hsd-scene", 900),
     "tab-databases": ("?trace=answers/summary&tab=databases", ".hsd-panel-body", 900),
-    "tab-time": ("?trace=answers/hierarchy&tab=time", ".hsd-panel-body", 1000),
+    "tab-time": ("?trace=answers/hierarchy&tab=time", ".hsd-panel-body", 780),
     "tab-compare": ("?trace=answers/summary&tab=compare", ".hsd-panel-body", 900),
     "tab-your-traffic": ("?trace=answers/summary&tab=your-traffic", ".hsd-panel-body", 700),
 }
