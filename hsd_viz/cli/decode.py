@@ -77,6 +77,9 @@ def decode(
         run = partial(decode_beside_plain, engine, least=PLAIN_TOKENS)
     trace, stopped = _follow(run(text, stack, **options), show=not json_)
     if trace is None:
+        # Nothing was decoded: standard output was closed at once, or Ctrl-C came before the prompt.
+        if stopped == _CLOSED:
+            return 1
         raise KeyboardInterrupt
     if save is not None:
         with arguments.writing(save):
@@ -100,6 +103,10 @@ def _messages(file: Path, text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         raise UserError(f"{file} is not JSON: a conversation is a list of messages") from None
+
+
+#: What stops a decode whose reader ended.
+_CLOSED = "standard output was closed"
 
 
 def _follow(events: Generator[Event, None, None], show: bool) -> tuple[Trace | None, str | None]:
@@ -135,7 +142,7 @@ def _follow(events: Generator[Event, None, None], show: bool) -> tuple[Trace | N
             print(decoder.decode(b"", final=True), flush=True)
     except BrokenPipeError:
         arguments.drop_stdout()
-        stopped = "standard output was closed"
+        stopped = _CLOSED
     return trace, stopped
 
 

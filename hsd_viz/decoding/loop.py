@@ -125,18 +125,19 @@ class Loop(Decode):
         confidence = level.confidence
         parts: list[Draft] = []
         base = len(self.text)
-        text = self.text
         reach = 1.0
-        while (held := len(text) - base) < wanted and reach >= confidence:
-            if held and text[-1] in self.eos:
+        # What the level below proposes stands at the end of the text while more is proposed after it.
+        # At least one token is wanted, so that there is a first part.
+        while (held := len(self.text) - base) < wanted and reach >= confidence:
+            if held and self.text[-1] in self.eos:
                 break
             verified = self.round(i, room - held)
-            text += verified.tokens
+            self.text += verified.tokens
             parts.append(verified.proposal)
             if confidence:
                 reach *= verified.chance
-        last = text[-1]
-        del text[base:]
+        last = self.text[-1]
+        del self.text[base:]
         whole, *rest = parts
         for part in rest:
             whole.tree.append(part.tree)

@@ -37,13 +37,13 @@ class BrokenEntry:
 
 
 class EntryReader:
-    """Yields the numbered entries of a file.
+    """Yields the numbered entries of a file; ``kind`` is what messages call it.
 
     Raises:
         BadFile: if the file cannot be opened.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, kind: str = "log") -> None:
         self.path = Path(path)
         try:
             self._raw = self.path.open("rb")
@@ -52,7 +52,7 @@ class EntryReader:
             self._raw.seek(0)
         except OSError as error:
             reason = error.strerror or error
-            raise BadFile(f"cannot read the log {self.path}: {reason}") from None
+            raise BadFile(f"cannot read the {kind} {self.path}: {reason}") from None
         self._file: BinaryIO
         if packed:
             self._file = io.BufferedReader(Unpacked(fileobj=self._raw))

@@ -91,7 +91,7 @@ def documents(path: str | Path) -> Iterator[Document | BrokenEntry]:
     Raises:
         BadFile: if the file cannot be opened.
     """
-    reader = EntryReader(path)
+    reader = EntryReader(path, kind="record")
     try:
         start = reader.first_character()
         if start == b"[":

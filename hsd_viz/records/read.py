@@ -160,17 +160,14 @@ class _Reader:
 
     def read(self, path: Path) -> None:
         """Read a file. Raises: BadFile: if it cannot be opened."""
-        try:
-            for document in documents(path):
-                self.lines += 1
-                if isinstance(document, BrokenEntry):
-                    self.broken.append((document.number, document.why))
-                elif document.value is None:
-                    self._line(document)
-                else:
-                    self._value(document)
-        except BadFile as error:
-            raise BadFile(str(error).replace("cannot read the log", "cannot read")) from None
+        for document in documents(path):
+            self.lines += 1
+            if isinstance(document, BrokenEntry):
+                self.broken.append((document.number, document.why))
+            elif document.value is None:
+                self._line(document)
+            else:
+                self._value(document)
         self._end_summary()
         for chunk in self.streams.values():
             self._keep_stream(chunk)

@@ -6,7 +6,7 @@ AIPerf's ``profile_export.jsonl`` has the names of vLLM's responses and is read 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hsd_viz.errors import BadFile
@@ -198,12 +198,7 @@ def _early_v1(found: re.Match[str], context: Context) -> Sample | None:
     )
 
 
-def _rate_first(found: re.Match[str], context: Context) -> Sample | None:
-    length, accepted, drafted, rates = found.groups()
-    return interval(length, accepted, drafted, rates, context)
-
-
-def _length_first(found: re.Match[str], context: Context) -> Sample | None:
+def _interval_of(found: re.Match[str], context: Context) -> Sample | None:
     length, accepted, drafted, rates = found.groups()
     return interval(length, accepted, drafted, rates, context)
 
@@ -372,7 +367,7 @@ LINES = (
             rf"Mean acceptance length: {_N}, .*?Accepted: (\d+) tokens, Drafted: (\d+) tokens, "
             r"Per-position acceptance rate: ([\d., ]+)"
         ),
-        _rate_first,
+        _interval_of,
     ),
     LinePattern(
         LINE_EARLY_V1,
@@ -389,7 +384,7 @@ LINES = (
             r"Accepted: (\d+) tokens, Drafted: (\d+) tokens, "
             r"Per-position acceptance rate: ([\d., ]+)"
         ),
-        _length_first,
+        _interval_of,
     ),
     LinePattern(
         None,
@@ -455,15 +450,26 @@ def bench_json(value: Mapping[str, Any]) -> Sample | None:
     if drafts is None:
         return None
     rates = value.get("spec_decode_per_position_acceptance_rates") or ()
-    scale = 100 if any(rate > 1 for rate in rates) else 1
+    accepted = value.get("spec_decode_accepted_tokens")
+    scale = 100 if _are_percent(rates, drafts, accepted) else 1
     return bench_sample(
         drafts=drafts,
         drafted=value.get("spec_decode_draft_tokens"),
-        accepted=value.get("spec_decode_accepted_tokens"),
+        accepted=accepted,
         rates=tuple(rate / scale for rate in rates),
         running=value.get("max_concurrency"),
         ms_per_token=value.get("median_tpot_ms") or value.get("mean_tpot_ms"),
     )
+
+
+def _are_percent(rates: Sequence[float], drafts: float, accepted: float | None) -> bool:
+    """Return whether rates by position are in percent: as shares they sum to the accepted tokens of
+    a draft.
+    """
+    if accepted is None or not drafts:
+        return any(rate > 1 for rate in rates)
+    of_a_draft = accepted / drafts
+    return abs(sum(rates) / 100 - of_a_draft) < abs(sum(rates) - of_a_draft)
 
 
 def bench_sample(
@@ -475,7 +481,11 @@ def bench_sample(
     running: float | None,
     ms_per_token: float | None,
 ) -> Sample:
-    """Return the sample of a benchmark; its speed is that of one request, by its time per token."""
+    """Return the sample of a benchmark.
+
+    Its speed is of all requests together, by the time per token of one and the number that may run
+    at a time: an upper estimate where fewer did.
+    """
     speed = None
     if ms_per_token:
         speed = 1e3 / ms_per_token * (running or 1.0)

@@ -13,7 +13,7 @@ from hsd_viz.records.forms import FORMS
 from hsd_viz.records.lines import MOST_OTHERS, documents
 from hsd_viz.records.read import PATTERNS, read
 from hsd_viz.records.sample import Sample, pooled, with_fixed_length
-from hsd_viz.records.vllm import drafts_of
+from hsd_viz.records.vllm import bench_json, drafts_of
 
 FILES = Path(__file__).resolve().parents[1] / "fixtures" / "records"
 CASES = json.loads((FILES / "cases.json").read_text())
@@ -344,3 +344,29 @@ def test_statistics_count_from_one_line_to_the_next(tmp_path):
     assert rates == [pytest.approx(0.75)] * 20 + [0.0] * 20
     assert [sample.time for sample in series.samples[:2]] == [1.0, 2.0]
     assert series.samples[0].clock == "0.01.000.000"
+
+
+# --- results of vllm bench ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rates", "accepted"),
+    [
+        ([0.72, 0.48], 1200),
+        ([72.0, 48.0], 1200),
+        # Percent of a draft that hardly accepts anything.
+        ([0.9, 0.3], 12),
+        # One that accepts everything at its first place.
+        ([1.0, 0.5], 1500),
+    ],
+)
+def test_rates_by_position_are_shares_or_percent_by_the_accepted_tokens(rates, accepted):
+    result = {
+        "spec_decode_num_drafts": 1000,
+        "spec_decode_draft_tokens": 2000,
+        "spec_decode_accepted_tokens": accepted,
+        "spec_decode_per_position_acceptance_rates": rates,
+    }
+    sample = bench_json(result)
+    assert sample is not None
+    assert sum(sample.by_position) == pytest.approx(accepted)

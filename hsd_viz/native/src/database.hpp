@@ -191,7 +191,7 @@ class Context {
     static constexpr int SINGLE = 3;  // of these, the one of single tokens
 };
 
-// The arrays of an open index file, where they are mapped, and how it is to be read. The same as library.py's IndexFile.
+// The arrays of an open index file, where they are mapped, and how it is to be read. The same as native/model.py's IndexFile.
 struct IndexFile {
     const uint32_t *starts, *marks, *places;
     const void* values;

@@ -7,7 +7,7 @@
 
 namespace hsd {
 
-// The numbers of the Python module. The same as library.py's Drafting.
+// The numbers of the Python module. The same as native/model.py's Drafting.
 struct Drafting {
     double surest, prior_weight, most_rate;
     int32_t longest, recent, most, longest_bucket;

@@ -13,7 +13,7 @@ namespace hsd {
 
 // A level that is a model: its empty sequence, the angles of all places, the probability of its tokens below which its draft ends (0: never),
 // what it proposes at least (0 at the target), its ChainRule, the most threads of a forward pass, and the tokens of text that a draft model
-// can read (0: any number). The same as library.py's LevelSettings.
+// can read (0: any number). The same as native/model.py's LevelSettings.
 struct LevelSettings {
     Session* session;
     const void *cos, *sin;
@@ -22,7 +22,7 @@ struct LevelSettings {
     int32_t lookahead, rule, threads, positions;
 };
 
-// The same as library.py's DecodeSettings. `limit` bounds the tokens of the text, prompt included, `budget` the nodes of a database's draft;
+// The same as native/model.py's DecodeSettings. `limit` bounds the tokens of the text, prompt included, `budget` the nodes of a database's draft;
 // `details` is how many likeliest tokens are recorded of each emitted row (0: no row is described).
 struct DecodeSettings {
     Rule sampling;

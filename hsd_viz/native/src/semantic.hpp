@@ -5,7 +5,7 @@
 
 namespace hsd {
 
-// The numbers of the Python module. The same as library.py's Copying.
+// The numbers of the Python module. The same as native/model.py's Copying.
 struct Copying {
     double least_cosine, band_width;
     int32_t most, scanned, bands;
