@@ -170,17 +170,19 @@ class Costs:
         )
 
 
+def _curves(rows: Mapping[str, Any]) -> dict[str, CostCurve]:
+    """Return the cost curves of a table by its keys."""
+    return {key: cost_curve(row) for key, row in rows.items()}
+
+
 def _read(path: Path) -> dict[str, dict[str, Any]]:
     data = read_json(path, "costs")
     try:
         if data["format"] != FORMAT:
             raise UserError(f"its format is not '{FORMAT}'")
-        curves = lambda rows: {key: cost_curve(row) for key, row in rows.items()}
-        models = {name: curves(rows) for name, rows in data["models"].items()}
-        return {
-            "models": models,
-            "others": curves({device: data["others"][device] for device in ("cpu", "cuda")}),
-        }
+        models = {name: _curves(rows) for name, rows in data["models"].items()}
+        others = {device: data["others"][device] for device in ("cpu", "cuda")}
+        return {"models": models, "others": _curves(others)}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(
             f"{path} is not a table of costs: {type(error).__name__}: {error}"

@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import partial
-from itertools import accumulate, product
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -83,16 +83,21 @@ def _decoded(seed: int, length: int, lookahead: int, answer: Answer) -> tuple[An
     """Return the text of an answer with a target and a drafter over seven tokens, and the passes
     of the target.
     """
-    after = lambda token: (3 * token + seed) % 7
     passes = []
+
+    def after(token: int) -> int:
+        return (3 * token + seed) % 7
 
     def target(text: Sequence[int], draft: Sequence[int]) -> list[int]:
         passes.append(draft)
         return [after(token) for token in [text[-1], *draft]]
 
     def drafter(text: Sequence[int], n: int) -> list[int]:
-        guess = lambda token, _: (after(token) + (token % 3 == 0)) % 7
-        return list(accumulate(range(n), guess, initial=text[-1]))[1:]
+        tokens = [text[-1]]
+        for _ in range(n):
+            # Every third token is followed by a wrong guess.
+            tokens.append((after(tokens[-1]) + (tokens[-1] % 3 == 0)) % 7)
+        return tokens[1:]
 
     return answer(target, drafter, [seed], length, lookahead), len(passes)
 
@@ -123,13 +128,24 @@ exercise("3.4")(lambda: RATIOS)
 @exercise("4.1")
 def _hunt() -> Iterator[Case]:
     for name, decode in hunt.RIGHT.items():
-        said = lambda why: f"rejected ({why})" if why else "accepted"
         yield Case(
-            f"the right decoder '{name}'", lambda test, d=decode: hunt.rejected(test, d), said, ""
+            f"the right decoder '{name}'",
+            lambda test, d=decode: hunt.rejected(test, d),
+            _verdict_and_why,
+            "",
         )
     for n, decode in enumerate(hunt.mutants, 1):
-        said = lambda wrong: "rejected" if wrong else "accepted"
-        yield Case(f"mutant {n}", lambda test, d=decode: bool(hunt.rejected(test, d)), said, True)
+        yield Case(
+            f"mutant {n}", lambda test, d=decode: bool(hunt.rejected(test, d)), _verdict, True
+        )
+
+
+def _verdict_and_why(why: str) -> str:
+    return f"rejected ({why})" if why else "accepted"
+
+
+def _verdict(is_rejected: bool) -> str:
+    return "rejected" if is_rejected else "accepted"
 
 
 exercise("4.2")(
@@ -311,7 +327,10 @@ def _verified(
 
 def _drafts(draft: hunt.Model, most: int, least: Fraction, answer: Answer) -> dict[Any, Fraction]:
     """Return the law of an answer's drafts, in the order of their tokens."""
-    row = lambda tokens: draft(tuple(tokens))
+
+    def row(tokens: Sequence[int]) -> Any:
+        return draft(tuple(tokens))
+
     found = enumeration.law(lambda choices: tuple(answer(row, choices.branch, most, least)))
     return dict(sorted(found.items()))
 

@@ -106,5 +106,17 @@ def test_the_command_reports_a_rewritten_file_that_exceeds_a_limit(monkeypatch, 
     assert "tools/x.py: mean line 99" in capsys.readouterr().out
 
 
+def test_the_package_has_no_long_line():
+    assert legibility.check_wrapped() == []
+
+
+def test_a_long_line_of_a_wrapped_part_is_reported(tmp_path, monkeypatch):
+    (tmp_path / "part").mkdir()
+    (tmp_path / "part" / "module.py").write_text("x = 1\n# " + "y" * 99 + "\n", encoding="utf-8")
+    monkeypatch.setattr(legibility, "ROOT", tmp_path)
+    problems = legibility.check_wrapped(("part",))
+    assert problems == ["part/module.py: longer than 100 columns: line 2"]
+
+
 def test_limits_are_the_goals():
     assert Limits() == Limits(46, 0, 0.01, 4, 0, 0)
