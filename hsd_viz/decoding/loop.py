@@ -126,8 +126,8 @@ class Loop(Decode):
         parts: list[Draft] = []
         base = len(self.text)
         reach = 1.0
-        # What the level below proposes stands at the end of the text while more is proposed after
-        # it. At least one token is wanted, so that there is a first part.
+        # The proposals of the level below are at the end of the text while more are made after
+        # them. At least one token is wanted, so that there is a first part.
         while (held := len(self.text) - base) < wanted and reach >= confidence:
             if held and self.text[-1] in self.eos:
                 break
