@@ -151,10 +151,6 @@ def doctor(
     from hsd_viz.measure.profile import profile_of
     from hsd_viz.results.result import show
 
-    if sum(one is not None for one in (record, measure, acceptance)) != 1:
-        raise UserError("give one of FILE, --measure STACK and --acceptance A")
-    if (gpu is None and bandwidth is None) != (models is None):
-        raise UserError("--gpu and --models belong together: name the GPU and the models on it")
     check_range("--context", context[0] if len(context) == 1 else context, 1, 10_000_000)
     diagnosis = diagnose(
         record,
@@ -164,7 +160,7 @@ def doctor(
         model=model,
         engine=engine,
         gpu=gpu or "",
-        models=(models or "").split(","),
+        models=models.split(",") if models else (),
         tp=tp,
         context=context[0],
         weights=weights,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from hsd_viz.errors import UserError
 from hsd_viz.measure.assumed_hardware import HardwareModel, with_hardware
 from hsd_viz.measure.diagnosis import Diagnosis
 from hsd_viz.measure.observe import Observed, from_figures, observe, with_times
@@ -70,8 +71,14 @@ def doctor(
         overhead: other ms of a round.
 
     Raises:
-        UserError: for bad input.
+        UserError: for bad input, or where not exactly one of record, measure and acceptance is
+            given.
     """
+    given = (record is not None, bool(measure), bool(acceptance))
+    if sum(given) != 1:
+        raise UserError("give one of a record, measure and acceptance")
+    if bool(gpu or bandwidth) != bool(models):
+        raise UserError("gpu and models belong together: name the GPU and the models on it")
     if measure:
         observed = Observed(measured(measure))
     elif isinstance(record, Trace):

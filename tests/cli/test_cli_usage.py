@@ -121,7 +121,7 @@ export run.json.gz --perfetto . | cannot write .
 export run.json.gz run.json.gz --csv x | --perfetto and --csv write one trace
 export run.json.gz run.json.gz run.json.gz run.json.gz --html x.html | 4 runs are too many to compare
 ladder train --profile huge --out x | 'huge'
-doctor | give one of FILE
+doctor | give one of a record, measure and acceptance
 doctor missing | cannot read
 doctor x.json | is not a trace or a record
 doctor x.json --batch 0 | argument --batch
@@ -129,7 +129,7 @@ doctor x.json --context long | --context: 'long' is not readable
 doctor x.json --context 0 | --context
 doctor x.json --context 2k,8k | --context (2048, 8192) is not valid
 doctor --measure target | there is nothing to explain
-doctor --measure "nano:3 > target" --acceptance 0.6 | give one of FILE
+doctor --measure "nano:3 > target" --acceptance 0.6 | give one of a record, measure and acceptance
 doctor --acceptance 0.6 | --lookahead
 doctor --acceptance high --lookahead 3 | not readable
 doctor --acceptance 0.6 --lookahead 3 --method eagel | did you mean 'eagle'

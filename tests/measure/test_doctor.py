@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
+from hsd_viz.errors import UserError
 from hsd_viz.measure.assumed_hardware import HardwareModel, with_hardware
 from hsd_viz.measure.diagnosis import if_extended
 from hsd_viz.measure.doctor import doctor
@@ -570,3 +571,21 @@ def test_accepted_tokens_past_the_end_of_a_reply_are_not_emitted():
     assert "7 accepted tokens were past the ends of replies" in " ".join(found.lines())
     whole = doctor(FIXTURES / "lmdeploy-metrics.txt")
     assert "past the ends" not in " ".join(whole.lines())
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"measure": "nano:3 > target", "acceptance": (0.5,)},
+        {"record": "record.log", "acceptance": (0.5,)},
+    ],
+)
+def test_exactly_one_thing_is_diagnosed(given):
+    with pytest.raises(UserError, match="give one of a record, measure and acceptance"):
+        doctor(**given)
+
+
+def test_models_without_a_card_are_not_ignored():
+    with pytest.raises(UserError, match="gpu and models belong together"):
+        doctor(acceptance=(0.6,), lookahead=3, models=("llama-70b", "llama-8b"))
