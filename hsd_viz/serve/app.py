@@ -8,7 +8,6 @@ prompts, lengths and models are limited; a model is a name on the list, never a 
 import asyncio
 import base64
 import hashlib
-import hmac
 import json
 import logging
 import re
@@ -25,7 +24,6 @@ from fastapi import Depends, FastAPI, HTTPException, Request
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, StreamingResponse
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from pydantic import ConfigDict, Field, ValidationError, create_model
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import ClientDisconnect
 
 from hsd_viz.engine import Engine, load_engine
@@ -34,7 +32,7 @@ from hsd_viz.errors import UserError, visitor_message
 from hsd_viz.machine import url
 from hsd_viz.models.families import DEFAULT
 from hsd_viz.options import defaults, settings, types
-from hsd_viz.serve import connections
+from hsd_viz.serve import connections, guard
 from hsd_viz.stack import StackError, parse
 from hsd_viz.trace.tables import RULES
 from hsd_viz.trace.trace import to_record
@@ -291,24 +289,7 @@ def create_app(decode: Decode, settings: Settings, page: Page | None = None) -> 
     made: dict[str, Any] = {}
 
     def authorize(request: Request) -> None:
-        scheme, _, given = request.headers.get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer":
-            given = ""
-        if request.url.path == "/health":
-            return
-        if request.url.path == "/" and not given:  # a browser opens an address
-            given = request.query_params.get("token", "")
-        if settings.token is not None and not hmac.compare_digest(
-            given.encode(), settings.token.encode()
-        ):
-            where = ": open /?token=TOKEN" if request.url.path == "/" else ""
-            raise HTTPException(
-                401, f"a valid token is required{where}", {"WWW-Authenticate": "Bearer"}
-            )
-        # Browsers add it, our clients do not. The Host header was checked.
-        own = f"{request.url.scheme}://{request.headers.get('host')}"
-        if request.headers.get("origin", own) != own:
-            raise HTTPException(403, "requests of other web pages are not accepted")
+        guard.check_request(request, settings.token)
 
     # The routes that FastAPI makes by itself would not ask for the token.
     app = FastAPI(
@@ -318,9 +299,7 @@ def create_app(decode: Decode, settings: Settings, page: Page | None = None) -> 
         openapi_url=None,
         dependencies=[Depends(authorize)],
     )
-    app.add_middleware(
-        TrustedHostMiddleware, allowed_hosts=list(settings.hosts), www_redirect=False
-    )
+    guard.require_host(app, settings.hosts)
 
     @app.exception_handler(HTTPException)
     async def one_line(_: Request, failed: HTTPException) -> JSONResponse:
@@ -360,10 +339,7 @@ def create_app(decode: Decode, settings: Settings, page: Page | None = None) -> 
 
     @app.post("/decode", response_model=None)
     async def decoded(request: Request) -> Stream:
-        # A form of a web page cannot send this type.
-        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind != "application/json":
-            raise HTTPException(415, "the body must be application/json")
+        guard.check_type(request)
         body = bytearray()
         try:
             async with asyncio.timeout(connections.BODY_SECONDS):

@@ -6,15 +6,13 @@ who comes while no warm kernel is ready gets a recorded run at once, with a plac
 it; the live page replaces it. A page belongs to its visitor: a reload gets the same page of the
 same kernel again.
 
-Voilà itself answers any Host header, lets a visitor set a password for all, writes tokens to its
-log, passes them to kernels, sends a visitor's query to anyone who asks for it by kernel, and runs
-out of memory when a socket of the former protocol gets a message with buffers.
+Voilà itself sends a visitor's query to anyone who asks for it by kernel, and runs out of memory
+when a socket of the former protocol gets a message with buffers. Requests that are refused, and the
+token: :mod:`hsd_viz.views.app.guard`.
 """
 
 from __future__ import annotations
 
-import hmac
-import logging
 import re
 import secrets
 import time
@@ -22,14 +20,12 @@ from collections.abc import Container
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 import nbformat
 import tornado.ioloop
 import tornado.web
 from jupyter_core.utils import ensure_async
 from jupyter_server import DEFAULT_STATIC_FILES_PATH
-from jupyter_server.auth.identity import PasswordIdentityProvider
 from jupyter_server.base.handlers import JupyterHandler
 from jupyter_server.services.kernels.websocket import KernelWebsocketHandler
 from jupyter_server.utils import url_path_join
@@ -40,7 +36,13 @@ from voila.shutdown_kernel_handler import VoilaShutdownKernelHandler
 from voila.tornado.handler import TornadoVoilaHandler
 from voila.tornado.kernel_websocket_handler import VoilaKernelWebsocketHandler
 
-from hsd_viz.machine import is_loopback
+from hsd_viz.views.app.guard import (
+    Identity,
+    accepts_any_host,
+    forget_token,
+    hide,
+    refuse_other_sites,
+)
 
 COOKIE = "hsd-viz-turn"
 #: Milliseconds between two looks for pages that were left.
@@ -53,37 +55,6 @@ REQUEST_SECONDS = 60
 #: Milliseconds between two looks for faults of kernels.
 FAULTS_EVERY = 1000
 _WAITING = Path(__file__).with_name("waiting.html").read_text(encoding="utf-8")
-
-
-class Identity(PasswordIdentityProvider):
-    """The token alone lets a visitor in; it is compared in constant time."""
-
-    token_file = Unicode(help="a file with the token, which is removed when it was read").tag(
-        config=True
-    )
-
-    @default("token")
-    def _read_token(self) -> str:
-        if not self.token_file:
-            return ""
-        file = Path(self.token_file)
-        token = file.read_text(encoding="utf-8")
-        file.unlink()
-        return token
-
-    def get_token(self, handler: Any) -> str | None:
-        """Return the token of a request, or None if it is wrong."""
-        return self.token if self._accepts(super().get_token(handler)) else None
-
-    def process_login_form(self, handler: Any) -> Any:
-        """Return a user if the form has the token."""
-        accepted = self._accepts(handler.get_argument("password", default=""))
-        return self.generate_anonymous_user(handler) if accepted else None
-
-    def _accepts(self, given: str | None) -> bool:
-        return bool(self.token and given) and hmac.compare_digest(
-            given.encode(), self.token.encode()
-        )
 
 
 class Socket(VoilaKernelWebsocketHandler):
@@ -115,9 +86,7 @@ class Closing(VoilaShutdownKernelHandler):
 
     def check_xsrf_cookie(self) -> None:
         """Refuse a message of another site's page."""
-        sender = self.request.headers.get("Origin") or self.request.headers.get("Referer") or ""
-        if urlsplit(sender).netloc != self.request.host:
-            raise tornado.web.HTTPError(403)
+        refuse_other_sites(self.request)
 
     @tornado.web.authenticated
     async def post(self, kernel_id: str) -> None:
@@ -186,13 +155,7 @@ class Page(TornadoVoilaHandler):
     async def prepare(self) -> None:
         """Authenticate the visitor, then forget the token of the address."""
         await super().prepare()
-        request = self.request
-        kept = [(k, v) for k, v in parse_qsl(request.query, True) if k.lower() != "token"]
-        request.query = urlencode(kept)
-        request.uri = request.path + ("?" + request.query if kept else "")
-        for arguments in (request.arguments, request.query_arguments):
-            for name in [name for name in arguments if name.lower() == "token"]:
-                del arguments[name]
+        forget_token(self.request)
 
     @tornado.web.authenticated
     async def get(self, path: str | None = None) -> None:
@@ -321,10 +284,8 @@ class Pages(Voila):
         settings = super().init_settings()
         token = self.identity_provider.token
         if token:
-            _hide(token)
-        # Any page of the web may make its name resolve to 127.0.0.1; with a token that does not
-        # help it.
-        settings["allow_remote_access"] = bool(token) or not is_loopback(self.ip)
+            hide(token)
+        settings["allow_remote_access"] = accepts_any_host(token, self.ip)
         # Otherwise every page logs that the notebook is not trusted.
         self.contents_manager.notary.sign(nbformat.read(self.notebook_path, as_version=4))
         tornado.web.GZipContentEncoding.GZIP_LEVEL = (
@@ -359,21 +320,6 @@ class Pages(Voila):
             *((url_path_join(self.server_url, f"/{name}"), of) for name, of in waiting.items()),
             *handlers,
         ]
-
-
-def _hide(secret: str) -> None:
-    """Replace a secret in all log records of this process."""
-    make = logging.getLogRecordFactory()
-
-    def record(*args: Any, **kwargs: Any) -> logging.LogRecord:
-        made = make(*args, **kwargs)
-        text = (
-            made.getMessage().replace(secret, "[token]").replace(quote(secret, safe=""), "[token]")
-        )
-        made.msg, made.args = text, ()
-        return made
-
-    logging.setLogRecordFactory(record)
 
 
 if __name__ == "__main__":

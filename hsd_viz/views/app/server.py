@@ -176,7 +176,7 @@ def command(
         environment.pop(name, None)
     if token:
         # Command lines and environments are read by others and inherited; a file is neither.
-        # "auto" makes Voilà use the token of the identity provider, see :class:`~.pages.Identity`.
+        # "auto" makes Voilà use the token of the identity provider, see :class:`~.guard.Identity`.
         write_whole(private / "token", token, mode=0o600)
         arguments.append(f"--Identity.token_file={private / 'token'}")
         arguments.append("--Voila.auto_token=True")
