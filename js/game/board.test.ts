@@ -4,6 +4,7 @@ import { test } from "vitest";
 import { createStore } from "../lib/run";
 import { columns, small } from "../lib/testing";
 import { boardOf } from "./board";
+import { joined } from "./picture";
 import { aheadOf, type GameText, MOST_GLANCES, type Play, playersOf } from "./play";
 
 const near = (a: number, b: number) => assert.ok(Math.abs(a - b) < 1e-12, `${a} is not ${b}`);
@@ -72,4 +73,15 @@ test("the stairs to beat continue to the last glance, or to the end of the recor
       ["alone", MOST_GLANCES],
     ],
   );
+});
+
+test("stairs that look the same are drawn once, with both names; over time costs make them differ", () => {
+  const of = (name: string, high: number, ns: number) => ({
+    ...{ name, source: "", passes: [], pale: [] },
+    corners: [{ passes: 1, ns, low: 0, high }],
+  });
+  const players = [of("You", 1, 5), of("Tiny model", 2, 9), of("Copying", 1, 7), of("Alone", 1, 5)];
+  const names = (overTime: boolean) => joined(players, overTime).map(({ name }) => name);
+  assert.deepEqual(names(false), ["You", "Tiny model", "Copying = Alone"]);
+  assert.deepEqual(names(true), ["You", "Tiny model", "Copying", "Alone"]);
 });

@@ -28,7 +28,7 @@ import {
 import { type Played, runOf } from "./run";
 import { IN_ENGLISH, type Language, languageOf, type Says, say, together } from "./says";
 import { fastestOf, gainOf, type Player, type Price, perPass, playOf, priceOf } from "./score";
-import { choicesAfter, MOST_WORDS } from "./words";
+import { choicesAfter, MOST_WORDS, partsOf } from "./words";
 
 /** A text of the game as the page knows it: its recordings by the player. */
 export interface GameData {
@@ -69,7 +69,9 @@ const END = /<\|[^|]*\|>/g;
 /** Text of the model as it is shown: its sign for the end is not text. */
 const shown = (text: string) => text.replace(END, " ∎").replace(/\n{2,}/g, "\n");
 const TAIL = 150;
-const AXIS = 230;
+/** Pixels: the height of the stairs, and the width of a narrow page. */
+const AXIS = { wide: 248, narrow: 206 };
+const NARROW = 480;
 
 async function textsOf({ games, plays, seed, recording }: GameProps): Promise<GameText[]> {
   const chosen = playOf(plays, seed).flatMap((name) => games.filter((game) => game.name === name));
@@ -87,12 +89,30 @@ async function textsOf({ games, plays, seed, recording }: GameProps): Promise<Ga
   );
 }
 
-/** What a glance brought, as a sentence. */
-function summaryOf({ accepted, words, fates }: Played, own: string, says: Says): string {
-  const model = shown(own).trim() || "↵";
+/** The word that the model did not accept in a glance, if any. */
+const struckOf = ({ words, fates }: Played): string | undefined => words[fates.indexOf("struck")];
+
+/** What a glance brought, as a sum of the tokens that the recorded run has there. */
+function summaryOf(glance: Played, { tokens }: GameText["plain"], says: Says): string {
+  const { at, own, accepted, words } = glance;
+  const model = shown(tokens[own]?.text ?? "").trim() || "↵";
   if (!words.length) return say(says.wrote_alone, { model });
-  const right = fates.filter((fate) => fate === "accepted").length;
-  return say(says.outcome, { right, words: words.length, model, tokens: accepted + 1 });
+  const parts = partsOf(tokens, at, glance);
+  const terms = [
+    [says.sum_words, parts.words],
+    [says.sum_pieces, parts.pieces],
+    [says.sum_commas, parts.commas],
+    [says.sum_marks, parts.marks],
+  ] as const;
+  const counted = terms.filter(([, count]) => count > 0).map(([term, count]) => say(term, { count }));
+  const word = struckOf(glance);
+  return say(says.outcome, {
+    right: parts.words,
+    words: words.length,
+    rejected: word ? say(says.rejected, { word }) : "",
+    sum: [...counted, say(says.sum_own, { model })].join(" + "),
+    tokens: accepted + 1,
+  });
 }
 
 /** Draw the game into an element. Returns a function that ends it. */
@@ -118,7 +138,7 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
   let said = "";
   let copied = "";
   /** Of the glance that was shown last. */
-  let shownLast: { glance: Played; own: string } | null = null;
+  let shownLast: { glance: Played; run: GameText["plain"] } | null = null;
   let timer = 0;
   let frame = 0;
   let closed = false;
@@ -139,16 +159,17 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
     const proposal = words();
     const outcome = read(play, proposal);
     glance = outcome.glance;
-    const before = play;
     draft = "";
-    shownLast = { glance, own: before.texts[before.act].plain.tokens[glance.own]?.text ?? "" };
+    const { plain } = play.texts[play.act];
+    const lastGlance = glance;
     said = "";
     const lasts = motion.matches ? 0 : PACE.light + PACE.verdict * proposal.length + PACE.own;
     const settle = () => {
       if (closed) return;
       play = outcome.play;
       glance = null;
-      said = shownLast ? summaryOf(shownLast.glance, shownLast.own, says) : "";
+      shownLast = { glance: lastGlance, run: plain };
+      said = summaryOf(lastGlance, plain, says);
       go(isOver(play) ? "lesson" : "write");
       if (phase === "lesson") focus(".hsd-gm-next");
       else if (props.alone && !matchMedia("(pointer: coarse)").matches) field()?.focus({ preventScroll: true });
@@ -167,6 +188,7 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
     }
     play = next(play);
     said = "";
+    shownLast = null;
     go("write");
     if (!matchMedia("(pointer: coarse)").matches) field()?.focus({ preventScroll: true });
   }
@@ -229,6 +251,7 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
     play = begin(play.texts);
     morph = 0;
     said = "";
+    shownLast = null;
     darts.show(null);
     go("write");
     field()?.focus({ preventScroll: true });
@@ -237,7 +260,7 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
   function speak(other: string) {
     tag = other;
     says = languages[tag].says;
-    if (said && shownLast) said = summaryOf(shownLast.glance, shownLast.own, says);
+    if (said && shownLast) said = summaryOf(shownLast.glance, shownLast.run, says);
     copied = "";
     paint();
   }
@@ -265,15 +288,19 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
     );
     const from = tokens.slice(0, now.at).reduce((sum, { text }) => sum + text.length, 0) - TAIL;
     let length = 0;
+    /** A rejected word remains before the token that the model wrote instead, until the next glance is over. */
+    const struck = shownLast && struckOf(shownLast.glance);
+    const struckAt = struck ? shownLast?.glance.own : undefined;
     const parts = tokens.slice(0, now.at).map(({ text }, k) => {
       length += text.length;
       if (length < from) return nothing;
       if (k < given) return html`<span>${shown(text)}</span>`;
       // A mark begins with the word, not with the blank before it; neighbours of one kind are one mark.
       const words = shown(text);
-      const joins = k > given && mine.has(k) === mine.has(k - 1);
+      const joins = k > given && k !== struckAt && mine.has(k) === mine.has(k - 1);
       const blank = joins ? "" : (/^\s+/.exec(words)?.[0] ?? "");
-      return html`${blank}<span class=${mine.has(k) ? "hsd-gm-mine" : "hsd-gm-own"}>${words.slice(blank.length)}</span>`;
+      const trace = k === struckAt ? html`<s class="hsd-gm-struck">${struck}</s>\u00a0→\u00a0` : nothing;
+      return html`${blank}${trace}<span class=${mine.has(k) ? "hsd-gm-mine" : "hsd-gm-own"}>${words.slice(blank.length)}</span>`;
     });
     const proposal = glance ? glance.words : words();
     const own = glance ? shown(tokens[glance.own]?.text ?? "").trim() : "";
@@ -301,7 +328,9 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
           draft = e.target.value;
           paint();
         }}><button class="hsd-primary hsd-gm-go" ?disabled=${busy}>${words().length ? says.read : says.write}</button></form>
-      <div class="hsd-gm-choices" role="group" aria-label=${says.choose}>${choices.map(
+      <div class="hsd-gm-choices" role="group" aria-label=${says.choose}>${
+        choices.length ? html`<span class="hsd-note" aria-hidden="true">${says.choose}</span>` : nothing
+      }${choices.map(
         (word, k) =>
           html`<button type="button" class="hsd-gm-choice" ?disabled=${words().length >= MOST_WORDS} @click=${() => choose(word)}><kbd>${k + 1}</kbd>${word}</button>`,
       )}${
@@ -319,10 +348,16 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
     const lines = players(now).map(({ name, passes }) => `${name.toLowerCase()} ${perPass(passes).toFixed(1)}`);
     return together(lines, says);
   }
-  /** The best of the others. */
-  function toBeat(others: Player[]) {
+  /** The visitor beside the best of the others, or what is to be beaten before the first glance. */
+  function standing(you: Player, others: Player[]) {
     const [best] = [...others].sort((a, b) => perPass(b.passes) - perPass(a.passes));
-    return best ? say(says.to_beat, { name: best.name, score: perPass(best.passes).toFixed(1) }) : "";
+    if (!best) return nothing;
+    const [mine, score] = [you, best].map(({ passes }) => perPass(passes).toFixed(1));
+    if (!you.passes.length) return say(says.to_beat, { name: best.name, score });
+    let text = says.level;
+    if (Number(mine) > Number(score)) text = says.lead;
+    if (Number(mine) < Number(score)) text = says.trail;
+    return html`<strong>${you.name} ${mine}</strong> · ${say(text, { name: best.name, score })}`;
   }
   function verdict(now: Play) {
     const all = players(now);
@@ -391,9 +426,10 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
     const counted = glance ? { ...now, glances: now.glances } : now;
     const stairs = players(counted);
     const width = Math.max(260, plot.clientWidth || root.clientWidth - 32 || 640);
-    const height = playing ? AXIS : 1.35 * AXIS;
+    const usual = width < NARROW ? AXIS.narrow : AXIS.wide;
+    const height = playing ? usual : 1.35 * usual;
     const ahead = playing && !isOver(now) ? named(aheadOf(now)) : [];
-    const goal = toBeat(ahead);
+    const goal = playing ? standing(stairs[0], ahead.length ? ahead : stairs.slice(1)) : nothing;
     render(stairsPicture({ players: stairs, ahead, price, width, height, morph, family: palette.family, says }), plot);
     const others = Object.keys(languages).filter((one) => one !== tag);
     render(
@@ -403,7 +439,7 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
           <button type="button" class="hsd-gm-skip" title=${props.alone ? "Escape" : nothing} @click=${() => props.leave()}>${says[props.skip]}</button></header>
         ${
           playing
-            ? html`<p class="hsd-gm-asked">${says.asked} <q lang="en">${of.asked}</q><br>${says.alone_writes} <strong>${says.task}</strong> ${says.checks}</p>
+            ? html`<p class="hsd-gm-asked">${says.asked} <q lang="en">${of.asked}</q> <strong>${says.task}</strong><br>${says.premise}</p>
               ${line(now, of)}
               ${
                 phase === "lesson"
@@ -413,7 +449,7 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
               }`
             : html`<p class="hsd-gm-asked">${morph ? says.same_stairs : says.legend}</p>`
         }
-        ${goal ? html`<p class="hsd-gm-goal">${goal}</p>` : nothing}
+        ${goal === nothing ? nothing : html`<p class="hsd-gm-goal">${goal}</p>`}
         ${plot}
         ${playing ? nothing : results(now)}`,
       root,

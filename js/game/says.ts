@@ -10,21 +10,30 @@ export const ENGLISH = {
   to_article: "Skip to the article",
   restart: "Restart",
   asked: "A language model was asked:",
-  alone_writes: "Alone it writes one token per glance.",
-  task: "Write what it writes next:",
-  checks: "it checks all your words in one.",
-  to_beat: "To beat: {name}, with {score} tokens per glance.",
+  task: "Write what it writes next.",
+  premise:
+    "A glance is one slow run of the big model. It checks all your words at once: guessing ahead like this is speculative decoding, the same text, faster. A token is a word piece or a comma.",
+  to_beat: "To beat: {name}, {score} tokens per glance.",
+  lead: "{name} {score} tokens per glance: you lead.",
+  trail: "{name} {score} tokens per glance: it leads.",
+  level: "{name} {score} tokens per glance: level.",
   legend: "A stair for each: a tread is a glance of the model, a riser what it brought.",
   same_stairs: "The same stairs over time.",
   field: "Write what comes next",
   placeholder: "write the next words",
   read: "Let the model read it",
   write: "Let the model write",
-  choose: "Or choose",
+  choose: "tap several:",
   copy: "Copy {words:word} from above",
-  hint: "Commas, numbers and line breaks are filled in. Write several words: a wrong one costs nothing but the words after it.",
+  hint: "Commas, numbers and line breaks are filled in. Write several words: a wrong one loses only the words after it (checking costs a little: later).",
   wrote_alone: "The model wrote “{model}” alone: 1 token in one glance.",
-  outcome: "{right} of {words:word} accepted, and the model added “{model}”: {tokens:token} in one glance.",
+  outcome: "{right} of {words:word} accepted{rejected}: {sum} = {tokens:token} in one glance.",
+  rejected: ", “{word}” rejected",
+  sum_words: "{count:word}",
+  sum_pieces: "{count:more word piece}",
+  sum_commas: "{count:comma}",
+  sum_marks: "{count:other mark}",
+  sum_own: "the model’s “{model}”",
   next_text: "Next text",
   see_stairs: "See the stairs",
   per_glance: "tokens per glance",
@@ -61,6 +70,7 @@ export const ENGLISH = {
   glances: "glances",
   time: "time",
   tokens: "tokens",
+  total: "{name}: {tokens:token}",
   comma: ", ",
   and: " and ",
 };
@@ -75,7 +85,7 @@ export const IN_ENGLISH: Language = { name: "English", says: ENGLISH, lessons: {
 
 /** A text with its values. */
 export function say(text: string, values: Readonly<Record<string, string | number>> = {}): string {
-  return text.replace(/\{(\w+)(?::(\w+))?\}/g, (_, name: string, word?: string) => {
+  return text.replace(/\{(\w+)(?::([\w ]+))?\}/g, (_, name: string, word?: string) => {
     const value = values[name];
     if (value === undefined) throw new Error(`the text '${text}' has no value for ${name}`);
     return word ? plural(Number(value), word) : String(value);

@@ -1,7 +1,7 @@
 // What the visitor writes against what the model wrote.
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { bare, choicesAfter, isFilled, placeAfter, readWords, wordAt } from "./words";
+import { bare, choicesAfter, isFilled, partsOf, placeAfter, readWords, wordAt } from "./words";
 
 /** Tokens of a text, cut at bars. */
 const tokensOf = (text: string) =>
@@ -61,6 +61,28 @@ test("choices are the model's likeliest words in alphabetical order, with its ow
   assert.deepEqual(choicesAfter(tokens, pieces, 1, []), ["April", "March"]);
   assert.deepEqual(choicesAfter(tokens, pieces, 1, ["wrong"]), ["May"]);
   assert.deepEqual(choicesAfter(tokens, pieces, 5, []), []);
+});
+
+test("a proposed word is not offered again, except where the text repeats it", () => {
+  const tokens = tokensOf(" a|,| b|,| b|,| c|.");
+  tokens[4].top = [
+    [2, 0.5],
+    [7, 0.3],
+    [8, 0.1],
+  ];
+  const pieces = { 2: " b", 7: " x", 8: " y" };
+  assert.deepEqual(choicesAfter(tokens, pieces, 3, []), ["b", "x", "y"]);
+  assert.deepEqual(choicesAfter(tokens, pieces, 1, ["x"]), ["b", "y"]);
+});
+
+test("the accepted tokens of a glance are words, their further pieces, commas and other marks", () => {
+  const parts = (at: number, words: string[], tokens = MONTHS) => partsOf(tokens, at, readWords(tokens, at, words));
+  assert.deepEqual(parts(2, ["February", "March", "April"]), { words: 3, pieces: 1, commas: 3, marks: 0 });
+  assert.deepEqual(parts(2, ["zzz"]), { words: 0, pieces: 0, commas: 0, marks: 0 });
+  const list = tokensOf("1|.| Mon|day|\n|2|.| Tuesday|\n|3|.| Wednesday");
+  assert.deepEqual(parts(2, ["Monday", "Tuesday"], list), { words: 2, pieces: 1, commas: 0, marks: 6 });
+  const { accepted } = readWords(list, 2, ["Monday", "Tuesday"]);
+  assert.equal(accepted, 2 + 1 + 6);
 });
 
 test("a text is cut into words where blanks or punctuation are", () => {

@@ -89,9 +89,29 @@ export function wordAt(tokens: readonly Text[], at: number): string {
     .trim();
 }
 
+/** What the accepted tokens of a glance are: whole words, further pieces of them, commas, and other marks that are filled in. */
+export interface Parts {
+  words: number;
+  pieces: number;
+  commas: number;
+  marks: number;
+}
+export function partsOf(tokens: readonly Text[], at: number, { own, fates }: Pick<Glance, "own" | "fates">): Parts {
+  const read = tokens.slice(at, own);
+  const filled = read.filter(isFilled);
+  const words = fates.filter((fate) => fate === "accepted").length;
+  const commas = filled.filter(({ text }) => text.trim() === ",").length;
+  return {
+    words,
+    pieces: read.length - filled.length - words,
+    commas,
+    marks: filled.length - commas,
+  };
+}
+
 /**
  * Words to choose from after a proposal, in alphabetical order: the model's own next word and its next likeliest ones, as recorded.
- * Empty at the end of the text.
+ * Proposed words are not offered again, except where the text repeats one. Empty at the end of the text.
  */
 export function choicesAfter(
   tokens: readonly Row[],
@@ -107,12 +127,14 @@ export function choicesAfter(
   }
   if (place >= tokens.length - 1 || isFilled(tokens[place])) return [];
   const found = new Map<string, string>();
+  const proposed = new Set(words.map(bare));
   const add = (text: string) => {
     const key = bare(text);
     if (key && found.size < CHOICES && !found.has(key)) found.set(key, text.trim());
   };
   add(wordAt(tokens, place));
-  for (const [id] of tokens[place].top ?? []) if (id !== tokens[place].token_id) add(pieces[id] ?? "");
+  for (const [id] of tokens[place].top ?? [])
+    if (id !== tokens[place].token_id && !proposed.has(bare(pieces[id] ?? ""))) add(pieces[id] ?? "");
   // A part of another choice is not a word by itself.
   const own = bare(wordAt(tokens, place));
   const parts = [...found.keys()].filter(
