@@ -1,7 +1,7 @@
 // The stairs of the game as a picture: one path for each player, over passes or over time, or between the two.
 import { html, nothing, svg } from "lit-html";
 import { axisX, axisY, frameOf, spread } from "../lib/chart";
-import { duration } from "../lib/words";
+import { columnsOfText, duration } from "../lib/words";
 import { type Says, say } from "./says";
 import { type Corner, cornersOf, type Player, type Price, tokensOf } from "./score";
 
@@ -10,6 +10,8 @@ const SIZE = { top: 26, bottom: 44, left: 34 };
 const HEADROOM = 0.15;
 /** Pixels between stairs that would be drawn on each other. */
 const SHIFT = 3;
+/** Pixels of a letter of a name, at most. */
+const LETTER = 7.4;
 
 export interface Stairs {
   players: Player[];
@@ -70,7 +72,13 @@ export function stairsPicture({ players, ahead = [], price, width, height, morph
   const longest = drawn.flatMap(({ corners, pale }) => [corners, pale]);
   const passes = Math.max(3, ...longest.map((one) => one.length));
   const ns = Math.max(1, ...longest.map((one) => one.at(-1)?.ns ?? 0));
-  const right = Math.min(150, 0.3 * width);
+  const names = drawn.map(({ name, corners }, k) => {
+    const tokens = corners.at(-1)?.high ?? 0;
+    return k === 0 && tokens ? say(says.total, { name, tokens }) : name;
+  });
+  // The visitor's name has its room from the start, so that the axis does not move.
+  const widest = Math.max(...[...names, say(says.total, { name: drawn[0].name, tokens: 10 })].map(columnsOfText));
+  const right = Math.max(0.2 * width, LETTER * widest + 8);
   const high = most * (1 + HEADROOM);
   const frame = frameOf({ ...SIZE, right, width, height }, 1, high);
   const share = (corner: Corner) => (1 - morph) * (corner.passes / passes) + morph * (corner.ns / ns);
@@ -92,17 +100,15 @@ export function stairsPicture({ players, ahead = [], price, width, height, morph
     : axisX(scale, Math.min(passes, 6), (n) => (Number.isInteger(n) ? String(n) : ""));
   const across = svg`${numbers}<text class="hsd-axis" x=${scale.end} y=${scale.foot + 36} text-anchor="end"
     >${overTime ? says.time : says.glances}</text>`;
-  const stair = ({ name, source, corners, pale }: Drawn, k: number) => {
+  const stair = ({ source, corners, pale }: Drawn, k: number) => {
     const own = source === "" ? undefined : family(source);
     const kind = k === 0 ? "hsd-gm-stair hsd-gm-you" : "hsd-gm-stair";
-    const tokens = corners.at(-1)?.high ?? 0;
-    const words = k === 0 && tokens ? say(says.total, { name, tokens }) : name;
     const path = (some: Corner[]) => pathOf(some, x, frame.y, shiftOf(k));
     return svg`<g class=${source === "target" ? `${kind} hsd-gm-alone` : kind} data-family=${own ?? "none"}
       >${pale.length ? svg`<path class="hsd-gm-ahead" d=${path(pale)}></path>` : nothing}<path d=${path(corners)}></path
       >${
-        k === 0 && !tokens ? svg`<circle cx=${frame.x(0)} cy=${frame.y(0)} r="6"></circle>` : nothing
-      }<text x=${places[k].x} y=${places[k].y}>${words}</text></g>`;
+        k === 0 && !corners.length ? svg`<circle cx=${frame.x(0)} cy=${frame.y(0)} r="6"></circle>` : nothing
+      }<text x=${places[k].x} y=${places[k].y}>${names[k]}</text></g>`;
   };
   const order = [...drawn.keys()].reverse();
   return html`<svg class="hsd-gm-picture" width=${width} height=${height} viewBox="0 0 ${width} ${height}" aria-hidden="true">
