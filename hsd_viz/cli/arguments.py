@@ -313,7 +313,7 @@ def _path(text: str, *checks: Callable[[Path], Any]) -> Path:
 
 
 def _save(text: str) -> Path:
-    from hsd_viz.trace.trace import checked_name
+    from hsd_viz.trace.file import checked_name
 
     return _path(text, check_writable, checked_name)
 

@@ -1,38 +1,27 @@
-"""A recorded decode: its tables as columns and rows, one versioned file, and the events that make
-it, which a server streams as JSON: one record per line with the key ``event``: ``queued``
+"""A recorded decode: its tables as columns and rows, and the events that make it, which a server
+streams as JSON: one record per line with the key ``event``: ``queued``
 (``position``, 1 is next), ``stage``, ``started``, ``step``, ``finished`` or ``error`` (``message``,
 ``retry``: whether the same request may be sent again).
 """
 
 from __future__ import annotations
 
-import gc
-import gzip
-import json
 import os
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Self
 
-from hsd_viz.disk import is_regular, most_unpacked, write_whole
-from hsd_viz.errors import BadFile, UserError
-from hsd_viz.trace import metrics
+from hsd_viz.errors import UserError
+from hsd_viz.trace import file, metrics
+from hsd_viz.trace.file import Content, Tables, read_tables
 from hsd_viz.trace.tables import TABLES, Columns
 from hsd_viz.words import VIEWERS, guess
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Files of schema 1 have plain columns, which are still read.
-SCHEMA_VERSION = 2
-#: The largest file that is read, in bytes of JSON: about 500 000 tokens.
-MOST_BYTES = 2_000_000_000
-_FORMAT = "hsd_viz trace"
-#: The required keys of a trace's meta; the rest depends on the engine.
-_META = ("stack", "prompt", "prompt_ids", "prefill_ns", "wall_ns")
 #: Steps may arrive in one thread and be read in another. A process is not forked in the middle: the
 #: lock would stay.
 _MAKING = RLock()
@@ -51,9 +40,6 @@ _FIGURES = {
     "repetition_share": "{:.0%} repetition",
 }
 
-#: Four tables, and the texts of tokens by id.
-Tables = tuple[dict[str, Columns], dict[int, str]]
-
 
 def empty_tables() -> dict[str, Columns]:
     """Return the four tables without rows."""
@@ -61,15 +47,6 @@ def empty_tables() -> dict[str, Columns]:
     for name, table in TABLES.items():
         tables[name] = {column: [] for column in table.columns}
     return tables
-
-
-def _read(data: dict[str, Any]) -> Tables:
-    pieces = {int(token): str(text) for token, text in data["pieces"].items()}
-    return {name: table.read(data.get(name)) for name, table in TABLES.items()}, pieces
-
-
-class TraceError(BadFile):
-    """A trace file that cannot be read; the message is one line for the user."""
 
 
 class Record:
@@ -256,134 +233,47 @@ class Trace(Record):
         """Return the trace as plain JSON data, one list per column: the content of a file with its
         columns unpacked.
         """
-        return {"format": _FORMAT, "schema": SCHEMA_VERSION, "meta": self.meta, **self._data()}
+        return file.to_data(self._content())
 
     @classmethod
     def from_dict(cls, data: Any) -> Trace:
         """Return the trace of :meth:`to_dict` or of a file. Raises: TraceError: if ``data`` is not
         a complete trace.
         """
-        if not isinstance(data, dict) or data.get("format") != _FORMAT:
-            raise TraceError(
-                "this is not an hsd_viz trace: it was not written by hsd_viz for a run"
-            )
-        schema, meta, pieces = map(data.get, ("schema", "meta", "pieces"))
-        if not isinstance(schema, int) or not 1 <= schema <= SCHEMA_VERSION:
-            newer = ": update hsd_viz" if isinstance(schema, int) and schema > 0 else ""
-            raise TraceError(
-                f"the trace has schema version {schema!r}, this hsd_viz reads up to "
-                f"{SCHEMA_VERSION}{newer}"
-            )
-        try:
-            if not (
-                isinstance(meta, dict)
-                and isinstance(pieces, dict)
-                and all(map(str.isdecimal, pieces))
-            ):
-                raise UserError("its parts do not have the structure of a trace")
-            if missing := [key for key in _META if key not in meta]:
-                raise UserError(f"its meta lacks {', '.join(missing)}")
-            trace = cls(dict(meta))
-            trace._columns, trace._pieces = _read(data)
-        except ValueError as error:
-            raise TraceError(f"the trace is not valid: {error}") from None
-        return trace
+        return cls._of(file.from_data(data))
 
     def to_bytes(self, packed: bool = True) -> bytes:
-        """Return the content of its file: JSON (:mod:`hsd_viz.trace.tables`), gzipped if
-        ``packed``.
-        """
-        data = self.to_dict()
-        columns = self.columns
-        for name, table in TABLES.items():
-            data[name] = {
-                key: column.pack(columns[name][key]) for key, column in table.columns.items()
-            }
-        text = json.dumps(data, ensure_ascii=True, separators=(",", ":")).encode()
-        # mtime=0: the same trace gives the same bytes.
-        return gzip.compress(text, mtime=0) if packed else text
+        """Return the content of its file (:mod:`hsd_viz.trace.file`), gzipped if ``packed``."""
+        return file.to_bytes(self._content(), packed)
 
     def save(self, path: str | os.PathLike) -> Path:
         """Write the trace as JSON, gzipped when the name ends in ``.gz``; the file appears whole or
         not at all. Raises: ValueError: for a name that ends in neither ``.json`` nor ``.json.gz``.
         """
-        path = checked_name(Path(path))
-        write_whole(path, self.to_bytes(packed=path.name.endswith(".gz")))
-        return path
+        return file.save(self._content(), path)
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> Trace:
         """Read a trace. Raises: TraceError: if the file is missing, invalid or of a newer
         version.
         """
-        try:
-            with Path(path).open("rb") as file:  # a device may have no end
-                return cls.from_bytes(file.read(MOST_BYTES + 1), name=Path(path).name)
-        except OSError as error:
-            raise TraceError(f"cannot read the trace {path}: {error.strerror or error}") from None
+        return cls._of(file.load(path))
 
     @classmethod
-    def from_bytes(cls, payload: bytes, name: str = "trace", most: int = MOST_BYTES) -> Trace:
+    def from_bytes(cls, payload: bytes, name: str = "trace", most: int = file.MOST_BYTES) -> Trace:
         """Read a trace from the content of its file (gzipped or not), of at most ``most`` bytes
         unpacked.
         """
-        payload = _unpacked(payload, name, most)
-        collecting = gc.isenabled()
-        # Hundreds of thousands of lists are made and none is dropped: collections would double the
-        # time.
-        gc.disable()
-        try:
-            return cls.from_dict(json.loads(payload))
-        except TraceError as error:
-            raise TraceError(f"{name}: {error}") from None
-        except (ValueError, RecursionError):
-            why = (
-                "the JSON is incomplete" if payload.lstrip().startswith(b"{") else "it is not JSON"
-            )
-            raise TraceError(
-                f"{name} is not a valid trace: {why if payload else 'the file is empty'}"
-            ) from None
-        finally:
-            if collecting:
-                gc.enable()
+        return cls._of(file.from_bytes(payload, name, most))
 
+    def _content(self) -> Content:
+        return Content(self.meta, self.columns, self.pieces)
 
-def checked_name(path: Path) -> Path:
-    """Return the path of a trace to write. Raises: ValueError: if the name of a file has another
-    ending.
-    """
-    if is_regular(path) and not path.name.endswith((".json", ".json.gz")):
-        message = f"cannot save a trace as {path.name}: the name must end in .json or .json.gz"
-        if path.suffix.lower() in (".html", ".htm"):
-            message += (
-                "; for a page use trace.to_html() or `hsd-viz export run.json.gz --html FILE`"
-            )
-        raise UserError(message)
-    return path
-
-
-def _unpacked(content: bytes, name: str, most: int) -> bytes:
-    """Unpack at most ``most`` bytes: a small file can unpack to any size."""
-    if content[:2] != b"\x1f\x8b":
-        if len(content) > most:
-            raise TraceError(f"{name} is too large: the maximum is {most / 1e6:.0f} MB")
-        return content
-    unpacking = zlib.decompressobj(wbits=31)
-    most = min(most, most_unpacked(len(content)))
-    try:
-        text = unpacking.decompress(content, most)
-        if unpacking.unconsumed_tail:
-            raise TraceError(
-                f"{name} is too large: the maximum for a file of its "
-                f"size is {most / 1e6:.0f} MB unpacked"
-            )
-        if not unpacking.eof:
-            raise zlib.error
-    except zlib.error:
-        raise TraceError(
-            f"{name} is not a valid trace: its gzip data is incomplete or damaged"
-        ) from None
-    return text
+    @classmethod
+    def _of(cls, content: Content) -> Trace:
+        trace = cls(content.meta, content.pieces)
+        trace._columns = content.columns
+        return trace
 
 
 # --- events ---------------------------------------------------------------------------------------
@@ -462,7 +352,7 @@ def read_events(records: Iterable[Any]) -> Iterator[Event]:
                     event = Started(trace.meta, trace.pieces)
                 case "step":
                     trace.append(event := Step())
-                    event._columns, event._pieces = _read(record)
+                    event._columns, event._pieces = read_tables(record)
                 case "finished":
                     # In place, as in a local decode: the meta of the start becomes the final one.
                     trace.meta.update(record["meta"])

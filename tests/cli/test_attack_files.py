@@ -23,8 +23,7 @@ import pytest
 from hsd_viz import bundled, load_bundled
 from hsd_viz.cli import main
 from hsd_viz.measure.report import read_report
-from hsd_viz.trace import Trace
-from hsd_viz.trace.trace import TraceError
+from hsd_viz.trace import Trace, TraceError
 from hsd_viz.views.app.dashboard import App
 from hsd_viz.views.export import run_page
 from hsd_viz.views.page_data import saved_reports

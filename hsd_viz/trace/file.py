@@ -1,0 +1,202 @@
+"""The file of a trace: one JSON object, gzipped or not.
+
+Its keys are ``format``, ``schema``, ``meta`` (what describes the run), ``pieces`` (the texts of
+tokens by id) and the four tables, each an object of columns. How the values of a column are packed:
+:meth:`hsd_viz.trace.tables.Column.pack`.
+"""
+
+from __future__ import annotations
+
+import gc
+import gzip
+import json
+import os
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hsd_viz.disk import is_regular, most_unpacked, write_whole
+from hsd_viz.errors import BadFile, UserError
+from hsd_viz.trace.tables import TABLES, Columns
+
+FORMAT = "hsd_viz trace"
+#: Files of schema 1 have plain columns, which are still read.
+SCHEMA_VERSION = 2
+#: The largest file that is read, in bytes of JSON: about 500 000 tokens.
+MOST_BYTES = 2_000_000_000
+#: The required keys of a trace's meta; the rest depends on the engine.
+REQUIRED_META = ("stack", "prompt", "prompt_ids", "prefill_ns", "wall_ns")
+_GZIP = b"\x1f\x8b"
+
+#: Four tables, and the texts of tokens by id.
+Tables = tuple[dict[str, Columns], dict[int, str]]
+
+
+class TraceError(BadFile):
+    """A trace file that cannot be read; the message is one line for the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What the file of a trace holds.
+
+    Attributes:
+        meta: What describes the run.
+        columns: The tables by name, as columns by name.
+        pieces: The texts of tokens by id.
+    """
+
+    meta: dict[str, Any]
+    columns: dict[str, Columns]
+    pieces: dict[int, str]
+
+
+def to_data(content: Content) -> dict[str, Any]:
+    """Return a trace as plain JSON data, one list per column."""
+    return {
+        "format": FORMAT,
+        "schema": SCHEMA_VERSION,
+        "meta": content.meta,
+        "pieces": {str(token): text for token, text in content.pieces.items()},
+        **content.columns,
+    }
+
+
+def from_data(data: Any) -> Content:
+    """Return the trace of plain or packed JSON data.
+
+    Raises: TraceError: if ``data`` is not a complete trace.
+    """
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise TraceError("this is not an hsd_viz trace: it was not written by hsd_viz for a run")
+    _check_schema(data.get("schema"))
+    try:
+        return _read_content(data)
+    except ValueError as error:
+        raise TraceError(f"the trace is not valid: {error}") from None
+
+
+def _check_schema(schema: Any) -> None:
+    if isinstance(schema, int) and 1 <= schema <= SCHEMA_VERSION:
+        return
+    newer = ": update hsd_viz" if isinstance(schema, int) and schema > 0 else ""
+    raise TraceError(
+        f"the trace has schema version {schema!r}, this hsd_viz reads up to {SCHEMA_VERSION}{newer}"
+    )
+
+
+def _read_content(data: dict[str, Any]) -> Content:
+    meta = data.get("meta")
+    pieces = data.get("pieces")
+    are_objects = isinstance(meta, dict) and isinstance(pieces, dict)
+    if not are_objects or not all(map(str.isdecimal, data["pieces"])):
+        raise UserError("its parts do not have the structure of a trace")
+    missing = [key for key in REQUIRED_META if key not in data["meta"]]
+    if missing:
+        raise UserError(f"its meta lacks {', '.join(missing)}")
+    columns, texts = read_tables(data)
+    return Content(dict(data["meta"]), columns, texts)
+
+
+def read_tables(data: dict[str, Any]) -> Tables:
+    """Return the tables and the texts of tokens of a trace or of a step.
+
+    Raises: ValueError: if a table is not as declared.
+    """
+    pieces = {int(token): str(text) for token, text in data["pieces"].items()}
+    return {name: table.read(data.get(name)) for name, table in TABLES.items()}, pieces
+
+
+def to_bytes(content: Content, packed: bool = True) -> bytes:
+    """Return the bytes of a file: JSON with packed columns, gzipped if ``packed``."""
+    data = to_data(content)
+    for name, table in TABLES.items():
+        columns = content.columns[name]
+        data[name] = {key: column.pack(columns[key]) for key, column in table.columns.items()}
+    text = json.dumps(data, ensure_ascii=True, separators=(",", ":")).encode()
+    # mtime=0: the same trace gives the same bytes.
+    return gzip.compress(text, mtime=0) if packed else text
+
+
+def from_bytes(payload: bytes, name: str = "trace", most: int = MOST_BYTES) -> Content:
+    """Return the trace of a file's bytes (gzipped or not), of at most ``most`` unpacked.
+
+    Raises: TraceError: if it is not a complete trace; the message begins with ``name``.
+    """
+    payload = _unpacked(payload, name, most)
+    collecting = gc.isenabled()
+    # Hundreds of thousands of lists are made and none is dropped: collections would double the
+    # time.
+    gc.disable()
+    try:
+        return from_data(json.loads(payload))
+    except TraceError as error:
+        raise TraceError(f"{name}: {error}") from None
+    except (ValueError, RecursionError):
+        why = "it is not JSON"
+        if not payload:
+            why = "the file is empty"
+        elif payload.lstrip().startswith(b"{"):
+            why = "the JSON is incomplete"
+        raise TraceError(f"{name} is not a valid trace: {why}") from None
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def save(content: Content, path: str | os.PathLike) -> Path:
+    """Write a trace, gzipped when the name ends in ``.gz``; the file appears whole or not at all.
+
+    Raises: UserError: for a name that ends in neither ``.json`` nor ``.json.gz``.
+    """
+    path = checked_name(Path(path))
+    write_whole(path, to_bytes(content, packed=path.name.endswith(".gz")))
+    return path
+
+
+def load(path: str | os.PathLike) -> Content:
+    """Read a trace. Raises: TraceError: if the file is missing, invalid or of a newer version."""
+    try:
+        with Path(path).open("rb") as stream:  # a device may have no end
+            return from_bytes(stream.read(MOST_BYTES + 1), name=Path(path).name)
+    except OSError as error:
+        raise TraceError(f"cannot read the trace {path}: {error.strerror or error}") from None
+
+
+def checked_name(path: Path) -> Path:
+    """Return the path of a trace to write. Raises: ValueError: if the name of a file has another
+    ending.
+    """
+    if is_regular(path) and not path.name.endswith((".json", ".json.gz")):
+        message = f"cannot save a trace as {path.name}: the name must end in .json or .json.gz"
+        if path.suffix.lower() in (".html", ".htm"):
+            message += (
+                "; for a page use trace.to_html() or `hsd-viz export run.json.gz --html FILE`"
+            )
+        raise UserError(message)
+    return path
+
+
+def _unpacked(content: bytes, name: str, most: int) -> bytes:
+    """Unpack at most ``most`` bytes: a small file can unpack to any size."""
+    if not content.startswith(_GZIP):
+        if len(content) > most:
+            raise TraceError(f"{name} is too large: the maximum is {most / 1e6:.0f} MB")
+        return content
+    unpacking = zlib.decompressobj(wbits=31)
+    most = min(most, most_unpacked(len(content)))
+    try:
+        text = unpacking.decompress(content, most)
+        if unpacking.unconsumed_tail:
+            raise TraceError(
+                f"{name} is too large: the maximum for a file of its "
+                f"size is {most / 1e6:.0f} MB unpacked"
+            )
+        if not unpacking.eof:
+            raise zlib.error
+    except zlib.error:
+        raise TraceError(
+            f"{name} is not a valid trace: its gzip data is incomplete or damaged"
+        ) from None
+    return text
