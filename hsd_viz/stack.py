@@ -314,54 +314,66 @@ def _split(text: str, mark: str) -> list[str]:
 
 
 def _parse_part(text: str) -> DraftSource | Model:
+    """Parse a part: a draft source if it has the name of one, else a model."""
     sources = draft_sources()
     part = _PART.fullmatch(text)
-    name, brackets = (part["word"], part["brackets"]) if part else (None, None)
-    if name is None or (name not in sources and brackets is None):
+    name = part["word"] if part else None
+    brackets = part["brackets"] if part else None
+    if part is not None and name in sources:
+        return _parse_source(part, text)
+    is_copy = brackets is not None and brackets[1:-1].strip() in COPY_TYPES
+    if name is None or brackets is None or is_copy:
         return _parse_model(text)
-    if name not in sources and brackets is not None and brackets[1:-1].strip() in COPY_TYPES:
-        return _parse_model(text)
-    if name not in sources:
-        expected = ", ".join(sources) + did_you_mean(name, sources)
-        raise StackError(
-            f"unknown name '{name}' in '{text}': expected {expected}; "
-            f"a model takes the type of a copy's weights: {', '.join(COPY_TYPES)}"
-        )
-    if part and part["lookahead"]:
-        raise StackError(
-            f"'{name}' takes no lookahead: its drafts are as long as the match suggests"
-        )
-    if part and part["confidence"]:
-        raise StackError(
-            f"'{name}' takes no confidence: its drafts are as long as the match suggests"
-        )
-    allowed = sources[name]
-    named = list[str]()
-    if brackets and not allowed:
-        raise StackError(f"'{name}' takes no brackets: write '{name}'")
-    for item in _split(brackets[1:-1], ",") if brackets else ():
-        read = item
-        if item not in allowed:
-            if name != "auto" or not item or item.split("[")[0].strip() in sources:
-                takes = "db and models, such as nano" if name == "auto" else ", ".join(allowed)
-                takes += did_you_mean(item, allowed)
-                raise StackError(f"unknown item '{item}' in '{text}': {name}[...] takes {takes}")
-            model = _parse_model(item)
-            read = model.name
-            if model.lookahead is not None:
-                raise StackError(
-                    f"'{item}' in '{text}' has a lookahead, which auto "
-                    f"chooses: write '{Model(read)}'"
-                )
-            if model.confidence is not None:
-                raise StackError(
-                    f"'{item}' in '{text}' has a confidence, which auto "
-                    f"chooses: write '{Model(read)}'"
-                )
-        if read in named:
-            raise StackError(f"'{read}' appears twice in '{text}'")
-        named.append(read)
-    return DraftSource(name, tuple(named))
+    expected = ", ".join(sources) + did_you_mean(name, sources)
+    raise StackError(
+        f"unknown name '{name}' in '{text}': expected {expected}; "
+        f"a model takes the type of a copy's weights: {', '.join(COPY_TYPES)}"
+    )
+
+
+def _parse_source(part: re.Match[str], text: str) -> DraftSource:
+    """Parse a part whose name is that of a draft source."""
+    source = part["word"]
+    brackets = part["brackets"]
+    for setting in ("lookahead", "confidence"):
+        if part[setting]:
+            raise StackError(
+                f"'{source}' takes no {setting}: its drafts are as long as the match suggests"
+            )
+    if not brackets:
+        return DraftSource(source)
+    if not draft_sources()[source]:
+        raise StackError(f"'{source}' takes no brackets: write '{source}'")
+    items: list[str] = []
+    for written in _split(brackets[1:-1], ","):
+        item = _parse_item(source, written, text)
+        if item in items:
+            raise StackError(f"'{item}' appears twice in '{text}'")
+        items.append(item)
+    return DraftSource(source, tuple(items))
+
+
+def _parse_item(source: str, item: str, text: str) -> str:
+    """Parse an item in the brackets of a draft source; those of ``auto`` may be models."""
+    sources = draft_sources()
+    allowed = sources[source]
+    if item in allowed:
+        return item
+    is_source = item.split("[")[0].strip() in sources
+    may_be_model = source == "auto" and item and not is_source
+    if not may_be_model:
+        takes = "db and models, such as nano" if source == "auto" else ", ".join(allowed)
+        takes += did_you_mean(item, allowed)
+        raise StackError(f"unknown item '{item}' in '{text}': {source}[...] takes {takes}")
+    model = _parse_model(item)
+    settings = {"lookahead": model.lookahead, "confidence": model.confidence}
+    for setting, value in settings.items():
+        if value is not None:
+            raise StackError(
+                f"'{item}' in '{text}' has a {setting}, which auto "
+                f"chooses: write '{Model(model.name)}'"
+            )
+    return model.name
 
 
 def _parse_model(text: str) -> Model:
