@@ -9,7 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz.errors import BadFile, UserError
-from hsd_viz.records import llama_cpp, prometheus, sglang, summaries, tensorrt_llm, vllm
+from hsd_viz.records import (
+    llama_cpp,
+    prometheus,
+    sglang,
+    summaries,
+    tensorrt_llm,
+    vllm,
+    vllm_bench,
+    vllm_lines,
+)
 from hsd_viz.records.collected import Collected
 from hsd_viz.records.context import Context, LinePattern
 from hsd_viz.records.entries import BrokenEntry
@@ -30,7 +39,7 @@ from hsd_viz.words import did_you_mean
 
 #: All patterns of log lines, in the order in which they are tried.
 PATTERNS: tuple[LinePattern, ...] = (
-    *vllm.LINES,
+    *vllm_lines.LINES,
     *sglang.LINES,
     *llama_cpp.LINES,
     *tensorrt_llm.LINES,
@@ -178,7 +187,7 @@ class _Reader:
         for sample in llama_cpp.unfinished(self.context):
             self.collected.keep(sample, llama_cpp.ROUND, self.context.model, single=True)
         self._keep_statistics()
-        self._keep_blocks(vllm.examples, vllm.EXAMPLE)
+        self._keep_blocks(vllm_bench.examples, vllm.EXAMPLE)
         self._keep_blocks(tensorrt_llm.benches, tensorrt_llm.BENCH)
 
     # --- lines

@@ -13,7 +13,8 @@ from hsd_viz.records.forms import FORMS
 from hsd_viz.records.lines import MOST_OTHERS, documents
 from hsd_viz.records.read import PATTERNS, read
 from hsd_viz.records.sample import Sample, pooled, with_fixed_length
-from hsd_viz.records.vllm import bench_json, drafts_of
+from hsd_viz.records.vllm_bench import bench_json
+from hsd_viz.records.vllm_lines import drafts_of
 
 FILES = Path(__file__).resolve().parents[1] / "fixtures" / "records"
 CASES = json.loads((FILES / "cases.json").read_text())

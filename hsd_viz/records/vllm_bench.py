@@ -1,0 +1,174 @@
+"""What vLLM's benchmarks print and save: ``vllm bench serve`` and the example ``spec_decode.py``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hsd_viz.records.context import Context, LinePattern, number
+from hsd_viz.records.sample import Sample, with_fixed_length
+
+#: A row of ``vllm bench serve`` -> the field that it fills.
+SUMMARY_ROWS = {
+    "Acceptance length": "length",
+    "Drafts": "drafts",
+    "Draft tokens": "drafted",
+    "Accepted tokens": "accepted",
+}
+
+
+def summary_rows(rows: Mapping[str, str]) -> Sample | None:
+    """Return the sample of the rows of a printed summary, ``None`` if it has no counts of
+    drafts.
+    """
+    drafts = number(rows.get("Drafts"))
+    if drafts is None:
+        return None
+    rates = _rates_of_rows(rows)
+    tpot = number(rows.get("Median TPOT (ms)")) or number(rows.get("Mean TPOT (ms)"))
+    return bench_sample(
+        drafts=drafts,
+        drafted=number(rows.get("Draft tokens")),
+        accepted=number(rows.get("Accepted tokens")),
+        rates=tuple(rate / 100 for rate in rates),
+        running=number(rows.get("Maximum request concurrency")),
+        ms_per_token=tpot,
+    )
+
+
+def _rates_of_rows(rows: Mapping[str, str]) -> list[float]:
+    rates: list[float] = []
+    while (text := rows.get(f"Position {len(rates)}")) is not None:
+        rates.append(float(text))
+    return rates
+
+
+def bench_json(value: Mapping[str, Any]) -> Sample | None:
+    """Return the sample of a result file of ``vllm bench serve --save-result``."""
+    drafts = value.get("spec_decode_num_drafts")
+    if drafts is None:
+        return None
+    rates = value.get("spec_decode_per_position_acceptance_rates") or ()
+    accepted = value.get("spec_decode_accepted_tokens")
+    scale = 100 if _are_percent(rates, drafts, accepted) else 1
+    return bench_sample(
+        drafts=drafts,
+        drafted=value.get("spec_decode_draft_tokens"),
+        accepted=accepted,
+        rates=tuple(rate / scale for rate in rates),
+        running=value.get("max_concurrency"),
+        ms_per_token=value.get("median_tpot_ms") or value.get("mean_tpot_ms"),
+    )
+
+
+def _are_percent(rates: Sequence[float], drafts: float, accepted: float | None) -> bool:
+    """Return whether rates by position are in percent: as shares they sum to the accepted tokens of
+    a draft.
+    """
+    if accepted is None or not drafts:
+        return any(rate > 1 for rate in rates)
+    of_a_draft = accepted / drafts
+    return abs(sum(rates) / 100 - of_a_draft) < abs(sum(rates) - of_a_draft)
+
+
+def bench_sample(
+    *,
+    drafts: float,
+    drafted: float | None,
+    accepted: float | None,
+    rates: tuple[float, ...],
+    running: float | None,
+    ms_per_token: float | None,
+) -> Sample:
+    """Return the sample of a benchmark.
+
+    Its speed is of all requests together, by the time per token of one and the number that may run
+    at a time: an upper estimate where fewer did.
+    """
+    speed = None
+    if ms_per_token:
+        speed = 1e3 / ms_per_token * (running or 1.0)
+    sample = Sample(
+        drafts=drafts,
+        drafted=drafted,
+        accepted=accepted,
+        by_position=tuple(rate * drafts for rate in rates) or None,
+        running=running,
+        speed=speed,
+        draft_length=len(rates) or None,
+        derived=frozenset(("by_position",)) if rates else frozenset(),
+    )
+    return with_fixed_length(sample)
+
+
+# --- the example --------------------------------------------------------------------------------
+
+#: A figure of the example -> its name here.
+EXAMPLE_ROWS = {
+    "num_drafts": "drafts",
+    "num_draft_tokens": "drafted",
+    "num_accepted_tokens": "accepted",
+    "num_tokens_generated_without_sd": "idle",
+    "mean acceptance length": "length",
+}
+
+
+def _example_row(found: re.Match[str], context: Context) -> None:
+    """Keep a figure of the example; one that comes again starts the next output."""
+    blocks = context.memory.setdefault("vllm examples", [])
+    if found[1] == "total_num_output_tokens":
+        blocks.append({})
+    name = EXAMPLE_ROWS.get(found[1])
+    if name is None:
+        return
+    if not blocks or name in blocks[-1]:
+        blocks.append({})
+    blocks[-1][name] = float(found[2])
+
+
+def _example_rate(found: re.Match[str], context: Context) -> None:
+    blocks = context.memory.setdefault("vllm examples", [{}])
+    rates = blocks[-1].setdefault("rates", [])
+    if int(found[1]) == len(rates):
+        rates.append(float(found[2]))
+
+
+def examples(context: Context) -> list[Sample]:
+    """Return the outputs of the example that a file has."""
+    found = []
+    for block in context.memory.get("vllm examples", []):
+        rates = tuple(block.get("rates", ()))
+        drafts = block.get("drafts")
+        if not drafts:
+            if rates and block.get("length"):
+                found.append(Sample(length=block["length"], draft_length=len(rates)))
+            continue
+        idle = block.get("idle", 0.0)
+        sample = Sample(
+            drafts=drafts,
+            drafted=block.get("drafted"),
+            accepted=block.get("accepted"),
+            by_position=tuple(rate * drafts for rate in rates) or None,
+            passes=drafts + idle if idle else None,
+            draft_length=len(rates) or None,
+            derived=frozenset(("by_position",)),
+        )
+        found.append(with_fixed_length(sample))
+    return found
+
+
+EXAMPLE_LINES = (
+    LinePattern(
+        None,
+        re.compile(
+            r"^\s*(total_num_output_tokens|num_drafts|num_draft_tokens|num_accepted_tokens"
+            r"|num_tokens_generated_without_sd|(?:seq normalized |mean )acceptance length)"
+            r": *(\d+(?:\.\d+)?)\s*$"
+        ),
+        _example_row,
+    ),
+    LinePattern(
+        None, re.compile(r"^\s*acceptance at token (\d+): *(\d+(?:\.\d+)?)\s*$"), _example_rate
+    ),
+)

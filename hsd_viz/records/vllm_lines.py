@@ -1,0 +1,211 @@
+"""vLLM's log lines: figures of drafts of all versions since 0.6, speed, and settings."""
+
+from __future__ import annotations
+
+import re
+
+from hsd_viz.records.context import Context, LinePattern, number, numbers
+from hsd_viz.records.sample import Sample, with_fixed_length
+from hsd_viz.records.vllm import (
+    LINE,
+    LINE_EARLY_V1,
+    LINE_RATE_FIRST,
+    LINE_V0,
+    METHODS,
+    NAME,
+)
+from hsd_viz.records.vllm_bench import EXAMPLE_LINES
+
+_N = r"([\d.]+|nan)"
+
+
+def _v0(found: re.Match[str], context: Context) -> Sample:
+    """Return what was counted since the line before; the counts of V0 are cumulative.
+
+    V0 counts as accepted what the target would have accepted of a draft, tokens after a rejected
+    one included. A draft emits its accepted prefix and one token of the target, so the emitted
+    tokens less one per draft are the accepted ones in the sense of all later versions.
+    """
+    rate, tokens, accepted, drafted, emitted = (float(text) for text in found.groups())
+    counts = {"accepted": accepted, "drafted": drafted, "emitted": emitted}
+    earlier = context.memory.get("vllm v0", {})
+    restarted = any(counts[name] < earlier.get(name, 0.0) for name in counts)
+    if restarted:
+        earlier = {}
+    context.memory["vllm v0"] = counts
+    drafted -= earlier.get("drafted", 0.0)
+    emitted -= earlier.get("emitted", 0.0)
+    counted = accepted - earlier.get("accepted", 0.0)
+    drafts = drafted / tokens if tokens else 0.0
+    speed, running = context.take_speed()
+    return Sample(
+        drafts=drafts,
+        drafted=drafted,
+        accepted=max(0.0, emitted - drafts),
+        tokens=emitted,
+        passes=drafts,
+        speed=speed,
+        running=running,
+        draft_length=int(tokens),
+        engine_rate=counted / drafted if drafted else rate,
+        derived=frozenset(("drafts", "accepted", "passes")),
+    )
+
+
+def _early_v1(found: re.Match[str], context: Context) -> Sample | None:
+    accepted = float(found[1])
+    drafted = float(found[2])
+    if not drafted:
+        return None
+    speed, running = context.take_speed()
+    return Sample(
+        drafted=drafted,
+        accepted=accepted,
+        speed=speed,
+        running=running,
+        draft_length=context.draft_length,
+    )
+
+
+def _interval_of(found: re.Match[str], context: Context) -> Sample | None:
+    length, accepted, drafted, rates = found.groups()
+    return interval(length, accepted, drafted, rates, context)
+
+
+def interval(
+    length: str, accepted: str, drafted: str, rates: str, context: Context
+) -> Sample | None:
+    """Return the sample of an interval; ``None`` of one without drafts."""
+    proposed = float(drafted)
+    if not proposed:
+        return None
+    each = numbers(rates)
+    taken = float(accepted)
+    drafts = drafts_of(taken, proposed, number(length), each)
+    speed, running = context.take_speed()
+    sample = Sample(
+        drafts=drafts,
+        drafted=proposed,
+        accepted=taken,
+        by_position=tuple(float(round(rate * drafts)) for rate in each),
+        speed=speed,
+        running=running,
+        draft_length=len(each),
+        derived=frozenset(("drafts", "by_position")),
+    )
+    return with_fixed_length(sample)
+
+
+def drafts_of(
+    accepted: float, drafted: float, length: float | None, rates: tuple[float, ...]
+) -> float:
+    """Return the number of drafts that rounded figures of an interval imply.
+
+    If all drafts have as many tokens as there are rates, it is the quotient: exact. Whether they
+    do follows from the mean length, which is rounded to two digits: 1 + accepted / drafts.
+    """
+    whole = drafted / len(rates) if rates else 0.0
+    if not accepted or length is None:
+        return float(round(whole))
+    least = accepted / (length - 1 + 0.006)
+    most = accepted / (length - 1 - 0.006) if length > 1.006 else float("inf")
+    if whole == round(whole) and least <= whole <= most:
+        return whole
+    # Of the two rounded figures, the sum of the rates (three digits each) is the more exact one.
+    return float(round(accepted / (sum(rates) or length - 1)))
+
+
+def _speed(found: re.Match[str], context: Context) -> None:
+    """Add the speed and the running requests of an engine; several engines report in turn."""
+    speed = float(found[1])
+    running = float(found[2])
+    same_moment = context.memory.get("vllm clock") == context.clock and context.speed is not None
+    context.speed = speed + (context.speed or 0.0 if same_moment else 0.0)
+    context.running = running + (context.running or 0.0 if same_moment else 0.0)
+    context.memory["vllm clock"] = context.clock
+
+
+def _version(found: re.Match[str], context: Context) -> None:
+    context.versions[NAME] = found[1]
+
+
+def _model(found: re.Match[str], context: Context) -> None:
+    context.model = found[1]
+
+
+def _method(found: re.Match[str], context: Context) -> None:
+    context.method = METHODS.get(found[1].lower(), context.method)
+
+
+def _tokens(found: re.Match[str], context: Context) -> None:
+    context.draft_length = int(found[1])
+
+
+def _draft_model(found: re.Match[str], context: Context) -> None:
+    context.draft_model = found[1]
+
+
+LINES = (
+    *EXAMPLE_LINES,
+    LinePattern(
+        LINE_V0,
+        re.compile(
+            rf"Speculative metrics: Draft acceptance rate: {_N}, System efficiency: [\d.]+, "
+            rf"Number of speculative tokens: (\d+), Number of accepted tokens: (\d+), "
+            rf"Number of draft tokens: (\d+), Number of emitted tokens: (\d+)"
+        ),
+        _v0,
+    ),
+    LinePattern(
+        LINE_EARLY_V1,
+        re.compile(
+            r"Speculative metrics: Draft acceptance rate: [\d.]+, "
+            r"Number of accepted tokens: (\d+), Number of draft tokens: (\d+),"
+        ),
+        _early_v1,
+    ),
+    LinePattern(
+        LINE_RATE_FIRST,
+        re.compile(
+            rf"SpecDecoding metrics: Draft acceptance rate: [\w.]+%, "
+            rf"Mean acceptance length: {_N}, .*?Accepted: (\d+) tokens, Drafted: (\d+) tokens, "
+            r"Per-position acceptance rate: ([\d., ]+)"
+        ),
+        _interval_of,
+    ),
+    LinePattern(
+        LINE_EARLY_V1,
+        re.compile(
+            r"SpecDecoding metrics: Draft acceptance rate: [\w.]+%, "
+            r"Accepted: (\d+) tokens, Drafted: (\d+) tokens"
+        ),
+        _early_v1,
+    ),
+    LinePattern(
+        LINE,
+        re.compile(
+            rf"SpecDecoding metrics: Mean acceptance length: {_N}, .*?"
+            r"Accepted: (\d+) tokens, Drafted: (\d+) tokens, "
+            r"Per-position acceptance rate: ([\d., ]+)"
+        ),
+        _interval_of,
+    ),
+    LinePattern(
+        None,
+        re.compile(
+            r"Avg generation throughput: ([\d.]+) tokens/s, Running: (\d+) reqs",
+        ),
+        _speed,
+    ),
+    LinePattern(None, re.compile(r"LLM engine \(v([\w.+]+)\)"), _version),
+    LinePattern(None, re.compile(r"vLLM API server version ([\w.+]+)"), _version),
+    LinePattern(None, re.compile(r"with config: model='([^']+)'"), _model),
+    LinePattern(
+        None,
+        re.compile(r"SpeculativeConfig\([^)]*?draft_model='([^']+)'"),
+        _draft_model,
+    ),
+    LinePattern(None, re.compile(r"SpeculativeConfig\(method='([^']+)'"), _method),
+    LinePattern(None, re.compile(r"speculative_config.*?['\"]method['\"]: ['\"](\w+)"), _method),
+    LinePattern(None, re.compile(r"num_spec(?:ulative)?_tokens['\"]?[:=] ?(\d+)"), _tokens),
+)
