@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
 
+from tools.basis import is_former
 from training.evaluation import markdown
 
 BENCH = Path(__file__).resolve().parents[1] / "docs" / "bench"
@@ -37,16 +38,18 @@ def read(name: str) -> dict:
 
 
 def source(*names: str) -> str:
-    """Return where figures come from: files, which state their commands, and load averages where
-    recorded.
+    """Return where figures come from: files, which state their commands, load averages where
+    recorded, and whether models, databases or costs have changed since.
     """
     lines = []
     for name in names:
-        load = read(name).get("machine", {}).get("load_average")
-        lines.append(
-            f"[{name}.json](bench/{name}.json)"
-            + ("" if load is None else f" (load average {load:.1f})")
-        )
+        report = read(name)
+        load = report.get("machine", {}).get("load_average")
+        remarks = [] if load is None else [f"load average {load:.1f}"]
+        if is_former(name, report):
+            remarks.append("with former costs")
+        about = f" ({', '.join(remarks)})" if remarks else ""
+        lines.append(f"[{name}.json](bench/{name}.json){about}")
     return f"Source: {', '.join(lines)}."
 
 
@@ -95,10 +98,11 @@ def speed(suite: str, only: Sequence[str] = ()) -> str:
         length = lambda row: figure({"length": row.get("mean_acceptance_length")}, "length")
         cells = [(figure(row, "speedup_over_plain"), length(row))[: len(columns)] for row in pairs]
         body.append([f"`{s}`", *(cell for pair in cells for cell in pair)])
-    head.append("greedy, low repetition: speed-up")
-    for line, s in zip(body, stacks, strict=True):
-        low = (rows["greedy"].get(s) or {}).get("low_repetition")
-        line.append(figure(low, "speedup_over_plain"))
+    if "greedy" in rows:
+        head.append("greedy, low repetition: speed-up")
+        for line, s in zip(body, stacks, strict=True):
+            low = (rows["greedy"].get(s) or {}).get("low_repetition")
+            line.append(figure(low, "speedup_over_plain"))
     return f"{markdown([head, *body], '---:')}\n\n{source(*(name for name, _ in found.values()))}"
 
 
@@ -581,7 +585,7 @@ RESULTS: dict[str, Callable[[], str]] = {
     "stops": lambda: speed("stops"),
     "stops-code": lambda: speed("stops-code"),
     "stops-law": law_of_stops,
-    "hierarchy": lambda: speed("hierarchy"),
+    "copies": lambda: speed("copies"),
     "lengths-smollm2": chat_lengths,
     "pays": lambda: speed("heldout", IN_THE_REPORT),
     "speed-python": lambda: speed("python"),

@@ -23,8 +23,12 @@ from tools.verdicts import VERDICTS, answer
 from training.evaluation import markdown, table
 
 ROOT = Path(__file__).resolve().parents[1]
-#: The reports of the README's table, in its order.
-REPORTS = ("heldout-t07-cpu", "heldout-t1-cpu", "heldout-greedy-cpu")
+#: The suites of the README's tables, with their titles; reports are in the order of the columns.
+CODE, CHAT = "heldout", "spec-bench"
+TITLES = {CODE: "`heldout`", CHAT: "Spec-Bench"}
+PARTS = ("t07", "t1", "greedy")
+#: The share of repeated tokens from which on texts are said to loop.
+_LOOPING = 0.25
 
 
 def _figure(row: dict | None, key: str) -> str:
@@ -43,6 +47,8 @@ class Language:
         low: The heading of the last column.
         settings: How it was measured.
         words: What the figures mean.
+        loops: What is said of greedy texts that repeat themselves.
+        few: What is said of those that rarely do.
         identical: Whether greedy outputs are those of plain decoding: yes, and no.
     """
 
@@ -52,6 +58,8 @@ class Language:
     low: str
     settings: str
     words: str
+    loops: str
+    few: str
     identical: tuple[str, str]
 
 
@@ -60,13 +68,15 @@ ENGLISH = Language(
     speed="{}: speed-up",
     titles=("T = 0.7", "T = 1", "greedy"),
     low="low repetition: speed-up",
-    settings="Suite `{suite}`, {prompts} prompts × {tokens} tokens, median of {repeats}",
+    settings="{suite}, {prompts} prompts × {tokens} tokens, median of {repeats}",
     words=(
         "{settings}. MAL: mean acceptance length, tokens per forward pass of the target.\n"
         "Greedy outputs are {identical} plain decoding for all of our stacks. {repetition} of their\n"
-        "tokens repeat an 8-gram: the greedy speed-ups are mostly from texts that loop. The last "
-        "column covers the {outputs}\noutputs with less than {below}."
+        "tokens repeat an 8-gram{loops} The last column covers the {outputs}\n"
+        "outputs with less than {below}."
     ),
+    loops=": the greedy speed-ups are mostly from texts that loop.",
+    few=".",
     identical=("identical to", "NOT all identical to"),
 )
 CHINESE = Language(
@@ -74,21 +84,23 @@ CHINESE = Language(
     speed="{}：加速比",
     titles=("T = 0.7", "T = 1", "贪心"),
     low="低重复：加速比",
-    settings="套件 `{suite}`，{prompts} 个提示词 × {tokens} 个词元，{repeats} 次的中位数",
+    settings="{suite}，{prompts} 个提示词 × {tokens} 个词元，{repeats} 次的中位数",
     words=(
         "{settings}。MAL：平均接受长度，即目标模型每次前向计算的词元数。\n"
-        "我们所有堆栈的贪心输出{identical}。其中 {repetition} 的词元重复了一个 8-gram：\n"
-        "贪心的加速大多来自循环的文本。最后一列只含重复率低于 {below} 的 {outputs} 个输出。"
+        "我们所有堆栈的贪心输出{identical}。其中 {repetition} 的词元重复了一个 8-gram{loops}"
+        "最后一列只含重复率低于 {below} 的 {outputs} 个输出。"
     ),
+    loops="：\n贪心的加速大多来自循环的文本。",
+    few="。\n",
     identical=("与普通解码完全相同", "并非都与普通解码相同"),
 )
 
 
-def measurements(language: Language = ENGLISH) -> str:
+def measurements(language: Language = ENGLISH, suite: str = CHAT) -> str:
     """Return speed-ups and acceptance lengths by stack and temperature, and what looping does to
     the greedy ones.
     """
-    reports = [_read(name) for name in REPORTS]
+    reports = [_read(f"{suite}-{part}-cpu") for part in PARTS]
     rows = [{row["stack"]: row for row in report["stacks"]} for report in reports]
     stacks = [
         s for s in dict.fromkeys(s for found in rows for s in found) if not s.endswith("(warm)")
@@ -108,10 +120,10 @@ def measurements(language: Language = ENGLISH) -> str:
         low = (rows[-1].get(stack) or {}).get("low_repetition")
         lines.append([*line, _figure(low, "speedup_over_plain")])
     shown = markdown([[*head, language.low], *lines], "---:")
-    return f"{shown}\n\n{_words(reports, language)}"
+    return f"{shown}\n\n{_words(reports, language, TITLES[suite])}"
 
 
-def _words(reports: Sequence[dict], language: Language) -> str:
+def _words(reports: Sequence[dict], language: Language, title: str) -> str:
     """Return how the table was measured, and what its greedy figures rest on."""
     greedy = reports[-1]
     plain = next(row for row in greedy["stacks"] if row["stack"] == PLAIN)
@@ -120,7 +132,7 @@ def _words(reports: Sequence[dict], language: Language) -> str:
     is_identical = all(row["token_identical_to_plain"] in (None, all_outputs) for row in own)
     settings = [
         language.settings.format(
-            suite=report["suite"]["name"],
+            suite=title,
             prompts=report["suite"]["prompts"],
             tokens=report["settings"]["max_new_tokens"],
             repeats=report["settings"]["repeats"],
@@ -131,6 +143,7 @@ def _words(reports: Sequence[dict], language: Language) -> str:
         settings="; ".join(dict.fromkeys(settings)),
         identical=language.identical[0 if is_identical else 1],
         repetition=f"{plain['repetition_share']:.0%}",
+        loops=language.loops if plain["repetition_share"] > _LOOPING else language.few,
         outputs=plain["low_repetition"]["outputs"],
         below=f"{greedy['settings']['low_repetition_below']:.0%}",
     )
@@ -170,7 +183,9 @@ _ELSEWHERE = {"pays": "report", "tab": "how-to/site"}
 #: Marked place -> page and text.
 TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "measurements": ("README.md", measurements),
+    "measurements-code": ("README.md", partial(measurements, ENGLISH, CODE)),
     "measurements-zh": ("README.zh-CN.md", partial(measurements, CHINESE)),
+    "measurements-code-zh": ("README.zh-CN.md", partial(measurements, CHINESE, CODE)),
     "quality": ("docs/how-to/ladder.md", quality),
     "reference": ("docs/reference/suites.md", reference),
     "copying": ("docs/reference/suites.md", copying),

@@ -8,7 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tools.results import PLAIN, TEMPERATURES, by_stack, figure, passes_by_side, read
+from hsd_viz.results.kinds import structure_of
+from hsd_viz.stack import parse
+from tools.results import (
+    PLAIN,
+    TEMPERATURES,
+    by_stack,
+    figure,
+    passes_by_side,
+    read,
+    reports,
+)
 
 #: A speed-up from which on a gain is shown: its whole interval is above.
 _EVEN = 1.0
@@ -26,6 +36,11 @@ def _supported(holds: bool, words: str) -> None:
 def _rows(suite: str) -> dict[str, dict[str, dict]]:
     """Return the rows of a suite by temperature and stack."""
     return {title: by_stack(read(f"{suite}-{part}-cpu")) for title, part in TEMPERATURES}
+
+
+def _rows_of(suite: str) -> dict[str, dict[str, dict]]:
+    """Return the rows of a suite by temperature and stack, of the temperatures that it has."""
+    return {title: by_stack(report) for title, (_, report) in reports(suite).items()}
 
 
 def _fastest(rows: dict[str, dict]) -> str:
@@ -131,6 +146,59 @@ def law() -> str:
     )
 
 
+def _best(rows: dict[str, dict], hierarchies: bool) -> str:
+    """Return the fastest stack in which more than one level drafts, or in which one does."""
+    drafting = [stack for stack in rows if stack != PLAIN]
+    fitting = [s for s in drafting if structure_of(parse(s)).is_hierarchy == hierarchies]
+    return max(fitting, key=lambda stack: rows[stack]["speedup_over_plain"])
+
+
+def hierarchy() -> str:
+    parts = []
+    copies = _rows("copies")
+    for title, rows in copies.items():
+        two, one = _best(rows, hierarchies=True), _best(rows, hierarchies=False)
+        _supported("[int8]" in two, "the fastest hierarchy has a copy of the target")
+        ratio = rows[two]["speedup_over_plain"] / rows[one]["speedup_over_plain"]
+        parts.append(f"{figure(rows[two], 'speedup_over_plain')}, {ratio:.2f} of `{one}` ({title})")
+    integers = _rows("spec-bench")["T = 0.7"]
+    two, one = _best(integers, hierarchies=True), _best(integers, hierarchies=False)
+    less = integers[two]["speedup_over_plain"] / integers[one]["speedup_over_plain"]
+    _supported(less < _EVEN, "no hierarchy pays with 8-bit weights")
+    return (
+        "With 16-bit weights and two threads the best hierarchy, databases below an 8-bit copy of SmolLM2, has these "
+        f"speed-ups over plain decoding and shares of the best single draft: {', '.join(parts)}; with 8-bit weights "
+        f"the best one has {less:.2f} of the speed of `{one}` at T = 0.7."
+    )
+
+
+def states_and_stopping() -> str:
+    found = _rows_of("semantic")["T = 0.7"]
+    every, usual = "db[context,semantic,model,statistics] > target", "db > target"
+    length = lambda stack: found[stack]["mean_acceptance_length"]
+    speed = found[every]["speedup_over_plain"] / found[usual]["speedup_over_plain"]
+    _supported(abs(speed - 1) < 0.04, "states leave the speed of databases as it is")
+    stops = _rows_of("stops")["T = 0.7"]
+    fixed = max((s for s in stops if "?" not in s), key=lambda s: stops[s]["speedup_over_plain"])
+    unsure = max((s for s in stops if "?" in s), key=lambda s: stops[s]["speedup_over_plain"])
+    one, other = (figure(stops[s], "speedup_over_plain") for s in (unsure, fixed))
+    return (
+        f"States raise the acceptance length of databases on SmolLM2 from {length(usual):.2f} to "
+        f"{length(every):.2f} and leave their speed as it is; a draft of nano that may stop is {one} times as fast as "
+        f"plain decoding (`{unsure}`), the best fixed one {other} (`{fixed}`), at T = 0.7."
+    )
+
+
+def page_and_tab() -> str:
+    data = read("page-cpu")
+    load = data["load"]["medians"]
+    size = data["load"]["bytes"]["all"]
+    return (
+        f"A recorded run is visible {load['preheated']['the trace'] / 1e3:.1f} s after a visit to a waiting server, "
+        f"with {size / 1e6:.1f} MB."
+    )
+
+
 def second_draft() -> str:
     over = {
         (title, point["target"]): point["models_over_single_draft"]
@@ -205,17 +273,20 @@ def chat() -> str:
 
 #: Marked place at the top of a question -> its answer.
 VERDICTS: dict[str, Callable[[], str]] = {
-    "answer-1": fastest,
-    "answer-2": baselines,
-    "answer-3": waiting,
-    "answer-4": rules,
-    "answer-5": law,
-    "answer-6": second_draft,
-    "answer-7": other_hardware,
-    "answer-8": integers,
-    "answer-9": llama_cpp,
-    "answer-10": gpu,
-    "answer-11": chat,
+    "answer-chat": chat,
+    "answer-hierarchy": hierarchy,
+    "answer-second-draft": second_draft,
+    "answer-fastest": fastest,
+    "answer-baselines": baselines,
+    "answer-waiting": waiting,
+    "answer-law": law,
+    "answer-rules": rules,
+    "answer-states": states_and_stopping,
+    "answer-integers": integers,
+    "answer-llama-cpp": llama_cpp,
+    "answer-other-hardware": other_hardware,
+    "answer-gpu": gpu,
+    "answer-page": page_and_tab,
 }
 
 

@@ -15,11 +15,11 @@ PAGE = (Path(__file__).resolve().parents[2] / "docs" / "results.md").read_text(e
 
 def test_every_question_begins_with_its_answer():
     questions = re.findall(r"^## (\d+)\. .*\?$", PAGE, re.M)
-    begun = re.findall(r"^## (\d+)\. .*\n\n<!-- begin answer-(\d+) -->\n\*\*.*\.\*\*\n", PAGE, re.M)
+    begun = re.findall(r"^## (\d+)\. .*\n\n<!-- begin answer-.* -->\n\*\*.*\.\*\*\n", PAGE, re.M)
 
-    assert questions == [str(n) for n in range(1, 12)]
-    assert begun == [(n, n) for n in questions]
-    assert list(verdicts.VERDICTS) == [f"answer-{n}" for n in questions]
+    assert questions == [str(n) for n in range(1, 11)]
+    assert begun == questions
+    assert list(verdicts.VERDICTS) == re.findall(r"<!-- begin (answer-.*) -->", PAGE)
 
 
 @pytest.mark.parametrize("name", verdicts.VERDICTS)
@@ -34,8 +34,8 @@ def test_an_answer_has_a_figure_and_is_one_sentence(name):
 @pytest.mark.parametrize(
     ("name", "file", "change"),
     [
-        ("answer-1", "heldout-t1-cpu", ("small:4 > target", 9.0)),
-        ("answer-11", "spec-bench-t07-cpu", ("nano:1 > target", 9.0)),
+        ("answer-fastest", "heldout-t1-cpu", ("small:4 > target", 9.0)),
+        ("answer-chat", "spec-bench-t07-cpu", ("nano:1 > target", 9.0)),
     ],
 )
 def test_an_answer_that_the_figures_refute_is_not_written(name, file, change, monkeypatch):
