@@ -25,7 +25,7 @@ const OPENING = ["plain", "databases", "both"];
 /** Untimed tokens decoded first with each stack, to exclude one-time costs. */
 const WARM_UP = 8;
 
-export function compareView({ host, store, state }: Context): Section {
+export function compareView({ host, store, state, group }: Context): Section {
   const { about } = host;
   const root = make("section", "hsd-part");
   const form = make("div", "hsd-form hsd-measure hsd-compare");
@@ -34,7 +34,10 @@ export function compareView({ host, store, state }: Context): Section {
   const nothingYet = { group: "", runs: [], pinned: -1, time: -1 };
   const versus = mount("versus", { ...state, ...nothingYet, titles, sources: about.sources });
   const runs = () => versus.model.get("runs") as unknown as Snapshot[];
-  const show = (all: Snapshot[]) => versus.model.set("runs", all as never);
+  const show = (all: Snapshot[]) => {
+    versus.model.set("runs", all as never);
+    paint();
+  };
   const fail = (error: unknown, title = "Comparison failed") => drawNotice(trouble, troubleOf(error, title));
 
   // --- recordings
@@ -130,13 +133,16 @@ export function compareView({ host, store, state }: Context): Section {
     )}
     ${area("Stacks, one per line", 3, text, write)}
     <div class="hsd-buttons">
-      <button type="button" class="hsd-primary" title="Decode the form's prompt with each stack in turn (Ctrl+Enter)" ?disabled=${busy !== null} @click=${start}>Decode and compare</button>
+      <button type="button" class="hsd-primary" title="Ctrl+Enter" ?disabled=${busy !== null} @click=${start}>Decode and compare</button>
       <button type="button" ?disabled=${busy === null} @click=${() => busy?.abort()}>Cancel</button>
     </div>
     <p class="hsd-stage hsd-note hsd-number" role="status">${said}</p></details>`;
   function paint() {
+    const { prompt, meta } = group.store;
+    const isOf = (one: Snapshot) => one.prompt === prompt && (one.meta.family ?? "") === (meta.family ?? "");
+    const apart = runs().length > 0 && !runs().every(isOf);
     render(
-      html`<p class="hsd-lede">${LEDES.compare}</p>
+      html`<p class="hsd-lede hsd-separate" ?hidden=${!apart}><strong>A separate example</strong>: other models or another prompt than the run of the other tabs.</p><p class="hsd-lede">${LEDES.compare}</p>
         ${race ? recordings() : nothing}
         ${host.file ? html`<button type="button" class="hsd-quiet" @click=${save}>Save the comparison</button>` : nothing}
         ${host.decode ? decoding() : elsewhere("decode", "Decoding your own prompt with several stacks")}`,
@@ -149,5 +155,5 @@ export function compareView({ host, store, state }: Context): Section {
   paint();
   if (race) choose(opening()).catch(fail);
   root.append(form, trouble, versus.el);
-  return { root };
+  return { root, refresh: paint };
 }

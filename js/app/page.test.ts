@@ -53,6 +53,8 @@ function opened(more: object = {}) {
 }
 const text = (el: Element, selector: string) =>
   el.querySelector(selector)?.textContent?.replace(/\s+/g, " ").trim() ?? "";
+/** Whether the text is two lines. */
+const isFolded = (el: Element) => el.querySelector(".hsd-main")?.classList.contains("hsd-folded");
 const button = (el: Element, words: string) =>
   [...el.querySelectorAll("button")].find((b) => b.textContent?.trim() === words) as HTMLButtonElement;
 
@@ -79,8 +81,15 @@ test("without Python the page shows recorded runs, and says what to run for the 
   for (const tab of el.querySelectorAll<HTMLElement>("[role=tab]")) {
     tab.click();
     assert.equal(text(el, ".hsd-main > .hsd-notice:not([hidden])"), "", tab.textContent ?? "");
+    const title = tab.textContent ?? "";
+    assert.equal(isFolded(el), ["Why", "Databases", "Time"].includes(title), title);
   }
   assert.match(el.textContent ?? "", /hsd-viz replay LOG.jsonl --tokenizer PATH/);
+  button(el, "Why").click();
+  button(el, "▸ Show the text").click();
+  assert.equal(isFolded(el), false);
+  button(el, "▾ Fold the text").click();
+  assert.equal(isFolded(el), true);
   const select = el.querySelector<HTMLSelectElement>(".hsd-recordings select") as HTMLSelectElement;
   select.value = "plain";
   select.dispatchEvent(new Event("change"));

@@ -1,5 +1,6 @@
 // The page: one program over one state (state.ts), drawn for any host (host.ts).
 import { html, nothing, render } from "lit-html";
+import { classMap } from "lit-html/directives/class-map.js";
 import { openBranches } from "../branch";
 import { canBranch, chanceOf, type Parent, prefixOf, remaining } from "../branch/fork";
 import { openGame } from "../game";
@@ -18,7 +19,7 @@ import { addressOf, parameters, read as readAddress, slug } from "./address";
 import { dropZone, read, save } from "./files";
 import { formOf } from "./form";
 import { keySheet, typed } from "./keys";
-import { explorer, header, lost, type Page, picker, status } from "./parts";
+import { explorer, header, lost, type Page, picker, showToken, status, textSwitch } from "./parts";
 import * as kept from "./state";
 import { createState, fieldsOf, HERE, OPENED, openedWords, YOUR_GAME } from "./state";
 import { APART, built, type Context, type Section, tabsOf } from "./tabs";
@@ -50,7 +51,7 @@ export function openPage(el: HTMLElement, host: Host, { address = false, first: 
   let closed = false;
   const begun: kept.State = {
     ...{ shown: "", kind: "none", blurb: "", busy: false, stage: { text: "" }, here: kept.keptRun(), opened: null },
-    ...{ form: first, filled: first, drawer: false, tab: 0, trouble: null, lost: "", tour: "" },
+    ...{ form: first, filled: first, drawer: false, tab: 0, text: false, trouble: null, lost: "", tour: "" },
     ...{ branches: [], branch: 0 },
   };
   const store = createState(begun, (now, was) => closed || changed(now, was));
@@ -362,14 +363,18 @@ export function openPage(el: HTMLElement, host: Host, { address = false, first: 
     root.classList.toggle("hsd-form-open", drawer);
     root.classList.toggle("hsd-busy", store.state.busy);
     const facts = run.run ? factsOf(run.meta, kind === "recording") : [];
+    const isApart = APART.includes(tabs[tab].title);
+    // The tour outlines tokens, and a run is watched.
+    const folds = tab > 0 && !isApart && !store.state.tour && !store.state.busy;
+    const kinds = { "hsd-main": true, "hsd-apart": isApart, "hsd-folded": folds && !store.state.text };
     render(
       html`${stage}${lost(why, address)}${header(parts)}
         <div class="hsd-layout">
           ${form ? html`<div class="hsd-controls hsd-form" role="form" aria-label="New run" ?inert=${Boolean(why)} ?hidden=${!drawer}>${form.template()}</div>` : nothing}
-          <div class="hsd-main ${APART.includes(tabs[tab].title) ? "hsd-apart" : ""}" id=${uid}>
+          <div class=${classMap(kinds)} id=${uid}>
             ${picker(parts)}${status(parts)}${notice}
             ${forks}<div class="hsd-transport">${stairs.el}</div>
-            <div class="hsd-text-view">${stream.el}</div>
+            ${folds ? textSwitch(parts) : nothing}<div class="hsd-text-view">${stream.el}</div>
             ${explorer(parts, panelOf(tab).el)}
             <p class="hsd-foot hsd-source">${facts.join("  ·  ")}</p>
           </div>
@@ -377,6 +382,10 @@ export function openPage(el: HTMLElement, host: Host, { address = false, first: 
         ${tour.root}`,
       root,
     );
+    if (kinds["hsd-folded"] !== folded) {
+      folded = kinds["hsd-folded"];
+      showToken(stream.el);
+    }
     if (trouble !== shownTrouble) {
       shownTrouble = trouble;
       drawNotice(notice, trouble ?? { message: "" }, () => set({ trouble: null }));
@@ -384,6 +393,7 @@ export function openPage(el: HTMLElement, host: Host, { address = false, first: 
     }
   }
   let shownTrouble: kept.State["trouble"] = null;
+  let folded = false;
   function soon() {
     waiting ||= setTimeout(paint, Math.max(0, TILES - (performance.now() - drawn)));
   }

@@ -79,7 +79,7 @@ export function picker(page: Page) {
     }}><summary class="hsd-quiet" role="button" aria-disabled=${unsaved} @click=${keepClosed}>Save</summary><div role="menu" aria-label="Save the run as">${forms.map(form)}</div></details>
     ${
       STOPS.every((s) => recordings.some((r) => r.name === s.recording))
-        ? html`<button type="button" class="hsd-quiet hsd-tour-button" title="Learn the page step by step on recorded runs" ?disabled=${busy}
+        ? html`<button type="button" class="hsd-quiet hsd-tour-button" ?disabled=${busy}
             @click=${tried(() => page.stop(key || KEYS[Math.max(0, kept)]), "The tour cannot start")}>${
               kept > 0 ? `Resume the tour (${kept + 1}/${KEYS.length})` : "Take the tour"
             }</button>`
@@ -105,7 +105,7 @@ export function header({ host, root, uid, store, sheet, game, cancel }: Page) {
     <h1>hsd_viz</h1>
     <p><strong>Speculative decoding:</strong> draft models or databases propose several tokens, and the target model verifies them in one forward pass: the same text, faster.</p>
     ${themes ? menu(Object.entries(THEMES), themes.chosen(), themes.choose, THEME_MENU) : nothing}
-    <div class="hsd-header-tools">${host.about.games.length ? html`<button type="button" title="Beat the drafter: speculative decoding in one minute" @click=${() => game()}>Play</button>` : nothing}<button type="button" title="The keys of the page (?)" @click=${() => sheet.showModal()}>Keys</button></div>
+    <div class="hsd-header-tools">${host.about.games.length ? html`<button type="button" title="Beat the drafter" @click=${() => game()}>Play</button>` : nothing}<button type="button" title="?" @click=${() => sheet.showModal()}>Keys</button></div>
     ${host.decode ? html`<button type="button" class="hsd-form-switch hsd-quiet" aria-expanded=${drawer} @click=${turn}>${busy ? "Cancel run" : drawer ? "Close form" : "New run"}</button>` : nothing}
     ${sheet}
   </div>`;
@@ -119,6 +119,20 @@ export function status({ store }: Page) {
     <span class="hsd-stage hsd-note hsd-number" role="status">${stage.text}</span>
     ${busy ? html`<progress class="hsd-meter" aria-label="Progress" max=${known ? stage.total : nothing} value=${known ? stage.done : nothing}></progress>` : nothing}
   </div>`;
+}
+/** The line that unfolds the text above the tabs. */
+export function textSwitch({ store }: Page) {
+  const { text } = store.state;
+  return html`<button type="button" class="hsd-quiet hsd-text-switch" aria-expanded=${text} @click=${() => store.set({ text: !text })}>${
+    text ? "▾ Fold the text" : "▸ Show the text"
+  }</button>`;
+}
+/** Scroll the text to the token under the cursor, else to the first one: it is in the two lines of the folded text. */
+export function showToken(stream: HTMLElement) {
+  const scroll = stream.querySelector<HTMLElement>(".hsd-scroll");
+  const token = stream.querySelector(".hsd-out [aria-selected=true]") ?? stream.querySelector(".hsd-out .hsd-tok");
+  if (!scroll || !token) return;
+  scroll.scrollTop += token.getBoundingClientRect().top - scroll.getBoundingClientRect().top - 8;
 }
 export function explorer({ host, root, uid, store, group, tabs }: Page, panel: HTMLElement) {
   const { tab, busy } = store.state;
@@ -145,7 +159,7 @@ export function explorer({ host, root, uid, store, group, tabs }: Page, panel: H
         html`<button type="button" role="tab" id="${uid}-t${k}" aria-controls="${uid}-p" aria-selected=${k === tab} tabindex=${k === tab ? 0 : -1} @click=${() => pick(k)}>${t.title}</button>`,
     )}</div>
     <div class="hsd-panel" role="tabpanel" id="${uid}-p" aria-labelledby="${uid}-t${tab}" data-tab=${slug(tabs[tab].title)}>
-      ${tab === 0 ? readout(group.store, busy, host.about.sources, uid) : nothing}${panel}
+      ${tab === 0 ? readout(group.store, busy, host.about.sources, uid, host.about.games.length > 0) : html`<h2 class="hsd-heard">${tabs[tab].title}</h2>`}${panel}
     </div>
   </div>`;
 }

@@ -1,6 +1,6 @@
 // The tiles above a run, by hand: their values, and when a speed-up is shown.
 import { expect, test } from "vitest";
-import { tilesOf } from "./readout";
+import { stackWords, tilesOf } from "./readout";
 
 /** Eight tokens in four rounds and 40 µs: of six draft tokens five are examined and four accepted; 8 µs of look-ups. */
 const run = (plain: unknown, stack = "db > target"): any => ({
@@ -61,4 +61,10 @@ test.each([
   ],
 ])("the speeds beside a speed-up %s divide to the one they are named for", (_, plain, note) => {
   expect(noteOf(run(plain))).toBe(note);
+});
+
+test("a stack is said in the order of drafting", () => {
+  expect(stackWords("db > target")).toBe("databases, then target");
+  expect(stackWords("db[context,model] > nano:4?0.8 > target")).toBe("databases, then nano, then target");
+  expect(stackWords("target")).toBe("");
 });

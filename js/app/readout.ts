@@ -83,12 +83,20 @@ export function verdictOf(run: Run): string {
   return said.join(" ");
 }
 
-export function readout(run: Run, running: boolean, sources: Sources, uid: string) {
+/** A stack as words, in the order of drafting: "databases, then target"; "" for plain decoding. */
+export function stackWords(stack: string): string {
+  if (isPlain(stack)) return "";
+  const names = stack.split(">").map((part) => part.trim().replace(/[[:?].*/, ""));
+  return names.map((name) => (name === "db" ? "databases" : name)).join(", then ");
+}
+
+export function readout(run: Run, running: boolean, sources: Sources, uid: string, hasGame: boolean) {
   if (!run.run) return nothing;
   const verdict = running ? "" : verdictOf(run);
   const note = losslessWords(run.meta, sources);
+  const words = stackWords(run.meta.stack);
   return html`<section class="hsd-readout" aria-label="Run">
-    <div class="hsd-origin"><h2><code class="hsd-origin-stack">${run.meta.stack}</code></h2>
+    <div class="hsd-origin"><h2><code class="hsd-origin-stack">${run.meta.stack}</code></h2>${words ? html`<p class="hsd-note">${words}.</p>` : nothing}
       ${note ? html`<p class="hsd-origin-note hsd-note">${note}</p>` : nothing}</div>
     <div class="hsd-tiles">${tilesOf(run).map(
       ([label, value, unit, note], k) => html`<div class="hsd-tile">
@@ -98,5 +106,6 @@ export function readout(run: Run, running: boolean, sources: Sources, uid: strin
       </div>`,
     )}</div>
     <p class="hsd-verdict" ?hidden=${!verdict}>${verdict}</p>
+    ${hasGame ? html`<p class="hsd-note">A glance of the game is a round here: one forward pass of the target.</p>` : nothing}
   </section>`;
 }

@@ -38,6 +38,8 @@ export interface State {
   filled: Form;
   drawer: boolean;
   tab: number;
+  /** Whether the text is open outside of the first tab, where it is folded to two lines. */
+  text: boolean;
   trouble: Trouble | null;
   /** Why the host is lost; "": it is not. */
   lost: string;

@@ -203,8 +203,8 @@ function traffic({ host, state }: Context): Section {
         ${values.tokenizer === "own" ? own : nothing}
         ${area("Drafters, one per line", 7, values.drafters, (drafters) => set({ drafters }))}
         <div class="hsd-buttons">
-          <button type="button" class="hsd-primary" title="Count the forward passes that each drafter would have needed (Ctrl+Enter)" ?disabled=${busy} @click=${start}>Replay</button>
-          <button type="button" title="Stop and keep what was replayed" ?disabled=${!busy} @click=${made.cancel}>Cancel</button>
+          <button type="button" class="hsd-primary" title="Ctrl+Enter" ?disabled=${busy} @click=${start}>Replay</button>
+          <button type="button" ?disabled=${!busy} @click=${made.cancel}>Cancel</button>
         </div>`,
       form,
     );

@@ -12,6 +12,8 @@ const RULES = [
   ["p", "p (lossy)"],
 ];
 const SIZE = { height: 240, top: 18, bottom: 34 };
+/** A name as a label: punctuation in quotes. */
+const label = (name: string) => (/[\p{L}\p{N}]/u.test(name) ? name : `“${name}”`);
 type Thrown = Dart & { x: number; counts: boolean };
 
 /** What was recorded at this position: the drafter's dart and the column of the token that was drawn in its place. */
@@ -69,7 +71,7 @@ export function boardPicture(
           ${box(k, 0, c.accepted, "hsd-dt-accepted")}
           ${box(k, c.accepted, c.accepted + c.residual, "hsd-dt-residual")}
           ${box(k, c.accepted, c.accepted + c.surplus, "hsd-dt-surplus")}
-          <text x=${step * (k + 0.5)} y=${foot + 15} class=${k === recorded?.token ? "hsd-dt-name hsd-on" : "hsd-dt-name"}>${cut(names[k], letters)}</text>
+          <text x=${step * (k + 0.5)} y=${foot + 15} class=${k === recorded?.token ? "hsd-dt-name hsd-on" : "hsd-dt-name"}>${cut(label(names[k]), letters)}</text>
           <text x=${step * (k + 0.5)} y=${foot + 29} class="hsd-dt-p">${(c.accepted + c.residual).toFixed(3)}</text>
         </g>`,
       )}
@@ -152,6 +154,8 @@ export function createDarts(host: HTMLElement, seed = 1) {
     const it = shown;
     if (!it) return render(nothing, host);
     const whole = it.board.left !== null;
+    // Its sample has the colour of what is accepted here.
+    const accepted = it.families[it.board.columns.findIndex((c) => c.accepted > 0)];
     const rule = (value: string) => {
       lossy = value === "p";
       clear();
@@ -161,7 +165,7 @@ export function createDarts(host: HTMLElement, seed = 1) {
         <h4>${it.title}</h4>
         <p class="hsd-dt-words" role="status">${words(it)}</p>
         ${boardPicture(it, Math.max(240, host.clientWidth || 480), hatch, darts)}
-        <p class="hsd-dt-key" aria-hidden="true"><span><i class="hsd-dt-k1"></i>accepted: under both</span><span
+        <p class="hsd-dt-key" aria-hidden="true"><span data-family=${accepted ?? nothing}><i class="hsd-dt-k1"></i><span>accepted: under both</span></span><span
           ><i class="hsd-dt-k2"></i>residual: p above q</span>${
             it.board.rule === "ratio" ? html`<span><i class="hsd-dt-k3"></i>q above p: rejected</span>` : nothing
           }${it.recorded ? html`<span><i class="hsd-dt-k4"></i>recorded</span>` : nothing}</p>

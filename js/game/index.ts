@@ -400,8 +400,7 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
           }
           <p class="hsd-note">${says.medians}</p>`
         : html`<p class="hsd-gm-big hsd-number"><strong>${perPass(playersOf(now)[0].passes).toFixed(1)}</strong> ${says.per_glance}</p>
-          <p class="hsd-gm-verdict" role="status">${say(says.as_many, { score: score(now) })}</p>
-          <p class="hsd-note">${says.glance_is}</p>`
+          <p class="hsd-gm-verdict" role="status">${say(says.as_many, { score: score(now) })}</p>`
     }
       <div class="hsd-gm-buttons">
         ${timed ? nothing : html`<button type="button" class="hsd-primary hsd-gm-time" @click=${toTime}>${says.with_time}</button>`}
@@ -436,7 +435,7 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
       html`<header class="hsd-gm-head"><h2>${says.title}</h2>
           <span class="hsd-note hsd-number">${playing ? say(says.act, { act: now.act + 1, acts: now.texts.length }) : says.stairs}</span>
           ${others.map((one) => html`<button type="button" class="hsd-gm-language" lang=${one} @click=${() => speak(one)}>${languages[one].name}</button>`)}
-          <button type="button" class="hsd-gm-skip" title=${props.alone ? "Escape" : nothing} @click=${() => props.leave()}>${says[props.skip]}</button></header>
+          <button type="button" class="hsd-gm-skip" @click=${() => props.leave()}>${says[props.skip]}</button></header>
         ${
           playing
             ? html`<p class="hsd-gm-asked">${says.asked} <q lang="en">${of.asked}</q> <strong>${says.task}</strong><br>${says.premise}</p>

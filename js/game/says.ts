@@ -12,7 +12,7 @@ export const ENGLISH = {
   asked: "A language model was asked:",
   task: "Write what it writes next.",
   premise:
-    "A glance is one slow run of the big model. It checks all your words at once: guessing ahead like this is speculative decoding, the same text, faster. A token is a word piece or a comma.",
+    "A glance is one slow run of the big model. It checks all your words at once: guessing ahead is speculative decoding, the same text, faster. A token is a word piece or a comma.",
   to_beat: "To beat: {name}, {score} tokens per glance.",
   lead: "{name} {score} tokens per glance: you lead.",
   trail: "{name} {score} tokens per glance: it leads.",
@@ -38,7 +38,6 @@ export const ENGLISH = {
   see_stairs: "See the stairs",
   per_glance: "tokens per glance",
   as_many: "In as many glances: {score}.",
-  glance_is: "A glance is one forward pass of the model. A token is a word, a part of one, or a comma.",
   with_time: "Now with time",
   fastest: "Fastest: {best}. Beside the model alone: {times}.",
   fewest:

@@ -59,6 +59,12 @@ export function createCard(
   const greedy = () => store.meta.sampling?.temperature === 0;
   const { actor } = store;
 
+  /** The chance that a draw of the verifier had of being the draft token: what decided where the drafter drew nothing itself. */
+  function chanceWords({ p, verdict }: Draft) {
+    if (greedy() || p === null) return "";
+    const fate = verdict === "rejected" ? "; this draw failed" : "";
+    return ` The chance of acceptance was ${(100 * p).toFixed(0)} %${fate}.`;
+  }
   /** Why a draft token was accepted or not. */
   function verdictWords(verified: VerifiedDraft) {
     const { round: r, draft: d } = verified;
@@ -67,11 +73,11 @@ export function createCard(
       return `${capital(d.verdict)} by the rule “${r.rule}” of another package.`;
     if (d.verdict === "accepted") {
       if (block) return "Accepted: the last position with u < h is this one or a later one.";
-      return d.u === null ? `Accepted: ${actor(r)} has the same token.` : "Accepted: u·q < p.";
+      return d.u === null ? `Accepted: ${actor(r)} has the same token.${chanceWords(d)}` : "Accepted: u·q < p.";
     }
     if (d.verdict === "rejected") {
       if (block) return "Rejected: no position from here on has u < h.";
-      return d.u === null ? `Rejected: ${actor(r)} has another token.` : "Rejected: u·q ≥ p.";
+      return d.u === null ? `Rejected: ${actor(r)} has another token.${chanceWords(d)}` : "Rejected: u·q ≥ p.";
     }
     if (d.verdict === "cut") return "Cut: it matched, but the text ended before this position.";
     const others = store.drafts.get(r.id) ?? [];

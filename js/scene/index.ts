@@ -20,11 +20,14 @@ import { createReading, isTarget, OWN, ROOT, token } from "./words";
 /** Pixels: a character, the padding of a chip, its mark, its height, a row, the line of a beam with its words, between chips. */
 const SIZE = { cell: 7.85, pad: 22, sign: 16, chip: 28, row: 34, line: 30, gap: 8 };
 const NARROW = 620;
+const SMALLEST = 480;
 /** Pixels of a usual column of chips. */
 const USUAL_CHIP = 96;
 /** Milliseconds of each still with reduced motion, and of the end of a played scene before its controls return. */
 const STILL = 1500;
 const REST = 400;
+/** The same where the view is narrow. */
+const SMALL = { cell: 7.25, pad: 14, sign: 14, gap: 4 };
 const LEGEND = [
   ["accepted", "accepted"],
   ["rejected", "rejected"],
@@ -55,6 +58,7 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
   /** Left, top and width of the chips as drawn. */
   const places = new Map<string, [x: number, y: number, width: number]>();
   const narrow = () => root.clientWidth < NARROW;
+  const sizes = () => (root.clientWidth < SMALLEST ? SMALL : SIZE);
   const chosen = () => scene?.chips.find((c) => c.key === (state.peek ?? state.key)) ?? null;
   /** The chip that ended the draft: the first rejected one of the round, else its own token. */
   const deciding = (it: Scene) => {
@@ -108,12 +112,13 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
   // --- geometry
   /** Left edges of the columns, after the text before the round. */
   function columnsOf(it: Scene, start: string) {
+    const size = sizes();
     const wide = (text: string, sign: number) =>
-      SIZE.pad + sign + SIZE.cell * Math.min(narrow() ? 8 : 13, Math.max(2, columnsOfText(text)));
-    const lefts = [wide(start, 0) + SIZE.gap];
+      size.pad + sign + size.cell * Math.min(narrow() ? 8 : 13, Math.max(2, columnsOfText(text)));
+    const lefts = [wide(start, 0) + size.gap];
     for (let k = 0; k < it.columns; k++) {
       const here = it.chips.filter((c) => c.column === k);
-      lefts.push(lefts[k] + Math.max(40, ...here.map((c) => wide(token(c.text), SIZE.sign))) + SIZE.gap);
+      lefts.push(lefts[k] + Math.max(40, ...here.map((c) => wide(token(c.text), size.sign))) + size.gap);
     }
     return lefts;
   }
@@ -158,7 +163,8 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
   function drawStage(it: Scene) {
     const t = now(it);
     const text = it.round.level;
-    const start = `…${token(reading.before(it.round)).slice(-10)}`;
+    const { gap } = sizes();
+    const start = `…${token(reading.before(it.round)).slice(narrow() ? -4 : -10)}`;
     const lefts = columnsOf(it, start);
     const { tops, height } = floorsOf(it);
     const on = chosen();
@@ -176,7 +182,7 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
       const foot = k ? tops[k - 1] - SIZE.line + 4 : height;
       const beam = (b: Beam) => {
         const lit = state.t !== null && t >= b.from && t <= b.to + 0.03;
-        const place = `top: ${y - 2}px; left: ${lefts[b.left]}px; width: ${Math.max(24, lefts[b.right] - lefts[b.left] - SIZE.gap)}px; --reach: ${tops[k] - y + SIZE.row}px`;
+        const place = `top: ${y - 2}px; left: ${lefts[b.left]}px; width: ${Math.max(24, lefts[b.right] - lefts[b.left] - gap)}px; --reach: ${tops[k] - y + SIZE.row}px`;
         // The light moves over the chips while the pass takes its time.
         const sweep = lit ? Math.min(1, (t - b.from) / Math.max(1e-9, b.to - b.from)) : 0;
         const light = lit ? html`<i .style=${`left: ${(100 * sweep).toFixed(1)}%`}></i>` : nothing;
@@ -199,7 +205,7 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
       const fate = move === c.moves.at(-1) ? (move?.fate ?? "") : "";
       const last = c.judged.at(-1);
       const own = c.own ? `${actor(c.own)}’s own token, ${c.own.outcome}` : "draft token";
-      const width = lefts[c.column + 1] - lefts[c.column] - SIZE.gap;
+      const width = lefts[c.column + 1] - lefts[c.column] - gap;
       const y = tops[floor] + SIZE.row * (c.rows[floor] ?? 0) + (move ? 0 : 22);
       places.set(c.key, [lefts[c.column], y, width]);
       const pinned = c.key === state.key && group.cursor.pinned;
@@ -212,7 +218,7 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
     const ground = text > 0 ? sourceWords(it) : passes(it.beams, levelName(0));
     render(
       html`<div aria-hidden="true">${lines}${stems}<div class="hsd-sc-ground" .style=${`top: ${height - 24}px; width: ${wide}px`}><span class="hsd-sc-label">${ground}</span></div
-        ><code class="hsd-sc-start" .style=${`top: ${tops[text]}px; width: ${lefts[0] - SIZE.gap}px`}>${start}</code></div>
+        ><code class="hsd-sc-start" .style=${`top: ${tops[text]}px; width: ${lefts[0] - gap}px`}>${start}</code></div>
       ${repeat(it.chips, (c) => c.key, chip)}`,
       stage,
     );
@@ -261,9 +267,10 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
     const title = !top ? "No round" : titleOf(r && !isTarget(r) ? r : top, top.id).replace(", ", " · ");
     const described = chip ?? (it && deciding(it));
     const drawn = store.meta.sampling?.temperature !== 0;
+    const drafter = it?.chips.find((one) => !one.own);
     const legend = html`<ul class="hsd-sc-legend">${LEGEND.map(
-      ([verdict, words]) =>
-        html`<li><span class="hsd-sc-chip hsd-sc-sample" data-verdict=${verdict} aria-hidden="true"><code>abc</code></span>${words}</li>`,
+      ([verdict, words], k) =>
+        html`<li><span class="hsd-sc-chip hsd-sc-sample" data-verdict=${verdict} data-family=${drafter && k < 3 ? palette.family(drafter.source) : nothing} aria-hidden="true"><code>abc</code></span>${words}</li>`,
     )}</ul>
       <p class="hsd-note">Each chip is a token. Below a line: stopped by that level. In the text: accepted by all levels, or the target’s own.</p>`;
     render(

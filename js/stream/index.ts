@@ -161,16 +161,19 @@ function streamView({ model, root, group, store, palette, follow, on }: View<Tra
     drawn = key;
     // Announce pinned tokens only, not hovered ones.
     card.setAttribute("aria-live", pinned() === i ? "polite" : "off");
+    // A pinned card grows with its content; one under the pointer keeps the height, so that nothing below it moves.
+    const isPinned = Boolean(t) && pinned() === i;
+    root.classList.toggle("hsd-idle", !t);
+    root.classList.toggle("hsd-grown", isPinned);
     if (!t) {
       const example = model.get("live") ? null : exampleOf(store);
-      const keys = "← → move by event, with Shift by round; Enter pins, Esc unpins.";
-      const from = example ? `An example from round ${store.order.get(example.round.id)}. ` : "";
-      const words = store.tokens.length
-        ? `${from}Select a token for its details: ${keys}`
-        : "Tokens appear here as they are decoded.";
+      const words = store.tokens.length ? "Select a token." : "Tokens appear here as they are decoded.";
+      const from = example
+        ? html` <span class="hsd-example">An example, from round ${store.order.get(example.round.id)}:</span>`
+        : nothing;
       const { text = "", source = "" } = example?.draft ?? {};
       const shown = example ? details({ text, source, judged: [example], own: null, token: null }) : nothing;
-      render(html`<h3>Token details</h3><p class="hsd-note">${words}</p>${shown}`, card);
+      render(html`<h3>Token details</h3><p class="hsd-note">${words}${from}</p>${shown}`, card);
       return;
     }
     const unpin = () => {

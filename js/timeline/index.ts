@@ -16,6 +16,8 @@ const AXIS = 22;
 const HIGH = { rounds: 22, tokens: 44, source: 36, calls: 36, idle: 20 };
 /** Doublings of the slider. */
 const CLOSEST = 12;
+/** The share of the time before the first round from which on a view of tokens begins with that round. */
+const LONG_PREFILL = 0.1;
 
 /** A row of the strip: its label, what can be pointed at, and its picture in a box of its height. */
 interface Row {
@@ -209,10 +211,22 @@ function timelineView({ model, root, group, store, palette, follow, resized, soo
     );
   }
   let fresh = true;
+  let opened = false;
+  /** Nothing is supplied during prefill: the view of supplies of a whole run begins with its first round. */
+  function open() {
+    const begins = rows[0].spans[0]?.start_ns ?? 0;
+    if (opened || model.get("show") !== "supply" || !area.clientWidth || !store.meta.wall_ns) return;
+    opened = true;
+    if (begins < LONG_PREFILL * end) return;
+    zoom = Math.log2(end / (end - begins));
+    paint();
+    area.scrollLeft = begins * scale();
+  }
   function now() {
     if (fresh) gather();
     fresh = false;
     paint();
+    open();
   }
   const soon = within(now);
 
@@ -293,7 +307,11 @@ function timelineView({ model, root, group, store, palette, follow, resized, soo
   // --- life
   follow(
     (what) => {
-      if (what === "reset") [looked, zoom] = [null, 0];
+      if (what === "reset") {
+        looked = null;
+        zoom = 0;
+        opened = false;
+      }
       fresh = true;
       soon();
     },

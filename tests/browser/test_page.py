@@ -63,7 +63,8 @@ def opened(open_page, url: str, width: int = 1440, height: int = 900) -> Page:
     shown = open_page(width)
     shown.page.set_viewport_size({"width": width, "height": height})
     shown.page.goto(url, wait_until="domcontentloaded")
-    shown.page.wait_for_selector(TOKENS)
+    # A comparison hides the text of the run.
+    shown.page.wait_for_selector(TOKENS, state="attached")
     return shown
 
 
@@ -154,7 +155,11 @@ def test_the_cursor_is_one_for_keys_pointer_staircase_and_text(open_page, voila)
     expect(page.locator(".hsd-player-main")).to_have_attribute("aria-label", "Pause (Space)")
     page.keyboard.press("Space")
     page.keyboard.press("Escape")
-    # A rejected token can be selected.
+    # The text is two lines beside a tab; a rejected token of it can be selected.
+    expect(page.locator(".hsd-stream .hsd-legend")).to_be_hidden()
+    assert page.locator(".hsd-text-view").bounding_box()["height"] < 100
+    page.get_by_role("button", name="Show the text").click()
+    expect(page.locator(".hsd-stream .hsd-legend")).to_be_visible()
     page.locator(".hsd-out .hsd-ghost").first.click()
     expect(page.locator(".hsd-stream .hsd-facts")).to_be_visible()
     bar = page.locator(".hsd-player-bar").bounding_box()
@@ -291,6 +296,9 @@ def test_runs_are_compared_recorded_and_decoded_here(open_page, voila):
     page = shown.page
     expect(page.locator(".hsd-vs-race")).to_be_visible()
     expect(page.locator(".hsd-vs-agreement")).to_contain_text("same text")
+    # What is compared is of other models than the run that the page opens with.
+    expect(page.locator(".hsd-separate")).to_be_visible()
+    expect(page.locator(".hsd-transport")).to_be_hidden()
     page.get_by_role("group", name="Stacks (two or three)").locator(
         "[aria-pressed=true]"
     ).last.click()

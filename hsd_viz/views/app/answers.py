@@ -211,7 +211,7 @@ def _other_models(trace: Trace, basis: Basis) -> str:
     option = f" --family {family}" if family else " --target M"
     temperature = float((trace.meta.get("sampling") or {}).get("temperature") or 0.0)
     return (
-        f"Other models: the run's target is {target}; the calibration is of "
+        f"A separate example, of other models: the run's target is {target}; the calibration is of "
         f"{', '.join(basis.calibration.models)} of the shipped ladder. Calibrate with: "
         f"hsd-viz plan{option} --temperature {temperature:g}"
     )
