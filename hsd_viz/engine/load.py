@@ -6,21 +6,21 @@ their form; others need torch and transformers, which are imported on first use.
 
 from __future__ import annotations
 
-import functools
 import importlib.util
 import os
 import re
-import threading
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from hsd_viz.decoding.sampling import BRIDGES, PromptTooLong, Sampling
 from hsd_viz.decoding.session import Model
-from hsd_viz.decoding.text import TokenText, differing_tokens
+from hsd_viz.decoding.text import TokenText
 from hsd_viz.dtypes import DTYPES as NUMBER_TYPES
 from hsd_viz.engine.access import Access
+from hsd_viz.engine.once import Made, Results, key_of, once
+from hsd_viz.engine.vocabularies import Vocabularies
 from hsd_viz.errors import MissingPackage, Unsupported, UserError
 from hsd_viz.latency.configs import is_draft_head
 from hsd_viz.models.config import read_config
@@ -34,7 +34,6 @@ from hsd_viz.trace import Stage
 from hsd_viz.words import did_you_mean
 
 if TYPE_CHECKING:
-    from hsd_viz.decoding.bridge import AgreeingModel, Bridge
     from hsd_viz.torch_models.compiled import CompiledModel
     from hsd_viz.torch_models.eager import HFModel
     from hsd_viz.torch_models.load import Checkpoint
@@ -43,25 +42,6 @@ if TYPE_CHECKING:
 #: see ``docs/reference/arithmetic.md``; the module has the same weights widened.
 DTYPES = {name: "float32" if name == "int8" else name for name in NUMBER_TYPES}
 RUNTIMES = ("auto", "eager", "compiled", "strict")
-T = TypeVar("T")
-
-
-def once(make: Callable[..., T]) -> Callable[..., T]:
-    """Have what a method makes of models made once for their checkpoints.
-
-    A copy of a model has all of it but its weights.
-    """
-
-    @functools.wraps(make)
-    def made(self: Models, *names: str) -> T:
-        originals = [split_copy(name)[0] for name in names]
-        key = (make.__name__, *map(self.where, originals))
-        with self._lock:
-            if key not in self._made:
-                self._made[key] = make(self, *originals)
-            return self._made[key]
-
-    return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +86,7 @@ class Models:
         build: The build of the native library; ``None`` with the runtime ``eager``. Drafting is the
             processor's work wherever the models are.
         compiled: The models of ``torch.compile``.
+        results: What was made of the models' files.
     """
 
     def __init__(
@@ -142,9 +123,7 @@ class Models:
         self._runtime = runtime
         self.build = None if runtime == "eager" else (build or default_build()).start()
         self.compiled: list[CompiledModel] = []
-        #: What was made of checkpoints, by what it is and the directories or hub ids.
-        self._made: dict[tuple[str, ...], Any] = {}
-        self._lock = threading.RLock()
+        self.results = Results()
         self.where(target)
         self.dtype = dtype or self._default_dtype()
 
@@ -185,7 +164,7 @@ class Models:
             )
         return str(path.absolute())
 
-    @once
+    @once(Made.TEXT)
     def text(self, name: str) -> TokenText:
         """Return the tokenizer of a model."""
         files = self._files(name)
@@ -197,14 +176,14 @@ class Models:
                     raise
         return TokenText(self._checkpoint(name).tokenizer())
 
-    @once
+    @once(Made.MODULE)
     def module(self, name: str) -> HFModel:
         """Return the model of that name as a module of transformers."""
         files = self._files(name)
         opened = files if isinstance(files, ModelFiles) else None
         return self._checkpoint(name).model(self.text(name).size, opened)
 
-    @once
+    @once(Made.HASH)
     def hash(self, name: str) -> str | None:
         """Return a short hash of the weights, ``None`` if they are not local files."""
         files = self._files(name)
@@ -219,27 +198,20 @@ class Models:
 
     def pick(self, name: str) -> Picked:
         """Return a model or a copy in the fastest runtime, and why that is a slow one, if so."""
-        original, copied = split_copy(name)
-        if copied in (None, self.dtype):
-            return self._pick_original(original)
-        assert copied is not None
-        key = ("copy", copied, self.where(name))
-        with self._lock:
-            if key not in self._made:
-                self._made[key] = self._pick_copy(original, copied)
-            return self._made[key]
+        return self._picked(self._without_own_type(name))
 
     def loaded(self, name: str) -> bool:
         """Return whether the model or copy of that name is loaded."""
-        original, copied = split_copy(name)
-        where = self.where(original)
-        if copied in (None, self.dtype):
-            return ("_pick_original", where) in self._made
-        return ("copy", copied, where) in self._made
+        return key_of(self, Made.PICKED, self._without_own_type(name)) in self.results
 
     def has_module(self, name: str) -> bool:
         """Return whether the model of that name is loaded as a module of transformers."""
-        return ("module", self.where(name)) in self._made
+        return key_of(self, Made.MODULE, split_copy(name)[0]) in self.results
+
+    @property
+    def vocabularies(self) -> Vocabularies:
+        """The vocabularies of these models."""
+        return Vocabularies(self, self._bridge)
 
     def load(
         self, chain: Sequence[str], ids: Sequence[int], sampling: Sampling, alone: bool
@@ -251,10 +223,11 @@ class Models:
         Raises: UserError: if the models do not fit together.
         """
         target = chain[-1]
+        vocabularies = self.vocabularies
         self._check_copies(chain)
         for name in chain[alone:-1]:
-            if not self._reads_ids(target, name):
-                self.check_tokenizer(
+            if not vocabularies.reads_ids(target, name):
+                vocabularies.check_same(
                     target, name, ": such a model can only be the lowest level of a stack"
                 )
         yield from self._load_all(chain)
@@ -269,23 +242,12 @@ class Models:
             yield Stage(f"{note}: decoding {slow}")
         bridges: dict[str, dict[str, int | str]] = {}
         for level, name in enumerate(chain[:-1]):
-            if self._has_tokens_of(target, name):
+            adapted = vocabularies.adapt(target, name, sampling)
+            if adapted is None:
                 continue
-            if self._reads_ids(target, name):
-                agreeing = self._agreeing(target, name)
-                models[level] = agreeing
-                bridges[name] = agreeing.describe()
-                tokens = f"{agreeing.shared.shape[1]:,} of the {agreeing.vocab_size:,} tokens"
-                yield Stage(f"{name} drafts {tokens} of {target}: it has the same ids for them")
-                continue
-            from hsd_viz.decoding.bridge import BridgedModel
-
-            bridge = self._bridge_of(name, target)
-            kind = self._bridge or bridge.choose(sampling)
-            yield Stage(f"{name} has another tokenizer: it drafts by {kind.upper()}")
-            bridged = BridgedModel(models[level], bridge, kind, models[-1].vocab_size)
-            models[level] = bridged
-            bridges[name] = bridged.describe()
+            yield Stage(adapted.message)
+            models[level] = adapted.model
+            bridges[name] = adapted.description
         return Loaded(models, note, bridges)
 
     def eos(self, target: str) -> frozenset[int]:
@@ -301,18 +263,10 @@ class Models:
             return frozenset()
         return frozenset(ends if isinstance(ends, list) else [ends])
 
-    def check_tokenizer(self, target: str, draft: str, hint: str = "") -> None:
-        """Raise ``UserError`` when a draft model's token ids do not mean what the target's do."""
-        if why := self._difference(target, draft):
-            raise UserError(
-                f"{draft} cannot draft for {target}: they have different tokenizers ({why}){hint}"
-            )
-
     def close(self) -> None:
         """Forget all models; their memory is free once no decode uses them."""
-        with self._lock:
-            self._made.clear()
-            self.compiled.clear()
+        self.results.clear()
+        self.compiled.clear()
 
     # --- inside -----------------------------------------------------------------------------------
 
@@ -323,7 +277,7 @@ class Models:
         is_native = isinstance(self._files(self.target), ModelFiles)
         return "int8" if is_native and not by_torch else "float32"
 
-    @once
+    @once(Made.FILES)
     def _files(self, name: str) -> ModelFiles | str:
         """Return the files of a model, or in one line why it is not for the native runtime.
 
@@ -375,65 +329,7 @@ class Models:
             token = f"the token {text.piece(max(ids))[0]!r} ({max(ids)})"
             raise UserError(f"the prompt holds {token} and {target} knows {size} tokens only")
 
-    def _has_tokens_of(self, target: str, draft: str) -> bool:
-        """Return whether a draft model knows the target's tokens, by the same ids."""
-        same = self._difference(target, draft) is None
-        return same and self.fast(draft).vocab_size == self.fast(target).vocab_size
-
-    def _reads_ids(self, target: str, draft: str) -> bool:
-        """Return whether the target's ids mean the same to a draft model, but for few."""
-        if self._difference(target, draft) is None:
-            return True
-        return self._bridge is None and bool(self._shared(target, draft))
-
-    @once
-    def _shared(self, target: str, draft: str) -> dict[int, int]:
-        from hsd_viz.decoding.bridge import agreement
-
-        return agreement(
-            self.text(draft),
-            self.fast(draft).vocab_size,
-            self.text(target),
-            self.fast(target).vocab_size,
-        )
-
-    @once
-    def _agreeing(self, target: str, draft: str) -> AgreeingModel:
-        """Return a draft model that reads the target's ids.
-
-        Raises: UserError: if it knows too few of the target's tokens.
-        """
-        from hsd_viz.decoding.bridge import AgreeingModel
-
-        model = self.fast(draft)
-        size = self.fast(target).vocab_size
-        shared = self._shared(target, draft)
-        if not shared:
-            raise UserError(
-                f"{draft} cannot draft for {target}: it knows {model.vocab_size} of their "
-                f"tokenizer's {self.text(target).size} tokens and {target} {size}"
-            )
-        end = self.text(draft).tokenizer.eos_token_id
-        substitute = end if end is not None and end < model.vocab_size else 0
-        return AgreeingModel(model, shared, size, substitute)
-
-    @once
-    def _difference(self, target: str, draft: str) -> str | None:
-        """Return how two models' tokenizers differ; ``None`` if their token ids mean the same."""
-        one = self.text(target).tokenizer
-        other = self.text(draft).tokenizer
-        return None if one is other else differing_tokens(one, other)
-
-    @once
-    def _bridge_of(self, draft: str, target: str) -> Bridge:
-        from hsd_viz.decoding.bridge import Bridge, Lexicon
-
-        return Bridge(
-            Lexicon(self.text(draft), self.fast(draft).vocab_size),
-            Lexicon(self.text(target), self.fast(target).vocab_size),
-        )
-
-    @once
+    @once(Made.CHECKPOINT)
     def _checkpoint(self, name: str) -> Checkpoint:
         """Return the checkpoint of transformers.
 
@@ -450,7 +346,18 @@ class Models:
             ) from None
         return Checkpoint(name, self.where(name), self.device, DTYPES[self.dtype])
 
-    @once
+    def _without_own_type(self, name: str) -> str:
+        """Return the name of what is loaded: a copy of the engine's own type is the model."""
+        original, copied = split_copy(name)
+        return original if copied == self.dtype else name
+
+    @once(Made.PICKED, of_copies=True)
+    def _picked(self, name: str) -> Picked:
+        original, copied = split_copy(name)
+        if copied is None:
+            return self._pick_original(original)
+        return self._pick_copy(original, copied)
+
     def _pick_original(self, name: str) -> Picked:
         files = self._files(name)
         note: str | None = None

@@ -70,7 +70,7 @@ class HFDecoder:
         if stack.assistant is not None:
             if stack.assistant == "target":
                 raise UserError(f"'{stack}' is not possible: the target cannot assist itself")
-            engine.models.check_tokenizer(engine.target, stack.assistant)
+            engine.models.vocabularies.check_same(engine.target, stack.assistant)
             self._assistant = engine.module(stack.assistant)
 
     def __call__(
