@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
-from checkpoints import save_tokenizer
+from checkpoints import save_model, save_tokenizer
 from transformers import LlamaConfig, LlamaForCausalLM
 
+from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.engine import load_engine
 from hsd_viz.engine.load import Models
 from hsd_viz.errors import Unsupported, UserError
@@ -85,6 +86,21 @@ def test_a_trace_names_the_copy(engine, tmp_path):
     assert kept.meta["models"][0]["weights"] == kept.meta["models"][1]["weights"]
     assert kept.meta["stack_resolved"] == "target[int8]:4 > target"
     assert "target[int8]" in kept.metrics()["emitted_by_source"]
+
+
+@pytest.mark.parametrize(
+    "vocabulary",
+    [{"extra": ("xy",)}, {"extra": ("xy",), "reverse": True}],
+    ids=["same ids but for few", "other ids"],
+)
+def test_a_copy_with_another_vocabulary_drafts_with_its_own_weights(tmp_path, vocabulary):
+    target = save_model(tmp_path / "target")
+    draft = save_model(tmp_path / "draft", **vocabulary)
+    models = Models(target, dtype="float32", device="cpu")
+    adapted = models.vocabularies.adapt(target, f"{draft}[int8]", Sampling())
+    assert adapted is not None
+    assert adapted.model.dtype == "int8"
+    assert not models.loaded(draft), "the weights of the model itself are not needed"
 
 
 # --- what is refused ------------------------------------------------------------------------------
