@@ -86,11 +86,9 @@ class HFDecoder:
             raise PromptTooLong(ids.shape[1], positions)
         seen = _Times()
         config = self._config(new_tokens, sampling)
-        options: dict[str, Any] = {"generation_config": config, "streamer": seen}
         if assistant is not None:
             # transformers changes some of the assistant's settings.
             own = assistant.generation_config
-            options["assistant_model"] = assistant
             assistant.generation_config = deepcopy(own)
         widths: list[int] = []
 
@@ -107,7 +105,13 @@ class HFDecoder:
             with torch.random.fork_rng(), torch.inference_mode():
                 torch.manual_seed(sampling.seed)
                 started = perf_counter()
-                made = target.generate(ids, attention_mask=torch.ones_like(ids), **options)
+                made = target.generate(
+                    ids,
+                    attention_mask=torch.ones_like(ids),
+                    generation_config=config,
+                    streamer=seen,
+                    assistant_model=assistant,
+                )
                 ended = perf_counter()
         finally:
             logging.set_verbosity(verbosity)
@@ -141,22 +145,20 @@ class HFDecoder:
     def _config(self, max_new_tokens: int, sampling: Sampling) -> GenerationConfig:
         eos = self._target.generation_config.eos_token_id
         eos = eos if eos is not None else self._tokenizer.eos_token_id
-        options = {
-            "max_new_tokens": max_new_tokens,
-            "do_sample": not sampling.greedy,
-            "eos_token_id": eos,
-        }
-        options["pad_token_id"] = eos[0] if isinstance(eos, list) else eos
+        config = GenerationConfig(
+            max_new_tokens=max_new_tokens,
+            do_sample=not sampling.greedy,
+            eos_token_id=eos,
+            pad_token_id=eos[0] if isinstance(eos, list) else eos,
+        )
         if not sampling.greedy:
-            options |= {
-                "temperature": sampling.temperature,
-                "top_k": sampling.top_k,
-                "top_p": sampling.top_p,
-                "min_p": sampling.min_p or None,
-            }
+            config.temperature = sampling.temperature
+            config.top_k = sampling.top_k
+            config.top_p = sampling.top_p
+            config.min_p = sampling.min_p or None
         if self._name == "hf-lookup":
-            options["prompt_lookup_num_tokens"] = LOOKUP_TOKENS
-        return GenerationConfig(**options)
+            config.prompt_lookup_num_tokens = LOOKUP_TOKENS
+        return config
 
 
 class _Times(list, BaseStreamer):

@@ -257,8 +257,11 @@ class Pages(Voila):
         if self.recorded:
             tornado.ioloop.PeriodicCallback(self._release, RELEASE_EVERY).start()
         # Without limits a half-open request keeps its connection for an hour.
-        limits = {"idle_connection_timeout": REQUEST_SECONDS, "body_timeout": REQUEST_SECONDS}
-        self.app.listen = partial(self.app.listen, **limits)
+        self.app.listen = partial(
+            self.app.listen,
+            idle_connection_timeout=REQUEST_SECONDS,
+            body_timeout=REQUEST_SECONDS,
+        )
         super().listen()
 
     async def _release(self) -> None:
