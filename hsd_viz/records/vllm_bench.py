@@ -1,4 +1,4 @@
-"""What vLLM's benchmarks print and save: ``vllm bench serve`` and the example ``spec_decode.py``."""
+"""What vLLM prints and saves of its benchmarks: ``vllm bench serve``, ``spec_decode.py``."""
 
 from __future__ import annotations
 
