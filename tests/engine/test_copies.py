@@ -74,6 +74,8 @@ def test_a_copy_has_all_of_its_model_but_the_weights():
     assert models.loaded("target[int8]")
     assert not models.loaded("target")
     assert models.fast("nano[bfloat16]") is models.fast("nano")
+    # What was opened for the copy first has the name of the model.
+    assert models.fast("target").name == "target"
 
 
 def test_a_trace_names_the_copy(engine, tmp_path):
