@@ -299,7 +299,7 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
       const words = shown(text);
       const joins = k > given && k !== struckAt && mine.has(k) === mine.has(k - 1);
       const blank = joins ? "" : (/^\s+/.exec(words)?.[0] ?? "");
-      const trace = k === struckAt ? html`<s class="hsd-gm-struck">${struck}</s>\u00a0→\u00a0` : nothing;
+      const trace = k === struckAt ? html` <s class="hsd-gm-struck">${struck}</s>\u00a0→\u00a0` : nothing;
       return html`${blank}${trace}<span class=${mine.has(k) ? "hsd-gm-mine" : "hsd-gm-own"}>${words.slice(blank.length)}</span>`;
     });
     const proposal = glance ? glance.words : words();
