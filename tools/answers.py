@@ -47,7 +47,8 @@ ANSWERS_OF = (
     Recipe(
         "list",
         "A list that everybody can guess",
-        "The days return again and again: what the context database copies is mostly accepted.",
+        "The days return again and again, each with something else after it: the context database copies, and often "
+        "the target goes another way.",
         _DATABASES,
         "List the days of the week, and say in a few words what many people do on each of them.",
     ),
