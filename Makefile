@@ -37,6 +37,7 @@ test-full: $(VENV)/.test-ready chromium node  ## run all tests
 check: $(VENV)/.test-ready  ## check formatting, lint, wording, types and legibility
 	$(VENV)/bin/ruff format --check --quiet .
 	$(VENV)/bin/ruff check --quiet .
+	git ls-files '*.cpp' '*.hpp' | xargs $(VENV)/bin/clang-format --dry-run --Werror
 	$(PYTEST) tests/test_language.py
 	$(VENV)/bin/mypy --no-error-summary
 	$(VENV)/bin/python -m tools.legibility

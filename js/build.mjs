@@ -1,5 +1,5 @@
-// Bundle all views with their styles into hsd_viz/views/static/hsd-viz.js, the script that loads it into loader.js, and the frames of
-// exported pages into page.css and page_lessons.css.
+// Bundle all views with their styles into hsd_viz/views/static/hsd-viz.js, the script that loads it
+// into loader.js, and the frames of exported pages into page.css and page_lessons.css.
 // plotly's cartesian build becomes the module hsd_viz/figures/plotly.js.gz, which a page gets once.
 //   node build.mjs            write the files
 //   node build.mjs --check    write nothing; exit with 1 if a built file differs from its sources
@@ -9,6 +9,7 @@ import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { build, context } from "esbuild";
+import { templates } from "./templates.mjs";
 
 const HERE = dirname(fileURLToPath(import.meta.url));
 const OUT = join(HERE, "../hsd_viz/views/static");
@@ -21,7 +22,10 @@ const STYLES = { "hsd-viz:style": "hsd-viz.css", "hsd-viz:elements-style": "elem
 const style = {
   name: "style",
   setup(found) {
-    found.onResolve({ filter: /^hsd-viz:(elements-)?style$/ }, ({ path }) => ({ path, namespace: "style" }));
+    found.onResolve({ filter: /^hsd-viz:(elements-)?style$/ }, ({ path }) => ({
+      path,
+      namespace: "style",
+    }));
     found.onLoad({ filter: /.*/, namespace: "style" }, async ({ path }) => {
       const options = {
         absWorkingDir: HERE,
@@ -46,16 +50,22 @@ const shared = {
   ...(mode === "--watch" ? { sourcemap: "inline" } : { minify: true, write: false }),
 };
 const builds = [
-  { ...shared, format: "esm", entryPoints: ["hsd-viz.ts", "loader.ts"], plugins: [style] },
+  {
+    ...shared,
+    format: "esm",
+    entryPoints: ["hsd-viz.ts", "loader.ts"],
+    plugins: [style, templates],
+  },
   {
     ...shared,
     format: "esm",
     entryPoints: [{ in: "elements/index.ts", out: "elements" }],
-    plugins: [style],
+    plugins: [style, templates],
   },
   {
     ...shared,
     format: "iife",
+    plugins: [templates],
     entryPoints: [
       { in: "page/page.css", out: "page" },
       { in: "page/lessons.css", out: "page_lessons" },
@@ -66,21 +76,33 @@ const builds = [
   },
 ];
 const source = 'export { default } from "plotly.js-cartesian-dist-min";';
-const library = { ...shared, format: "esm", stdin: { contents: source, resolveDir: HERE }, legalComments: "inline" };
+const library = {
+  ...shared,
+  format: "esm",
+  stdin: { contents: source, resolveDir: HERE },
+  legalComments: "inline",
+};
 
 mkdirSync(OUT, { recursive: true });
 if (mode === "--watch") {
   for (const options of builds) await (await context(options)).watch();
-  console.log("Watching. Start the kernel with ANYWIDGET_HMR=1; run `npm run build` before a commit.");
+  console.log(
+    "Watching. Start the kernel with ANYWIDGET_HMR=1; run `npm run build` before a commit.",
+  );
 } else {
   const results = await Promise.all(builds.map((options) => build(options)));
-  const built = new Map(results.flatMap((r) => r.outputFiles).map((f) => [basename(f.path), f.text]));
-  const stored = new Map(readdirSync(OUT).map((name) => [name, readFileSync(join(OUT, name), "utf8")]));
+  const built = new Map(
+    results.flatMap((r) => r.outputFiles).map((f) => [basename(f.path), f.text]),
+  );
+  const stored = new Map(
+    readdirSync(OUT).map((name) => [name, readFileSync(join(OUT, name), "utf8")]),
+  );
   const differing = [...new Set([...built.keys(), ...stored.keys()])].filter(
     (name) => built.get(name) !== stored.get(name),
   );
   const [{ contents }] = (await build({ ...library, minify: true, write: false })).outputFiles;
-  const changed = !existsSync(LIBRARY) || Buffer.compare(gunzipSync(readFileSync(LIBRARY)), contents) !== 0;
+  const changed =
+    !existsSync(LIBRARY) || Buffer.compare(gunzipSync(readFileSync(LIBRARY)), contents) !== 0;
   if (changed) differing.push(basename(LIBRARY));
   if (mode === "--check") {
     if (differing.length) {

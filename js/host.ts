@@ -1,6 +1,7 @@
-// What the page needs from what runs it: a kernel (host/kernel.ts), recorded runs in a file (page/start.ts), or a worker with the
-// WebAssembly runtime. `openPage(el, host)` of app/page.ts draws the page. A capability that a host lacks is undefined; the page then
-// shows a card with the command that offers it.
+// What the page needs from what runs it: a kernel (host/kernel.ts), recorded runs in a file
+// (page/start.ts), or a worker with the WebAssembly runtime. `openPage(el, host)` of app/page.ts
+// draws the page. A capability that a host lacks is undefined; the page then shows a card with the
+// command that offers it.
 import type { Language } from "./game/says";
 import type { SettingName } from "./lib/options";
 import type { PaletteData } from "./lib/palette";
@@ -20,13 +21,18 @@ export interface Family {
   title: string;
   /** The names that stacks may use; the target is the last. */
   models: string[];
-  /** An example of a prompt, those of the form's menu, and whether the target answers conversations. */
+  /**
+   * An example of a prompt, those of the form's menu, and whether the target answers conversations.
+   */
   prompt: string;
   prompts: About["prompts"];
   chat: boolean;
   installed: boolean;
 }
-/** What the page shows and checks before anything is asked; JSON, written by hsd_viz.views.app.about(). */
+/**
+ * What the page shows and checks before anything is asked; JSON, written by
+ * hsd_viz.views.app.about().
+ */
 export interface About {
   palette: PaletteData;
   recordings: Recording[];
@@ -45,10 +51,25 @@ export interface About {
   limits: { prompt: number; tokens: number };
   /** The form's values at first: a decode request. */
   form: DecodeRequest;
-  /** Recordings of one prompt with several stacks, to compare; their names are those of {@link Host.recording}. */
-  races: { group: string; title: string; prompt: string; runs: (Recording & { stack: string })[] }[];
+  /**
+   * Recordings of one prompt with several stacks, to compare; their names are those of {@link
+   * Host.recording}.
+   */
+  races: {
+    group: string;
+    title: string;
+    prompt: string;
+    runs: (Recording & { stack: string })[];
+  }[];
   /** Texts of the game, with their recordings by the player, and which of them make one game. */
-  games: { name: string; title: string; asked: string; given: string; lesson: string; runs: Record<string, string> }[];
+  games: {
+    name: string;
+    title: string;
+    asked: string;
+    given: string;
+    lesson: string;
+    runs: Record<string, string>;
+  }[];
   plays: string[][];
   /** What the game says in other languages, by their tags. */
   languages: Record<string, Language>;
@@ -56,7 +77,9 @@ export interface About {
   sides: Record<string, string>;
   /** Tabs of other packages. */
   tabs: string[];
-  /** Families that the host decodes with, and the one of the form at first; none: the host has one. */
+  /**
+   * Families that the host decodes with, and the one of the form at first; none: the host has one.
+   */
   families?: Family[];
   family?: string;
 }
@@ -79,7 +102,10 @@ export interface DecodeRequest extends Record<SettingName, number> {
   /** Folder of databases; "": the shipped ones. */
   databases?: string;
 }
-/** Called while a decode is in progress; a `begin` has the columns of no steps yet, `append` those of new ones. */
+/**
+ * Called while a decode is in progress; a `begin` has the columns of no steps yet, `append` those
+ * of new ones.
+ */
 export interface Progress {
   stage(text: string, done?: number | null, total?: number | null): void;
   begin(run: Snapshot): void;
@@ -108,7 +134,12 @@ export type Part =
   | { kind: "widget"; model: string };
 export interface Answer {
   /** Options of the question: menus above its answer. */
-  choices?: { name: string; label: string; options: [words: string, value: string][]; value: string }[];
+  choices?: {
+    name: string;
+    label: string;
+    options: [words: string, value: string][];
+    value: string;
+  }[];
   parts: Part[];
   /** Files to save: [name, words of the button, content]. */
   files?: [name: string, words: string, content: string][];
@@ -123,7 +154,10 @@ export interface Question {
   files?: File[];
 }
 
-/** The error of a request whose host was lost: the page says so once, above everything. By name, because bundles share no class. */
+/**
+ * The error of a request whose host was lost: the page says so once, above everything. By name,
+ * because bundles share no class.
+ */
 const LOST = "HostLost";
 export const lostError = (why: string) => Object.assign(new Error(why), { name: LOST });
 export const isLost = (error: unknown) => error instanceof Error && error.name === LOST;
@@ -136,11 +170,15 @@ export interface Host {
   open?(file: File): Promise<Snapshot>;
   /** Make a file: of a run "trace" or "page", of several "comparison". */
   file?(question: Question): Promise<File>;
-  /** Decode; resolves with the final head of the run, also when `signal` cancelled it after the first token. */
+  /**
+   * Decode; resolves with the final head of the run, also when `signal` cancelled it after the
+   * first token.
+   */
   decode?(request: DecodeRequest, on: Progress, signal: AbortSignal): Promise<Head>;
   /**
-   * Topics that {@link ask} can answer: "doctor" "law" (of a run), "report" (options.name, or a file), "replay"
-   * (files: a log and perhaps a tokenizer), "record" (a file), "predict", and the tabs of other packages.
+   * Topics that {@link ask} can answer: "doctor" "law" (of a run), "report" (options.name, or a
+   * file), "replay" (files: a log and perhaps a tokenizer), "record" (a file), "predict", and the
+   * tabs of other packages.
    */
   readonly answers: readonly string[];
   ask?(question: Question, on: Pick<Progress, "stage">, signal: AbortSignal): Promise<Answer>;

@@ -1,5 +1,6 @@
-// All views and the page in one module: hsd_viz/views/static/hsd-viz.js. loader.ts draws a widget's view by it; an exported page starts
-// itself. A view of another package imports it to share a run and a cursor (docs/how-to/figures.md).
+// All views and the page in one module: hsd_viz/views/static/hsd-viz.js. loader.ts draws a widget's
+// view by it; an exported page starts itself. A view of another package imports it to share a run
+// and a cursor (docs/how-to/figures.md).
 
 import style from "hsd-viz:style";
 import app from "./app";
@@ -24,6 +25,9 @@ export { mount, widgetOf } from "./views";
 VIEWS.app = app as (typeof VIEWS)[string];
 
 setStyles(style);
-// Where views of other packages find this module; loader.ts makes the map first on a page with a kernel.
-Object.assign(globalThis, { hsd_viz: Reflect.get(globalThis, "hsd_viz") ?? new Map([["", Promise.resolve(views)]]) });
+// Where views of other packages find this module; loader.ts makes the map first on a page with a
+// kernel.
+Object.assign(globalThis, {
+  hsd_viz: Reflect.get(globalThis, "hsd_viz") ?? new Map([["", Promise.resolve(views)]]),
+});
 startPage();

@@ -1,5 +1,6 @@
-// The script of every widget of this package: it draws the widget's `view` by the one module of all views, which a page loads
-// once per kernel. The module's text is in a model of the kernel, so that it arrives once and is saved with a notebook's widgets.
+// The script of every widget of this package: it draws the widget's `view` by the one module of all
+// views, which a page loads once per kernel. The module's text is in a model of the kernel, so that
+// it arrives once and is saved with a notebook's widgets.
 import { moduleOf, unpacked } from "./lib/dom";
 import type { Drawing, Model, Widget } from "./lib/widget";
 
@@ -16,7 +17,10 @@ const page = globalThis as { hsd_viz?: Map<string, Promise<Views>> };
 page.hsd_viz ??= new Map();
 const modules = page.hsd_viz;
 
-/** The packed module. Models may be announced in any order; a host without models of its own is asked by a message. */
+/**
+ * The packed module. Models may be announced in any order; a host without models of its own is
+ * asked by a message.
+ */
 async function packed(model: Model<Traits>, id: string): Promise<BlobPart> {
   const manager = (model as { widget_manager?: Manager }).widget_manager;
   for (let tries = 0; manager?.get_model && tries < 40; tries++) {

@@ -1,5 +1,7 @@
-// The page's address: ?trace=NAME&step=N opens a recording at an event, `tab` a tab, `stack`, `prompt`, `temperature`, `top_k`, `top_p`,
-// `seed`, `rule`, `family` and `tokens` fill the form, `tour` opens the tour at a stop, `game` plays the texts of a day, `theme` selects the theme. Pure.
+// The page's address: ?trace=NAME&step=N opens a recording at an event, `tab` a tab, `stack`,
+// `prompt`, `temperature`, `top_k`, `top_p`, `seed`, `rule`, `family` and `tokens` fill the form,
+// `tour` opens the tour at a stop, `game` plays the texts of a day, `theme` selects the theme.
+// Pure.
 import { SETTING_NAMES } from "../lib/options";
 import type { Form } from "./state";
 import { HERE } from "./state";
@@ -16,19 +18,28 @@ const FORM = [
 const OURS = ["trace", "step", "tab", "tour", "game", ...FORM.map(([key]) => key)];
 /** Those whose change is a step of the browser's history. */
 const STEPS = ["trace", "tab"];
-/** Most characters of a query that is read, of a prompt in an address, and of an invalid value in a message. */
+/**
+ * Most characters of a query that is read, of a prompt in an address, and of an invalid value in a
+ * message.
+ */
 const [MOST_QUERY, MOST_PROMPT, MOST_SHOWN] = [8000, 1500, 40];
 
 export const slug = (title: string) => title.toLowerCase().split(/\s+/).join("-");
 
 /**
- * Read a query. Only `names` can be opened, and only `tabs` and `stops`. `step` is from 1, as the player counts events (0: none);
- * `ignored` has a sentence for each parameter that is ignored.
+ * Read a query. Only `names` can be opened, and only `tabs` and `stops`. `step` is from 1, as the
+ * player counts events (0: none); `ignored` has a sentence for each parameter that is ignored.
  */
-export function read(query: string, names: readonly string[], tabs: readonly string[], stops: readonly string[]) {
+export function read(
+  query: string,
+  names: readonly string[],
+  tabs: readonly string[],
+  stops: readonly string[],
+) {
   const fields = new URLSearchParams(query.slice(0, MOST_QUERY));
   const ignored: string[] = [];
-  const short = (value: string) => `'${value.slice(0, MOST_SHOWN)}'${value.length > MOST_SHOWN ? " …" : ""}`;
+  const short = (value: string) =>
+    `'${value.slice(0, MOST_SHOWN)}'${value.length > MOST_SHOWN ? " …" : ""}`;
   const known = (key: string, all: readonly string[], words: string) => {
     const value = fields.get(key) ?? "";
     if (!value || all.includes(value)) return value;
@@ -69,5 +80,8 @@ export function addressOf(page: string, state: Record<string, string>) {
     if (name in state) url.searchParams.set(name, state[name]);
     else url.searchParams.delete(name);
   }
-  return { href: url.href, step: STEPS.some((name) => before.get(name) !== url.searchParams.get(name)) };
+  return {
+    href: url.href,
+    step: STEPS.some((name) => before.get(name) !== url.searchParams.get(name)),
+  };
 }

@@ -1,4 +1,5 @@
-// An answer of the host on the page: it is asked when its tab is shown, and again when the run or one of its menus changes.
+// An answer of the host on the page: it is asked when its tab is shown, and again when the run or
+// one of its menus changes.
 import { html, render } from "lit-html";
 import type { Answer, File, Host, Part, Question } from "../host";
 import { make } from "../lib/dom";
@@ -24,12 +25,16 @@ export const ELSEWHERE: Record<string, string> = {
 
 /** A card that says what to run elsewhere. */
 export function elsewhere(about: string, words: string) {
-  return html`<div class="hsd-elsewhere"><p>${words} needs Python, which this page does not have.</p><p>Run <code>${
-    ELSEWHERE[about] ?? "hsd-viz dashboard"
-  }</code></p></div>`;
+  return html`<div class="hsd-elsewhere">
+    <p>${words} needs Python, which this page does not have.</p>
+    <p>Run <code>${ELSEWHERE[about] ?? "hsd-viz dashboard"}</code></p>
+  </div>`;
 }
 
-/** A page in a frame of its own height. Its scripts do not run; it has the origin of this page only to be measured. */
+/**
+ * A page in a frame of its own height. Its scripts do not run; it has the origin of this page only
+ * to be measured.
+ */
 function framed(title: string, page: string) {
   const el = make("iframe", "hsd-frame", "", { title, sandbox: "allow-same-origin", srcdoc: page });
   const fit = () => {
@@ -57,12 +62,18 @@ function framed(title: string, page: string) {
 /** A part as an element, with what ends it. */
 function partOf(host: Host, part: Part, state: Record<string, unknown>) {
   if (part.kind === "text")
-    return { el: make("p", part.caution ? "hsd-note hsd-warning" : "hsd-note", part.text), close() {} };
+    return {
+      el: make("p", part.caution ? "hsd-note hsd-warning" : "hsd-note", part.text),
+      close() {},
+    };
   if (part.kind === "figure") {
     const config = { displaylogo: false, responsive: false, displayModeBar: false };
     const drawn = mount("plot", { ...part.figure, config, library: "cartesian" });
     if (!part.folded) return drawn;
-    const { title = "", text = "" } = (part.figure.drawn.layout.meta ?? {}) as { title?: string; text?: string };
+    const { title = "", text = "" } = (part.figure.drawn.layout.meta ?? {}) as {
+      title?: string;
+      text?: string;
+    };
     const folder = foldOf(title, text);
     folder.append(drawn.el);
     return { el: folder, close: drawn.close };
@@ -96,7 +107,10 @@ export interface Asking {
   options?: () => Record<string, unknown>;
 }
 
-/** A section of the page that shows an answer. `refresh` asks if anything has changed; `ask` asks again, perhaps with files. */
+/**
+ * A section of the page that shows an answer. `refresh` asks if anything has changed; `ask` asks
+ * again, perhaps with files.
+ */
 export function answerView(
   host: Host,
   { about, words, run, options = () => ({}) }: Asking,
@@ -119,7 +133,12 @@ export function answerView(
   const can = host.ask && host.answers.includes(about);
   if (!can) render(elsewhere(about, words), body);
 
-  const question = (): Question => ({ about, run: run?.() ?? undefined, options: { ...options(), ...chosen }, files });
+  const question = (): Question => ({
+    about,
+    run: run?.() ?? undefined,
+    options: { ...options(), ...chosen },
+    files,
+  });
   function draw() {
     for (const part of parts) part.close();
     parts = (answer?.parts ?? []).map((part) => partOf(host, part, state));
@@ -131,7 +150,10 @@ export function answerView(
     };
     const saves = make("div", "hsd-files");
     saves.append(...(answer?.files ?? []).map(button));
-    body.replaceChildren(...parts.map((part) => part.el), ...(saves.children.length ? [saves] : []));
+    body.replaceChildren(
+      ...parts.map((part) => part.el),
+      ...(saves.children.length ? [saves] : []),
+    );
     render(
       (answer?.choices ?? []).map(({ name, label, options: all, value }) => {
         const take = (picked: string) => {
@@ -147,7 +169,11 @@ export function answerView(
   }
   function fail(error: unknown) {
     const found = troubleOf(error);
-    drawNotice(trouble, { ...found, title: found.details ? `${words} failed` : "", caution: !found.details });
+    drawNotice(trouble, {
+      ...found,
+      title: found.details ? `${words} failed` : "",
+      caution: !found.details,
+    });
   }
   async function askNow() {
     if (!can || !host.ask) return;
@@ -158,7 +184,8 @@ export function answerView(
     status.textContent = parts.length ? "" : "Computing …";
     root.toggleAttribute("aria-busy", true);
     const stage = (text: string, done?: number | null, total?: number | null) => {
-      if (control === mine) status.textContent = total ? `${Math.round((100 * (done ?? 0)) / total)}%: ${text}` : text;
+      if (control === mine)
+        status.textContent = total ? `${Math.round((100 * (done ?? 0)) / total)}%: ${text}` : text;
     };
     const found = await host.ask(question(), { stage }, mine.signal).catch((error) => ({ error }));
     // Another question was asked meanwhile.
@@ -176,7 +203,8 @@ export function answerView(
       fail(error);
     }
   }
-  const key = () => JSON.stringify([run?.()?.run ?? "", options(), chosen, files.map((f) => f.name)]);
+  const key = () =>
+    JSON.stringify([run?.()?.run ?? "", options(), chosen, files.map((f) => f.name)]);
   async function refresh() {
     const now = key();
     if (now === asked || (run && !run())) return;

@@ -38,10 +38,12 @@ export function compareView({ host, store, state, group }: Context): Section {
     versus.model.set("runs", all as never);
     paint();
   };
-  const fail = (error: unknown, title = "Comparison failed") => drawNotice(trouble, troubleOf(error, title));
+  const fail = (error: unknown, title = "Comparison failed") =>
+    drawNotice(trouble, troubleOf(error, title));
 
   // --- recordings
-  let race = about.races.find((r) => r.title.includes(String(about.form.temperature))) ?? about.races[0];
+  let race =
+    about.races.find((r) => r.title.includes(String(about.form.temperature))) ?? about.races[0];
   const opening = () => {
     const own = race.runs.filter((r) => OPENING.includes(r.name.split("/")[1]));
     return (own.length > 1 ? own : race.runs.slice(0, 2)).map((r) => r.name);
@@ -57,7 +59,9 @@ export function compareView({ host, store, state, group }: Context): Section {
     if (chosen === asked) show(found);
   }
   const chip = (words: string, on: boolean, act: () => void, title = "") =>
-    html`<button type="button" aria-pressed=${on} title=${title || nothing} @click=${act}>${words}</button>`;
+    html`<button type="button" aria-pressed=${on} title=${title || nothing} @click=${act}>
+      ${words}
+    </button>`;
   const chips = (label: string, all: unknown[]) =>
     html`<div class="hsd-presets" role="group" aria-label=${label}>${all}</div>`;
   const toggled = (all: string[], one: string) =>
@@ -82,7 +86,9 @@ export function compareView({ host, store, state, group }: Context): Section {
   let busy: AbortController | null = null;
   let said = "";
   const lines = () =>
-    text.split("\n").flatMap((line) => (line.trim() ? [about.sides[line.trim()] ?? line.trim()] : []));
+    text
+      .split("\n")
+      .flatMap((line) => (line.trim() ? [about.sides[line.trim()] ?? line.trim()] : []));
   async function start() {
     if (!host.decode || busy) return;
     const stacks = lines();
@@ -118,31 +124,52 @@ export function compareView({ host, store, state, group }: Context): Section {
     text = all;
     paint();
   };
-  const decoding =
-    () => html`<details class="hsd-values" ?open=${!race}><summary>Compare stacks on your own prompt</summary>
-    <p class="hsd-note">Uses the form's prompt, sampling and number of tokens; each stack first decodes a few untimed tokens. HD: Hierarchy Drafting. HSD: Hierarchical Speculative Decoding.</p>
-    ${chips(
-      "Stacks",
-      PRESETS.map(([label, name]) => {
-        const stack = about.sides[name];
-        // A fourth stack takes the place of the third.
-        const next = () => toggled(lines(), stack);
-        const act = () => write((next().length > 3 ? [...lines().slice(0, 2), stack] : next()).join("\n"));
-        return chip(label, lines().includes(stack), act, `${titles[stack] ?? ""}: ${stack}`);
-      }),
-    )}
-    ${area("Stacks, one per line", 3, text, write)}
-    <div class="hsd-buttons">
-      <button type="button" class="hsd-primary" title="Ctrl+Enter" ?disabled=${busy !== null} @click=${start}>Decode and compare</button>
-      <button type="button" ?disabled=${busy === null} @click=${() => busy?.abort()}>Cancel</button>
-    </div>
-    <p class="hsd-stage hsd-note hsd-number" role="status">${said}</p></details>`;
+  const decoding = () =>
+    html`<details class="hsd-values" ?open=${!race}>
+      <summary>Compare stacks on your own prompt</summary>
+      <p class="hsd-note">
+        Uses the form's prompt, sampling and number of tokens; each stack first decodes a few
+        untimed tokens. HD: Hierarchy Drafting. HSD: Hierarchical Speculative Decoding.
+      </p>
+      ${chips(
+        "Stacks",
+        PRESETS.map(([label, name]) => {
+          const stack = about.sides[name];
+          // A fourth stack takes the place of the third.
+          const next = () => toggled(lines(), stack);
+          const act = () =>
+            write((next().length > 3 ? [...lines().slice(0, 2), stack] : next()).join("\n"));
+          return chip(label, lines().includes(stack), act, `${titles[stack] ?? ""}: ${stack}`);
+        }),
+      )}
+      ${area("Stacks, one per line", 3, text, write)}
+      <div class="hsd-buttons">
+        <button
+          type="button"
+          class="hsd-primary"
+          title="Ctrl+Enter"
+          ?disabled=${busy !== null}
+          @click=${start}
+        >
+          Decode and compare
+        </button>
+        <button type="button" ?disabled=${busy === null} @click=${() => busy?.abort()}>
+          Cancel
+        </button>
+      </div>
+      <p class="hsd-stage hsd-note hsd-number" role="status">${said}</p>
+    </details>`;
   function paint() {
     const { prompt, meta } = group.store;
-    const isOf = (one: Snapshot) => one.prompt === prompt && (one.meta.family ?? "") === (meta.family ?? "");
+    const isOf = (one: Snapshot) =>
+      one.prompt === prompt && (one.meta.family ?? "") === (meta.family ?? "");
     const apart = runs().length > 0 && !runs().every(isOf);
     render(
-      html`<p class="hsd-lede hsd-separate" ?hidden=${!apart}><strong>A separate example</strong>: other models or another prompt than the run of the other tabs.</p><p class="hsd-lede">${LEDES.compare}</p>
+      html`<p class="hsd-lede hsd-separate" ?hidden=${!apart}>
+          <strong>A separate example</strong>: other models or another prompt than the run of the
+          other tabs.
+        </p>
+        <p class="hsd-lede">${LEDES.compare}</p>
         ${race ? recordings() : nothing}
         ${host.file ? html`<button type="button" class="hsd-quiet" @click=${save}>Save the comparison</button>` : nothing}
         ${host.decode ? decoding() : elsewhere("decode", "Decoding your own prompt with several stacks")}`,
@@ -150,7 +177,9 @@ export function compareView({ host, store, state, group }: Context): Section {
     );
   }
   const save = () => {
-    download(host, { about: "comparison", options: { runs: runs() } }).catch((error) => fail(error, "Save failed"));
+    download(host, { about: "comparison", options: { runs: runs() } }).catch((error) =>
+      fail(error, "Save failed"),
+    );
   };
   paint();
   if (race) choose(opening()).catch(fail);

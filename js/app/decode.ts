@@ -11,7 +11,11 @@ export async function decoded(
 ): Promise<Store> {
   if (!host.decode) throw new Error("this page cannot decode");
   const run = createStore();
-  const on: Progress = { stage, begin: (first) => run.adopt(first), append: (steps) => void run.receive(steps) };
+  const on: Progress = {
+    stage,
+    begin: (first) => run.adopt(first),
+    append: (steps) => void run.receive(steps),
+  };
   run.adopt(await host.decode({ ...request, beside_plain: false }, on, signal));
   if (signal.aborted) throw new DOMException("cancelled", "AbortError");
   return run;

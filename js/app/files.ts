@@ -25,7 +25,8 @@ export function choose(accept: string, take: (file: globalThis.File) => void) {
 
 /** Make a file and start its download. */
 export async function download(host: Host, question: Question) {
-  if (!host.file) throw new Error("saving needs Python, which this page does not have: use hsd-viz export");
+  if (!host.file)
+    throw new Error("saving needs Python, which this page does not have: use hsd-viz export");
   save(await host.file(question));
 }
 /** Start the download of a file. */
@@ -40,11 +41,14 @@ export function save({ name, type, bytes }: Omit<File, "bytes"> & { bytes: BlobP
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }
 
-/** Open a file that is dropped on `page`, unless a field takes it. Returns a function that stops. */
+/**
+ * Open a file that is dropped on `page`, unless a field takes it. Returns a function that stops.
+ */
 export function dropZone(page: HTMLElement, drop: (file: globalThis.File) => void) {
   const heard = (e: DragEvent) => {
     const fits =
-      [...(e.dataTransfer?.types ?? [])].includes("Files") && !(e.target as Element).closest("input[type=file]");
+      [...(e.dataTransfer?.types ?? [])].includes("Files") &&
+      !(e.target as Element).closest("input[type=file]");
     page.classList.toggle("hsd-drop-page", fits && e.type === "dragover");
     if (!fits || e.type === "dragleave") return;
     e.preventDefault();
@@ -59,7 +63,16 @@ export function dropZone(page: HTMLElement, drop: (file: globalThis.File) => voi
 }
 
 /** A field that takes a dropped or chosen file. */
-export const dropField = (label: string, hint: string, accept: string, take: (file: globalThis.File) => void) =>
-  html`<label class="hsd-field hsd-drop-field">${label}<input type="file" accept=${accept} @change=${(e: {
-    target: HTMLInputElement;
-  }) => e.target.files?.[0] && take(e.target.files[0])}><span>${hint}</span></label>`;
+export const dropField = (
+  label: string,
+  hint: string,
+  accept: string,
+  take: (file: globalThis.File) => void,
+) =>
+  html`<label class="hsd-field hsd-drop-field"
+    >${label}<input
+      type="file"
+      accept=${accept}
+      @change=${(e: { target: HTMLInputElement }) => e.target.files?.[0] && take(e.target.files[0])}
+    /><span>${hint}</span></label
+  >`;

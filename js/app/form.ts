@@ -16,15 +16,22 @@ type Field = { target: HTMLInputElement };
 /** Return the form's template. `run` starts a decode, `cancel` ends it. */
 export function formOf(store: Store, { about, panel }: Host, run: () => void, cancel: () => void) {
   const families = (about.families?.length ?? 0) > 1 ? (about.families ?? []) : [];
-  const familyOf = ({ family }: Form) => families.find((one) => one.name === (family || about.family));
+  const familyOf = ({ family }: Form) =>
+    families.find((one) => one.name === (family || about.family));
   /** Models that stacks may name: those of the family, where the page does not allow all. */
-  const allowed = (form: Form) => (about.models === null ? null : (familyOf(form)?.models ?? about.models));
+  const allowed = (form: Form) =>
+    about.models === null ? null : (familyOf(form)?.models ?? about.models);
   /** Choose a family: its example and its conversation, and a stack that it has. */
   function chooseFamily(name: string) {
     const chosen = families.find((one) => one.name === name);
     if (!chosen) return;
     const { form, filled } = store.state;
-    const all = [...about.prompts, ...families, ...families.flatMap(({ prompts }) => prompts), filled];
+    const all = [
+      ...about.prompts,
+      ...families,
+      ...families.flatMap(({ prompts }) => prompts),
+      filled,
+    ];
     const examples = all.map(({ prompt }) => prompt);
     const change: Partial<Form> = { family: name, chat: chosen.chat };
     if (examples.includes(form.prompt) || !form.prompt.trim()) change.prompt = chosen.prompt;
@@ -42,17 +49,25 @@ export function formOf(store: Store, { about, panel }: Host, run: () => void, ca
   }
   const uid = unique();
   const ranges = rangesOf(about.limits.tokens);
-  const set = (change: Partial<Form>) => store.set({ form: { ...store.state.form, ...change }, trouble: null });
+  const set = (change: Partial<Form>) =>
+    store.set({ form: { ...store.state.form, ...change }, trouble: null });
   /** Why the text is not a stack, or not one of this page; "" if it is. */
   function error() {
     try {
-      return refusalOf(parseStack(store.state.form.stack, about.sources), allowed(store.state.form));
+      return refusalOf(
+        parseStack(store.state.form.stack, about.sources),
+        allowed(store.state.form),
+      );
     } catch (problem) {
       return (problem as Error).message;
     }
   }
 
-  const choice = (label: string, name: "rule" | "device" | "dtype", options: readonly (readonly string[])[]) =>
+  const choice = (
+    label: string,
+    name: "rule" | "device" | "dtype",
+    options: readonly (readonly string[])[],
+  ) =>
     field(
       label,
       menu(options, store.state.form[name], (value) => set({ [name]: value })),
@@ -61,18 +76,32 @@ export function formOf(store: Store, { about, panel }: Host, run: () => void, ca
   const line = (label: string, name: "stack" | "target" | "databases", hint = "") =>
     field(
       label,
-      html`<input class="hsd-mono hsd-${name}-field" spellcheck="false" maxlength="1000" placeholder=${hint} .value=${live(store.state.form[name])}
-        @input=${({ target }: Field) => set({ [name]: target.value })}>`,
+      html`<input
+        class="hsd-mono hsd-${name}-field"
+        spellcheck="false"
+        maxlength="1000"
+        placeholder=${hint}
+        .value=${live(store.state.form[name])}
+        @input=${({ target }: Field) => set({ [name]: target.value })}
+      />`,
     );
   function number(name: (typeof NUMBERS)[number], form: Form) {
     const problem = numberOf(form[name], ranges[name]);
     const wrong = typeof problem === "string";
     const id = `${uid}-${name}`;
-    return html`<div class="hsd-field"><label for="${id}-field">${ranges[name][0]}</label><input id="${id}-field"
-        inputmode="decimal" autocomplete="off" maxlength="100" .value=${live(form[name])}
-        aria-invalid=${wrong ? "true" : nothing} aria-describedby=${wrong ? id : nothing}
+    return html`<div class="hsd-field">
+      <label for="${id}-field">${ranges[name][0]}</label
+      ><input
+        id="${id}-field"
+        inputmode="decimal"
+        autocomplete="off"
+        maxlength="100"
+        .value=${live(form[name])}
+        aria-invalid=${wrong ? "true" : nothing}
+        aria-describedby=${wrong ? id : nothing}
         @input=${({ target }: Field) => set({ [name]: target.value })}
-      ><span class="hsd-field-problem" id=${id}>${wrong ? problem : nothing}</span></div>`;
+      /><span class="hsd-field-problem" id=${id}>${wrong ? problem : nothing}</span>
+    </div>`;
   }
 
   function template() {
@@ -101,14 +130,23 @@ export function formOf(store: Store, { about, panel }: Host, run: () => void, ca
             )
           : nothing
       }
-      ${family ? html`<p class="hsd-note">${sentence(family.title)}</p>${panel?.(family.name) ?? nothing}` : nothing}
+      ${
+        family
+          ? html`<p class="hsd-note">${sentence(family.title)}</p>
+              ${panel?.(family.name) ?? nothing}`
+          : nothing
+      }
       ${missing ? html`<p class="hsd-note hsd-warning">${coded(`Not installed: run \`hsd-viz models install ${family.name}\`, then reload the page.`)}</p>` : nothing}
       ${field(
         "Prompt preset",
-        menu([...prompts.map((p) => [p.title, p.title]), ["", "custom"]], preset?.title ?? "", (title) => {
-          const chosen = prompts.find((p) => p.title === title);
-          if (chosen) set({ prompt: chosen.prompt });
-        }),
+        menu(
+          [...prompts.map((p) => [p.title, p.title]), ["", "custom"]],
+          preset?.title ?? "",
+          (title) => {
+            const chosen = prompts.find((p) => p.title === title);
+            if (chosen) set({ prompt: chosen.prompt });
+          },
+        ),
       )}
       ${preset ? html`<p class="hsd-note">${preset.blurb}</p>` : nothing}
       ${area("Prompt", 8, form.prompt, (prompt) => set({ prompt }))}
@@ -123,8 +161,24 @@ export function formOf(store: Store, { about, panel }: Host, run: () => void, ca
       ${line("Stack", "stack")}
       <p class="hsd-field-problem" role="status">${coded(sentence(wrong)) || nothing}</p>
       <div class="hsd-buttons">
-        <button type="button" class="hsd-primary" title="Decode the prompt with the stack (Ctrl+Enter)" ?disabled=${busy} @click=${run}>Run</button>
-        <button type="button" class="hsd-cancel" title="Stop after the current token" ?disabled=${!busy} @click=${cancel}>Cancel</button>
+        <button
+          type="button"
+          class="hsd-primary"
+          title="Decode the prompt with the stack (Ctrl+Enter)"
+          ?disabled=${busy}
+          @click=${run}
+        >
+          Run
+        </button>
+        <button
+          type="button"
+          class="hsd-cancel"
+          title="Stop after the current token"
+          ?disabled=${!busy}
+          @click=${cancel}
+        >
+          Cancel
+        </button>
       </div>
       ${check("hsd-check", "Measure speed-up over plain decoding", form.beside_plain, (on) => set({ beside_plain: on }))}
       <div class="hsd-fields">
@@ -134,12 +188,22 @@ export function formOf(store: Store, { about, panel }: Host, run: () => void, ca
         ${about.dtypes.length ? choice("Number type", "dtype", named(about.dtypes)) : nothing}
       </div>
       ${numberOf(form.temperature, ranges.temperature) === 0 ? html`<p class="hsd-note">${GREEDY}</p>` : nothing}
-      <details class="hsd-settings"><summary>More settings</summary><div>
-        ${check("hsd-check", "Chat: format the prompt by the target's chat template", form.chat, (chat) => set({ chat }))}
-        ${most ? [line(`Target model (${about.models?.join(", ") ?? "a ladder name, hub id or path"})`, "target"), line(folder, "databases", "made by hsd-viz databases build")] : nothing}
-      </div></details>
-      <button type="button" class="hsd-quiet" ?hidden=${!changed} title="Fill the form with the prompt and the settings of the run shown"
-        @click=${() => store.set({ form: { ...filled } })}>Use the settings of the run shown</button>`;
+      <details class="hsd-settings">
+        <summary>More settings</summary>
+        <div>
+          ${check("hsd-check", "Chat: format the prompt by the target's chat template", form.chat, (chat) => set({ chat }))}
+          ${most ? [line(`Target model (${about.models?.join(", ") ?? "a ladder name, hub id or path"})`, "target"), line(folder, "databases", "made by hsd-viz databases build")] : nothing}
+        </div>
+      </details>
+      <button
+        type="button"
+        class="hsd-quiet"
+        ?hidden=${!changed}
+        title="Fill the form with the prompt and the settings of the run shown"
+        @click=${() => store.set({ form: { ...filled } })}
+      >
+        Use the settings of the run shown
+      </button>`;
   }
   return { template, error };
 }

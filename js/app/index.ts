@@ -18,7 +18,8 @@ export function plotlyOf(host: Host) {
 function render({ model, el }: Drawing<Traits>) {
   const host = kernelHost(model);
   plotlyOf(host);
-  // Voilà's page has an address of its own, and themes (voila/templates/hsd); a notebook's belongs to JupyterLab.
+  // Voilà's page has an address of its own, and themes (voila/templates/hsd); a notebook's belongs
+  // to JupyterLab.
   const served = "hsdTheme" in window;
   const close = openPage(el, host, { address: served, first: served });
   return () => {

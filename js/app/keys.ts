@@ -10,7 +10,9 @@ export function typed(e: KeyboardEvent, app: Element | null) {
   const alone = target === document.body && app.closest("#rendered_cells") !== null;
   if (!alone && !app.contains(target)) return true;
   return Boolean(
-    target.closest("input:not([type=checkbox], [type=range]), textarea, select, [contenteditable], dialog"),
+    target.closest(
+      "input:not([type=checkbox], [type=range]), textarea, select, [contenteditable], dialog",
+    ),
   );
 }
 
@@ -19,11 +21,22 @@ export function keySheet() {
   const dialog = make("dialog", "hsd-keys-sheet", "", { "aria-label": "Keys" });
   const list = (keys: object) =>
     Object.entries(keys).map(
-      ([key, words]) => html`<dt>${key.split(" ").map((one) => html`<kbd>${one}</kbd> `)}</dt><dd>${words}</dd>`,
+      ([key, words]) =>
+        html`<dt>${key.split(" ").map((one) => html`<kbd>${one}</kbd> `)}</dt>
+          <dd>${words}</dd>`,
     );
   render(
-    html`<form method="dialog" class="hsd-keys-head"><h2>Keys</h2><button class="hsd-quiet">Close</button></form>
-      ${Object.entries(KEYS).map(([title, keys]) => html`<section><h3>${title}</h3><dl>${list(keys)}</dl></section>`)}`,
+    html`<form method="dialog" class="hsd-keys-head">
+        <h2>Keys</h2>
+        <button class="hsd-quiet">Close</button>
+      </form>
+      ${Object.entries(KEYS).map(
+        ([title, keys]) =>
+          html`<section>
+            <h3>${title}</h3>
+            <dl>${list(keys)}</dl>
+          </section>`,
+      )}`,
     dialog,
   );
   // A click beside it closes it.

@@ -1,5 +1,6 @@
 // @vitest-environment happy-dom
-// The page over hosts made for tests: what it shows, asks, keeps, and says when something is missing or fails.
+// The page over hosts made for tests: what it shows, asks, keeps, and says when something is
+// missing or fails.
 import assert from "node:assert/strict";
 import { beforeEach, expect, test, vi } from "vitest";
 import { lostError } from "../host";
@@ -18,23 +19,46 @@ test("an address opens what it names and says what it ignores", () => {
     ["Your traffic"],
     ["chance"],
   );
-  assert.deepEqual([asked.trace, asked.step, asked.tab, asked.ignored], ["both", 3, "your-traffic", []]);
+  assert.deepEqual(
+    [asked.trace, asked.step, asked.tab, asked.ignored],
+    ["both", 3, "your-traffic", []],
+  );
   assert.deepEqual(asked.form, { temperature: "0.5", max_new_tokens: "9" });
-  const bad = read(`?trace=../x&step=0&tab=none&tour=lost&theme=blue`, ["both"], ["Watch"], ["chance"]);
-  assert.deepEqual([bad.trace, bad.step, bad.tab, bad.tour, bad.ignored.length], ["", 0, "", "", 5]);
+  const bad = read(
+    `?trace=../x&step=0&tab=none&tour=lost&theme=blue`,
+    ["both"],
+    ["Watch"],
+    ["chance"],
+  );
+  assert.deepEqual(
+    [bad.trace, bad.step, bad.tab, bad.tour, bad.ignored.length],
+    ["", 0, "", "", 5],
+  );
   assert.deepEqual(parameters({ prompt: "x".repeat(2000), stack: "target" }), {});
   const page = "http://127.0.0.1:1/?token=abc&trace=old";
-  assert.deepEqual(addressOf(page, { trace: "new" }), { href: "http://127.0.0.1:1/?token=abc&trace=new", step: true });
+  assert.deepEqual(addressOf(page, { trace: "new" }), {
+    href: "http://127.0.0.1:1/?token=abc&trace=new",
+    step: true,
+  });
   assert.deepEqual(addressOf(page, { trace: "old", seed: "1" }).step, false);
 });
 
 test("numbers are checked where they are typed", { skip }, () => {
   const ranges = rangesOf(2000);
   assert.equal(numberOf("0,7", ranges.temperature), 0.7);
-  assert.equal(numberOf("1000", ranges.temperature), "Temperature must be a number from 0 to 100, not 1000.");
-  assert.equal(numberOf("1.5", ranges.seed), "Seed must be a whole number from 0 to 2147483647, not 1.5.");
+  assert.equal(
+    numberOf("1000", ranges.temperature),
+    "Temperature must be a number from 0 to 100, not 1000.",
+  );
+  assert.equal(
+    numberOf("1.5", ranges.seed),
+    "Seed must be a whole number from 0 to 2147483647, not 1.5.",
+  );
   const form = { ...formOf(ABOUT.form), max_new_tokens: "0" };
-  assert.throws(() => requestOf(form, ABOUT.limits), /New tokens must be a whole number from 1 to 2000, not 0/);
+  assert.throws(
+    () => requestOf(form, ABOUT.limits),
+    /New tokens must be a whole number from 1 to 2000, not 0/,
+  );
   assert.throws(
     () => requestOf({ ...formOf(ABOUT.form), prompt: "x".repeat(20001) }, ABOUT.limits),
     /20001 characters/,
@@ -56,7 +80,9 @@ const text = (el: Element, selector: string) =>
 /** Whether the text is two lines. */
 const isFolded = (el: Element) => el.querySelector(".hsd-main")?.classList.contains("hsd-folded");
 const button = (el: Element, words: string) =>
-  [...el.querySelectorAll("button")].find((b) => b.textContent?.trim() === words) as HTMLButtonElement;
+  [...el.querySelectorAll("button")].find(
+    (b) => b.textContent?.trim() === words,
+  ) as HTMLButtonElement;
 
 beforeEach(() => {
   document.body.replaceChildren();
@@ -65,7 +91,11 @@ beforeEach(() => {
   vi.stubGlobal("reportError", (error: unknown) => {
     throw error;
   });
-  vi.stubGlobal("matchMedia", () => ({ matches: false, addEventListener() {}, removeEventListener() {} }));
+  vi.stubGlobal("matchMedia", () => ({
+    matches: false,
+    addEventListener() {},
+    removeEventListener() {},
+  }));
 });
 
 test("without Python the page shows recorded runs, and says what to run for the rest", {
@@ -81,7 +111,7 @@ test("without Python the page shows recorded runs, and says what to run for the 
   for (const tab of el.querySelectorAll<HTMLElement>("[role=tab]")) {
     tab.click();
     assert.equal(text(el, ".hsd-main > .hsd-notice:not([hidden])"), "", tab.textContent ?? "");
-    const title = tab.textContent ?? "";
+    const title = tab.textContent?.trim() ?? "";
     assert.equal(isFolded(el), ["Why", "Databases", "Time"].includes(title), title);
   }
   assert.match(el.textContent ?? "", /hsd-viz replay LOG.jsonl --tokenizer PATH/);
@@ -98,7 +128,10 @@ test("without Python the page shows recorded runs, and says what to run for the 
   assert.equal(el.textContent, "");
 });
 
-test("a run is streamed, measured as it grows, kept, and an error is a card", { skip, timeout: 60_000 }, async () => {
+test("a run is streamed, measured as it grows, kept, and an error is a card", {
+  skip,
+  timeout: 60_000,
+}, async () => {
   const whole = RECORDED.sampled;
   const empty = Object.fromEntries(
     ["tokens", "drafts", "rounds", "calls"].map((name) => [
@@ -116,8 +149,21 @@ test("a run is streamed, measured as it grows, kept, and an error is a card", { 
       const run = `live ${requests.length}`;
       if (fails) throw new Error("no model");
       on.stage("loading the models");
-      on.begin({ ...head, run, seq: 0, ...empty, pieces: {}, meta: { ...head.meta, wall_ns: null } });
-      on.append({ kind: "append", run, first: 1, seq: 1, steps: [{ tokens, drafts, rounds, calls, pieces }] });
+      on.begin({
+        ...head,
+        run,
+        seq: 0,
+        ...empty,
+        pieces: {},
+        meta: { ...head.meta, wall_ns: null },
+      });
+      on.append({
+        kind: "append",
+        run,
+        first: 1,
+        seq: 1,
+        steps: [{ tokens, drafts, rounds, calls, pieces }],
+      });
       await new Promise<void>((done) => {
         finish = done;
         signal.addEventListener("abort", () => done());
@@ -134,7 +180,9 @@ test("a run is streamed, measured as it grows, kept, and an error is a card", { 
   assert.equal(button(el, "Run").disabled, true);
   await vi.waitFor(() => assert.match(text(el, ".hsd-now .hsd-stage"), /decoding \d+\/\d+/));
   // What is typed while the page redraws is kept, and decoded by the next run.
-  const stack = el.querySelector<HTMLInputElement>(".hsd-controls input.hsd-mono") as HTMLInputElement;
+  const stack = el.querySelector<HTMLInputElement>(
+    ".hsd-controls input.hsd-mono",
+  ) as HTMLInputElement;
   stack.value = "db > small > target";
   stack.dispatchEvent(new Event("input"));
   finish();
@@ -154,7 +202,10 @@ test("a run is streamed, measured as it grows, kept, and an error is a card", { 
   close();
 });
 
-test("a recording that arrives late replaces neither a newer choice nor a run", { skip, timeout: 60_000 }, async () => {
+test("a recording that arrives late replaces neither a newer choice nor a run", {
+  skip,
+  timeout: 60_000,
+}, async () => {
   const arrivals: Record<string, () => void> = {};
   const recording = (name: string) =>
     new Promise((done) => {
@@ -194,7 +245,10 @@ test("a recording that arrives late replaces neither a newer choice nor a run", 
   close();
 });
 
-test("hostile text of a run and of an answer is never markup", { skip, timeout: 60_000 }, async () => {
+test("hostile text of a run and of an answer is never markup", {
+  skip,
+  timeout: 60_000,
+}, async () => {
   const bad = "<img src=x onerror=alert(1)>";
   const run = structuredClone(RECORDED.sampled);
   run.prompt = bad;
@@ -219,7 +273,10 @@ test("hostile text of a run and of an answer is never markup", { skip, timeout: 
   close();
 });
 
-/** A host that has begun a run and then waits; `lose` reports that it is lost, `fail` ends its decode. */
+/**
+ * A host that has begun a run and then waits; `lose` reports that it is lost, `fail` ends its
+ * decode.
+ */
 function waitingHost() {
   const hold = { lose: (_why: string) => {}, fail: (_error: Error) => {} };
   const host = {
@@ -258,7 +315,9 @@ test("a host that is lost during a run frees the page, and what was decoded is k
   assert.match(text(el, ".hsd-verdict"), /Stopped: the host was lost/);
   const kept = JSON.parse(sessionStorage.getItem("hsd_viz.run") ?? "null");
   assert.equal(kept.tokens.token_id.length, RECORDED.sampled.tokens.token_id.length);
-  const forms = [...el.querySelectorAll(".hsd-save [role=menuitem]")].map((one) => one.textContent ?? "");
+  const forms = [...el.querySelectorAll(".hsd-save [role=menuitem]")].map(
+    (one) => one.textContent ?? "",
+  );
   assert.ok(
     forms.length === 2 && forms.every((words) => /svg|pdf/.test(words)),
     "only what needs no host can be saved",
@@ -296,8 +355,14 @@ test("an invalid stack is said once, at its field", { skip, timeout: 60_000 }, a
   stack.dispatchEvent(new Event("input"));
   button(el, "Run").click();
   await vi.waitFor(() => assert.ok(document.activeElement === stack));
-  assert.match(text(el, ".hsd-controls > .hsd-field-problem"), /'secret' is not allowed on this page/);
-  assert.match(text(el, ".hsd-controls > .hsd-field-problem code"), /hsd-viz dashboard --allow-models/);
+  assert.match(
+    text(el, ".hsd-controls > .hsd-field-problem"),
+    /'secret' is not allowed on this page/,
+  );
+  assert.match(
+    text(el, ".hsd-controls > .hsd-field-problem code"),
+    /hsd-viz dashboard --allow-models/,
+  );
   assert.equal(text(el, ".hsd-main > .hsd-notice:not([hidden])"), "");
   close();
 });
@@ -305,14 +370,20 @@ test("an invalid stack is said once, at its field", { skip, timeout: 60_000 }, a
 test("a comparison of one stack shows no chart of others", { skip, timeout: 60_000 }, async () => {
   const about = structuredClone(ABOUT);
   const runs = Object.fromEntries(
-    about.races.flatMap((r: any) => r.runs.map((one: any) => [one.name, { ...RECORDED.sampled, run: one.name }])),
+    about.races.flatMap((r: any) =>
+      r.runs.map((one: any) => [one.name, { ...RECORDED.sampled, run: one.name }]),
+    ),
   );
   const el = document.body.appendChild(document.createElement("div"));
   const close = openPage(el, recordingHost(about, { ...RECORDED, ...runs }));
   await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Recording"));
-  [...el.querySelectorAll<HTMLElement>("[role=tab]")].find((one) => one.textContent === "Compare")?.click();
+  [...el.querySelectorAll<HTMLElement>("[role=tab]")]
+    .find((one) => one.textContent?.trim() === "Compare")
+    ?.click();
   await vi.waitFor(() => assert.ok(el.querySelector(".hsd-vs-race")));
-  const pressed = () => [...el.querySelectorAll<HTMLElement>(".hsd-compare [aria-pressed=true][title]")];
+  const pressed = () => [
+    ...el.querySelectorAll<HTMLElement>(".hsd-compare [aria-pressed=true][title]"),
+  ];
   for (const chip of pressed().slice(1)) chip.click();
   await vi.waitFor(() => assert.match(text(el, ".hsd-vs-refusal"), /One run is too few/));
   assert.equal(el.querySelectorAll(".hsd-vs-race").length, 0);
@@ -324,9 +395,25 @@ test("the form offers families, with the prompt and the stacks of the chosen one
   skip,
   timeout: 60_000,
 }, async () => {
-  const python = { name: "code", title: "Python", models: ["nano", "small", "target"], prompt: "def", chat: false };
-  const english = { name: "english", title: "answers", models: ["target"], prompt: "Why?", chat: true };
-  const tasks = ["Why?", "How?"].map((prompt) => ({ title: `Task ${prompt}`, blurb: "", prompt }));
+  const python = {
+    name: "code",
+    title: "Python",
+    models: ["nano", "small", "target"],
+    prompt: "def",
+    chat: false,
+  };
+  const english = {
+    name: "english",
+    title: "answers",
+    models: ["target"],
+    prompt: "Why?",
+    chat: true,
+  };
+  const tasks = ["Why?", "How?"].map((prompt) => ({
+    title: `Task ${prompt}`,
+    blurb: "",
+    prompt,
+  }));
   const families = [
     { ...python, prompts: [], installed: true },
     { ...english, prompts: tasks, installed: false },
@@ -363,7 +450,10 @@ test("the form offers families, with the prompt and the stacks of the chosen one
   stack.dispatchEvent(new Event("input"));
   button(root, "Run").click();
   await vi.waitFor(() => assert.equal(requests.length, 1));
-  assert.deepEqual([requests[0].family, requests[0].chat, requests[0].prompt], ["english", true, "Why?"]);
+  assert.deepEqual(
+    [requests[0].family, requests[0].chat, requests[0].prompt],
+    ["english", true, "Why?"],
+  );
   end();
   assert.equal(el.textContent, "");
 });

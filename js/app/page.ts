@@ -32,10 +32,14 @@ const GAME_SEEN = "hsd_viz.game";
 const TILES = 400;
 
 /**
- * Draw the page into `el`. `address`: the browser's address belongs to it. `first`: a newcomer sees the game first. Returns a function
- * that closes it.
+ * Draw the page into `el`. `address`: the browser's address belongs to it. `first`: a newcomer sees
+ * the game first. Returns a function that closes it.
  */
-export function openPage(el: HTMLElement, host: Host, { address = false, first: playFirst = false } = {}): () => void {
+export function openPage(
+  el: HTMLElement,
+  host: Host,
+  { address = false, first: playFirst = false } = {},
+): () => void {
   const { about } = host;
   suppressShortcuts(el);
   const uid = unique();
@@ -50,8 +54,25 @@ export function openPage(el: HTMLElement, host: Host, { address = false, first: 
   const recordings = about.recordings.map((r) => r.name);
   let closed = false;
   const begun: kept.State = {
-    ...{ shown: "", kind: "none", blurb: "", busy: false, stage: { text: "" }, here: kept.keptRun(), opened: null },
-    ...{ form: first, filled: first, drawer: false, tab: 0, text: false, trouble: null, lost: "", tour: "" },
+    ...{
+      shown: "",
+      kind: "none",
+      blurb: "",
+      busy: false,
+      stage: { text: "" },
+      here: kept.keptRun(),
+      opened: null,
+    },
+    ...{
+      form: first,
+      filled: first,
+      drawer: false,
+      tab: 0,
+      text: false,
+      trouble: null,
+      lost: "",
+      tour: "",
+    },
     ...{ branches: [], branch: 0 },
   };
   const store = createState(begun, (now, was) => closed || changed(now, was));
@@ -59,20 +80,33 @@ export function openPage(el: HTMLElement, host: Host, { address = false, first: 
   const ends: (() => void)[] = [];
 
   // --- the run
-  const complete = () => (store.state.busy || !run.run || !run.tokens.length ? null : run.snapshot());
+  const complete = () =>
+    store.state.busy || !run.run || !run.tokens.length ? null : run.snapshot();
   /** Whether this page decodes with the models of a run. */
   function isOwn({ meta }: Snapshot) {
     const { family, families = [] } = about;
-    return !meta.family || meta.family === family || families.some(({ name }) => name === meta.family);
+    return (
+      !meta.family || meta.family === family || families.some(({ name }) => name === meta.family)
+    );
   }
-  /** Show a whole run; the form follows it where the visitor has not changed it, and the page has its models. */
+  /**
+   * Show a whole run; the form follows it where the visitor has not changed it, and the page has
+   * its models.
+   */
   function show(shown: string, kind: kept.Kind, taken: Snapshot, blurb = "") {
     run.adopt(taken);
     const { form, filled } = store.state;
     const own = Object.keys(kept.changedIn(form, filled)).length > 0;
     const follows = shown !== HERE && isOwn(taken);
     const next = follows ? { ...filled, ...fieldsOf(taken, about.limits.tokens) } : filled;
-    set({ shown, kind, blurb, filled: next, ...(own || shown === HERE ? {} : { form: next }), trouble: null });
+    set({
+      shown,
+      kind,
+      blurb,
+      filled: next,
+      ...(own || shown === HERE ? {} : { form: next }),
+      trouble: null,
+    });
   }
   /** What is being opened; "": nothing, or a run has started since. */
   let wanted = "";
@@ -83,7 +117,8 @@ export function openPage(el: HTMLElement, host: Host, { address = false, first: 
     const { here, opened } = store.state;
     set({ branches: [], branch: 0 });
     if (shown === HERE && here) return show(HERE, "finished", here);
-    if (shown === OPENED && opened) return show(OPENED, "recording", opened.run, openedWords(opened.name));
+    if (shown === OPENED && opened)
+      return show(OPENED, "recording", opened.run, openedWords(opened.name));
     const recording = about.recordings.find((r) => r.name === shown);
     if (!recording) return;
     const taken = await host.recording(shown);
@@ -104,7 +139,9 @@ export function openPage(el: HTMLElement, host: Host, { address = false, first: 
     // A field says what is wrong with it.
     if (!fork && form?.error()) return showField(".hsd-stack-field");
     const ranges = kept.rangesOf(about.limits.tokens);
-    const wrong = kept.NUMBERS.some((name) => typeof kept.numberOf(store.state.form[name], ranges[name]) === "string");
+    const wrong = kept.NUMBERS.some(
+      (name) => typeof kept.numberOf(store.state.form[name], ranges[name]) === "string",
+    );
     if (!fork && wrong) return showField('[aria-invalid="true"]');
     const request = fork?.request ?? kept.requestOf(store.state.form, about.limits);
     if (!fork) set({ branches: [], branch: 0 });
@@ -131,7 +168,8 @@ export function openPage(el: HTMLElement, host: Host, { address = false, first: 
           append(steps) {
             run.receive(steps);
             const [done, total] = [run.tokens.length, request.max_new_tokens];
-            if (!control?.signal.aborted) set({ stage: { text: `decoding ${done}/${total}`, done, total } });
+            if (!control?.signal.aborted)
+              set({ stage: { text: `decoding ${done}/${total}`, done, total } });
           },
         },
         control.signal,
@@ -183,13 +221,20 @@ export function openPage(el: HTMLElement, host: Host, { address = false, first: 
     const prompt = prefixOf(run, at, text);
     const settings = { ...store.state.form, ...fieldsOf(root, about.limits.tokens), prompt };
     const parent = { run: root.run, token: at, text };
-    const request = { ...kept.requestOf(settings, about.limits), max_new_tokens: remaining(run, at), parent };
+    const request = {
+      ...kept.requestOf(settings, about.limits),
+      max_new_tokens: remaining(run, at),
+      parent,
+    };
     return { request, root, parent, p: chanceOf(run, at, text) };
   }
-  const branch = (at: number, text: string) => tried(() => decode(forkAt(at, text)), "The branch failed")();
+  const branch = (at: number, text: string) =>
+    tried(() => decode(forkAt(at, text)), "The branch failed")();
   function addBranch(here: Snapshot, { root, parent, p }: Fork) {
     const { branches } = store.state;
-    const known = branches.some((one) => one.run.run === root.run) ? branches : [{ run: root, parent: null, p: null }];
+    const known = branches.some((one) => one.run.run === root.run)
+      ? branches
+      : [{ run: root, parent: null, p: null }];
     set({ branches: [...known, { run: here, parent, p }], branch: known.length });
   }
   function chooseBranch(k: number) {
@@ -205,7 +250,9 @@ export function openPage(el: HTMLElement, host: Host, { address = false, first: 
   const take = async (file: globalThis.File) => {
     if (store.state.busy) throw new Error("a run is in progress: open the file after it ends");
     if (!host.open)
-      throw new Error("opening a trace needs Python, which this page does not have: hsd.dashboard('FILE')");
+      throw new Error(
+        "opening a trace needs Python, which this page does not have: hsd.dashboard('FILE')",
+      );
     const opened = { name: file.name, run: await host.open(await read(file)) };
     set({ opened, shown: "" });
     await open(OPENED);
@@ -218,7 +265,12 @@ export function openPage(el: HTMLElement, host: Host, { address = false, first: 
   const form = host.decode ? formOf(store, host, start, cancel) : null;
   const notice = make("div", "", "", { hidden: "" });
   const forks = make("div", "hsd-forks");
-  const branchList = openBranches(forks, { palette: about.palette, branches: [], shown: 0, choose: chooseBranch });
+  const branchList = openBranches(forks, {
+    palette: about.palette,
+    branches: [],
+    shown: 0,
+    choose: chooseBranch,
+  });
   const sheet = keySheet();
   const context: Context = { host, store, group, state, run: complete };
   const panels = new Map<number, { el: HTMLElement; sections: Section[] }>();
@@ -231,7 +283,8 @@ export function openPage(el: HTMLElement, host: Host, { address = false, first: 
   }
   /** The open tab asks for what is of the run shown; during a run it waits. */
   function refresh() {
-    for (const { sections } of panels.values()) for (const s of sections) s.stale?.(store.state.busy);
+    for (const { sections } of panels.values())
+      for (const s of sections) s.stale?.(store.state.busy);
     if (!store.state.busy) for (const s of panelOf(store.state.tab).sections) s.refresh?.();
   }
 
@@ -255,7 +308,8 @@ export function openPage(el: HTMLElement, host: Host, { address = false, first: 
     tour.hide();
     if (before) await open(before);
   }
-  const keepTour = (key: string) => kept.kept(() => sessionStorage.setItem(TOUR_KEPT, key), undefined);
+  const keepTour = (key: string) =>
+    kept.kept(() => sessionStorage.setItem(TOUR_KEPT, key), undefined);
   const tourKept = () => kept.kept(() => sessionStorage.getItem(TOUR_KEPT) ?? "", "");
 
   // --- the game: the page's first screen, alone until it is left
@@ -303,8 +357,11 @@ export function openPage(el: HTMLElement, host: Host, { address = false, first: 
   let wrote = "";
   const ours = () => {
     const { shown, form: now, filled, tab, tour: key } = store.state;
-    const query: Record<string, string> = key ? {} : parameters(shown === HERE ? now : kept.changedIn(now, filled));
-    if (shown === HERE || (shown !== OPENED && shown !== recordings[0] && shown)) query.trace = shown;
+    const query: Record<string, string> = key
+      ? {}
+      : parameters(shown === HERE ? now : kept.changedIn(now, filled));
+    if (shown === HERE || (shown !== OPENED && shown !== recordings[0] && shown))
+      query.trace = shown;
     if (tab) query.tab = slug(tabs[tab].title);
     return query;
   };
@@ -325,8 +382,10 @@ export function openPage(el: HTMLElement, host: Host, { address = false, first: 
     if (store.state.busy) throw new Error("a run is in progress: cancel it or wait for its end");
     const ignored = [...asked.ignored];
     const missing = asked.trace === HERE && !store.state.here;
-    if (missing) ignored.push("the run is no longer stored in this browser: press Run to decode it again");
-    const shown = (missing ? "" : asked.trace) || (back || !store.state.shown ? (recordings[0] ?? "") : "");
+    if (missing)
+      ignored.push("the run is no longer stored in this browser: press Run to decode it again");
+    const shown =
+      (missing ? "" : asked.trace) || (back || !store.state.shown ? (recordings[0] ?? "") : "");
     const { tab } = store.state;
     if (shown) await open(shown);
     if (Object.keys(asked.form).length) set({ form: { ...store.state.form, ...asked.form } });
@@ -344,7 +403,20 @@ export function openPage(el: HTMLElement, host: Host, { address = false, first: 
     }
   }
   // --- drawing
-  const parts: Page = { ...context, root, uid, tabs, sheet, tried, open, openFile, stop, tourKept, game, cancel };
+  const parts: Page = {
+    ...context,
+    root,
+    uid,
+    tabs,
+    sheet,
+    tried,
+    open,
+    openFile,
+    stop,
+    tourKept,
+    game,
+    cancel,
+  };
   let forked: kept.State["branches"] = [];
   let forkShown = 0;
   let drawn = 0;
@@ -366,15 +438,20 @@ export function openPage(el: HTMLElement, host: Host, { address = false, first: 
     const isApart = APART.includes(tabs[tab].title);
     // The tour outlines tokens, and a run is watched.
     const folds = tab > 0 && !isApart && !store.state.tour && !store.state.busy;
-    const kinds = { "hsd-main": true, "hsd-apart": isApart, "hsd-folded": folds && !store.state.text };
+    const kinds = {
+      "hsd-main": true,
+      "hsd-apart": isApart,
+      "hsd-folded": folds && !store.state.text,
+    };
     render(
       html`${stage}${lost(why, address)}${header(parts)}
         <div class="hsd-layout">
           ${form ? html`<div class="hsd-controls hsd-form" role="form" aria-label="New run" ?inert=${Boolean(why)} ?hidden=${!drawer}>${form.template()}</div>` : nothing}
           <div class=${classMap(kinds)} id=${uid}>
-            ${picker(parts)}${status(parts)}${notice}
-            ${forks}<div class="hsd-transport">${stairs.el}</div>
-            ${folds ? textSwitch(parts) : nothing}<div class="hsd-text-view">${stream.el}</div>
+            ${picker(parts)}${status(parts)}${notice} ${forks}
+            <div class="hsd-transport">${stairs.el}</div>
+            ${folds ? textSwitch(parts) : nothing}
+            <div class="hsd-text-view">${stream.el}</div>
             ${explorer(parts, panelOf(tab).el)}
             <p class="hsd-foot hsd-source">${facts.join("  ·  ")}</p>
           </div>
@@ -402,12 +479,20 @@ export function openPage(el: HTMLElement, host: Host, { address = false, first: 
   function changed(now: kept.State, was: kept.State) {
     const focused = document.activeElement as HTMLElement | null;
     // During a run only the stage and the tiles change.
-    if (now.busy && was.busy && now.shown === was.shown && now.kind === was.kind && now.tab === was.tab) soon();
+    if (
+      now.busy &&
+      was.busy &&
+      now.shown === was.shown &&
+      now.kind === was.kind &&
+      now.tab === was.tab
+    )
+      soon();
     else paint();
     const next = `.hsd-controls ${now.busy ? ".hsd-cancel" : ".hsd-primary"}`;
     if (now.busy !== was.busy && focused?.matches(":disabled") && root.contains(focused))
       root.querySelector<HTMLElement>(next)?.focus({ preventScroll: true });
-    if (now.form !== was.form || now.filled !== was.filled) kept.keepForm(kept.changedIn(now.form, now.filled));
+    if (now.form !== was.form || now.filled !== was.filled)
+      kept.keepForm(kept.changedIn(now.form, now.filled));
     const moved = now.shown !== was.shown || now.tab !== was.tab || now.busy !== was.busy;
     if (moved || now.form !== was.form) write();
     if (moved || now.form.temperature !== was.form.temperature) refresh();

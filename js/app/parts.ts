@@ -1,4 +1,5 @@
-// The parts of the page around the run: header, recordings and saving, status, tabs, and the banner of a lost host.
+// The parts of the page around the run: header, recordings and saving, status, tabs, and the banner
+// of a lost host.
 import { html, nothing } from "lit-html";
 import { press } from "../lib/dom";
 import { field, menu } from "../lib/fields";
@@ -20,7 +21,12 @@ const PICTURES = [
   ["drawing", "Vector drawing", ".svg", "the staircase and the charts of the open tab"],
   ["paper", "Paper", ".pdf", "the page as it is, by the browser's print"],
 ];
-const BADGES = { none: "No run", recording: "Recording", live: "Live run", finished: "Finished run" };
+const BADGES = {
+  none: "No run",
+  recording: "Recording",
+  live: "Live run",
+  finished: "Finished run",
+};
 const THEMES = { system: "System", light: "Light", dark: "Dark" };
 const THEME_MENU = { class: "hsd-theme", label: "Theme", title: "Theme of the page" };
 /** What the parts are drawn from, and what their controls do. */
@@ -53,13 +59,22 @@ export function picker(page: Page) {
   const options = [
     ...(here || kind === "live" ? [[HERE, "Run decoded here"]] : []),
     ...recordings.map((r) => [r.name, r.title]),
-    ...(opened ? [[OPENED, opened.name === YOUR_GAME ? opened.name : `${opened.name} (your file)`]] : []),
+    ...(opened
+      ? [[OPENED, opened.name === YOUR_GAME ? opened.name : `${opened.name} (your file)`]]
+      : []),
   ];
   const form = ([topic, words, ending, hint]: string[]) =>
-    html`<button type="button" role="menuitem" @click=${(e: { target: HTMLElement }) => {
-      e.target.closest("details")?.removeAttribute("open");
-      tried(() => saveAs(page, topic), "Save failed")();
-    }}><span><strong>${words}</strong> <code>${ending}</code></span><small>${hint}</small></button>`;
+    html`<button
+      type="button"
+      role="menuitem"
+      @click=${(e: { target: HTMLElement }) => {
+        e.target.closest("details")?.removeAttribute("open");
+        tried(() => saveAs(page, topic), "Save failed")();
+      }}
+    >
+      <span><strong>${words}</strong> <code>${ending}</code></span
+      ><small>${hint}</small>
+    </button>`;
   const kept = KEYS.indexOf(page.tourKept());
   // Nothing whole to save yet. A summary cannot be disabled: it is kept from opening.
   const unsaved = busy || !group.store.tokens.length;
@@ -71,29 +86,45 @@ export function picker(page: Page) {
   return html`<div class="hsd-recordings">
     ${field(
       "Run",
-      menu(options, shown, (value) => tried(() => page.open(value), "Open failed")(), { disabled: busy }),
+      menu(options, shown, (value) => tried(() => page.open(value), "Open failed")(), {
+        disabled: busy,
+      }),
     )}
     ${host.open ? html`<button type="button" class="hsd-quiet" ?disabled=${busy} @click=${() => choose(".json,.gz", page.openFile)}>Open a trace</button>` : nothing}
-    <details class="hsd-save" @keydown=${(e: KeyboardEvent & { currentTarget: HTMLElement }) => {
-      if (e.key === "Escape") e.currentTarget.removeAttribute("open");
-    }}><summary class="hsd-quiet" role="button" aria-disabled=${unsaved} @click=${keepClosed}>Save</summary><div role="menu" aria-label="Save the run as">${forms.map(form)}</div></details>
+    <details
+      class="hsd-save"
+      @keydown=${(e: KeyboardEvent & { currentTarget: HTMLElement }) => {
+        if (e.key === "Escape") e.currentTarget.removeAttribute("open");
+      }}
+    >
+      <summary class="hsd-quiet" role="button" aria-disabled=${unsaved} @click=${keepClosed}>
+        Save
+      </summary>
+      <div role="menu" aria-label="Save the run as">${forms.map(form)}</div>
+    </details>
     ${
       STOPS.every((s) => recordings.some((r) => r.name === s.recording))
-        ? html`<button type="button" class="hsd-quiet hsd-tour-button" ?disabled=${busy}
-            @click=${tried(() => page.stop(key || KEYS[Math.max(0, kept)]), "The tour cannot start")}>${
-              kept > 0 ? `Resume the tour (${kept + 1}/${KEYS.length})` : "Take the tour"
-            }</button>`
+        ? html`<button
+            type="button"
+            class="hsd-quiet hsd-tour-button"
+            ?disabled=${busy}
+            @click=${tried(() => page.stop(key || KEYS[Math.max(0, kept)]), "The tour cannot start")}
+          >
+            ${kept > 0 ? `Resume the tour (${kept + 1}/${KEYS.length})` : "Take the tour"}
+          </button>`
         : nothing
     }
   </div>`;
 }
 export function header({ host, root, uid, store, sheet, game, cancel }: Page) {
-  const themes = (window as { hsdTheme?: { chosen(): string; choose(name: string): void } }).hsdTheme;
+  const themes = (window as { hsdTheme?: { chosen(): string; choose(name: string): void } })
+    .hsdTheme;
   const { busy, drawer } = store.state;
   const turn = () => {
     if (busy) return cancel();
     store.set({ drawer: !drawer });
-    if (!drawer) root.querySelector<HTMLElement>(".hsd-controls select")?.focus({ preventScroll: true });
+    if (!drawer)
+      root.querySelector<HTMLElement>(".hsd-controls select")?.focus({ preventScroll: true });
   };
   const skip = (e: Event) => {
     // In a notebook, JupyterLab handles fragment links.
@@ -103,9 +134,20 @@ export function header({ host, root, uid, store, sheet, game, cancel }: Page) {
   return html`<div class="hsd-header">
     <a class="hsd-skip" href="#${uid}" @click=${skip}>Skip to the run shown</a>
     <h1>hsd_viz</h1>
-    <p><strong>Speculative decoding:</strong> draft models or databases propose several tokens, and the target model verifies them in one forward pass: the same text, faster.</p>
+    <p>
+      <strong>Speculative decoding:</strong> draft models or databases propose several tokens, and
+      the target model verifies them in one forward pass: the same text, faster.
+    </p>
     ${themes ? menu(Object.entries(THEMES), themes.chosen(), themes.choose, THEME_MENU) : nothing}
-    <div class="hsd-header-tools">${host.about.games.length ? html`<button type="button" title="Beat the drafter" @click=${() => game()}>Play</button>` : nothing}<button type="button" title="?" @click=${() => sheet.showModal()}>Keys</button></div>
+    <div class="hsd-header-tools">
+      ${host.about.games.length ? html`<button type="button" title="Beat the drafter" @click=${() => game()}>Play</button>` : nothing}<button
+        type="button"
+        title="?"
+        @click=${() => sheet.showModal()}
+      >
+        Keys
+      </button>
+    </div>
     ${host.decode ? html`<button type="button" class="hsd-form-switch hsd-quiet" aria-expanded=${drawer} @click=${turn}>${busy ? "Cancel run" : drawer ? "Close form" : "New run"}</button>` : nothing}
     ${sheet}
   </div>`;
@@ -123,14 +165,24 @@ export function status({ store }: Page) {
 /** The line that unfolds the text above the tabs. */
 export function textSwitch({ store }: Page) {
   const { text } = store.state;
-  return html`<button type="button" class="hsd-quiet hsd-text-switch" aria-expanded=${text} @click=${() => store.set({ text: !text })}>${
-    text ? "▾ Fold the text" : "▸ Show the text"
-  }</button>`;
+  return html`<button
+    type="button"
+    class="hsd-quiet hsd-text-switch"
+    aria-expanded=${text}
+    @click=${() => store.set({ text: !text })}
+  >
+    ${text ? "▾ Fold the text" : "▸ Show the text"}
+  </button>`;
 }
-/** Scroll the text to the token under the cursor, else to the first one: it is in the two lines of the folded text. */
+/**
+ * Scroll the text to the token under the cursor, else to the first one: it is in the two lines of
+ * the folded text.
+ */
 export function showToken(stream: HTMLElement) {
   const scroll = stream.querySelector<HTMLElement>(".hsd-scroll");
-  const token = stream.querySelector(".hsd-out [aria-selected=true]") ?? stream.querySelector(".hsd-out .hsd-tok");
+  const token =
+    stream.querySelector(".hsd-out [aria-selected=true]") ??
+    stream.querySelector(".hsd-out .hsd-tok");
   if (!scroll || !token) return;
   scroll.scrollTop += token.getBoundingClientRect().top - scroll.getBoundingClientRect().top - 8;
 }
@@ -140,7 +192,8 @@ export function explorer({ host, root, uid, store, group, tabs }: Page, panel: H
     store.set({ tab: k });
     const button = root.querySelector<HTMLElement>(`#${uid}-t${k}`);
     button?.focus({ preventScroll: true });
-    // Just below the buttons of the player, which stay visible: what is between is hidden as a whole.
+    // Just below the buttons of the player, which stay visible: what is between is hidden as a
+    // whole.
     const player = root.querySelector<HTMLElement>(".hsd-player-row");
     const covered = APART.includes(tabs[k].title) ? 8 : (player?.offsetHeight ?? 0) + 8;
     button?.style.setProperty("scroll-margin-top", `${covered}px`);
@@ -154,11 +207,29 @@ export function explorer({ host, root, uid, store, group, tabs }: Page, panel: H
   const moves = { ArrowRight: to(tab + 1), ArrowLeft: to(tab + last), Home: to(0), End: to(last) };
   const keys = (e: KeyboardEvent) => press(e, moves);
   return html`<div class="hsd-explorer">
-    <div class="hsd-tabs" role="tablist" aria-label="Views of the run" @keydown=${keys}>${tabs.map(
-      (t, k) =>
-        html`<button type="button" role="tab" id="${uid}-t${k}" aria-controls="${uid}-p" aria-selected=${k === tab} tabindex=${k === tab ? 0 : -1} @click=${() => pick(k)}>${t.title}</button>`,
-    )}</div>
-    <div class="hsd-panel" role="tabpanel" id="${uid}-p" aria-labelledby="${uid}-t${tab}" data-tab=${slug(tabs[tab].title)}>
+    <div class="hsd-tabs" role="tablist" aria-label="Views of the run" @keydown=${keys}>
+      ${tabs.map(
+        (t, k) =>
+          html`<button
+            type="button"
+            role="tab"
+            id="${uid}-t${k}"
+            aria-controls="${uid}-p"
+            aria-selected=${k === tab}
+            tabindex=${k === tab ? 0 : -1}
+            @click=${() => pick(k)}
+          >
+            ${t.title}
+          </button>`,
+      )}
+    </div>
+    <div
+      class="hsd-panel"
+      role="tabpanel"
+      id="${uid}-p"
+      aria-labelledby="${uid}-t${tab}"
+      data-tab=${slug(tabs[tab].title)}
+    >
       ${tab === 0 ? readout(group.store, busy, host.about.sources, uid, host.about.games.length > 0) : html`<h2 class="hsd-heard">${tabs[tab].title}</h2>`}${panel}
     </div>
   </div>`;
@@ -166,9 +237,16 @@ export function explorer({ host, root, uid, store, group, tabs }: Page, panel: H
 /** Why the host is lost; `address`: a reload of the page asks again. */
 export function lost(why: string, address: boolean) {
   if (!why) return nothing;
-  const kept = "A run in progress was interrupted. Prompt, stack, settings and finished runs are kept in this browser.";
-  const reload = html`<button type="button" class="hsd-quiet" @click=${() => location.reload()}>Reload</button>`;
-  return html`<div class="hsd-lost" role="alert"><strong>${why}</strong>${
-    address ? html`<span>${kept}</span>${reload}` : html`<span>Run the cell again to continue.</span>`
-  }</div>`;
+  const kept =
+    "A run in progress was interrupted. Prompt, stack, settings and finished runs are kept in this browser.";
+  const reload = html`<button type="button" class="hsd-quiet" @click=${() => location.reload()}>
+    Reload
+  </button>`;
+  return html`<div class="hsd-lost" role="alert">
+    <strong>${why}</strong>${
+      address
+        ? html`<span>${kept}</span>${reload}`
+        : html`<span>Run the cell again to continue.</span>`
+    }
+  </div>`;
 }

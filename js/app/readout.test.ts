@@ -2,7 +2,10 @@
 import { expect, test } from "vitest";
 import { stackWords, tilesOf } from "./readout";
 
-/** Eight tokens in four rounds and 40 µs: of six draft tokens five are examined and four accepted; 8 µs of look-ups. */
+/**
+ * Eight tokens in four rounds and 40 µs: of six draft tokens five are examined and four accepted; 8
+ * µs of look-ups.
+ */
 const run = (plain: unknown, stack = "db > target"): any => ({
   tokens: Array.from({ length: 8 }, (_, k) => ({
     token_id: k,
@@ -12,18 +15,35 @@ const run = (plain: unknown, stack = "db > target"): any => ({
   rounds: new Map(
     [2, 2, 1, 1].map((drafted, id) => [
       id,
-      { id, parent: null, level: 1, drafted, examined: id ? drafted : 1, accepted: 1, start_ns: id, duration_ns: 1 },
+      {
+        id,
+        parent: null,
+        level: 1,
+        drafted,
+        examined: id ? drafted : 1,
+        accepted: 1,
+        start_ns: id,
+        duration_ns: 1,
+      },
     ]),
   ),
   order: new Map(),
   drafts: new Map(),
   calls: [
-    ...[0, 1, 2, 3].map(() => ({ level: 1, name: "target", kind: "verify", steps: 1, fed: 1, duration_ns: 5000 })),
+    ...[0, 1, 2, 3].map(() => ({
+      level: 1,
+      name: "target",
+      kind: "verify",
+      steps: 1,
+      fed: 1,
+      duration_ns: 5000,
+    })),
     { level: 0, name: "db", kind: "lookup", steps: 1, fed: 1, duration_ns: 8000 },
   ],
   meta: { stack, sampling: {}, prefill_ns: 1000, wall_ns: 41_000, plain },
 });
-const valuesOf = (of: any) => Object.fromEntries(tilesOf(of).map(([label, value]) => [label, value]));
+const valuesOf = (of: any) =>
+  Object.fromEntries(tilesOf(of).map(([label, value]) => [label, value]));
 
 test("values of the tiles", () => {
   expect(valuesOf(run({ tokens_per_second: 125_000 }))).toEqual({
@@ -65,6 +85,8 @@ test.each([
 
 test("a stack is said in the order of drafting", () => {
   expect(stackWords("db > target")).toBe("databases, then target");
-  expect(stackWords("db[context,model] > nano:4?0.8 > target")).toBe("databases, then nano, then target");
+  expect(stackWords("db[context,model] > nano:4?0.8 > target")).toBe(
+    "databases, then nano, then target",
+  );
   expect(stackWords("target")).toBe("");
 });

@@ -1,4 +1,5 @@
-// The run's metrics as tiles, with the verdict on its speed. Computed from the columns, also while the run is in progress.
+// The run's metrics as tiles, with the verdict on its speed. Computed from the columns, also while
+// the run is in progress.
 import { html, nothing } from "lit-html";
 import DEFINITIONS from "../lib/definitions.json";
 import { losslessWords } from "../lib/facts";
@@ -18,8 +19,15 @@ const STOPS: Record<string, string> = {
 };
 const fixed = (x: number | null, digits: number) => (x === null ? "–" : x.toFixed(digits));
 
-/** What a speed-up is over: the speed of the plain run of the pair shown, which divides the run's own speed to that pair's speed-up alone. */
-function overPlain(run: Run, gain: NonNullable<ReturnType<typeof gainOf>>, length: number | null): string {
+/**
+ * What a speed-up is over: the speed of the plain run of the pair shown, which divides the run's
+ * own speed to that pair's speed-up alone.
+ */
+function overPlain(
+  run: Run,
+  gain: NonNullable<ReturnType<typeof gainOf>>,
+  length: number | null,
+): string {
   const plain = `${fixed(run.meta.plain?.tokens_per_second ?? null, 0)} tokens/s`;
   if (gain.pairs === 1) return `over plain decoding: ${plain}`;
   const median = `median of ${gain.pairs} pairs`;
@@ -54,7 +62,9 @@ export function tilesOf(run: Run) {
   return tiles;
 }
 
-/** The verdict: what a round cost and brought, the spread, and reasons for doubt; "" without tokens. */
+/**
+ * The verdict: what a round cost and brought, the spread, and reasons for doubt; "" without tokens.
+ */
 export function verdictOf(run: Run): string {
   const m = metricsOf(run);
   if (!m.tokens) return "";
@@ -65,18 +75,26 @@ export function verdictOf(run: Run): string {
     const [times, length] = [`${gain.value.toFixed(2)}×`, (m.tokens / m.rounds).toFixed(1)];
     const cost = (m.tokens / m.rounds / gain.value).toFixed(1);
     if (gain.impossible)
-      said.push(`No speed-up: ${times} at ${length} tokens per round is impossible; timings were disturbed.`);
+      said.push(
+        `No speed-up: ${times} at ${length} tokens per round is impossible; timings were disturbed.`,
+      );
     else said.push(`${times}: a round cost ${cost} plain steps and brought ${length} tokens.`);
-    if (meta.modelled) said.push("Modelled: each pass costs what recorded ones over as many tokens do.");
+    if (meta.modelled)
+      said.push("Modelled: each pass costs what recorded ones over as many tokens do.");
     else if (gain.pairs > 1)
-      said.push(`${gain.low.toFixed(2)}–${gain.high.toFixed(2)}× over ${gain.pairs} pairs of runs.`);
-    else if ((meta.fastest_of ?? 0) > 1) said.push(`Fastest of ${meta.fastest_of} runs; spread not recorded.`);
+      said.push(
+        `${gain.low.toFixed(2)}–${gain.high.toFixed(2)}× over ${gain.pairs} pairs of runs.`,
+      );
+    else if ((meta.fastest_of ?? 0) > 1)
+      said.push(`Fastest of ${meta.fastest_of} runs; spread not recorded.`);
     else said.push("One pair of runs: spread unknown.");
   }
   const { load_average: load, cores } = meta.plain ?? {};
-  if (load && cores && load > cores) said.push(`Busy machine: load ${load.toFixed(1)} on ${plural(cores, "core")}.`);
+  if (load && cores && load > cores)
+    said.push(`Busy machine: load ${load.toFixed(1)} on ${plural(cores, "core")}.`);
   const repeated = `${Math.round(100 * m.repetition_share)}% of tokens end a repeated 8-gram`;
-  if (m.repetition_share >= REPETITIVE) said.push(`Repetitive: ${repeated}, which favours drafting.`);
+  if (m.repetition_share >= REPETITIVE)
+    said.push(`Repetitive: ${repeated}, which favours drafting.`);
   const ended = meta.stop_reason ?? "";
   const stop = STOPS[meta.cancelled && !Object.hasOwn(STOPS, ended) ? "cancelled" : ended];
   if (stop) said.push(`Stopped: ${stop}.`);
@@ -90,21 +108,35 @@ export function stackWords(stack: string): string {
   return names.map((name) => (name === "db" ? "databases" : name)).join(", then ");
 }
 
-export function readout(run: Run, running: boolean, sources: Sources, uid: string, hasGame: boolean) {
+export function readout(
+  run: Run,
+  running: boolean,
+  sources: Sources,
+  uid: string,
+  hasGame: boolean,
+) {
   if (!run.run) return nothing;
   const verdict = running ? "" : verdictOf(run);
   const note = losslessWords(run.meta, sources);
   const words = stackWords(run.meta.stack);
   return html`<section class="hsd-readout" aria-label="Run">
-    <div class="hsd-origin"><h2><code class="hsd-origin-stack">${run.meta.stack}</code></h2>${words ? html`<p class="hsd-note">${words}.</p>` : nothing}
-      ${note ? html`<p class="hsd-origin-note hsd-note">${note}</p>` : nothing}</div>
-    <div class="hsd-tiles">${tilesOf(run).map(
-      ([label, value, unit, note], k) => html`<div class="hsd-tile">
-        <div class="hsd-note">${term(label, DEFINITIONS[label], `${uid}-${k}`)}</div>
-        <div class="hsd-tile-value">${value}${unit && value !== "–" ? html`<span class="hsd-tile-unit"> ${unit}</span>` : nothing}</div>
-        <div class="hsd-source">${note}</div>
-      </div>`,
-    )}</div>
+    <div class="hsd-origin">
+      <h2><code class="hsd-origin-stack">${run.meta.stack}</code></h2>
+      ${words ? html`<p class="hsd-note">${words}.</p>` : nothing}
+      ${note ? html`<p class="hsd-origin-note hsd-note">${note}</p>` : nothing}
+    </div>
+    <div class="hsd-tiles">
+      ${tilesOf(run).map(
+        ([label, value, unit, note], k) =>
+          html`<div class="hsd-tile">
+            <div class="hsd-note">${term(label, DEFINITIONS[label], `${uid}-${k}`)}</div>
+            <div class="hsd-tile-value">
+              ${value}${unit && value !== "–" ? html`<span class="hsd-tile-unit"> ${unit}</span>` : nothing}
+            </div>
+            <div class="hsd-source">${note}</div>
+          </div>`,
+      )}
+    </div>
     <p class="hsd-verdict" ?hidden=${!verdict}>${verdict}</p>
     ${hasGame ? html`<p class="hsd-note">A glance of the game is a round here: one forward pass of the target.</p>` : nothing}
   </section>`;

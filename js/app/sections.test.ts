@@ -12,7 +12,11 @@ test("all sections but the first are folded, and nothing is lost", () => {
   assert.equal(main.textContent, text);
   const folded = [...main.querySelectorAll("details")];
   assert.deepEqual(
-    folded.map((one) => [one.querySelector("summary h2")?.textContent, one.children.length, one.open]),
+    folded.map((one) => [
+      one.querySelector("summary h2")?.textContent,
+      one.children.length,
+      one.open,
+    ]),
     [
       ["b", 3, false],
       ["c", 1, false],

@@ -7,7 +7,9 @@ import type { Snapshot } from "../lib/run";
 
 /** Names of the run decoded on the page, and of an opened file. */
 export const [HERE, OPENED] = ["here", "opened file"];
-/** The name of an opened run that is the visitor's game, and what the page says of an opened one. */
+/**
+ * The name of an opened run that is the visitor's game, and what the page says of an opened one.
+ */
 export const YOUR_GAME = "Your game";
 export const openedWords = (name: string) =>
   name === YOUR_GAME
@@ -45,7 +47,9 @@ export interface State {
   lost: string;
   /** The stop of the tour; "": none. */
   tour: string;
-  /** Runs with a common root, which is the first, and the one shown; none: the run has no branch. */
+  /**
+   * Runs with a common root, which is the first, and the one shown; none: the run has no branch.
+   */
   branches: readonly Branch[];
   branch: number;
 }
@@ -78,8 +82,18 @@ type Numbers = SettingName;
 const written = (x: number) => String(Number(x.toPrecision(12)));
 
 export function formOf(request: Omit<DecodeRequest, "parent">): Form {
-  const numbers = Object.fromEntries(NUMBERS.map((name) => [name, written(request[name])])) as Record<Numbers, string>;
-  const usual = { chat: false, beside_plain: true, device: "", dtype: "", target: "target", databases: "", family: "" };
+  const numbers = Object.fromEntries(
+    NUMBERS.map((name) => [name, written(request[name])]),
+  ) as Record<Numbers, string>;
+  const usual = {
+    chat: false,
+    beside_plain: true,
+    device: "",
+    dtype: "",
+    target: "target",
+    databases: "",
+    family: "",
+  };
   return { ...usual, ...request, ...numbers };
 }
 
@@ -96,7 +110,9 @@ export function fieldsOf(run: Snapshot, most: number): Partial<Form> {
     ...{ family: meta.family ?? "" },
     ...{ prompt: run.prompt, stack: meta.asked || meta.stack, rule, chat },
     ...Object.fromEntries(numbers),
-    ...(meta.max_new_tokens ? { max_new_tokens: written(Math.min(most, meta.max_new_tokens)) } : {}),
+    ...(meta.max_new_tokens
+      ? { max_new_tokens: written(Math.min(most, meta.max_new_tokens)) }
+      : {}),
   };
 }
 
@@ -107,7 +123,10 @@ export function rangesOf(tokens: number): Record<Numbers, Range> {
     const { label, formLow, formHigh, whole } = SETTINGS[name];
     return [label, formLow, name === "max_new_tokens" ? tokens : formHigh, whole];
   };
-  return Object.fromEntries(SETTING_NAMES.map((name) => [name, range(name)])) as Record<Numbers, Range>;
+  return Object.fromEntries(SETTING_NAMES.map((name) => [name, range(name)])) as Record<
+    Numbers,
+    Range
+  >;
 }
 
 /** The number that a field holds, or what is wrong with it. */
@@ -130,8 +149,14 @@ export function requestOf(form: Form, limits: { prompt: number; tokens: number }
     }),
   ) as Record<Numbers, number>;
   if (form.prompt.length > limits.prompt)
-    throw new Error(`The prompt has ${form.prompt.length} characters; the maximum is ${limits.prompt}.`);
-  const [stack, target, databases] = [form.stack.trim(), form.target.trim() || "target", form.databases.trim()];
+    throw new Error(
+      `The prompt has ${form.prompt.length} characters; the maximum is ${limits.prompt}.`,
+    );
+  const [stack, target, databases] = [
+    form.stack.trim(),
+    form.target.trim() || "target",
+    form.databases.trim(),
+  ];
   return { ...form, ...numbers, stack, target, databases };
 }
 
@@ -151,16 +176,25 @@ export function kept<T>(read: () => T, otherwise: T): T {
 }
 /** The fields that the visitor has changed since the form was filled from a run. */
 export const changedIn = (form: Form, filled: Form): Partial<Form> =>
-  Object.fromEntries(Object.entries(form).filter(([name, value]) => value !== filled[name as keyof Form]));
+  Object.fromEntries(
+    Object.entries(form).filter(([name, value]) => value !== filled[name as keyof Form]),
+  );
 export const keepForm = (changed: Partial<Form>) =>
   kept(() => localStorage.setItem(FORM, JSON.stringify(changed)), undefined);
 export function keepRun(run: Snapshot) {
   const text = JSON.stringify(run);
-  kept(() => (text.length <= MOST_RUN ? sessionStorage.setItem(RUN, text) : sessionStorage.removeItem(RUN)), undefined);
+  kept(
+    () =>
+      text.length <= MOST_RUN ? sessionStorage.setItem(RUN, text) : sessionStorage.removeItem(RUN),
+    undefined,
+  );
 }
 /** The kept form: fields of another kind are ignored. */
 export function keptForm(like: Form): Partial<Form> {
-  const found = kept<Record<string, unknown>>(() => JSON.parse(localStorage.getItem(FORM) ?? "{}"), {});
+  const found = kept<Record<string, unknown>>(
+    () => JSON.parse(localStorage.getItem(FORM) ?? "{}"),
+    {},
+  );
   return Object.fromEntries(
     Object.entries(like).flatMap(([name, value]) =>
       typeof found?.[name] === typeof value ? [[name, found[name]]] : [],
@@ -169,5 +203,7 @@ export function keptForm(like: Form): Partial<Form> {
 }
 export function keptRun(): Snapshot | null {
   const run = kept<Snapshot | null>(() => JSON.parse(sessionStorage.getItem(RUN) ?? "null"), null);
-  return run && typeof run.run === "string" && Array.isArray(run.tokens?.token_id) && run.meta ? run : null;
+  return run && typeof run.run === "string" && Array.isArray(run.tokens?.token_id) && run.meta
+    ? run
+    : null;
 }

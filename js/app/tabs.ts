@@ -1,4 +1,5 @@
-// What each tab shows: views of the run, answers of the host, and forms. Built when the tab is first opened.
+// What each tab shows: views of the run, answers of the host, and forms. Built when the tab is
+// first opened.
 import { html, nothing, render } from "lit-html";
 import type { File, Host } from "../host";
 import { make } from "../lib/dom";
@@ -88,7 +89,13 @@ function drafter({ host, store, state, group }: Context): Section {
   /** A run of the form's settings after a text; a proposal is verified by the target's. */
   const live = (prompt: string, stack: string, max_new_tokens: number) => {
     const asked = requestOf(store.state.form, host.about.limits);
-    return decoded(host, { ...asked, prompt: prompt || asked.prompt, chat: false, stack, max_new_tokens });
+    return decoded(host, {
+      ...asked,
+      prompt: prompt || asked.prompt,
+      chat: false,
+      stack,
+      max_new_tokens,
+    });
   };
   const made = mount("drafter", { ...state, others: [], live: host.decode ? live : null });
   let of = "";
@@ -99,7 +106,8 @@ function drafter({ host, store, state, group }: Context): Section {
     const found: { name: string; counts: number[] }[] = [];
     for (const one of host.about.races.filter((r) => r.prompt === prompt).flatMap((r) => r.runs)) {
       const other = await host.recording(one.name);
-      if (other.meta.sampling.temperature !== meta.sampling.temperature || one.stack === "target") continue;
+      if (other.meta.sampling.temperature !== meta.sampling.temperature || one.stack === "target")
+        continue;
       const { rounds } = storeOf(other).index();
       found.push({ name: other.meta.stack, counts: rounds.map((r) => r.count) });
     }
@@ -112,7 +120,14 @@ function drafter({ host, store, state, group }: Context): Section {
 function law(context: Context): Section {
   const made = asked("law", "The fastest stack by the latency law", "law")(context);
   if (!context.host.answers.includes("law")) {
-    const sliders = { acceptance: 0.7, cost: 0.15, lookahead: 4, slope: 0.02, presets: [], source: "" };
+    const sliders = {
+      acceptance: 0.7,
+      cost: 0.15,
+      lookahead: 4,
+      slope: 0.02,
+      presets: [],
+      source: "",
+    };
     made.root.append(mount("one_draft", { ...context.state, ...sliders }).el);
   }
   return made;
@@ -124,7 +139,8 @@ function reports({ host, state }: Context): Section {
   const made = answerView(host, { about: "report", words: "A benchmark report" }, state);
   if (host.ask && host.answers.includes("report")) {
     const open = make("button", "hsd-quiet", "Open a report", { type: "button" });
-    const take = (file: globalThis.File) => void read(file).then((one) => made.ask([one]), made.fail);
+    const take = (file: globalThis.File) =>
+      void read(file).then((one) => made.ask([one]), made.fail);
     open.addEventListener("click", () => choose(".json,application/json", take));
     root.append(open);
   }
@@ -157,7 +173,11 @@ function traffic({ host, state }: Context): Section {
   let log: globalThis.File | null = null;
   let tokenizer: globalThis.File | null = null;
   let busy = false;
-  const made = answerView(host, { about: "replay", words: "The replay", options: () => ({ ...values }) }, state);
+  const made = answerView(
+    host,
+    { about: "replay", words: "The replay", options: () => ({ ...values }) },
+    state,
+  );
   const logField = dropField(
     "Log: choose a file, or drop it here",
     `JSON lines or one array, also .gz, up to ${MOST_BYTES / 1e6} MB (the command takes any size): prompt and output as text or token ids, OpenAI chat logs, ShareGPT.`,
@@ -165,12 +185,19 @@ function traffic({ host, state }: Context): Section {
     (file) => void (log = file),
   );
   const hint = "The tokenizer.json of the log's model.";
-  const own = dropField("Tokenizer: choose a file, or drop it here", hint, ".json", (file) => void (tokenizer = file));
+  const own = dropField(
+    "Tokenizer: choose a file, or drop it here",
+    hint,
+    ".json",
+    (file) => void (tokenizer = file),
+  );
   async function start() {
     try {
       if (!log) throw new Error("no log: drop a file on the field above, or open one");
       if (values.tokenizer === "own" && !tokenizer)
-        throw new Error("no tokenizer: open the tokenizer.json of the log's model, or choose another");
+        throw new Error(
+          "no tokenizer: open the tokenizer.json of the log's model, or choose another",
+        );
       const files: File[] = [await read(log)];
       if (values.tokenizer === "own" && tokenizer) files.push(await read(tokenizer));
       busy = true;
@@ -203,7 +230,15 @@ function traffic({ host, state }: Context): Section {
         ${values.tokenizer === "own" ? own : nothing}
         ${area("Drafters, one per line", 7, values.drafters, (drafters) => set({ drafters }))}
         <div class="hsd-buttons">
-          <button type="button" class="hsd-primary" title="Ctrl+Enter" ?disabled=${busy} @click=${start}>Replay</button>
+          <button
+            type="button"
+            class="hsd-primary"
+            title="Ctrl+Enter"
+            ?disabled=${busy}
+            @click=${start}
+          >
+            Replay
+          </button>
           <button type="button" ?disabled=${!busy} @click=${made.cancel}>Cancel</button>
         </div>`,
       form,
@@ -220,7 +255,8 @@ function record({ host, state }: Context): Section {
   const made = answerView(host, { about: "record", words: "The diagnosis of a record" }, state);
   if (host.ask && host.answers.includes("record")) {
     const form = make("div", "hsd-form hsd-measure");
-    const take = (file: globalThis.File) => void read(file).then((one) => made.ask([one]), made.fail);
+    const take = (file: globalThis.File) =>
+      void read(file).then((one) => made.ask([one]), made.fail);
     const hint = `Server logs, copies of /metrics, responses, streams and results of benchmarks of vLLM, SGLang, llama.cpp, TensorRT-LLM and others, or a trace; also .gz, up to ${MOST_BYTES / 1e6} MB.`;
     render(dropField("Record: choose a file, or drop it here", hint, "", take), form);
     root.append(form);
@@ -242,7 +278,11 @@ export const tabsOf = (host: Host): Tab[] => [
     ["Acceptance", view("panels", "", { which: ["byPosition", "perRound"] })],
     [
       "You are the drafter",
-      closed("You are the drafter", "Propose the next tokens of this run, or of a live one.", drafter),
+      closed(
+        "You are the drafter",
+        "Propose the next tokens of this run, or of a live one.",
+        drafter,
+      ),
     ],
     [
       "Verification rules",
@@ -266,7 +306,11 @@ export const tabsOf = (host: Host): Tab[] => [
     ["Lookahead and the fastest stack", law],
     [
       "Other hardware",
-      closed("Other hardware", LEDES.predict, asked("predict", "A prediction for other hardware", "", false)),
+      closed(
+        "Other hardware",
+        LEDES.predict,
+        asked("predict", "A prediction for other hardware", "", false),
+      ),
     ],
   ),
   tab("Compare", ["Runs of one prompt", compareView], ["Reports on many prompts", reports]),

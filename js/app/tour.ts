@@ -1,4 +1,5 @@
-// The guided tour: stops in the bundled recordings, as tools/tour.py found them (hsd_viz/views/tour.json).
+// The guided tour: stops in the bundled recordings, as tools/tour.py found them
+// (hsd_viz/views/tour.json).
 import stops from "../../hsd_viz/views/tour.json";
 
 export interface Stop {

@@ -35,7 +35,12 @@ test("a branch has the tokens that were left, one at least", () => {
 
 test("chances are the recorded ones, of the run's own token too", () => {
   assert.deepEqual(
-    [chanceOf(run(), 0, "a"), chanceOf(run(), 0, "x"), chanceOf(run(), 0, "y"), chanceOf(run(), 1, "x")],
+    [
+      chanceOf(run(), 0, "a"),
+      chanceOf(run(), 0, "x"),
+      chanceOf(run(), 0, "y"),
+      chanceOf(run(), 1, "x"),
+    ],
     [0.5, 0.25, null, null],
   );
   assert.ok(Math.abs((likelihoodOf(run().tokens) ?? 0) - Math.sqrt(0.1)) < 1e-12);

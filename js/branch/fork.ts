@@ -1,4 +1,5 @@
-// A run continued from a place of it with another token: what both have in common, and how likely each is. Pure.
+// A run continued from a place of it with another token: what both have in common, and how likely
+// each is. Pure.
 import type { Meta, Snapshot, Store } from "../lib/run";
 import type { Token } from "../lib/tables";
 
@@ -44,5 +45,9 @@ export function likelihoodOf(tokens: readonly Pick<Token, "p">[]): number | null
   return Math.exp(known.reduce((sum, p) => sum + Math.log(p), 0) / known.length);
 }
 
-/** Whether a run can be continued elsewhere: a conversation's prompt is not the text that its model reads. */
-export const canBranch = ({ meta, tokens }: Pick<Store, "meta" | "tokens">) => tokens.length > 0 && !meta.chat;
+/**
+ * Whether a run can be continued elsewhere: a conversation's prompt is not the text that its model
+ * reads.
+ */
+export const canBranch = ({ meta, tokens }: Pick<Store, "meta" | "tokens">) =>
+  tokens.length > 0 && !meta.chat;

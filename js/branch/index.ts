@@ -1,4 +1,5 @@
-// Branches of a run: what was chosen at the fork, both continuations, and their staircases from the common root.
+// Branches of a run: what was chosen at the fork, both continuations, and their staircases from the
+// common root.
 import { html, nothing, render, svg } from "lit-html";
 import { axisX, axisY, frameOf, onResize, spread } from "../lib/chart";
 import { followTheme, make } from "../lib/dom";
@@ -21,9 +22,12 @@ const SIZE = { height: 150, left: 40, right: 150, top: 24, bottom: 24 };
 const TEXT = 150;
 
 const textOf = (tokens: readonly { text: string }[]) => tokens.map(({ text }) => text).join("");
-const nameOf = ({ parent }: Branch) => (parent ? `“${glyphs(parent.text)}” at token ${parent.token + 1}` : "Root");
+const nameOf = ({ parent }: Branch) =>
+  parent ? `“${glyphs(parent.text)}” at token ${parent.token + 1}` : "Root";
 
-/** Draw branches into an element. Returns a function that draws other ones, and one that ends it. */
+/**
+ * Draw branches into an element. Returns a function that draws other ones, and one that ends it.
+ */
 export function openBranches(el: HTMLElement, first: BranchProps) {
   const root = make("section", "hsd-linked hsd-branches", "", { "aria-label": "Branches" });
   const plot = make("div");
@@ -68,21 +72,31 @@ export function openBranches(el: HTMLElement, first: BranchProps) {
     const rest = before.tokens.slice(parent.token + 1);
     render(picture(before, parent.token, after), plot);
     const line = (first: string, chance: number | null, tokens: typeof rest) =>
-      html`<p><mark>${glyphs(first)}</mark><span class="hsd-number"> p ${figure(chance)}</span> <span class="hsd-br-text">${cut(textOf(tokens), TEXT)}</span>
-        <span class="hsd-note">mean p ${figure(likelihoodOf(tokens))}</span></p>`;
+      html`<p>
+        <mark>${glyphs(first)}</mark><span class="hsd-number"> p ${figure(chance)}</span>
+        <span class="hsd-br-text">${cut(textOf(tokens), TEXT)}</span>
+        <span class="hsd-note">mean p ${figure(likelihoodOf(tokens))}</span>
+      </p>`;
     return html`<p class="hsd-note">… ${textOf(before.tokens.slice(0, parent.token)).slice(-60)}</p>
       ${line(own?.text ?? "", own?.p ?? null, rest)}${line(parent.text, p, after.tokens)}${plot}
-      <p class="hsd-note">The two runs were not timed together: the load of the machine may differ.</p>`;
+      <p class="hsd-note">
+        The two runs were not timed together: the load of the machine may differ.
+      </p>`;
   }
   function paint() {
     const { branches, shown, choose } = props;
     root.hidden = branches.length < 2;
     if (root.hidden) return render(nothing, root);
     render(
-      html`<div class="hsd-br-list" role="group" aria-label="Branches of this run">${branches.map(
-        (branch, k) =>
-          html`<button type="button" aria-pressed=${k === shown} @click=${() => choose(k)}>${nameOf(branch)}${branch.p === null ? nothing : html` <span class="hsd-note">p ${figure(branch.p)}</span>`}</button>`,
-      )}</div>${branches[shown] ? both(branches[shown]) : nothing}`,
+      html`<div class="hsd-br-list" role="group" aria-label="Branches of this run">
+          ${branches.map(
+            (branch, k) =>
+              html`<button type="button" aria-pressed=${k === shown} @click=${() => choose(k)}>
+                ${nameOf(branch)}${branch.p === null ? nothing : html` <span class="hsd-note">p ${figure(branch.p)}</span>`}
+              </button>`,
+          )}
+        </div>
+        ${branches[shown] ? both(branches[shown]) : nothing}`,
       root,
     );
   }

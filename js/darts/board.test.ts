@@ -1,4 +1,5 @@
-// The dart board: accepted and residual area make up p, and a thousand darts do too, unless the rule is lossy.
+// The dart board: accepted and residual area make up p, and a thousand darts do too, unless the
+// rule is lossy.
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import { createStore } from "../lib/run";
@@ -8,13 +9,18 @@ import { type Board, boardOfCorrection, boardOfDraft, lawOf, numbers, throwFor }
 /** The board of whole rows of probabilities. */
 function boardOfRows(p: number[], q: number[]): Board {
   const columns = p.map((x, id) => {
-    const parts = { accepted: Math.min(x, q[id]), residual: Math.max(0, x - q[id]), surplus: Math.max(0, q[id] - x) };
+    const parts = {
+      accepted: Math.min(x, q[id]),
+      residual: Math.max(0, x - q[id]),
+      surplus: Math.max(0, q[id] - x),
+    };
     return { id, ...parts, drafted: false };
   });
   return { rule: "ratio", columns, left: total(columns.map((c) => c.residual)) };
 }
 const total = (row: readonly number[]) => row.reduce((a, b) => a + b, 0);
-const close = (a: number, b: number, by = 1e-9) => assert.ok(Math.abs(a - b) <= by, `${a} is not ${b}`);
+const close = (a: number, b: number, by = 1e-9) =>
+  assert.ok(Math.abs(a - b) <= by, `${a} is not ${b}`);
 
 function piles(board: any, lossy: boolean, n: number) {
   const next = numbers(5);
@@ -36,7 +42,9 @@ test("darts follow the law of their rule: p without loss, another one with", () 
   close(total(lossy), 1);
   assert.ok(Math.abs(lossy[0] - 0.5) > 0.1, "the pile stays wrong");
   for (const wrong of [false, true])
-    piles(board, wrong, 40_000).forEach((share: number, t: number) => close(share, lawOf(board, wrong)[t], 0.01));
+    piles(board, wrong, 40_000).forEach((share: number, t: number) =>
+      close(share, lawOf(board, wrong)[t], 0.01),
+    );
 });
 
 test("a dart counts below p, and the second one falls on the residual", () => {
@@ -64,13 +72,21 @@ for (const [name, data] of Object.entries(RECORDED))
       if (t.kind !== "correction" || !t.residual_top) continue;
       const drafts = store.drafts.get(t.round) ?? [];
       const kept = drafts.filter((d) => d.verdict === "accepted").at(-1)?.node ?? -1;
-      const refused = drafts.filter((d) => d.parent === kept && d.verdict === "rejected" && d.p !== null);
-      const board = boardOfCorrection(t, refused, store.meta.sampling, store.rounds.get(t.round)?.rule !== "token");
+      const refused = drafts.filter(
+        (d) => d.parent === kept && d.verdict === "rejected" && d.p !== null,
+      );
+      const board = boardOfCorrection(
+        t,
+        refused,
+        store.meta.sampling,
+        store.rounds.get(t.round)?.rule !== "token",
+      );
       if (!board) continue;
       seen += 1;
       close(total(board.columns.map((c) => c.accepted + c.residual)), 1, 2e-4);
       close(total(board.columns.map((c) => c.residual)), board.left as number, 2e-4);
-      if (board.rule === "ratio") close(total(board.columns.map((c) => c.accepted + c.surplus)), 1, 2e-4);
+      if (board.rule === "ratio")
+        close(total(board.columns.map((c) => c.accepted + c.surplus)), 1, 2e-4);
       const first = refused[0];
       close(board.columns[0].accepted + board.columns[0].residual, first.p as number);
       const whole = boardOfDraft(first);

@@ -1,4 +1,5 @@
-// One position as a dart board: the area under p, split into what the drafter's darts win (accepted) and what is left (residual). Pure.
+// One position as a dart board: the area under p, split into what the drafter's darts win
+// (accepted) and what is left (residual). Pure.
 import type { Sampling } from "../lib/run";
 import type { Draft, Token } from "../lib/tables";
 import { workedBack } from "./residual";
@@ -13,10 +14,16 @@ export interface Column {
   drafted: boolean;
 }
 export interface Board {
-  /** "ratio": the drafter's dart lands under q and counts if u·q < p. "walk": the target's dart counts if its token was drafted. */
+  /**
+   * "ratio": the drafter's dart lands under q and counts if u·q < p. "walk": the target's dart
+   * counts if its token was drafted.
+   */
   rule: "ratio" | "walk";
   columns: Column[];
-  /** Σ max(0, p − q), the chance that the draft token is rejected; null: not recorded, only the columns with a token are known. */
+  /**
+   * Σ max(0, p − q), the chance that the draft token is rejected; null: not recorded, only the
+   * columns with a token are known.
+   */
   left: number | null;
 }
 /** A dart: its column, and its height as a probability. */
@@ -34,17 +41,32 @@ const column = (id: number | null, p: number, q: number, drafted = false): Colum
   drafted,
 });
 
-/** The board of one examined draft token alone: the recording has p and q of this token, and p of all others together. */
+/**
+ * The board of one examined draft token alone: the recording has p and q of this token, and p of
+ * all others together.
+ */
 export function boardOfDraft(d: Draft): Board | null {
   if (d.p === null || d.q === null) return null;
   const rest = { id: null, accepted: 0, residual: 1 - d.p, surplus: 0, drafted: false };
   if (d.u === null)
-    return { rule: "walk", columns: [{ ...column(d.token_id, d.p, 1, true), surplus: 0 }, rest], left: 1 - d.p };
+    return {
+      rule: "walk",
+      columns: [{ ...column(d.token_id, d.p, 1, true), surplus: 0 }, rest],
+      left: 1 - d.p,
+    };
   return { rule: "ratio", columns: [column(d.token_id, d.p, d.q, true)], left: null };
 }
 
-/** The board of a correction: the drafted tokens, the recorded top rows, and the rest as one column. Null without recorded sums. */
-export function boardOfCorrection(t: Token, refused: Draft[], sampling: Sampling, block: boolean): Board | null {
+/**
+ * The board of a correction: the drafted tokens, the recorded top rows, and the rest as one column.
+ * Null without recorded sums.
+ */
+export function boardOfCorrection(
+  t: Token,
+  refused: Draft[],
+  sampling: Sampling,
+  block: boolean,
+): Board | null {
   // The residual of a block is of w·p: p and q cannot be worked back from it.
   const found = block || !refused.length ? null : workedBack(t, refused, sampling);
   if (!found) return null;
@@ -56,7 +78,13 @@ export function boardOfCorrection(t: Token, refused: Draft[], sampling: Sampling
   for (const { id, p, left } of rest) {
     // A token whose p is not known is one of the rest.
     if (p === null || columns.some((c) => c.id === id)) continue;
-    columns.push({ id, accepted: Math.max(0, p - left), residual: left, surplus: 0, drafted: false });
+    columns.push({
+      id,
+      accepted: Math.max(0, p - left),
+      residual: left,
+      surplus: 0,
+      drafted: false,
+    });
   }
   columns.sort((a, b) => Number(b.drafted) - Number(a.drafted) || b.residual - a.residual);
   const others = (part: "accepted" | "residual" | "surplus", whole: number) =>
@@ -68,7 +96,12 @@ export function boardOfCorrection(t: Token, refused: Draft[], sampling: Sampling
 }
 
 /** A point under the sum of some parts of the columns; `y` counts from the foot of `from`. */
-function point(board: Board, height: (c: Column) => number, foot: (c: Column) => number, next: () => number): Dart {
+function point(
+  board: Board,
+  height: (c: Column) => number,
+  foot: (c: Column) => number,
+  next: () => number,
+): Dart {
   const total = board.columns.reduce((s, c) => s + height(c), 0);
   let mark = next() * total;
   let at = board.columns.findIndex((c) => {
@@ -81,11 +114,13 @@ function point(board: Board, height: (c: Column) => number, foot: (c: Column) =>
 }
 
 /**
- * Throw for one token: the first dart, and a second one after a rejection. Lossless: the second falls on the residual. `lossy`: on the
- * whole of p, as if nothing had been accepted before. The token is that of the last dart.
+ * Throw for one token: the first dart, and a second one after a rejection. Lossless: the second
+ * falls on the residual. `lossy`: on the whole of p, as if nothing had been accepted before. The
+ * token is that of the last dart.
  */
 export function throwFor(board: Board, lossy: boolean, next: () => number): Dart[] {
-  const under = (height: (c: Column) => number, foot = (_: Column) => 0) => point(board, height, foot, next);
+  const under = (height: (c: Column) => number, foot = (_: Column) => 0) =>
+    point(board, height, foot, next);
   const p = (c: Column) => c.accepted + c.residual;
   const [left, won] = [(c: Column) => c.residual, (c: Column) => c.accepted];
   const walk = board.rule === "walk";
@@ -99,7 +134,9 @@ export function throwFor(board: Board, lossy: boolean, next: () => number): Dart
 /** The share of tokens by column that a rule emits in the long run. */
 export const lawOf = ({ columns }: Board, lossy: boolean) => {
   const refused = columns.reduce((s, c) => s + c.residual, 0);
-  return columns.map((c) => c.accepted + (lossy ? refused * (c.accepted + c.residual) : c.residual));
+  return columns.map(
+    (c) => c.accepted + (lossy ? refused * (c.accepted + c.residual) : c.residual),
+  );
 };
 
 /** Uniform numbers in [0, 1) from a seed (mulberry32). */

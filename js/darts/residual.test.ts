@@ -15,7 +15,8 @@ const row = (node, verdict, more = {}) => ({
   ...more,
 });
 
-// A vocabulary of eight, p at temperature 1, and a draft's q: the trace's part of them, and what it was taken from.
+// A vocabulary of eight, p at temperature 1, and a draft's q: the trace's part of them, and what it
+// was taken from.
 const SAMPLED = (weights, T) => {
   const w = weights.map((x) => x ** (1 / T));
   const sum = w.reduce((a, b) => a + b, 0);
@@ -30,13 +31,17 @@ const five = (row) =>
 const WARM = [0.3, 0.25, 0.15, 0.1, 0.08, 0.06, 0.04, 0.02];
 function corrected(T, drafted, q) {
   const p = SAMPLED(WARM, T);
-  const rest = q ? p.map((x, k) => Math.max(0, x - q[k])) : p.map((x, k) => (drafted.includes(k) ? 0 : x));
+  const rest = q
+    ? p.map((x, k) => Math.max(0, x - q[k]))
+    : p.map((x, k) => (drafted.includes(k) ? 0 : x));
   const sum = rest.reduce((a, b) => a + b, 0);
   const residual = rest.map((x) => x / sum);
   const id = five(residual)[0][0];
   const tops = { top: five(WARM), residual_top: five(residual), q_top: q && five(q) };
   const t = { token_id: id, p: WARM[id], ...tops, residual_sum: sum };
-  const refused = drafted.map((d) => row(d, "rejected", { token_id: d, p: p[d], q: q ? q[d] : 1, u: q ? 0.9 : null }));
+  const refused = drafted.map((d) =>
+    row(d, "rejected", { token_id: d, p: p[d], q: q ? q[d] : 1, u: q ? 0.9 : null }),
+  );
   return { p, left: rest, ...workedBack(t, refused, { temperature: T, top_k: 0, top_p: 1 }) };
 }
 const near = (a, b) => assert.ok(Math.abs(a - b) < 2e-5, `${a} is not ${b}`);
@@ -60,7 +65,14 @@ for (const T of [0.6, 1, 1.3])
 
 test("a token drafted twice at one place is taken away once; without the sum nothing is shown", () => {
   const twice = [0, 1].map((node) => row(node, "rejected", { token_id: 4, p: 0.25, u: null }));
-  const t = { token_id: 1, p: 0.5, top: [[1, 0.5]], residual_top: [[1, 1]], q_top: null, residual_sum: 0.75 };
+  const t = {
+    token_id: 1,
+    p: 0.5,
+    top: [[1, 0.5]],
+    residual_top: [[1, 1]],
+    q_top: null,
+    residual_sum: 0.75,
+  };
   const c = workedBack(t, twice, { temperature: 1 });
   assert.deepEqual([c.taken.length, c.rest[0].p], [1, 0.75]);
   assert.equal(workedBack({ ...t, residual_sum: null }, twice, { temperature: 1 }), null);

@@ -16,7 +16,10 @@ const SIZE = { height: 240, top: 18, bottom: 34 };
 const label = (name: string) => (/[\p{L}\p{N}]/u.test(name) ? name : `“${name}”`);
 type Thrown = Dart & { x: number; counts: boolean };
 
-/** What was recorded at this position: the drafter's dart and the column of the token that was drawn in its place. */
+/**
+ * What was recorded at this position: the drafter's dart and the column of the token that was drawn
+ * in its place.
+ */
 export interface Recorded {
   first: { column: number; y: number; hit: boolean } | null;
   token: number | null;
@@ -33,7 +36,10 @@ export interface Drawn {
   recorded: Recorded | null;
 }
 
-/** The picture of a board, `width` pixels wide, with the darts thrown at it; `hatch` is the id of its pattern, unique on the page. */
+/**
+ * The picture of a board, `width` pixels wide, with the darts thrown at it; `hatch` is the id of
+ * its pattern, unique on the page.
+ */
 export function boardPicture(
   { board, names, families, recorded }: Drawn,
   width: number,
@@ -43,8 +49,13 @@ export function boardPicture(
   const { columns } = board;
   const foot = SIZE.height - SIZE.bottom;
   const counted = darts.filter((d) => d.counts);
-  const pile = columns.map((_, k) => counted.filter((d) => d.column === k).length / Math.max(1, counted.length));
-  const most = Math.max(...columns.map((c, k) => Math.max(c.accepted + c.residual + c.surplus, pile[k])), 0.02);
+  const pile = columns.map(
+    (_, k) => counted.filter((d) => d.column === k).length / Math.max(1, counted.length),
+  );
+  const most = Math.max(
+    ...columns.map((c, k) => Math.max(c.accepted + c.residual + c.surplus, pile[k])),
+    0.02,
+  );
   const step = width / columns.length;
   const wide = Math.min(64, step * 0.72);
   const left = (k: number) => step * (k + 0.5) - wide / 2;
@@ -58,7 +69,12 @@ export function boardPicture(
     return svg`<path class=${off ? "hsd-dt-pile hsd-off" : "hsd-dt-pile"} d="M${left(k) - 5} ${y(n)}h${wide + 10}"></path>`;
   };
   const dots = (some: Thrown[]) =>
-    some.map((d) => `M${(left(d.column) + wide * (0.06 + 0.88 * d.x)).toFixed(1)} ${y(d.y).toFixed(1)}h0`).join("");
+    some
+      .map(
+        (d) =>
+          `M${(left(d.column) + wide * (0.06 + 0.88 * d.x)).toFixed(1)} ${y(d.y).toFixed(1)}h0`,
+      )
+      .join("");
   const letters = Math.max(3, Math.floor(step / 7.6));
   const [first, drawn] = [recorded?.first, columns[recorded?.token ?? -1]];
   const ring = (k: number, at: number, cls: string) =>
@@ -117,27 +133,38 @@ export function createDarts(host: HTMLElement, seed = 1) {
       return `A dart under q = ${figure(c.accepted + c.surplus)} counts below p = ${figure(c.accepted + c.residual)}: ${fate}.`;
     const last = darts.at(-1);
     const two = last && darts.length > 1 && !darts[darts.length - 2].counts;
-    const thrown = last ? html` Last dart: ${two ? "rejected, then " : ""}“${names[last.column]}”.` : nothing;
-    return html`<strong>accepted ${figure(kept)} + residual ${figure(1 - kept)} = 1</strong>: together they are p.${thrown}`;
+    const thrown = last
+      ? html` Last dart: ${two ? "rejected, then " : ""}“${names[last.column]}”.`
+      : nothing;
+    return html`<strong>accepted ${figure(kept)} + residual ${figure(1 - kept)} = 1</strong>:
+      together they are p.${thrown}`;
   }
   function outcome({ board, names }: Shown) {
     const counted = darts.filter((d) => d.counts);
     if (counted.length < 50) return nothing;
     const off = board.columns.map(
-      (c, k) => counted.filter((d) => d.column === k).length / counted.length - c.accepted - c.residual,
+      (c, k) =>
+        counted.filter((d) => d.column === k).length / counted.length - c.accepted - c.residual,
     );
     const worst = off.reduce((at, x, k) => (Math.abs(x) > Math.abs(off[at]) ? k : at), 0);
     const law = lawOf(board, lossy)[worst];
     const p = figure(board.columns[worst].accepted + board.columns[worst].residual);
     const wrong = `With the correction from p this pile stays wrong: in the long run ${figure(law)} in place of ${p}.`;
-    return html`<p class="hsd-dt-words">${counted.length} tokens: largest difference from p ${figure(Math.abs(off[worst]))}, at “${
-      names[worst]
-    }”. ${lossy ? wrong : "The pile becomes p."}</p>`;
+    return html`<p class="hsd-dt-words">
+      ${counted.length} tokens: largest difference from p ${figure(Math.abs(off[worst]))}, at
+      “${names[worst]}”. ${lossy ? wrong : "The pile becomes p."}
+    </p>`;
   }
   function table({ board, names }: Shown) {
     const sum = board.left;
     const f = (x: number) =>
-      x === 0 || x === 1 ? String(x) : x < 1e-5 ? "< 0.00001" : x < 9.5e-4 ? x.toPrecision(2) : x.toFixed(4);
+      x === 0 || x === 1
+        ? String(x)
+        : x < 1e-5
+          ? "< 0.00001"
+          : x < 9.5e-4
+            ? x.toPrecision(2)
+            : x.toFixed(4);
     const ratio = board.rule === "ratio";
     const rows = board.columns.map((c, k) => [
       c.drafted ? html`<code><s>${names[k]}</s></code>` : html`<code>${names[k]}</code>`,
@@ -165,18 +192,24 @@ export function createDarts(host: HTMLElement, seed = 1) {
         <h4>${it.title}</h4>
         <p class="hsd-dt-words" role="status">${words(it)}</p>
         ${boardPicture(it, Math.max(240, host.clientWidth || 480), hatch, darts)}
-        <p class="hsd-dt-key" aria-hidden="true"><span data-family=${accepted ?? nothing}><i class="hsd-dt-k1"></i><span>accepted: under both</span></span><span
-          ><i class="hsd-dt-k2"></i>residual: p above q</span>${
-            it.board.rule === "ratio" ? html`<span><i class="hsd-dt-k3"></i>q above p: rejected</span>` : nothing
-          }${it.recorded ? html`<span><i class="hsd-dt-k4"></i>recorded</span>` : nothing}</p>
+        <p class="hsd-dt-key" aria-hidden="true">
+          <span data-family=${accepted ?? nothing}
+            ><i class="hsd-dt-k1"></i><span>accepted: under both</span></span
+          ><span><i class="hsd-dt-k2"></i>residual: p above q</span>${
+            it.board.rule === "ratio"
+              ? html`<span><i class="hsd-dt-k3"></i>q above p: rejected</span>`
+              : nothing
+          }${it.recorded ? html`<span><i class="hsd-dt-k4"></i>recorded</span>` : nothing}
+        </p>
         ${
           whole
             ? html`<div class="hsd-dt-form">
-                <button @click=${() => throwMany(1)}>Throw a dart</button>
-                <button @click=${() => throwMany(MANY)}>Throw 1 000</button>
-                <button ?disabled=${!darts.length} @click=${clear}>Clear</button>
-                <label>Correction from ${menu(RULES, lossy ? "p" : "residual", rule)}</label>
-              </div>${outcome(it)}`
+                  <button @click=${() => throwMany(1)}>Throw a dart</button>
+                  <button @click=${() => throwMany(MANY)}>Throw 1 000</button>
+                  <button ?disabled=${!darts.length} @click=${clear}>Clear</button>
+                  <label>Correction from ${menu(RULES, lossy ? "p" : "residual", rule)}</label>
+                </div>
+                ${outcome(it)}`
             : nothing
         }
         ${table(it)}

@@ -1,4 +1,5 @@
-// Why the run on the page is not faster: the share of each cause in one bar; the verdict and what to do on demand.
+// Why the run on the page is not faster: the share of each cause in one bar; the verdict and what
+// to do on demand.
 import { html } from "lit-html";
 import { tableOf } from "../lib/table";
 import { templated } from "../lib/widget";
@@ -18,29 +19,49 @@ interface Spec {
   settings?: [engine: string, text: string][];
 }
 /** Shades of the ink: colours are those of sources. */
-const shade = (k: number, n: number) => `--shade:${Math.round(85 - (65 * k) / Math.max(1, n - 1))}%`;
+const shade = (k: number, n: number) =>
+  `--shade:${Math.round(85 - (65 * k) / Math.max(1, n - 1))}%`;
 
-export default templated<{ spec: Spec }>({ tag: "details", class: "hsd-doctor" }, (get, _, root) => {
-  const { title, causes = [], lines = [], tables = [], settings = [] } = get("spec");
-  root.hidden = !causes.length;
-  const rows = settings.map(([engine, text]) => [engine, html`<code>${text}</code>`]);
-  const pasted: Table = { title: "Settings to paste", head: ["engine", "settings"], rows };
-  const shown = rows.length ? [...tables, pasted] : tables;
-  return html`<summary>
-          <span class="hsd-doc-title">${title}</span>
-          <span class="hsd-doc-bar" aria-hidden="true">${causes.map(
-            (c, k) => html`<span class="hsd-doc-part" .style="${shade(k, causes.length)};flex-grow:${c.share}"></span>`,
-          )}</span>
-          <ul class="hsd-doc-legend">${causes.map(
+export default templated<{ spec: Spec }>(
+  { tag: "details", class: "hsd-doctor" },
+  (get, _, root) => {
+    const { title, causes = [], lines = [], tables = [], settings = [] } = get("spec");
+    root.hidden = !causes.length;
+    const rows = settings.map(([engine, text]) => [engine, html`<code>${text}</code>`]);
+    const pasted: Table = { title: "Settings to paste", head: ["engine", "settings"], rows };
+    const shown = rows.length ? [...tables, pasted] : tables;
+    return html`<summary>
+        <span class="hsd-doc-title">${title}</span>
+        <span class="hsd-doc-bar" aria-hidden="true"
+          >${causes.map(
             (c, k) =>
-              html`<li><span class="hsd-doc-key" .style=${shade(k, causes.length)}></span><span>${c.name} ${Math.round(100 * c.share)} %</span></li>`,
-          )}</ul>
-        </summary>
-        <div class="hsd-doc-body">
-          ${lines.map((text) => html`<p>${text}</p>`)}
-          <div class="hsd-doc-tables">${shown.map(
+              html`<span
+                class="hsd-doc-part"
+                .style="${shade(k, causes.length)};flex-grow:${c.share}"
+              ></span>`,
+          )}</span
+        >
+        <ul class="hsd-doc-legend">
+          ${causes.map(
+            (c, k) =>
+              html`<li>
+                <span class="hsd-doc-key" .style=${shade(k, causes.length)}></span
+                ><span>${c.name} ${Math.round(100 * c.share)} %</span>
+              </li>`,
+          )}
+        </ul>
+      </summary>
+      <div class="hsd-doc-body">
+        ${lines.map((text) => html`<p>${text}</p>`)}
+        <div class="hsd-doc-tables">
+          ${shown.map(
             ({ title, note, head, rows }) =>
-              html`<section><h3>${title}</h3><small>${note ?? ""}</small>${tableOf(title, head, rows)}</section>`,
-          )}</div>
-        </div>`;
-});
+              html`<section>
+                <h3>${title}</h3>
+                <small>${note ?? ""}</small>${tableOf(title, head, rows)}
+              </section>`,
+          )}
+        </div>
+      </div>`;
+  },
+);

@@ -21,7 +21,10 @@ for (const [name, data] of Object.entries(RECORDED))
       const wrong = choicesAt(store, at + 1).find((c) => c.id !== tokens[at + 1].token_id);
       if (wrong) {
         const result = verify(store, at, [right[0], wrong, right[2]]);
-        assert.deepEqual([result.accepted, result.own, result.rejected?.text], [1, at + 1, wrong.text]);
+        assert.deepEqual(
+          [result.accepted, result.own, result.rejected?.text],
+          [1, at + 1, wrong.text],
+        );
       }
       const ids = choicesAt(store, at).map((c) => c.id);
       assert.ok(ids.includes(tokens[at].token_id) && new Set(ids).size === ids.length);
@@ -45,7 +48,10 @@ for (const [name, data] of Object.entries(RECORDED))
 test("typed text counts by whole tokens", () => {
   const store = storeOf(small());
   const typed = (text: string) => verify(store, 0, [{ id: null, text }]);
-  assert.deepEqual([typed("xx").accepted, typed("xy").accepted, typed("").accepted, typed("y").accepted], [2, 1, 0, 0]);
+  assert.deepEqual(
+    [typed("xx").accepted, typed("xy").accepted, typed("").accepted, typed("y").accepted],
+    [2, 1, 0, 0],
+  );
   assert.equal(typed("xy").rejected?.text, "y");
   assert.equal(afterPasses([2, 1, 4], 2), 3);
 });

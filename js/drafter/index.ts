@@ -1,5 +1,5 @@
-// You are the drafter: the text stops, the visitor proposes the next tokens, the target verifies them (game.ts): the recorded one, or on
-// a page that decodes the real one, after any prompt.
+// You are the drafter: the text stops, the visitor proposes the next tokens, the target verifies
+// them (game.ts): the recorded one, or on a page that decodes the real one, after any prompt.
 import { html, nothing, render, svg } from "lit-html";
 import { axisX, axisY, frameOf, spread } from "../lib/chart";
 import { make } from "../lib/dom";
@@ -64,7 +64,9 @@ function drafterView({ model, root, group, store, follow, on, resized }: View<Tr
       const run = await decode("", "target", MOST + 2);
       set({ run, prompt: run.prompt, mode: "live" });
       for (const name of RACERS) {
-        const counts = (await decode(run.prompt, name, RACER_TOKENS)).index().rounds.map((r) => r.count);
+        const counts = (await decode(run.prompt, name, RACER_TOKENS))
+          .index()
+          .rounds.map((r) => r.count);
         if (game !== mine) return;
         set({ racers: [...game.racers, { name, counts }] });
       }
@@ -88,7 +90,9 @@ function drafterView({ model, root, group, store, follow, on, resized }: View<Tr
     }
     const { run, at, proposal, counts } = game;
     const found = verify(run, at, proposal);
-    const added = run.tokens.slice(at, found.own + 1).map(({ text }, k) => ({ text, mine: at + k < found.own }));
+    const added = run.tokens
+      .slice(at, found.own + 1)
+      .map(({ text }, k) => ({ text, mine: at + k < found.own }));
     set({
       written: [...written, ...added],
       counts: [...counts, added.length],
@@ -110,10 +114,15 @@ function drafterView({ model, root, group, store, follow, on, resized }: View<Tr
       ...(model.get("others") ?? []).filter((r) => r.name !== store.meta.stack),
       { name: store.meta.stack || "this run", counts: store.index().rounds.map((r) => r.count) },
     ];
-    const all = [{ name: "you", counts }, ...(mode === "live" || racers.length ? racers : recorded)];
+    const all = [
+      { name: "you", counts },
+      ...(mode === "live" || racers.length ? racers : recorded),
+    ];
     const most = Math.max(6, counts.length + 2);
     const ends = all.map((r) =>
-      Array.from({ length: Math.min(most, r.counts.length) }, (_, k) => afterPasses(r.counts, k + 1)),
+      Array.from({ length: Math.min(most, r.counts.length) }, (_, k) =>
+        afterPasses(r.counts, k + 1),
+      ),
     );
     const width = Math.max(280, plot.clientWidth || 520);
     const right = Math.min(230, 0.34 * width);
@@ -121,10 +130,15 @@ function drafterView({ model, root, group, store, follow, on, resized }: View<Tr
     const path = (tokens: number[]) =>
       `M${f.x(0)} ${f.y(0)}${tokens.map((n, k) => `H${f.x(k + 1).toFixed(1)}V${f.y(n).toFixed(1)}`).join("")}`;
     const places = spread(
-      ends.map((tokens) => ({ x: f.x(tokens.length) + 6, y: f.y(tokens.at(-1) ?? 0) + (tokens.length ? 4 : -6) })),
+      ends.map((tokens) => ({
+        x: f.x(tokens.length) + 6,
+        y: f.y(tokens.at(-1) ?? 0) + (tokens.length ? 4 : -6),
+      })),
       15,
     );
-    const line = (k: number) => svg`<path class=${k ? "hsd-df-other" : "hsd-df-you"} d=${path(ends[k])}></path>
+    const line = (
+      k: number,
+    ) => svg`<path class=${k ? "hsd-df-other" : "hsd-df-you"} d=${path(ends[k])}></path>
       <text class=${k ? "hsd-df-name" : "hsd-df-name hsd-you"} x=${places[k].x} y=${places[k].y}>${cut(all[k].name, Math.floor(right / 7.6))}</text>`;
     render(
       svg`<svg class="hsd-stairs" width=${width} height=${Math.max(SIZE.height, ...places.map((p) => p.y + 8))} aria-hidden="true">
@@ -133,7 +147,8 @@ function drafterView({ model, root, group, store, follow, on, resized }: View<Tr
       plot,
     );
     const n = counts.length;
-    if (!n) return "Each verification is one pass of the target. Plain decoding gains one token per pass.";
+    if (!n)
+      return "Each verification is one pass of the target. Plain decoding gains one token per pass.";
     const tokens = afterPasses(counts, n);
     const others = all.slice(1).map((r) => `${r.name} ${afterPasses(r.counts, n)}`);
     return `You: ${plural(tokens, "token")} in ${plural(n, "pass")}, ${(tokens / n).toFixed(2)} per pass. In as many passes: ${[...others, `plain ${n}`].join(", ")}.`;
@@ -161,11 +176,22 @@ function drafterView({ model, root, group, store, follow, on, resized }: View<Tr
     const room = Math.max(0, TAIL - written.reduce((n, t) => n + t.text.length, 0));
     const before = room ? prompt.slice(-room) : "";
     const choices = full ? [] : choicesAt(run, at + proposal.length);
-    const controls = html`<div class="hsd-df-choices" role="group" aria-label="Next token">${choices.map(
-      (c) => html`<button @click=${() => add(c)}><code>${glyphs(c.text) || "∅"}</code></button>`,
-    )}</div>
+    const controls = html`<div class="hsd-df-choices" role="group" aria-label="Next token">
+        ${choices.map(
+          (c) =>
+            html`<button @click=${() => add(c)}><code>${glyphs(c.text) || "∅"}</code></button>`,
+        )}
+      </div>
       <form class="hsd-df-form" @submit=${submit}>
-        <input name="text" autocomplete="off" spellcheck="false" aria-label="Type the next text" placeholder="or type the next text" maxlength="80" ?disabled=${full} />
+        <input
+          name="text"
+          autocomplete="off"
+          spellcheck="false"
+          aria-label="Type the next text"
+          placeholder="or type the next text"
+          maxlength="80"
+          ?disabled=${full}
+        />
         <button ?disabled=${full}>Add</button>
       </form>`;
     const verdict = ({ found: { accepted, rejected }, own }: NonNullable<typeof result>) => {
@@ -179,25 +205,52 @@ function drafterView({ model, root, group, store, follow, on, resized }: View<Tr
     };
     render(
       html`<h3>You are the drafter</h3>
-        <p class="hsd-note">Propose the next tokens. The target verifies them in one pass, accepts those that it would have written itself, and adds one of its own.</p>
-        <div class="hsd-df-body"><div>
-          <pre class="hsd-df-text" tabindex="0" aria-label="Text so far">${before.length < prompt.length ? "…" : ""}${before}${shown.map(
-            ({ text, mine }) => html`<span class=${mine ? "hsd-df-mine" : "hsd-df-own"}>${text}</span>`,
-          )}${proposal.map((part) => html`<mark>${part.text}</mark>`)}<span class="hsd-df-caret" aria-hidden="true"></span></pre>
-          ${done ? html`<p>The recorded text ends here.</p>` : controls}
-          <div class="hsd-df-form">
-            <button class="hsd-df-go hsd-primary" ?disabled=${waits || done} @click=${go}>${waits ? "Verifying …" : `Verify${proposal.length ? "" : " nothing: one plain token"}`}</button>
-            <button ?disabled=${waits || !proposal.length} @click=${() => set({ proposal: proposal.slice(0, -1) })}>Undo</button>
-            <button ?disabled=${waits || (!counts.length && mode === "recorded")} @click=${again}>Start again</button>
-            ${live() && mode === "recorded" ? html`<button class="hsd-df-live" @click=${begin}>Play live on the form’s prompt</button>` : nothing}
+        <p class="hsd-note">
+          Propose the next tokens. The target verifies them in one pass, accepts those that it would
+          have written itself, and adds one of its own.
+        </p>
+        <div class="hsd-df-body">
+          <div>
+            <pre
+              class="hsd-df-text"
+              tabindex="0"
+              aria-label="Text so far"
+            >${before.length < prompt.length ? "…" : ""}${before}${shown.map(
+              ({ text, mine }) =>
+                html`<span class=${mine ? "hsd-df-mine" : "hsd-df-own"}>${text}</span>`,
+            )}${proposal.map((part) => html`<mark>${part.text}</mark>`)}<span class="hsd-df-caret" aria-hidden="true"></span></pre>
+            ${done ? html`<p>The recorded text ends here.</p>` : controls}
+            <div class="hsd-df-form">
+              <button class="hsd-df-go hsd-primary" ?disabled=${waits || done} @click=${go}>
+                ${waits ? "Verifying …" : `Verify${proposal.length ? "" : " nothing: one plain token"}`}
+              </button>
+              <button
+                ?disabled=${waits || !proposal.length}
+                @click=${() => set({ proposal: proposal.slice(0, -1) })}
+              >
+                Undo
+              </button>
+              <button ?disabled=${waits || (!counts.length && mode === "recorded")} @click=${again}>
+                Start again
+              </button>
+              ${live() && mode === "recorded" ? html`<button class="hsd-df-live" @click=${begin}>Play live on the form’s prompt</button>` : nothing}
+            </div>
+            <p class="hsd-df-result" role="status">${trouble || (result && verdict(result))}</p>
           </div>
-          <p class="hsd-df-result" role="status">${trouble || (result && verdict(result))}</p>
-        </div><div>${plot}<p class="hsd-note">${words}</p>
-        <p class="hsd-note">${
-          mode === "recorded"
-            ? "Recorded run: a proposal is compared with the token that the target drew at each place, so the text is that of the run. p is at temperature 1."
-            : "Live: the target of this page decodes the next tokens after the text, and a proposal is accepted as far as it agrees: the verdict of one verification pass. The databases and nano decode the same prompt beside you."
-        } Choices are the target’s most probable tokens and drafts, in the order of their ids. Your own time is not counted.</p></div></div>`,
+          <div>
+            ${plot}
+            <p class="hsd-note">${words}</p>
+            <p class="hsd-note">
+              ${
+                mode === "recorded"
+                  ? "Recorded run: a proposal is compared with the token that the target drew at each place, so the text is that of the run. p is at temperature 1."
+                  : "Live: the target of this page decodes the next tokens after the text, and a proposal is accepted as far as it agrees: the verdict of one verification pass. The databases and nano decode the same prompt beside you."
+              }
+              Choices are the target’s most probable tokens and drafts, in the order of their ids.
+              Your own time is not counted.
+            </p>
+          </div>
+        </div>`,
       root,
     );
   }

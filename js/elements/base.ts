@@ -1,4 +1,5 @@
-// What the elements share: a shadow root with the views' styles, the theme, the run of a `src`, and errors as a card.
+// What the elements share: a shadow root with the views' styles, the theme, the run of a `src`, and
+// errors as a card.
 import css from "hsd-viz:elements-style";
 import { make } from "../lib/dom";
 import { drawNotice } from "../lib/notice";
@@ -21,8 +22,9 @@ function styles() {
 }
 
 /**
- * An element that draws into its shadow root. `open` draws, and returns what ends the drawing; it is called again when an attribute or
- * a property changes. Events: `hsd-load` with facts of what is shown, `hsd-error` with a message.
+ * An element that draws into its shadow root. `open` draws, and returns what ends the drawing; it
+ * is called again when an attribute or a property changes. Events: `hsd-load` with facts of what is
+ * shown, `hsd-error` with a message.
  */
 export abstract class HsdElement extends HTMLElement {
   static observedAttributes: string[] = [];
@@ -32,7 +34,9 @@ export abstract class HsdElement extends HTMLElement {
   private turn = 0;
   private waiting = false;
 
-  protected abstract open(place: HTMLElement): Promise<(() => void) | undefined> | (() => void) | undefined;
+  protected abstract open(
+    place: HTMLElement,
+  ): Promise<(() => void) | undefined> | (() => void) | undefined;
 
   connectedCallback() {
     if (!this.shadowRoot) {

@@ -1,4 +1,5 @@
-// <hsd-darts p="0.6 0.3 0.1" q="0.2 0.7 0.1" names="cat dog ox">: sampling with a draft as a dart board.
+// <hsd-darts p="0.6 0.3 0.1" q="0.2 0.7 0.1" names="cat dog ox">: sampling with a draft as a dart
+// board.
 import type { Board } from "../darts/board";
 import { createDarts } from "../darts/stage";
 import { onResize } from "../lib/chart";
@@ -9,7 +10,10 @@ import { HsdElement, PALETTE } from "./base";
 /** How far probabilities may be from a sum of 1: they are written with few digits. */
 const SLACK = 0.005;
 
-/** Numbers separated by blanks, as probabilities. Throws an error with a one-line message if they are not. */
+/**
+ * Numbers separated by blanks, as probabilities. Throws an error with a one-line message if they
+ * are not.
+ */
 export function probabilitiesOf(name: string, text: string): number[] {
   const values = text
     .split(/[\s,]+/)
@@ -23,7 +27,8 @@ export function probabilitiesOf(name: string, text: string): number[] {
 
 /** The board of a target's p and a drafter's q over the same tokens. */
 export function boardOfRows(p: readonly number[], q: readonly number[]): Board {
-  if (p.length !== q.length) throw new Error(`p has ${p.length} numbers and q has ${q.length}: use as many`);
+  if (p.length !== q.length)
+    throw new Error(`p has ${p.length} numbers and q has ${q.length}: use as many`);
   const columns = p.map((own, id) => ({
     id,
     accepted: Math.min(own, q[id]),
@@ -52,7 +57,14 @@ export class HsdDarts extends HsdElement {
     const title = this.getAttribute("label") ?? "One position: the target’s p and the drafter’s q";
     const darts = createDarts(host);
     const paint = () =>
-      darts.show({ board, names, families: names.map(() => null), recorded: null, key: title, title });
+      darts.show({
+        board,
+        names,
+        families: names.map(() => null),
+        recorded: null,
+        key: title,
+        title,
+      });
     paint();
     const ends = [followTheme(root, "--backdrop"), onResize(host, paint)];
     const accepted = 1 - (board.left ?? 0);

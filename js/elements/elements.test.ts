@@ -1,4 +1,5 @@
-// The elements without a document: trace files as Python reads them, runs from counts, boards from rows.
+// The elements without a document: trace files as Python reads them, runs from counts, boards from
+// rows.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
@@ -11,7 +12,8 @@ import { runOfTrace, unpackColumn } from "./file";
 import { runOfRounds } from "./rounds";
 
 const TRACES = "../hsd_viz/traces";
-const read = (name: string) => JSON.parse(gunzipSync(readFileSync(`${TRACES}/${name}.json.gz`)).toString());
+const read = (name: string) =>
+  JSON.parse(gunzipSync(readFileSync(`${TRACES}/${name}.json.gz`)).toString());
 
 test("a trace file is the run that Python sends, column by column", () => {
   for (const name of ["mixed", "both", "plain", "hierarchy"]) {
@@ -20,7 +22,10 @@ test("a trace file is the run that Python sends, column by column", () => {
     const run = runOfTrace(read(name), name, FACTS.sources);
     for (const table of ["tokens", "drafts", "rounds", "calls"] as const)
       assert.deepEqual(run[table], sent[table], `${name}: ${table}`);
-    assert.deepEqual([run.levels, run.prompt_ids, run.pieces], [sent.levels, sent.prompt_ids, sent.pieces]);
+    assert.deepEqual(
+      [run.levels, run.prompt_ids, run.pieces],
+      [sent.levels, sent.prompt_ids, sent.pieces],
+    );
     assert.equal(run.meta.stack, sent.meta.stack);
   }
 });
@@ -46,7 +51,10 @@ test("other files are refused in one line", () => {
   assert.throws(() => runOfTrace({}, "a.json", {}), /a\.json is not an hsd_viz trace/);
   assert.throws(() => runOfTrace(null, "a.json", {}), /is not an hsd_viz trace/);
   const newer = { ...read("plain"), schema: 99 };
-  assert.throws(() => runOfTrace(newer, "a.json", {}), /schema version 99; this module reads up to 2/);
+  assert.throws(
+    () => runOfTrace(newer, "a.json", {}),
+    /schema version 99; this module reads up to 2/,
+  );
 });
 
 test("rounds by their counts have the metrics of those counts", () => {

@@ -1,4 +1,5 @@
-// A trace file in the browser: the columns of a `.json` or `.json.gz`, packed as hsd_viz/trace/tables.py packs them, as a run.
+// A trace file in the browser: the columns of a `.json` or `.json.gz`, packed as
+// hsd_viz/trace/tables.py packs them, as a run.
 
 import { unpacked } from "../lib/dom";
 import type { Meta, Snapshot } from "../lib/run";
@@ -69,25 +70,43 @@ function addLaterColumns(tables: Tables) {
   for (const [table, columns] of Object.entries(FACTS.later)) {
     const known = tables[table as keyof Tables] as unknown as Record<string, Cell[]>;
     const rows = Object.values(known)[0]?.length ?? 0;
-    for (const [column, value] of Object.entries(columns)) known[column] ??= Array(rows).fill(value);
+    for (const [column, value] of Object.entries(columns))
+      known[column] ??= Array(rows).fill(value);
   }
 }
 
 /** The run of a trace's JSON. Throws an error with a one-line message if it is not one. */
 export function runOfTrace(data: unknown, name: string, sources: Sources): Snapshot {
-  const trace = data as { format?: string; schema?: number; meta?: Meta; pieces?: Record<string, string> };
-  if (trace?.format !== FORMAT || !trace.meta || !trace.pieces) throw new Error(`${name} is not an hsd_viz trace`);
+  const trace = data as {
+    format?: string;
+    schema?: number;
+    meta?: Meta;
+    pieces?: Record<string, string>;
+  };
+  if (trace?.format !== FORMAT || !trace.meta || !trace.pieces)
+    throw new Error(`${name} is not an hsd_viz trace`);
   if (!((trace.schema ?? 0) <= SCHEMA))
-    throw new Error(`${name} has schema version ${trace.schema}; this module reads up to ${SCHEMA}`);
+    throw new Error(
+      `${name} has schema version ${trace.schema}; this module reads up to ${SCHEMA}`,
+    );
   const saved = data as Record<string, Record<string, Packed>>;
   const tables = Object.fromEntries(
     TABLES.map((table) => [
       table,
-      Object.fromEntries(Object.entries(saved[table] ?? {}).map(([column, packed]) => [column, unpackColumn(packed)])),
+      Object.fromEntries(
+        Object.entries(saved[table] ?? {}).map(([column, packed]) => [
+          column,
+          unpackColumn(packed),
+        ]),
+      ),
     ]),
   ) as unknown as Tables;
   addLaterColumns(tables);
-  const given = trace.meta as Meta & { stack_resolved?: string; prompt?: string; prompt_ids?: number[] };
+  const given = trace.meta as Meta & {
+    stack_resolved?: string;
+    prompt?: string;
+    prompt_ids?: number[];
+  };
   if (!tables.tokens.token_id?.length) {
     if (!tables.rounds.id?.length) throw new Error(`${name} has no emitted tokens`);
     return runOfServed(tables, given, name);
@@ -120,7 +139,8 @@ function runOfServed(tables: Tables, meta: Meta, name: string): Snapshot {
 export async function fetchRun(source: string, sources: Sources): Promise<Snapshot> {
   const name = source.split("/").at(-1) ?? source;
   const answer = await fetch(source);
-  if (!answer.ok) throw new Error(`${name} cannot be loaded: ${answer.status} ${answer.statusText}`.trim());
+  if (!answer.ok)
+    throw new Error(`${name} cannot be loaded: ${answer.status} ${answer.statusText}`.trim());
   const bytes = new Uint8Array(await answer.arrayBuffer());
   // A server may have unpacked it already.
   const isPacked = bytes[0] === 0x1f && bytes[1] === 0x8b;

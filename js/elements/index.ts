@@ -1,4 +1,5 @@
-// Four elements for any page, as one module without dependencies: hsd_viz/views/static/elements.js (docs/how-to/elements.md).
+// Four elements for any page, as one module without dependencies: hsd_viz/views/static/elements.js
+// (docs/how-to/elements.md).
 import { HsdDarts } from "./darts";
 import { HsdGame } from "./game";
 import { HsdRace } from "./race";

@@ -1,4 +1,5 @@
-// <hsd-race src="a.json.gz b.json.gz">: the staircases of two or three runs of one prompt, on one clock.
+// <hsd-race src="a.json.gz b.json.gz">: the staircases of two or three runs of one prompt, on one
+// clock.
 import { createGroup } from "../lib/group";
 import { open } from "../lib/linked";
 import type { Snapshot } from "../lib/run";
@@ -38,8 +39,11 @@ export class HsdRace extends HsdElement {
 
   private async runs(): Promise<Snapshot[]> {
     if (this.given)
-      return this.given.map(({ title, rounds }, k) => runOfRounds(rounds, { title, name: `run ${k + 1}` }));
-    if (this.traces) return this.traces.map((trace, k) => runOfTrace(trace, `run ${k + 1}`, SOURCES));
+      return this.given.map(({ title, rounds }, k) =>
+        runOfRounds(rounds, { title, name: `run ${k + 1}` }),
+      );
+    if (this.traces)
+      return this.traces.map((trace, k) => runOfTrace(trace, `run ${k + 1}`, SOURCES));
     return this.runsOf("src");
   }
 
@@ -51,7 +55,11 @@ export class HsdRace extends HsdElement {
     const own = { runs, titles: {}, sources: SOURCES, pinned: -1, time: -1, brief, textless };
     const model = standIn<never>({ palette: PALETTE, data: {}, group: "", ...own });
     const group = createGroup();
-    const close = open({ model, el: place } as Parameters<typeof open>[0], group, versusView as never);
+    const close = open(
+      { model, el: place } as Parameters<typeof open>[0],
+      group,
+      versusView as never,
+    );
     this.report("hsd-load", { runs: runs.map(factsOf) });
     return close;
   }

@@ -1,4 +1,5 @@
-// A run from counts alone: how many tokens each round drafted and accepted, as any engine can report them. Pure.
+// A run from counts alone: how many tokens each round drafted and accepted, as any engine can
+// report them. Pure.
 import type { Meta, Snapshot } from "../lib/run";
 import type { Columns } from "../lib/tables";
 
@@ -15,7 +16,10 @@ export interface RoundsAbout {
   title?: string;
 }
 
-/** The placeholders of an emitted token, and of a draft token that was not: nothing says which they were. */
+/**
+ * The placeholders of an emitted token, and of a draft token that was not: nothing says which they
+ * were.
+ */
 const EMITTED = { token_id: 0, text: "·" };
 const DROPPED = { token_id: 1, text: "×" };
 const SOURCE = "draft";
@@ -24,12 +28,16 @@ const isCount = (value: unknown) => Number.isInteger(value) && (value as number)
 
 /** Throws an error with a one-line message if a round is not possible. */
 function check(rounds: readonly RoundCounts[]) {
-  if (!Array.isArray(rounds) || !rounds.length) throw new Error("rounds is a list of {drafted, accepted}");
+  if (!Array.isArray(rounds) || !rounds.length)
+    throw new Error("rounds is a list of {drafted, accepted}");
   for (const [k, round] of rounds.entries()) {
     const { drafted, accepted, milliseconds } = round ?? {};
     if (!isCount(drafted) || !isCount(accepted))
-      throw new Error(`round ${k + 1} needs whole numbers drafted and accepted: it has ${drafted} and ${accepted}`);
-    if (accepted > drafted) throw new Error(`round ${k + 1} accepts ${accepted} of ${drafted} draft tokens`);
+      throw new Error(
+        `round ${k + 1} needs whole numbers drafted and accepted: it has ${drafted} and ${accepted}`,
+      );
+    if (accepted > drafted)
+      throw new Error(`round ${k + 1} accepts ${accepted} of ${drafted} draft tokens`);
     if (milliseconds !== undefined && !(Number.isFinite(milliseconds) && milliseconds > 0))
       throw new Error(`round ${k + 1} took ${milliseconds} ms: expected a number above 0`);
   }
@@ -40,15 +48,35 @@ const columnsOf = <Row extends object>(rows: readonly Row[]): Columns<Row> =>
     Object.keys(rows[0] ?? {}).map((name) => [name, rows.map((row) => row[name as keyof Row])]),
   ) as Columns<Row>;
 
-/** The run: each round emits the accepted draft tokens and one token of the target. Throws if a round is not possible. */
+/**
+ * The run: each round emits the accepted draft tokens and one token of the target. Throws if a
+ * round is not possible.
+ */
 export function runOfRounds(
   rounds: readonly RoundCounts[],
   { name = "rounds", title = "" }: RoundsAbout = {},
 ): Snapshot {
   check(rounds);
   const isTimed = rounds.every(({ milliseconds }) => milliseconds !== undefined);
-  const unknown = { p: null, q: null, u: null, h: null, key_length: null, count: null, score: null, position: null };
-  const unseen = { raw: null, p: null, entropy: null, top: null, residual_top: null, q_top: null, residual_sum: null };
+  const unknown = {
+    p: null,
+    q: null,
+    u: null,
+    h: null,
+    key_length: null,
+    count: null,
+    score: null,
+    position: null,
+  };
+  const unseen = {
+    raw: null,
+    p: null,
+    entropy: null,
+    top: null,
+    residual_top: null,
+    q_top: null,
+    residual_sum: null,
+  };
   const tokens: object[] = [];
   const drafts: object[] = [];
   const rows: object[] = [];
@@ -68,10 +96,19 @@ export function runOfRounds(
       const from = isDraft
         ? { kind: "accepted", source: SOURCE, path: [0, 1] }
         : { kind: outcome, source: "target", path: [1] };
-      tokens.push({ index: tokens.length, ...EMITTED, ...unseen, round: id, ...from, depth: isDraft ? k + 1 : 0 });
+      tokens.push({
+        index: tokens.length,
+        ...EMITTED,
+        ...unseen,
+        round: id,
+        ...from,
+        depth: isDraft ? k + 1 : 0,
+      });
     }
     const duration = Math.round(milliseconds * 1e6);
-    const times = isTimed ? { start_ns: now, duration_ns: duration } : { start_ns: null, duration_ns: null };
+    const times = isTimed
+      ? { start_ns: now, duration_ns: duration }
+      : { start_ns: null, duration_ns: null };
     const examined = Math.min(drafted, accepted + 1);
     const why_no_draft = drafted ? null : "no match";
     rows.push({

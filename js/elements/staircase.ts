@@ -44,10 +44,17 @@ export class HsdStaircase extends HsdElement {
     const group = createGroup();
     group.store.adopt(run);
     const model = standIn<never>({ palette: PALETTE, data: run, group: "" });
-    const close = open({ model, el: place } as Parameters<typeof open>[0], group, staircaseView as never);
+    const close = open(
+      { model, el: place } as Parameters<typeof open>[0],
+      group,
+      staircaseView as never,
+    );
     const moved = () => {
       const { token, round, pinned } = group.cursor;
-      this.report("hsd-cursor", token < 0 ? { token: null, round: null, pinned: false } : { token, round, pinned });
+      this.report(
+        "hsd-cursor",
+        token < 0 ? { token: null, round: null, pinned: false } : { token, round, pinned },
+      );
     };
     group.listeners.add(moved);
     this.report("hsd-load", factsOf(run));

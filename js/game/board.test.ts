@@ -43,13 +43,28 @@ test("a word that the model does not know has nothing on the board", () => {
 /** A game after its first glance at a text of two rounds. */
 function playedOnce(): Play {
   const verify = (round: number, fed: number) => ({
-    ...{ round, level: 1, name: "target", kind: "verify", steps: 1, fed, cached: 0, start_ns: 0, duration_ns: 1000 },
+    ...{
+      round,
+      level: 1,
+      name: "target",
+      kind: "verify",
+      steps: 1,
+      fed,
+      cached: 0,
+      start_ns: 0,
+      duration_ns: 1000,
+    },
   });
   const run = createStore();
   run.adopt({ ...small(), calls: columns([verify(2, 4), verify(3, 1)]) } as any);
   const text = { plain: run, given: "", others: [{ name: "copying", source: "context", run }] };
   const glance = { accepted: 1, width: 3 };
-  return { texts: [text as unknown as GameText], act: 0, at: 0, glances: [[glance]] } as unknown as Play;
+  return {
+    texts: [text as unknown as GameText],
+    act: 0,
+    at: 0,
+    glances: [[glance]],
+  } as unknown as Play;
 }
 
 test("each player has as many passes as the visitor has glances", () => {

@@ -1,4 +1,5 @@
-// The dart board of a struck word: the model's own probabilities where the visitor wrote something else. Pure.
+// The dart board of a struck word: the model's own probabilities where the visitor wrote something
+// else. Pure.
 import type { Board, Column } from "../darts/board";
 import type { Store } from "../lib/run";
 import type { Play } from "./play";
@@ -11,7 +12,10 @@ export interface Struck {
   place: number;
 }
 
-/** The struck words of a game whose place has recorded probabilities, the likeliest for the model first. */
+/**
+ * The struck words of a game whose place has recorded probabilities, the likeliest for the model
+ * first.
+ */
 export function struckWords({ texts, glances }: Play): Struck[] {
   const found: (Struck & { p: number })[] = [];
   for (const [act, all] of glances.entries())
@@ -27,8 +31,8 @@ export function struckWords({ texts, glances }: Play): Struck[] {
 }
 
 /**
- * The board at temperature 1: a word that was proposed is accepted with the probability that the model gives it, and every other token
- * comes from the rest. Names are those of the columns.
+ * The board at temperature 1: a word that was proposed is accepted with the probability that the
+ * model gives it, and every other token comes from the rest. Names are those of the columns.
  */
 export function boardOf(
   run: Pick<Store, "tokens" | "pieces">,
@@ -44,7 +48,8 @@ export function boardOf(
   const proposed = top.find(([id]) => bare(run.pieces[id] ?? "") === bare(word));
   const p = proposed?.[1] ?? 0;
   add(proposed?.[0] ?? -1, p, true, word);
-  for (const [id, other] of top) if (id !== proposed?.[0]) add(id, other, false, (run.pieces[id] ?? "").trim() || "↵");
+  for (const [id, other] of top)
+    if (id !== proposed?.[0]) add(id, other, false, (run.pieces[id] ?? "").trim() || "↵");
   const rest = Math.max(0, 1 - columns.reduce((sum, one) => sum + one.accepted + one.residual, 0));
   add(null, rest, false, "others");
   return { board: { rule: "walk", columns, left: 1 - p }, names };

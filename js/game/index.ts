@@ -1,5 +1,6 @@
-// Beat the drafter: the visitor writes what comes next, one pass of the model verifies it, and stairs grow beside those of others. The
-// first screen of the page. All of it happens on recorded runs: nothing is asked of a model or of the network.
+// Beat the drafter: the visitor writes what comes next, one pass of the model verifies it, and
+// stairs grow beside those of others. The first screen of the page. All of it happens on recorded
+// runs: nothing is asked of a model or of the network.
 import { html, nothing, render } from "lit-html";
 import { live } from "lit-html/directives/live.js";
 import { createDarts } from "../darts/stage";
@@ -62,7 +63,10 @@ export interface GameProps {
 /** "reading" while a glance is shown; "lesson" after a text; the others after the last one. */
 type Phase = "write" | "reading" | "lesson" | "result" | "time" | "exact";
 
-/** Milliseconds: the light over the proposal, a verdict, the model's own word, and the axis from glances to time. */
+/**
+ * Milliseconds: the light over the proposal, a verdict, the model's own word, and the axis from
+ * glances to time.
+ */
 const PACE = { light: 420, verdict: 230, own: 480, morph: 900 };
 const SOURCES: Record<string, string> = { copying: "suffix", nano: "nano" };
 const END = /<\|[^|]*\|>/g;
@@ -84,7 +88,11 @@ async function textsOf({ games, plays, seed, recording }: GameProps): Promise<Ga
         source: SOURCES[name] ?? name,
         run: storeOf(await recording(runs[name])),
       }));
-      return { ...text, plain: storeOf(await recording(runs.plain)), others: await Promise.all(others) };
+      return {
+        ...text,
+        plain: storeOf(await recording(runs.plain)),
+        others: await Promise.all(others),
+      };
     }),
   );
 }
@@ -104,7 +112,9 @@ function summaryOf(glance: Played, { tokens }: GameText["plain"], says: Says): s
     [says.sum_commas, parts.commas],
     [says.sum_marks, parts.marks],
   ] as const;
-  const counted = terms.filter(([, count]) => count > 0).map(([term, count]) => say(term, { count }));
+  const counted = terms
+    .filter(([, count]) => count > 0)
+    .map(([term, count]) => say(term, { count }));
   const word = struckOf(glance);
   return say(says.outcome, {
     right: parts.words,
@@ -151,7 +161,8 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
     paint();
   };
   /** Focus what the next key is for. */
-  const focus = (selector: string) => root.querySelector<HTMLElement>(selector)?.focus({ preventScroll: true });
+  const focus = (selector: string) =>
+    root.querySelector<HTMLElement>(selector)?.focus({ preventScroll: true });
 
   // --- what the visitor does
   function verify() {
@@ -172,7 +183,8 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
       said = summaryOf(lastGlance, plain, says);
       go(isOver(play) ? "lesson" : "write");
       if (phase === "lesson") focus(".hsd-gm-next");
-      else if (props.alone && !matchMedia("(pointer: coarse)").matches) field()?.focus({ preventScroll: true });
+      else if (props.alone && !matchMedia("(pointer: coarse)").matches)
+        field()?.focus({ preventScroll: true });
     };
     if (!lasts) return settle();
     phase = "reading";
@@ -222,13 +234,20 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
   };
   function explore() {
     if (!play) return props.leave();
-    const best = play.glances.reduce((at, all, k) => (all.length > (play?.glances[at].length ?? 0) ? k : at), 0);
+    const best = play.glances.reduce(
+      (at, all, k) => (all.length > (play?.glances[at].length ?? 0) ? k : at),
+      0,
+    );
     const chosen = play.texts[best];
     if (!play.glances[best].length) return props.leave();
-    props.leave(runOf(chosen.plain, givenOf(chosen), play.glances[best], { ...price, more: measured }));
+    props.leave(
+      runOf(chosen.plain, givenOf(chosen), play.glances[best], { ...price, more: measured }),
+    );
   }
   const coloursOf = (players: ReturnType<typeof playersOf>) =>
-    players.map(({ source }, k) => (k ? props.palette.hues[palette.family(source)]?.light : "#2b3a55"));
+    players.map(({ source }, k) =>
+      k ? props.palette.hues[palette.family(source)]?.light : "#2b3a55",
+    );
   function share() {
     if (!play) return;
     const all = players(play);
@@ -284,34 +303,51 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
     const { tokens } = of.plain;
     const given = givenOf(of);
     const mine = new Set(
-      now.glances[now.act].flatMap(({ at, own }) => Array.from({ length: own - at }, (_, k) => at + k)),
+      now.glances[now.act].flatMap(({ at, own }) =>
+        Array.from({ length: own - at }, (_, k) => at + k),
+      ),
     );
     const from = tokens.slice(0, now.at).reduce((sum, { text }) => sum + text.length, 0) - TAIL;
     let length = 0;
-    /** A rejected word remains before the token that the model wrote instead, until the next glance is over. */
+    /**
+     * A rejected word remains before the token that the model wrote instead, until the next glance
+     * is over.
+     */
     const struck = shownLast && struckOf(shownLast.glance);
     const struckAt = struck ? shownLast?.glance.own : undefined;
     const parts = tokens.slice(0, now.at).map(({ text }, k) => {
       length += text.length;
       if (length < from) return nothing;
       if (k < given) return html`<span>${shown(text)}</span>`;
-      // A mark begins with the word, not with the blank before it; neighbours of one kind are one mark.
+      // A mark begins with the word, not with the blank before it; neighbours of one kind are one
+      // mark.
       const words = shown(text);
       const joins = k > given && k !== struckAt && mine.has(k) === mine.has(k - 1);
       const blank = joins ? "" : (/^\s+/.exec(words)?.[0] ?? "");
-      const trace = k === struckAt ? html` <s class="hsd-gm-struck">${struck}</s>\u00a0→\u00a0` : nothing;
-      return html`${blank}${trace}<span class=${mine.has(k) ? "hsd-gm-mine" : "hsd-gm-own"}>${words.slice(blank.length)}</span>`;
+      const trace = k === struckAt ? html` <s class="hsd-gm-struck">${struck}</s> →  ` : nothing;
+      return html`${blank}${trace}<span class=${mine.has(k) ? "hsd-gm-mine" : "hsd-gm-own"}
+          >${words.slice(blank.length)}</span
+        >`;
     });
     const proposal = glance ? glance.words : words();
     const own = glance ? shown(tokens[glance.own]?.text ?? "").trim() : "";
     const chips = proposal.map(
       (word, k) =>
-        html`<span class="hsd-gm-word" data-fate=${glance?.fates[k] ?? nothing} .style=${`--k: ${k}`}>${word}</span>`,
+        html`<span
+          class="hsd-gm-word"
+          data-fate=${glance?.fates[k] ?? nothing}
+          .style=${`--k: ${k}`}
+          >${word}</span
+        >`,
     );
     const last = glance
-      ? html`<span class="hsd-gm-word hsd-gm-drop" .style=${`--k: ${proposal.length}`}>${own || "↵"}</span>`
+      ? html`<span class="hsd-gm-word hsd-gm-drop" .style=${`--k: ${proposal.length}`}
+          >${own || "↵"}</span
+        >`
       : html`<span class="hsd-gm-caret" aria-hidden="true"></span>`;
-    return html`<p class="hsd-gm-line" lang="en"><span>${from > 0 ? "… " : nothing}${parts}</span></p>
+    return html`<p class="hsd-gm-line" lang="en">
+        <span>${from > 0 ? "… " : nothing}${parts}</span>
+      </p>
       <p class="hsd-gm-words" aria-hidden="true">${chips}${last}</p>`;
   }
   function writing(now: Play, of: GameText) {
@@ -319,33 +355,70 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
     const choices = busy ? [] : choicesAfter(of.plain.tokens, of.plain.pieces, now.at, words());
     const copy = busy || words().length ? [] : copiedWords(now);
     const number = now.glances[now.act].length;
-    return html`<form class="hsd-gm-form" @submit=${(e: Event) => {
-      e.preventDefault();
-      verify();
-    }}><input class="hsd-gm-field" name="next" autocomplete="off" autocapitalize="off" spellcheck="false" enterkeyhint="go" maxlength="120"
-        aria-label=${says.field} placeholder=${says.placeholder} ?readonly=${busy} .value=${live(draft)}
-        @input=${(e: { target: HTMLInputElement }) => {
-          draft = e.target.value;
-          paint();
-        }}><button class="hsd-primary hsd-gm-go" ?disabled=${busy}>${words().length ? says.read : says.write}</button></form>
-      <div class="hsd-gm-choices" role="group" aria-label=${says.choose}>${
-        choices.length ? html`<span class="hsd-note" aria-hidden="true">${says.choose}</span>` : nothing
-      }${choices.map(
-        (word, k) =>
-          html`<button type="button" class="hsd-gm-choice" ?disabled=${words().length >= MOST_WORDS} @click=${() => choose(word)}><kbd>${k + 1}</kbd>${word}</button>`,
-      )}${
-        copy.length > 2
-          ? html`<button type="button" class="hsd-gm-copy" @click=${() => {
-              draft = `${copy.join(" ")} `;
-              paint();
-              field()?.focus({ preventScroll: true });
-            }}>${say(says.copy, { words: copy.length })}</button>`
-          : nothing
-      }</div>
+    return html`<form
+        class="hsd-gm-form"
+        @submit=${(e: Event) => {
+          e.preventDefault();
+          verify();
+        }}
+      >
+        <input
+          class="hsd-gm-field"
+          name="next"
+          autocomplete="off"
+          autocapitalize="off"
+          spellcheck="false"
+          enterkeyhint="go"
+          maxlength="120"
+          aria-label=${says.field}
+          placeholder=${says.placeholder}
+          ?readonly=${busy}
+          .value=${live(draft)}
+          @input=${(e: { target: HTMLInputElement }) => {
+            draft = e.target.value;
+            paint();
+          }}
+        /><button class="hsd-primary hsd-gm-go" ?disabled=${busy}>
+          ${words().length ? says.read : says.write}
+        </button>
+      </form>
+      <div class="hsd-gm-choices" role="group" aria-label=${says.choose}>
+        ${
+          choices.length
+            ? html`<span class="hsd-note" aria-hidden="true">${says.choose}</span>`
+            : nothing
+        }${choices.map(
+          (word, k) =>
+            html`<button
+              type="button"
+              class="hsd-gm-choice"
+              ?disabled=${words().length >= MOST_WORDS}
+              @click=${() => choose(word)}
+            >
+              <kbd>${k + 1}</kbd>${word}
+            </button>`,
+        )}${
+          copy.length > 2
+            ? html`<button
+                type="button"
+                class="hsd-gm-copy"
+                @click=${() => {
+                  draft = `${copy.join(" ")} `;
+                  paint();
+                  field()?.focus({ preventScroll: true });
+                }}
+              >
+                ${say(says.copy, { words: copy.length })}
+              </button>`
+            : nothing
+        }
+      </div>
       <p class="hsd-gm-said" role="status">${said || (number ? nothing : says.hint)}</p>`;
   }
   function score(now: Play) {
-    const lines = players(now).map(({ name, passes }) => `${name.toLowerCase()} ${perPass(passes).toFixed(1)}`);
+    const lines = players(now).map(
+      ({ name, passes }) => `${name.toLowerCase()} ${perPass(passes).toFixed(1)}`,
+    );
     return together(lines, says);
   }
   /** The visitor beside the best of the others, or what is to be beaten before the first glance. */
@@ -362,7 +435,9 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
   function verdict(now: Play) {
     const all = players(now);
     const best = fastestOf(all, price);
-    const fewest = all.reduce((most, one) => (perPass(one.passes) > perPass(most.passes) ? one : most));
+    const fewest = all.reduce((most, one) =>
+      perPass(one.passes) > perPass(most.passes) ? one : most,
+    );
     const gain = (passes: (typeof best)["passes"]) => `${gainOf(passes, price).toFixed(2)} ×`;
     const wide = Math.max(...fewest.passes.map(({ width }) => width));
     const cost = (1 + price.more * (wide - 1)).toFixed(1);
@@ -380,38 +455,60 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
     return html`${
       timed
         ? html`<p class="hsd-gm-verdict" role="status">${verdict(now)}</p>
-          <label class="hsd-gm-price"><span>${says.price} <strong>${here}</strong>${isMeasured ? ` ${say(says.measured, { device: meta.device_name || says.a_cpu })}` : ""}</span>${slider(
-            0,
-            1,
-            0.01,
-            price.more,
-            (more) => {
-              price = { ...price, more };
-              paint();
-            },
-          )}<span class="hsd-gm-ends"><span>${says.free}</span><span>${says.no_gain}</span></span></label>
-          ${
-            isMeasured
-              ? nothing
-              : html`<button type="button" @click=${() => {
-                  price = { ...price, more: measured };
+              <label class="hsd-gm-price"
+                ><span
+                  >${says.price}
+                  <strong>${here}</strong
+                  >${isMeasured ? ` ${say(says.measured, { device: meta.device_name || says.a_cpu })}` : ""}</span
+                >${slider(0, 1, 0.01, price.more, (more) => {
+                  price = { ...price, more };
                   paint();
-                }}>${says.as_measured}</button>`
-          }
-          <p class="hsd-note">${says.medians}</p>`
-        : html`<p class="hsd-gm-big hsd-number"><strong>${perPass(playersOf(now)[0].passes).toFixed(1)}</strong> ${says.per_glance}</p>
-          <p class="hsd-gm-verdict" role="status">${say(says.as_many, { score: score(now) })}</p>`
+                })}<span class="hsd-gm-ends"
+                  ><span>${says.free}</span><span>${says.no_gain}</span></span
+                ></label
+              >
+              ${
+                isMeasured
+                  ? nothing
+                  : html`<button
+                      type="button"
+                      @click=${() => {
+                        price = { ...price, more: measured };
+                        paint();
+                      }}
+                    >
+                      ${says.as_measured}
+                    </button>`
+              }
+              <p class="hsd-note">${says.medians}</p>`
+        : html`<p class="hsd-gm-big hsd-number">
+                <strong>${perPass(playersOf(now)[0].passes).toFixed(1)}</strong> ${says.per_glance}
+              </p>
+              <p class="hsd-gm-verdict" role="status">
+                ${say(says.as_many, { score: score(now) })}
+              </p>`
     }
       <div class="hsd-gm-buttons">
         ${timed ? nothing : html`<button type="button" class="hsd-primary hsd-gm-time" @click=${toTime}>${says.with_time}</button>`}
         ${phase === "time" && struck ? html`<button type="button" class="hsd-primary hsd-gm-exact" @click=${toExact}>${says.same_text}</button>` : nothing}
-        <button type="button" class=${phase === "exact" || (phase === "time" && !struck) ? "hsd-primary hsd-gm-explore" : "hsd-gm-explore"} @click=${explore}>${says.explore}</button>
+        <button
+          type="button"
+          class=${phase === "exact" || (phase === "time" && !struck) ? "hsd-primary hsd-gm-explore" : "hsd-gm-explore"}
+          @click=${explore}
+        >
+          ${says.explore}
+        </button>
         <button type="button" class="hsd-gm-share" @click=${share}>${says.card}</button>
         ${props.address ? html`<button type="button" class="hsd-gm-link" @click=${copyLink}>${says.link}</button>` : nothing}
         <button type="button" @click=${again}>${says.again}</button>
         <span class="hsd-note" role="status">${copied}</span>
       </div>
-      ${phase === "exact" ? html`<h3>${says.same_text}</h3><p>${says.exact}</p>` : nothing}
+      ${
+        phase === "exact"
+          ? html`<h3>${says.same_text}</h3>
+              <p>${says.exact}</p>`
+          : nothing
+      }
       ${dartHost}`;
   }
   function paint() {
@@ -429,27 +526,52 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
     const height = playing ? usual : 1.35 * usual;
     const ahead = playing && !isOver(now) ? named(aheadOf(now)) : [];
     const goal = playing ? standing(stairs[0], ahead.length ? ahead : stairs.slice(1)) : nothing;
-    render(stairsPicture({ players: stairs, ahead, price, width, height, morph, family: palette.family, says }), plot);
+    render(
+      stairsPicture({
+        players: stairs,
+        ahead,
+        price,
+        width,
+        height,
+        morph,
+        family: palette.family,
+        says,
+      }),
+      plot,
+    );
     const others = Object.keys(languages).filter((one) => one !== tag);
     render(
-      html`<header class="hsd-gm-head"><h2>${says.title}</h2>
-          <span class="hsd-note hsd-number">${playing ? say(says.act, { act: now.act + 1, acts: now.texts.length }) : says.stairs}</span>
+      html`<header class="hsd-gm-head">
+          <h2>${says.title}</h2>
+          <span class="hsd-note hsd-number"
+            >${playing ? say(says.act, { act: now.act + 1, acts: now.texts.length }) : says.stairs}</span
+          >
           ${others.map((one) => html`<button type="button" class="hsd-gm-language" lang=${one} @click=${() => speak(one)}>${languages[one].name}</button>`)}
-          <button type="button" class="hsd-gm-skip" @click=${() => props.leave()}>${says[props.skip]}</button></header>
+          <button type="button" class="hsd-gm-skip" @click=${() => props.leave()}>
+            ${says[props.skip]}
+          </button>
+        </header>
         ${
           playing
-            ? html`<p class="hsd-gm-asked">${says.asked} <q lang="en">${of.asked}</q> <strong>${says.task}</strong><br>${says.premise}</p>
-              ${line(now, of)}
-              ${
-                phase === "lesson"
-                  ? html`<p class="hsd-gm-said" role="status">${said}</p><p class="hsd-gm-lesson">${lessonOf(of)}</p>
-                    <div class="hsd-gm-buttons"><button type="button" class="hsd-primary hsd-gm-next" @click=${onward}>${isLast(now) ? says.see_stairs : says.next_text}</button></div>`
-                  : writing(now, of)
-              }`
+            ? html`<p class="hsd-gm-asked">
+                  ${says.asked} <q lang="en">${of.asked}</q> <strong>${says.task}</strong
+                  ><br />${says.premise}
+                </p>
+                ${line(now, of)}
+                ${
+                  phase === "lesson"
+                    ? html`<p class="hsd-gm-said" role="status">${said}</p>
+                        <p class="hsd-gm-lesson">${lessonOf(of)}</p>
+                        <div class="hsd-gm-buttons">
+                          <button type="button" class="hsd-primary hsd-gm-next" @click=${onward}>
+                            ${isLast(now) ? says.see_stairs : says.next_text}
+                          </button>
+                        </div>`
+                    : writing(now, of)
+                }`
             : html`<p class="hsd-gm-asked">${morph ? says.same_stairs : says.legend}</p>`
         }
-        ${goal === nothing ? nothing : html`<p class="hsd-gm-goal">${goal}</p>`}
-        ${plot}
+        ${goal === nothing ? nothing : html`<p class="hsd-gm-goal">${goal}</p>`} ${plot}
         ${playing ? nothing : results(now)}`,
       root,
     );
@@ -462,11 +584,14 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
     (texts) => {
       if (closed) return;
       if (!texts.length) return props.leave();
-      price = priceOf(texts.flatMap(({ plain, others }) => [plain, ...others.map(({ run }) => run)]));
+      price = priceOf(
+        texts.flatMap(({ plain, others }) => [plain, ...others.map(({ run }) => run)]),
+      );
       measured = price.more;
       play = begin(texts);
       paint();
-      if (props.alone && !matchMedia("(pointer: coarse)").matches) field()?.focus({ preventScroll: true });
+      if (props.alone && !matchMedia("(pointer: coarse)").matches)
+        field()?.focus({ preventScroll: true });
     },
     (error) => root.append(failure(error, says.cannot_start)),
   );

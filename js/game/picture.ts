@@ -1,4 +1,5 @@
-// The stairs of the game as a picture: one path for each player, over passes or over time, or between the two.
+// The stairs of the game as a picture: one path for each player, over passes or over time, or
+// between the two.
 import { html, nothing, svg } from "lit-html";
 import { axisX, axisY, frameOf, spread } from "../lib/chart";
 import { columnsOfText, duration } from "../lib/words";
@@ -35,7 +36,9 @@ export function pathOf(
   y: (tokens: number) => number,
   shift = 0,
 ): string {
-  const steps = corners.map((corner) => `H${(x(corner) - shift).toFixed(1)}V${(y(corner.high) - shift).toFixed(1)}`);
+  const steps = corners.map(
+    (corner) => `H${(x(corner) - shift).toFixed(1)}V${(y(corner.high) - shift).toFixed(1)}`,
+  );
   return `M${x(ZERO).toFixed(1)} ${(y(0) - shift).toFixed(1)}${steps.join("")}`;
 }
 
@@ -47,9 +50,14 @@ interface Drawn extends Player {
 
 /** What a stair looks like; costs are seen only over time. */
 const shapeOf = ({ corners, pale }: Drawn, overTime: boolean) =>
-  JSON.stringify([corners, pale].map((some) => some.map(({ high, ns }) => (overTime ? [high, ns] : high))));
+  JSON.stringify(
+    [corners, pale].map((some) => some.map(({ high, ns }) => (overTime ? [high, ns] : high))),
+  );
 
-/** Draw stairs that look the same once, with the names of all their players; the visitor's is always its own. */
+/**
+ * Draw stairs that look the same once, with the names of all their players; the visitor's is always
+ * its own.
+ */
 export function joined(players: readonly Drawn[], overTime: boolean): Drawn[] {
   const drawn: Drawn[] = [];
   for (const player of players) {
@@ -62,10 +70,23 @@ export function joined(players: readonly Drawn[], overTime: boolean): Drawn[] {
 }
 
 /** The picture; each player's name is at the end of its stair. */
-export function stairsPicture({ players, ahead = [], price, width, height, morph, family, says }: Stairs) {
+export function stairsPicture({
+  players,
+  ahead = [],
+  price,
+  width,
+  height,
+  morph,
+  family,
+  says,
+}: Stairs) {
   const all = players.map((player): Drawn => {
     const later = ahead.find(({ name }) => name === player.name);
-    return { ...player, corners: cornersOf(player.passes, price), pale: cornersOf(later?.passes ?? [], price) };
+    return {
+      ...player,
+      corners: cornersOf(player.passes, price),
+      pale: cornersOf(later?.passes ?? [], price),
+    };
   });
   const drawn = joined(all, morph > 0);
   const most = Math.max(4, ...[...players, ...ahead].map(({ passes }) => tokensOf(passes)));
@@ -77,15 +98,21 @@ export function stairsPicture({ players, ahead = [], price, width, height, morph
     return k === 0 && tokens ? say(says.total, { name, tokens }) : name;
   });
   // The visitor's name has its room from the start, so that the axis does not move.
-  const widest = Math.max(...[...names, say(says.total, { name: drawn[0].name, tokens: 10 })].map(columnsOfText));
+  const widest = Math.max(
+    ...[...names, say(says.total, { name: drawn[0].name, tokens: 10 })].map(columnsOfText),
+  );
   const right = Math.max(0.2 * width, LETTER * widest + 8);
   const high = most * (1 + HEADROOM);
   const frame = frameOf({ ...SIZE, right, width, height }, 1, high);
-  const share = (corner: Corner) => (1 - morph) * (corner.passes / passes) + morph * (corner.ns / ns);
+  const share = (corner: Corner) =>
+    (1 - morph) * (corner.passes / passes) + morph * (corner.ns / ns);
   const x = (corner: Corner) => frame.x(share(corner));
   const heightOf = ({ corners, pale }: Drawn) => (pale.at(-1) ?? corners.at(-1) ?? ZERO).high;
   const ranked = drawn.slice(1).sort((a, b) => heightOf(a) - heightOf(b));
-  /** The visitor's stair and the lowest other one are where the axes say; each higher one is a little above the next. */
+  /**
+   * The visitor's stair and the lowest other one are where the axes say; each higher one is a
+   * little above the next.
+   */
   const shiftOf = (k: number) => (k ? ranked.indexOf(drawn[k]) * SHIFT : 0);
   const ends = drawn.map(({ corners, pale }, k) => {
     const last = pale.at(-1) ?? corners.at(-1) ?? ZERO;
@@ -107,10 +134,19 @@ export function stairsPicture({ players, ahead = [], price, width, height, morph
     return svg`<g class=${source === "target" ? `${kind} hsd-gm-alone` : kind} data-family=${own ?? "none"}
       >${pale.length ? svg`<path class="hsd-gm-ahead" d=${path(pale)}></path>` : nothing}<path d=${path(corners)}></path
       >${
-        k === 0 && !corners.length ? svg`<circle cx=${frame.x(0)} cy=${frame.y(0)} r="6"></circle>` : nothing
+        k === 0 && !corners.length
+          ? svg`<circle cx=${frame.x(0)} cy=${frame.y(0)} r="6"></circle>`
+          : nothing
       }<text x=${places[k].x} y=${places[k].y}>${names[k]}</text></g>`;
   };
   const order = [...drawn.keys()].reverse();
-  return html`<svg class="hsd-gm-picture" width=${width} height=${height} viewBox="0 0 ${width} ${height}" aria-hidden="true">
-    ${axisY(frame, 4, String, says.tokens)}${across}${order.map((k) => stair(drawn[k], k))}</svg>`;
+  return html`<svg
+    class="hsd-gm-picture"
+    width=${width}
+    height=${height}
+    viewBox="0 0 ${width} ${height}"
+    aria-hidden="true"
+  >
+    ${axisY(frame, 4, String, says.tokens)}${across}${order.map((k) => stair(drawn[k], k))}
+  </svg>`;
 }

@@ -29,7 +29,12 @@ const textOf = ({ runs, ...game }: any): GameText => {
   const { plain, ...others } = Object.fromEntries(
     Object.entries(runs).map(([name, run]) => [name, storeOf(run as Snapshot)]),
   );
-  const rest = Object.entries(others).map(([name, run]) => ({ name, title: name, source: name, run }));
+  const rest = Object.entries(others).map(([name, run]) => ({
+    name,
+    title: name,
+    source: name,
+    run,
+  }));
   return { ...game, plain, others: rest };
 };
 
@@ -41,7 +46,11 @@ for (const game of GAMES)
       .slice(0, givenOf(text))
       .map((token) => token.text)
       .join("");
-    assert.equal(given.trim(), text.given.trim(), "the given text is the beginning of the model's own");
+    assert.equal(
+      given.trim(),
+      text.given.trim(),
+      "the given text is the beginning of the model's own",
+    );
     let play = begin([text]);
     assert.ok(play.at > 0 && play.at < tokens.length);
     const firstWords = choicesAfter(tokens, pieces, play.at, []);
@@ -64,7 +73,8 @@ test("a game goes through its texts, and all players have as many glances", { sk
   const texts = GAMES.slice(0, 3).map(textOf);
   let play = begin(texts);
   for (let act = 0; act < texts.length; act++) {
-    for (let k = 0; k < MOST_GLANCES && !isOver(play); k++) play = read(play, ["nothing like it"]).play;
+    for (let k = 0; k < MOST_GLANCES && !isOver(play); k++)
+      play = read(play, ["nothing like it"]).play;
     assert.ok(isOver(play));
     if (!isLast(play)) play = next(play);
   }
@@ -84,7 +94,10 @@ test("a game goes through its texts, and all players have as many glances", { sk
     ENGLISH,
   );
   assert.match(card, /^<svg [\s\S]*<\/svg>$/);
-  assert.ok(card.includes("game=1&amp;a=&lt;b&gt;") && !/style|script/.test(card.replace("font-weight", "")));
+  assert.ok(
+    card.includes("game=1&amp;a=&lt;b&gt;") &&
+      !/style|script/.test(card.replace("font-weight", "")),
+  );
 });
 
 test("the stairs to beat are those of the others after all glances at the text", { skip }, () => {
@@ -107,8 +120,9 @@ test("the played text is a run whose metrics follow from the glances", { skip },
   const price = priceOf([text.plain, ...text.others.map(({ run }) => run)]);
   let play = begin([text]);
   const word = () =>
-    choicesAfter(text.plain.tokens, text.plain.pieces, play.at, []).find((one) => read(play, [one]).glance.accepted) ??
-    "";
+    choicesAfter(text.plain.tokens, text.plain.pieces, play.at, []).find(
+      (one) => read(play, [one]).glance.accepted,
+    ) ?? "";
   play = read(play, [word(), "zzz"]).play;
   play = read(play, []).play;
   const run = storeOf(runOf(text.plain, givenOf(text), play.glances[0], price));
@@ -117,7 +131,10 @@ test("the played text is a run whose metrics follow from the glances", { skip },
   assert.ok(whole.startsWith(run.prompt.slice(text.plain.prompt.length) + all));
   const metrics = metricsOf(run);
   const [first] = play.glances[0];
-  assert.deepEqual([metrics.rounds, metrics.accepted, metrics.tokens], [2, first.accepted, first.accepted + 2]);
+  assert.deepEqual(
+    [metrics.rounds, metrics.accepted, metrics.tokens],
+    [2, first.accepted, first.accepted + 2],
+  );
   assert.equal(run.index().rounds.length, 2);
   assert.ok(run.tokens[0].source === "you" && run.levels[0] === "you");
 });

@@ -1,4 +1,5 @@
-// The course of the game: texts one after the other, some glances at each. Pure: every step returns a new state.
+// The course of the game: texts one after the other, some glances at each. Pure: every step returns
+// a new state.
 
 import { YOU } from "../lib/palette";
 import type { Store } from "../lib/run";
@@ -56,10 +57,17 @@ export function next(play: Play): Play {
   return { ...play, act, at: givenOf(play.texts[act]) };
 }
 
-/** The passes of each player after as many glances at each text: the visitor first, plain decoding last. */
+/**
+ * The passes of each player after as many glances at each text: the visitor first, plain decoding
+ * last.
+ */
 export function playersOf({ texts, glances }: Play): Player[] {
-  const own = glances.flat().map(({ accepted, width }) => ({ tokens: accepted + 1, width, drafting: 0 }));
-  const names = new Map(texts.flatMap(({ others }) => others.map(({ name, source }) => [name, source])));
+  const own = glances
+    .flat()
+    .map(({ accepted, width }) => ({ tokens: accepted + 1, width, drafting: 0 }));
+  const names = new Map(
+    texts.flatMap(({ others }) => others.map(({ name, source }) => [name, source])),
+  );
   const inAll = [...names].filter(([name]) =>
     texts.every((text, k) => !glances[k].length || text.others.some((one) => one.name === name)),
   );
@@ -71,7 +79,11 @@ export function playersOf({ texts, glances }: Play): Player[] {
     return { name, source, passes };
   });
   const alone = own.map(() => ({ tokens: 1, width: 1, drafting: 0 }));
-  return [{ name: "you", source: YOU, passes: own }, ...others, { name: "alone", source: "target", passes: alone }];
+  return [
+    { name: "you", source: YOU, passes: own },
+    ...others,
+    { name: "alone", source: "target", passes: alone },
+  ];
 }
 
 /** The others at the end of the text's glances: the stairs that the visitor has to beat. */
@@ -84,12 +96,16 @@ export function aheadOf(play: Play): Player[] {
   return playersOf({ ...play, glances }).slice(1);
 }
 
-/** Words to copy: what followed the last two tokens where they occurred before; empty where they did not. */
+/**
+ * Words to copy: what followed the last two tokens where they occurred before; empty where they did
+ * not.
+ */
 export function copiedWords(play: Play): string[] {
   const { tokens } = textOf(play).plain;
   const { at } = play;
   const same = (j: number) =>
-    tokens[j - 1].token_id === tokens[at - 1].token_id && tokens[j - 2].token_id === tokens[at - 2].token_id;
+    tokens[j - 1].token_id === tokens[at - 1].token_id &&
+    tokens[j - 2].token_id === tokens[at - 2].token_id;
   let from = at - 1;
   while (from >= 2 && !same(from)) from -= 1;
   if (at < 2 || from < 2) return [];

@@ -13,11 +13,16 @@ export interface Played extends Glance {
 }
 
 const columns = <Row>(rows: readonly Row[], like: readonly string[]): Columns<Row> =>
-  Object.fromEntries(like.map((name) => [name, rows.map((row) => row[name as keyof Row])])) as Columns<Row>;
+  Object.fromEntries(
+    like.map((name) => [name, rows.map((row) => row[name as keyof Row])]),
+  ) as Columns<Row>;
 const NAMES = {
-  tokens: "index token_id text raw round kind source path depth p entropy top residual_top q_top residual_sum",
-  drafts: "round level source node parent depth token_id text p q u verdict key_length count score position h",
-  rounds: "id parent level drafted examined accepted outcome why_no_draft start_ns duration_ns rule draft_end",
+  tokens:
+    "index token_id text raw round kind source path depth p entropy top residual_top q_top residual_sum",
+  drafts:
+    "round level source node parent depth token_id text p q u verdict key_length count score position h",
+  rounds:
+    "id parent level drafted examined accepted outcome why_no_draft start_ns duration_ns rule draft_end",
   calls: "round level name kind steps fed cached start_ns duration_ns",
 };
 const named = (table: keyof typeof NAMES) => NAMES[table].split(" ");
@@ -25,10 +30,15 @@ const named = (table: keyof typeof NAMES) => NAMES[table].split(" ");
 const NO_ID = -1;
 
 /**
- * The run of a played text: its prompt is the recording's with the text that was given. Times are those of recorded passes over as many
- * tokens (score.ts); the visitor's own time is not counted.
+ * The run of a played text: its prompt is the recording's with the text that was given. Times are
+ * those of recorded passes over as many tokens (score.ts); the visitor's own time is not counted.
  */
-export function runOf(store: Store, given: number, glances: readonly Played[], price: Price): Snapshot {
+export function runOf(
+  store: Store,
+  given: number,
+  glances: readonly Played[],
+  price: Price,
+): Snapshot {
   const tokens: Token[] = [];
   const drafts: Draft[] = [];
   const rounds: Round[] = [];
@@ -41,7 +51,10 @@ export function runOf(store: Store, given: number, glances: readonly Played[], p
     const own = store.tokens[glance.own];
     const common = { round: id, level: 1, source: YOU, q: 1, u: null, h: null };
     const unknown = { key_length: null, count: null, score: null, position: null, cosine: null };
-    const draft = (node: number, token: Pick<Draft, "token_id" | "text" | "p" | "verdict">): Draft => ({
+    const draft = (
+      node: number,
+      token: Pick<Draft, "token_id" | "text" | "p" | "verdict">,
+    ): Draft => ({
       ...common,
       ...unknown,
       ...token,
@@ -53,7 +66,9 @@ export function runOf(store: Store, given: number, glances: readonly Played[], p
       drafts.push(draft(node, { token_id, text, p: 1, verdict: "accepted" }));
     const wrong = glance.words.filter((_, k) => glance.fates[k] !== "accepted");
     for (const [k, word] of wrong.entries()) {
-      const known = Object.entries(store.pieces).find(([, text]) => bare(text) === bare(word) && text.startsWith(" "));
+      const known = Object.entries(store.pieces).find(
+        ([, text]) => bare(text) === bare(word) && text.startsWith(" "),
+      );
       const token_id = known ? Number(known[0]) : NO_ID - drafts.length;
       const verdict = k ? "unreached" : "rejected";
       const p = k ? null : 0;
@@ -76,7 +91,15 @@ export function runOf(store: Store, given: number, glances: readonly Played[], p
         depth: k + 1,
       });
     if (own)
-      tokens.push({ ...own, index: tokens.length, round: id, kind: kinds, source: "target", path: [1], depth: 0 });
+      tokens.push({
+        ...own,
+        index: tokens.length,
+        round: id,
+        kind: kinds,
+        source: "target",
+        path: [1],
+        depth: 0,
+      });
     const examined = read.length + (wrong.length ? 1 : 0);
     const counts = { drafted, examined, accepted: read.length };
     const why = drafted ? null : ("no match" as const);
@@ -93,7 +116,15 @@ export function runOf(store: Store, given: number, glances: readonly Played[], p
       draft_end: null,
     });
     const cached = store.promptIds.length + glance.at;
-    const place = { round: id, level: 1, name: "target", kind: "verify" as const, steps: 1, fed: glance.width, cached };
+    const place = {
+      round: id,
+      level: 1,
+      name: "target",
+      kind: "verify" as const,
+      steps: 1,
+      fed: glance.width,
+      cached,
+    };
     calls.push({ ...place, ...timing });
     now += duration_ns;
   }

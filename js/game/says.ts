@@ -1,5 +1,6 @@
-// What the game says: in English here, in other languages as the page brings them. A text is a template: {name} is the place of a value, and
-// {name:word} that of a number with its word, which English puts in the plural. Pure.
+// What the game says: in English here, in other languages as the page brings them. A text is a
+// template: {name} is the place of a value, and {name:word} that of a number with its word, which
+// English puts in the plural. Pure.
 import { plural } from "../lib/words";
 
 export const ENGLISH = {
@@ -49,7 +50,8 @@ export const ENGLISH = {
   free: "0: a large GPU with room",
   no_gain: "100 %: no gain from reading together",
   as_measured: "As measured",
-  medians: "Passes at medians of recorded ones; drafting as recorded; your own thinking is not counted.",
+  medians:
+    "Passes at medians of recorded ones; drafting as recorded; your own thinking is not counted.",
   same_text: "But is it the same text?",
   exact:
     "The game was greedy: the model writes its likeliest token. With sampling it draws one, and your word counts only when it draws it. Throw 1 000 darts: the pile becomes the model’s own p, for any proposal. With the lossy rule it does not.",
@@ -74,7 +76,9 @@ export const ENGLISH = {
   and: " and ",
 };
 export type Says = Record<keyof typeof ENGLISH, string>;
-/** A language: its own name, what the game says in it, and the lessons of the texts by their names. */
+/**
+ * A language: its own name, what the game says in it, and the lessons of the texts by their names.
+ */
 export interface Language {
   name: string;
   says: Says;
@@ -92,13 +96,22 @@ export function say(text: string, values: Readonly<Record<string, string | numbe
 }
 
 /** Words one after the other. */
-export function together(words: readonly string[], { comma, and }: Pick<Says, "comma" | "and">): string {
+export function together(
+  words: readonly string[],
+  { comma, and }: Pick<Says, "comma" | "and">,
+): string {
   if (words.length < 2) return words[0] ?? "";
   return `${words.slice(0, -1).join(comma)}${and}${words.at(-1)}`;
 }
 
-/** The language that a visitor reads, by the tags of the browser ("zh-CN", "en"): one that the page has, else English. */
-export function languageOf(tags: readonly string[], languages: Readonly<Record<string, Language>>): string {
+/**
+ * The language that a visitor reads, by the tags of the browser ("zh-CN", "en"): one that the page
+ * has, else English.
+ */
+export function languageOf(
+  tags: readonly string[],
+  languages: Readonly<Record<string, Language>>,
+): string {
   for (const tag of tags) {
     const known = Object.keys(languages).find((one) => one.split("-")[0] === tag.split("-")[0]);
     if (known) return known;

@@ -3,12 +3,33 @@ import assert from "node:assert/strict";
 import { test } from "vitest";
 import { createStore } from "../lib/run";
 import { columns, small } from "../lib/testing";
-import { cornersOf, costOf, fastestOf, gainOf, type Pass, passesOf, perPass, playOf, priceOf, seedOf } from "./score";
+import {
+  cornersOf,
+  costOf,
+  fastestOf,
+  gainOf,
+  type Pass,
+  passesOf,
+  perPass,
+  playOf,
+  priceOf,
+  seedOf,
+} from "./score";
 
 const pass = (tokens: number, width: number, drafting = 0): Pass => ({ tokens, width, drafting });
 const PRICE = { one: 100, more: 0.5 };
 const verify = (round: number, fed: number, duration_ns: number) => ({
-  ...{ round, level: 1, name: "target", kind: "verify", steps: 1, fed, cached: 0, start_ns: 0, duration_ns },
+  ...{
+    round,
+    level: 1,
+    name: "target",
+    kind: "verify",
+    steps: 1,
+    fed,
+    cached: 0,
+    start_ns: 0,
+    duration_ns,
+  },
 });
 const storeWith = (calls: object[]) => {
   const store = createStore();

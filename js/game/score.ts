@@ -1,9 +1,13 @@
-// The stairs of the game: passes of the model ("glances"), what each brought, and what it costs where one more token has a price. Pure.
+// The stairs of the game: passes of the model ("glances"), what each brought, and what it costs
+// where one more token has a price. Pure.
 
 import type { Store } from "../lib/run";
 import type { Call, Round } from "../lib/tables";
 
-/** A pass of the model: the tokens that it brought, those that it read, and the nanoseconds that finding the draft took. */
+/**
+ * A pass of the model: the tokens that it brought, those that it read, and the nanoseconds that
+ * finding the draft took.
+ */
 export interface Pass {
   tokens: number;
   width: number;
@@ -40,9 +44,13 @@ export function passesOf(run: Run, from: number): Pass[] {
     });
 }
 
-const median = (values: readonly number[]) => [...values].sort((a, b) => a - b)[values.length >> 1] ?? 0;
+const median = (values: readonly number[]) =>
+  [...values].sort((a, b) => a - b)[values.length >> 1] ?? 0;
 
-/** The price of a pass by the recorded ones: medians by width, and the line through them from the pass over one token. */
+/**
+ * The price of a pass by the recorded ones: medians by width, and the line through them from the
+ * pass over one token.
+ */
 export function priceOf(runs: readonly Run[]): Price {
   const byWidth = new Map<number, number[]>();
   for (const run of runs)
@@ -64,7 +72,8 @@ export function priceOf(runs: readonly Run[]): Price {
   return { one, more: squares ? Math.max(0, products / squares) : 0 };
 }
 
-export const costOf = ({ width, drafting }: Pass, { one, more }: Price) => one * (1 + more * (width - 1)) + drafting;
+export const costOf = ({ width, drafting }: Pass, { one, more }: Price) =>
+  one * (1 + more * (width - 1)) + drafting;
 
 /** A corner of a stair: passes and nanoseconds so far, and tokens before and after the riser. */
 export interface Corner {
@@ -84,17 +93,24 @@ export function cornersOf(passes: readonly Pass[], price: Price): Corner[] {
   });
 }
 
-export const tokensOf = (passes: readonly Pass[]) => passes.reduce((sum, pass) => sum + pass.tokens, 0);
+export const tokensOf = (passes: readonly Pass[]) =>
+  passes.reduce((sum, pass) => sum + pass.tokens, 0);
 /** Tokens in a pass, on average; 0 without one. */
-export const perPass = (passes: readonly Pass[]) => (passes.length ? tokensOf(passes) / passes.length : 0);
+export const perPass = (passes: readonly Pass[]) =>
+  passes.length ? tokensOf(passes) / passes.length : 0;
 /** How many times as fast as one token in each pass; 0 without a pass. */
 export function gainOf(passes: readonly Pass[], price: Price): number {
   const ns = passes.reduce((sum, pass) => sum + costOf(pass, price), 0);
   return ns ? (tokensOf(passes) * price.one) / ns : 0;
 }
 /** The fastest of some players; the earlier one of equals. */
-export const fastestOf = <P extends Pick<Player, "passes">>(players: readonly P[], price: Price): P =>
-  players.reduce((best, one) => (gainOf(one.passes, price) > gainOf(best.passes, price) ? one : best));
+export const fastestOf = <P extends Pick<Player, "passes">>(
+  players: readonly P[],
+  price: Price,
+): P =>
+  players.reduce((best, one) =>
+    gainOf(one.passes, price) > gainOf(best.passes, price) ? one : best,
+  );
 
 /** Texts of a day: the same for everybody, another one tomorrow. */
 export const seedOf = (day: Date) =>

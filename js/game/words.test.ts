@@ -5,7 +5,9 @@ import { bare, choicesAfter, isFilled, partsOf, placeAfter, readWords, wordAt } 
 
 /** Tokens of a text, cut at bars. */
 const tokensOf = (text: string) =>
-  text.split("|").map((part, id) => ({ token_id: id, text: part, top: null as [number, number][] | null }));
+  text
+    .split("|")
+    .map((part, id) => ({ token_id: id, text: part, top: null as [number, number][] | null }));
 const MONTHS = tokensOf(" January|,| February|,| March|,| Apr|il|,| May|.|<end>");
 
 test("words are read in any case, punctuation is filled in, and the model adds its own token", () => {
@@ -15,11 +17,21 @@ test("words are read in any case, punctuation is filled in, and the model adds i
 
 test("the first wrong word is struck, and those after it are not read", () => {
   const outcome = readWords(MONTHS, 2, ["February", "April", "May"]);
-  assert.deepEqual(outcome, { accepted: 2, own: 4, width: 5, fates: ["accepted", "struck", "unread"] });
+  assert.deepEqual(outcome, {
+    accepted: 2,
+    own: 4,
+    width: 5,
+    fates: ["accepted", "struck", "unread"],
+  });
 });
 
 test("a word of several tokens counts as a whole, and can be written on from its middle", () => {
-  assert.deepEqual(readWords(MONTHS, 6, ["April"]), { accepted: 3, own: 9, width: 4, fates: ["accepted"] });
+  assert.deepEqual(readWords(MONTHS, 6, ["April"]), {
+    accepted: 3,
+    own: 9,
+    width: 4,
+    fates: ["accepted"],
+  });
   assert.deepEqual(readWords(MONTHS, 7, ["il"]).accepted, 2);
   assert.deepEqual(readWords(MONTHS, 7, ["April"]).accepted, 2);
   assert.deepEqual(readWords(MONTHS, 6, ["Apr"]).fates, ["accepted"]);
@@ -76,11 +88,22 @@ test("a proposed word is not offered again, except where the text repeats it", (
 });
 
 test("the accepted tokens of a glance are words, their further pieces, commas and other marks", () => {
-  const parts = (at: number, words: string[], tokens = MONTHS) => partsOf(tokens, at, readWords(tokens, at, words));
-  assert.deepEqual(parts(2, ["February", "March", "April"]), { words: 3, pieces: 1, commas: 3, marks: 0 });
+  const parts = (at: number, words: string[], tokens = MONTHS) =>
+    partsOf(tokens, at, readWords(tokens, at, words));
+  assert.deepEqual(parts(2, ["February", "March", "April"]), {
+    words: 3,
+    pieces: 1,
+    commas: 3,
+    marks: 0,
+  });
   assert.deepEqual(parts(2, ["zzz"]), { words: 0, pieces: 0, commas: 0, marks: 0 });
   const list = tokensOf("1|.| Mon|day|\n|2|.| Tuesday|\n|3|.| Wednesday");
-  assert.deepEqual(parts(2, ["Monday", "Tuesday"], list), { words: 2, pieces: 1, commas: 0, marks: 6 });
+  assert.deepEqual(parts(2, ["Monday", "Tuesday"], list), {
+    words: 2,
+    pieces: 1,
+    commas: 0,
+    marks: 6,
+  });
   const { accepted } = readWords(list, 2, ["Monday", "Tuesday"]);
   assert.equal(accepted, 2 + 1 + 6);
 });
@@ -89,7 +112,11 @@ test("a text is cut into words where blanks or punctuation are", () => {
   assert.equal(wordAt(MONTHS, 6), "April");
   assert.equal(placeAfter(MONTHS, " January,"), 2);
   assert.deepEqual(
-    [bare(" Février, 2"), isFilled({ token_id: 1, text: "\n2." }), isFilled({ token_id: 1, text: " é" })],
+    [
+      bare(" Février, 2"),
+      isFilled({ token_id: 1, text: "\n2." }),
+      isFilled({ token_id: 1, text: " é" }),
+    ],
     ["février", true, false],
   );
 });

@@ -1,4 +1,5 @@
-// What the visitor writes against what the model wrote: words in any case, with punctuation filled in. Pure.
+// What the visitor writes against what the model wrote: words in any case, with punctuation filled
+// in. Pure.
 import type { Token } from "../lib/tables";
 
 /** Words of a proposal, and words to choose from, at most. */
@@ -7,7 +8,9 @@ const CHOICES = 5;
 
 type Text = Pick<Token, "token_id" | "text">;
 type Row = Text & Pick<Token, "top">;
-/** The result of a written word: accepted, struck, or not read because an earlier one was struck. */
+/**
+ * The result of a written word: accepted, struck, or not read because an earlier one was struck.
+ */
 export type Fate = "accepted" | "struck" | "unread";
 export interface Glance {
   /** Tokens of the proposal that the model accepted, and the place of its own next token. */
@@ -55,8 +58,9 @@ function begun(tokens: readonly Text[], at: number): string {
 }
 
 /**
- * Read a proposal of words in one pass, at place `at` of the text that the model writes: greedy decoding has one text, so a word is
- * accepted if it is the next one. The last token is always the model's own.
+ * Read a proposal of words in one pass, at place `at` of the text that the model writes: greedy
+ * decoding has one text, so a word is accepted if it is the next one. The last token is always the
+ * model's own.
  */
 export function readWords(tokens: readonly Text[], at: number, words: readonly string[]): Glance {
   const fates: Fate[] = [];
@@ -89,14 +93,21 @@ export function wordAt(tokens: readonly Text[], at: number): string {
     .trim();
 }
 
-/** What the accepted tokens of a glance are: whole words, further pieces of them, commas, and other marks that are filled in. */
+/**
+ * What the accepted tokens of a glance are: whole words, further pieces of them, commas, and other
+ * marks that are filled in.
+ */
 export interface Parts {
   words: number;
   pieces: number;
   commas: number;
   marks: number;
 }
-export function partsOf(tokens: readonly Text[], at: number, { own, fates }: Pick<Glance, "own" | "fates">): Parts {
+export function partsOf(
+  tokens: readonly Text[],
+  at: number,
+  { own, fates }: Pick<Glance, "own" | "fates">,
+): Parts {
   const read = tokens.slice(at, own);
   const filled = read.filter(isFilled);
   const words = fates.filter((fate) => fate === "accepted").length;
@@ -110,8 +121,9 @@ export function partsOf(tokens: readonly Text[], at: number, { own, fates }: Pic
 }
 
 /**
- * Words to choose from after a proposal, in alphabetical order: the model's own next word and its next likeliest ones, as recorded.
- * Proposed words are not offered again, except where the text repeats one. Empty at the end of the text.
+ * Words to choose from after a proposal, in alphabetical order: the model's own next word and its
+ * next likeliest ones, as recorded. Proposed words are not offered again, except where the text
+ * repeats one. Empty at the end of the text.
  */
 export function choicesAfter(
   tokens: readonly Row[],
@@ -134,7 +146,8 @@ export function choicesAfter(
   };
   add(wordAt(tokens, place));
   for (const [id] of tokens[place].top ?? [])
-    if (id !== tokens[place].token_id && !proposed.has(bare(pieces[id] ?? ""))) add(pieces[id] ?? "");
+    if (id !== tokens[place].token_id && !proposed.has(bare(pieces[id] ?? "")))
+      add(pieces[id] ?? "");
   // A part of another choice is not a word by itself.
   const own = bare(wordAt(tokens, place));
   const parts = [...found.keys()].filter(

@@ -1,11 +1,15 @@
-// The hierarchy as a table: who drafts for whom, at which cost and with which acceptance. The cells of the selected stack are marked.
+// The hierarchy as a table: who drafts for whom, at which cost and with which acceptance. The cells
+// of the selected stack are marked.
 import { html, nothing } from "lit-html";
 import type { Hue } from "../lib/palette";
 import { tableOf } from "../lib/table";
 import { templated } from "../lib/widget";
 import { duration, signed } from "../lib/words";
 
-/** From a level to the one that verifies it; `per`: tokens per look-up of a database, null between models. */
+/**
+ * From a level to the one that verifies it; `per`: tokens per look-up of a database, null between
+ * models.
+ */
 interface Edge {
   from: string;
   to: string;
@@ -49,10 +53,19 @@ function graphTable({ levels, edges }: Graph, path: NonNullable<Picked["path"]>)
     const at = path.findIndex((p) => p.name === from);
     const on = at >= 0 && path[at + 1]?.name === to;
     const gamma = path[at]?.lookahead;
-    const note = on ? (gamma ? `γ = ${gamma}` : "selected") : edge.per === null ? "" : `${edge.per.toFixed(1)} tokens`;
-    return html`<span class=${on ? "hsd-hi-on" : ""}>${bar(edge.rate, percent(edge.rate), "hsd-hi-rate")}<small>${note}</small></span>`;
+    const note = on
+      ? gamma
+        ? `γ = ${gamma}`
+        : "selected"
+      : edge.per === null
+        ? ""
+        : `${edge.per.toFixed(1)} tokens`;
+    return html`<span class=${on ? "hsd-hi-on" : ""}
+      >${bar(edge.rate, percent(edge.rate), "hsd-hi-rate")}<small>${note}</small></span
+    >`;
   };
-  const key = ({ light, dark }: Colours) => html`<i .style=${`--light: ${light}; --dark: ${dark}`}></i>`;
+  const key = ({ light, dark }: Colours) =>
+    html`<i .style=${`--light: ${light}; --dark: ${dark}`}></i>`;
   return tableOf(
     "Models and databases",
     ["drafter", "time per token", ...verifiers.map((name) => `accepted by ${last(name)}`)],
@@ -65,27 +78,51 @@ function graphTable({ levels, edges }: Graph, path: NonNullable<Picked["path"]>)
 }
 
 function answer(p: Picked) {
-  const single = p.single === p.stack ? "this stack is the best single draft" : p.single || "no draft model";
+  const single =
+    p.single === p.stack ? "this stack is the best single draft" : p.single || "no draft model";
   const facts = [
-    ["Predicted", `${p.ms.toPrecision(3)} ms`, `per token; ${p.length.toFixed(2)} tokens per target forward pass`],
+    [
+      "Predicted",
+      `${p.ms.toPrecision(3)} ms`,
+      `per token; ${p.length.toFixed(2)} tokens per target forward pass`,
+    ],
     ["Over plain decoding", signed(p.over_plain, points), "tokens/s"],
-    ["Over the best single draft", p.over_single === null ? "–" : signed(p.over_single, points), single],
+    [
+      "Over the best single draft",
+      p.over_single === null ? "–" : signed(p.over_single, points),
+      single,
+    ],
   ];
   return html`<p><code class="hsd-answer-stack">${p.stack}</code></p>
     <p>${p.words}</p>
-    <div class="hsd-answer-facts">${facts.map(
-      ([label, value, note]) =>
-        html`<div><span class="hsd-note">${label}</span><strong>${value}</strong><span class="hsd-source">${note}</span></div>`,
-    )}</div>`;
+    <div class="hsd-answer-facts">
+      ${facts.map(
+        ([label, value, note]) =>
+          html`<div>
+            <span class="hsd-note">${label}</span><strong>${value}</strong
+            ><span class="hsd-source">${note}</span>
+          </div>`,
+      )}
+    </div>`;
 }
 
-export default templated<Traits>({ class: "hsd-latency hsd-hierarchy", label: "Hierarchy" }, (get) => {
-  const [graph, picked] = [get("graph"), get("picked")];
-  return html`<h3>Best stack of these models</h3><div class="hsd-hi-body">
+export default templated<Traits>(
+  { class: "hsd-latency hsd-hierarchy", label: "Hierarchy" },
+  (get) => {
+    const [graph, picked] = [get("graph"), get("picked")];
+    return html`<h3>Best stack of these models</h3>
+      <div class="hsd-hi-body">
         <div>
           ${graph.levels ? graphTable(graph, picked.path ?? []) : nothing}
-          <p class="hsd-note">Conditional acceptance of each drafter by each verifier. Marked: the best stack; γ is the lookahead, the tokens that a level proposes.</p>
+          <p class="hsd-note">
+            Conditional acceptance of each drafter by each verifier. Marked: the best stack; γ is
+            the lookahead, the tokens that a level proposes.
+          </p>
         </div>
-        <div class="hsd-answer">${answer(picked)}<p class="hsd-source">${graph.source ?? ""}</p></div>
+        <div class="hsd-answer">
+          ${answer(picked)}
+          <p class="hsd-source">${graph.source ?? ""}</p>
+        </div>
       </div>`;
-});
+  },
+);

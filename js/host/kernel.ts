@@ -1,4 +1,5 @@
-// The host of a page in a notebook or under Voilà: hsd_viz/views/app.py in the kernel, by messages of the page's widget.
+// The host of a page in a notebook or under Voilà: hsd_viz/views/app.py in the kernel, by messages
+// of the page's widget.
 //   request {id, kind, ...}          -> {id, kind: "stage" | "begin" | "append", ...}… then {id, kind: "done" | "failed", ...}
 //   files, and runs as JSON, travel as buffers; {id, kind: "cancel"} ends a request early
 import {
@@ -17,7 +18,9 @@ import { kernelOf, watchKernel } from "./watch";
 
 export interface Traits {
   about: About;
-  /** What the kernel can do besides showing recordings: "decode", and the topics that it answers. */
+  /**
+   * What the kernel can do besides showing recordings: "decode", and the topics that it answers.
+   */
   can: string[];
 }
 interface Message {
@@ -47,32 +50,52 @@ export function kernelHost(model: Model<Traits>): Host & { end(): void } {
     const one = waiting.get(message?.id);
     if (!one) return;
     const { on } = one;
-    if (message.kind === "stage") on.stage?.(message.text as string, message.done as number, message.total as number);
+    if (message.kind === "stage")
+      on.stage?.(message.text as string, message.done as number, message.total as number);
     else if (message.kind === "begin") on.begin?.(message.run as Snapshot);
     else if (message.kind === "append") on.append?.(message.steps as Append);
     else {
       waiting.delete(message.id);
       const { details = "" } = message;
-      if (message.kind === "failed") one.reject(Object.assign(new Error(String(message.message)), { details }));
+      if (message.kind === "failed")
+        one.reject(Object.assign(new Error(String(message.message)), { details }));
       else one.resolve({ message, buffers });
     }
   }
   model.on("msg:custom", heard);
 
-  function request(kind: string, args: object, on: Partial<Progress> = {}, signal?: AbortSignal, files: File[] = []) {
+  function request(
+    kind: string,
+    args: object,
+    on: Partial<Progress> = {},
+    signal?: AbortSignal,
+    files: File[] = [],
+  ) {
     const id = `${page}-${++sent}`;
     if (gone) return Promise.reject(lostError(gone));
     return new Promise<{ message: Message; buffers: Buffers }>((resolve, reject) => {
       waiting.set(id, { on, resolve, reject });
-      signal?.addEventListener("abort", () => waiting.has(id) && model.send({ id, kind: "cancel" }));
+      signal?.addEventListener(
+        "abort",
+        () => waiting.has(id) && model.send({ id, kind: "cancel" }),
+      );
       const [names, bytes] = [files.map((file) => file.name), files.map((file) => file.bytes)];
       model.send({ id, kind, ...args, names }, undefined, bytes);
     });
   }
   const run = async (kind: string, args: object, files?: File[]): Promise<Snapshot> =>
-    JSON.parse(new TextDecoder().decode((await request(kind, args, {}, undefined, files)).buffers[0]));
-  const asked = ({ about, run: shown, options = {} }: Question) => ({ about, run: shown?.run ?? "", options });
-  /** A run that the kernel does not have is sent before a question about it; the kernel keeps the last few. */
+    JSON.parse(
+      new TextDecoder().decode((await request(kind, args, {}, undefined, files)).buffers[0]),
+    );
+  const asked = ({ about, run: shown, options = {} }: Question) => ({
+    about,
+    run: shown?.run ?? "",
+    options,
+  });
+  /**
+   * A run that the kernel does not have is sent before a question about it; the kernel keeps the
+   * last few.
+   */
   async function tell(shown: Snapshot | undefined) {
     if (!shown) return;
     const { message } = await request("knows", { run: shown.run });
@@ -99,7 +122,11 @@ export function kernelHost(model: Model<Traits>): Host & { end(): void } {
       await tell(question.run);
       const { message, buffers } = await request("file", asked(question));
       const { buffer, byteOffset: at, byteLength } = buffers[0];
-      return { name: String(message.name), type: String(message.type), bytes: buffer.slice(at, at + byteLength) };
+      return {
+        name: String(message.name),
+        type: String(message.type),
+        bytes: buffer.slice(at, at + byteLength),
+      };
     },
     decode: can("decode")
       ? async (asking: DecodeRequest, on, signal) =>

@@ -13,7 +13,12 @@ const signal = () => {
   };
 };
 const kernelIn = (status = "idle", connectionStatus = "connected") => {
-  const kernel = { status, connectionStatus, statusChanged: signal(), connectionStatusChanged: signal() };
+  const kernel = {
+    status,
+    connectionStatus,
+    statusChanged: signal(),
+    connectionStatusChanged: signal(),
+  };
   const told: string[] = [];
   return { kernel, told, stop: watchKernel(kernel, (why) => told.push(why)) };
 };

@@ -12,14 +12,18 @@ export interface Kernel {
   readonly connectionStatusChanged: Signal;
 }
 
-/** Milliseconds without a connection after which the page counts as lost: shorter breaks are mended by reconnecting. */
+/**
+ * Milliseconds without a connection after which the page counts as lost: shorter breaks are mended
+ * by reconnecting.
+ */
 export const GRACE = 3000;
 /** A kernel in one of these states has lost its widgets, or will. */
 const ENDED = new Set(["restarting", "autorestarting", "terminating", "dead"]);
 
 /**
- * Call `lost` with a reason when the kernel ended or the connection broke, and with "" if the connection returns to the same kernel.
- * A kernel that ended stays lost. Returns a function that stops watching.
+ * Call `lost` with a reason when the kernel ended or the connection broke, and with "" if the
+ * connection returns to the same kernel. A kernel that ended stays lost. Returns a function that
+ * stops watching.
  */
 export function watchKernel(kernel: Kernel, lost: (why: string) => void) {
   let connected = kernel.connectionStatus === "connected";

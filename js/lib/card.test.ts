@@ -6,7 +6,14 @@ import { createStore } from "./run";
 import { RECORDED } from "./testing";
 import { capital, columnsOfText, digitsFor, precise } from "./words";
 
-const row = (more: object): any => ({ verdict: "accepted", u: null, h: null, p: null, q: null, ...more });
+const row = (more: object): any => ({
+  verdict: "accepted",
+  u: null,
+  h: null,
+  p: null,
+  q: null,
+  ...more,
+});
 
 test("a sampled token is judged by u · q < p, a block by u < h, a point mass by no number", () => {
   assert.deepEqual(
@@ -32,16 +39,29 @@ test("the numbers of a rule of another package are not explained", () => {
 });
 
 test("figures have the digits that distinguish the two sides", () => {
-  assert.deepEqual([digitsFor(0.65561, 0.65568), digitsFor(0.1, 0.9), digitsFor(0.5, 0.5)], [4, 3, 6]);
   assert.deepEqual(
-    [precise(0), precise(1), precise(0.35), precise(0.00012), precise(0.000012), precise(0.123456789, 5)],
+    [digitsFor(0.65561, 0.65568), digitsFor(0.1, 0.9), digitsFor(0.5, 0.5)],
+    [4, 3, 6],
+  );
+  assert.deepEqual(
+    [
+      precise(0),
+      precise(1),
+      precise(0.35),
+      precise(0.00012),
+      precise(0.000012),
+      precise(0.123456789, 5),
+    ],
     ["0", "1", "0.350", "0.000120", "1.20e-5", "0.12346"],
   );
   assert.deepEqual([capital("the target"), capital("nano")], ["The target", "nano"]);
 });
 
 test("wide scripts take two columns, marks that combine none", () => {
-  assert.deepEqual(["abc", "漢字", "🙂", "e\u0301", "", "שלום"].map(columnsOfText), [3, 4, 2, 1, 0, 4]);
+  assert.deepEqual(
+    ["abc", "漢字", "🙂", "e\u0301", "", "שלום"].map(columnsOfText),
+    [3, 4, 2, 1, 0, 4],
+  );
 });
 
 for (const [name, run] of Object.entries(RECORDED))

@@ -20,20 +20,31 @@ export function frameOf(size: Size, mostX: number, mostY: number) {
   };
 }
 
-/** Round numbers that divide `from` … `most` into about `parts`: multiples of 1, 2 or 5 times a power of ten. */
+/**
+ * Round numbers that divide `from` … `most` into about `parts`: multiples of 1, 2 or 5 times a
+ * power of ten.
+ */
 export function ticks(most: number, parts: number, from = 0): number[] {
   if (!(most > from)) return [0];
   const raw = (most - from) / parts;
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = ([1, 2, 5].find((k) => k * power >= raw) ?? 10) * power;
   const first = Math.ceil(from / step - 1e-9);
-  return Array.from({ length: Math.floor(most / step + 1e-9) - first + 1 }, (_, k) => (first + k) * step);
+  return Array.from(
+    { length: Math.floor(most / step + 1e-9) - first + 1 },
+    (_, k) => (first + k) * step,
+  );
 }
 /** Pixels of a character of an axis, at least. */
 const LETTER = 5.6;
 
 /** Lines and numbers of the axis upwards, and its name above them. */
-export function axisY(f: Frame, parts: number, words: (value: number) => string = String, name = "") {
+export function axisY(
+  f: Frame,
+  parts: number,
+  words: (value: number) => string = String,
+  name = "",
+) {
   const lines = ticks(f.mostY, parts).map(
     (v) => svg`<line class="hsd-grid" x1=${f.left} x2=${f.end} y1=${f.y(v)} y2=${f.y(v)}></line
       ><text class="hsd-tick" x=${f.left - 7} y=${f.y(v) + 4} text-anchor="end">${words(v)}</text>`,
@@ -42,7 +53,9 @@ export function axisY(f: Frame, parts: number, words: (value: number) => string 
   const x = Math.max(0, f.left - 7 - LETTER * name.length);
   return [...lines, svg`<text class="hsd-axis" x=${x} y=${f.top - 9}>${name}</text>`];
 }
-/** Numbers of the axis across, and its name at its end in the place of numbers that it would touch. */
+/**
+ * Numbers of the axis across, and its name at its end in the place of numbers that it would touch.
+ */
 export function axisX(f: Frame, parts: number, words: (value: number) => string, name = "") {
   const end = Math.min(f.width, f.end + 14);
   const free = name ? end - LETTER * name.length - 12 : Infinity;
@@ -53,14 +66,22 @@ export function axisX(f: Frame, parts: number, words: (value: number) => string,
     return svg`<text class="hsd-tick" x=${f.x(v)} y=${f.foot + 16} text-anchor=${anchor}>${said}</text>`;
   });
   if (!name) return numbers;
-  return [...numbers, svg`<text class="hsd-axis" x=${end} y=${f.foot + 16} text-anchor="end">${name}</text>`];
+  return [
+    ...numbers,
+    svg`<text class="hsd-axis" x=${end} y=${f.foot + 16} text-anchor="end">${name}</text>`,
+  ];
 }
 
 /** Move labels down until no two at nearby places are closer than `gap`. */
-export function spread<P extends { x: number; y: number }>(places: P[], gap: number, near = Infinity): P[] {
+export function spread<P extends { x: number; y: number }>(
+  places: P[],
+  gap: number,
+  near = Infinity,
+): P[] {
   const sorted = [...places].sort((a, b) => a.y - b.y);
   sorted.forEach((p, k) => {
-    for (const other of sorted.slice(0, k)) if (Math.abs(other.x - p.x) < near) p.y = Math.max(p.y, other.y + gap);
+    for (const other of sorted.slice(0, k))
+      if (Math.abs(other.x - p.x) < near) p.y = Math.max(p.y, other.y + gap);
   });
   return places;
 }
@@ -81,4 +102,6 @@ export const mark = (family: string, d: string) =>
   svg`<g data-family=${family}><path class="hsd-mark" d=${d}></path><path class="hsd-mark hsd-grain" d=${d}></path></g>`;
 /** The sample of a source in a legend. */
 export const sample = (family: string) =>
-  html`<svg class="hsd-swatch" width="12" height="12" aria-hidden="true">${mark(family, "M6 12V0")}</svg>`;
+  html`<svg class="hsd-swatch" width="12" height="12" aria-hidden="true">
+    ${mark(family, "M6 12V0")}
+  </svg>`;

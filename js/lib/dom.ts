@@ -1,8 +1,15 @@
-// Shared by all views: elements, roles, colours by source, the host's theme. Text only; no requests.
+// Shared by all views: elements, roles, colours by source, the host's theme. Text only; no
+// requests.
 
-/** JupyterLab's shortcuts ("d d" deletes the cell) are suppressed only by an attribute of the focused element. */
+/**
+ * JupyterLab's shortcuts ("d d" deletes the cell) are suppressed only by an attribute of the
+ * focused element.
+ */
 export function suppressShortcuts(el: HTMLElement) {
-  el.addEventListener("focusin", (e) => ((e.target as HTMLElement).dataset.lmSuppressShortcuts = "true"));
+  el.addEventListener(
+    "focusin",
+    (e) => ((e.target as HTMLElement).dataset.lmSuppressShortcuts = "true"),
+  );
 }
 
 type Attributes = Record<string, string | number>;
@@ -22,9 +29,13 @@ export function make<K extends keyof HTMLElementTagNameMap>(
   if (text) node.textContent = text;
   return setAttributes(node, attributes);
 }
-/** Act on a key, unless a modifier is held (Shift where `keys` does not read it) or it is another one; returns whether it did. */
+/**
+ * Act on a key, unless a modifier is held (Shift where `keys` does not read it) or it is another
+ * one; returns whether it did.
+ */
 export function press(e: KeyboardEvent, keys: Record<string, () => unknown>, shift = false) {
-  if (e.ctrlKey || e.metaKey || e.altKey || (e.shiftKey && !shift) || !Object.hasOwn(keys, e.key)) return false;
+  if (e.ctrlKey || e.metaKey || e.altKey || (e.shiftKey && !shift) || !Object.hasOwn(keys, e.key))
+    return false;
   keys[e.key]();
   e.preventDefault();
   e.stopPropagation();
@@ -34,10 +45,15 @@ export function press(e: KeyboardEvent, keys: Record<string, () => unknown>, shi
 export const draw = (tag: keyof SVGElementTagNameMap, attributes: Attributes) =>
   setAttributes(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes);
 /**
- * Follow the theme of JupyterLab and Voilà (set on <body>), else of the browser; print is light. `behind` names the style property
- * for the page's colour behind `root`; `changed` is called after every change. Returns a function that stops following.
+ * Follow the theme of JupyterLab and Voilà (set on <body>), else of the browser; print is light.
+ * `behind` names the style property for the page's colour behind `root`; `changed` is called after
+ * every change. Returns a function that stops following.
  */
-export function followTheme(root: HTMLElement, behind = "", changed: (dark: boolean) => void = () => {}) {
+export function followTheme(
+  root: HTMLElement,
+  behind = "",
+  changed: (dark: boolean) => void = () => {},
+) {
   const system = matchMedia("(prefers-color-scheme: dark)");
   const paper = matchMedia("print");
   const apply = () => {

@@ -1,4 +1,5 @@
-// The styles of the views where a host draws widgets into a shadow root, as marimo does: those of the page do not reach there.
+// The styles of the views where a host draws widgets into a shadow root, as marimo does: those of
+// the page do not reach there.
 let sheet: CSSStyleSheet | null = null;
 
 /** Give the page the styles of all views, and keep them for shadow roots. */

@@ -1,4 +1,5 @@
-// What a page may say of a run: lossless by a rule of hsd_viz, and nothing of a rule of another package.
+// What a page may say of a run: lossless by a rule of hsd_viz, and nothing of a rule of another
+// package.
 import { expect, test } from "vitest";
 import { losslessWords } from "./facts";
 
@@ -12,7 +13,11 @@ const sampled = (rule: string, more: object = {}) =>
 
 test.each([
   ["plain", meta("target", 0.7), "Plain decoding: no drafts."],
-  ["greedy", meta("nano:4 > target", 0), "Lossless: the output equals plain decoding of the target."],
+  [
+    "greedy",
+    meta("nano:4 > target", 0),
+    "Lossless: the output equals plain decoding of the target.",
+  ],
   [
     "a database",
     meta("db > target", 0.7),
@@ -29,7 +34,9 @@ test.each([
 
 test("a served request is not certified", () => {
   const served = meta("vllm/eagle3 > vllm/target", 0, { imported: { engine: "vllm" } });
-  expect(losslessWords(served, SOURCES)).toBe("A request that vllm served: whether it is lossless was not checked.");
+  expect(losslessWords(served, SOURCES)).toBe(
+    "A request that vllm served: whether it is lossless was not checked.",
+  );
 });
 
 test.each(["token", "block", "branch"])("the rule %s is lossless", (rule) => {
@@ -47,8 +54,10 @@ test("a rule of another package speaks for itself and is not certified", () => {
 
 test("a rule judges no point masses: databases and greedy decoding are lossless under any", () => {
   const rule = { temperature: 0.7, rule: "best" };
-  expect(losslessWords(meta("db > target", 0.7, { sampling: rule }), SOURCES)).toMatch(/^Lossless:/);
-  expect(losslessWords(meta("nano > target", 0, { sampling: { ...rule, temperature: 0 } }), SOURCES)).toMatch(
+  expect(losslessWords(meta("db > target", 0.7, { sampling: rule }), SOURCES)).toMatch(
     /^Lossless:/,
   );
+  expect(
+    losslessWords(meta("nano > target", 0, { sampling: { ...rule, temperature: 0 } }), SOURCES),
+  ).toMatch(/^Lossless:/);
 });

@@ -17,7 +17,8 @@ export function samplingWords(sampling: Meta["sampling"] = {}): string {
 }
 
 /** Of how many runs a recording is the fastest, where that is known. */
-const fastestWords = (meta: Meta) => ((meta.fastest_of ?? 0) > 1 ? `, fastest of ${meta.fastest_of} runs` : "");
+const fastestWords = (meta: Meta) =>
+  (meta.fastest_of ?? 0) > 1 ? `, fastest of ${meta.fastest_of} runs` : "";
 
 /** The facts of a run; `recorded`: it was not decoded on this page. */
 export function factsOf(meta: Meta, recorded: boolean): string[] {
@@ -25,7 +26,8 @@ export function factsOf(meta: Meta, recorded: boolean): string[] {
   if (meta.device && meta.device !== facts[0]) facts.push(meta.device);
   if (meta.dtype) facts.push(meta.dtype);
   if (meta.device === "cpu" && meta.threads) facts.push(plural(meta.threads, "thread"));
-  if (meta.runtime) facts.push(`${meta.runtime} runtime${meta.runtime_note ? ` (${meta.runtime_note})` : ""}`);
+  if (meta.runtime)
+    facts.push(`${meta.runtime} runtime${meta.runtime_note ? ` (${meta.runtime_note})` : ""}`);
   facts.push(samplingWords(meta.sampling));
   if (recorded && meta.created) {
     facts.push(`recorded ${meta.created.slice(0, 10)}${fastestWords(meta)}`);
@@ -35,7 +37,10 @@ export function factsOf(meta: Meta, recorded: boolean): string[] {
   return facts.map(String);
 }
 
-/** The verification rules of hsd_viz, which are lossless; what one of another package keeps is not known. */
+/**
+ * The verification rules of hsd_viz, which are lossless; what one of another package keeps is not
+ * known.
+ */
 export const RULES: readonly string[] = ["token", "block", "branch"];
 /** Rules that judge a draft as a whole, from its end. */
 export const isWhole = (rule: string) => rule === "block" || rule === "branch";
@@ -49,7 +54,8 @@ function otherRule({ sampling, rule_words: words }: Meta): string {
 /** How a run's text relates to plain decoding of its target. */
 export function losslessWords(meta: Meta, sources: Sources): string {
   if (!meta.stack) return "";
-  if (meta.imported) return `A request that ${meta.imported.engine} served: whether it is lossless was not checked.`;
+  if (meta.imported)
+    return `A request that ${meta.imported.engine} served: whether it is lossless was not checked.`;
   if (isPlain(meta.stack)) return "Plain decoding: no drafts.";
   const target = targetOf(meta.stack) === "target" ? "the target" : targetOf(meta.stack);
   if (!meta.sampling.temperature) return `Lossless: the output equals plain decoding of ${target}.`;

@@ -12,7 +12,10 @@ export interface Where {
   token?: number;
   round?: number;
 }
-/** An event (-1: none), its token (-1: none), its target round, and a selected round of a lower level within it. */
+/**
+ * An event (-1: none), its token (-1: none), its target round, and a selected round of a lower
+ * level within it.
+ */
 export interface Place {
   step: number;
   token: number;
@@ -27,7 +30,9 @@ export interface Cursor extends Readonly<Place> {
   readonly hover: Place | null;
   /** Highlighted text positions (0: first prompt token); `reveal`: scroll to the first. */
   readonly lit: { readonly positions: readonly number[]; readonly reveal: boolean } | null;
-  /** Tokens emitted at the cursor while the run is played or scrubbed; null: the whole text counts. */
+  /**
+   * Tokens emitted at the cursor while the run is played or scrubbed; null: the whole text counts.
+   */
   readonly shown: number | null;
   readonly playing: boolean;
   readonly speed: Speed;
@@ -172,7 +177,8 @@ export function createGroup() {
         left = rest;
         if (step !== base()) group.go({ step });
         if (step >= last()) group.pause();
-        else timer = setTimeout(tick, Math.max(16, Math.min(200, lasts(store, step, speed) - left)));
+        else
+          timer = setTimeout(tick, Math.max(16, Math.min(200, lasts(store, step, speed) - left)));
       };
       timer = setTimeout(tick, 0);
     },
@@ -206,8 +212,9 @@ export function createGroup() {
     /** Whether a model is in the group. */
     used: () => members.size > 0,
     /**
-     * Count an open view; returns a function for when it closes. Without views the group forgets its run, and takes it again from its
-     * models when a view opens: a notebook keeps the models of outputs that were cleared.
+     * Count an open view; returns a function for when it closes. Without views the group forgets
+     * its run, and takes it again from its models when a view opens: a notebook keeps the models of
+     * outputs that were cleared.
      */
     attend() {
       views += 1;

@@ -12,13 +12,19 @@ const LIKELY = 0.1;
 const isBlank = (text: string) => !/[\p{L}\p{N}]/u.test(text);
 const rejects = (drafts: readonly Draft[] = []) => drafts.some((d) => d.verdict === "rejected");
 /** Whether the rejected tokens of a round are words. */
-const rejectsWords = (drafts: readonly Draft[]) => drafts.every((d) => d.verdict !== "rejected" || !isBlank(d.text));
+const rejectsWords = (drafts: readonly Draft[]) =>
+  drafts.every((d) => d.verdict !== "rejected" || !isBlank(d.text));
 
 /**
- * The score of a target round, higher is better: accepted tokens, best two, and a rejection are the whole idea; a level that rejects for
- * itself, darts on both sides (`hasBoard`), words instead of blanks and a likely own token make it easier to read.
+ * The score of a target round, higher is better: accepted tokens, best two, and a rejection are the
+ * whole idea; a level that rejects for itself, darts on both sides (`hasBoard`), words instead of
+ * blanks and a likely own token make it easier to read.
  */
-export function lessonOf(store: Rows, id: number, hasBoard: (id: number) => boolean = () => false): number {
+export function lessonOf(
+  store: Rows,
+  id: number,
+  hasBoard: (id: number) => boolean = () => false,
+): number {
   const round = store.rounds.get(id);
   const drafts = store.drafts.get(id) ?? [];
   if (!round || !drafts.length) return 0;
@@ -39,7 +45,10 @@ export function lessonOf(store: Rows, id: number, hasBoard: (id: number) => bool
 /** More than any score of a lesson: a blank explains nothing by itself. */
 const WORDS = 100;
 
-/** The draft token that explains a run best: the first one that was rejected in its best round, else the first of that round. */
+/**
+ * The draft token that explains a run best: the first one that was rejected in its best round, else
+ * the first of that round.
+ */
 export function exampleOf(store: Rows): { round: Round; draft: Draft } | null {
   let best: Round | null = null;
   let most = 0;

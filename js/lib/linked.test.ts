@@ -7,7 +7,8 @@ import { advance, createStore } from "./run";
 import { draft, RECORDED, round, small, snapshot, tables, token } from "./testing";
 import { duration, eventWords, figure, glyphs, visible } from "./words";
 
-const told = (store) => store.index().events.map((e) => `${e.round} ${e.kind} ${e.token}/${e.shown}`);
+const told = (store) =>
+  store.index().events.map((e) => `${e.round} ${e.kind} ${e.token}/${e.shown}`);
 const group = (data = small()) => {
   const made = createGroup();
   made.store.adopt(data);
@@ -21,7 +22,13 @@ const key = (g, name, more = {}) => {
 test("a round is its draft, the verdicts by depth, and its own token", () => {
   const store = createStore();
   store.adopt(small());
-  assert.deepEqual(told(store), ["2 draft 0/0", "2 verdict 0/1", "2 verdict 1/1", "2 token 1/2", "3 token 2/3"]);
+  assert.deepEqual(told(store), [
+    "2 draft 0/0",
+    "2 verdict 0/1",
+    "2 verdict 1/1",
+    "2 token 1/2",
+    "3 token 2/3",
+  ]);
   const { events, rounds, placeOf, stepOf } = store.index();
   assert.deepEqual(
     events.map((e) => e.draft?.verdict),
@@ -107,7 +114,10 @@ test("the end of a live run brings the times that are known only then, once", ()
 test("hover previews, a pin stays, and letting go gives the pointer back its own", () => {
   const g = group();
   g.hover({ token: 2 });
-  assert.deepEqual([g.cursor.token, g.cursor.round, g.cursor.step, g.cursor.pinned], [2, 3, 4, false]);
+  assert.deepEqual(
+    [g.cursor.token, g.cursor.round, g.cursor.step, g.cursor.pinned],
+    [2, 3, 4, false],
+  );
   g.pin({ token: 0 });
   assert.deepEqual([g.cursor.token, g.cursor.pinned, g.cursor.hover.token], [0, true, 2]);
   g.hover(null);
@@ -131,15 +141,23 @@ test("keys go by event, round and token, keep a pin, and leave buttons and short
       assert.equal(key(g, plain, { shiftKey: shift }), true);
       return g.cursor.step;
     });
-  assert.deepEqual(steps("ArrowRight", "ArrowRight", "ArrowLeft", "End", "ArrowRight", "Home"), [0, 1, 0, 4, 4, 0]);
-  assert.deepEqual(steps("+ArrowRight", "+ArrowRight", "+ArrowLeft", "ArrowRight", "+ArrowLeft"), [4, 4, 0, 1, 0]);
+  assert.deepEqual(
+    steps("ArrowRight", "ArrowRight", "ArrowLeft", "End", "ArrowRight", "Home"),
+    [0, 1, 0, 4, 4, 0],
+  );
+  assert.deepEqual(
+    steps("+ArrowRight", "+ArrowRight", "+ArrowLeft", "ArrowRight", "+ArrowLeft"),
+    [4, 4, 0, 1, 0],
+  );
   assert.deepEqual(steps(".", ".", ".", ".", ",", ","), [1, 3, 4, 4, 3, 1]);
   steps("ArrowRight");
   assert.deepEqual(steps(",", ".", "Enter", "ArrowRight"), [1, 3, 3, 4]);
   assert.equal(g.cursor.pinned, true);
   assert.equal(key(g, "ArrowLeft", { ctrlKey: true }), false);
   assert.equal(key(g, "d"), false);
-  const within = (tag) => ({ target: { closest: (names) => (names.split(", ").includes(tag) ? {} : null) } });
+  const within = (tag) => ({
+    target: { closest: (names) => (names.split(", ").includes(tag) ? {} : null) },
+  });
   for (const [name, tag] of [
     ["ArrowLeft", "input"],
     ["Home", "select"],
@@ -217,7 +235,12 @@ test("text that hides is shown as its code point, figures are short", () => {
   assert.equal(visible("a\u202eb\u200b\n"), "a‹U+202E›b‹U+200B›\n");
   assert.equal(glyphs(" \t\n"), "␣⇥↵");
   assert.deepEqual([null, 0, 1, 0.25, 0.0001].map(figure), ["–", "0", "1", "0.250", "1.0e-4"]);
-  assert.deepEqual([null, 1500, 12_340_000, 2e9].map(duration), ["–", "1.50 µs", "12.3 ms", "2.00 s"]);
+  assert.deepEqual([null, 1500, 12_340_000, 2e9].map(duration), [
+    "–",
+    "1.50 µs",
+    "12.3 ms",
+    "2.00 s",
+  ]);
 });
 
 test("sources have families and words, events have sentences", () => {
@@ -263,14 +286,22 @@ test("every token of the recorded runs has one event, and what is shown only gro
     store.adopt(data);
     const { events, rounds, stepOf } = store.index();
     assert.equal(stepOf.length, store.tokens.length, name);
-    stepOf.forEach((step, i) => assert.deepEqual([events[step].token, events[step].shown], [i, i + 1]));
+    stepOf.forEach((step, i) =>
+      assert.deepEqual([events[step].token, events[step].shown], [i, i + 1]),
+    );
     events.forEach((e, k) => assert.ok(k === 0 || e.shown >= events[k - 1].shown));
     assert.equal(
       rounds.reduce((sum, r) => sum + r.count, 0),
       store.tokens.length,
     );
-    const refused = data.drafts.round.filter((id, k) => data.drafts.verdict[k] === "rejected" && store.order.has(id));
-    assert.equal(events.filter((e) => e.draft?.verdict === "rejected").length, refused.length, name);
+    const refused = data.drafts.round.filter(
+      (id, k) => data.drafts.verdict[k] === "rejected" && store.order.has(id),
+    );
+    assert.equal(
+      events.filter((e) => e.draft?.verdict === "rejected").length,
+      refused.length,
+      name,
+    );
     assert.ok(
       events.every((e) => e.kind !== "verdict" || e.draft),
       name,
@@ -288,7 +319,11 @@ test("places of the text can be pointed at; views are notified once, and another
   g.light(3, true);
   g.light(null);
   g.light(null);
-  assert.deepEqual(heard, [{ positions: [3], reveal: false }, { positions: [3], reveal: true }, null]);
+  assert.deepEqual(heard, [
+    { positions: [3], reveal: false },
+    { positions: [3], reveal: true },
+    null,
+  ]);
   g.light([1, 4]);
   assert.deepEqual(g.cursor.lit?.positions, [1, 4]);
   g.light(5);

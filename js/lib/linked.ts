@@ -2,8 +2,9 @@
 //
 //   export default linkedWidget((view) => { …; return cleanup; })
 //
-// `root` is attached, with class hsd-linked, colours, theme and keys. A view that throws shows a card in its place; the others are not
-// affected. Model output is only set by textContent; there are no requests.
+// `root` is attached, with class hsd-linked, colours, theme and keys. A view that throws shows a
+// card in its place; the others are not affected. Model output is only set by textContent; a view
+// requests nothing.
 import { onResize } from "./chart";
 import { followTheme, make, suppressShortcuts } from "./dom";
 import { type Cursor, type Group, hsdGroup, release } from "./group";
@@ -35,7 +36,10 @@ export interface View<T> {
   on(events: string, act: () => void): void;
   /** Follow the size of a node. */
   resized(node: Element, act: () => void): void;
-  /** A function that calls `act` once within `ms`, however often it is called; 0: with the next frame. */
+  /**
+   * A function that calls `act` once within `ms`, however often it is called; 0: with the next
+   * frame.
+   */
   soon(act: () => void, ms?: number): () => void;
   /** Draw for another run at once, and for new steps within `ms`. */
   redrawn(draw: () => void, ms: number): void;
@@ -46,7 +50,11 @@ export interface View<T> {
 type Create<T> = (view: View<T>) => (() => void) | void;
 
 /** Open a view of a group in `el`; returns a function that closes it. */
-export function open<T>({ model, el }: Drawing<LinkedTraits & T>, group: Group, create: Create<T>): () => void {
+export function open<T>(
+  { model, el }: Drawing<LinkedTraits & T>,
+  group: Group,
+  create: Create<T>,
+): () => void {
   const root = make("div", "hsd-linked");
   const palette = paletteOf(model.get("palette"));
   palette.paint(root);
@@ -111,7 +119,10 @@ export function open<T>({ model, el }: Drawing<LinkedTraits & T>, group: Group, 
 /** Milliseconds that the cursor rests before Python hears of it. */
 const REST = 50;
 
-/** Set the `cursor` trait of a model from its group, and the group from it; one model of a group does. */
+/**
+ * Set the `cursor` trait of a model from its group, and the group from it; one model of a group
+ * does.
+ */
 function report(model: Model<LinkedTraits>, group: Group) {
   let timer = 0;
   const all = reporters.get(group) ?? new Set();
@@ -130,7 +141,8 @@ function report(model: Model<LinkedTraits>, group: Group) {
   };
   const pin = () => {
     const { token, pinned } = model.get("cursor") ?? {};
-    if (token !== undefined && token !== group.cursor.token) (pinned ? group.pin : group.go)({ token });
+    if (token !== undefined && token !== group.cursor.token)
+      (pinned ? group.pin : group.go)({ token });
   };
   group.listeners.add(moved);
   model.on("change:cursor", pin);

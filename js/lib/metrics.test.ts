@@ -7,7 +7,8 @@ import { draftsWithModels, isPlain, parseStack, refusalOf, writeStack } from "./
 import { ABOUT, METRICS, RECORDED, STACKS } from "./testing";
 
 const close = (a, b, name) => {
-  if (typeof b === "number") assert.ok(Math.abs(a - b) <= 1e-9 * Math.max(1, Math.abs(b)), `${name}: ${a} is not ${b}`);
+  if (typeof b === "number")
+    assert.ok(Math.abs(a - b) <= 1e-9 * Math.max(1, Math.abs(b)), `${name}: ${a} is not ${b}`);
   else assert.deepEqual(a, b, name);
 };
 
@@ -87,7 +88,13 @@ test("stacks are read and written as in Python", { skip: !STACKS.length }, () =>
     [true, false],
   );
   assert.deepEqual([isPlain("target"), isPlain("db > target"), isPlain("")], [true, false, false]);
-  assert.match(refusalOf(parseStack("a/b > target", sources), models), /'a\/b' is not allowed on this page/);
-  assert.match(refusalOf(parseStack("auto[db,big] > target", sources), models), /'big' is not allowed/);
+  assert.match(
+    refusalOf(parseStack("a/b > target", sources), models),
+    /'a\/b' is not allowed on this page/,
+  );
+  assert.match(
+    refusalOf(parseStack("auto[db,big] > target", sources), models),
+    /'big' is not allowed/,
+  );
   assert.equal(refusalOf(parseStack("a/b > target", sources), null), "");
 });

@@ -1,15 +1,22 @@
-// The metrics of a run, as hsd_viz/trace/metrics.py defines them; a test compares the two on every recording. Pure.
+// The metrics of a run, as hsd_viz/trace/metrics.py defines them; a test compares the two on every
+// recording. Pure.
 import type { Store } from "./run";
 import type { Call, Round } from "./tables";
 
 export type Metrics = ReturnType<typeof metricsOf>;
-type CallSum = Pick<Call, "level" | "name" | "kind" | "steps" | "fed"> & { calls: number; seconds: number };
+type CallSum = Pick<Call, "level" | "name" | "kind" | "steps" | "fed"> & {
+  calls: number;
+  seconds: number;
+};
 export type Run = Pick<Store, "tokens" | "rounds" | "order" | "drafts" | "calls" | "meta">;
 
 const NGRAM = 8;
 export const ratio = (a: number, b: number) => (b ? a / b : null);
 
-/** The share of tokens that end an 8-gram already present earlier in the same output; 0 if it is empty. */
+/**
+ * The share of tokens that end an 8-gram already present earlier in the same output; 0 if it is
+ * empty.
+ */
 export function repetitionShare(ids: readonly number[]): number {
   const seen = new Set<string>();
   let repeated = 0;
@@ -32,7 +39,8 @@ export function countsBy<T>(items: Iterable<T>, key: (item: T) => string): Recor
   return counts;
 }
 
-export const bySource = (items: Iterable<{ source: string }>) => countsBy(items, (item) => item.source);
+export const bySource = (items: Iterable<{ source: string }>) =>
+  countsBy(items, (item) => item.source);
 
 /** The calls of a run summed by level, name and kind. */
 export function callSums(calls: readonly Call[]) {
@@ -47,13 +55,19 @@ export function callSums(calls: readonly Call[]) {
     sums.set(key, row);
   }
   const order = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
-  return [...sums.values()].sort((a, b) => a.level - b.level || order(a.name, b.name) || order(a.kind, b.kind));
+  return [...sums.values()].sort(
+    (a, b) => a.level - b.level || order(a.name, b.name) || order(a.kind, b.kind),
+  );
 }
 
 function countsOf(rounds: readonly Round[]) {
-  const sum = (name: "drafted" | "examined" | "accepted") => rounds.reduce((total, r) => total + r[name], 0);
+  const sum = (name: "drafted" | "examined" | "accepted") =>
+    rounds.reduce((total, r) => total + r[name], 0);
   const [drafted, examined, accepted] = [sum("drafted"), sum("examined"), sum("accepted")];
-  const rates = { acceptance_rate: ratio(accepted, drafted), conditional_acceptance: ratio(accepted, examined) };
+  const rates = {
+    acceptance_rate: ratio(accepted, drafted),
+    conditional_acceptance: ratio(accepted, examined),
+  };
   return { drafted, examined, accepted, ...rates };
 }
 function levelsOf(rounds: readonly Round[]) {
@@ -62,18 +76,25 @@ function levelsOf(rounds: readonly Round[]) {
     .map((level) => {
       const own = rounds.filter((r) => r.level === level);
       const most = Math.max(...own.map((r) => r.accepted));
-      const accepted_histogram = Array.from({ length: most + 1 }, (_, n) => own.filter((r) => r.accepted === n).length);
+      const accepted_histogram = Array.from(
+        { length: most + 1 },
+        (_, n) => own.filter((r) => r.accepted === n).length,
+      );
       return { level, rounds: own.length, ...countsOf(own), accepted_histogram };
     });
 }
 
-/** All metrics of a run; of one in progress up to its last round. Rates are null where the denominator is zero. */
+/**
+ * All metrics of a run; of one in progress up to its last round. Rates are null where the
+ * denominator is zero.
+ */
 export function metricsOf(run: Run) {
   const all = [...run.rounds.values()];
   const target = Math.max(0, ...all.map((r) => r.level));
   const rounds = all.filter((r) => r.level === target);
   const { drafted, accepted, acceptance_rate, conditional_acceptance } = countsOf(rounds);
-  const spent = (fits: (c: Call) => boolean) => run.calls.reduce((ns, c) => ns + (fits(c) ? c.duration_ns : 0), 0);
+  const spent = (fits: (c: Call) => boolean) =>
+    run.calls.reduce((ns, c) => ns + (fits(c) ? c.duration_ns : 0), 0);
   const finding = spent((c) => c.kind === "lookup" || c.kind === "update") / 1e9;
   const forwards = run.calls.filter((c) => c.kind === "verify" && c.level === target).length;
   const prefill = run.meta.prefill_ns ?? spent((c) => c.kind === "prefill");
@@ -100,12 +121,16 @@ export function metricsOf(run: Run) {
 
 /** Timings of an idle machine differ by a few percent, as in bench/report.py. */
 const NOISE = 0.05;
-/** Whether a speed-up over plain decoding exceeds the tokens per forward pass: its timings were disturbed. */
-export const impossible = (gain: number, length: number | null) => length !== null && gain > length * (1 + NOISE);
+/**
+ * Whether a speed-up over plain decoding exceeds the tokens per forward pass: its timings were
+ * disturbed.
+ */
+export const impossible = (gain: number, length: number | null) =>
+  length !== null && gain > length * (1 + NOISE);
 
 /**
- * The speed-up over the plain runs measured with a run: the median over pairs, with the least and the greatest; `own` is that of the pair whose
- * run is shown.
+ * The speed-up over the plain runs measured with a run: the median over pairs, with the least and
+ * the greatest; `own` is that of the pair whose run is shown.
  */
 export function gainOf(run: Run, m = metricsOf(run)) {
   const plain = run.meta.plain;
@@ -116,5 +141,12 @@ export function gainOf(run: Run, m = metricsOf(run)) {
   const middle = pairs.length >> 1;
   const value = pairs.length % 2 ? pairs[middle] : (pairs[middle - 1] + pairs[middle]) / 2;
   const doubt = impossible(value, m.mean_acceptance_length);
-  return { value, own, low: pairs[0], high: pairs[pairs.length - 1], pairs: pairs.length, impossible: doubt };
+  return {
+    value,
+    own,
+    low: pairs[0],
+    high: pairs[pairs.length - 1],
+    pairs: pairs.length,
+    impossible: doubt,
+  };
 }

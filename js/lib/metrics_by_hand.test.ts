@@ -1,13 +1,34 @@
-// The metrics of a run that is small enough to work out on paper: the one of tests/trace/test_metrics.py.
+// The metrics of a run that is small enough to work out on paper: the one of
+// tests/trace/test_metrics.py.
 import { expect, test } from "vitest";
 import { callSums, countsBy, gainOf, metricsOf } from "./metrics";
 
 const call = (round: number, level: number, name: string, kind: string, fed: number, ns: number) =>
   ({ round, level, name, kind, steps: 1, fed, cached: 0, start_ns: 0, duration_ns: ns }) as any;
-const round = (id: number, parent: number | null, level: number, drafted: number, examined: number, accepted: number) =>
-  ({ id, parent, level, drafted, examined, accepted, outcome: "", start_ns: 2000 + id, duration_ns: 15_000 }) as any;
+const round = (
+  id: number,
+  parent: number | null,
+  level: number,
+  drafted: number,
+  examined: number,
+  accepted: number,
+) =>
+  ({
+    id,
+    parent,
+    level,
+    drafted,
+    examined,
+    accepted,
+    outcome: "",
+    start_ns: 2000 + id,
+    duration_ns: 15_000,
+  }) as any;
 
-/** A target's round that served itself with two rounds of a model between it and a database, in 20 µs after 1 µs of prefill. */
+/**
+ * A target's round that served itself with two rounds of a model between it and a database, in 20
+ * µs after 1 µs of prefill.
+ */
 const RUN: any = {
   tokens: [
     { token_id: 1, kind: "accepted", source: "context" },
@@ -69,7 +90,15 @@ test("levels of a hierarchy by hand", () => {
 });
 
 test("calls of a hierarchy by hand", () => {
-  const found = callSums(RUN.calls).map((c) => [c.level, c.name, c.kind, c.calls, c.steps, c.fed, c.seconds * 1e9]);
+  const found = callSums(RUN.calls).map((c) => [
+    c.level,
+    c.name,
+    c.kind,
+    c.calls,
+    c.steps,
+    c.fed,
+    c.seconds * 1e9,
+  ]);
   expect(found.map((row) => row.slice(0, 6))).toEqual([
     [0, "db", "lookup", 2, 2, 2],
     [0, "db", "update", 1, 1, 2],
@@ -102,7 +131,11 @@ test("items are counted by their key", () => {
 test.each([
   ["one pair: the run over plain decoding", { tokens_per_second: 80_000 }, 1.25],
   ["the middle of three", { tokens_per_second: 1, speedups: [1.5, 0.5, 1] }, 1],
-  ["the mean of the middle two of four", { tokens_per_second: 1, speedups: [2, 0.5, 1, 1.5] }, 1.25],
+  [
+    "the mean of the middle two of four",
+    { tokens_per_second: 1, speedups: [2, 0.5, 1, 1.5] },
+    1.25,
+  ],
 ])("the speed-up of %s", (_, plain, value) => {
   expect(gainOf({ ...RUN, meta: { ...RUN.meta, plain } })?.value).toBeCloseTo(value, 12);
 });

@@ -49,7 +49,10 @@ export const troubleOf = (error: unknown, title = ""): Trouble => ({
 /** The card of a view or a part of one that failed; other views are not affected. */
 export function failure(error: unknown, title = "This view failed") {
   const root = make("div");
-  drawNotice(root, { ...troubleOf(error, title), details: (error instanceof Error && error.stack) || "" });
+  drawNotice(root, {
+    ...troubleOf(error, title),
+    details: (error instanceof Error && error.stack) || "",
+  });
   return root;
 }
 

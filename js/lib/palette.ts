@@ -17,24 +17,37 @@ export interface PaletteData {
 }
 export type Palette = ReturnType<typeof paletteOf>;
 
-/** Sources in a view's `palette`: family(source) is the colour key (data-family), words and phrase are labels. */
+/**
+ * Sources in a view's `palette`: family(source) is the colour key (data-family), words and phrase
+ * are labels.
+ */
 export function paletteOf(palette: PaletteData) {
   const family = (s: string) =>
-    s in palette.hues && s !== "draft" && s !== "baseline" ? s : palette.baselines.includes(s) ? "baseline" : "draft";
+    s in palette.hues && s !== "draft" && s !== "baseline"
+      ? s
+      : palette.baselines.includes(s)
+        ? "baseline"
+        : "draft";
   return {
     family,
     /** nano, draft model */
     words(s: string) {
       if (s === YOU) return s;
       const f = family(s);
-      return f === "draft" ? `${s}, draft model` : f === "baseline" ? `${s}, baseline` : palette.hues[f].label;
+      return f === "draft"
+        ? `${s}, draft model`
+        : f === "baseline"
+          ? `${s}, baseline`
+          : palette.hues[f].label;
     },
     /** the draft model nano: within a sentence */
     phrase(s: string) {
       if (s === YOU) return s;
       const f = family(s);
       if (palette.databases.includes(s)) return `the ${palette.hues[f].label}`;
-      return f === "target" ? "the target" : `the ${f === "baseline" ? "baseline" : "draft model"} ${s}`;
+      return f === "target"
+        ? "the target"
+        : `the ${f === "baseline" ? "baseline" : "draft model"} ${s}`;
     },
     paint(root: HTMLElement) {
       for (const [name, hue] of Object.entries(palette.hues)) {

@@ -4,7 +4,9 @@ import { listeners } from "./listeners";
 import type { SettingName } from "./options";
 import type { Call, Columns, Draft, Round, Tables, Token } from "./tables";
 
-export type Sampling = Partial<Record<Exclude<SettingName, "max_new_tokens">, number | null>> & { rule?: string };
+export type Sampling = Partial<Record<Exclude<SettingName, "max_new_tokens">, number | null>> & {
+  rule?: string;
+};
 type Texts =
   | "family"
   | "device"
@@ -16,8 +18,12 @@ type Texts =
   | "clock"
   | "stop_reason";
 type Counts = "threads" | "fastest_of" | "max_new_tokens";
-/** The meta of a trace that views read; the times (ns) of prefill and of the decode are null during the run. */
-export interface Meta extends Partial<Record<Texts, string | null> & Record<Counts, number | null>> {
+/**
+ * The meta of a trace that views read; the times (ns) of prefill and of the decode are null during
+ * the run.
+ */
+export interface Meta
+  extends Partial<Record<Texts, string | null> & Record<Counts, number | null>> {
   /** The stack as decoded. */
   stack: string;
   /** The stack as written. */
@@ -26,7 +32,12 @@ export interface Meta extends Partial<Record<Texts, string | null> & Record<Coun
   prefill_ns: number | null;
   wall_ns: number | null;
   /** Plain decoding measured beside the run: its speed, and the speed-ups of repeated pairs. */
-  plain?: { tokens_per_second?: number; speedups?: number[]; load_average?: number; cores?: number } | null;
+  plain?: {
+    tokens_per_second?: number;
+    speedups?: number[];
+    load_average?: number;
+    cores?: number;
+  } | null;
   models?: { name: string; model?: string; weights?: string | null }[];
   chat?: boolean;
   /** Times are not those of this run: its passes cost what recorded ones over as many tokens do. */
@@ -63,8 +74,9 @@ export interface Append {
   steps: Step[];
 }
 /**
- * An event of a target round: its draft is proposed, a draft token gets its verdict, or the round's own token is drawn. `token` indexes
- * the text's token at that position, `shown` counts the tokens emitted after the event.
+ * An event of a target round: its draft is proposed, a draft token gets its verdict, or the round's
+ * own token is drawn. `token` indexes the text's token at that position, `shown` counts the tokens
+ * emitted after the event.
  */
 export interface Event {
   kind: "draft" | "verdict" | "token";
@@ -101,7 +113,12 @@ export function joined(steps: readonly Step[]): Step {
   const all = TABLES.map((table) => {
     const parts = steps.map((step) => step[table] as Record<string, unknown[]>);
     const names = new Set(parts.flatMap(Object.keys));
-    return [table, Object.fromEntries([...names].map((name) => [name, parts.flatMap((part) => part[name] ?? [])]))];
+    return [
+      table,
+      Object.fromEntries(
+        [...names].map((name) => [name, parts.flatMap((part) => part[name] ?? [])]),
+      ),
+    ];
   });
   return { ...Object.fromEntries(all), pieces } as Step;
 }
@@ -117,8 +134,9 @@ const isTimed = (meta?: Meta) => (meta?.wall_ns ?? null) !== null;
 const NO_META: Meta = { stack: "", sampling: {}, prefill_ns: null, wall_ns: null };
 
 /**
- * A run so far. `adopt` takes a snapshot (the `data` of a view), `receive` the steps of a live run; listeners get ("reset", 0) for
- * a new run and ("append", index of the first new token) for new steps.
+ * A run so far. `adopt` takes a snapshot (the `data` of a view), `receive` the steps of a live run;
+ * listeners get ("reset", 0) for a new run and ("append", index of the first new token) for new
+ * steps.
  */
 export function createStore(letter = "") {
   let index: Index | null = null;
@@ -175,7 +193,10 @@ export function createStore(letter = "") {
       index = null;
       Object.assign(store, empty());
     },
-    /** Take a snapshot, unless it is not newer; of a run that has all its steps the final head is enough. */
+    /**
+     * Take a snapshot, unless it is not newer; of a run that has all its steps the final head is
+     * enough.
+     */
     adopt(taken: Partial<Snapshot> | null) {
       if (!taken || taken.run === undefined) return;
       const data = taken as Snapshot;
@@ -216,7 +237,8 @@ export function createStore(letter = "") {
     actor: (r: Round) => (r.parent === null ? "the target" : store.levelName(r.level)),
     /** The draft row of an accepted token in its target round, or null. */
     ownDraft(t: Token): Draft | null {
-      const own = (d: Draft) => d.verdict === "accepted" && d.depth === t.depth && d.token_id === t.token_id;
+      const own = (d: Draft) =>
+        d.verdict === "accepted" && d.depth === t.depth && d.token_id === t.token_id;
       return (t.kind === "accepted" && store.drafts.get(t.round)?.find(own)) || null;
     },
   };
@@ -224,9 +246,9 @@ export function createStore(letter = "") {
 }
 
 /**
- * The events of a run. For each target round, in order: its draft is proposed (kind "draft", if any); each accepted or rejected
- * draft token gets its verdict (kind "verdict", by depth, rejected before accepted); the round's own token is drawn (kind "token":
- * correction, bonus or plain).
+ * The events of a run. For each target round, in order: its draft is proposed (kind "draft", if
+ * any); each accepted or rejected draft token gets its verdict (kind "verdict", by depth, rejected
+ * before accepted); the round's own token is drawn (kind "token": correction, bonus or plain).
  */
 export function indexOf(store: Pick<Store, "tokens" | "order" | "drafts" | "ownDraft">): Index {
   const { tokens } = store;
@@ -239,7 +261,9 @@ export function indexOf(store: Pick<Store, "tokens" | "order" | "drafts" | "ownD
     const begin = events.length;
     const first = i;
     const drafts = store.drafts.get(round) || [];
-    const refused = drafts.filter((d) => d.verdict === "rejected").sort((a, b) => a.depth - b.depth || a.node - b.node);
+    const refused = drafts
+      .filter((d) => d.verdict === "rejected")
+      .sort((a, b) => a.depth - b.depth || a.node - b.node);
     let told = 0;
     const refuse = (depth: number) => {
       while (told < refused.length && refused[told].depth <= depth)
@@ -262,7 +286,10 @@ export function indexOf(store: Pick<Store, "tokens" | "order" | "drafts" | "ownD
   return { events, rounds, placeOf, stepOf };
 }
 
-/** Duration of an event when played, in ms: `speed` is events per second, or "recorded" for its share of the round's time. */
+/**
+ * Duration of an event when played, in ms: `speed` is events per second, or "recorded" for its
+ * share of the round's time.
+ */
 export function lasts(store: Store, step: number, speed: Speed) {
   if (speed !== "recorded") return 1000 / speed;
   const { events, rounds, placeOf } = store.index();
@@ -271,7 +298,12 @@ export function lasts(store: Store, step: number, speed: Speed) {
 }
 
 /** Advance from event `step` by `ms`: [event, remaining ms]. Stops at the last event. */
-export function advance(store: Store, step: number, ms: number, speed: Speed): [step: number, rest: number] {
+export function advance(
+  store: Store,
+  step: number,
+  ms: number,
+  speed: Speed,
+): [step: number, rest: number] {
   const last = store.index().events.length - 1;
   while (step < last) {
     const need = lasts(store, step, speed);

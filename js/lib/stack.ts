@@ -1,6 +1,10 @@
-// The stack language in the browser, as hsd_viz/stack.py has it: the form reads stacks without a kernel. What decodes parses again.
+// The stack language in the browser, as hsd_viz/stack.py has it: the form reads stacks without a
+// kernel. What decodes parses again.
 
-/** The parts of a stack, lowest level first; of a draft source, its items: none for the default ones. */
+/**
+ * The parts of a stack, lowest level first; of a draft source, its items: none for the default
+ * ones.
+ */
 export type Part =
   | { kind: "model"; name: string; lookahead: number | "auto" | null; confidence: number | null }
   | { kind: "bottom"; name: string; items: string[] };
@@ -18,7 +22,8 @@ const TOKEN = new RegExp(
   String.raw`\s*(?:"(?<quoted>[^"]+)"|(?<mark>[>[\],])|(?<look>${SUFFIX})|(?<word>(?:[^\s>[\],":?]|(?!${SUFFIX})[:?])+))\s*`,
   "y",
 );
-const NAME = /^(?:(?:\.\.?\/|\/|~).*|[A-Za-z_][A-Za-z0-9_.-]*|[\p{L}\p{N}_.-]+\/[\p{L}\p{N}_.:-]+)$/su;
+const NAME =
+  /^(?:(?:\.\.?\/|\/|~).*|[A-Za-z_][A-Za-z0-9_.-]*|[\p{L}\p{N}_.-]+\/[\p{L}\p{N}_.:-]+)$/su;
 
 interface Lexeme {
   text: string;
@@ -44,7 +49,8 @@ function split(all: Lexeme[], mark: string): Lexeme[][] {
   }
   return parts;
 }
-const shown = (part: Lexeme[]) => part.map((l) => (l.kind === "quoted" ? `"${l.text}"` : l.text)).join("");
+const shown = (part: Lexeme[]) =>
+  part.map((l) => (l.kind === "quoted" ? `"${l.text}"` : l.text)).join("");
 
 /** Whether a model's name is that of a copy with weights of another type. */
 export const isCopy = (name: string) => COPY.test(name);
@@ -54,16 +60,27 @@ function copyOf(part: Lexeme[]): string {
   const [, open, type, close] = part;
   if (open?.text !== "[" || open.kind !== "mark") return "";
   if (!COPY_TYPES.includes(type?.text) || close?.text !== "]")
-    throw new Error(`'${shown(part)}' is not valid: the weights of a model's copy are ${COPY_TYPES.join(", ")}`);
+    throw new Error(
+      `'${shown(part)}' is not valid: the weights of a model's copy are ${COPY_TYPES.join(", ")}`,
+    );
   return `[${type.text}]`;
 }
 
 function modelOf(part: Lexeme[]): Part {
   const copied = copyOf(part);
   const [name, look, ...rest] = copied ? [part[0], ...part.slice(4)] : part;
-  if (!name || rest.length || (look && look.kind !== "look") || name.kind === "look" || name.kind === "mark")
-    throw new Error(`'${shown(part)}' is not a valid part: use a draft source or a model, as in 'nano:4'`);
-  if (!NAME.test(name.text)) throw new Error(`'${name.text}' is not a model: use a ladder name, a hub id or a path`);
+  if (
+    !name ||
+    rest.length ||
+    (look && look.kind !== "look") ||
+    name.kind === "look" ||
+    name.kind === "mark"
+  )
+    throw new Error(
+      `'${shown(part)}' is not a valid part: use a draft source or a model, as in 'nano:4'`,
+    );
+  if (!NAME.test(name.text))
+    throw new Error(`'${name.text}' is not a model: use a ladder name, a hub id or a path`);
   const [, written, unsure] = /^(?::\s*(\w+)\s*)?(?:\?\s*(.+))?$/.exec(look?.text ?? "") ?? [];
   const confidence = unsure === undefined ? null : Number(unsure);
   if (confidence !== null && !(confidence > 0 && confidence < 1))
@@ -71,8 +88,15 @@ function modelOf(part: Lexeme[]): Part {
       `the confidence '${unsure}' of '${name.text}' is out of range: expected a number above 0 and below 1`,
     );
   if (isCopy(name.text))
-    throw new Error(`'${shown(part)}' has the type of a copy inside the quotes: write '${quoted(name.text)}'`);
-  return { kind: "model", name: name.text + copied, lookahead: lookaheadOf(written, name.text), confidence };
+    throw new Error(
+      `'${shown(part)}' has the type of a copy inside the quotes: write '${quoted(name.text)}'`,
+    );
+  return {
+    kind: "model",
+    name: name.text + copied,
+    lookahead: lookaheadOf(written, name.text),
+    confidence,
+  };
 }
 
 function lookaheadOf(written: string | undefined, name: string): number | "auto" | null {
@@ -93,13 +117,18 @@ function partOf(part: Lexeme[], sources: Sources): Part {
   if (!open) return { kind: "bottom", name: name.text, items: [] };
   const close = rest.pop();
   if (open.text !== "[" || close?.text !== "]" || !rest.length)
-    throw new Error(`'${shown(part)}' is not valid: list items in brackets, as in 'db[context,model]'`);
+    throw new Error(
+      `'${shown(part)}' is not valid: list items in brackets, as in 'db[context,model]'`,
+    );
   const allowed = sources[name.text];
   const items = split(rest, ",").map((item) => {
     const [own, ...more] = item;
-    if (own && name.text === "auto" && copyOf(item) && more.length === 3) return own.text + copyOf(item);
+    if (own && name.text === "auto" && copyOf(item) && more.length === 3)
+      return own.text + copyOf(item);
     if (!own || more.length || (!allowed.includes(own.text) && name.text !== "auto"))
-      throw new Error(`'${shown(item)}' is not an item of '${name.text}': use ${allowed.join(", ") || "none"}`);
+      throw new Error(
+        `'${shown(item)}' is not an item of '${name.text}': use ${allowed.join(", ") || "none"}`,
+      );
     return own.text;
   });
   const twice = items.find((item, k) => items.indexOf(item) !== k);
@@ -110,45 +139,62 @@ function partOf(part: Lexeme[], sources: Sources): Part {
 /** The items of `auto`; null for other parts. */
 const autoOf = (part: Part) => (part.kind === "bottom" && part.name === "auto" ? part.items : null);
 
-/** The parts of a stack, lowest level first. Throws an error with a one-line message if the text is not a stack. */
+/**
+ * The parts of a stack, lowest level first. Throws an error with a one-line message if the text is
+ * not a stack.
+ */
 export function parseStack(text: string, sources: Sources): Part[] {
   if (!text.trim())
-    throw new Error("the stack is empty: write for example 'target', 'nano:4 > target' or 'db > nano:4 > target'");
+    throw new Error(
+      "the stack is empty: write for example 'target', 'nano:4 > target' or 'db > nano:4 > target'",
+    );
   const parts = split(lexemes(text), ">").map((part, k) => {
     if (!part.length)
-      throw new Error(`part ${k + 1} of the stack '${text.trim()}' is empty: separate the parts with '>'`);
+      throw new Error(
+        `part ${k + 1} of the stack '${text.trim()}' is empty: separate the parts with '>'`,
+      );
     const found = partOf(part, sources);
     if (k && found.kind === "bottom")
-      throw new Error(`'${shown(part)}' is part ${k + 1} of the stack: it can only be the first part`);
+      throw new Error(
+        `'${shown(part)}' is part ${k + 1} of the stack: it can only be the first part`,
+      );
     return found;
   });
   const models = parts.filter((p) => p.kind === "model");
   const [bottom] = parts;
   const target = models.at(-1);
   if (!target)
-    throw new Error(`'${bottom.name}' has no target: end the stack with a model, as in '${bottom.name} > target'`);
+    throw new Error(
+      `'${bottom.name}' has no target: end the stack with a model, as in '${bottom.name} > target'`,
+    );
   const last = `the last part '${writeStack([target])}' is the target`;
-  if (isCopy(target.name)) throw new Error(`${last}, of which the option dtype sets the type of the weights`);
-  if (target.lookahead !== null) throw new Error(`${last} and takes no lookahead: write '${target.name}'`);
-  if (target.confidence !== null) throw new Error(`${last} and takes no confidence: write '${target.name}'`);
+  if (isCopy(target.name))
+    throw new Error(`${last}, of which the option dtype sets the type of the weights`);
+  if (target.lookahead !== null)
+    throw new Error(`${last} and takes no lookahead: write '${target.name}'`);
+  if (target.confidence !== null)
+    throw new Error(`${last} and takes no confidence: write '${target.name}'`);
   const chosen = autoOf(bottom);
   if (chosen && models.length > 1)
     throw new Error("'auto' chooses the draft models and must be followed by the target");
   const names = [...models.map((m) => m.name), ...(chosen ?? [])];
   const twice = names.find((name, k) => names.indexOf(name) !== k);
-  if (twice) throw new Error(`'${twice}' appears twice in the stack: a model cannot draft for itself`);
+  if (twice)
+    throw new Error(`'${twice}' appears twice in the stack: a model cannot draft for itself`);
   return parts;
 }
 
 const ENDS_LIKE_A_PART = new RegExp(`${SUFFIX}$`);
 function quoted(name: string): string {
   const { original, type } = COPY.exec(name)?.groups ?? { original: name, type: "" };
-  const plain = NAME.test(original) && !/[\s>[\],"]/.test(original) && !ENDS_LIKE_A_PART.test(original);
+  const plain =
+    NAME.test(original) && !/[\s>[\],"]/.test(original) && !ENDS_LIKE_A_PART.test(original);
   return (plain ? original : `"${original}"`) + type;
 }
 
 /** A number without an exponent. */
-const decimal = (x: number) => (String(x).includes("e") ? x.toFixed(20).replace(/0+$/, "") : String(x));
+const decimal = (x: number) =>
+  String(x).includes("e") ? x.toFixed(20).replace(/0+$/, "") : String(x);
 const modelText = (model: Extract<Part, { kind: "model" }>) => {
   const lookahead = model.lookahead === null ? "" : `:${model.lookahead}`;
   const confidence = model.confidence === null ? "" : `?${decimal(model.confidence)}`;
@@ -158,10 +204,17 @@ const modelText = (model: Extract<Part, { kind: "model" }>) => {
 /** The text of parts. */
 export const writeStack = (parts: readonly Part[]) =>
   parts
-    .map((p) => (p.kind === "bottom" ? `${p.name}${p.items.length ? `[${p.items.join(",")}]` : ""}` : modelText(p)))
+    .map((p) =>
+      p.kind === "bottom"
+        ? `${p.name}${p.items.length ? `[${p.items.join(",")}]` : ""}`
+        : modelText(p),
+    )
     .join(" > ");
 
-/** Whether draft models may have taken part; they use random numbers of their own. True for text that is not a stack. */
+/**
+ * Whether draft models may have taken part; they use random numbers of their own. True for text
+ * that is not a stack.
+ */
 export function draftsWithModels(stack: string, sources: Sources): boolean {
   try {
     const [bottom, ...rest] = parseStack(stack, sources);
@@ -173,10 +226,12 @@ export function draftsWithModels(stack: string, sources: Sources): boolean {
   }
 }
 export const isPlain = (stack: string) => !stack.includes(">") && Boolean(stack.trim());
-export const targetOf = (stack: string) => stack.split(">").at(-1)?.trim().replaceAll('"', "") ?? "";
+export const targetOf = (stack: string) =>
+  stack.split(">").at(-1)?.trim().replaceAll('"', "") ?? "";
 /** Why a page does not allow a stack; "" if it does. `models` null: any. */
 export function refusalOf(parts: readonly Part[], models: readonly string[] | null): string {
-  const named = (p: Part) => (p.kind === "model" ? [p.name] : (autoOf(p) ?? []).filter((item) => item !== "db"));
+  const named = (p: Part) =>
+    p.kind === "model" ? [p.name] : (autoOf(p) ?? []).filter((item) => item !== "db");
   const other = models && parts.flatMap(named).find((name) => !models.includes(name));
   return other
     ? `'${other}' is not allowed on this page: use ${models.join(", ")}; other models need \`hsd-viz dashboard --allow-models\``

@@ -1,7 +1,10 @@
 // Rows and snapshots for tests, as hsd_viz/views/run_data.py writes them.
 import { readFileSync } from "node:fs";
 
-/** What tests/js/test_scripts.py writes: runs with their metrics as Python has them, the state of each view, and the page's facts. */
+/**
+ * What tests/js/test_scripts.py writes: runs with their metrics as Python has them, the state of
+ * each view, and the page's facts.
+ */
 const written: {
   runs: Record<string, any>;
   metrics: Record<string, any>;
@@ -13,7 +16,9 @@ const written: {
   ? JSON.parse(readFileSync(process.env.HSD_SNAPSHOTS, "utf8"))
   : { runs: {}, metrics: {}, states: {}, about: null, stacks: [], games: [] };
 /** The recorded runs by name, and their metrics. */
-export const RECORDED = Object.fromEntries(Object.entries(written.runs).filter(([name]) => name !== "made"));
+export const RECORDED = Object.fromEntries(
+  Object.entries(written.runs).filter(([name]) => name !== "made"),
+);
 export const METRICS = written.metrics;
 /** The states of the public views by the name of their script. */
 export const STATES = written.states;
@@ -24,7 +29,10 @@ export const GAMES = written.games;
 /** Texts, and how Python prints the stack; null: it is not one. */
 export const STACKS = written.stacks;
 
-/** A widget's model without a kernel: `sent` are its messages, `fire` calls the listeners of an event. */
+/**
+ * A widget's model without a kernel: `sent` are its messages, `fire` calls the listeners of an
+ * event.
+ */
 export function modelOf(state: Record<string, any>): any {
   const handlers = new Map<string, Set<(...args: any[]) => void>>();
   const names = (events: string) => events.split(" ");
@@ -41,7 +49,8 @@ export function modelOf(state: Record<string, any>): any {
       model.sent.push(message);
     },
     on(events: string, handler: () => void) {
-      for (const event of names(events)) handlers.set(event, (handlers.get(event) ?? new Set()).add(handler));
+      for (const event of names(events))
+        handlers.set(event, (handlers.get(event) ?? new Set()).add(handler));
     },
     off(events: string, handler: () => void) {
       for (const event of names(events)) handlers.get(event)?.delete(handler);
@@ -58,7 +67,19 @@ export const token = (
   round: number,
   kind: string,
   { text = "x", source = kind === "accepted" ? "nano" : "target", depth = 0, id = 1 } = {},
-) => ({ token_id: id, text, raw: null, round, kind, source, path: [0], depth, p: 0.5, entropy: 1, ...NO_TOPS });
+) => ({
+  token_id: id,
+  text,
+  raw: null,
+  round,
+  kind,
+  source,
+  path: [0],
+  depth,
+  p: 0.5,
+  entropy: 1,
+  ...NO_TOPS,
+});
 const NO_TOPS = { top: null, residual_top: null, q_top: null, residual_sum: null };
 export const draft = (
   round: number,
@@ -67,7 +88,20 @@ export const draft = (
   verdict: string,
   { text = "x", source = "nano", id = 1, parent = node - 1, level = 1 } = {},
 ) => ({
-  ...{ round, level, source, node, parent, depth, token_id: id, text, p: 0.5, q: 0.5, u: 0.5, verdict },
+  ...{
+    round,
+    level,
+    source,
+    node,
+    parent,
+    depth,
+    token_id: id,
+    text,
+    p: 0.5,
+    q: 0.5,
+    u: 0.5,
+    verdict,
+  },
   ...{ key_length: null, count: null, score: null, position: null },
 });
 export const round = (
@@ -85,10 +119,23 @@ export const round = (
 });
 /** Rows as a table travels. */
 export const columns = (rows: any[]): any =>
-  Object.fromEntries(Object.keys(rows[0] ?? {}).map((name) => [name, rows.map((row) => row[name])]));
+  Object.fromEntries(
+    Object.keys(rows[0] ?? {}).map((name) => [name, rows.map((row) => row[name])]),
+  );
 /** A step or a part of a snapshot: its tables are given as rows. */
-export const tables = ({ tokens = [], drafts = [], rounds = [], calls = [], ...rest }: any = {}) => ({
-  ...{ tokens: columns(tokens), drafts: columns(drafts), rounds: columns(rounds), calls: columns(calls) },
+export const tables = ({
+  tokens = [],
+  drafts = [],
+  rounds = [],
+  calls = [],
+  ...rest
+}: any = {}) => ({
+  ...{
+    tokens: columns(tokens),
+    drafts: columns(drafts),
+    rounds: columns(rounds),
+    calls: columns(calls),
+  },
   pieces: {},
   ...rest,
 });
@@ -102,9 +149,16 @@ export const snapshot = (rows: any, run = "r", seq = 1) => ({
   ...tables(rows),
 });
 
-/** Two rounds: one of a chain of three whose second is refused, served by a round of the level below; one without a draft. */
+/**
+ * Two rounds: one of a chain of three whose second is refused, served by a round of the level
+ * below; one without a draft.
+ */
 export const SMALL = {
-  rounds: [round(1, { parent: 2, level: 0 }), round(2), round(3, { outcome: "plain", why: "no match" })],
+  rounds: [
+    round(1, { parent: 2, level: 0 }),
+    round(2),
+    round(3, { outcome: "plain", why: "no match" }),
+  ],
   drafts: [
     draft(1, 0, 1, "accepted", { level: 0 }),
     draft(2, 0, 1, "accepted"),

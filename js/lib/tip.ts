@@ -22,7 +22,12 @@ const focused = (on: boolean) => (e: { currentTarget: HTMLElement }) => show(e.c
 /** A term that shows its definition on hover and focus; Escape hides it. */
 export const term = (words: string, definition: string, id: string) =>
   html`<span
-    class="hsd-p-defined" @pointerenter=${over} @pointerleave=${out} @focusin=${focused(true)}
-    @focusout=${focused(false)} @keydown=${close}
+    class="hsd-p-defined"
+    @pointerenter=${over}
+    @pointerleave=${out}
+    @focusin=${focused(true)}
+    @focusout=${focused(false)}
+    @keydown=${close}
     ><span class="hsd-p-term" tabindex="0" aria-describedby=${id}>${words}</span
-    ><span class="hsd-p-tip" id=${id} role="tooltip">${definition}</span></span>`;
+    ><span class="hsd-p-tip" id=${id} role="tooltip">${definition}</span></span
+  >`;

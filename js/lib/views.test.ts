@@ -22,7 +22,11 @@ function opened(made: any, state: any) {
 
 beforeEach(() => {
   document.body.replaceChildren();
-  vi.stubGlobal("matchMedia", () => ({ matches: false, addEventListener() {}, removeEventListener() {} }));
+  vi.stubGlobal("matchMedia", () => ({
+    matches: false,
+    addEventListener() {},
+    removeEventListener() {},
+  }));
   vi.stubGlobal("reportError", (error: unknown) => {
     throw error;
   });
@@ -55,7 +59,10 @@ test("each view draws the state that Python gives it, follows changes, and leave
   const moved = all.filter(({ el }, k) => el.innerHTML !== before[k]).map(({ name }) => name);
   for (const name of ["stream", "staircase", "scene"]) assert.ok(moved.includes(name), name);
   for (const { close } of all) close();
-  assert.deepEqual([...new Set(all.filter(({ el }) => el.childNodes.length).map(({ name }) => name))], []);
+  assert.deepEqual(
+    [...new Set(all.filter(({ el }) => el.childNodes.length).map(({ name }) => name))],
+    [],
+  );
   for (const { forget } of all) forget();
   assert.deepEqual(
     all.filter(({ model }) => model.heard()).map(({ name }) => name),
@@ -76,7 +83,9 @@ test("a view that throws shows its card, and the others continue", () => {
     });
     return () => ended.push("broken");
   });
-  const sound = linkedWidget(({ follow }: View<object>) => follow(null, (cursor) => void seen.push(cursor.token)));
+  const sound = linkedWidget(({ follow }: View<object>) =>
+    follow(null, (cursor) => void seen.push(cursor.token)),
+  );
   const never = linkedWidget(() => {
     throw new TypeError("not drawn");
   });
@@ -86,7 +95,10 @@ test("a view that throws shows its card, and the others continue", () => {
   group.store.adopt(small());
   for (const token of [0, 1, 2]) group.pin({ token });
   assert.deepEqual(seen, [0, 1, 2]);
-  assert.match(first.el.querySelector("[role=alert]")?.textContent ?? "", /^This view failedno such thingDetails/);
+  assert.match(
+    first.el.querySelector("[role=alert]")?.textContent ?? "",
+    /^This view failedno such thingDetails/,
+  );
   assert.doesNotMatch(first.el.textContent ?? "", /fine so far/);
   assert.match(third.el.textContent ?? "", /not drawn/);
   assert.equal(second.el.querySelector("[role=alert]"), null);
@@ -115,7 +127,11 @@ test("without a view the run is forgotten, and a view that opens takes it again 
   two();
   const three = view.render({ model, el });
   vi.runAllTimers();
-  assert.deepEqual([group.store.tokens.length, group.cursor.pinned], [3, true], "opened again at once");
+  assert.deepEqual(
+    [group.store.tokens.length, group.cursor.pinned],
+    [3, true],
+    "opened again at once",
+  );
   three();
   vi.runAllTimers();
   assert.deepEqual([group.store.tokens.length, group.store.run, group.cursor.token], [0, "", -1]);
@@ -129,7 +145,8 @@ test("without a view the run is forgotten, and a view that opens takes it again 
 test("what cannot be shown is a card in the place of its view", () => {
   const errors: unknown[] = [];
   vi.stubGlobal("reportError", (error: unknown) => errors.push(error));
-  const cards = () => [...document.querySelectorAll(".hsd-notice:not([hidden])")].map((card) => card.textContent);
+  const cards = () =>
+    [...document.querySelectorAll(".hsd-notice:not([hidden])")].map((card) => card.textContent);
   // A state that Python does not send.
   const broken = opened(VIEWS.doctor, { spec: null });
   assert.equal(errors.length, 1);

@@ -1,4 +1,5 @@
-// What anywidget gives a widget: its model, and an element for each view; and the widget of a template.
+// What anywidget gives a widget: its model, and an element for each view; and the widget of a
+// template.
 import { render } from "lit-html";
 import { onResize } from "./chart";
 import { followTheme, make } from "./dom";
@@ -63,17 +64,25 @@ interface Frame {
   /** What a screen reader calls it. */
   label?: string;
 }
-/** The widget whose content is a template of its traits, drawn again when one changes; `put` changes some of them. */
+/**
+ * The widget whose content is a template of its traits, drawn again when one changes; `put` changes
+ * some of them.
+ */
 export function templated<T>(
   { tag = "section", class: name, label }: Frame,
-  template: (traits: Model<T>["get"], put: (traits: Partial<T>) => void, root: HTMLElement) => unknown,
+  template: (
+    traits: Model<T>["get"],
+    put: (traits: Partial<T>) => void,
+    root: HTMLElement,
+  ) => unknown,
 ): Widget<T> {
   return {
     render: guarded(({ model, el }) => {
       const root = make(tag, name);
       if (label) root.setAttribute("aria-label", label);
       const put = (traits: Partial<T>) => {
-        for (const [trait, value] of Object.entries(traits)) model.set(trait as keyof T & string, value as never);
+        for (const [trait, value] of Object.entries(traits))
+          model.set(trait as keyof T & string, value as never);
         model.save_changes();
       };
       const paint = () => render(template(model.get.bind(model), put, root), root);

@@ -8,7 +8,12 @@ export const KIND_WORDS: Record<string, string> = {
   bonus: "bonus token",
   plain: "plain token",
 };
-export const VERDICT_MARKS: Record<string, string> = { accepted: "✓", rejected: "✗", unreached: "·", cut: "✂" };
+export const VERDICT_MARKS: Record<string, string> = {
+  accepted: "✓",
+  rejected: "✗",
+  unreached: "·",
+  cut: "✂",
+};
 /** Labels of verdicts. */
 export const FATES: Record<string, string> = {
   accepted: "accepted",
@@ -27,10 +32,12 @@ export const WHY: Record<string, string> = {
 // Invisible characters, bidirectional controls and lone surrogates are shown as code points.
 export const HIDDEN =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b\u200c\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\u{e0000}-\u{e0fff}]/gu;
-export const codePoint = (c: string) => `‹U+${(c.codePointAt(0) || 0).toString(16).toUpperCase().padStart(4, "0")}›`;
+export const codePoint = (c: string) =>
+  `‹U+${(c.codePointAt(0) || 0).toString(16).toUpperCase().padStart(4, "0")}›`;
 export const visible = (s: string) => s.replace(HIDDEN, codePoint);
 /** One line with glyphs for blanks: for drafts and cards. */
-export const glyphs = (s: string) => visible(s).replace(/ /g, "␣").replace(/\t/g, "⇥").replace(/\n/g, "↵");
+export const glyphs = (s: string) =>
+  visible(s).replace(/ /g, "␣").replace(/\t/g, "⇥").replace(/\n/g, "↵");
 /** The same with collapsed indentation: for rejected drafts. */
 export const brief = (s: string) =>
   visible(s)
@@ -39,7 +46,9 @@ export const brief = (s: string) =>
 
 const WIDE =
   /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Extended_Pictographic}/u;
-/** Columns of a text in a fixed-width font: wide scripts and emoji take two, combining marks none. */
+/**
+ * Columns of a text in a fixed-width font: wide scripts and emoji take two, combining marks none.
+ */
 export const columnsOfText = (text: string) =>
   [...text].reduce((n, c) => n + (/\p{Mn}|\p{Me}|\p{Cf}/u.test(c) ? 0 : WIDE.test(c) ? 2 : 1), 0);
 
@@ -55,14 +64,19 @@ export function precise(x: number, digits = 3) {
   return Math.abs(x) >= 0.0001 ? x.toPrecision(digits) : x.toExponential(digits - 1);
 }
 /** Digits that distinguish two numbers: three to six. */
-export const digitsFor = (a: number, b: number) => [3, 4, 5].find((n) => precise(a, n) !== precise(b, n)) ?? 6;
+export const digitsFor = (a: number, b: number) =>
+  [3, 4, 5].find((n) => precise(a, n) !== precise(b, n)) ?? 6;
 /** Capitalize "the"; names keep their case. */
 export const capital = (words: string) => words.replace(/^the /, "The ");
 /** How the two p of one token differ, above temperature 0; "" where they are equal. */
 export function temperatureWords(sampling: Sampling = {}) {
   const { temperature = 0, top_k: k = 0, top_p: p = 1, min_p } = sampling;
   if (!temperature || (temperature === 1 && !k && (p ?? 1) >= 1 && !min_p)) return "";
-  const cuts = [k ? `top-k ${k}` : "", (p ?? 1) < 1 ? `top-p ${p}` : "", min_p ? `min-p ${min_p}` : ""].filter(Boolean);
+  const cuts = [
+    k ? `top-k ${k}` : "",
+    (p ?? 1) < 1 ? `top-p ${p}` : "",
+    min_p ? `min-p ${min_p}` : "",
+  ].filter(Boolean);
   const settings = [`temperature ${temperature}`, ...cuts].join(" and ");
   return `“p at T = 1” is before sampling settings; p and q of draft tokens are after ${settings}, so they differ for one token.`;
 }
@@ -70,7 +84,11 @@ export function temperatureWords(sampling: Sampling = {}) {
 export const duration = (ns: number | null | undefined) => {
   if (ns === null || ns === undefined) return "–";
   const digits = (v: number) => (v >= 100 ? v.toFixed(0) : v >= 10 ? v.toFixed(1) : v.toFixed(2));
-  return ns >= 1e9 ? `${digits(ns / 1e9)} s` : ns >= 1e6 ? `${digits(ns / 1e6)} ms` : `${digits(ns / 1e3)} µs`;
+  return ns >= 1e9
+    ? `${digits(ns / 1e9)} s`
+    : ns >= 1e6
+      ? `${digits(ns / 1e6)} ms`
+      : `${digits(ns / 1e3)} µs`;
 };
 /** A signed difference; one that rounds to zero is ±0. */
 export function signed(x: number, write: (x: number) => string): string {
@@ -80,11 +98,15 @@ export function signed(x: number, write: (x: number) => string): string {
 /** Words as a sentence: with a capital. */
 export const sentence = (words: string) => words && `${words[0].toUpperCase()}${words.slice(1)}.`;
 /** At most `most` characters of a text. */
-export const cut = (text: string, most: number) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+export const cut = (text: string, most: number) =>
+  text.length > most ? `${text.slice(0, most - 1)}…` : text;
 /** A, B and C. */
 export const listed = (words: string[]) =>
-  words.length > 1 ? `${words.slice(0, -1).join(", ")} and ${words[words.length - 1]}` : (words[0] ?? "");
-export const plural = (n: number, word: string) => `${n} ${word}${n === 1 ? "" : word.endsWith("s") ? "es" : "s"}`;
+  words.length > 1
+    ? `${words.slice(0, -1).join(", ")} and ${words[words.length - 1]}`
+    : (words[0] ?? "");
+export const plural = (n: number, word: string) =>
+  `${n} ${word}${n === 1 ? "" : word.endsWith("s") ? "es" : "s"}`;
 
 /** An event (run.ts) as a sentence. */
 export function eventWords(store: Store, palette: Pick<Palette, "phrase">, step: number) {
@@ -99,6 +121,8 @@ export function eventWords(store: Store, palette: Pick<Palette, "phrase">, step:
     const d = e.draft;
     return `“${glyphs(d ? d.text : token.text)}”, drafted by ${palette.phrase(d ? d.source : token.source)}, is ${d ? d.verdict : "accepted"}`;
   }
-  const how = { bonus: "bonus token after a fully accepted draft", plain: "no draft" }[token.kind as string];
+  const how = { bonus: "bonus token after a fully accepted draft", plain: "no draft" }[
+    token.kind as string
+  ];
   return `The target adds “${glyphs(token.text)}”: ${how ?? "correction"}`;
 }

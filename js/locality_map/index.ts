@@ -1,4 +1,5 @@
-// Copy arcs: the text from left to right, an arc from each copied passage to the place that it was copied from.
+// Copy arcs: the text from left to right, an arc from each copied passage to the place that it was
+// copied from.
 import { html, nothing, render, svg } from "lit-html";
 import { axisX, frameOf } from "../lib/chart";
 import { make, press, setAttributes } from "../lib/dom";
@@ -40,7 +41,9 @@ function arcsView({ root, group, store, palette, follow, resized, soon }: View<o
     group.release();
   };
   const moves = { ArrowRight: walk(1), ArrowDown: walk(1), ArrowLeft: walk(-1), ArrowUp: walk(-1) };
-  plot.addEventListener("keydown", (e) => press(e, { ...moves, Enter: () => choose(chosen, true), Escape: leave }));
+  plot.addEventListener("keydown", (e) =>
+    press(e, { ...moves, Enter: () => choose(chosen, true), Escape: leave }),
+  );
   plot.addEventListener("pointerleave", () => {
     if (!group.cursor.pinned) choose(null);
   });
@@ -49,13 +52,19 @@ function arcsView({ root, group, store, palette, follow, resized, soon }: View<o
     const n = Math.max(1, text.ids.length);
     const base = OVER + SIZE.top;
     const foot = base + STRIP;
-    const size = { ...SIZE, width: Math.max(280, plot.clientWidth || 640), height: foot + SIZE.bottom };
+    const size = {
+      ...SIZE,
+      width: Math.max(280, plot.clientWidth || 640),
+      height: foot + SIZE.bottom,
+    };
     const f = frameOf(size, n, 1);
     const wide = f.x(1) - f.x(0);
     const longest = Math.max(1, ...text.passages.map((p) => p.at - p.from));
     /** An arc as wide as its passage. */
     const arc = (p: Passage) => {
-      const [a, b] = [f.x(p.from + p.length / 2), f.x(p.at + p.length / 2)].map((x) => x.toFixed(1));
+      const [a, b] = [f.x(p.from + p.length / 2), f.x(p.at + p.length / 2)].map((x) =>
+        x.toFixed(1),
+      );
       const high = Math.max(8, OVER * Math.sqrt((p.at - p.from) / longest) * 0.97);
       const top = (base - (high * 4) / 3).toFixed(1);
       const d = `M${a} ${base}C${a} ${top} ${b} ${top} ${b} ${base}`;
@@ -84,8 +93,11 @@ function arcsView({ root, group, store, palette, follow, resized, soon }: View<o
   }
   /** The text around a passage, which is marked. */
   function snippet(from: number, length: number) {
-    const piece = (a: number, b: number) => white(text.pieces.slice(Math.max(0, a), Math.max(0, b)).join(""));
-    return html`<code>${piece(from - AROUND, from)}<mark>${piece(from, from + length)}</mark>${piece(from + length, from + length + 4)}</code>`;
+    const piece = (a: number, b: number) =>
+      white(text.pieces.slice(Math.max(0, a), Math.max(0, b)).join(""));
+    return html`<code
+      >${piece(from - AROUND, from)}<mark>${piece(from, from + length)}</mark>${piece(from + length, from + length + 4)}</code
+    >`;
   }
   function paint() {
     root.hidden = !store.tokens.length;
@@ -108,10 +120,16 @@ function arcsView({ root, group, store, palette, follow, resized, soon }: View<o
     const title = `Passages as a table${copied.length > rows.length ? `, the first ${MOST_ROWS}` : ""}`;
     render(
       html`<h3>Copied passages</h3>
-        <p class="hsd-note">The text from left to right, the prompt first; each token has the colour of its source. An arc leads from a passage to the place it was copied from; its width is the passage’s length. Databases of other texts (model, statistics) have no arcs.</p>
+        <p class="hsd-note">
+          The text from left to right, the prompt first; each token has the colour of its source. An
+          arc leads from a passage to the place it was copied from; its width is the passage’s
+          length. Databases of other texts (model, statistics) have no arcs.
+        </p>
         ${plot}
         <p class="hsd-arc-words" role="status">${chosen ? words(chosen) : whole}</p>
-        <div class="hsd-arc-pair">${chosen ? html`<span>earlier</span>${snippet(chosen.from, chosen.length)}<span>here</span>${snippet(chosen.at, chosen.length)}` : nothing}</div>
+        <div class="hsd-arc-pair">
+          ${chosen ? html`<span>earlier</span>${snippet(chosen.from, chosen.length)}<span>here</span>${snippet(chosen.at, chosen.length)}` : nothing}
+        </div>
         ${folded(title, tableOf("Passages", ["token", "from", "tokens", "source", "text"], rows))}`,
       root,
     );

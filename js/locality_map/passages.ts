@@ -1,7 +1,10 @@
 // Passages of a text that were copied from earlier ones as drafts. Pure.
 import type { Store } from "../lib/run";
 
-/** Tokens `at` … `at + length - 1` equal those from `from` on; `source`: the database that copied them. */
+/**
+ * Tokens `at` … `at + length - 1` equal those from `from` on; `source`: the database that copied
+ * them.
+ */
 export interface Passage {
   from: number;
   at: number;
@@ -10,8 +13,8 @@ export interface Passage {
 }
 
 /**
- * The text of a run: ids and pieces of prompt and output, the number of prompt tokens, who first proposed each token ("prompt": it was
- * given), and the passages by the place of their copies.
+ * The text of a run: ids and pieces of prompt and output, the number of prompt tokens, who first
+ * proposed each token ("prompt": it was given), and the passages by the place of their copies.
  */
 export function textOf(store: Store) {
   const { promptIds, tokens, pieces } = store;
@@ -21,7 +24,10 @@ export function textOf(store: Store) {
     const from = store.ownDraft(token)?.position ?? -1;
     if (from < 0) return;
     const last = passages.at(-1);
-    const follows = last?.source === token.source && last.at + last.length === at && last.from + last.length === from;
+    const follows =
+      last?.source === token.source &&
+      last.at + last.length === at &&
+      last.from + last.length === from;
     if (last && follows) last.length += 1;
     else passages.push({ from, at, length: 1, source: token.source });
   });

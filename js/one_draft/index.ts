@@ -1,5 +1,7 @@
-// What if: one draft model. Sliders of acceptance and costs, and the speed over plain decoding by lookahead. The law of one draft:
-// (gamma c_draft + c_verify(gamma + 1)) over the tokens of a round, in forward passes of the target.
+// What if: one draft model. Sliders of acceptance and costs, and the speed over plain decoding by
+// lookahead. The law of one draft:
+// (gamma c_draft + c_verify(gamma + 1)) over the tokens of a round, in forward passes of the
+// target.
 import { html, nothing, svg } from "lit-html";
 import { axisY, frameOf } from "../lib/chart";
 import { menu, slider } from "../lib/fields";
@@ -14,10 +16,31 @@ type Traits = Record<"acceptance" | "cost" | "slope" | "lookahead", number> & {
 const MOST = 16;
 const ALL = Array.from({ length: MOST }, (_, k) => k + 1);
 const SLIDERS = [
-  ["acceptance", "Acceptance by the target", 0, 0.99, 0.01, (v: number) => `${Math.round(100 * v)}%`],
-  ["cost", "Cost of the draft model per token, in target forward passes", 0, 1, 0.005, (v: number) => v.toFixed(3)],
+  [
+    "acceptance",
+    "Acceptance by the target",
+    0,
+    0.99,
+    0.01,
+    (v: number) => `${Math.round(100 * v)}%`,
+  ],
+  [
+    "cost",
+    "Cost of the draft model per token, in target forward passes",
+    0,
+    1,
+    0.005,
+    (v: number) => v.toFixed(3),
+  ],
   ["lookahead", "Lookahead, tokens", 1, MOST, 1, (v: number) => String(v)],
-  ["slope", "Added cost per verified token, in forward passes", 0, 0.5, 0.01, (v: number) => v.toFixed(2)],
+  [
+    "slope",
+    "Added cost per verified token, in forward passes",
+    0,
+    0.5,
+    0.01,
+    (v: number) => v.toFixed(2),
+  ],
 ] as const;
 const BOX = { height: 250, left: 44, right: 16, top: 16, bottom: 40 };
 
@@ -41,7 +64,9 @@ export default templated<Traits>(
         : best === chosen
           ? "This is the best lookahead."
           : `Best lookahead: ${best}, ${times(best)}.`;
-    const least = Array.from({ length: 100 }, (_, k) => k).find((r) => ALL.some((n) => speedOf(r / 100, c, s, n) > 1));
+    const least = Array.from({ length: 100 }, (_, k) => k).find((r) =>
+      ALL.some((n) => speedOf(r / 100, c, s, n) > 1),
+    );
     const pays =
       least === undefined
         ? "At this cost no acceptance pays off."
@@ -60,22 +85,49 @@ export default templated<Traits>(
       svg`<circle class=${n === chosen ? "hsd-wi-here" : n === best ? "hsd-wi-best" : "hsd-wi-dot"} cx=${x(n)} cy=${f.y(speed(n))} r=${n === chosen || n === best ? 6 : 3}><title>Lookahead ${n}: ${times(n)}</title></circle>
           <text class="hsd-tick" x=${x(n)} y=${f.foot + 16} text-anchor="middle">${width > 400 || n % 2 ? n : ""}</text>`;
     return html`<h3>What if: one draft model</h3>
-        <div class="hsd-wi-body"><div>
-        <p aria-live="polite"><strong>${speed(chosen).toFixed(2)} ×</strong> Lookahead ${chosen}: ${tokensOf(a, chosen).toFixed(2)} tokens per target forward pass, ${times(chosen)}. ${advice} ${pays}</p>
-        <div class="hsd-wi-fields">
-          ${presets.length ? html`<label>Draft model${menu(names, own?.name ?? "", choose)}</label>` : nothing}
-          ${SLIDERS.map(
-            ([name, words, min, max, step, write]) =>
-              html`<label>${words}<span class="hsd-wi-slide">${slider(min, max, step, get(name), (v) => put({ [name]: v }))}<output>${write(get(name))}</output></span></label>`,
-          )}
-        </div></div>
-        <svg class="hsd-wi-plot" viewBox="0 0 ${f.width} ${f.height}" role="img" aria-label="Speed over plain decoding by lookahead">
+      <div class="hsd-wi-body">
+        <div>
+          <p aria-live="polite">
+            <strong>${speed(chosen).toFixed(2)} ×</strong> Lookahead ${chosen}:
+            ${tokensOf(a, chosen).toFixed(2)} tokens per target forward pass, ${times(chosen)}.
+            ${advice} ${pays}
+          </p>
+          <div class="hsd-wi-fields">
+            ${presets.length ? html`<label>Draft model${menu(names, own?.name ?? "", choose)}</label>` : nothing}
+            ${SLIDERS.map(
+              ([name, words, min, max, step, write]) =>
+                html`<label
+                  >${words}<span class="hsd-wi-slide"
+                    >${slider(min, max, step, get(name), (v) => put({ [name]: v }))}<output
+                      >${write(get(name))}</output
+                    ></span
+                  ></label
+                >`,
+            )}
+          </div>
+        </div>
+        <svg
+          class="hsd-wi-plot"
+          viewBox="0 0 ${f.width} ${f.height}"
+          role="img"
+          aria-label="Speed over plain decoding by lookahead"
+        >
           ${axisY(f, 5, (v) => String(Number(v.toFixed(2))))}
           <line class="hsd-wi-plain" x1=${f.left} x2=${f.end} y1=${f.y(1)} y2=${f.y(1)}></line>
           <text class="hsd-tick" x=${f.end} y=${f.y(1) - 6} text-anchor="end">plain decoding</text>
-          <path class="hsd-wi-line" d=${`M${ALL.map((n) => `${x(n)} ${f.y(speed(n))}`).join("L")}`}></path>${ALL.map(dot)}
-          <text class="hsd-axis" x=${(f.left + f.end) / 2} y=${f.height - 6} text-anchor="middle">lookahead, tokens</text>
-        </svg></div>
-        <p class="hsd-source">Large dot: your setting; ring: the best. ${own ? get("source") : "Latency law on the slider values; nothing was measured."}</p>`;
+          <path
+            class="hsd-wi-line"
+            d=${`M${ALL.map((n) => `${x(n)} ${f.y(speed(n))}`).join("L")}`}
+          ></path>
+          ${ALL.map(dot)}
+          <text class="hsd-axis" x=${(f.left + f.end) / 2} y=${f.height - 6} text-anchor="middle">
+            lookahead, tokens
+          </text>
+        </svg>
+      </div>
+      <p class="hsd-source">
+        Large dot: your setting; ring: the best.
+        ${own ? get("source") : "Latency law on the slider values; nothing was measured."}
+      </p>`;
   },
 );

@@ -1,5 +1,6 @@
-// Start a self-contained page (hsd_viz/views/export.py): a whole page over recorded runs, or single views in places of a text. Its
-// content is JSON in the element #hsd-content, packed by gzip and base64.
+// Start a self-contained page (hsd_viz/views/export.py): a whole page over recorded runs, or single
+// views in places of a text. Its content is JSON in the element #hsd-content, packed by gzip and
+// base64.
 import { plotlyOf } from "../app";
 import { drawingOf } from "../app/drawing";
 import { openPage } from "../app/page";
@@ -12,9 +13,14 @@ import { standIn } from "../lib/widget";
 import { type Plotly, provide } from "../plot/library";
 import { mount } from "../views";
 
-/** The host of a page that has only recorded runs, by the names in `about`: what it lacks is said on the page. */
+/**
+ * The host of a page that has only recorded runs, by the names in `about`: what it lacks is said on
+ * the page.
+ */
 export function recordingHost(about: About, runs: Record<string, Snapshot>): Host {
-  const games = about.games.filter((game) => Object.values(game.runs).every((name) => name in runs));
+  const games = about.games.filter((game) =>
+    Object.values(game.runs).every((name) => name in runs),
+  );
   return {
     about: { ...about, games, families: [] },
     answers: [],
@@ -32,12 +38,17 @@ interface Content {
   runs?: Record<string, Snapshot>;
   /** Whether its server decodes. */
   server?: boolean;
-  /** Views by place, and the state that all have; a view of another package has a script of its own. */
+  /**
+   * Views by place, and the state that all have; a view of another package has a script of its own.
+   */
   views?: { at: string; view?: string; script?: number; state: Record<string, unknown> }[];
   scripts?: string[];
   /** plotly's module. */
   library?: string;
-  /** For a picture: put the page's "height", or the "drawing" of its charts, into #result when everything is drawn. */
+  /**
+   * For a picture: put the page's "height", or the "drawing" of its charts, into #result when
+   * everything is drawn.
+   */
   then?: string;
 }
 
@@ -54,7 +65,10 @@ async function start(content: Content) {
   if (about) {
     const host = { ...recordingHost(about, runs), ...(server && { decode: serverDecode() }) };
     plotlyOf(host);
-    openPage(document.querySelector("main") ?? document.body, host, { address: true, first: Boolean(server) });
+    openPage(document.querySelector("main") ?? document.body, host, {
+      address: true,
+      first: Boolean(server),
+    });
   }
   const modules = scripts.map(moduleOf);
   for (const { at, view, script, state } of views) {
@@ -72,8 +86,12 @@ async function start(content: Content) {
   if (!then) return;
   await document.fonts.ready;
   await new Promise((done) => setTimeout(done, 600));
-  const [shown, result] = [document.querySelector("main") ?? document.body, document.getElementById("result")];
-  const found = then === "drawing" ? drawingOf(shown) : Math.ceil(shown.getBoundingClientRect().height);
+  const [shown, result] = [
+    document.querySelector("main") ?? document.body,
+    document.getElementById("result"),
+  ];
+  const found =
+    then === "drawing" ? drawingOf(shown) : Math.ceil(shown.getBoundingClientRect().height);
   if (result) result.textContent = String(found || "none");
 }
 
@@ -87,7 +105,9 @@ export function startPage() {
     .then(
       () => waiting?.remove(),
       (error) => {
-        (waiting ?? document.body).append(failure(error, "This page needs a browser from 2023 or later"));
+        (waiting ?? document.body).append(
+          failure(error, "This page needs a browser from 2023 or later"),
+        );
         throw error;
       },
     );

@@ -14,7 +14,12 @@ test.each([
   expect(wayOf(text as number[], token as number, byState as boolean)).toBe(way);
 });
 
-const draft = (round: number, token_id: number, cosine: number | null) => ({ round, token_id, depth: 1, cosine });
+const draft = (round: number, token_id: number, cosine: number | null) => ({
+  round,
+  token_id,
+  depth: 1,
+  cosine,
+});
 const runOf = (cosine: number | null) =>
   ({
     promptIds: [1, 2, 1],

@@ -1,4 +1,5 @@
-// Where the next token was in the text before it: found by tokens, by states, or not there (hsd_viz/figures/semantic.py). Pure.
+// Where the next token was in the text before it: found by tokens, by states, or not there
+// (hsd_viz/figures/semantic.py). Pure.
 import type { Store } from "../lib/run";
 
 export type Way = "both" | "tokens" | "state" | "missed" | "absent";
@@ -6,7 +7,9 @@ export type Way = "both" | "tokens" | "state" | "missed" | "absent";
 const LONGEST = 8;
 const RECENT = 4;
 
-/** What followed the latest occurrences of the longest suffix of a text that occurs before its end. */
+/**
+ * What followed the latest occurrences of the longest suffix of a text that occurs before its end.
+ */
 function followers(text: readonly number[]): number[] {
   const last = text.length - 1;
   const same = (at: number, length: number) => {
@@ -28,11 +31,15 @@ export function wayOf(text: readonly number[], token: number, byState: boolean):
   if (followers(text).includes(token)) return byState ? "both" : "tokens";
   if (byState) return "state";
   const last = text[text.length - 1];
-  return text.some((one, at) => at < text.length - 1 && one === last && text[at + 1] === token) ? "missed" : "absent";
+  return text.some((one, at) => at < text.length - 1 && one === last && text[at + 1] === token)
+    ? "missed"
+    : "absent";
 }
 
 /** The rounds of the target by the way; null if the run drafted nothing by states. */
-export function waysOf(run: Pick<Store, "tokens" | "drafts" | "promptIds">): Record<Way, number> | null {
+export function waysOf(
+  run: Pick<Store, "tokens" | "drafts" | "promptIds">,
+): Record<Way, number> | null {
   const proposed = new Set<string>();
   for (const drafts of run.drafts.values())
     for (const { round, depth, cosine, token_id } of drafts)

@@ -1,5 +1,5 @@
-// Counts of one run as small tables that are drawn as bars. Acceptance rate = accepted / drafted, conditional acceptance =
-// accepted / examined. Pure.
+// Counts of one run as small tables that are drawn as bars. Acceptance rate = accepted / drafted,
+// conditional acceptance = accepted / examined. Pure.
 import type DEFINITIONS from "../lib/definitions.json";
 import { bySource } from "../lib/metrics";
 import type { Palette } from "../lib/palette";
@@ -8,14 +8,20 @@ import type { Draft } from "../lib/tables";
 import { plural } from "../lib/words";
 import { type Way, waysOf } from "./findable";
 
-/** A bar and its values. The key of a part selects its colour: a source, or "rejected", "unreached", "rounds". */
+/**
+ * A bar and its values. The key of a part selects its colour: a source, or "rejected", "unreached",
+ * "rounds".
+ */
 type Part = [key: string, length: number, words: string];
 export interface Row {
   label: string;
   parts: Part[];
   cells: string[];
 }
-/** One table: its measure, what is said besides its definition, and `heads` above labels, bars and values. `empty` replaces missing rows. */
+/**
+ * One table: its measure, what is said besides its definition, and `heads` above labels, bars and
+ * values. `empty` replaces missing rows.
+ */
 export interface Panel {
   title: string;
   measure: keyof typeof DEFINITIONS;
@@ -38,7 +44,8 @@ const WAYS: Record<Way, [words: string, source: string]> = {
 
 /** Rows of a table; beyond that, neighbouring values are binned. */
 const MOST_ROWS = 20;
-export const share = (over: number, under: number) => (under ? `${Math.round((100 * over) / under)}%` : "–");
+export const share = (over: number, under: number) =>
+  under ? `${Math.round((100 * over) / under)}%` : "–";
 
 /** Bin whole numbers from the least to the greatest: one bin each, or ranges of equal width. */
 export function ranges(values: Iterable<number>): [first: number, last: number][] {
@@ -54,14 +61,16 @@ const rangeWords = ([a, b]: [number, number]) => (a === b ? String(a) : `${a}–
 const within = ([a, b]: [number, number], n: number) => a <= n && n <= b;
 
 const draftsOf = (run: Run) => [...run.drafts.values()].flat();
-export const topLevel = (run: Pick<Store, "rounds">) => Math.max(0, ...[...run.rounds.values()].map((r) => r.level));
+export const topLevel = (run: Pick<Store, "rounds">) =>
+  Math.max(0, ...[...run.rounds.values()].map((r) => r.level));
 /** The levels that verified, the target first. */
 export const verifiers = (run: Pick<Store, "rounds">) =>
   [...new Set([...run.rounds.values()].map((r) => r.level))].sort((a, b) => b - a);
 
 /** Sources in order: databases, the others by name, the target last. */
 export function inOrder(sources: Iterable<string>, databases: readonly string[]): string[] {
-  const place = (s: string) => (databases.includes(s) ? databases.indexOf(s) : s === "target" ? 99 : 50);
+  const place = (s: string) =>
+    databases.includes(s) ? databases.indexOf(s) : s === "target" ? 99 : 50;
   return [...new Set(sources)].sort((a, b) => place(a) - place(b) || (a < b ? -1 : 1));
 }
 
@@ -94,8 +103,11 @@ export function panelsOf(run: Run, palette: Pick<Palette, "words">, databases: r
 
   function byPosition(level: number): Panel {
     const drafts = all.filter((d) => d.level === level);
-    const kept = new Set(drafts.filter((d) => d.verdict === "accepted").map((d) => `${d.round} ${d.node}`));
-    // Block verification rejects several tokens of a chain; the first one counts, as in the round's figure.
+    const kept = new Set(
+      drafts.filter((d) => d.verdict === "accepted").map((d) => `${d.round} ${d.node}`),
+    );
+    // Block verification rejects several tokens of a chain; the first one counts, as in the round's
+    // figure.
     const judged = new Set(
       drafts
         .filter((d) => d.parent < 0 || kept.has(`${d.round} ${d.parent}`))
@@ -107,7 +119,11 @@ export function panelsOf(run: Run, palette: Pick<Palette, "words">, databases: r
       const here = drafts.filter((d) => within(bin, d.depth));
       const seen = depths.filter((d) => within(bin, d)).length;
       const accepted = here.filter((d) => d.verdict === "accepted").length;
-      return { label: rangeWords(bin), parts: parts(here), cells: [`${accepted} / ${seen}`, share(accepted, seen)] };
+      return {
+        label: rangeWords(bin),
+        parts: parts(here),
+        cells: [`${accepted} / ${seen}`, share(accepted, seen)],
+      };
     });
     return {
       title: "By draft position",
@@ -140,7 +156,13 @@ export function panelsOf(run: Run, palette: Pick<Palette, "words">, databases: r
     const rows = ranges(drafts.map((d) => d.key_length as number))
       .map((bin) => ({ bin, here: drafts.filter((d) => within(bin, d.key_length as number)) }))
       .filter(({ here }) => here.length)
-      .map(({ bin, here }): Row => ({ label: rangeWords(bin), parts: parts(here), cells: rate(here) }));
+      .map(
+        ({ bin, here }): Row => ({
+          label: rangeWords(bin),
+          parts: parts(here),
+          cells: rate(here),
+        }),
+      );
     return {
       title: "By match length",
       measure: "Acceptance rate",
@@ -149,7 +171,9 @@ export function panelsOf(run: Run, palette: Pick<Palette, "words">, databases: r
       rows,
       empty:
         none(all) ||
-        (drafts.length ? "" : "All drafts came from draft models; only databases and baselines match text."),
+        (drafts.length
+          ? ""
+          : "All drafts came from draft models; only databases and baselines match text."),
     };
   }
   /** Without rows where the run has no semantic database. */
@@ -158,7 +182,11 @@ export function panelsOf(run: Run, palette: Pick<Palette, "words">, databases: r
     const rounds = ways ? Object.values(ways).reduce((sum, n) => sum + n, 0) : 0;
     const rows = Object.entries(ways ?? {}).map(([way, n]): Row => {
       const [label, source] = WAYS[way as Way];
-      return { label, parts: n ? [[source, n, plural(n, "round")]] : [], cells: [String(n), share(n, rounds)] };
+      return {
+        label,
+        parts: n ? [[source, n, plural(n, "round")]] : [],
+        cells: [String(n), share(n, rounds)],
+      };
     });
     return {
       title: "Where the next token was",

@@ -32,6 +32,9 @@ test("no level passes on more than it accepted", { skip: !Object.keys(RECORDED).
     for (const { flows } of stages) for (const f of flows) assert.ok(f.accepted <= f.drafted);
     // The target accepts what the text has of each draft source.
     for (const { source, accepted } of stages.at(-2)?.flows ?? [])
-      assert.ok((stages.at(-1)?.flows.find((f) => f.source === source)?.drafted ?? 0) <= accepted, source);
+      assert.ok(
+        (stages.at(-1)?.flows.find((f) => f.source === source)?.drafted ?? 0) <= accepted,
+        source,
+      );
   }
 });

@@ -1,5 +1,6 @@
-// Filter ribbons: how many draft tokens of each source survive each level. A column per verifier and one for the text; from each
-// column what was accepted runs on to the next, and what was not falls out below.
+// Filter ribbons: how many draft tokens of each source survive each level. A column per verifier
+// and one for the text; from each column what was accepted runs on to the next, and what was not
+// falls out below.
 import { html, nothing, svg } from "lit-html";
 import { mark, sample } from "../lib/chart";
 import { bySource } from "../lib/metrics";
@@ -32,7 +33,11 @@ export function stagesOf(
       bySource(rows),
       bySource(rows.filter((r) => (r.verdict ?? "accepted") === "accepted")),
     ];
-    const flow = (source: string) => ({ source, drafted: drafted[source], accepted: accepted[source] ?? 0 });
+    const flow = (source: string) => ({
+      source,
+      drafted: drafted[source],
+      accepted: accepted[source] ?? 0,
+    });
     return inOrder(Object.keys(drafted), databases).map(flow);
   };
   const stages = verifiers(run).reverse();
@@ -51,8 +56,16 @@ const SIZE = { height: 230, bar: 14, gap: 4, fall: 46 };
 const WIDE = 900;
 const SHARE = 0.62;
 
-/** The picture and its table, `room` pixels wide together; `light` gets the source of the ribbon under the pointer or focus. */
-export function ribbons(stages: Stage[], palette: Palette, room: number, light: (source: string | null) => void) {
+/**
+ * The picture and its table, `room` pixels wide together; `light` gets the source of the ribbon
+ * under the pointer or focus.
+ */
+export function ribbons(
+  stages: Stage[],
+  palette: Palette,
+  room: number,
+  light: (source: string | null) => void,
+) {
   const width = room > WIDE ? SHARE * room : room;
   const total = (stage: Stage) => stage.flows.reduce((sum, f) => sum + f.drafted, 0);
   if (stages.length < 2 || !total(stages[0])) return nothing;
@@ -91,7 +104,8 @@ export function ribbons(stages: Stage[], palette: Palette, room: number, light: 
     const passed = () => band(right, top, kept, x(k + 1), tops[k + 1].get(f.source) ?? 0, into);
     const [from, to, foot] = [top + kept, top + kept + lost, SIZE.height];
     // The lower a ribbon begins, the nearer it falls.
-    const inner = right + 4 + narrow * fallsOf(stages[k].flows.slice(stages[k].flows.indexOf(f) + 1));
+    const inner =
+      right + 4 + narrow * fallsOf(stages[k].flows.slice(stages[k].flows.indexOf(f) + 1));
     const outer = inner + narrow * lost;
     const fallen = `M${right} ${from}Q${outer} ${from} ${outer} ${foot}H${inner}Q${inner} ${to} ${right} ${to}z`;
     const [on, off] = [() => light(f.source), () => light(null)];
@@ -109,20 +123,44 @@ export function ribbons(stages: Stage[], palette: Palette, room: number, light: 
   const sum = (s: Stage) => s.flows.reduce((n, f) => n + f.accepted, 0);
   return html`<section class="hsd-pn hsd-pn-ribbons">
     <h3>What survives each level</h3>
-    <p class="hsd-note">A column per verifier, as high as the draft tokens it got, by source; to the right goes what it accepted, below falls what it rejected or did not examine${narrow < 1 ? `, at ${narrow.toFixed(1)} of that scale` : ""}. Tokens that a source has in the text light up with its ribbons.</p>
-    <div class="hsd-rb-body" style="--picture: ${width}px"><div>
-    <div class="hsd-rb-heads" style="--stages: ${stages.length}">${stages.map(
-      (s) =>
-        html`<div><strong>${s.name}</strong><br>${s.name === "text" ? plural(total(s), "token") : `accepts ${sum(s)} of ${total(s)}`}</div>`,
-    )}</div>
-    <svg width=${width} height=${SIZE.height} viewBox="0 0 ${width} ${SIZE.height}" role="group" aria-label="Ribbons by level and source">${stages.map((stage, k) => stage.flows.map(flow(k)))}</svg></div>
-    ${tableOf(
-      "What survives each level",
-      ["source", ...stages.map((s) => (s.name === "text" ? "text" : `accepted / drafted at ${s.name}`))],
-      sources.map((source) => [
-        html`${sample(palette.family(source))}${palette.words(source)}`,
-        ...stages.map((s) => cell(s, source)),
-      ]),
-    )}</div>
+    <p class="hsd-note">
+      A column per verifier, as high as the draft tokens it got, by source; to the right goes what
+      it accepted, below falls what it rejected or did not
+      examine${narrow < 1 ? `, at ${narrow.toFixed(1)} of that scale` : ""}. Tokens that a source
+      has in the text light up with its ribbons.
+    </p>
+    <div class="hsd-rb-body" style="--picture: ${width}px">
+      <div>
+        <div class="hsd-rb-heads" style="--stages: ${stages.length}">
+          ${stages.map(
+            (s) =>
+              html`<div>
+                <strong>${s.name}</strong
+                ><br />${s.name === "text" ? plural(total(s), "token") : `accepts ${sum(s)} of ${total(s)}`}
+              </div>`,
+          )}
+        </div>
+        <svg
+          width=${width}
+          height=${SIZE.height}
+          viewBox="0 0 ${width} ${SIZE.height}"
+          role="group"
+          aria-label="Ribbons by level and source"
+        >
+          ${stages.map((stage, k) => stage.flows.map(flow(k)))}
+        </svg>
+      </div>
+      ${tableOf(
+        "What survives each level",
+        [
+          "source",
+          ...stages.map((s) => (s.name === "text" ? "text" : `accepted / drafted at ${s.name}`)),
+        ],
+        sources.map((source) => [
+          html`${sample(palette.family(source))}${palette.words(source)}`,
+          ...stages.map((s) => cell(s, source)),
+        ]),
+      )}
+    </div>
   </section>`;
 }

@@ -41,7 +41,9 @@ export function fitted(layout: Layout, width: number): Layout {
 
 interface Figure {
   data: unknown[];
-  layout: Layout & { meta?: { title?: string; text?: string; words?: string; note?: string; table?: string[][] } };
+  layout: Layout & {
+    meta?: { title?: string; text?: string; words?: string; note?: string; table?: string[][] };
+  };
 }
 interface Traits {
   drawn: Figure;
@@ -64,10 +66,15 @@ function draw({ model, el }: Drawing<Traits>) {
     const { title, text, words = "", note, table } = figure().layout?.meta ?? {};
     const name = title ?? figure().layout?.title?.text ?? "Figure";
     setAttributes(root, { "aria-label": name });
-    setAttributes(frame, { role: "img", "aria-label": `${name}. ${table ? "The table has all values." : words}` });
+    setAttributes(frame, {
+      role: "img",
+      "aria-label": `${name}. ${table ? "The table has all values." : words}`,
+    });
     const [heads, ...rows] = table ?? [];
     render(
-      html`<div class="hsd-chart-head">${title ? html`<h3>${title}</h3>` : nothing}${text ? html`<p class="hsd-note">${text}</p>` : nothing}</div>
+      html`<div class="hsd-chart-head">
+          ${title ? html`<h3>${title}</h3>` : nothing}${text ? html`<p class="hsd-note">${text}</p>` : nothing}
+        </div>
         ${frame}${table ? folded("Values as a table", tableOf(`Values of: ${name}`, heads, rows)) : nothing}
         ${note ? html`<p class="hsd-source">${note}</p>` : nothing}`,
       root,
@@ -85,7 +92,8 @@ function draw({ model, el }: Drawing<Traits>) {
     // A figure of another package has one theme.
     if (dark && !night) layout.font = { ...layout.font, color: getComputedStyle(root).color };
     frame.tabIndex = (layout.width ?? 0) > shownAt ? 0 : -1; // focusable, because it scrolls
-    // A lower figure would be placed with the margins of the one before, which may leave it no height.
+    // A lower figure would be placed with the margins of the one before, which may leave it no
+    // height.
     if ((layout.height ?? 0) < drawnHeight) plotly.purge(plot);
     drawnHeight = layout.height ?? 0;
     await plotly.react(plot, data, layout, model.get("config"));

@@ -1,4 +1,5 @@
-// plotly, loaded once per page when the first chart is drawn: from the kernel, or from the page itself if it was exported.
+// plotly, loaded once per page when the first chart is drawn: from the kernel, or from the page
+// itself if it was exported.
 import { moduleOf, unpacked } from "../lib/dom";
 import type { Model } from "../lib/widget";
 
@@ -12,7 +13,10 @@ export interface Asking {
 const loaded = new Map<string, Promise<Plotly>>();
 const sources = new Map<string, () => Promise<Plotly>>();
 
-/** Give the page a library that does not come from the chart's own kernel; it is loaded with the first chart. */
+/**
+ * Give the page a library that does not come from the chart's own kernel; it is loaded with the
+ * first chart.
+ */
 export function provide(name: string, load: () => Promise<Plotly>) {
   if (!sources.has(name)) sources.set(name, load);
 }

@@ -11,12 +11,23 @@ beforeEach(() => {
 });
 
 test("the page writes the heading; a figure is as wide as its place, and not too narrow to read", () => {
-  const layout = () => ({ title: { text: "t" }, height: 200, margin: { t: 60, b: 40 }, meta: { head: 54 } });
+  const layout = () => ({
+    title: { text: "t" },
+    height: 200,
+    margin: { t: 60, b: 40 },
+    meta: { head: 54 },
+  });
   const own = fitted(layout(), 900);
-  assert.deepEqual([own.title, own.width, own.height, own.margin], [undefined, 900, 170, { t: 30, b: 40 }]);
+  assert.deepEqual(
+    [own.title, own.width, own.height, own.margin],
+    [undefined, 900, 170, { t: 30, b: 40 }],
+  );
   assert.equal(fitted(layout(), 420).width, 640);
   const foreign = fitted({ title: { text: "mine" }, height: 300, margin: { t: 80 } }, 700);
-  assert.deepEqual([foreign.title, foreign.margin, foreign.height], [{ text: "mine" }, { t: 80 }, 300]);
+  assert.deepEqual(
+    [foreign.title, foreign.margin, foreign.height],
+    [{ text: "mine" }, { t: 80 }, 300],
+  );
 });
 
 test("one chart asks the kernel for the library, and none if the page has it", () => {

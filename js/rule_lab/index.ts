@@ -1,9 +1,20 @@
-// The rule lab: one draft, four verification rules. All sums are exact and made here, from two rows of probabilities.
+// The rule lab: one draft, four verification rules. All sums are exact and made here, from two rows
+// of probabilities.
 import { html, nothing } from "lit-html";
 import { slider } from "../lib/fields";
 import { templated } from "../lib/widget";
 import { figure } from "../lib/words";
-import { disagreeing, isWhole, lawOf, RULES, type Rule, type Step, thresholds, tried, type Verdict } from "./rules";
+import {
+  disagreeing,
+  isWhole,
+  lawOf,
+  RULES,
+  type Rule,
+  type Step,
+  thresholds,
+  tried,
+  type Verdict,
+} from "./rules";
 import WORDS from "./words.json";
 
 interface Traits {
@@ -23,7 +34,8 @@ const f = figure;
 
 /** The comparison at one place, as text. */
 function said(rule: Rule, { place, left, right, accepted }: Step) {
-  if (rule === "typical") return `Place ${place + 1}: p = ${f(right)} ${accepted ? "≥" : "<"} threshold ${f(left)}`;
+  if (rule === "typical")
+    return `Place ${place + 1}: p = ${f(right)} ${accepted ? "≥" : "<"} threshold ${f(left)}`;
   const [a, b] = isWhole(rule) ? ["u", "h"] : ["u·q", "p"];
   return `Place ${place + 1}: ${a} = ${f(left)} ${accepted ? "<" : "≥"} ${b} = ${f(right)}`;
 }
@@ -39,46 +51,77 @@ export default templated<Traits>({ class: "hsd-latency hsd-rl", label: "Rule lab
     const chip = (t: number, verdict: string, title = verdict) =>
       html`<span class="hsd-rl-token" data-verdict=${verdict} title=${title}>${tokens[t]}</span>`;
     const examined = isWhole(rule) ? n : accepted + 1;
-    const fate = (k: number) => (k < accepted ? "accepted" : k < examined ? "rejected" : "unreached");
-    return html`<div class="hsd-rl-tokens">${draft.map((t, k) => chip(t, fate(k)))}${chip(
-      token,
-      "own",
-      accepted === n ? "bonus token" : "correction",
-    )}</div>`;
+    const fate = (k: number) =>
+      k < accepted ? "accepted" : k < examined ? "rejected" : "unreached";
+    return html`<div class="hsd-rl-tokens">
+      ${draft.map((t, k) => chip(t, fate(k)))}${chip(
+        token,
+        "own",
+        accepted === n ? "bonus token" : "correction",
+      )}
+    </div>`;
   };
   const card = (rule: Rule, k: number) => {
     const [name, how] = WORDS[rule];
     const [found, law] = [verdicts[k], lawOf(rule, models, n)];
     const lossy = rule === "typical";
     const most = Math.max(...law.first, ...p);
-    return html`<section class="hsd-rl-rule" aria-label=${name} data-rule=${rule} ?data-lossy=${lossy}>
-          <div class="hsd-rl-name"><strong>${name}</strong> <span>${lossy ? "not lossless" : "lossless"}</span></div>
-          <p class="hsd-note">${how}</p>
-          ${chain(rule, found)}
-          <ol class="hsd-rl-steps">
-            ${found.steps.map((step) => html`<li>${said(rule, step)}</li>`)}
-            <li>“${tokens[found.token]}” drawn from ${found.accepted === n || lossy ? "p" : "the residual"}</li>
-            ${isWhole(rule) ? html`<li>h = ${thresholds(rule, models, draft).map(f).join(", ")}</li>` : nothing}
-          </ol>
-          <div class="hsd-rl-bars">${law.first.map(
-            (share, t) => html`<code>${tokens[t]}</code>
+    return html`<section
+      class="hsd-rl-rule"
+      aria-label=${name}
+      data-rule=${rule}
+      ?data-lossy=${lossy}
+    >
+      <div class="hsd-rl-name">
+        <strong>${name}</strong> <span>${lossy ? "not lossless" : "lossless"}</span>
+      </div>
+      <p class="hsd-note">${how}</p>
+      ${chain(rule, found)}
+      <ol class="hsd-rl-steps">
+        ${found.steps.map((step) => html`<li>${said(rule, step)}</li>`)}
+        <li>
+          “${tokens[found.token]}” drawn from
+          ${found.accepted === n || lossy ? "p" : "the residual"}
+        </li>
+        ${isWhole(rule) ? html`<li>h = ${thresholds(rule, models, draft).map(f).join(", ")}</li>` : nothing}
+      </ol>
+      <div class="hsd-rl-bars">
+        ${law.first.map(
+          (share, t) =>
+            html`<code>${tokens[t]}</code>
               <div class="hsd-rl-track">
                 <div class="hsd-rl-fill" .style=${`width: ${(100 * share) / most}%`}></div>
-                <div class="hsd-rl-mark" .style=${`left: ${(100 * p[t]) / most}%`} title="target: ${f(p[t])}"></div>
-              </div><span>${f(share)}</span>`,
-          )}</div>
-          <dl class="hsd-rl-sum">
-            <dt>Tokens per round</dt><dd>${law.tokens.toFixed(3)}</dd>
-            <dt>Distance from the target</dt><dd>${law.distance < 1e-9 ? "0" : law.distance.toFixed(3)}</dd>
-          </dl>
-        </section>`;
+                <div
+                  class="hsd-rl-mark"
+                  .style=${`left: ${(100 * p[t]) / most}%`}
+                  title="target: ${f(p[t])}"
+                ></div>
+              </div>
+              <span>${f(share)}</span>`,
+        )}
+      </div>
+      <dl class="hsd-rl-sum">
+        <dt>Tokens per round</dt>
+        <dd>${law.tokens.toFixed(3)}</dd>
+        <dt>Distance from the target</dt>
+        <dd>${law.distance < 1e-9 ? "0" : law.distance.toFixed(3)}</dd>
+      </dl>
+    </section>`;
   };
   return html`<h3>One draft, four verification rules</h3>
-        <div class="hsd-rl-form">${SLIDERS.map(
-          ([name, words, min, max, step]) => html`<label><span>${words} <output>${get(name)}</output></span
-            >${slider(min, max, step, get(name), (v) => put({ [name]: v }))}</label>`,
-        )}<button @click=${() => put({ seed: get("seed") + 1 })}>Draw another draft</button></div>
-        <p class="hsd-note">Draft: ${draft.map((t) => tokens[t]).join(" ")}, with u = ${u.map(f).join(", ")}. Probabilities p / q: ${rows}.</p>
-        <div class="hsd-rl-rules">${RULES.map(card)}</div>
-        <p class="hsd-source">${WORDS.note}</p>`;
+    <div class="hsd-rl-form">
+      ${SLIDERS.map(
+        ([name, words, min, max, step]) =>
+          html`<label
+            ><span>${words} <output>${get(name)}</output></span
+            >${slider(min, max, step, get(name), (v) => put({ [name]: v }))}</label
+          >`,
+      )}<button @click=${() => put({ seed: get("seed") + 1 })}>Draw another draft</button>
+    </div>
+    <p class="hsd-note">
+      Draft: ${draft.map((t) => tokens[t]).join(" ")}, with u = ${u.map(f).join(", ")}.
+      Probabilities p / q: ${rows}.
+    </p>
+    <div class="hsd-rl-rules">${RULES.map(card)}</div>
+    <p class="hsd-source">${WORDS.note}</p>`;
 });

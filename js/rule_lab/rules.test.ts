@@ -23,7 +23,8 @@ const CASES = Array.from({ length: 30 }, (_, seed) => ({
 test("the lossless rules emit the target's law; typical acceptance does not", () => {
   let lossy = 0;
   for (const { models, n } of CASES) {
-    for (const rule of ["token", "block", "branch"] as const) assert.ok(lawOf(rule, models, n).distance < 1e-12);
+    for (const rule of ["token", "block", "branch"] as const)
+      assert.ok(lawOf(rule, models, n).distance < 1e-12);
     lossy = Math.max(lossy, lawOf("typical", models, n).distance);
   }
   assert.ok(lossy > 0.1);
@@ -85,7 +86,8 @@ test.each([
 });
 test("the threshold of typical acceptance falls with the entropy of p", () => {
   // Four equal tokens: the square root of ε by exp(-log 4), 0.5 / 4; a certain token: ε.
-  const threshold = (p: number[]) => judge("typical", { p, q: p, epsilon: 0.25 }, [0], [0.5], [0.1, 0.1]).steps[0].left;
+  const threshold = (p: number[]) =>
+    judge("typical", { p, q: p, epsilon: 0.25 }, [0], [0.5], [0.1, 0.1]).steps[0].left;
   assert.ok(Math.abs(threshold([0.25, 0.25, 0.25, 0.25]) - 0.125) < 1e-12);
   assert.equal(threshold([1, 0]), 0.25);
 });

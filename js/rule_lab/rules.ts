@@ -1,4 +1,5 @@
-// Four verification rules on one draft, exactly: the law of what each emits, and its verdict on given random numbers.
+// Four verification rules on one draft, exactly: the law of what each emits, and its verdict on
+// given random numbers.
 // The models have no memory: p and q are the same row at every place.
 import { numbers } from "../darts/board";
 
@@ -11,7 +12,10 @@ export type Row = readonly number[];
 export interface Models {
   p: Row;
   q: Row;
-  /** The threshold of typical acceptance: a token is accepted if p >= min(epsilon, epsilon^(1/2) exp(-entropy of p)). */
+  /**
+   * The threshold of typical acceptance: a token is accepted if p >= min(epsilon, epsilon^(1/2)
+   * exp(-entropy of p)).
+   */
   epsilon: number;
 }
 /** How one place of a draft was judged: the numbers that were compared, left < right accepts. */
@@ -47,9 +51,15 @@ export function drawFrom(row: Row, r: number): number {
   return row.reduce((last, x, t) => (x > 0 ? t : last), 0);
 }
 const typicalThreshold = ({ p, epsilon }: Models) =>
-  Math.min(epsilon, Math.sqrt(epsilon) * Math.exp(sum(p.map((x) => (x > 0 ? x * Math.log(x) : 0)))));
+  Math.min(
+    epsilon,
+    Math.sqrt(epsilon) * Math.exp(sum(p.map((x) => (x > 0 ? x * Math.log(x) : 0)))),
+  );
 
-/** w_0 = 1, w_1, w_2, ...: clipped at 1 in each step by block verification, the joint ratio over its largest so far by branch. */
+/**
+ * w_0 = 1, w_1, w_2, ...: clipped at 1 in each step by block verification, the joint ratio over its
+ * largest so far by branch.
+ */
 function weights(rule: Rule, { p, q }: Models, draft: number[]) {
   const w = [1];
   let ratio = 1;
@@ -103,7 +113,9 @@ function after(rule: Rule, m: Models, draft: number[], k: number): Row {
 
 function* texts(vocabulary: number, n: number): Generator<number[]> {
   if (n === 0) yield [];
-  else for (const head of texts(vocabulary, n - 1)) for (let t = 0; t < vocabulary; t++) yield [...head, t];
+  else
+    for (const head of texts(vocabulary, n - 1))
+      for (let t = 0; t < vocabulary; t++) yield [...head, t];
 }
 /** Every outcome of one round with a draft of `n` tokens sampled from q. */
 export function* outcomes(rule: Rule, m: Models, n: number): Generator<Outcome> {
@@ -116,13 +128,18 @@ export function* outcomes(rule: Rule, m: Models, n: number): Generator<Outcome> 
       const row = after(rule, m, draft, k);
       const whole = sum(row);
       for (let t = 0; t < row.length; t++)
-        if (row[t] > 0) yield { tokens: [...draft.slice(0, k), t], chance: (drafted * stops[k] * row[t]) / whole };
+        if (row[t] > 0)
+          yield {
+            tokens: [...draft.slice(0, k), t],
+            chance: (drafted * stops[k] * row[t]) / whole,
+          };
     }
   }
 }
 /**
- * The law of the text that rounds of a rule emit, with drafts of `n` tokens: of its first token; the total variation distance between
- * texts of n + 1 tokens by the rule's rounds and by the target; the expected tokens of a round, accepted ones and one more.
+ * The law of the text that rounds of a rule emit, with drafts of `n` tokens: of its first token;
+ * the total variation distance between texts of n + 1 tokens by the rule's rounds and by the
+ * target; the expected tokens of a round, accepted ones and one more.
  */
 export function lawOf(rule: Rule, m: Models, n: number) {
   const v = m.p.length;
@@ -146,10 +163,16 @@ export function lawOf(rule: Rule, m: Models, n: number) {
     for (let k = 0, at = place; k <= n; k++, at = Math.floor(at / v)) expected *= m.p[at % v];
     distance += Math.abs(found - expected) / 2;
   });
-  return { first: laws[1], distance, tokens: rounds.reduce((e, o) => e + o.chance * o.tokens.length, 0) };
+  return {
+    first: laws[1],
+    distance,
+    tokens: rounds.reduce((e, o) => e + o.chance * o.tokens.length, 0),
+  };
 }
 
-/** The verdict of a rule on a draft: `u[k]` decides on token k, `r[k]` draws the token at place k. */
+/**
+ * The verdict of a rule on a draft: `u[k]` decides on token k, `r[k]` draws the token at place k.
+ */
 export function judge(rule: Rule, m: Models, draft: number[], u: number[], r: number[]): Verdict {
   const n = draft.length;
   const steps: Step[] = [];
@@ -164,7 +187,8 @@ export function judge(rule: Rule, m: Models, draft: number[], u: number[], r: nu
   } else {
     for (; k < n; k++) {
       const d = draft[k];
-      const [low, high] = rule === "typical" ? [typicalThreshold(m), m.p[d]] : [u[k] * m.q[d], m.p[d]];
+      const [low, high] =
+        rule === "typical" ? [typicalThreshold(m), m.p[d]] : [u[k] * m.q[d], m.p[d]];
       const accepted = rule === "typical" ? high >= low : low < high;
       steps.push({ place: k, left: low, right: high, accepted });
       if (!accepted) break;
@@ -176,7 +200,9 @@ export function judge(rule: Rule, m: Models, draft: number[], u: number[], r: nu
 /** A row between `p` (0: the draft model agrees) and its reverse order (1). */
 export function disagreeing(p: Row, share: number): number[] {
   const order = p.map((x, t) => [x, t] as const).sort((a, b) => a[0] - b[0]);
-  const turned = p.map((_, t) => order[order.length - 1 - order.findIndex(([, at]) => at === t)][0]);
+  const turned = p.map(
+    (_, t) => order[order.length - 1 - order.findIndex(([, at]) => at === t)][0],
+  );
   const row = p.map((x, t) => (1 - share) * x + share * turned[t]);
   return over(row, sum(row));
 }

@@ -1,4 +1,5 @@
-// The scene of the cursor's round: chips on floors (scene.ts), details of one chip, and its dart board. Model output is only set as text.
+// The scene of the cursor's round: chips on floors (scene.ts), details of one chip, and its dart
+// board. Model output is only set as text.
 import { html, nothing, render } from "lit-html";
 import { classMap } from "lit-html/directives/class-map.js";
 import { repeat } from "lit-html/directives/repeat.js";
@@ -14,16 +15,33 @@ import type { Change } from "../lib/run";
 import { unique } from "../lib/widget";
 import { columnsOfText, duration, plural, VERDICT_MARKS } from "../lib/words";
 import { boardOfRound, pieceOf } from "./board";
-import { type Beam, beside, type Chip, chipOf, moveAt, type Scene, sceneOf, stillsOf, timeOf, type Way } from "./scene";
+import {
+  type Beam,
+  beside,
+  type Chip,
+  chipOf,
+  moveAt,
+  type Scene,
+  sceneOf,
+  stillsOf,
+  timeOf,
+  type Way,
+} from "./scene";
 import { createReading, isTarget, OWN, ROOT, token } from "./words";
 
-/** Pixels: a character, the padding of a chip, its mark, its height, a row, the line of a beam with its words, between chips. */
+/**
+ * Pixels: a character, the padding of a chip, its mark, its height, a row, the line of a beam with
+ * its words, between chips.
+ */
 const SIZE = { cell: 7.85, pad: 22, sign: 16, chip: 28, row: 34, line: 30, gap: 8 };
 const NARROW = 620;
 const SMALLEST = 480;
 /** Pixels of a usual column of chips. */
 const USUAL_CHIP = 96;
-/** Milliseconds of each still with reduced motion, and of the end of a played scene before its controls return. */
+/**
+ * Milliseconds of each still with reduced motion, and of the end of a played scene before its
+ * controls return.
+ */
 const STILL = 1500;
 const REST = 400;
 /** The same where the view is narrow. */
@@ -50,8 +68,12 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
   const darts = createDarts(board);
   const still = matchMedia("(prefers-reduced-motion: reduce)");
 
-  /** `inner`: a round of a lower level that was pinned elsewhere; `t`: time of the scene while it is played here. */
-  type State = Record<"top" | "inner" | "t", number | null> & Record<"key" | "peek", string | null> & { step: number };
+  /**
+   * `inner`: a round of a lower level that was pinned elsewhere; `t`: time of the scene while it is
+   * played here.
+   */
+  type State = Record<"top" | "inner" | "t", number | null> &
+    Record<"key" | "peek", string | null> & { step: number };
   const state: State = { top: null, key: null, peek: null, step: -1, inner: null, t: null };
   let scene: Scene | null = null;
   let made = "";
@@ -63,7 +85,8 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
   /** The chip that ended the draft: the first rejected one of the round, else its own token. */
   const deciding = (it: Scene) => {
     if (state.t !== null) return null;
-    const refused = (c: Chip) => c.judged.some((j) => j.round.id === it.round.id && j.draft.verdict === "rejected");
+    const refused = (c: Chip) =>
+      c.judged.some((j) => j.round.id === it.round.id && j.draft.verdict === "rejected");
     return it.chips.find(refused) ?? it.chips.find((c) => c.own?.id === it.round.id) ?? null;
   };
   /** The round in which a chip was decided. */
@@ -75,7 +98,10 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
     return event?.draft ? event.draft.node : event?.kind === "token" ? OWN : ROOT;
   };
 
-  /** The time shown: of the scene played here, of the cursor's event while the run is played, else the end. */
+  /**
+   * The time shown: of the scene played here, of the cursor's event while the run is played, else
+   * the end.
+   */
   function now(it: Scene) {
     if (state.t !== null) return state.t;
     const { shown, step, round } = group.cursor;
@@ -103,7 +129,10 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
       if (still.matches) state.t = stills[Math.floor(passed / STILL)] ?? null;
       else state.t = passed > lasts + REST ? null : Math.min(1, passed / lasts);
       if (state.t === null) stop();
-      else frame = still.matches ? (setTimeout(tick, STILL) as unknown as number) : requestAnimationFrame(tick);
+      else
+        frame = still.matches
+          ? (setTimeout(tick, STILL) as unknown as number)
+          : requestAnimationFrame(tick);
       paint();
     };
     tick();
@@ -118,11 +147,16 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
     const lefts = [wide(start, 0) + size.gap];
     for (let k = 0; k < it.columns; k++) {
       const here = it.chips.filter((c) => c.column === k);
-      lefts.push(lefts[k] + Math.max(40, ...here.map((c) => wide(token(c.text), size.sign))) + size.gap);
+      lefts.push(
+        lefts[k] + Math.max(40, ...here.map((c) => wide(token(c.text), size.sign))) + size.gap,
+      );
     }
     return lefts;
   }
-  /** Tops of the floors, the text first from above. The box has the height of usual rounds; higher ones scroll in it. */
+  /**
+   * Tops of the floors, the text first from above. The box has the height of usual rounds; higher
+   * ones scroll in it.
+   */
   function floorsOf(it: Scene) {
     const text = it.rows.length - 1;
     const tops: number[] = [];
@@ -147,15 +181,19 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
     const ns = sum((b) => b.ns ?? 0);
     const looked = sum((b) => reading.judgedBy(b.round));
     const verb = beams.some((b) => isWhole(b.round.rule)) ? "judged" : "examined";
-    const one = beams.length === 1 && beams[0].fed !== null ? ` over ${plural(beams[0].fed, "token")}` : "";
+    const one =
+      beams.length === 1 && beams[0].fed !== null ? ` over ${plural(beams[0].fed, "token")}` : "";
     const count = beams.length ? plural(beams.length, "forward pass") : "no forward pass";
     const said = one ? `one forward pass${one}` : count;
-    const fate = looked && !narrow() ? ` · accepts ${sum((b) => b.round.accepted)} of ${looked} ${verb}` : "";
+    const fate =
+      looked && !narrow() ? ` · accepts ${sum((b) => b.round.accepted)} of ${looked} ${verb}` : "";
     return `${name}: ${said}${ns ? `, ${duration(ns)}` : ""}${fate}`;
   }
   function sourceWords(it: Scene) {
     const inside = new Set(it.beams.map((b) => b.round.id));
-    const calls = store.calls.filter((c) => inside.has(c.round) && c.level === 0 && c.kind !== "update");
+    const calls = store.calls.filter(
+      (c) => inside.has(c.round) && c.level === 0 && c.kind !== "update",
+    );
     const ns = calls.reduce((s, c) => s + c.duration_ns, 0);
     const drafted = it.chips.filter((c) => c.born === 0 && !c.own).length;
     return `${reading.sourceName()}: ${plural(drafted, "draft token")}${ns ? `, ${duration(ns)}` : ""}`;
@@ -175,7 +213,9 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
     stage.style.cssText = `width: ${lefts[it.columns]}px; height: ${height}px`;
     stage.style.setProperty("--wide", String(lefts[it.columns])); // print does not scroll
     const tokens = `Round ${store.order.get(it.round.id)}: ${plural(it.chips.length, "token")}`;
-    setAttributes(stage, { "aria-label": `${tokens}. Arrow keys move between tokens, Enter pins.` });
+    setAttributes(stage, {
+      "aria-label": `${tokens}. Arrow keys move between tokens, Enter pins.`,
+    });
     const lines = tops.slice(1).map((_, k) => {
       const beams = it.beams.filter((b) => b.floor === k + 1);
       const y = tops[k] - SIZE.line + 4;
@@ -186,16 +226,34 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
         // The light moves over the chips while the pass takes its time.
         const sweep = lit ? Math.min(1, (t - b.from) / Math.max(1e-9, b.to - b.from)) : 0;
         const light = lit ? html`<i .style=${`left: ${(100 * sweep).toFixed(1)}%`}></i>` : nothing;
-        return html`<div class=${classMap({ "hsd-sc-beam": true, "hsd-lit": lit, "hsd-done": t >= b.from })} .style=${place} title=${passes([b], levelName(k + 1))}>${light}</div>`;
+        return html`<div
+          class=${classMap({ "hsd-sc-beam": true, "hsd-lit": lit, "hsd-done": t >= b.from })}
+          .style=${place}
+          title=${passes([b], levelName(k + 1))}
+        >
+          ${light}
+        </div>`;
       };
-      return html`<div class="hsd-sc-floor" .style=${`top: ${y}px; width: ${wide}px; height: ${foot - y}px`}
-        ><span class="hsd-sc-label">${passes(beams, levelName(k + 1))}</span></div>${beams.map(beam)}`;
+      return html`<div
+          class="hsd-sc-floor"
+          .style=${`top: ${y}px; width: ${wide}px; height: ${foot - y}px`}
+        >
+          <span class="hsd-sc-label">${passes(beams, levelName(k + 1))}</span>
+        </div>
+        ${beams.map(beam)}`;
     });
     const stems = it.chips.map((c) => {
-      const [high, low] = [tops[moveAt(c, t)?.floor ?? c.born] + SIZE.chip, tops[c.born] + SIZE.chip / 2];
+      const [high, low] = [
+        tops[moveAt(c, t)?.floor ?? c.born] + SIZE.chip,
+        tops[c.born] + SIZE.chip / 2,
+      ];
       const place = `left: ${lefts[c.column] + 13}px; top: ${high}px; height: ${low - high}px`;
       return low > high
-        ? html`<div class="hsd-sc-stem" data-family=${palette.family(c.source)} .style=${place}></div>`
+        ? html`<div
+            class="hsd-sc-stem"
+            data-family=${palette.family(c.source)}
+            .style=${place}
+          ></div>`
         : nothing;
     });
     const chip = (c: Chip) => {
@@ -209,17 +267,40 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
       const y = tops[floor] + SIZE.row * (c.rows[floor] ?? 0) + (move ? 0 : 22);
       places.set(c.key, [lefts[c.column], y, width]);
       const pinned = c.key === state.key && group.cursor.pinned;
-      const marks = { "hsd-unborn": !move, "hsd-on": c === on, "hsd-path": path.has(c), "hsd-pinned": pinned };
-      return html`<div class=${classMap({ "hsd-sc-chip": true, ...marks })} id="${uid}-${c.key}" data-key=${c.key} data-family=${palette.family(c.source)}
-        data-verdict=${fate} role="option" aria-selected=${c.key === state.key} aria-label=${last ? reading.nodeWords(last.draft) : `${token(c.text)}: ${own}`}
+      const marks = {
+        "hsd-unborn": !move,
+        "hsd-on": c === on,
+        "hsd-path": path.has(c),
+        "hsd-pinned": pinned,
+      };
+      return html`<div
+        class=${classMap({ "hsd-sc-chip": true, ...marks })}
+        id="${uid}-${c.key}"
+        data-key=${c.key}
+        data-family=${palette.family(c.source)}
+        data-verdict=${fate}
+        role="option"
+        aria-selected=${c.key === state.key}
+        aria-label=${last ? reading.nodeWords(last.draft) : `${token(c.text)}: ${own}`}
         .style=${`width: ${width}px; transform: translate(${lefts[c.column]}px, ${y}px)`}
-      ><span class="hsd-sc-mark" aria-hidden="true">${floor < text ? VERDICT_MARKS[fate] || "" : ""}</span><code>${token(c.text)}</code></div>`;
+      >
+        <span class="hsd-sc-mark" aria-hidden="true"
+          >${floor < text ? VERDICT_MARKS[fate] || "" : ""}</span
+        ><code>${token(c.text)}</code>
+      </div>`;
     };
     const ground = text > 0 ? sourceWords(it) : passes(it.beams, levelName(0));
     render(
-      html`<div aria-hidden="true">${lines}${stems}<div class="hsd-sc-ground" .style=${`top: ${height - 24}px; width: ${wide}px`}><span class="hsd-sc-label">${ground}</span></div
-        ><code class="hsd-sc-start" .style=${`top: ${tops[text]}px; width: ${lefts[0] - gap}px`}>${start}</code></div>
-      ${repeat(it.chips, (c) => c.key, chip)}`,
+      html`<div aria-hidden="true">
+          ${lines}${stems}
+          <div class="hsd-sc-ground" .style=${`top: ${height - 24}px; width: ${wide}px`}>
+            <span class="hsd-sc-label">${ground}</span>
+          </div>
+          <code class="hsd-sc-start" .style=${`top: ${tops[text]}px; width: ${lefts[0] - gap}px`}
+            >${start}</code
+          >
+        </div>
+        ${repeat(it.chips, (c) => c.key, chip)}`,
       stage,
     );
     const at = stage.querySelector(`[data-key="${CSS.escape(state.key ?? "")}"]`);
@@ -238,7 +319,11 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
       const first = last.u === null ? null : { column: 0, y: last.u * (last.q ?? 0), hit };
       return (
         alone && {
-          ...{ board: alone, key: `${chip?.key}:${r.id}`, names: alone.columns.map((c) => pieceOf(store, c.id)) },
+          ...{
+            board: alone,
+            key: `${chip?.key}:${r.id}`,
+            names: alone.columns.map((c) => pieceOf(store, c.id)),
+          },
           families: alone.columns.map((c) => (c.drafted ? palette.family(last.source) : null)),
           recorded: { first, token: !first && hit ? 0 : null },
           title: `Position ${last.depth}: ${actor(r)} examines “${token(last.text)}”`,
@@ -246,7 +331,9 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
       );
     }
     const full = boardOfRound(store, palette, r, own?.row ?? null);
-    return full && { ...full, key: `${r.id}`, title: `Position ${r.accepted + 1}: darts under p and q` };
+    return (
+      full && { ...full, key: `${r.id}`, title: `Position ${r.accepted + 1}: darts under p and q` }
+    );
   }
 
   let detailed = "";
@@ -264,31 +351,80 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
     const number = store.order.get(top?.id ?? NaN);
     const slowed = it?.timed ? `Slowed down: recorded in ${duration(it.round.duration_ns)}` : "";
     const shown = it ? boardFor(it, chip) : null;
-    const title = !top ? "No round" : titleOf(r && !isTarget(r) ? r : top, top.id).replace(", ", " · ");
+    const title = !top
+      ? "No round"
+      : titleOf(r && !isTarget(r) ? r : top, top.id).replace(", ", " · ");
     const described = chip ?? (it && deciding(it));
     const drawn = store.meta.sampling?.temperature !== 0;
     const drafter = it?.chips.find((one) => !one.own);
-    const legend = html`<ul class="hsd-sc-legend">${LEGEND.map(
-      ([verdict, words], k) =>
-        html`<li><span class="hsd-sc-chip hsd-sc-sample" data-verdict=${verdict} data-family=${drafter && k < 3 ? palette.family(drafter.source) : nothing} aria-hidden="true"><code>abc</code></span>${words}</li>`,
-    )}</ul>
-      <p class="hsd-note">Each chip is a token. Below a line: stopped by that level. In the text: accepted by all levels, or the target’s own.</p>`;
+    const legend = html`<ul class="hsd-sc-legend">
+        ${LEGEND.map(
+          ([verdict, words], k) =>
+            html`<li>
+              <span
+                class="hsd-sc-chip hsd-sc-sample"
+                data-verdict=${verdict}
+                data-family=${drafter && k < 3 ? palette.family(drafter.source) : nothing}
+                aria-hidden="true"
+                ><code>abc</code></span
+              >${words}
+            </li>`,
+        )}
+      </ul>
+      <p class="hsd-note">
+        Each chip is a token. Below a line: stopped by that level. In the text: accepted by all
+        levels, or the target’s own.
+      </p>`;
     render(
       html`<div class="hsd-sc-head">
           <h3 class="hsd-sc-title hsd-number">${title}</h3>
           <div class="hsd-sc-nav">
-            <button class="hsd-sc-play hsd-primary" ?disabled=${!it} aria-pressed=${playing} @click=${play}
-              title=${slowed || nothing}>${playing ? "Stop" : "Play round"}</button>
-            <button ?disabled=${!top || number === 1} @click=${() => walk(-1)} aria-label="Previous round">←<span> Previous round</span></button>
-            <button ?disabled=${!top || number === store.order.size} @click=${() => walk(1)} aria-label="Next round"><span>Next round </span>→</button>
+            <button
+              class="hsd-sc-play hsd-primary"
+              ?disabled=${!it}
+              aria-pressed=${playing}
+              @click=${play}
+              title=${slowed || nothing}
+            >
+              ${playing ? "Stop" : "Play round"}
+            </button>
+            <button
+              ?disabled=${!top || number === 1}
+              @click=${() => walk(-1)}
+              aria-label="Previous round"
+            >
+              ←<span> Previous round</span>
+            </button>
+            <button
+              ?disabled=${!top || number === store.order.size}
+              @click=${() => walk(1)}
+              aria-label="Next round"
+            >
+              <span>Next round </span>→
+            </button>
           </div>
         </div>
-        <p class="hsd-sc-summary" aria-live="polite">${top ? reading.summaryOf(top) : "The draft of each round appears here when it is verified."}</p>
+        <p class="hsd-sc-summary" aria-live="polite">
+          ${top ? reading.summaryOf(top) : "The draft of each round appears here when it is verified."}
+        </p>
         <div class="hsd-sc-body" data-wide=${isWide()} data-drawn=${drawn}>
           <div class="hsd-sc-stages">${box}${it ? legend : nothing}</div>
-          <div class="hsd-card" tabindex="0" role="group" aria-label="Selected token of the round" ?hidden=${!it}>${
-            described ? card({ ...described, token: (described.own && ownOf(described.own)?.row) ?? null }) : nothing
-          }</div>
+          <div
+            class="hsd-card"
+            tabindex="0"
+            role="group"
+            aria-label="Selected token of the round"
+            ?hidden=${!it}
+          >
+            ${
+              described
+                ? card({
+                    ...described,
+                    token: (described.own && ownOf(described.own)?.row) ?? null,
+                  })
+                : nothing
+            }
+          </div>
           <div class="hsd-sc-right" ?hidden=${!it || !drawn}>${board}</div>
         </div>`,
       root,
@@ -301,11 +437,15 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
   /** Whether the darts of a round can be drawn, and fall on both sides. */
   const hasBoard = (id: number) => {
     const r = store.rounds.get(id);
-    const drawn = r && store.meta.sampling?.temperature !== 0 && boardOfRound(store, palette, r, ownOf(r)?.row ?? null);
+    const drawn =
+      r &&
+      store.meta.sampling?.temperature !== 0 &&
+      boardOfRound(store, palette, r, ownOf(r)?.row ?? null);
     const accepted = drawn ? drawn.board.columns.reduce((sum, c) => sum + c.accepted, 0) : 0;
     return accepted > 0.1 && accepted < 0.9;
   };
-  const topShown = () => group.cursor.round ?? reading.usual(state.top, (id) => lessonOf(store, id, hasBoard));
+  const topShown = () =>
+    group.cursor.round ?? reading.usual(state.top, (id) => lessonOf(store, id, hasBoard));
   function refresh() {
     const top = topShown();
     if (top !== state.top) {
@@ -338,14 +478,17 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
     // Scroll only inside the box, not the page; to where the chip goes, not where it is.
     const [x, y, width] = at;
     if (x < box.scrollLeft) box.scrollLeft = x - 16;
-    else if (x + width > box.scrollLeft + box.clientWidth - 32) box.scrollLeft = x + width - box.clientWidth + 64;
+    else if (x + width > box.scrollLeft + box.clientWidth - 32)
+      box.scrollLeft = x + width - box.clientWidth + 64;
     if (y < box.scrollTop) box.scrollTop = y - 8;
-    else if (y + SIZE.row > box.scrollTop + box.clientHeight - 14) box.scrollTop = y + SIZE.row - box.clientHeight + 24;
+    else if (y + SIZE.row > box.scrollTop + box.clientHeight - 14)
+      box.scrollTop = y + SIZE.row - box.clientHeight + 24;
   }
   function choose(chip: Chip | null, pin = false) {
     if (!chip || !scene) return;
     const { id } = scene.round;
-    const node = chip.own?.id === id ? OWN : (chip.judged.find((j) => j.round.id === id)?.draft.node ?? null);
+    const node =
+      chip.own?.id === id ? OWN : (chip.judged.find((j) => j.round.id === id)?.draft.node ?? null);
     const step = node === null ? -1 : stepOf(id, node);
     Object.assign(state, { key: chip.key, peek: null, inner: null });
     if (step >= 0) {
@@ -380,9 +523,16 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
     const it = scene;
     if (!it) return;
     const to = (way: Way) => () => choose(beside(it, state.key, way));
-    const text = it.chips.filter((c) => c.rest === it.round.level).sort((a, b) => a.column - b.column);
+    const text = it.chips
+      .filter((c) => c.rest === it.round.level)
+      .sort((a, b) => a.column - b.column);
     press(e, {
-      ...{ ArrowRight: to("right"), ArrowLeft: to("left"), ArrowDown: to("down"), ArrowUp: to("up") },
+      ...{
+        ArrowRight: to("right"),
+        ArrowLeft: to("left"),
+        ArrowDown: to("down"),
+        ArrowUp: to("up"),
+      },
       ...{ Home: () => choose(text[0] ?? null), End: () => choose(text.at(-1) ?? null) },
       Enter: () => choose(it.chips.find((c) => c.key === state.key) ?? null, true),
     });
@@ -398,7 +548,8 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
     refresh();
   };
   const onCursor = ({ inner, pinned }: Cursor, last: Cursor) => {
-    // A lower level's round pinned in another view; unpinned, its chip gives way to that of the cursor's event.
+    // A lower level's round pinned in another view; unpinned, its chip gives way to that of the
+    // cursor's event.
     const changed = inner !== last.inner && (inner === null || pinned);
     if (changed) state.inner = inner;
     if (changed && inner === null) state.step = -1;

@@ -19,7 +19,8 @@ const first = (data: any) => {
 };
 
 /** Whether a round of the target accepts two tokens or more before its correction. */
-const acceptsTwo = (one: any) => one.parent === null && one.outcome === "correction" && one.accepted >= 2;
+const acceptsTwo = (one: any) =>
+  one.parent === null && one.outcome === "correction" && one.accepted >= 2;
 
 for (const [name, data] of Object.entries(RECORDED).filter(([, run]) => run.drafts.text.length))
   test(`${name}: the first round accepts a token, two where a round does, and rejects one`, () => {
@@ -66,7 +67,9 @@ test("an example is a word before a better round that rejects a blank", () => {
   const made = (id: number, accepted: number, text: string) => ({
     round: { ...round(id), accepted, drafted: accepted + 1 },
     drafts: [
-      ...Array.from({ length: accepted }, (_, k) => draft(id, k, k + 1, "accepted", { text: "word" })),
+      ...Array.from({ length: accepted }, (_, k) =>
+        draft(id, k, k + 1, "accepted", { text: "word" }),
+      ),
       draft(id, accepted, accepted + 1, "rejected", { text }),
     ],
   });

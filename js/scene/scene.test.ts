@@ -18,14 +18,17 @@ for (const [name, data] of Object.entries(RECORDED))
     const { rounds } = store.index();
     for (const { id, first, count } of rounds) {
       const scene = sceneOf(store, id);
-      const text = scene.chips.filter((c) => c.rest === scene.round.level).sort((a, b) => a.column - b.column);
+      const text = scene.chips
+        .filter((c) => c.rest === scene.round.level)
+        .sort((a, b) => a.column - b.column);
       const cut = text.filter((c) => c.judged.at(-1)?.draft.verdict === "cut");
       assert.deepEqual(cut, []);
       assert.deepEqual(
         text.map((c) => [c.column, c.text, c.source]),
         store.tokens.slice(first, first + count).map((t, k) => [k, t.text, t.source]),
       );
-      // Every draft row of the round and of the rounds below belongs to one chip, and every chip has its rows.
+      // Every draft row of the round and of the rounds below belongs to one chip, and every chip
+      // has its rows.
       const inside = new Set(scene.beams.map((b) => b.round.id));
       const judged = scene.chips.flatMap((c) => c.judged.map((j) => j.draft));
       const rows = [...inside].flatMap((r) => store.drafts.get(r) ?? []);
@@ -33,19 +36,25 @@ for (const [name, data] of Object.entries(RECORDED))
       assert.equal(judged.length, rows.length);
       assert.equal(
         inside.size,
-        1 + [...store.rounds.values()].filter((r) => r.parent !== null && store.topRound(r.id) === id).length,
+        1 +
+          [...store.rounds.values()].filter((r) => r.parent !== null && store.topRound(r.id) === id)
+            .length,
       );
       for (const chip of scene.chips) {
         chip.judged.forEach(({ draft }) => void assert.equal(draft.text, chip.text));
-        chip.moves.forEach((m, k) => void assert.ok(m.at >= (chip.moves[k - 1]?.at ?? 0) - 1e-9 && m.at <= 1));
+        chip.moves.forEach(
+          (m, k) => void assert.ok(m.at >= (chip.moves[k - 1]?.at ?? 0) - 1e-9 && m.at <= 1),
+        );
         assert.equal(chip.moves.at(-1)?.floor, chip.rest);
         assert.ok(chip.rows[chip.rest] < scene.rows[chip.rest]);
       }
       // No two chips at rest overlap.
       const places = scene.chips.map((c) => `${c.rest}:${c.column}:${c.rows[c.rest]}`);
       assert.equal(new Set(places).size, places.length);
-      // Nothing is on the text floor before the target's one beam ends, and all beams come in order of their rounds' ends.
-      for (const chip of text) assert.ok((moveAt(chip, scene.swept - 0.01)?.floor ?? -1) < scene.round.level);
+      // Nothing is on the text floor before the target's one beam ends, and all beams come in order
+      // of their rounds' ends.
+      for (const chip of text)
+        assert.ok((moveAt(chip, scene.swept - 0.01)?.floor ?? -1) < scene.round.level);
       const ends = stillsOf(scene);
       assert.deepEqual(
         [...ends].sort((a, b) => a - b),
@@ -108,7 +117,9 @@ for (const name of ["both", "hierarchy"].filter((n) => RECORDED[n])) {
       assert.equal(given.size, rounds.length);
       for (const r of rounds) {
         const { first, own } = given.get(r.id);
-        const kept = (store.drafts.get(r.id) || []).filter((d) => d.verdict === "accepted").map((d) => d.token_id);
+        const kept = (store.drafts.get(r.id) || [])
+          .filter((d) => d.verdict === "accepted")
+          .map((d) => d.token_id);
         assert.deepEqual(
           drafts.slice(first, first + kept.length).map((d) => d.token_id),
           kept,
@@ -122,5 +133,8 @@ for (const name of ["both", "hierarchy"].filter((n) => RECORDED[n])) {
 }
 
 test("inconsistent rounds are not shown", () => {
-  assert.equal(handedUp([draft(2, 0, 1, "accepted")], [{ id: 1, accepted: 3, outcome: "bonus" }]).size, 0);
+  assert.equal(
+    handedUp([draft(2, 0, 1, "accepted")], [{ id: 1, accepted: 3, outcome: "bonus" }]).size,
+    0,
+  );
 });

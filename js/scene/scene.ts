@@ -1,5 +1,6 @@
-// A round as a scene on floors. Floor k holds what level k proposes, the highest floor is the text. A token is one chip: it is born on a
-// floor, rises through each verification that accepts it, and rests where it was rejected or in the text. Pure.
+// A round as a scene on floors. Floor k holds what level k proposes, the highest floor is the text.
+// A token is one chip: it is born on a floor, rises through each verification that accepts it, and
+// rests where it was rejected or in the text. Pure.
 import type { VerifiedDraft } from "../lib/card";
 import type { Store } from "../lib/run";
 import type { Call, Draft, Round } from "../lib/tables";
@@ -43,8 +44,9 @@ export interface Beam {
 export type Scene = ReturnType<typeof sceneOf>;
 
 /**
- * Milliseconds of a played scene. All recorded intervals together take about `recorded`, each of them at least `least` and at most
- * `most`, so that nothing pauses for long; then the target's verdicts fall one by one.
+ * Milliseconds of a played scene. All recorded intervals together take about `recorded`, each of
+ * them at least `least` and at most `most`, so that nothing pauses for long; then the target's
+ * verdicts fall one by one.
  */
 export const PACE = { recorded: 3200, least: 90, most: 1000, verdict: 350 };
 
@@ -52,7 +54,9 @@ export const chipKey = (round: number, node: number) => `${round}:${node === OWN
 /** The chip of a node of a round. */
 export const chipOf = (scene: Scene, round: number, node: number) =>
   scene.chips.find((c) =>
-    node === OWN ? c.own?.id === round : c.judged.some((j) => j.round.id === round && j.draft.node === node),
+    node === OWN
+      ? c.own?.id === round
+      : c.judged.some((j) => j.round.id === round && j.draft.node === node),
   );
 
 type Rows = Pick<Store, "rounds" | "drafts" | "children" | "calls" | "tokens">;
@@ -61,10 +65,14 @@ type Rows = Pick<Store, "rounds" | "drafts" | "children" | "calls" | "tokens">;
 type Own = Pick<Draft, "text" | "source"> | null;
 
 /**
- * The tokens proposed by each round of a level: the level above verified them as one chain, where each round's own token follows its
- * accepted ones. `drafts` are the chain, `rounds` the rounds below in order. Empty if inconsistent.
+ * The tokens proposed by each round of a level: the level above verified them as one chain, where
+ * each round's own token follows its accepted ones. `drafts` are the chain, `rounds` the rounds
+ * below in order. Empty if inconsistent.
  */
-export function handedUp(drafts: Draft[], rounds: Round[]): Map<number, { first: number; own: Draft | null }> {
+export function handedUp(
+  drafts: Draft[],
+  rounds: Round[],
+): Map<number, { first: number; own: Draft | null }> {
   const chain = [...drafts].sort((a, b) => a.node - b.node);
   const out = new Map<number, { first: number; own: Draft | null }>();
   let n = 0;
@@ -77,8 +85,8 @@ export function handedUp(drafts: Draft[], rounds: Round[]): Map<number, { first:
 }
 
 /**
- * The scene of the target round `id`. `rows` are those of each floor, lowest first, the last is the text; `ready` and `swept` when the
- * target's beam starts and ends.
+ * The scene of the target round `id`. `rows` are those of each floor, lowest first, the last is the
+ * text; `ready` and `swept` when the target's beam starts and ends.
  */
 export function sceneOf(store: Rows, id: number) {
   const top = store.rounds.get(id) as Round;
@@ -94,9 +102,23 @@ export function sceneOf(store: Rows, id: number) {
   const timed = calls.some((c) => c.round === id && c.level === top.level && c.duration_ns > 0);
   // Without recorded times each draft and each verification takes one unit.
   let tick = 0;
-  const born = (key: string, draft: Pick<Draft, "text" | "source">, column: number, floor: number, at: number) => {
+  const born = (
+    key: string,
+    draft: Pick<Draft, "text" | "source">,
+    column: number,
+    floor: number,
+    at: number,
+  ) => {
     const { text, source } = draft;
-    const place = { key, text, source, column, born: floor, rest: floor, moves: [{ at, floor, fate: "" }] };
+    const place = {
+      key,
+      text,
+      source,
+      column,
+      born: floor,
+      rest: floor,
+      moves: [{ at, floor, fate: "" }],
+    };
     const chip: Chip = { ...place, judged: [], own: null, rows: [], above: null };
     chips.push(chip);
     return chip;
@@ -105,7 +127,9 @@ export function sceneOf(store: Rows, id: number) {
   /** The chips that a round returns: its accepted path and its own token. */
   function play(r: Round, column: number, mine: Own): Chip[] {
     const drafts = [...(store.drafts.get(r.id) ?? [])].sort((a, b) => a.node - b.node);
-    const below = (store.children.get(r.id) ?? []).flatMap((child) => store.rounds.get(child) ?? []);
+    const below = (store.children.get(r.id) ?? []).flatMap(
+      (child) => store.rounds.get(child) ?? [],
+    );
     const given = handedUp(drafts, below);
     let held: Chip[] = [];
     for (const child of below) {
@@ -140,7 +164,9 @@ export function sceneOf(store: Rows, id: number) {
       chip.rest = up ? r.level : r.level - 1;
       chip.moves.push({ at: end, floor: chip.rest, fate: draft.verdict });
     });
-    const kept = drafts.map((d, k) => ({ d, chip: held[k] })).filter(({ d }) => d.verdict === "accepted");
+    const kept = drafts
+      .map((d, k) => ({ d, chip: held[k] }))
+      .filter(({ d }) => d.verdict === "accepted");
     const path = kept.sort((a, b) => a.d.depth - b.d.depth).map(({ chip }) => chip);
     if (!mine) return path;
     const chip = born(chipKey(r.id, OWN), mine, column + path.length, r.level, end);
@@ -152,10 +178,23 @@ export function sceneOf(store: Rows, id: number) {
   const { ready, swept, lasts } = rescale(chips, raw, top);
   const rows = place(chips, top.level);
   const columns = Math.max(1, ...chips.map((c) => c.column + 1));
-  return { round: top, chips, beams: raw.map(({ beam }) => beam), rows, columns, ready, swept, lasts, timed };
+  return {
+    round: top,
+    chips,
+    beams: raw.map(({ beam }) => beam),
+    rows,
+    columns,
+    ready,
+    swept,
+    lasts,
+    timed,
+  };
 }
 
-/** The milliseconds of a played scene at which each of these recorded times is reached: see {@link PACE}. */
+/**
+ * The milliseconds of a played scene at which each of these recorded times is reached: see {@link
+ * PACE}.
+ */
 export function paceOf(times: readonly number[]): (at: number) => number {
   const marks = [...new Set(times)].sort((a, b) => a - b);
   const whole = Math.max(1e-9, marks[marks.length - 1] - marks[0]);
@@ -168,12 +207,18 @@ export function paceOf(times: readonly number[]): (at: number) => number {
   return (at) => byTime.get(at) ?? 0;
 }
 
-/** Times to 0 … 1: the recorded round first, then verdicts of the target by position, and its own token last. */
+/**
+ * Times to 0 … 1: the recorded round first, then verdicts of the target by position, and its own
+ * token last.
+ */
 function rescale(chips: Chip[], raw: { beam: Beam; start: number; end: number }[], top: Round) {
   const target = raw[raw.length - 1];
   const depth = (c: Chip) => c.judged.find((j) => j.round.id === top.id)?.draft.depth ?? 0;
   const most = Math.max(1, ...chips.map(depth));
-  const times = [...chips.flatMap((c) => c.moves.map((m) => m.at)), ...raw.flatMap((b) => [b.start, b.end])];
+  const times = [
+    ...chips.flatMap((c) => c.moves.map((m) => m.at)),
+    ...raw.flatMap((b) => [b.start, b.end]),
+  ];
   const pace = paceOf(times.filter((at) => at <= target.end));
   const passed = pace(target.end);
   const lasts = passed + PACE.verdict * (most + 1);
@@ -190,7 +235,10 @@ function rescale(chips: Chip[], raw: { beam: Beam; start: number; end: number }[
   }
   return { ready: target.beam.from, swept: passed / lasts, lasts };
 }
-/** Give each chip a row on each floor it visits: 0 to those that pass on, the parent's where that is free, to those that rest. */
+/**
+ * Give each chip a row on each floor it visits: 0 to those that pass on, the parent's where that is
+ * free, to those that rest.
+ */
 function place(chips: Chip[], text: number) {
   const rows = Array.from({ length: text + 1 }, () => 1);
   for (let floor = 0; floor <= text; floor++) {
@@ -212,7 +260,8 @@ function place(chips: Chip[], text: number) {
 }
 
 /** Where a chip is at a time, or null before it is born. */
-export const moveAt = (chip: Chip, t: number): Move | null => chip.moves.findLast((m) => m.at <= t + 1e-9) ?? null;
+export const moveAt = (chip: Chip, t: number): Move | null =>
+  chip.moves.findLast((m) => m.at <= t + 1e-9) ?? null;
 
 /** The stills of a scene: drafts proposed, all verified in one pass, verdicts, text. */
 export const stillsOf = (scene: Scene) => [scene.ready, (scene.ready + scene.swept) / 2, 0.995, 1];
@@ -225,7 +274,10 @@ export function timeOf(scene: Scene, node: number): number {
 }
 
 export type Way = "left" | "right" | "up" | "down";
-/** The chip beside another: columns to the left and right on the nearest floor, floors and rows above and below. */
+/**
+ * The chip beside another: columns to the left and right on the nearest floor, floors and rows
+ * above and below.
+ */
 export function beside(scene: Scene, key: string | null, way: Way): Chip | null {
   const here = scene.chips.find((c) => c.key === key);
   if (!here) return scene.chips[0] ?? null;

@@ -36,15 +36,24 @@ for (const [name, data] of Object.entries(RECORDED)) {
       assert.equal(said.titleOf(r, id), `Round ${store.order.get(id)} of ${store.order.size}`);
       const words = said.summaryOf(r);
       if (r.drafted) {
-        const marked = store.drafts.get(id).filter((d) => ["accepted", "rejected", "cut"].includes(d.verdict)).length;
-        const judged = isWhole(r.rule) ? `judged ${marked} positions? as a whole` : `examined ${r.examined} positions?`;
+        const marked = store.drafts
+          .get(id)
+          .filter((d) => ["accepted", "rejected", "cut"].includes(d.verdict)).length;
+        const judged = isWhole(r.rule)
+          ? `judged ${marked} positions? as a whole`
+          : `examined ${r.examined} positions?`;
         assert.match(
           words,
-          new RegExp(`^${r.drafted} tokens? drafted by .* ${judged} and accepted ${r.accepted || "none"},`),
+          new RegExp(
+            `^${r.drafted} tokens? drafted by .* ${judged} and accepted ${r.accepted || "none"},`,
+          ),
         );
         assert.doesNotMatch(words, /unsure/);
         const unsure = said.summaryOf({ ...r, draft_end: "confidence" });
-        assert.match(unsure, /drafted by .*\. The draft stopped because it was unsure\. .* (examined|judged)/);
+        assert.match(
+          unsure,
+          /drafted by .*\. The draft stopped because it was unsure\. .* (examined|judged)/,
+        );
       }
     }
     assert.equal(shown, store.tokens.length);
@@ -54,7 +63,8 @@ for (const [name, data] of Object.entries(RECORDED)) {
     const { stepOf } = createReading(store, palette);
     const { events } = store.index();
     events.forEach((e, step) => {
-      const key = e.kind === "draft" ? ROOT : e.draft ? e.draft.node : e.kind === "token" ? OWN : null;
+      const key =
+        e.kind === "draft" ? ROOT : e.draft ? e.draft.node : e.kind === "token" ? OWN : null;
       if (key !== null) assert.equal(stepOf(e.round, key), step);
     });
     assert.equal(stepOf(null, ROOT), -1);
@@ -84,17 +94,23 @@ test.each([
   ["token", ["accepted", "rejected", "unreached"], "examined 2 positions and accepted 1"],
   ["block", ["accepted", "rejected", "rejected"], "judged 3 positions as a whole and accepted 1"],
   ["branch", ["accepted", "rejected", "rejected"], "judged 3 positions as a whole and accepted 1"],
-])("the summary under the rule %s counts the positions that have a mark", (rule, verdicts, said) => {
-  const counts = { rule, drafted: 3, examined: 2, accepted: 1 };
-  const drafts = verdicts.map((verdict, node) => draft(2, node, node + 1, verdict));
-  const tokens = [token(2, "accepted", { depth: 1 }), token(2, "correction")];
-  const store = storeOf(snapshot({ rounds: [{ ...round(2), ...counts }], drafts, tokens }));
-  const { judgedBy, summaryOf } = createReading(store, palette);
-  const r = store.rounds.get(2);
-  const marked = verdicts.filter((verdict) => verdict !== "unreached").length;
-  assert.equal(judgedBy(r), marked);
-  assert.equal(summaryOf(r), `3 tokens drafted by the draft model nano. The target ${said}, then a correction.`);
-});
+])(
+  "the summary under the rule %s counts the positions that have a mark",
+  (rule, verdicts, said) => {
+    const counts = { rule, drafted: 3, examined: 2, accepted: 1 };
+    const drafts = verdicts.map((verdict, node) => draft(2, node, node + 1, verdict));
+    const tokens = [token(2, "accepted", { depth: 1 }), token(2, "correction")];
+    const store = storeOf(snapshot({ rounds: [{ ...round(2), ...counts }], drafts, tokens }));
+    const { judgedBy, summaryOf } = createReading(store, palette);
+    const r = store.rounds.get(2);
+    const marked = verdicts.filter((verdict) => verdict !== "unreached").length;
+    assert.equal(judgedBy(r), marked);
+    assert.equal(
+      summaryOf(r),
+      `3 tokens drafted by the draft model nano. The target ${said}, then a correction.`,
+    );
+  },
+);
 
 test("a round of a level below is named by the level and its place among its like", () => {
   const store = storeOf(small());
@@ -138,7 +154,10 @@ test("a span is a round, a call or a time without one", () => {
     duration_ns: 2e6,
     start_ns: 1e6,
   };
-  assert.deepEqual([isRound({ id: 1, outcome: "plain" }), isRound(call), isRound(null)], [true, false, false]);
+  assert.deepEqual(
+    [isRound({ id: 1, outcome: "plain" }), isRound(call), isRound(null)],
+    [true, false, false],
+  );
   assert.deepEqual(
     [
       servedBy({ id: 7, outcome: "plain" }),
@@ -161,7 +180,14 @@ test("a span is a round, a call or a time without one", () => {
   );
   assert.equal(gapSentence({ start_ns: 5e3, duration_ns: 2e3 }), "Idle for 2.00 µs, from 5.00 µs.");
   assert.equal(
-    roundSentence({ id: 3, duration_ns: 4e6, start_ns: 12e6, drafted: 0, accepted: 0, outcome: "plain" }),
+    roundSentence({
+      id: 3,
+      duration_ns: 4e6,
+      start_ns: 12e6,
+      drafted: 0,
+      accepted: 0,
+      outcome: "plain",
+    }),
     "Round 2: 4.00 ms, from 12.0 ms; no draft, plain.",
   );
 });

@@ -27,11 +27,19 @@ export function createReading(store: Store, palette: Pick<Palette, "phrase">) {
   const draftsOf = (id: number) => store.drafts.get(id) ?? [];
   /** What a round and those of the same parent proposed to it. */
   const given = (r: Round) => {
-    const siblings = (store.children.get(r.parent ?? NaN) ?? []).flatMap((id) => store.rounds.get(id) ?? []);
-    return { place: siblings.indexOf(r), ...handedUp(draftsOf(r.parent ?? NaN), siblings).get(r.id) };
+    const siblings = (store.children.get(r.parent ?? NaN) ?? []).flatMap(
+      (id) => store.rounds.get(id) ?? [],
+    );
+    return {
+      place: siblings.indexOf(r),
+      ...handedUp(draftsOf(r.parent ?? NaN), siblings).get(r.id),
+    };
   };
 
-  /** The target round shown without a cursor: the newest during a run, else the one `shown`; first the one of the highest `score`. */
+  /**
+   * The target round shown without a cursor: the newest during a run, else the one `shown`; first
+   * the one of the highest `score`.
+   */
   function usual(shown: number | null, score: (id: number) => number) {
     const ids = [...store.order.keys()];
     if (!ids.length) return null;
@@ -45,7 +53,9 @@ export function createReading(store: Store, palette: Pick<Palette, "phrase">) {
   function before(r: Round): string {
     const { rounds, placeOf } = store.index();
     const first = rounds[placeOf.get(r.id) ?? -1]?.first ?? 0;
-    return first > 0 ? store.tokens[first - 1].text : (store.pieces[store.promptIds.at(-1) ?? NaN] ?? "");
+    return first > 0
+      ? store.tokens[first - 1].text
+      : (store.pieces[store.promptIds.at(-1) ?? NaN] ?? "");
   }
   /** The verifier's own token of a round, or null. */
   function ownOf(r: Round): Own | null {
@@ -72,11 +82,13 @@ export function createReading(store: Store, palette: Pick<Palette, "phrase">) {
     return isTarget(r) ? title : `${title}, ${levelName(r.level)}’s round ${given(r).place + 1}`;
   }
   /**
-   * The draft tokens that a round decided on. A rule that judges a draft as a whole decides on all of them; `examined` counts to the first that
-   * was not accepted.
+   * The draft tokens that a round decided on. A rule that judges a draft as a whole decides on all
+   * of them; `examined` counts to the first that was not accepted.
    */
   function judgedBy(r: Round) {
-    return isWhole(r.rule) ? draftsOf(r.id).filter((d) => d.verdict !== "unreached").length : r.examined;
+    return isWhole(r.rule)
+      ? draftsOf(r.id).filter((d) => d.verdict !== "unreached").length
+      : r.examined;
   }
   function summaryOf(r: Round) {
     const by = capital(actor(r));
@@ -99,7 +111,8 @@ export function createReading(store: Store, palette: Pick<Palette, "phrase">) {
   const nodeWords = (d: Draft) =>
     `position ${d.depth}, ${token(d.text)}: ${FATES[d.verdict]}, drafted by ${palette.phrase(d.source)}${d.p === null ? "" : `, p ${figure(d.p)}`}${d.u === null ? "" : `, q ${figure(d.q)}`}`;
   /** What the drafters of the lowest level proposed. */
-  const sourceName = () => (isDatabase(store.levels[0] ?? "") ? "databases" : (store.levels[0] ?? ""));
+  const sourceName = () =>
+    isDatabase(store.levels[0] ?? "") ? "databases" : (store.levels[0] ?? "");
 
   return { usual, before, ownOf, stepOf, titleOf, judgedBy, summaryOf, nodeWords, sourceName };
 }

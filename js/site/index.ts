@@ -1,4 +1,5 @@
-// The page of a built site: the article's scenes over a worker that decodes in this tab, and window.hsd for scripts.
+// The page of a built site: the article's scenes over a worker that decodes in this tab, and
+// window.hsd for scripts.
 import type * as Page from "../hsd-viz";
 import { make } from "../lib/dom";
 import type { Request, Result } from "../tab/client";
@@ -21,7 +22,10 @@ declare global {
 const byId = <E extends HTMLElement>(id: string) => document.getElementById(id) as E;
 const megabytes = (bytes: number) => (bytes / 1e6).toFixed(1);
 
-/** What is loaded, or the one card that says why nothing can be decoded; `waiting`: what it says before. */
+/**
+ * What is loaded, or the one card that says why nothing can be decoded; `waiting`: what it says
+ * before.
+ */
 function status(client: Client, waiting: string) {
   const bar = byId("loading");
   const card = byId("unusable");
@@ -38,7 +42,11 @@ function status(client: Client, waiting: string) {
     bar.hidden = !!why;
     const again = make("button", "", "Start again");
     again.addEventListener("click", () => client.start());
-    card.replaceChildren(make("b", "", "Nothing can be decoded in this tab."), make("p", "", why), again);
+    card.replaceChildren(
+      make("b", "", "Nothing can be decoded in this tab."),
+      make("p", "", why),
+      again,
+    );
     const link = make("a", "", "The recorded runs need no decoding.");
     link.href = document.getElementById("recordings") ? "#recordings" : "index.html#recordings";
     card.append(" ", link);
@@ -113,7 +121,12 @@ async function start() {
   // The first screen plays recorded runs: the models come with the scenes.
   const first = document.getElementById("s1");
   const client = new Client({ script: "tab-worker.js", base: "runtime/", waits: first !== null });
-  status(client, first ? `${megabytes(data.bytes)} MB of models load with the scenes below.` : "Loading the runtime …");
+  status(
+    client,
+    first
+      ? `${megabytes(data.bytes)} MB of models load with the scenes below.`
+      : "Loading the runtime …",
+  );
   const ready = new Promise<void>((resolve, reject) => {
     client.progress.add(({ done, total, file }) => {
       if (!file && done === total) resolve();

@@ -14,9 +14,14 @@ export interface SiteData extends About {
   offers: Offer[];
   /** Size of the models and databases. */
   bytes: number;
-  /** A machine where verification is nearly free: predicted milliseconds of a pass over 1, 2, 3, ... tokens, by ladder name. */
+  /**
+   * A machine where verification is nearly free: predicted milliseconds of a pass over 1, 2, 3, ...
+   * tokens, by ladder name.
+   */
   gpu: { words: string; models: Record<string, string>; milliseconds: Record<string, number[]> };
-  /** Measured milliseconds of a pass of the native runtime by the number of tokens, by ladder name. */
+  /**
+   * Measured milliseconds of a pass of the native runtime by the number of tokens, by ladder name.
+   */
   native: Record<string, Record<string, number>>;
 }
 /** What all scenes share. */
@@ -41,8 +46,9 @@ interface Work {
 export const ladderPart = (name: string) => (name === "ladder-target" ? "target" : name);
 
 /**
- * Milliseconds that a run's passes take where a pass of a model over m tokens costs `milliseconds[name][m - 1]`. Drafting from databases is
- * counted as measured here. Prefill is left out.
+ * Milliseconds that a run's passes take where a pass of a model over m tokens costs
+ * `milliseconds[name][m - 1]`. Drafting from databases is counted as measured here. Prefill is left
+ * out.
  */
 export function elsewhere(calls: Call[], milliseconds: Record<string, number[]>): number {
   const cost = (name: string, fed: number) => {
@@ -66,8 +72,16 @@ const TURNS = 3;
 const times = (x: number) => `${x.toFixed(2)} ×`;
 const place = (name: string) => document.getElementById(`scene-${name}`) as HTMLElement;
 
-/** Controls and a button that works, and cancels while it does; returns the element below for what it shows. */
-function scene(el: HTMLElement, controls: unknown, words: string, act: (given: FormData, work: Work) => Promise<void>) {
+/**
+ * Controls and a button that works, and cancels while it does; returns the element below for what
+ * it shows.
+ */
+function scene(
+  el: HTMLElement,
+  controls: unknown,
+  words: string,
+  act: (given: FormData, work: Work) => Promise<void>,
+) {
   const form = document.createElement("form");
   form.className = "controls";
   const out = document.createElement("div");
@@ -97,9 +111,14 @@ function scene(el: HTMLElement, controls: unknown, words: string, act: (given: F
   return out;
 }
 const menu = (label: string, name: string, options: [value: string, words: string][]) =>
-  html`<label>${label} <select name=${name}>${options.map(([value, words]) => html`<option value=${value}>${words}</option>`)}</select></label>`;
+  html`<label
+    >${label}
+    <select name=${name}>
+      ${options.map(([value, words]) => html`<option value=${value}>${words}</option>`)}
+    </select></label
+  >`;
 const tick = (name: string, value: string, words: string, on: boolean) =>
-  html`<label><input type="checkbox" name=${name} value=${value} ?checked=${on}>${words}</label>`;
+  html`<label><input type="checkbox" name=${name} value=${value} ?checked=${on} />${words}</label>`;
 
 /** Decode with a stack into a store, which grows with the run. */
 async function decode(
@@ -143,7 +162,14 @@ async function inTurns(article: Article, stacks: string[], { signal, say }: Work
 
 /** Views of one group in an element, drawn once there is a run. */
 function views({ page, data }: Article, group: string, parts: [name: string, el: HTMLElement][]) {
-  const state = { palette: data.palette, group, cursor: null, pinned: -1, live: false, ghosts: true };
+  const state = {
+    palette: data.palette,
+    group,
+    cursor: null,
+    pinned: -1,
+    live: false,
+    ghosts: true,
+  };
   let drawn = false;
   return () => {
     if (!drawn) for (const [name, el] of parts) page.mount(name, { ...state }, el);
@@ -160,14 +186,24 @@ function race(article: Article, el: HTMLElement, runs: Iterable<Run>) {
   );
 }
 function raceOf({ page, data }: Article, el: HTMLElement, runs: Snapshot[]) {
-  const shown = { palette: data.palette, titles: {}, sources: data.sources, pinned: -1, time: -1, brief: true };
+  const shown = {
+    palette: data.palette,
+    titles: {},
+    sources: data.sources,
+    pinned: -1,
+    time: -1,
+    brief: true,
+  };
   el.replaceChildren();
   page.mount("versus", { ...shown, runs }, el);
 }
 
 /** The line above what a scene shows at first. */
 const RECORDED = "Recorded on a CPU. The button replaces it by a run of this tab.";
-/** Show recorded runs where a scene has none of its own yet; what fails leaves the scene with its button. */
+/**
+ * Show recorded runs where a scene has none of its own yet; what fails leaves the scene with its
+ * button.
+ */
 function opened(names: string[], el: HTMLElement, show: (runs: Snapshot[]) => void) {
   const note = document.createElement("p");
   note.className = "note";
@@ -201,31 +237,57 @@ function passes({ client, data }: Article) {
     const native = data.native[name];
     const gpu = data.gpu.milliseconds[name];
     const cells = (ms: Record<string, number> | null, m: number) =>
-      ms ? html`<td>${ms[m].toFixed(2)} ms</td><td>${times(ms[m] / ms[1])}</td>` : html`<td>–</td><td>–</td>`;
+      ms
+        ? html`<td>${ms[m].toFixed(2)} ms</td>
+            <td>${times(ms[m] / ms[1])}</td>`
+        : html`<td>–</td>
+            <td>–</td>`;
     const words = found
-      ? html`Here, a pass over 8 tokens costs ${times(found[8] / found[1])} a pass over one; eight passes one after the other cost 8.00 ×.`
-      : html`Natively, a pass over 8 tokens costs ${times(native[8] / native[1])} a pass over one; eight passes one after the other cost 8.00 ×.`;
+      ? html`Here, a pass over 8 tokens costs ${times(found[8] / found[1])} a pass over one; eight
+        passes one after the other cost 8.00 ×.`
+      : html`Natively, a pass over 8 tokens costs ${times(native[8] / native[1])} a pass over one;
+        eight passes one after the other cost 8.00 ×.`;
     render(
       html`<table>
-          <tr><th>Tokens</th><th colspan="2">One pass in this tab</th><th colspan="2">Native</th></tr>
-          ${WIDTHS.map((m) => html`<tr><td>${m}</td>${cells(found, m)}${cells(native, m)}</tr>`)}
+          <tr>
+            <th>Tokens</th>
+            <th colspan="2">One pass in this tab</th>
+            <th colspan="2">Native</th>
+          </tr>
+          ${WIDTHS.map(
+            (m) =>
+              html`<tr>
+                <td>${m}</td>
+                ${cells(found, m)}${cells(native, m)}
+              </tr>`,
+          )}
         </table>
-        <p>${words} On ${data.gpu.words} the ratio is ${times(gpu[7] / gpu[0])} for ${data.gpu.models[name]} (predicted).</p>
-        <p class="note">Native: hsd-viz on one thread of an AMD EPYC with AVX-512, measured on a quiet machine.</p>`,
+        <p>
+          ${words} On ${data.gpu.words} the ratio is ${times(gpu[7] / gpu[0])} for
+          ${data.gpu.models[name]} (predicted).
+        </p>
+        <p class="note">
+          Native: hsd-viz on one thread of an AMD EPYC with AVX-512, measured on a quiet machine.
+        </p>`,
       out,
     );
   }
   show("target", null);
 }
 
-/** Draft and verify: the text of a run, the round under its cursor, and its race against plain decoding. */
+/**
+ * Draft and verify: the text of a run, the round under its cursor, and its race against plain
+ * decoding.
+ */
 function draftAndVerify(article: Article) {
   const drafters: [string, string][] = [
     ["nano", "nano, a small model"],
     ["small", "small, a larger one"],
     ["db", "databases"],
   ];
-  const controls = html`${menu("Drafter", "drafter", drafters)}<label>Lookahead <input type="number" name="look" min="1" max="12" value="4"></label>`;
+  const controls = html`${menu("Drafter", "drafter", drafters)}<label
+      >Lookahead <input type="number" name="look" min="1" max="12" value="4"
+    /></label>`;
   const [verify, chart] = [document.createElement("div"), document.createElement("div")];
   const out = scene(place("draft"), controls, "Draft and verify 64 tokens", async (given, work) => {
     const name = String(given.get("drafter"));
@@ -253,7 +315,9 @@ function darts(article: Article) {
     const store = article.page.createStore();
     const hot = { temperature: 1, seed: Math.floor(Math.random() * 1e6) };
     await decode(article, "small:4 > target", TOKENS, store, work, hot);
-    const found = store.tokens.some((token) => token.kind === "correction" && token.residual_top?.length);
+    const found = store.tokens.some(
+      (token) => token.kind === "correction" && token.residual_top?.length,
+    );
     if (!found) throw new Error("No token was rejected in this run: try another prompt.");
     own();
     // The scene opens on a round whose darts fall on both sides.
@@ -271,7 +335,13 @@ function databases(article: Article) {
   const out = scene(place("databases"), ticks, "Decode with databases", async (given, work) => {
     if (!given.has("db")) throw new Error("Choose at least one database.");
     own();
-    await decode(article, `db[${given.getAll("db").join(",")}] > target`, 2 * TOKENS, shown().store, work);
+    await decode(
+      article,
+      `db[${given.getAll("db").join(",")}] > target`,
+      2 * TOKENS,
+      shown().store,
+      work,
+    );
   });
   out.after(arcs);
   const shown = views(article, "databases", [
@@ -287,33 +357,49 @@ const RACERS = [
 ];
 const OPENING = ["db > target", "db > small:4 > target"];
 
-/** Hierarchies and when they pay: stacks on the same prompt in this tab, and the same rounds where verification is nearly free. */
+/**
+ * Hierarchies and when they pay: stacks on the same prompt in this tab, and the same rounds where
+ * verification is nearly free.
+ */
 function hierarchies(article: Article) {
   const { gpu } = article.data;
   const chart = document.createElement("div");
   const ticks = RACERS.map((stack) => tick("stack", stack, stack, OPENING.includes(stack)));
   const out = scene(place("hierarchies"), ticks, "Race in this tab", async (given, work) => {
     const stacks = given.getAll("stack").map(String);
-    if (stacks.length < 1 || stacks.length > 2) throw new Error("Choose one or two stacks; plain decoding races, too.");
+    if (stacks.length < 1 || stacks.length > 2)
+      throw new Error("Choose one or two stacks; plain decoding races, too.");
     const runs = await inTurns(article, ["target", ...stacks], work);
     own();
     race(article, chart, runs.values());
     const here = ({ result }: Run) => result.metrics.tokens_per_second ?? 0;
-    const there = ({ store }: Run) => store.tokens.length / elsewhere(store.calls, gpu.milliseconds);
+    const there = ({ store }: Run) =>
+      store.tokens.length / elsewhere(store.calls, gpu.milliseconds);
     const plain = runs.get("target") as Run;
     const models = Object.entries(gpu.models)
       .map(([name, model]) => `${model} for ${name}`)
       .join(", ");
     const row = ([stack, run]: [string, Run]) =>
-      html`<tr><td><code>${stack}</code></td><td>${here(run).toFixed(0)}</td><td>${times(here(run) / here(plain))}</td>
-        <td>${times(there(run) / there(plain))}</td><td>${Number(run.result.metrics.mean_acceptance_length).toFixed(2)}</td></tr>`;
+      html`<tr>
+        <td><code>${stack}</code></td>
+        <td>${here(run).toFixed(0)}</td>
+        <td>${times(here(run) / here(plain))}</td>
+        <td>${times(there(run) / there(plain))}</td>
+        <td>${Number(run.result.metrics.mean_acceptance_length).toFixed(2)}</td>
+      </tr>`;
     render(
       html`<table>
-          <tr>${["Stack", "Tokens/s", "Speed-up here", "Speed-up there", "Tokens per target pass"].map((head) => html`<th>${head}</th>`)}</tr>
+          <tr>
+            ${["Stack", "Tokens/s", "Speed-up here", "Speed-up there", "Tokens per target pass"].map((head) => html`<th>${head}</th>`)}
+          </tr>
           ${[...runs].map(row)}
         </table>
-        <p class="note">Here: measured in this tab, the fastest of ${TURNS} runs each, in turns. There: the same forward passes at the predicted
-          costs of ${gpu.words} (${models}), drafting from databases as measured here. Acceptance is that of the models of this tab; other models accept more or less.</p>`,
+        <p class="note">
+          Here: measured in this tab, the fastest of ${TURNS} runs each, in turns. There: the same
+          forward passes at the predicted costs of ${gpu.words} (${models}), drafting from databases
+          as measured here. Acceptance is that of the models of this tab; other models accept more
+          or less.
+        </p>`,
       out,
     );
   });
@@ -330,17 +416,31 @@ function answers(article: Article) {
   const el = place("answers");
   const panel = offerPanel(tab);
   const inner = document.createElement("div");
-  const drafts = family.models.filter((name) => name !== "target").map((name) => `${name}:4 > target`);
-  const stacks = ["db > target", ...drafts, "target"].map((stack): [string, string] => [stack, stack]);
+  const drafts = family.models
+    .filter((name) => name !== "target")
+    .map((name) => `${name}:4 > target`);
+  const stacks = ["db > target", ...drafts, "target"].map((stack): [string, string] => [
+    stack,
+    stack,
+  ]);
   el.replaceChildren(panel, inner);
   const question = document.createElement("textarea");
   Object.assign(question, { name: "prompt", rows: 4, maxLength: 4000, value: family.prompt });
   question.setAttribute("aria-label", "Question");
   const choose = ({ target }: { target: HTMLSelectElement }) => {
-    question.value = family.prompts.find(({ title }) => title === target.value)?.prompt ?? question.value;
+    question.value =
+      family.prompts.find(({ title }) => title === target.value)?.prompt ?? question.value;
   };
-  const tasks = family.prompts.map(({ title, prompt }) => ({ title, on: prompt === family.prompt }));
-  const controls = html`<label>Task <select @change=${choose}>${tasks.map(({ title, on }) => html`<option ?selected=${on}>${title}</option>`)}</select></label>
+  const tasks = family.prompts.map(({ title, prompt }) => ({
+    title,
+    on: prompt === family.prompt,
+  }));
+  const controls = html`<label
+      >Task
+      <select @change=${choose}>
+        ${tasks.map(({ title, on }) => html`<option ?selected=${on}>${title}</option>`)}
+      </select></label
+    >
     ${menu("Stack", "stack", stacks)}${question}`;
   const out = scene(inner, controls, "Answer in this tab", async (given, work) => {
     const asked = { prompt: String(given.get("prompt")), family: family.name, chat: family.chat };
@@ -355,5 +455,6 @@ function answers(article: Article) {
 }
 
 export function scenes(article: Article) {
-  for (const start of [passes, draftAndVerify, darts, databases, hierarchies, answers]) start(article);
+  for (const start of [passes, draftAndVerify, darts, databases, hierarchies, answers])
+    start(article);
 }

@@ -4,8 +4,8 @@ import { type Frame, mark } from "../lib/chart";
 import type { Stairs } from "./stairs";
 
 /**
- * SVG path data: treads as one line, the time between two rounds as another, risers as one path for each source family, unbroken (for its
- * texture) where tokens are too low for gaps.
+ * SVG path data: treads as one line, the time between two rounds as another, risers as one path for
+ * each source family, unbroken (for its texture) where tokens are too low for gaps.
  */
 export function paths(
   stairs: Pick<Stairs, "treads">,
@@ -20,7 +20,8 @@ export function paths(
   const p = (v: number) => v.toFixed(2);
   for (const { from, to, low, high } of stairs.treads) {
     let last = "";
-    if (p(at.x(from)) !== p(at.x(before))) between += `M${p(at.x(before))} ${p(at.y(low))}H${p(at.x(from))}`;
+    if (p(at.x(from)) !== p(at.x(before)))
+      between += `M${p(at.x(before))} ${p(at.y(low))}H${p(at.x(from))}`;
     before = to;
     line += `M${p(at.x(from))} ${p(at.y(low))}H${p(at.x(to))}`;
     for (let k = low; k < high; k++) {

@@ -28,14 +28,33 @@ test("the ramp is plain decoding of as many tokens", () => {
 });
 
 test("the staircase has the speed-up of the metrics, also of pairs, and the ramp ends by it", () => {
-  const verify = (round: number) => ({ round, level: 1, name: "target", kind: "verify", steps: 1, fed: 2, cached: 0 });
-  const calls = [verify(2), verify(3)].map((call) => ({ ...call, start_ns: 4e6 * call.round, duration_ns: 4e6 }));
+  const verify = (round: number) => ({
+    round,
+    level: 1,
+    name: "target",
+    kind: "verify",
+    steps: 1,
+    fed: 2,
+    cached: 0,
+  });
+  const calls = [verify(2), verify(3)].map((call) => ({
+    ...call,
+    start_ns: 4e6 * call.round,
+    duration_ns: 4e6,
+  }));
   const gain = (plain: object) => of({ ...small(), calls: columns(calls), meta: { plain } }).stairs;
-  // Three tokens in two rounds of 8 ms together: at most 1.5 times as fast, and 5 % for the noise of timings.
-  assert.deepEqual([gain({ tokens_per_second: 250 }).gain?.value, gain({ tokens_per_second: 250 }).plain], [1.5, 12e6]);
+  // Three tokens in two rounds of 8 ms together: at most 1.5 times as fast, and 5 % for the noise
+  // of timings.
+  assert.deepEqual(
+    [gain({ tokens_per_second: 250 }).gain?.value, gain({ tokens_per_second: 250 }).plain],
+    [1.5, 12e6],
+  );
   const pairs = gain({ tokens_per_second: 250, speedups: [1.2, 1.3, 1.4] });
   assert.deepEqual([pairs.gain?.value, pairs.plain], [1.3, 8e6 * 1.3]);
-  assert.deepEqual([gain({ tokens_per_second: 200 }).gain?.impossible, gain({}).gain], [true, null]);
+  assert.deepEqual(
+    [gain({ tokens_per_second: 200 }).gain?.impossible, gain({}).gain],
+    [true, null],
+  );
 });
 
 test("a run without times has rounds of one width", () => {

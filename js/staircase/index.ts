@@ -29,15 +29,29 @@ const MARGIN = { left: 40, right: 14, top: 30, bottom: 22 };
 /** Pixels between two rows of labels. */
 const LIFT = 27;
 
-export function staircaseView({ root, group, store, palette, follow, redrawn, resized }: View<object>) {
+export function staircaseView({
+  root,
+  group,
+  store,
+  palette,
+  follow,
+  redrawn,
+  resized,
+}: View<object>) {
   root.classList.add("hsd-player");
   setAttributes(root, { role: "group", "aria-label": "Staircase and player" });
-  const slider = { tabindex: 0, role: "slider", "aria-label": "Events of the run", "aria-valuemin": 1 };
+  const slider = {
+    tabindex: 0,
+    role: "slider",
+    "aria-label": "Events of the run",
+    "aria-valuemin": 1,
+  };
   const bar = make("div", "hsd-player-bar", "", slider);
   const row = make("div", "hsd-player-row");
   root.append(make("h2", "hsd-heard", "Staircase of the run"), bar, row);
   // With reduced motion, start at one event per second.
-  if (matchMedia("(prefers-reduced-motion: reduce)").matches && !group.cursor.playing) group.pace(1);
+  if (matchMedia("(prefers-reduced-motion: reduce)").matches && !group.cursor.playing)
+    group.pace(1);
 
   let stairs = stairsOf(store);
   let frame: Frame = frameOf({ ...MARGIN, width: 0, height: 0 }, 1, 1);
@@ -51,7 +65,8 @@ export function staircaseView({ root, group, store, palette, follow, redrawn, re
     if (root.hidden) return;
     stairs = stairsOf(store);
     const size = { ...MARGIN, width: bar.clientWidth, height: bar.clientHeight };
-    const fit = () => frameOf(size, Math.max(stairs.end, stairs.plain ?? 0, 1), Math.max(1, stairs.tokens));
+    const fit = () =>
+      frameOf(size, Math.max(stairs.end, stairs.plain ?? 0, 1), Math.max(1, stairs.tokens));
     frame = fit();
     const ends = stairs.tokens ? endsOf() : [];
     if (ends.some((end) => end.lift)) {
@@ -73,7 +88,8 @@ export function staircaseView({ root, group, store, palette, follow, redrawn, re
     const ends: [at: number, head: string, words: string, cls: string][] = [
       [stairs.end, store.meta.stack || "this run", `${time(stairs.end)}${gain}`, "hsd-stairs-end"],
     ];
-    if (stairs.plain !== null) ends.push([stairs.plain, "plain", time(stairs.plain), "hsd-stairs-plain-end"]);
+    if (stairs.plain !== null)
+      ends.push([stairs.plain, "plain", time(stairs.plain), "hsd-stairs-plain-end"]);
     ends.sort((a, b) => a[0] - b[0]);
     let taken = -Infinity;
     return ends.map(([at, title, words, cls]) => {
@@ -119,34 +135,65 @@ export function staircaseView({ root, group, store, palette, follow, redrawn, re
       : events.length
         ? "Tread: a round’s cost; riser: what it brought. Play, or drag."
         : "Waiting for the first token.";
-    setAttributes(bar, { "aria-valuemax": Math.max(1, events.length), "aria-valuenow": Math.max(0, step) + 1 });
+    setAttributes(bar, {
+      "aria-valuemax": Math.max(1, events.length),
+      "aria-valuenow": Math.max(0, step) + 1,
+    });
     // Playing and hovering are not announced.
     if (!event || !(playing || hover))
       setAttributes(bar, { "aria-valuetext": event ? `${place}: ${words}` : "no event selected" });
 
     const button = (icon: string, label: string, act: () => void, cls = "") =>
-      html`<button class="hsd-player-button ${cls}" aria-label=${label} title=${label} @click=${act}><svg viewBox="0 0 20 20" width="16" height="16" aria-hidden="true"><path d=${icon}></path></svg></button>`;
+      html`<button
+        class="hsd-player-button ${cls}"
+        aria-label=${label}
+        title=${label}
+        @click=${act}
+      >
+        <svg viewBox="0 0 20 20" width="16" height="16" aria-hidden="true">
+          <path d=${icon}></path>
+        </svg>
+      </button>`;
     const walk = (way: Way, by: number) => () => {
       group.pause();
       group.follow();
       group[way](by);
     };
     const stepper = ([way, name, back, on]: (typeof UNITS)[number]) =>
-      html`<span class="hsd-player-unit" role="group" aria-label=${name}>${button(BACK, `Previous ${name} (${back})`, walk(way, -1))}<span
-        aria-hidden="true">${name}</span>${button(ON, `Next ${name} (${on})`, walk(way, 1))}</span>`;
+      html`<span class="hsd-player-unit" role="group" aria-label=${name}
+        >${button(BACK, `Previous ${name} (${back})`, walk(way, -1))}<span aria-hidden="true"
+          >${name}</span
+        >${button(ON, `Next ${name} (${on})`, walk(way, 1))}</span
+      >`;
     const toggle = () => (group.cursor.playing ? group.pause() : group.play());
     const pace = (value: string) => group.pace(value === "recorded" ? value : Number(value));
     render(
-      html`<div class="hsd-player-buttons">${button(playing ? PAUSE : PLAY, playing ? "Pause (Space)" : "Play (Space)", toggle, "hsd-player-main hsd-primary")}${UNITS.map(stepper)}</div>
+      html`<div class="hsd-player-buttons">
+          ${button(playing ? PAUSE : PLAY, playing ? "Pause (Space)" : "Play (Space)", toggle, "hsd-player-main hsd-primary")}${UNITS.map(stepper)}
+        </div>
         ${menu(SPEEDS, String(speed), pace, { class: "hsd-player-speed", label: "Speed" })}
-        <div class="hsd-player-line"><span class="hsd-player-place">${place}</span><span class="hsd-player-words" title=${words}>${words}</span
-          ><button class="hsd-player-whole" title="Escape" ?hidden=${shown === null} @click=${() => group.release()}>Show whole text</button></div>`,
+        <div class="hsd-player-line">
+          <span class="hsd-player-place">${place}</span
+          ><span class="hsd-player-words" title=${words}>${words}</span
+          ><button
+            class="hsd-player-whole"
+            title="Escape"
+            ?hidden=${shown === null}
+            @click=${() => group.release()}
+          >
+            Show whole text
+          </button>
+        </div>`,
       row,
     );
   }
 
   const under = (e: PointerEvent) =>
-    stepAt(stairs, frame.valueAt(e.clientX - bar.getBoundingClientRect().left), store.index().rounds);
+    stepAt(
+      stairs,
+      frame.valueAt(e.clientX - bar.getBoundingClientRect().left),
+      store.index().rounds,
+    );
   bar.addEventListener("pointerdown", (e) => {
     if (e.button !== 0) return;
     bar.setPointerCapture(e.pointerId);

@@ -1,13 +1,16 @@
-// The staircase of a run: x is time after prefill, y is tokens. A tread is what a round cost, a riser what it brought. Pure.
+// The staircase of a run: x is time after prefill, y is tokens. A tread is what a round cost, a
+// riser what it brought. Pure.
 import { gainOf } from "../lib/metrics";
 import type { Store } from "../lib/run";
 
 export type Stairs = ReturnType<typeof stairsOf>;
 
 /**
- * The treads, one per target round: nanoseconds from the first round's start, and the tokens before and after it. `end` is that of the
- * decode, as in the metrics, or of the last round while it runs. `gain` is the run's one speed-up over plain decoding (lib/metrics.ts) and
- * `plain` the end of plain decoding by it; null where plain decoding was not measured. Not `timed`: times were not recorded, and each round is one unit wide.
+ * The treads, one per target round: nanoseconds from the first round's start, and the tokens before
+ * and after it. `end` is that of the decode, as in the metrics, or of the last round while it runs.
+ * `gain` is the run's one speed-up over plain decoding (lib/metrics.ts) and `plain` the end of
+ * plain decoding by it; null where plain decoding was not measured. Not `timed`: times were not
+ * recorded, and each round is one unit wide.
  */
 export function stairsOf(store: Store) {
   const { rounds } = store.index();
@@ -28,7 +31,11 @@ export function stairsOf(store: Store) {
 }
 
 /** The event at a time: within a round, events are spread evenly over its duration. */
-export function stepAt(stairs: Stairs, ns: number, spans: readonly { begin: number; end: number }[]): number {
+export function stepAt(
+  stairs: Stairs,
+  ns: number,
+  spans: readonly { begin: number; end: number }[],
+): number {
   const { treads } = stairs;
   if (!treads.length) return 0;
   const k = Math.max(
@@ -42,7 +49,11 @@ export function stepAt(stairs: Stairs, ns: number, spans: readonly { begin: numb
 }
 
 /** The time of an event: the inverse of {@link stepAt}, at the middle of its share of the round. */
-export function timeOf(stairs: Stairs, step: number, spans: readonly { begin: number; end: number }[]): number {
+export function timeOf(
+  stairs: Stairs,
+  step: number,
+  spans: readonly { begin: number; end: number }[],
+): number {
   const k = spans.findIndex((s) => step < s.end);
   const tread = stairs.treads[k];
   if (!tread) return stairs.end;

@@ -1,4 +1,5 @@
-// The token stream: prompt, emitted tokens coloured by source and marked by verdict, rejected drafts as ghosts, and a card of details.
+// The token stream: prompt, emitted tokens coloured by source and marked by verdict, rejected
+// drafts as ghosts, and a card of details.
 import { html, nothing, render } from "lit-html";
 import { createCard } from "../lib/card";
 import { sample } from "../lib/chart";
@@ -30,16 +31,28 @@ function legendOf({ tokens }: Store, palette: Palette) {
   const kinds = countsBy(tokens, (t) => t.kind);
   const shapes = ["accepted", "correction", "bonus", ...(kinds.plain ? ["plain"] : [])];
   const ghost = (words: string, verdict: string) =>
-    html`<span class="hsd-key hsd-key-ghost"><span class="hsd-ghost hsd-sample" data-verdict=${verdict} aria-hidden="true">abc</span><span>${words}</span></span>`;
+    html`<span class="hsd-key hsd-key-ghost"
+      ><span class="hsd-ghost hsd-sample" data-verdict=${verdict} aria-hidden="true">abc</span
+      ><span>${words}</span></span
+    >`;
   return html`<div class="hsd-legend" role="group" aria-label="Legend">
-    <div class="hsd-keys">${sources.map(
-      ([source, n]) =>
-        html`<span class="hsd-key">${sample(palette.family(source))}<span>${palette.words(source)}</span><b>${n}</b></span>`,
-    )}</div>
-    <div class="hsd-keys">${shapes.map(
-      (kind) =>
-        html`<span class="hsd-key"><span class="hsd-tok hsd-sample" data-kind=${kind} aria-hidden="true">abc</span><span>${kind}</span><b>${kinds[kind] ?? 0}</b></span>`,
-    )}${ghost("rejected draft", "rejected")}${ghost("not examined", "unreached")}</div>
+    <div class="hsd-keys">
+      ${sources.map(
+        ([source, n]) =>
+          html`<span class="hsd-key"
+            >${sample(palette.family(source))}<span>${palette.words(source)}</span><b>${n}</b></span
+          >`,
+      )}
+    </div>
+    <div class="hsd-keys">
+      ${shapes.map(
+        (kind) =>
+          html`<span class="hsd-key"
+            ><span class="hsd-tok hsd-sample" data-kind=${kind} aria-hidden="true">abc</span
+            ><span>${kind}</span><b>${kinds[kind] ?? 0}</b></span
+          >`,
+      )}${ghost("rejected draft", "rejected")}${ghost("not examined", "unreached")}
+    </div>
   </div>`;
 }
 
@@ -49,13 +62,20 @@ function streamView({ model, root, group, store, palette, follow, on }: View<Tra
   // --- the frame
   const scroll = make("div", "hsd-scroll", "", { tabindex: -1 });
   const text = make("div", "hsd-text");
-  const prompt = make("span", "hsd-prompt", "", { role: "note", "aria-label": "Tokens of the prompt" });
+  const prompt = make("span", "hsd-prompt", "", {
+    role: "note",
+    "aria-label": "Tokens of the prompt",
+  });
   const label = "Emitted tokens. Arrow keys move, Enter pins, Escape unpins.";
   const out = make("span", "hsd-out", "", { tabindex: 0, role: "listbox", "aria-label": label });
   text.append(prompt, out);
   scroll.append(text);
   // Focusable, because it scrolls.
-  const card = make("div", "hsd-card", "", { tabindex: 0, role: "group", "aria-label": "Token details" });
+  const card = make("div", "hsd-card", "", {
+    tabindex: 0,
+    role: "group",
+    "aria-label": "Token details",
+  });
   const pane = tokenPane(prompt, out, store, palette);
   const { spans, place } = pane;
   const details = createCard(
@@ -71,7 +91,10 @@ function streamView({ model, root, group, store, palette, follow, on }: View<Tra
       model.set("ghosts", on);
       model.save_changes();
     };
-    render(html`${legendOf(store, palette)}${check("hsd-switch", "Rejected drafts", model.get("ghosts"), turn)}`, bar);
+    render(
+      html`${legendOf(store, palette)}${check("hsd-switch", "Rejected drafts", model.get("ghosts"), turn)}`,
+      bar,
+    );
   }
   const body = make("div", "hsd-body");
   body.append(scroll, card);
@@ -93,13 +116,18 @@ function streamView({ model, root, group, store, palette, follow, on }: View<Tra
     if (from === 0) show(); // the text may now be visible
     if (stuck && model.get("live")) scroll.scrollTop = scroll.scrollHeight;
   }
-  /** Initial scroll position: the top if the emitted text is visible there, else two lines above it. */
+  /**
+   * Initial scroll position: the top if the emitted text is visible there, else two lines above it.
+   */
   const start = () => {
     const before = out.getBoundingClientRect().top - text.getBoundingClientRect().top;
     const line = Number.parseFloat(getComputedStyle(text).lineHeight) || LINE;
     return before < scroll.clientHeight / 2 ? 0 : before - 2 * line + PADDING / 2;
   };
-  /** A short run that was not decoded before the reader's eyes has larger letters; they do not change while it is read. */
+  /**
+   * A short run that was not decoded before the reader's eyes has larger letters; they do not
+   * change while it is read.
+   */
   let decoded = "";
   function size() {
     if (model.get("live")) decoded = store.run;
@@ -152,7 +180,8 @@ function streamView({ model, root, group, store, palette, follow, on }: View<Tra
       spans[i].setAttribute("aria-selected", "true");
       out.setAttribute("aria-activedescendant", spans[i].id);
       mark(spans[i], pinned() === i && !ghost ? "hsd-pinned" : "hsd-on");
-      for (let k = i - 1; k >= 0 && store.tokens[k].round === t.round; k--) mark(spans[k], "hsd-mate");
+      for (let k = i - 1; k >= 0 && store.tokens[k].round === t.round; k--)
+        mark(spans[k], "hsd-mate");
       for (let k = i + 1; store.tokens[k]?.round === t.round; k++) mark(spans[k], "hsd-mate");
       mark(place(row?.position), "hsd-lit");
     } else out.removeAttribute("aria-activedescendant");
@@ -161,33 +190,53 @@ function streamView({ model, root, group, store, palette, follow, on }: View<Tra
     drawn = key;
     // Announce pinned tokens only, not hovered ones.
     card.setAttribute("aria-live", pinned() === i ? "polite" : "off");
-    // A pinned card grows with its content; one under the pointer keeps the height, so that nothing below it moves.
+    // A pinned card grows with its content; one under the pointer keeps the height, so that nothing
+    // below it moves.
     const isPinned = Boolean(t) && pinned() === i;
     root.classList.toggle("hsd-idle", !t);
     root.classList.toggle("hsd-grown", isPinned);
     if (!t) {
       const example = model.get("live") ? null : exampleOf(store);
-      const words = store.tokens.length ? "Select a token." : "Tokens appear here as they are decoded.";
+      const words = store.tokens.length
+        ? "Select a token."
+        : "Tokens appear here as they are decoded.";
       const from = example
-        ? html` <span class="hsd-example">An example, from round ${store.order.get(example.round.id)}:</span>`
+        ? html` <span class="hsd-example"
+            >An example, from round ${store.order.get(example.round.id)}:</span
+          >`
         : nothing;
       const { text = "", source = "" } = example?.draft ?? {};
-      const shown = example ? details({ text, source, judged: [example], own: null, token: null }) : nothing;
-      render(html`<h3>Token details</h3><p class="hsd-note">${words}${from}</p>${shown}`, card);
+      const shown = example
+        ? details({ text, source, judged: [example], own: null, token: null })
+        : nothing;
+      render(
+        html`<h3>Token details</h3>
+          <p class="hsd-note">${words}${from}</p>
+          ${shown}`,
+        card,
+      );
       return;
     }
     const unpin = () => {
       group.pin(null);
       out.focus({ preventScroll: true });
     };
-    const close = html`<button class="hsd-close" ?hidden=${pinned() !== i} @click=${unpin}>Unpin</button>`;
+    const close = html`<button class="hsd-close" ?hidden=${pinned() !== i} @click=${unpin}>
+      Unpin
+    </button>`;
     const refused = store.index().events[step]?.draft;
     const draft = refused?.verdict === "rejected" ? refused : row;
     const round = store.rounds.get(t.round) ?? null;
     const judged = draft && round ? [{ round, draft }] : [];
     const { text: words, source } = draft ?? t;
     const own = judged.length ? null : round;
-    render(details({ text: words, source, judged, own, token: draft && draft !== row ? null : t, at: i }, close), card);
+    render(
+      details(
+        { text: words, source, judged, own, token: draft && draft !== row ? null : t, at: i },
+        close,
+      ),
+      card,
+    );
   }
   /** Scroll to the token under the cursor; the page itself scrolls only for moves in the text. */
   function reveal(span: HTMLElement | null | undefined) {

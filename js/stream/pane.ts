@@ -1,5 +1,6 @@
-// The tokens of the stream: prompt, emitted tokens, ghosts. Tokens are in chunks that begin at a line break, so that appending does not
-// change the layout of earlier chunks, and hidden ones are not laid out.
+// The tokens of the stream: prompt, emitted tokens, ghosts. Tokens are in chunks that begin at a
+// line break, so that appending does not change the layout of earlier chunks, and hidden ones are
+// not laid out.
 import { make, setAttributes } from "../lib/dom";
 import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
@@ -61,14 +62,19 @@ export function tokenPane(prompt: HTMLElement, out: HTMLElement, store: Store, p
     let node: Draft | undefined = refused[0];
     let shown = 0;
     while (node && shown < 2) {
-      const data = { "data-family": palette.family(node.source), "data-verdict": node.verdict, "data-node": node.node };
+      const data = {
+        "data-family": palette.family(node.source),
+        "data-verdict": node.verdict,
+        "data-node": node.node,
+      };
       const more = { "data-round": roundId, title: FATES[node.verdict] };
       strip.append(make("span", "hsd-ghost", brief(node.text), { ...data, ...more }));
       shown += 1;
       const here: number = node.node;
       node = drafts.find((d) => d.parent === here && d.verdict !== "accepted");
     }
-    const others = drafts.filter((d) => d.verdict === "rejected" || d.verdict === "unreached").length - shown;
+    const others =
+      drafts.filter((d) => d.verdict === "rejected" || d.verdict === "unreached").length - shown;
     if (others > 0) strip.append(make("span", "hsd-ghost-count", `+${others}`));
     return strip;
   }
@@ -92,7 +98,11 @@ export function tokenPane(prompt: HTMLElement, out: HTMLElement, store: Store, p
     span.classList.toggle("hsd-first", t.round !== lastRound);
     span.classList.toggle("hsd-bytes", t.raw !== null);
     lastRound = t.round;
-    const words = [KIND_WORDS[t.kind] || t.kind, palette.words(t.source), `round ${store.order.get(t.round)}`];
+    const words = [
+      KIND_WORDS[t.kind] || t.kind,
+      palette.words(t.source),
+      `round ${store.order.get(t.round)}`,
+    ];
     const label = `${glyphs(t.text)}: ${words.join(", ")}`;
     setAttributes(span, { role: "option", "aria-selected": "false", "aria-label": label });
     const strip = t.depth === 0 ? ghostsOf(t.round) : null;
@@ -100,7 +110,8 @@ export function tokenPane(prompt: HTMLElement, out: HTMLElement, store: Store, p
       (tail ?? begin()).append(strip);
       strips[i] = strip;
     }
-    if (!tail || (count >= CHUNK && t.text.startsWith("\n"))) begin(span.classList.contains("hsd-first"));
+    if (!tail || (count >= CHUNK && t.text.startsWith("\n")))
+      begin(span.classList.contains("hsd-first"));
     tail?.append(span);
     spans.push(span);
     count += 1;
@@ -136,7 +147,10 @@ export function tokenPane(prompt: HTMLElement, out: HTMLElement, store: Store, p
       const node = (event.target as Element).closest?.<HTMLElement>(".hsd-tok[data-i]");
       return node && out.contains(node) ? Number(node.dataset.i) : -1;
     },
-    /** The event of the draft token under the pointer: its rejection, or for an unexamined one the rejection before it; -1: none. */
+    /**
+     * The event of the draft token under the pointer: its rejection, or for an unexamined one the
+     * rejection before it; -1: none.
+     */
     ghostAt(event: Event) {
       const ghost = (event.target as Element).closest?.<HTMLElement>(".hsd-ghost[data-node]");
       return ghost && out.contains(ghost) ? stepOfGhost(ghost) : -1;

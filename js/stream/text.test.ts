@@ -20,19 +20,23 @@ test("hidden and reordering characters are code points; a lone combining mark ha
 
 test("bytes of the prompt that are a character together are drawn as one", () => {
   assert.deepEqual(promptPieces(["\\xe6", "\\x97\\xa5", "a"], "日a"), ["日", "", "a"]);
-  assert.deepEqual(promptPieces(["x", "\\xe6", "\\x97", "\\xa5\\xe6", "\\x9c\\xac", "b"], "x日本b"), [
-    "x",
-    "日本",
-    "",
-    "",
-    "",
-    "b",
-  ]);
+  assert.deepEqual(
+    promptPieces(["x", "\\xe6", "\\x97", "\\xa5\\xe6", "\\x9c\\xac", "b"], "x日本b"),
+    ["x", "日本", "", "", "", "b"],
+  );
   assert.deepEqual(promptPieces([" \\xf0\\x9f", "\\x8e\\x89"], " 🎉"), [" 🎉", ""]);
 });
 
 test("what the prompt has written out remains, and so does what is not part of it", () => {
-  assert.deepEqual(promptPieces(["\\xe6", "\\x97\\xa5"], "\\xe6\\x97\\xa5"), ["\\xe6", "\\x97\\xa5"]);
-  assert.deepEqual(promptPieces(["<s>", "a", "\\xe6\\x97", "\\xa5"], "a日"), ["<s>", "a", "日", ""]);
+  assert.deepEqual(promptPieces(["\\xe6", "\\x97\\xa5"], "\\xe6\\x97\\xa5"), [
+    "\\xe6",
+    "\\x97\\xa5",
+  ]);
+  assert.deepEqual(promptPieces(["<s>", "a", "\\xe6\\x97", "\\xa5"], "a日"), [
+    "<s>",
+    "a",
+    "日",
+    "",
+  ]);
   assert.deepEqual(promptPieces(["\\xe6", "\\xff"], "日"), ["\\xe6", "\\xff"]);
 });

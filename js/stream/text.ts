@@ -2,10 +2,14 @@
 import { codePoint, HIDDEN } from "../lib/words";
 
 /** Text with letters of a script written from right to left. */
-export const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
+export const RIGHT_TO_LEFT =
+  /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
 const ALWAYS = new RegExp(`\\n|^\\p{M}|${HIDDEN.source}`, "gu");
 
-/** The drawn parts of a token's text, in order and without gaps: `cls` is "" for plain text, `glyph` is drawn besides. */
+/**
+ * The drawn parts of a token's text, in order and without gaps: `cls` is "" for plain text, `glyph`
+ * is drawn besides.
+ */
 export function partsOf(text: string) {
   const parts: { shown: string; cls: string; glyph: string }[] = [];
   let at = 0;
@@ -17,7 +21,8 @@ export function partsOf(text: string) {
     plain(match.index);
     at = match.index + c.length;
     if (c === "\n") parts.push({ shown: c, cls: "hsd-nl", glyph: "↵" });
-    // A combining mark at the start of a token has no base character; a variation selector has no mark.
+    // A combining mark at the start of a token has no base character; a variation selector has no
+    // mark.
     else if (/^\p{M}$/u.test(c) && !/[\ufe00-\ufe0f]/.test(c))
       parts.push({ shown: `◌${c}`, cls: "hsd-code", glyph: "" });
     else parts.push({ shown: codePoint(c), cls: "hsd-code", glyph: "" });
@@ -29,7 +34,9 @@ export function partsOf(text: string) {
 /** Decode bytes, or null if not whole characters. */
 function decoded(bytes: ArrayLike<number>) {
   try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(Uint8Array.from(bytes));
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(
+      Uint8Array.from(bytes),
+    );
   } catch {
     return null;
   }
@@ -38,8 +45,8 @@ function decoded(bytes: ArrayLike<number>) {
 const MOST_TOGETHER = 12;
 
 /**
- * The drawn prompt tokens. Pieces of partial characters have escaped bytes: if consecutive pieces form characters of the prompt, the
- * first gets the characters and the others are empty.
+ * The drawn prompt tokens. Pieces of partial characters have escaped bytes: if consecutive pieces
+ * form characters of the prompt, the first gets the characters and the others are empty.
  */
 export function promptPieces(pieces: string[], prompt: string) {
   const texts = [...pieces];
@@ -52,7 +59,11 @@ export function promptPieces(pieces: string[], prompt: string) {
     const bytes: number[] = [];
     for (let j = i; j < Math.min(pieces.length, i + MOST_TOGETHER); j++) {
       for (const part of pieces[j].split(/(\\x[0-9a-f]{2})/)) {
-        bytes.push(...(/^\\x[0-9a-f]{2}$/.test(part) ? [parseInt(part.slice(2), 16)] : new TextEncoder().encode(part)));
+        bytes.push(
+          ...(/^\\x[0-9a-f]{2}$/.test(part)
+            ? [parseInt(part.slice(2), 16)]
+            : new TextEncoder().encode(part)),
+        );
       }
       const whole = decoded(bytes);
       if (!whole || !prompt.startsWith(whole, at)) continue;

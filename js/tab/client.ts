@@ -1,11 +1,16 @@
-// The worker seen from a page: requests as promises, progress, and one reason when it cannot decode (any more).
+// The worker seen from a page: requests as promises, progress, and one reason when it cannot decode
+// (any more).
 import { type DecodeRequest, lostError, type Progress } from "../host";
 import { listeners } from "../lib/listeners";
 import type { Append, Snapshot } from "../lib/run";
 
 type Settings = Omit<DecodeRequest, "prompt" | "stack" | "seed">;
-/** What is decoded; left out: greedy, no cut, seed 0, the rule `token`, 128 tokens. A seed of more than 53 bits is text. */
-export type Request = Pick<DecodeRequest, "prompt" | "stack"> & Partial<Settings> & { seed?: number | string | bigint };
+/**
+ * What is decoded; left out: greedy, no cut, seed 0, the rule `token`, 128 tokens. A seed of more
+ * than 53 bits is text.
+ */
+export type Request = Pick<DecodeRequest, "prompt" | "stack"> &
+  Partial<Settings> & { seed?: number | string | bigint };
 /** What a client loads, and how patient it is. */
 export interface Source {
   /** The worker's script, and the folder of the runtime: addresses relative to the page. */
@@ -101,12 +106,15 @@ export class Client {
     this.set("");
     this.loading = NOTHING;
     if (location.protocol === "file:") {
-      this.lost("Browsers let no page that was opened as a file start a worker: open the site by any web server.");
+      this.lost(
+        "Browsers let no page that was opened as a file start a worker: open the site by any web server.",
+      );
       return;
     }
     this.worker = new Worker(new URL(this.source.script, document.baseURI));
     this.worker.onmessage = ({ data }: MessageEvent<Answer>) => this.receive(data);
-    this.worker.onerror = () => this.lost("The worker that decodes was lost. Start it again, or reload the page.");
+    this.worker.onerror = () =>
+      this.lost("The worker that decodes was lost. Start it again, or reload the page.");
     const { base, keep = false } = this.source;
     this.ask({ kind: "load", base: new URL(base, document.baseURI).href, keep });
   }
@@ -114,18 +122,28 @@ export class Client {
   /** Decode; resolves also when `signal` cancelled it after the first token. */
   decode(request: Request, on: On = {}, signal?: AbortSignal): Promise<Finished> {
     const { seed } = request;
-    return this.request((id) => ({ kind: "decode", id, request: { ...request, seed: String(seed ?? 0) } }), on, signal);
+    return this.request(
+      (id) => ({ kind: "decode", id, request: { ...request, seed: String(seed ?? 0) } }),
+      on,
+      signal,
+    );
   }
 
   /** Milliseconds of a model's forward passes by width. */
-  async time(model: string, widths: number[], on: On = {}, signal?: AbortSignal): Promise<Record<string, number>> {
+  async time(
+    model: string,
+    widths: number[],
+    on: On = {},
+    signal?: AbortSignal,
+  ): Promise<Record<string, number>> {
     return this.request((id) => ({ kind: "time", id, model, widths }), on, signal);
   }
 
   private request<T>(asked: (id: number) => Ask, on: On, signal?: AbortSignal): Promise<T> {
     this.wake();
     if (this.why) return Promise.reject(lostError(this.why));
-    if (signal?.aborted) return Promise.reject(new DOMException("The decode was cancelled.", "AbortError"));
+    if (signal?.aborted)
+      return Promise.reject(new DOMException("The decode was cancelled.", "AbortError"));
     const id = this.next++;
     return new Promise<T>((resolve, reject) => {
       this.pending.set(id, { on, resolve, reject });

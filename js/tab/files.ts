@@ -1,14 +1,20 @@
 // The files of a runtime: from the site, or from what this browser has kept of it.
 import { check, type Manifest } from "./manifest";
 
-/** The name of the kept files of a family (the Cache API); a page of another site has a store of its own. */
+/**
+ * The name of the kept files of a family (the Cache API); a page of another site has a store of its
+ * own.
+ */
 export const storeOf = (family: string) => `hsd_viz ${family}`;
 
 /** Whether this browser keeps files for this page: only where the address is secure. */
 export const keeps = () => typeof caches === "object";
 
 /** Fetch a file. Throws a one-line error if it does not come whole. */
-export async function fetched(where: string, heard: (bytes: number) => void): Promise<Uint8Array<ArrayBuffer>> {
+export async function fetched(
+  where: string,
+  heard: (bytes: number) => void,
+): Promise<Uint8Array<ArrayBuffer>> {
   const name = where.split("/").pop();
   const lost = (why: string) =>
     new Error(`${name} cannot be loaded (${why}). Check the connection and reload the page.`);
@@ -34,7 +40,10 @@ export async function fetched(where: string, heard: (bytes: number) => void): Pr
   }
 }
 
-/** The files of a manifest. With a store, each is kept when it has come whole, and is not requested again. */
+/**
+ * The files of a manifest. With a store, each is kept when it has come whole, and is not requested
+ * again.
+ */
 export class Files {
   private constructor(
     private readonly folder: string,

@@ -1,4 +1,5 @@
-// The worker as a host of the explorer (../host.ts): recorded runs from the site's files, live runs from this tab.
+// The worker as a host of the explorer (../host.ts): recorded runs from the site's files, live runs
+// from this tab.
 import type { About, DecodeRequest, Host, Progress } from "../host";
 import type { Head, Snapshot } from "../lib/run";
 import type { Client } from "./client";
@@ -17,7 +18,15 @@ type Decode = (
 export const besidePlain =
   (decode: Decode): NonNullable<Host["decode"]> =>
   async (request, on, signal) => {
-    const { run: name, seq, prompt, prompt_ids, levels, meta, tokens } = (await decode(request, on, signal)).run;
+    const {
+      run: name,
+      seq,
+      prompt,
+      prompt_ids,
+      levels,
+      meta,
+      tokens,
+    } = (await decode(request, on, signal)).run;
     if (!tokens.token_id?.length) throw new DOMException("The decode was cancelled.", "AbortError");
     const head: Head = { run: name, seq, prompt, prompt_ids, levels, meta };
     if (!request.beside_plain || levels.length < 2 || signal.aborted) return head;
@@ -30,7 +39,8 @@ export const besidePlain =
 /** A recorded run from the site's files. */
 export async function recording(name: string): Promise<Snapshot> {
   const answer = await fetch(`recordings/${name}.json`);
-  if (!answer.ok) throw new Error(`the recording '${name}' cannot be loaded (status ${answer.status})`);
+  if (!answer.ok)
+    throw new Error(`the recording '${name}' cannot be loaded (status ${answer.status})`);
   return (await answer.json()) as Snapshot;
 }
 
@@ -44,7 +54,9 @@ export function clientOf(own: Client, tabs: readonly FamilyTab[], family?: strin
 
 export function tabHost(own: Client, about: About, tabs: readonly FamilyTab[]): Host {
   const names = ["code", ...tabs.map(({ offer }) => offer.family)];
-  const families = tabs.length ? (about.families ?? []).filter(({ name }) => names.includes(name)) : [];
+  const families = tabs.length
+    ? (about.families ?? []).filter(({ name }) => names.includes(name))
+    : [];
   const panels = new Map(tabs.map((tab) => [tab.offer.family, offerPanel(tab)]));
   return {
     // What this tab decodes with is on the site, not in Python's packages.
@@ -55,7 +67,9 @@ export function tabHost(own: Client, about: About, tabs: readonly FamilyTab[]): 
     decode: besidePlain(async (request, on, signal) => {
       const { family } = request;
       if (family && !names.includes(family))
-        throw new Error(`this page has no models of the family ${family}: run hsd-viz dashboard --family ${family}`);
+        throw new Error(
+          `this page has no models of the family ${family}: run hsd-viz dashboard --family ${family}`,
+        );
       const { run, result } = await clientOf(own, tabs, family).decode(request, on, signal);
       const { stop_reason } = result;
       run.meta = { ...run.meta, stop_reason, cancelled: stop_reason === "cancelled" };

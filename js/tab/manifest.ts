@@ -1,4 +1,5 @@
-// What hsd_viz/engine/tab.py writes about the runtime's files, and what it takes from Python: one JSON file beside them.
+// What hsd_viz/engine/tab.py writes about the runtime's files, and what it takes from Python: one
+// JSON file beside them.
 
 /** A matrix (4 or 8 bits) or vector (0) in the joined parts of a model. */
 export type Section = [layer: number, slot: string, bits: number, start: number, size: number];
@@ -22,8 +23,15 @@ export interface ModelFacts {
   /** The relative costs of verifying 0, 1, 2, ... draft tokens, by which `db` sizes its trees. */
   costs: { at: number[]; slopes: number[]; least_slope: number };
 }
-/** A column of hsd_viz/trace/tables.toml: its name, its kind, and the names that its numbers stand for. */
-export type Column = [name: string, kind: "int" | "float" | "str" | "ints" | "top", names: string[] | null];
+/**
+ * A column of hsd_viz/trace/tables.toml: its name, its kind, and the names that its numbers stand
+ * for.
+ */
+export type Column = [
+  name: string,
+  kind: "int" | "float" | "str" | "ints" | "top",
+  names: string[] | null,
+];
 export interface Manifest {
   format: string;
   version: string;
@@ -31,7 +39,10 @@ export interface Manifest {
   files: Record<string, { bytes: number; crc32: number }>;
   models: Record<string, ModelFacts>;
   databases: Record<string, string>;
-  /** Tokens that end a text, the one that starts an empty one, and what a chat template writes before and after a turn. */
+  /**
+   * Tokens that end a text, the one that starts an empty one, and what a chat template writes
+   * before and after a turn.
+   */
   text: { ends: number[]; start: number | null; chat: [before: string, after: string] | null };
   structures: Record<string, [name: string, kind: string][]>;
   slots: string[];
@@ -53,7 +64,10 @@ export interface Manifest {
     sampled: Record<string, number[]>;
     discounts: Record<string, number>;
     settings: Record<string, number>;
-    /** The numbers of the semantic database, and the layer whose states it compares, as a share of the target's layers. */
+    /**
+     * The numbers of the semantic database, and the layer whose states it compares, as a share of
+     * the target's layers.
+     */
     copying: Record<string, number>;
     state_depth: number;
   };
@@ -75,7 +89,11 @@ export function crc32(bytes: Uint8Array): number {
 export function check(name: string, bytes: Uint8Array, manifest: Manifest) {
   const facts = manifest.files[name];
   if (bytes.length !== facts.bytes)
-    throw new Error(`${name} is incomplete: it has ${bytes.length} bytes, expected ${facts.bytes}. Reload the page.`);
+    throw new Error(
+      `${name} is incomplete: it has ${bytes.length} bytes, expected ${facts.bytes}. Reload the page.`,
+    );
   if (crc32(bytes) !== facts.crc32)
-    throw new Error(`${name} is damaged or of another version: its checksum differs. Build the site again.`);
+    throw new Error(
+      `${name} is damaged or of another version: its checksum differs. Build the site again.`,
+    );
 }

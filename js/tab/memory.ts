@@ -12,7 +12,10 @@ type Call = (...args: (number | bigint)[]) => number;
 
 const SIZES: Record<string, number> = { i32: 4, pointer: 4, i64: 8, u64: 8, f64: 8 };
 
-/** An instance of the module. Addresses are numbers; nothing keeps a view of the memory, which grows. */
+/**
+ * An instance of the module. Addresses are numbers; nothing keeps a view of the memory, which
+ * grows.
+ */
 export class Module {
   private readonly exports: Record<string, unknown>;
 
@@ -24,10 +27,14 @@ export class Module {
     (this.exports._initialize as () => void)();
   }
 
-  /** Compile and start the module. Throws an error in plain words where the browser cannot run it. */
+  /**
+   * Compile and start the module. Throws an error in plain words where the browser cannot run it.
+   */
   static async open(bytes: Uint8Array<ArrayBuffer>, manifest: Manifest): Promise<Module> {
     if (typeof WebAssembly !== "object" || !WebAssembly.validate(bytes))
-      throw new Error("This browser has no WebAssembly with SIMD: use a current Chrome, Edge, Firefox or Safari.");
+      throw new Error(
+        "This browser has no WebAssembly with SIMD: use a current Chrome, Edge, Firefox or Safari.",
+      );
     let module: Module;
     const clock = (_id: number, _precision: bigint, to: number) => {
       module.view().setBigUint64(to, BigInt(Math.round(performance.now() * 1e6)), true);
@@ -46,7 +53,11 @@ export class Module {
   view(): DataView {
     return new DataView((this.exports.memory as WebAssembly.Memory).buffer);
   }
-  array<T>(Kind: new (buffer: ArrayBuffer, at: number, length: number) => T, at: number, length: number): T {
+  array<T>(
+    Kind: new (buffer: ArrayBuffer, at: number, length: number) => T,
+    at: number,
+    length: number,
+  ): T {
     return new Kind((this.exports.memory as WebAssembly.Memory).buffer as ArrayBuffer, at, length);
   }
 
@@ -79,7 +90,10 @@ export class Module {
     this.array(Uint8Array, at, from.length).set(from);
     return at;
   }
-  /** Structures of a kind, one after the other, as the C++ has them: fields are aligned to their size. */
+  /**
+   * Structures of a kind, one after the other, as the C++ has them: fields are aligned to their
+   * size.
+   */
   structures(kind: string, rows: Fields[]): number {
     const layout = this.layout(kind);
     const at = this.allocate(layout.size * rows.length);

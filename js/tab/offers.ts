@@ -15,7 +15,10 @@ export type Stage = "absent" | "loading" | "ready" | "failed";
 
 /** Memory of a tab besides the files: caches, logits, and a part of a file on its way. */
 const ROOM_BYTES = 64e6;
-/** A browser says how much memory its device has, in GB, at least some do. Less than this ends a page without a word. */
+/**
+ * A browser says how much memory its device has, in GB, at least some do. Less than this ends a
+ * page without a word.
+ */
 const LEAST_GB = 2;
 /** A prompt of hundreds of tokens is one message of a slow worker. */
 const PATIENCE_S = 120;
@@ -53,7 +56,10 @@ export class FamilyTab {
     this.changed.tell();
   }
 
-  /** Load it, from the site or from what is kept. Resolves when it decodes; rejects with a one-line error. */
+  /**
+   * Load it, from the site or from what is kept. Resolves when it decodes; rejects with a one-line
+   * error.
+   */
   load(): Promise<void> {
     const { deviceMemory = LEAST_GB } = navigator as { deviceMemory?: number };
     if (deviceMemory < LEAST_GB) {
@@ -128,7 +134,10 @@ export function offerPanel(tab: FamilyTab): HTMLElement {
     words.textContent = wordsOf(tab);
     const load = whole ? "Load" : `Download ${megabytes(offer.bytes - kept)}`;
     const shown = {
-      absent: [button(load, () => tab.load(), true), ...(kept ? [button("Delete", () => tab.remove())] : [])],
+      absent: [
+        button(load, () => tab.load(), true),
+        ...(kept ? [button("Delete", () => tab.remove())] : []),
+      ],
       loading: [button("Cancel", () => tab.cancel())],
       ready: [button("Unload and delete", () => tab.remove())],
       failed: [button("Try again", () => tab.load())],

@@ -1,4 +1,5 @@
-// The runtime under node, against what tests/js/test_tab.py writes: texts with their tokens, and recorded runs.
+// The runtime under node, against what tests/js/test_tab.py writes: texts with their tokens, and
+// recorded runs.
 import { readFileSync } from "node:fs";
 import { describe, expect, test, vi } from "vitest";
 import { metricsOf } from "../lib/metrics";
@@ -20,7 +21,10 @@ const untimed = (value: unknown) =>
 describe.skipIf(!given)("the runtime of a tab", async () => {
   if (!given) return void test("needs the files of a tab", () => {});
   const tokenizer = new Tokenizer(JSON.parse(readFileSync(given.files["tokenizer.json"], "utf8")));
-  const runtime = new Runtime(await Module.open(read(given.files["hsd-viz.wasm"]), manifest), manifest);
+  const runtime = new Runtime(
+    await Module.open(read(given.files["hsd-viz.wasm"]), manifest),
+    manifest,
+  );
   const packed = Object.values(manifest.models).some(({ sections }) => sections);
   for (const [name, { parts, sections, bytes }] of Object.entries(manifest.models)) {
     if (!sections) {
@@ -36,11 +40,13 @@ describe.skipIf(!given)("the runtime of a tab", async () => {
     }
     runtime.addPacked(name, at);
   }
-  for (const [name, file] of Object.entries(manifest.databases)) runtime.addDatabase(name, read(given.files[file]));
+  for (const [name, file] of Object.entries(manifest.databases))
+    runtime.addDatabase(name, read(given.files[file]));
 
   test("texts have the tokens of the package tokenizers", () => {
     expect(given.texts.length).toBeGreaterThan(1000);
-    for (const [text, ids] of given.texts) expect(tokenizer.encode(text), JSON.stringify(text)).toEqual(ids);
+    for (const [text, ids] of given.texts)
+      expect(tokenizer.encode(text), JSON.stringify(text)).toEqual(ids);
     for (const [ids, text, pieces] of given.tokens) {
       expect(tokenizer.decode(ids)).toBe(text);
       expect(ids.map((id: number) => tokenizer.piece(id))).toEqual(pieces);
@@ -70,7 +76,8 @@ describe.skipIf(!given)("the runtime of a tab", async () => {
       rows.tokens.raw = (rows.tokens.token_id as number[]).map((id) => tokenizer.piece(id)[1]);
       rows.drafts.text = (rows.drafts.token_id as number[]).map((id) => tokenizer.piece(id)[0]);
       decode.close();
-      for (const table of Object.keys(columns)) expect(untimed(rows[table])).toEqual(untimed(columns[table]));
+      for (const table of Object.keys(columns))
+        expect(untimed(rows[table])).toEqual(untimed(columns[table]));
       const store = createStore();
       store.adopt({
         ...{ run: "r", seq: 1, prompt: "", prompt_ids: [], levels: [], pieces: {} },
@@ -134,6 +141,7 @@ describe.skipIf(!given)("the runtime of a tab", async () => {
   ])("the stack '%s' is refused", (text, why) => expect(() => parse(text, manifest)).toThrow(why));
 
   test("a stack is resolved as the command line does", () => {
-    for (const [text, resolved] of given.stacks) expect(parse(text, manifest).resolved).toBe(resolved);
+    for (const [text, resolved] of given.stacks)
+      expect(parse(text, manifest).resolved).toBe(resolved);
   });
 });

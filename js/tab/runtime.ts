@@ -1,5 +1,6 @@
-// The native runtime in WebAssembly: models, databases and the compiled loop. What hsd_viz/native/*.py is for the library, this is for the
-// module; the arithmetic is the same, and so are the tokens and the rows (docs/reference/arithmetic.md).
+// The native runtime in WebAssembly: models, databases and the compiled loop. What
+// hsd_viz/native/*.py is for the library, this is for the module; the arithmetic is the same, and
+// so are the tokens and the rows (docs/reference/arithmetic.md).
 import type { Tables } from "../lib/tables";
 import type { Column, Manifest, ModelFacts, Section } from "./manifest";
 import type { Module } from "./memory";
@@ -51,7 +52,9 @@ interface Tensors {
 /** Read a safetensors file. */
 export function readTensors(file: Uint8Array): Tensors {
   const length = Number(new DataView(file.buffer, file.byteOffset).getBigUint64(0, true));
-  const { __metadata__: metadata = {}, ...header } = JSON.parse(new TextDecoder().decode(file.subarray(8, 8 + length)));
+  const { __metadata__: metadata = {}, ...header } = JSON.parse(
+    new TextDecoder().decode(file.subarray(8, 8 + length)),
+  );
   const found: Tensors = { bytes: {}, types: {}, metadata };
   for (const [name, { dtype, data_offsets }] of Object.entries(header as Record<string, Entry>)) {
     const [begin, end] = data_offsets.map((offset) => 8 + length + offset);
@@ -62,8 +65,14 @@ export function readTensors(file: Uint8Array): Tensors {
 }
 type Entry = { dtype: string; data_offsets: [number, number] };
 
-/** Tables of cosines and sines [places][n], doubled from one place as hsd_viz/native/weights.py does. */
-export function angles({ cos: c, sin: s }: ModelFacts["turn"], places: number): [Float32Array, Float32Array] {
+/**
+ * Tables of cosines and sines [places][n], doubled from one place as hsd_viz/native/weights.py
+ * does.
+ */
+export function angles(
+  { cos: c, sin: s }: ModelFacts["turn"],
+  places: number,
+): [Float32Array, Float32Array] {
   const n = c.length;
   let [tc, ts] = [[...c], [...s]];
   const cos = new Float64Array(places * n).fill(1, 0, n);
@@ -117,7 +126,9 @@ export class Runtime {
     this.keep(name, handle, 0);
   }
 
-  /** Add a model whose packed weights are stored from `at` on; they are read there, and not copied. */
+  /**
+   * Add a model whose packed weights are stored from `at` on; they are read there, and not copied.
+   */
   addPacked(name: string, at: number) {
     const { module, manifest } = this;
     const facts = manifest.models[name];
@@ -127,12 +138,18 @@ export class Runtime {
     const lender = facts.embedding_of ? this.model(facts.embedding_of) : null;
     const lent = lender?.facts.sections?.find(([, slot]) => slot === "embedding");
     if (lender && lent) this.place(handle, lent, lender.at, false);
-    for (const section of facts.sections ?? []) this.place(handle, section, at, Boolean(facts.tied_head));
+    for (const section of facts.sections ?? [])
+      this.place(handle, section, at, Boolean(facts.tied_head));
     for (const layer of facts.unturned ?? []) module.make("hsd_model_unturned", handle, layer);
     this.keep(name, handle, at);
   }
   /** Give a section of packed weights to a model. */
-  private place(handle: number, [layer, slot, bits, start, size]: Section, at: number, tied: boolean) {
+  private place(
+    handle: number,
+    [layer, slot, bits, start, size]: Section,
+    at: number,
+    tied: boolean,
+  ) {
     const { module, manifest } = this;
     if (slot === "head_tokens") {
       module.make("hsd_model_head_tokens", handle, at + start, size / 4);
@@ -154,10 +171,14 @@ export class Runtime {
     this.models.set(name, { facts, at, handle, bytes, cos, sin });
   }
 
-  /** Token ids of a prompt, or of a turn of a conversation; an empty one is the token that starts a text. */
+  /**
+   * Token ids of a prompt, or of a turn of a conversation; an empty one is the token that starts a
+   * text.
+   */
   read(tokenizer: Tokenizer, prompt: string, chat = false): number[] {
     const { chat: around, start } = this.manifest.text;
-    if (chat && !around) throw new Error("these models have no chat template: give the prompt as it should be read");
+    if (chat && !around)
+      throw new Error("these models have no chat template: give the prompt as it should be read");
     if (chat && around) return tokenizer.encode(around[0] + prompt + around[1]);
     const ids = tokenizer.encode(prompt);
     if (!ids.length && start === null) throw new Error("the prompt is empty: write a prompt");
@@ -168,7 +189,12 @@ export class Runtime {
   addDatabase(name: string, file: Uint8Array) {
     const { bytes, types, metadata } = readTensors(file);
     const { vocabulary_size, bits, longest } = JSON.parse(metadata.facts);
-    const fields: Record<string, number> = { limit: -1, most_in_bucket: 0, longest, shift: 32 - bits };
+    const fields: Record<string, number> = {
+      limit: -1,
+      most_in_bucket: 0,
+      longest,
+      shift: 32 - bits,
+    };
     for (const [tensor, content] of Object.entries(bytes)) {
       const size = types[tensor] === "U16" ? 2 : 4;
       fields[tensor] = this.module.put(content);
@@ -179,16 +205,33 @@ export class Runtime {
     this.databases.set(name, this.module.structures("IndexFile", [fields]));
   }
 
-  /** Milliseconds of forward passes of each width after `cached` tokens: the least of `rounds` interleaved measurements. */
+  /**
+   * Milliseconds of forward passes of each width after `cached` tokens: the least of `rounds`
+   * interleaved measurements.
+   */
   time(name: string, widths: number[], cached: number, rounds: number): Record<number, number> {
     const { module } = this;
     const model = this.model(name);
     const session = module.make("hsd_session_new", model.handle);
     const most = Math.max(...widths, cached);
-    const tokens = module.put(Int32Array.from({ length: most }, (_, k) => (k * 97 + 11) % model.facts.shape.vocab));
+    const tokens = module.put(
+      Int32Array.from({ length: most }, (_, k) => (k * 97 + 11) % model.facts.shape.vocab),
+    );
     const logits = module.allocate(4 * most * model.facts.shape.vocab);
     const feed = (n: number, rows: number, before: number) =>
-      module.make("hsd_session_forward", session, tokens, n, 0, rows, logits, model.cos, model.sin, before, 1);
+      module.make(
+        "hsd_session_forward",
+        session,
+        tokens,
+        n,
+        0,
+        rows,
+        logits,
+        model.cos,
+        model.sin,
+        before,
+        1,
+      );
     if (cached) feed(cached, 1, 0);
     const least: Record<number, number> = {};
     for (let round = 0; round < rounds; round++) {
@@ -215,22 +258,36 @@ export class Runtime {
   /** Make the drafter of `db` below a verifier: hsd_viz/native/drafter.py. */
   drafter(databases: string[], verifier: string, target: string, temperature: number): number {
     const { module } = this;
-    const { settings, nodes, floor, greedy, sampled, discounts, copying, state_depth } = this.manifest.drafting;
+    const { settings, nodes, floor, greedy, sampled, discounts, copying, state_depth } =
+      this.manifest.drafting;
     const rules = module.structures("Drafting", [settings]);
     const handle = module.make("hsd_drafter_new", rules);
     const heat = Math.min(1, temperature) * Math.min(1, temperature);
     const given = [rules];
     const put = (numbers: ArrayBufferView) => given[given.push(module.put(numbers)) - 1];
     for (const name of databases) {
-      const rates = Float64Array.from(greedy[name], (rate, n) => (1 - heat) * rate + heat * sampled[name][n]);
+      const rates = Float64Array.from(
+        greedy[name],
+        (rate, n) => (1 - heat) * rate + heat * sampled[name][n],
+      );
       if (name === "semantic") {
         const numbers = module.structures("Copying", [copying]);
         given.push(numbers);
         module.make("hsd_drafter_add_semantic", handle, numbers, put(rates), discounts[name]);
         const { layers } = this.model(target).facts.shape;
-        module.call("hsd_drafter_watch", handle, Math.min(layers - 1, Math.floor(state_depth * layers)));
+        module.call(
+          "hsd_drafter_watch",
+          handle,
+          Math.min(layers - 1, Math.floor(state_depth * layers)),
+        );
       } else {
-        module.make("hsd_drafter_add", handle, this.databases.get(name) ?? 0, put(rates), discounts[name]);
+        module.make(
+          "hsd_drafter_add",
+          handle,
+          this.databases.get(name) ?? 0,
+          put(rates),
+          discounts[name],
+        );
       }
     }
     const { ends } = this.manifest.text;
@@ -243,7 +300,10 @@ export class Runtime {
   }
 }
 
-/** One decode, run bit by bit: prefill() to its end, then rounds() until it returns null. close() frees it. */
+/**
+ * One decode, run bit by bit: prefill() to its end, then rounds() until it returns null. close()
+ * frees it.
+ */
 export class Decode {
   readonly names: string[];
   readonly limit: number;
@@ -271,12 +331,20 @@ export class Decode {
       lookahead === null ? "target" : name === "target" ? "ladder-target" : name,
     );
     this.names = [...(databases ? ["db"] : []), ...levels];
-    this.contexts = [...(databases ? [Infinity] : []), ...parts.map(({ facts }) => facts.positions)];
+    this.contexts = [
+      ...(databases ? [Infinity] : []),
+      ...parts.map(({ facts }) => facts.positions),
+    ];
     this.sources = [...this.names.slice(0, -1), "target", ...(databases ?? [])];
     const { positions, shape } = (parts.at(-1) as Model).facts;
     this.limit = Math.min(prompt.length + max_new_tokens, positions);
     this.drafter = databases
-      ? runtime.drafter(databases, models[0].name, (models.at(-1) as TabModel).name, sampling.temperature)
+      ? runtime.drafter(
+          databases,
+          models[0].name,
+          (models.at(-1) as TabModel).name,
+          sampling.temperature,
+        )
       : 0;
     const rows = parts.map(({ handle, cos, sin, bytes }, k) => {
       const session = module.make("hsd_session_new", handle);
@@ -284,11 +352,32 @@ export class Decode {
       const rule = manifest.rules.indexOf(sampling.rule);
       const { lookahead, confidence } = models[k];
       const { positions } = parts[k].facts;
-      return { session, cos, sin, bytes, confidence, lookahead: lookahead ?? 0, rule, threads: 1, positions };
+      return {
+        session,
+        cos,
+        sin,
+        bytes,
+        confidence,
+        lookahead: lookahead ?? 0,
+        rule,
+        threads: 1,
+        positions,
+      };
     });
     const { temperature, top_p, min_p, top_k, seed } = sampling;
-    const numbers = { temperature, top_p, min_p, top_k: Math.min(top_k, shape.vocab), seed: BigInt.asIntN(64, seed) };
-    const limits = { vocab: shape.vocab, limit: this.limit, budget: manifest.drafting.nodes, details: manifest.top };
+    const numbers = {
+      temperature,
+      top_p,
+      min_p,
+      top_k: Math.min(top_k, shape.vocab),
+      seed: BigInt.asIntN(64, seed),
+    };
+    const limits = {
+      vocab: shape.vocab,
+      limit: this.limit,
+      budget: manifest.drafting.nodes,
+      details: manifest.top,
+    };
     const given = [
       module.structures("DecodeSettings", [{ ...numbers, ...limits }]),
       module.structures("LevelSettings", rows),
@@ -296,7 +385,15 @@ export class Decode {
       module.put(Int32Array.from(manifest.text.ends)),
     ];
     const [all, specs, text, ends] = given;
-    const written = [specs, rows.length, this.drafter, text, prompt.length, ends, manifest.text.ends.length];
+    const written = [
+      specs,
+      rows.length,
+      this.drafter,
+      text,
+      prompt.length,
+      ends,
+      manifest.text.ends.length,
+    ];
     this.handle = module.make("hsd_decode_new", all, 0, ...written);
     for (const address of given) module.free(address);
   }
@@ -310,7 +407,10 @@ export class Decode {
     this.zero = performance.now() - now / 1e6;
   }
 
-  /** Feed all of the prompt but its last token to every level, a part at a time; yields (level, tokens done, tokens in all). */
+  /**
+   * Feed all of the prompt but its last token to every level, a part at a time; yields (level,
+   * tokens done, tokens in all).
+   */
   *prefill(): Generator<[name: string, done: number, total: number]> {
     const whole = this.settings.prompt.length - 1;
     for (const [k, name] of this.names.entries()) {
@@ -346,14 +446,24 @@ export class Decode {
   }
 
   private run(ns: number) {
-    this.more = this.runtime.module.call("hsd_decode_run", this.handle, BigInt(ns), BigInt(this.now()));
+    this.more = this.runtime.module.call(
+      "hsd_decode_run",
+      this.handle,
+      BigInt(ns),
+      BigInt(this.now()),
+    );
     this.ended = this.now();
   }
 
   private rows(table: string): number[] {
     const { module, manifest } = this.runtime;
     const start = module.allocate(4);
-    const n = module.call("hsd_decode_rows", this.handle, Object.keys(manifest.tables).indexOf(table), start);
+    const n = module.call(
+      "hsd_decode_rows",
+      this.handle,
+      Object.keys(manifest.tables).indexOf(table),
+      start,
+    );
     const at = module.view().getUint32(start, true);
     module.free(start);
     return [...module.array(Float64Array, at, n)];
@@ -361,14 +471,19 @@ export class Decode {
 
   /** Numbers of a row with these columns. */
   private width(columns: Column[]): number {
-    return columns.reduce((sum, [, kind]) => sum + (kind === "top" ? 2 * this.runtime.manifest.top : 1), 0);
+    return columns.reduce(
+      (sum, [, kind]) => sum + (kind === "top" ? 2 * this.runtime.manifest.top : 1),
+      0,
+    );
   }
 
   private columns(cells: number[], columns: Column[]): Record<string, unknown[]> {
     const width = this.width(columns);
     const values = columns.map((column, k) => {
       const at = this.width(columns.slice(0, k));
-      const rows = Array.from({ length: cells.length / width }, (_, n) => this.value(cells, n * width + at, column));
+      const rows = Array.from({ length: cells.length / width }, (_, n) =>
+        this.value(cells, n * width + at, column),
+      );
       return [column[0], rows];
     });
     return Object.fromEntries(values);
@@ -384,8 +499,11 @@ export class Decode {
     }
     if (Number.isNaN(value)) return null;
     // A path is the sum of 2 to the power of its levels.
-    if (kind === "ints") return this.names.map((_, level) => level).filter((level) => (value / 2 ** level) & 1);
+    if (kind === "ints")
+      return this.names.map((_, level) => level).filter((level) => (value / 2 ** level) & 1);
     if (kind !== "str") return value;
-    return (name === "name" ? this.names : name === "source" ? this.sources : (names as string[]))[value];
+    return (name === "name" ? this.names : name === "source" ? this.sources : (names as string[]))[
+      value
+    ];
   }
 }

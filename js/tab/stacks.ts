@@ -1,4 +1,5 @@
-// Stacks that the runtime of a tab decodes: databases by `db`, and models of the ladder. lib/stack.ts has the whole language.
+// Stacks that the runtime of a tab decodes: databases by `db`, and models of the ladder.
+// lib/stack.ts has the whole language.
 import { isCopy, parseStack, writeStack } from "../lib/stack";
 import type { Manifest } from "./manifest";
 
@@ -45,7 +46,11 @@ export function parse(text: string, manifest: Manifest): TabStack {
     }
     if (lookahead === "auto") throw elsewhere(`the lookahead auto in '${name}:auto'`);
     if (part !== parts.at(-1)) part.lookahead ??= usual;
-    models.push({ name, lookahead: part.lookahead as number | null, confidence: part.confidence ?? 0 });
+    models.push({
+      name,
+      lookahead: part.lookahead as number | null,
+      confidence: part.confidence ?? 0,
+    });
   }
   return { written, resolved: writeStack(parts), databases, models };
 }

@@ -8,7 +8,10 @@ export interface TokenizerFile {
   model: { vocab: Record<string, number>; merges: [string, string][] };
 }
 
-/** GPT-2's words: contractions, letters, digits and other signs with at most one space before, spaces. */
+/**
+ * GPT-2's words: contractions, letters, digits and other signs with at most one space before,
+ * spaces.
+ */
 const SPACE = "\\p{White_Space}";
 const WORDS = new RegExp(
   `'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^${SPACE}\\p{L}\\p{N}]+|${SPACE}+(?!\\P{White_Space})|${SPACE}+`,
@@ -48,9 +51,13 @@ export class Tokenizer {
     this.digits = pretokenizers.some(({ type }) => type === "Digits");
   }
 
-  /** Token ids of a text. Special tokens that are spelled out in it are read as such. Throws for a lone surrogate. */
+  /**
+   * Token ids of a text. Special tokens that are spelled out in it are read as such. Throws for a
+   * lone surrogate.
+   */
   encode(text: string): number[] {
-    if (/\p{Surrogate}/u.test(text)) throw new Error("the prompt contains a lone surrogate and is not valid Unicode");
+    if (/\p{Surrogate}/u.test(text))
+      throw new Error("the prompt contains a lone surrogate and is not valid Unicode");
     const ids: number[] = [];
     let rest = text;
     while (rest) {
@@ -61,7 +68,8 @@ export class Tokenizer {
         if (place >= 0 && place < at) [at, found] = [place, [id, content]];
       }
       // One at a time: a long text has more words than a call has arguments.
-      for (const word of this.words(rest.slice(0, at))) for (const id of this.word(word)) ids.push(id);
+      for (const word of this.words(rest.slice(0, at)))
+        for (const id of this.word(word)) ids.push(id);
       if (found) ids.push(found[0]);
       rest = rest.slice(at + (found ? found[1].length : 0));
     }
@@ -82,7 +90,10 @@ export class Tokenizer {
     return Uint8Array.from([...token], (character) => BYTES.get(character) as number);
   }
 
-  /** The text of a token for display, where its bytes are not whole characters with escapes, and then its bytes in hexadecimal. */
+  /**
+   * The text of a token for display, where its bytes are not whole characters with escapes, and
+   * then its bytes in hexadecimal.
+   */
   piece(id: number): [text: string, raw: string | null] {
     let found = this.texts.get(id);
     if (!found) {
@@ -108,8 +119,8 @@ export class Tokenizer {
     const known = this.kept.get(word);
     if (known) return known;
     // A byte without a token is left out.
-    let parts = Array.from(new TextEncoder().encode(word), (byte) => CHARACTERS[byte]).filter((one) =>
-      this.vocab.has(one),
+    let parts = Array.from(new TextEncoder().encode(word), (byte) => CHARACTERS[byte]).filter(
+      (one) => this.vocab.has(one),
     );
     while (parts.length > 1) {
       let best = Infinity;
@@ -130,7 +141,8 @@ export class Tokenizer {
   }
 }
 
-const hexadecimal = (bytes: Uint8Array) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+const hexadecimal = (bytes: Uint8Array) =>
+  Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 
 /** Bytes as text, those of no whole character as \xNN. */
 function escaped(bytes: Uint8Array): string {

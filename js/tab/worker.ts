@@ -41,7 +41,10 @@ self.onmessage = ({ data }: MessageEvent<Ask>) => {
   else if (data.kind === "load")
     load(data).catch((error) => say({ kind: "unusable", message: (error as Error).message }));
   else {
-    const run = () => (data.kind === "decode" ? decode(data.id, data.request) : time(data.id, data.model, data.widths));
+    const run = () =>
+      data.kind === "decode"
+        ? decode(data.id, data.request)
+        : time(data.id, data.model, data.widths);
     work = work.then(run).catch((error) => {
       const memory = error instanceof OutOfMemory;
       say({ kind: "failed", id: data.id, message: (error as Error).message, memory });
@@ -50,8 +53,11 @@ self.onmessage = ({ data }: MessageEvent<Ask>) => {
 };
 
 async function load({ base: folder, keep }: Extract<Ask, { kind: "load" }>) {
-  const manifest: Manifest = JSON.parse(new TextDecoder().decode(await fetched(`${folder}manifest.json`, () => {})));
-  if (manifest.format !== FORMAT) throw new Error("The site is of another version than its page: reload the page.");
+  const manifest: Manifest = JSON.parse(
+    new TextDecoder().decode(await fetched(`${folder}manifest.json`, () => {})),
+  );
+  if (manifest.format !== FORMAT)
+    throw new Error("The site is of another version than its page: reload the page.");
   const total = Object.values(manifest.files).reduce((sum, { bytes }) => sum + bytes, 0);
   const files = await Files.open(folder, manifest, keep);
   let before = 0;
@@ -74,7 +80,9 @@ async function load({ base: folder, keep }: Extract<Ask, { kind: "load" }>) {
       bytes ? module.allocate(bytes) : 0,
     ]);
     const places = new Map(rooms);
-    const tokenizer = new Tokenizer(JSON.parse(new TextDecoder().decode(await file("tokenizer.json"))));
+    const tokenizer = new Tokenizer(
+      JSON.parse(new TextDecoder().decode(await file("tokenizer.json"))),
+    );
     const runtime = new Runtime(module, manifest);
     base.resolve({ manifest, runtime, tokenizer });
     for (const name of later) {
@@ -112,7 +120,10 @@ async function addModel(
 }
 
 /** Check a request as hsd_viz/decoding/settings.py does. Throws a one-line error. */
-function settings(request: Request, manifest: Manifest): { sampling: Sampling; tokens: number; stack: TabStack } {
+function settings(
+  request: Request,
+  manifest: Manifest,
+): { sampling: Sampling; tokens: number; stack: TabStack } {
   const { seed = 0, rule = manifest.defaults.rule, prompt } = request;
   const refuse = (what: string, value: unknown, allowed: string) => {
     throw new Error(`${what} ${value} is out of range: it is ${allowed}`);
@@ -123,7 +134,8 @@ function settings(request: Request, manifest: Manifest): { sampling: Sampling; t
     if (name === "seed") continue;
     const { words, whole, low, aboveLow, high, usual }: Setting = SETTINGS[name];
     const value = request[name] ?? usual;
-    const fits = (aboveLow ? value > low : value >= low) && value <= (high ?? Number.MAX_SAFE_INTEGER);
+    const fits =
+      (aboveLow ? value > low : value >= low) && value <= (high ?? Number.MAX_SAFE_INTEGER);
     const from = aboveLow ? `above ${low}` : high === null ? `of at least ${low}` : `from ${low}`;
     const to = high === null ? "" : aboveLow ? ` and up to ${high}` : ` to ${high}`;
     if (!fits || (whole && !Number.isSafeInteger(value)))
@@ -132,7 +144,8 @@ function settings(request: Request, manifest: Manifest): { sampling: Sampling; t
   }
   const { temperature, top_k, top_p, min_p, max_new_tokens: tokens } = numbers;
   const number = /^\d+$/.test(String(seed)) ? BigInt(seed) : -1n;
-  if (number < 0n || number >= 2n ** 63n) refuse("the seed", seed, "a whole number from 0 to 2^63-1");
+  if (number < 0n || number >= 2n ** 63n)
+    refuse("the seed", seed, "a whole number from 0 to 2^63-1");
   if (!manifest.rules.includes(rule))
     throw new Error(`unknown verification rule '${rule}': use ${manifest.rules.join(" or ")}`);
   const sampling = { temperature, top_k, top_p, min_p, seed: number, rule };
@@ -155,8 +168,12 @@ async function decode(id: number, request: Request) {
   const prompt = runtime.read(tokenizer, request.prompt, chat);
   const { positions } = manifest.models[stack.models[stack.models.length - 1].name];
   if (prompt.length >= positions)
-    throw new Error(`the prompt has ${prompt.length} tokens and the context holds ${positions}: use a shorter prompt`);
-  const files = (stack.databases ?? []).filter((name) => !manifest.stacks.of_the_text.includes(name));
+    throw new Error(
+      `the prompt has ${prompt.length} tokens and the context holds ${positions}: use a shorter prompt`,
+    );
+  const files = (stack.databases ?? []).filter(
+    (name) => !manifest.stacks.of_the_text.includes(name),
+  );
   await wait(id, [...stack.models.map(({ name }) => name), ...files]);
   const empty = emptyStep(manifest);
   const run = runtime.decode({ prompt, stack, sampling, max_new_tokens: tokens });
@@ -180,7 +197,13 @@ async function decode(id: number, request: Request) {
       sampling: { ...sampling, seed: Number(sampling.seed) },
     };
     const head = (wall: number | null): Omit<Snapshot, keyof Tables | "pieces"> => ({
-      ...{ run: `tab-${id}`, seq: steps.length, prompt: request.prompt, prompt_ids: prompt, levels },
+      ...{
+        run: `tab-${id}`,
+        seq: steps.length,
+        prompt: request.prompt,
+        prompt_ids: prompt,
+        levels,
+      },
       meta: { ...meta, prefill_ns: prefilled, wall_ns: wall },
     });
     const steps: Step[] = [];
@@ -200,10 +223,16 @@ async function decode(id: number, request: Request) {
       wall = run.ended;
       name(part, tokenizer);
       const { token_id, top, residual_top, q_top } = part.tokens;
-      const tops = [...top, ...residual_top, ...q_top].flatMap((row) => (row ?? []).map((pair) => pair[0]));
+      const tops = [...top, ...residual_top, ...q_top].flatMap((row) =>
+        (row ?? []).map((pair) => pair[0]),
+      );
       const step = { ...part, pieces: pieces([...token_id, ...part.drafts.token_id, ...tops]) };
       const seq = steps.push(step);
-      say({ kind: "append", id, steps: { kind: "append", run: `tab-${id}`, first: seq, seq, steps: [step] } });
+      say({
+        kind: "append",
+        id,
+        steps: { kind: "append", run: `tab-${id}`, first: seq, seq, steps: [step] },
+      });
       await pause();
     }
     const whole = { ...head(wall), ...joined([start, ...steps]) };
@@ -212,7 +241,11 @@ async function decode(id: number, request: Request) {
     const { calls_by_level, ...figures } = metricsOf(storeOf(whole));
     const result: Result = {
       ...{ text: tokenizer.decode(ids), token_ids: [...ids], stop_reason: stop },
-      ...{ stack: stack.written, stack_resolved: stack.resolved, target: stack.models.at(-1)?.name ?? "" },
+      ...{
+        stack: stack.written,
+        stack_resolved: stack.resolved,
+        target: stack.models.at(-1)?.name ?? "",
+      },
       ...{ metrics: figures, calls_by_level },
     };
     say({ kind: "done", id, run: whole, result, memory: runtime.module.bytes });
@@ -223,7 +256,12 @@ async function decode(id: number, request: Request) {
 }
 
 /** Why a text of emitted tokens ended; `short`: before its limit. */
-function stopOf(ids: number[], ends: number[], short: boolean, tokens: number): Result["stop_reason"] {
+function stopOf(
+  ids: number[],
+  ends: number[],
+  short: boolean,
+  tokens: number,
+): Result["stop_reason"] {
   if (ids.length && ends.includes(ids[ids.length - 1])) return "eos";
   if (short) return "cancelled";
   return ids.length >= tokens ? "length" : "context";

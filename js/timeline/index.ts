@@ -1,5 +1,6 @@
-// The strip of a run over time, in nanoseconds from the start of the decode: target rounds, their tokens by source, what each database
-// drafted, a lane of calls per level, and idle time. A slider zooms; the strip scrolls as any wide element does, and draws what is in view.
+// The strip of a run over time, in nanoseconds from the start of the decode: target rounds, their
+// tokens by source, what each database drafted, a lane of calls per level, and idle time. A slider
+// zooms; the strip scrolls as any wide element does, and draws what is in view.
 import { html, nothing, render, svg } from "lit-html";
 import { guard } from "lit-html/directives/guard.js";
 import { ticks } from "../lib/chart";
@@ -10,16 +11,30 @@ import { linkedWidget, type View } from "../lib/linked";
 import type { Call, Round } from "../lib/tables";
 import { duration } from "../lib/words";
 import { callWords, createTelling, isCall, isRound, type Shown, servedBy } from "./said";
-import { barsOf, firstEndingAfter, gapsOf, lanesOf, spanAt, suppliesOf, type TimeSpan, timeWords } from "./spans";
+import {
+  barsOf,
+  firstEndingAfter,
+  gapsOf,
+  lanesOf,
+  spanAt,
+  suppliesOf,
+  type TimeSpan,
+  timeWords,
+} from "./spans";
 
 const AXIS = 22;
 const HIGH = { rounds: 22, tokens: 44, source: 36, calls: 36, idle: 20 };
 /** Doublings of the slider. */
 const CLOSEST = 12;
-/** The share of the time before the first round from which on a view of tokens begins with that round. */
+/**
+ * The share of the time before the first round from which on a view of tokens begins with that
+ * round.
+ */
 const LONG_PREFILL = 0.1;
 
-/** A row of the strip: its label, what can be pointed at, and its picture in a box of its height. */
+/**
+ * A row of the strip: its label, what can be pointed at, and its picture in a box of its height.
+ */
 interface Row {
   name: string;
   more: string;
@@ -32,7 +47,16 @@ interface Row {
 /** Which rows are shown: of the tokens and their sources, of the time, or all. */
 type Traits = { show?: "supply" | "time" };
 
-function timelineView({ model, root, group, store, palette, follow, resized, soon: within }: View<Traits>) {
+function timelineView({
+  model,
+  root,
+  group,
+  store,
+  palette,
+  follow,
+  resized,
+  soon: within,
+}: View<Traits>) {
   root.classList.add("hsd-timeline");
   const label =
     "Timeline. Plus and minus zoom, Page Up and Page Down scroll, 0 shows the whole run; up and down move between calls, left and right between events; Enter pins.";
@@ -58,7 +82,10 @@ function timelineView({ model, root, group, store, palette, follow, resized, soo
   const xOf = (t: number) => (t - from()) * scale();
 
   // --- rows
-  /** Path data of a round's column from `low` to `low + high` above the foot of a row; "" out of view. */
+  /**
+   * Path data of a round's column from `low` to `low + high` above the foot of a row; "" out of
+   * view.
+   */
   function column(r: Round, low: number, high: number, foot: number) {
     if (!high || r.start_ns > to() || r.start_ns + r.duration_ns < from()) return "";
     const w = r.duration_ns * scale();
@@ -75,7 +102,13 @@ function timelineView({ model, root, group, store, palette, follow, resized, soo
         return svg`<rect x=${b.x} y="2" width=${Math.max(0.75, b.w - (b.w > 4 ? 1 : 0))} height=${HIGH.rounds - 5} class=${b.count > 1 ? "hsd-tl-round hsd-many" : "hsd-tl-round"}></rect
           >${b.count === 1 && b.w > 9 + 7 * n.length ? word(b.x + (b.w - 1) / 2, 14, n, "hsd-tl-number") : nothing}`;
       });
-    return { name: "rounds", more: String(tops.length || ""), high: HIGH.rounds, spans: tops, picture };
+    return {
+      name: "rounds",
+      more: String(tops.length || ""),
+      high: HIGH.rounds,
+      spans: tops,
+      picture,
+    };
   }
   function tokens(tops: Round[]): Row {
     const { rounds: spans, placeOf } = store.index();
@@ -91,11 +124,20 @@ function timelineView({ model, root, group, store, palette, follow, resized, soo
           found.set(family, (found.get(family) ?? "") + d);
         }
       }
-      return [...found].map(([family, d]) => svg`<path class="hsd-tl-token" data-family=${family} d=${d}></path>`);
+      return [...found].map(
+        ([family, d]) => svg`<path class="hsd-tl-token" data-family=${family} d=${d}></path>`,
+      );
     };
-    return { name: "tokens", more: `up to ${most} per round`, high: HIGH.tokens, spans: tops, picture };
+    return {
+      name: "tokens",
+      more: `up to ${most} per round`,
+      high: HIGH.tokens,
+      spans: tops,
+      picture,
+    };
   }
-  const shade = ({ count, busy }: { count: number; busy: number }) => (count > 1 ? 0.35 + 0.65 * busy : 1);
+  const shade = ({ count, busy }: { count: number; busy: number }) =>
+    count > 1 ? 0.35 + 0.65 * busy : 1;
   const calls = (all: Call[]) => () =>
     bars(all).map((b) => {
       const c = all[b.first];
@@ -119,7 +161,11 @@ function timelineView({ model, root, group, store, palette, follow, resized, soo
     const supply = [
       ...(store.tokens.length ? [tokens(tops)] : []),
       ...told.supplies.map(({ source, drafted, accepted }) => ({
-        ...{ name: palette.words(source), more: `${sum(accepted)} of ${sum(drafted)} accepted`, high: HIGH.source },
+        ...{
+          name: palette.words(source),
+          more: `${sum(accepted)} of ${sum(drafted)} accepted`,
+          high: HIGH.source,
+        },
         ...{ family: palette.family(source), spans: tops },
         picture: () =>
           [drafted, accepted].map((counts, k) => {
@@ -131,7 +177,11 @@ function timelineView({ model, root, group, store, palette, follow, resized, soo
     ];
     const time = [
       ...lanesOf(inOrder, end).map((lane) => ({
-        ...{ name: lane.name, more: `${percent(lane.share)} · ${duration(lane.ns)}`, high: HIGH.calls },
+        ...{
+          name: lane.name,
+          more: `${percent(lane.share)} · ${duration(lane.ns)}`,
+          high: HIGH.calls,
+        },
         ...(lane.name === "db" || lane.name === "hd"
           ? {}
           : { family: palette.family(lane.level === target ? "target" : lane.name) }),
@@ -155,7 +205,9 @@ function timelineView({ model, root, group, store, palette, follow, resized, soo
       : "Calls do not overlap";
     const ofSupply = `Tokens: those that a round emitted, by source. ${supplied}`;
     const ofTime = `Share: the lane’s time over ${duration(end)}, prefill included. ${kind}; idle time is sampling, verification and bookkeeping. Number in a bar: tokens fed.`;
-    note = inOrder.length ? `${show === "time" ? "" : ofSupply}${show === "supply" ? "" : ofTime}` : "";
+    note = inOrder.length
+      ? `${show === "time" ? "" : ofSupply}${show === "supply" ? "" : ofTime}`
+      : "";
   }
   /** The rows with their tops. */
   function placed() {
@@ -188,7 +240,9 @@ function timelineView({ model, root, group, store, palette, follow, resized, soo
   function paint() {
     const height = rows.reduce((sum, row) => sum + row.high, AXIS + 6);
     render(
-      html`<div class="hsd-tl-wide" .style=${`width: ${width() * 2 ** zoom}px`}>${area.clientWidth ? picture(height) : nothing}</div>`,
+      html`<div class="hsd-tl-wide" .style=${`width: ${width() * 2 ** zoom}px`}>
+        ${area.clientWidth ? picture(height) : nothing}
+      </div>`,
       area,
     );
     const r = here();
@@ -196,26 +250,51 @@ function timelineView({ model, root, group, store, palette, follow, resized, soo
     const range = `Shown: ${from() ? duration(from()) : 0} to ${duration(to())}${zoom ? ` of ${duration(end)}` : ""}`;
     const names = placed().map(
       ({ row, top }) =>
-        html`<div class=${row.high < 30 ? "hsd-tl-name hsd-low" : "hsd-tl-name"} .style=${`top: ${top}px; height: ${row.high - 4}px`}
-          ><span class="hsd-tl-who" data-family=${row.family ?? nothing}>${row.name}</span><span class="hsd-tl-share">${row.more}</span></div>`,
+        html`<div
+          class=${row.high < 30 ? "hsd-tl-name hsd-low" : "hsd-tl-name"}
+          .style=${`top: ${top}px; height: ${row.high - 4}px`}
+        >
+          <span class="hsd-tl-who" data-family=${row.family ?? nothing}>${row.name}</span
+          ><span class="hsd-tl-share">${row.more}</span>
+        </div>`,
     );
     const ofRound = r ? told.roundSentence(r) : "Select a bar for its details and its round.";
-    const said = !looked ? ofRound : isCall(looked) ? told.callSentence(looked) : told.gapSentence(looked);
+    const said = !looked
+      ? ofRound
+      : isCall(looked)
+        ? told.callSentence(looked)
+        : told.gapSentence(looked);
     render(
-      html`<div class="hsd-tl-bar"><h3>${title} <span class="hsd-tl-range hsd-note">${inOrder.length ? range : "no calls yet"}</span></h3>
-          <div class="hsd-tl-buttons"><label>Zoom ${slider(0, CLOSEST, 0.25, zoom, look)}</label>
-            <button ?disabled=${!r} @click=${() => r && show(r, 1.16)}>This round</button><button @click=${() => look(0)}>Whole run</button></div></div>
-        <div class="hsd-tl-chart"><div class="hsd-tl-names">${names}</div>${area}</div>
-        <p class="hsd-tl-readout" aria-live=${walked ? "polite" : "off"}>${said}</p><p class="hsd-note">${note}</p>`,
+      html`<div class="hsd-tl-bar">
+          <h3>
+            ${title}
+            <span class="hsd-tl-range hsd-note">${inOrder.length ? range : "no calls yet"}</span>
+          </h3>
+          <div class="hsd-tl-buttons">
+            <label>Zoom ${slider(0, CLOSEST, 0.25, zoom, look)}</label>
+            <button ?disabled=${!r} @click=${() => r && show(r, 1.16)}>This round</button
+            ><button @click=${() => look(0)}>Whole run</button>
+          </div>
+        </div>
+        <div class="hsd-tl-chart">
+          <div class="hsd-tl-names">${names}</div>
+          ${area}
+        </div>
+        <p class="hsd-tl-readout" aria-live=${walked ? "polite" : "off"}>${said}</p>
+        <p class="hsd-note">${note}</p>`,
       root,
     );
   }
   let fresh = true;
   let opened = false;
-  /** Nothing is supplied during prefill: the view of supplies of a whole run begins with its first round. */
+  /**
+   * Nothing is supplied during prefill: the view of supplies of a whole run begins with its first
+   * round.
+   */
   function open() {
     const begins = rows[0].spans[0]?.start_ns ?? 0;
-    if (opened || model.get("show") !== "supply" || !area.clientWidth || !store.meta.wall_ns) return;
+    if (opened || model.get("show") !== "supply" || !area.clientWidth || !store.meta.wall_ns)
+      return;
     opened = true;
     if (begins < LONG_PREFILL * end) return;
     zoom = Math.log2(end / (end - begins));
@@ -286,7 +365,11 @@ function timelineView({ model, root, group, store, palette, follow, resized, soo
   });
   function walk(by: number) {
     const r = here();
-    const k = isCall(looked) ? inOrder.indexOf(looked) + by : r ? firstEndingAfter(inOrder, r.start_ns) : 0;
+    const k = isCall(looked)
+      ? inOrder.indexOf(looked) + by
+      : r
+        ? firstEndingAfter(inOrder, r.start_ns)
+        : 0;
     const call = inOrder[Math.max(0, Math.min(inOrder.length - 1, k))];
     if (!call) return;
     const id = told.roundOf(call);
@@ -298,8 +381,18 @@ function timelineView({ model, root, group, store, palette, follow, resized, soo
   area.addEventListener("keydown", (e) => {
     const page = (by: number) => () => area.scrollBy({ left: by * width() });
     const keys: Record<string, () => void> = {
-      ...{ "+": () => look(zoom + 1), "=": () => look(zoom + 1), "-": () => look(zoom - 1), 0: () => look(0) },
-      ...{ PageUp: page(-0.8), PageDown: page(0.8), ArrowDown: () => walk(1), ArrowUp: () => walk(-1) },
+      ...{
+        "+": () => look(zoom + 1),
+        "=": () => look(zoom + 1),
+        "-": () => look(zoom - 1),
+        0: () => look(0),
+      },
+      ...{
+        PageUp: page(-0.8),
+        PageDown: page(0.8),
+        ArrowDown: () => walk(1),
+        ArrowUp: () => walk(-1),
+      },
     };
     press(e, keys, true);
   });

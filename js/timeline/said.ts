@@ -17,11 +17,16 @@ const ACTS: Record<string, string> = {
 };
 
 /** Labels of a call's bar, longest first. */
-export const callWords = (c: Call) => [`${c.kind} ${plural(c.fed, "token")}`, `${c.kind} ${c.fed}`, String(c.fed)];
+export const callWords = (c: Call) => [
+  `${c.kind} ${plural(c.fed, "token")}`,
+  `${c.kind} ${c.fed}`,
+  String(c.fed),
+];
 export const isRound = (s: Shown | null): s is Round => s !== null && "outcome" in s;
 export const isCall = (s: Shown | null): s is Call => s !== null && "kind" in s;
 /** The round (of any level) of a call or span; null before the first. */
-export const servedBy = (s: Shown | null) => (isRound(s) ? s.id : isCall(s) && s.round >= 0 ? s.round : null);
+export const servedBy = (s: Shown | null) =>
+  isRound(s) ? s.id : isCall(s) && s.round >= 0 ? s.round : null;
 
 /** All functions read the current store. */
 export function createTelling(store: Store, palette: Pick<Palette, "words">) {
@@ -55,7 +60,8 @@ export function createTelling(store: Store, palette: Pick<Palette, "words">) {
       const fed = c.kind === "lookup" ? " found" : c.kind === "update" ? "" : " fed";
       return `${c.name} ${ACTS[c.kind] || c.kind}: ${plural(c.fed, "token")}${fed}${cached}${steps}; ${duration(c.duration_ns)}, from ${duration(c.start_ns)}; ${where}.`;
     },
-    gapSentence: (gap: TimeSpan) => `Idle for ${duration(gap.duration_ns)}, from ${duration(gap.start_ns)}.`,
+    gapSentence: (gap: TimeSpan) =>
+      `Idle for ${duration(gap.duration_ns)}, from ${duration(gap.start_ns)}.`,
     roundSentence: (r: Round) =>
       `Round ${store.order.get(r.id)}: ${duration(r.duration_ns)}, from ${duration(r.start_ns)}; ${r.drafted ? `${r.drafted} drafted, ${r.accepted} accepted` : "no draft"}, ${r.outcome}.${drafted(r)}`,
   };

@@ -24,7 +24,9 @@ for (const [name, data] of Object.entries(RECORDED)) {
     assert.ok(Math.abs(lanes.reduce((n, l) => n + l.share, 0) + sum(gaps) / wall - 1) < 1e-9);
     for (const lane of lanes)
       for (let k = 1; k < lane.calls.length; k++)
-        assert.ok(lane.calls[k].start_ns >= lane.calls[k - 1].start_ns + lane.calls[k - 1].duration_ns);
+        assert.ok(
+          lane.calls[k].start_ns >= lane.calls[k - 1].start_ns + lane.calls[k - 1].duration_ns,
+        );
     assert.deepEqual(
       lanes.map((l) => l.level),
       [...lanes.map((l) => l.level)].sort((a, b) => b - a),
@@ -63,7 +65,11 @@ const supplied = (run) => {
 test("drafts are counted by source where they are verified first, for the target's round they served", () => {
   const found = supplied(
     snapshot({
-      rounds: [round(1, { parent: 3, level: 1 }), round(2, { parent: 3, level: 1 }), round(3, { level: 2 })],
+      rounds: [
+        round(1, { parent: 3, level: 1 }),
+        round(2, { parent: 3, level: 1 }),
+        round(3, { level: 2 }),
+      ],
       drafts: [
         draft(1, 0, 1, "accepted", { source: "model" }),
         draft(1, 1, 2, "rejected", { source: "context" }),
@@ -85,17 +91,26 @@ test("drafts are counted by source where they are verified first, for the target
   for (const [name, run] of Object.entries(RECORDED)) {
     const all = supplied(run);
     assert.equal(all.length > 0, /^db/.test(run.meta.stack), name);
-    const accepted = all.reduce((n, one) => n + [...one.accepted.values()].reduce((a, b) => a + b, 0), 0);
+    const accepted = all.reduce(
+      (n, one) => n + [...one.accepted.values()].reduce((a, b) => a + b, 0),
+      0,
+    );
     const { level, source, verdict } = run.drafts;
     const known = level.filter((_, k) => DATABASES.includes(source[k]));
     const first = Math.min(...known);
-    const rows = verdict.filter((v, k) => v === "accepted" && DATABASES.includes(source[k]) && level[k] === first);
+    const rows = verdict.filter(
+      (v, k) => v === "accepted" && DATABASES.includes(source[k]) && level[k] === first,
+    );
     assert.equal(accepted, rows.length, name);
   }
 });
 
 test("gaps are what no call covers, before, between and after", () => {
-  assert.deepEqual(gapsOf([span(30, 10), span(10, 10)], 60), [span(0, 10), span(20, 10), span(40, 20)]);
+  assert.deepEqual(gapsOf([span(30, 10), span(10, 10)], 60), [
+    span(0, 10),
+    span(20, 10),
+    span(40, 20),
+  ]);
   assert.deepEqual(gapsOf([], 5), [span(0, 5)]);
   assert.deepEqual(gapsOf([span(0, 5)], 5), []);
 });
@@ -147,7 +162,11 @@ test("a lane has the share of its calls in the whole time", () => {
   const call = (level: number, name: string, start_ns: number, duration_ns: number): any => ({
     ...{ level, name, kind: "verify", start_ns, duration_ns },
   });
-  const calls = [call(0, "db", 0, 1000), call(1, "target", 1000, 4000), call(1, "target", 6000, 2000)];
+  const calls = [
+    call(0, "db", 0, 1000),
+    call(1, "target", 1000, 4000),
+    call(1, "target", 6000, 2000),
+  ];
   assert.deepEqual(
     lanesOf(calls, 10_000).map((lane) => [lane.name, lane.ns, lane.share]),
     [

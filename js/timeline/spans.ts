@@ -35,23 +35,34 @@ export interface Supply {
   accepted: Map<number, number>;
 }
 /**
- * What each source drafted per target round, counted at its first verifier: databases and baselines in the order of `order`, then by
- * name. Below a hierarchy a level verifies several times per target round.
+ * What each source drafted per target round, counted at its first verifier: databases and baselines
+ * in the order of `order`, then by name. Below a hierarchy a level verifies several times per
+ * target round.
  */
-export function suppliesOf(store: Store, isDatabase: (source: string) => boolean, order: readonly string[]): Supply[] {
+export function suppliesOf(
+  store: Store,
+  isDatabase: (source: string) => boolean,
+  order: readonly string[],
+): Supply[] {
   const drafts = [...store.drafts.values()].flat().filter((d) => isDatabase(d.source));
   const first = Math.min(...drafts.map((d) => d.level));
   const found = new Map<string, Supply>();
-  const add = (counts: Map<number, number>, round: number) => counts.set(round, (counts.get(round) ?? 0) + 1);
+  const add = (counts: Map<number, number>, round: number) =>
+    counts.set(round, (counts.get(round) ?? 0) + 1);
   for (const d of drafts) {
     const round = store.topRound(d.round);
     if (d.level !== first || round === null) continue;
-    const one = found.get(d.source) ?? { source: d.source, drafted: new Map(), accepted: new Map() };
+    const one = found.get(d.source) ?? {
+      source: d.source,
+      drafted: new Map(),
+      accepted: new Map(),
+    };
     found.set(d.source, one);
     add(one.drafted, round);
     if (d.verdict === "accepted") add(one.accepted, round);
   }
-  const rank = ({ source }: Supply) => (order.includes(source) ? order.indexOf(source) : order.length);
+  const rank = ({ source }: Supply) =>
+    order.includes(source) ? order.indexOf(source) : order.length;
   return [...found.values()].sort((a, b) => rank(a) - rank(b) || (a.source < b.source ? -1 : 1));
 }
 
@@ -68,8 +79,9 @@ export function gapsOf(calls: TimeSpan[], end: number) {
 }
 
 /**
- * The visible bars of `spans` (sorted, disjoint) between `from` and `to` on `width` pixels: {x, w, first, count, busy}. Narrow spans
- * are merged into one bar; `busy` is the share of its time that they fill.
+ * The visible bars of `spans` (sorted, disjoint) between `from` and `to` on `width` pixels: {x, w,
+ * first, count, busy}. Narrow spans are merged into one bar; `busy` is the share of its time that
+ * they fill.
  */
 export function barsOf(spans: TimeSpan[], from: number, to: number, width: number, least = 1.5) {
   const scale = width / (to - from);
@@ -116,7 +128,12 @@ export function spanAt<S extends TimeSpan>(spans: S[], t: number, slack = 0): S 
 export function timeWords(times: readonly number[]): string[] {
   const step = (times[1] ?? 0) - (times[0] ?? 0) || 1e6;
   const most = times.at(-1) ?? 0;
-  const [unit, name] = most >= 1e9 && step >= 1e7 ? [1e9, "s"] : most >= 1e6 && step >= 1e3 ? [1e6, "ms"] : [1e3, "µs"];
+  const [unit, name] =
+    most >= 1e9 && step >= 1e7
+      ? [1e9, "s"]
+      : most >= 1e6 && step >= 1e3
+        ? [1e6, "ms"]
+        : [1e3, "µs"];
   const digits = Math.max(0, -Math.floor(Math.log10(step / unit) + 1e-9));
   return times.map((ns) => `${(ns / unit).toFixed(digits)} ${name}`);
 }

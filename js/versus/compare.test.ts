@@ -3,7 +3,13 @@ import { expect, test } from "vitest";
 import { agreementOf } from "./compare";
 
 const SOURCES = { db: ["context"] };
-const run = (letter: string, stack: string, temperature: number, ids: number[], rule = "block"): any => ({
+const run = (
+  letter: string,
+  stack: string,
+  temperature: number,
+  ids: number[],
+  rule = "block",
+): any => ({
   letter,
   tokens: ids.map((id) => ({ token_id: id, text: `t${id}` })),
   meta: { stack, sampling: { temperature, rule }, stop_reason: "length" },
@@ -12,8 +18,18 @@ const PLAIN = run("A", "target", 0.7, [1, 2, 3]);
 
 test.each([
   ["equal texts", run("B", "db > target", 0.7, [1, 2, 3]), "same", /Required: each position/],
-  ["databases must agree", run("B", "db > target", 0.7, [1, 9, 3]), "broken", /from output position 2.*Not allowed/],
-  ["a draft model need not", run("B", "nano > target", 0.7, [1, 9, 3]), "apart", /equal in distribution/],
+  [
+    "databases must agree",
+    run("B", "db > target", 0.7, [1, 9, 3]),
+    "broken",
+    /from output position 2.*Not allowed/,
+  ],
+  [
+    "a draft model need not",
+    run("B", "nano > target", 0.7, [1, 9, 3]),
+    "apart",
+    /equal in distribution/,
+  ],
   [
     "nor need a rule of another package, of which nothing is promised",
     run("B", "nano > target", 0.7, [1, 9, 3], "best"),

@@ -1,5 +1,5 @@
-// Two or three runs of one prompt as figures: whether they can be compared, whether their texts agree and must, and their metrics
-// with the differences to the first run. Pure.
+// Two or three runs of one prompt as figures: whether they can be compared, whether their texts
+// agree and must, and their metrics with the differences to the first run. Pure.
 import DEFINITIONS from "../lib/definitions.json";
 import { RULES, factsOf as runFacts, samplingWords } from "../lib/facts";
 import { callSums, impossible, type Metrics, metricsOf } from "../lib/metrics";
@@ -21,9 +21,11 @@ export const countRefusal = (n: number) =>
 export function refusalOf(runs: Store[]): string {
   if (runs.length < 2 || runs.length > MOST) return countRefusal(runs.length);
   const empty = runs.find((run) => !run.tokens.length || !run.order.size);
-  if (empty) return `Run ${empty.letter} (${empty.meta.stack}) has no rounds: it ended before its first token.`;
+  if (empty)
+    return `Run ${empty.letter} (${empty.meta.stack}) has no rounds: it ended before its first token.`;
   const short = (text: string) => `“${text.replaceAll(/\s+/g, " ").slice(0, 30)}…”`;
-  const target = ({ meta }: Store) => meta.models?.at(-1)?.weights ?? meta.stack.split(">").at(-1)?.trim() ?? "";
+  const target = ({ meta }: Store) =>
+    meta.models?.at(-1)?.weights ?? meta.stack.split(">").at(-1)?.trim() ?? "";
   const same: [what: string, of: (run: Store) => string, shown?: (run: Store) => string][] = [
     ["prompts", (run) => `${run.meta.chat} ${run.prompt}`, (run) => short(run.prompt)],
     ["targets", target],
@@ -39,13 +41,18 @@ export function refusalOf(runs: Store[]): string {
 
 const greedy = (run: Store) => !run.meta.sampling?.temperature;
 /**
- * Whether two runs must have equal texts: greedy decoding has one text, and above temperature 0 point-mass drafts draw each position
- * with the same random number as plain decoding; draft models use additional ones.
+ * Whether two runs must have equal texts: greedy decoding has one text, and above temperature 0
+ * point-mass drafts draw each position with the same random number as plain decoding; draft models
+ * use additional ones.
  */
 export const mustAgree = (one: Store, other: Store, sources: Sources) =>
-  greedy(one) || !(draftsWithModels(one.meta.stack, sources) || draftsWithModels(other.meta.stack, sources));
+  greedy(one) ||
+  !(draftsWithModels(one.meta.stack, sources) || draftsWithModels(other.meta.stack, sources));
 
-/** The first position where two texts differ, null if they agree over their common length; an end of text differs from more text. */
+/**
+ * The first position where two texts differ, null if they agree over their common length; an end of
+ * text differs from more text.
+ */
 export function firstDifference(one: Store, other: Store): number | null {
   const [a, b] = [one.tokens, other.tokens];
   const common = Math.min(a.length, b.length);
@@ -54,7 +61,10 @@ export function firstDifference(one: Store, other: Store): number | null {
   return a.length !== b.length && shorter.meta.stop_reason === "eos" ? common : null;
 }
 
-/** Compare each run after the first with an earlier one: with one that it must agree with, else the first. */
+/**
+ * Compare each run after the first with an earlier one: with one that it must agree with, else the
+ * first.
+ */
 export const agreementOf = (runs: Store[], sources: Sources) =>
   runs.slice(1).map((run, i): Agreement => {
     const one = runs.slice(0, i + 1).find((earlier) => mustAgree(earlier, run, sources)) ?? runs[0];
@@ -62,32 +72,50 @@ export const agreementOf = (runs: Store[], sources: Sources) =>
     const [a, b] = [one.letter, run.letter];
     if (at === null) {
       const common = one.tokens.length === run.tokens.length ? "" : " over the common length";
-      const why = greedy(one) ? "greedy decoding has one text" : "each position is drawn with the same random number";
+      const why = greedy(one)
+        ? "greedy decoding has one text"
+        : "each position is drawn with the same random number";
       return {
         state: "same",
         words: `${b} has the same text as ${a}, token for token${common}. ${must ? `Required: ${why}.` : "With draft models only the distribution must agree."}`,
       };
     }
-    const has = ({ tokens }: Store) => (at < tokens.length ? `has “${glyphs(tokens[at].text)}”` : "has ended");
+    const has = ({ tokens }: Store) =>
+      at < tokens.length ? `has “${glyphs(tokens[at].text)}”` : "has ended";
     const differs = `${b} differs from ${a} from output position ${at + 1}: ${a} ${has(one)}, ${b} ${has(run)}.`;
     if (must)
-      return { state: "broken", words: `${differs} Not allowed: either a near-tie that rounding decided, or a bug.` };
-    const other = [one, run].map(({ meta }) => meta.sampling.rule ?? "token").find((rule) => !RULES.includes(rule));
+      return {
+        state: "broken",
+        words: `${differs} Not allowed: either a near-tie that rounding decided, or a bug.`,
+      };
+    const other = [one, run]
+      .map(({ meta }) => meta.sampling.rule ?? "token")
+      .find((rule) => !RULES.includes(rule));
     const why = other
       ? `The rule “${other}” is of another package: nothing here has checked whether its texts have the distribution of the target’s.`
       : "Expected: above temperature 0, lossless means equal in distribution. Draft models use additional random numbers, so one seed gives different texts.";
     return { state: "apart", words: `${differs} ${why}` };
   });
 
-/** Warnings: other machines, or a speed-up over plain decoding that exceeds the acceptance length. */
+/**
+ * Warnings: other machines, or a speed-up over plain decoding that exceeds the acceptance length.
+ */
 export function doubtsOf(runs: Store[]): string[] {
   const name = MACHINE.find((field) => new Set(runs.map((run) => run.meta[field])).size > 1);
-  const found = runs.map((run) => `${run.letter}: ${run.meta[name ?? "device"] ?? "not recorded"}`).join(", ");
+  const found = runs
+    .map((run) => `${run.letter}: ${run.meta[name ?? "device"] ?? "not recorded"}`)
+    .join(", ");
   const all = runs.map((run) => metricsOf(run));
-  const plain = Math.min(...all.flatMap((m, k) => (isPlain(runs[k].meta.stack) ? [m.tokens_per_second ?? 0] : [])));
-  const disturbed = all.some((m) => impossible((m.tokens_per_second ?? 0) / plain, m.mean_acceptance_length));
+  const plain = Math.min(
+    ...all.flatMap((m, k) => (isPlain(runs[k].meta.stack) ? [m.tokens_per_second ?? 0] : [])),
+  );
+  const disturbed = all.some((m) =>
+    impossible((m.tokens_per_second ?? 0) / plain, m.mean_acceptance_length),
+  );
   return [
-    ...(name ? [`Times are not comparable: the runs differ in ${name.replace("_", " ")} (${found}).`] : []),
+    ...(name
+      ? [`Times are not comparable: the runs differ in ${name.replace("_", " ")} (${found}).`]
+      : []),
     ...(disturbed
       ? [
           "A run is faster than its tokens per forward pass allow: the plain run was disturbed. Decode again on an idle machine.",
@@ -113,8 +141,16 @@ type Of = (m: Metrics, run: Store) => number | null;
 const minus = (write: Write) => (x: number, first: number) => signed(x - first, write);
 const points = (x: number, first: number) => `${signed(100 * (x - first), whole)} points`;
 
-/** A row's name, its value in a run, and how values and their differences to the first run are written. */
-type Figure = [name: keyof typeof DEFINITIONS, of: Of, write: Write, differ?: (x: number, first: number) => string];
+/**
+ * A row's name, its value in a run, and how values and their differences to the first run are
+ * written.
+ */
+type Figure = [
+  name: keyof typeof DEFINITIONS,
+  of: Of,
+  write: Write,
+  differ?: (x: number, first: number) => string,
+];
 const meanLog = ({ tokens }: Store) =>
   tokens.reduce((sum, t) => sum + Math.log(Math.max(t.p ?? NaN, 1e-12)), 0) / tokens.length || null;
 const ROWS: Figure[] = [
@@ -133,14 +169,24 @@ const ROWS: Figure[] = [
   ["Decoding", (m) => m.seconds, ms],
 ];
 
-/** The metrics of each run. `part`: one of the times that sum to the row above: those of its levels, target first, and between calls. */
+/**
+ * The metrics of each run. `part`: one of the times that sum to the row above: those of its levels,
+ * target first, and between calls.
+ */
 export function tableOf(runs: Store[]) {
   const all = runs.map((run) => metricsOf(run));
-  const row = (name: string, definition: string, values: (number | null)[], write: Write, differ?: Figure[3]) => ({
+  const row = (
+    name: string,
+    definition: string,
+    values: (number | null)[],
+    write: Write,
+    differ?: Figure[3],
+  ) => ({
     ...{ name, definition, part: false },
     cells: values.map((x, k) => ({
       value: x === null ? "–" : write(x),
-      difference: !k || x === null || values[0] === null ? "" : (differ ?? minus(write))(x, values[0]),
+      difference:
+        !k || x === null || values[0] === null ? "" : (differ ?? minus(write))(x, values[0]),
     })),
   });
   const spent = runs.map((run) => callSums(run.calls).filter((c) => c.kind !== "prefill"));
@@ -149,7 +195,9 @@ export function tableOf(runs: Store[]) {
     return own.length ? own.reduce((sum, c) => sum + c.seconds, 0) : null;
   };
   const names = [...new Set(spent.flatMap((own) => own.map((c) => c.name).reverse()))];
-  const rest = runs.map((_, k) => names.reduce((left, name) => left - (secondsOf(k, name) ?? 0), all[k].seconds));
+  const rest = runs.map((_, k) =>
+    names.reduce((left, name) => left - (secondsOf(k, name) ?? 0), all[k].seconds),
+  );
   const times = names.map((name) => {
     const own = runs.map((_, k) => secondsOf(k, name));
     return row(`in ${name}`, `Forward passes or look-ups of ${name} after prefill.`, own, ms);

@@ -10,7 +10,15 @@ import { tableOf as valuesOf } from "../lib/table";
 import { term } from "../lib/tip";
 import { unique } from "../lib/widget";
 import { brief } from "../lib/words";
-import { type Agreement, agreementOf, doubtsOf, factsOf, refusalOf, storesOf, tableOf } from "./compare";
+import {
+  type Agreement,
+  agreementOf,
+  doubtsOf,
+  factsOf,
+  refusalOf,
+  storesOf,
+  tableOf,
+} from "./compare";
 import { type Runner, raceOf, runnerOf } from "./race";
 import { textsOf } from "./texts";
 
@@ -30,10 +38,14 @@ export interface Traits {
 const SIGNS = { same: "=", apart: "≠", broken: "!" };
 
 const agreementWords = (agreement: Agreement[]) =>
-  html`<ul class="hsd-vs-agreement">${agreement.map(
-    ({ state, words }) =>
-      html`<li class="hsd-vs-${state}"><span class="hsd-vs-sign" aria-hidden="true">${SIGNS[state]}</span><span>${words}</span></li>`,
-  )}</ul>`;
+  html`<ul class="hsd-vs-agreement">
+    ${agreement.map(
+      ({ state, words }) =>
+        html`<li class="hsd-vs-${state}">
+          <span class="hsd-vs-sign" aria-hidden="true">${SIGNS[state]}</span><span>${words}</span>
+        </li>`,
+    )}
+  </ul>`;
 
 /** The metrics of all runs, each with its definition and its difference to the first run. */
 function metricsTable(runs: Runner[]) {
@@ -45,8 +57,10 @@ function metricsTable(runs: Runner[]) {
     html`<span class=${part ? "hsd-vs-part" : ""}>${term(name, definition, `${uid}-${k}`)}</span>`,
     ...cells.map(cell),
   ]);
-  return html`<section class="hsd-vs-figures" .style=${`--runs: ${runs.length}`}><h3>Figures</h3>
-    ${valuesOf("Figures", ["difference to A", ...heads], rows)}</section>`;
+  return html`<section class="hsd-vs-figures" .style=${`--runs: ${runs.length}`}>
+    <h3>Figures</h3>
+    ${valuesOf("Figures", ["difference to A", ...heads], rows)}
+  </section>`;
 }
 
 export function versusView({ model, root, palette, on }: View<Traits>) {

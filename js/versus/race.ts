@@ -35,7 +35,8 @@ export function fitSpeed(ns: number) {
   return SPEEDS.map(([s]) => s).reduce((a, b) => (off(b) < off(a) ? b : a));
 }
 /** Tokens at a time: those of a round appear when it ends. */
-export const shownAt = ({ treads }: Stairs, ns: number) => treads.findLast((t) => t.to <= ns)?.high ?? 0;
+export const shownAt = ({ treads }: Stairs, ns: number) =>
+  treads.findLast((t) => t.to <= ns)?.high ?? 0;
 export const passesAt = ({ treads }: Stairs, ns: number) => treads.filter((t) => t.to <= ns).length;
 /** Target passes and time up to output position `k`; null if the run has no such token. */
 export function spentAt({ treads }: Stairs, k: number) {
@@ -45,13 +46,20 @@ export function spentAt({ treads }: Stairs, k: number) {
 
 /** The state of the race at a time, as text. */
 export function stateAt(runs: Pick<Runner, "letter" | "stairs">[], ns: number) {
-  const [finished, running] = [runs.filter((r) => r.stairs.end <= ns), runs.filter((r) => r.stairs.end > ns)];
+  const [finished, running] = [
+    runs.filter((r) => r.stairs.end <= ns),
+    runs.filter((r) => r.stairs.end > ns),
+  ];
   if (!running.length) {
     const [first, ...others] = finished.sort((a, b) => a.stairs.end - b.stairs.end);
-    const later = others.map((r) => `${r.letter} ${duration(r.stairs.end - first.stairs.end)} later`);
+    const later = others.map(
+      (r) => `${r.letter} ${duration(r.stairs.end - first.stairs.end)} later`,
+    );
     return `${first.letter} finished first, after ${duration(first.stairs.end)}; ${listed(later)}.`;
   }
-  const has = running.map((r) => `${r.letter} has ${shownAt(r.stairs, ns)} of ${r.stairs.tokens} tokens`);
+  const has = running.map(
+    (r) => `${r.letter} has ${shownAt(r.stairs, ns)} of ${r.stairs.tokens} tokens`,
+  );
   const over = finished.length ? `${listed(finished.map((r) => r.letter))} finished; ` : "";
   return `${over}${listed(has)}.`;
 }
@@ -59,7 +67,12 @@ export function stateAt(runs: Pick<Runner, "letter" | "stairs">[], ns: number) {
 const SIZE = { height: 270, left: 36, right: 22, top: 22, bottom: 24 };
 
 /** `moved(ns)` is called with the clock; `still()`: no motion is wanted. */
-export function raceOf(runs: Runner[], palette: Palette, moved: (ns: number) => void, still: () => boolean) {
+export function raceOf(
+  runs: Runner[],
+  palette: Palette,
+  moved: (ns: number) => void,
+  still: () => boolean,
+) {
   const root = make("div", "hsd-vs-race", "", { role: "group", "aria-label": "Race" });
   const plot = make("div", "hsd-vs-plot");
   const end = Math.max(...runs.map((r) => r.stairs.end));
@@ -84,17 +97,23 @@ export function raceOf(runs: Runner[], palette: Palette, moved: (ns: number) => 
     before = performance.now();
     set(t >= end && !still() ? 0 : t, !still() && !playing);
   }
-  const frame = () => frameOf({ ...SIZE, width: Math.max(260, plot.clientWidth || 640) }, end, most);
+  const frame = () =>
+    frameOf({ ...SIZE, width: Math.max(260, plot.clientWidth || 640) }, end, most);
   const drag = (e: PointerEvent) => {
     if (e.type === "pointerdown") plot.setPointerCapture(e.pointerId);
-    if (plot.hasPointerCapture(e.pointerId)) set(frame().valueAt(e.clientX - plot.getBoundingClientRect().left));
+    if (plot.hasPointerCapture(e.pointerId))
+      set(frame().valueAt(e.clientX - plot.getBoundingClientRect().left));
   };
   plot.addEventListener("pointerdown", drag);
   plot.addEventListener("pointermove", drag);
 
   function drawing() {
     const f = frame();
-    const ends = runs.map((run) => ({ ...run, x: f.x(run.stairs.end) + 9, y: f.y(run.stairs.tokens) + 4 }));
+    const ends = runs.map((run) => ({
+      ...run,
+      x: f.x(run.stairs.end) + 9,
+      y: f.y(run.stairs.tokens) + 4,
+    }));
     const letters = spread(ends, 16, 16).filter(({ stairs }) => stairs.end <= t);
     return svg`<svg class="hsd-stairs" width=${f.width} height=${f.height} viewBox="0 0 ${f.width} ${f.height}" aria-hidden="true">
       ${axisY(f, 5, String, "tokens")}${axisX(f, f.width / 120, duration, "time")}${runs.map((r) => drawStairs(r.stairs, r.store.tokens, palette.family, f))}
@@ -111,23 +130,49 @@ export function raceOf(runs: Runner[], palette: Palette, moved: (ns: number) => 
       const { value, difference } = done
         ? speeds[k]
         : { value: `${shownAt(stairs, t)} of ${stairs.tokens}`, difference: "" };
-      const spent = done ? `${plural(stairs.tokens, "token")} in ${duration(stairs.end)}, ${passes}` : passes;
-      return html`<li><b class="hsd-vs-letter">${letter}</b><span class="hsd-vs-who"><strong>${title}</strong>${
-        title === store.meta.stack ? "" : html` <code>${store.meta.stack}</code>`
-      }</span><span class="hsd-vs-count"><strong>${value}</strong> <strong>${difference}</strong> <span>${spent}</span></span></li>`;
+      const spent = done
+        ? `${plural(stairs.tokens, "token")} in ${duration(stairs.end)}, ${passes}`
+        : passes;
+      return html`<li>
+        <b class="hsd-vs-letter">${letter}</b
+        ><span class="hsd-vs-who"
+          ><strong>${title}</strong>${
+            title === store.meta.stack ? "" : html` <code>${store.meta.stack}</code>`
+          }</span
+        ><span class="hsd-vs-count"
+          ><strong>${value}</strong> <strong>${difference}</strong> <span>${spent}</span></span
+        >
+      </li>`;
     };
     const prefill = runs.map((r) => `${r.letter} ${duration(r.store.meta.prefill_ns)}`).join(", ");
     render(
-      html`<h3>Race</h3><ol class="hsd-vs-runs">${runs.map(row)}</ol>${plot}
+      html`<h3>Race</h3>
+        <ol class="hsd-vs-runs">
+          ${runs.map(row)}
+        </ol>
+        ${plot}
         <div class="hsd-vs-controls">
-          <button class="hsd-vs-play hsd-primary" ?hidden=${still()} @click=${toggle}>${playing ? "Pause" : t > 0 && t < end ? "Resume" : "Start the race"}</button>
-          <input type="range" min="0" max="1000" step="1" aria-label="Time of the race" aria-valuetext="${duration(t)}: ${words}"
-            .value=${live(String(Math.round((1000 * t) / end)))} @input=${(e: { target: HTMLInputElement }) => set((Number(e.target.value) / 1000) * end)}>
+          <button class="hsd-vs-play hsd-primary" ?hidden=${still()} @click=${toggle}>
+            ${playing ? "Pause" : t > 0 && t < end ? "Resume" : "Start the race"}
+          </button>
+          <input
+            type="range"
+            min="0"
+            max="1000"
+            step="1"
+            aria-label="Time of the race"
+            aria-valuetext="${duration(t)}: ${words}"
+            .value=${live(String(Math.round((1000 * t) / end)))}
+            @input=${(e: { target: HTMLInputElement }) => set((Number(e.target.value) / 1000) * end)}
+          />
           <output>${(t / 1e6).toFixed(1)} ms</output>
           ${menu(SPEEDS, speed, (value) => void (speed = value), { label: "Speed of the race", hidden: still() })}
         </div>
         <p class="hsd-vs-state">${words}</p>
-        <p class="hsd-note">Recorded times, without prefill (${prefill}). A tread is what a round cost, a riser what it brought.</p>`,
+        <p class="hsd-note">
+          Recorded times, without prefill (${prefill}). A tread is what a round cost, a riser what
+          it brought.
+        </p>`,
       root,
     );
   }

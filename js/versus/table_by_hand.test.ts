@@ -1,4 +1,5 @@
-// The table of a comparison, by hand: values, differences to the first run, and times that sum to the whole.
+// The table of a comparison, by hand: values, differences to the first run, and times that sum to
+// the whole.
 import { expect, test } from "vitest";
 import { doubtsOf, tableOf } from "./compare";
 
@@ -7,8 +8,18 @@ const call = (level: number, name: string, kind: string, us: number) =>
 /** Four tokens of one round each in 40 µs. */
 const PLAIN: any = {
   letter: "A",
-  tokens: Array.from({ length: 4 }, (_, k) => ({ token_id: k, kind: "plain", source: "target", p: 0.5 })),
-  rounds: new Map([0, 1, 2, 3].map((id) => [id, { id, parent: null, level: 0, drafted: 0, examined: 0, accepted: 0 }])),
+  tokens: Array.from({ length: 4 }, (_, k) => ({
+    token_id: k,
+    kind: "plain",
+    source: "target",
+    p: 0.5,
+  })),
+  rounds: new Map(
+    [0, 1, 2, 3].map((id) => [
+      id,
+      { id, parent: null, level: 0, drafted: 0, examined: 0, accepted: 0 },
+    ]),
+  ),
   order: new Map([0, 1, 2, 3].map((id) => [id, id + 1])),
   drafts: new Map(),
   calls: [0, 1, 2, 3].map(() => call(0, "target", "verify", 9)),
@@ -49,7 +60,12 @@ test.each([
   ["between calls", "4.00 µs", "3.00 µs", "−1.00 µs"],
 ])("%s", (name, first, second, difference) => {
   const [a, b] = rows([PLAIN, FAST]).get(name) ?? [];
-  expect([a?.value, a?.difference, b?.value, b?.difference]).toEqual([first, "", second, difference]);
+  expect([a?.value, a?.difference, b?.value, b?.difference]).toEqual([
+    first,
+    "",
+    second,
+    difference,
+  ]);
 });
 
 test("speeds are compared with plain decoding, not with the slowest run", () => {

@@ -39,10 +39,17 @@ export function textsOf(runs: Runner[], palette: Palette, moved: (pinned: number
   function cardOf({ store, stairs }: Runner) {
     const at = state.at < 0 ? last : state.at;
     const [token, own] = [store.tokens[at], spentAt(stairs, at)];
-    if (!token || !own) return html`<p class="hsd-vs-card">ended after ${plural(store.tokens.length, "token")}</p>`;
-    const how = token.kind === "accepted" ? `accepted, from ${palette.phrase(token.source)}` : KIND_WORDS[token.kind];
-    return html`<p class="hsd-vs-card"><code data-family=${palette.family(token.source)}>${glyphs(token.text)}</code>: ${how}. Reached after
-      <strong>${plural(own.passes, "target pass")}, ${duration(own.ns)}</strong>. <span class="hsd-note">p ${figure(token.p)}</span></p>`;
+    if (!token || !own)
+      return html`<p class="hsd-vs-card">ended after ${plural(store.tokens.length, "token")}</p>`;
+    const how =
+      token.kind === "accepted"
+        ? `accepted, from ${palette.phrase(token.source)}`
+        : KIND_WORDS[token.kind];
+    return html`<p class="hsd-vs-card">
+      <code data-family=${palette.family(token.source)}>${glyphs(token.text)}</code>: ${how}.
+      Reached after <strong>${plural(own.passes, "target pass")}, ${duration(own.ns)}</strong>.
+      <span class="hsd-note">p ${figure(token.p)}</span>
+    </p>`;
   }
   function paint() {
     for (const node of marked) {
@@ -54,7 +61,9 @@ export function textsOf(runs: Runner[], palette: Palette, moved: (pinned: number
       const { pane, out } = panes[k];
       const tread = stairs.treads.find((t) => t.low <= state.at && state.at < t.high);
       for (let i = tread?.low ?? 0; tread && i < tread.high; i++) {
-        pane.spans[i].classList.add(i === state.at ? (state.pinned ? "hsd-pinned" : "hsd-on") : "hsd-mate");
+        pane.spans[i].classList.add(
+          i === state.at ? (state.pinned ? "hsd-pinned" : "hsd-on") : "hsd-mate",
+        );
         marked.push(pane.spans[i]);
       }
       const here = pane.spans[state.at];
@@ -63,11 +72,19 @@ export function textsOf(runs: Runner[], palette: Palette, moved: (pinned: number
     });
     render(
       html`<h3>Texts</h3>
-        <p class="hsd-note">Output position ${(state.at < 0 ? last : state.at) + 1} of ${last + 1}${state.pinned ? ", pinned" : ""}. ${HINT}.</p>
-        <div class="hsd-vs-columns" .style=${`--runs: ${runs.length}`}>${runs.map(
-          (run, k) => html`<div class=${k === state.row ? "hsd-vs-column hsd-vs-active" : "hsd-vs-column"}>
-            <h4><b class="hsd-vs-letter">${run.letter}</b> ${run.title}</h4>${panes[k].text}${cardOf(run)}</div>`,
-        )}</div>`,
+        <p class="hsd-note">
+          Output position ${(state.at < 0 ? last : state.at) + 1} of
+          ${last + 1}${state.pinned ? ", pinned" : ""}. ${HINT}.
+        </p>
+        <div class="hsd-vs-columns" .style=${`--runs: ${runs.length}`}>
+          ${runs.map(
+            (run, k) =>
+              html`<div class=${k === state.row ? "hsd-vs-column hsd-vs-active" : "hsd-vs-column"}>
+                <h4><b class="hsd-vs-letter">${run.letter}</b> ${run.title}</h4>
+                ${panes[k].text}${cardOf(run)}
+              </div>`,
+          )}
+        </div>`,
       root,
     );
   }

@@ -12,7 +12,14 @@ const run = (letter: string, counts: number[], ns: number) => {
     low += count;
     return tread;
   });
-  const stairs: Stairs = { treads, tokens: low, end: counts.length * ns, gain: null, plain: null, timed: true };
+  const stairs: Stairs = {
+    treads,
+    tokens: low,
+    end: counts.length * ns,
+    gain: null,
+    plain: null,
+    timed: true,
+  };
   return { letter, stairs };
 };
 const plain = run("A", Array(12).fill(1), 1e6);
@@ -48,9 +55,15 @@ test("a pass is counted when its round ends", () => {
 
 test("the state of the race names what each has, who has finished and who was first", () => {
   const runs = [plain, quick, slow];
-  assert.equal(stateAt(runs, 2e6), "A has 2 of 12 tokens, B has 4 of 12 tokens and C has 0 of 12 tokens.");
+  assert.equal(
+    stateAt(runs, 2e6),
+    "A has 2 of 12 tokens, B has 4 of 12 tokens and C has 0 of 12 tokens.",
+  );
   assert.equal(stateAt(runs, 6e6), "B finished; A has 6 of 12 tokens and C has 3 of 12 tokens.");
-  assert.equal(stateAt(runs, 20e6), "B finished first, after 6.00 ms; A 6.00 ms later and C 14.0 ms later.");
+  assert.equal(
+    stateAt(runs, 20e6),
+    "B finished first, after 6.00 ms; A 6.00 ms later and C 14.0 ms later.",
+  );
 });
 
 test("a race is played at the speed that makes it last some seconds", () => {

@@ -8,7 +8,8 @@ using namespace hsd;
 extern "C" {
 int decide_draw(const double* p, int n, double r) { return draw(p, n, r); }
 
-void decide_distribute(const double* logits, int n, double temperature, int top_k, double top_p, double min_p, double* p, double* spare) {
+void decide_distribute(const double* logits, int n, double temperature, int top_k, double top_p,
+                       double min_p, double* p, double* spare) {
     distribute(logits, n, Rule{temperature, top_p, min_p, top_k}, p, spare);
 }
 
@@ -30,10 +31,13 @@ int decide_failure() {
 
 double decide_number(uint64_t seed, int64_t position) { return Draws(seed).at(position); }
 
-// Verify n nodes by scores [n + 1, vocab]; q [n, vocab] is null for point masses. `found` gets how many are accepted, the own token, its row,
-// how many were examined, the accepted nodes; `numbers` p, q, u and h by node; `details` p and entropy of the own token and the residual's sum.
-void decide(int vocab, double temperature, int top_k, double top_p, double min_p, int n, const int32_t* tokens, const int32_t* parents,
-            const double* q, int rule, const double* r, const double* u, const double* scores, int32_t* found, double* numbers, double* details) {
+// Verify n nodes by scores [n + 1, vocab]; q [n, vocab] is null for point masses. `found` gets how
+// many are accepted, the own token, its row, how many were examined, the accepted nodes; `numbers`
+// p, q, u and h by node; `details` p and entropy of the own token and the residual's sum.
+void decide(int vocab, double temperature, int top_k, double top_p, double min_p, int n,
+            const int32_t* tokens, const int32_t* parents, const double* q, int rule,
+            const double* r, const double* u, const double* scores, int32_t* found, double* numbers,
+            double* details) {
     Verifier<double> verifier(vocab, Rule{temperature, top_p, min_p, top_k});
     std::copy_n(scores, (size_t)(n + 1) * vocab, verifier.logits(n + 1));
     std::vector<Node> draft(n);
@@ -47,10 +51,12 @@ void decide(int vocab, double temperature, int top_k, double top_p, double min_p
     const int count = (int)verdict.accepted.size();
     for (int value : {count, verdict.token, verdict.row, verdict.examined}) *found++ = value;
     std::copy(verdict.accepted.begin(), verdict.accepted.end(), found);
-    for (const auto* column : {&verdict.p, &verdict.q, &verdict.u, &verdict.h}) numbers = std::copy(column->begin(), column->end(), numbers);
+    for (const auto* column : {&verdict.p, &verdict.q, &verdict.u, &verdict.h})
+        numbers = std::copy(column->begin(), column->end(), numbers);
     Top top, residual, own;
     verifier.describe_walked(count, verdict.token, TOP, details[0], details[1], top);
     const bool corrected = temperature > 0 && verdict.examined > count;
-    details[2] = corrected ? verifier.describe_correction(draft, q, rows.row(count), TOP, residual, own) : 0;
+    details[2] =
+        corrected ? verifier.describe_correction(draft, q, rows.row(count), TOP, residual, own) : 0;
 }
 }

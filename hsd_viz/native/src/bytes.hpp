@@ -1,9 +1,11 @@
-// Linear layers in 8-bit integers: y[m][n] = float(sum over k of x[m][k] w[n][k]) * (w_scale[n] * x_scale[m]), the sums in int32.
+// Linear layers in 8-bit integers: y[m][n] = float(sum over k of x[m][k] w[n][k]) * (w_scale[n] *
+// x_scale[m]), the sums in int32.
 //
-// Integer sums are exact (up to 65 536 places of k): no instruction set, number of rows or order of adding changes them. Weights are stored in
-// panels of 64 columns, [N / 64][K / 4][64][4]: a step reads four places of k of every column and multiplies them with four numbers of each
-// row. The rows go over a panel in groups that fit into the registers; the first group brings the panel into the caches, and all fetch the
-// next one meanwhile.
+// Integer sums are exact (up to 65 536 places of k): no instruction set, number of rows or order of
+// adding changes them. Weights are stored in panels of 64 columns, [N / 64][K / 4][64][4]: a step
+// reads four places of k of every column and multiplies them with four numbers of each row. The
+// rows go over a panel in groups that fit into the registers; the first group brings the panel into
+// the caches, and all fetch the next one meanwhile.
 #pragma once
 #include <algorithm>
 #include "vectors.hpp"
@@ -16,7 +18,8 @@ namespace hsd {
 constexpr int COLUMNS = 64;
 
 #if defined(__AVX512VNNI__) || defined(__AVXVNNI__) || defined(__wasm_simd128__)
-// Unsigned times signed bytes: weights are stored with 128 added, and 128 times the sum of the row's numbers is taken off at the end.
+// Unsigned times signed bytes: weights are stored with 128 added, and 128 times the sum of the
+// row's numbers is taken off at the end.
 constexpr int WEIGHT_OFFSET = 128;
 #else
 constexpr int WEIGHT_OFFSET = 0;
@@ -28,14 +31,17 @@ INLINE int32_t four_of(const int8_t* x) {
     return four;
 }
 
-// Four: four numbers of a row, ready to be multiplied. A vector of WIDTH columns has PARTS vectors of sums, of type Sum; add() adds to them the
-// products with WIDTH * 4 weights, put() writes the whole sums. BYTES_ROWS rows of BYTES_VECTORS vectors fit into the registers (in
-// WebAssembly, fewer rows of more).
+// Four: four numbers of a row, ready to be multiplied. A vector of WIDTH columns has PARTS vectors
+// of sums, of type Sum; add() adds to them the products with WIDTH * 4 weights, put() writes the
+// whole sums. BYTES_ROWS rows of BYTES_VECTORS vectors fit into the registers (in WebAssembly,
+// fewer rows of more).
 #if defined(__AVX512VNNI__)
 constexpr int BYTES_ROWS = 6, BYTES_VECTORS = 4, WIDTH = 16, PARTS = 1;
 typedef __m512i Sum, Four;
 INLINE Four four(const int8_t* x) { return _mm512_set1_epi32(four_of(x)); }
-INLINE void add(Sum* sum, const int8_t* w, const Four& a) { *sum = _mm512_dpbusd_epi32(*sum, _mm512_loadu_si512(w), a); }
+INLINE void add(Sum* sum, const int8_t* w, const Four& a) {
+    *sum = _mm512_dpbusd_epi32(*sum, _mm512_loadu_si512(w), a);
+}
 INLINE void put(const Sum* sum, int32_t* to) { _mm512_storeu_si512(to, *sum); }
 #elif defined(__AVX2__)
 constexpr int BYTES_ROWS = 4, BYTES_VECTORS = 2, WIDTH = 8, PARTS = 1;
@@ -57,10 +63,13 @@ constexpr int BYTES_ROWS = 6, BYTES_VECTORS = 4, WIDTH = 4, PARTS = 1;
 typedef int32x4_t Sum;
 typedef int8x16_t Four;
 INLINE Four four(const int8_t* x) { return vreinterpretq_s8_s32(vdupq_n_s32(four_of(x))); }
-INLINE void add(Sum* sum, const int8_t* w, const Four& a) { *sum = vdotq_s32(*sum, vld1q_s8(w), a); }
+INLINE void add(Sum* sum, const int8_t* w, const Four& a) {
+    *sum = vdotq_s32(*sum, vld1q_s8(w), a);
+}
 INLINE void put(const Sum* sum, int32_t* to) { vst1q_s32(to, *sum); }
 #elif defined(__SSE2__)
-constexpr int BYTES_ROWS = 3, BYTES_VECTORS = 2, WIDTH = 4, PARTS = 2;  // of each column the sums of two places, twice
+constexpr int BYTES_ROWS = 3, BYTES_VECTORS = 2, WIDTH = 4,
+              PARTS = 2;  // of each column the sums of two places, twice
 typedef __m128i Sum, Four;
 INLINE __m128i widened(__m128i twice) { return _mm_srai_epi16(twice, 8); }
 INLINE Four four(const int8_t* x) {
@@ -74,7 +83,8 @@ INLINE void add(Sum* sum, const int8_t* w, const Four& a) {
 }
 INLINE void put(const Sum* sum, int32_t* to) {
     const __m128 a = _mm_castsi128_ps(sum[0]), b = _mm_castsi128_ps(sum[1]);
-    const __m128i even = _mm_castps_si128(_mm_shuffle_ps(a, b, 0x88)), odd = _mm_castps_si128(_mm_shuffle_ps(a, b, 0xdd));
+    const __m128i even = _mm_castps_si128(_mm_shuffle_ps(a, b, 0x88)),
+                  odd = _mm_castps_si128(_mm_shuffle_ps(a, b, 0xdd));
     _mm_storeu_si128((__m128i*)to, _mm_add_epi32(even, odd));
 }
 #elif defined(__wasm_simd128__)
@@ -91,7 +101,8 @@ INLINE Four four(const int8_t* x) {
 INLINE void add(Sum* sum, const int8_t* w, const Four& a) {
     const v128_t b = wasm_v128_load(w);
     const v128_t even = wasm_v128_and(b, wasm_i16x8_const_splat(255)), odd = wasm_u16x8_shr(b, 8);
-    *sum = wasm_i32x4_add(*sum, wasm_i32x4_add(wasm_i32x4_dot_i16x8(even, a.even), wasm_i32x4_dot_i16x8(odd, a.odd)));
+    *sum = wasm_i32x4_add(
+        *sum, wasm_i32x4_add(wasm_i32x4_dot_i16x8(even, a.even), wasm_i32x4_dot_i16x8(odd, a.odd)));
 }
 INLINE void put(const Sum* sum, int32_t* to) { wasm_v128_store(to, *sum); }
 #else
@@ -113,9 +124,11 @@ struct ByteRows {
     int32_t* sums;
 };
 
-// M rows from `first` on times one panel of `quads` steps into y [M][ldy]. FETCH lines a step are prefetched.
+// M rows from `first` on times one panel of `quads` steps into y [M][ldy]. FETCH lines a step are
+// prefetched.
 template <int M, int FETCH>
-APART void byte_rows(const int8_t* w, const float* w_scales, int quads, const ByteRows& x, int first, float* y, size_t ldy, const char* ahead) {
+APART void byte_rows(const int8_t* w, const float* w_scales, int quads, const ByteRows& x,
+                     int first, float* y, size_t ldy, const char* ahead) {
 #ifdef __wasm_simd128__
     constexpr int C = BYTES_VECTORS / M, STEP = C * WIDTH;
 #else
@@ -132,7 +145,8 @@ APART void byte_rows(const int8_t* w, const float* w_scales, int quads, const By
         const int8_t* line = w + column * 4;
         for (int q = 0; q < quads; ++q, line += COLUMNS * 4) {
             if (column == 0)
-                for (int i = 0; i < FETCH; ++i) __builtin_prefetch(ahead + ((size_t)q * FETCH + i) * 64);
+                for (int i = 0; i < FETCH; ++i)
+                    __builtin_prefetch(ahead + ((size_t)q * FETCH + i) * 64);
 #pragma GCC unroll 8
             for (int m = 0; m < M; ++m) {
                 const Four a = four(rows[m] + 4 * q);
@@ -148,38 +162,50 @@ APART void byte_rows(const int8_t* w, const float* w_scales, int quads, const By
             const int32_t off = WEIGHT_OFFSET * x.sums[first + m];
             const float scale = x.scales[first + m];
             float* to = y + m * ldy + column;
-            for (int c = 0; c < STEP; ++c) to[c] = (float)(whole[c] - off) * (w_scales[column + c] * scale);
+            for (int c = 0; c < STEP; ++c)
+                to[c] = (float)(whole[c] - off) * (w_scales[column + c] * scale);
         }
     }
 }
 
 template <int FETCH>
-INLINE void some_byte_rows(int m, const int8_t* w, const float* scales, int quads, const ByteRows& x, int first, float* y, size_t ldy, const char* ahead) {
+INLINE void some_byte_rows(int m, const int8_t* w, const float* scales, int quads,
+                           const ByteRows& x, int first, float* y, size_t ldy, const char* ahead) {
     switch (std::min(m, BYTES_ROWS)) {
-        case 1: return byte_rows<1, FETCH>(w, scales, quads, x, first, y, ldy, ahead);
-        case 2: return byte_rows<2, FETCH>(w, scales, quads, x, first, y, ldy, ahead);
-        case 3: return byte_rows<3, FETCH>(w, scales, quads, x, first, y, ldy, ahead);
+        case 1:
+            return byte_rows<1, FETCH>(w, scales, quads, x, first, y, ldy, ahead);
+        case 2:
+            return byte_rows<2, FETCH>(w, scales, quads, x, first, y, ldy, ahead);
+        case 3:
+            return byte_rows<3, FETCH>(w, scales, quads, x, first, y, ldy, ahead);
 #if defined(__AVX512VNNI__) || defined(__AVX2__) || defined(__ARM_FEATURE_DOTPROD)
-        case 4: return byte_rows<4, FETCH>(w, scales, quads, x, first, y, ldy, ahead);
+        case 4:
+            return byte_rows<4, FETCH>(w, scales, quads, x, first, y, ldy, ahead);
 #endif
 #if defined(__AVX512VNNI__) || defined(__ARM_FEATURE_DOTPROD)
-        case 5: return byte_rows<5, FETCH>(w, scales, quads, x, first, y, ldy, ahead);
-        case 6: return byte_rows<6, FETCH>(w, scales, quads, x, first, y, ldy, ahead);
+        case 5:
+            return byte_rows<5, FETCH>(w, scales, quads, x, first, y, ldy, ahead);
+        case 6:
+            return byte_rows<6, FETCH>(w, scales, quads, x, first, y, ldy, ahead);
 #endif
     }
 }
 
 // Rows [first, first + rows) of x times one panel into y [rows][ldy].
-INLINE void multiply_bytes(const int8_t* w, const float* scales, int quads, const ByteRows& x, int first, int rows, float* y, size_t ldy) {
+INLINE void multiply_bytes(const int8_t* w, const float* scales, int quads, const ByteRows& x,
+                           int first, int rows, float* y, size_t ldy) {
     const int groups = (rows + BYTES_ROWS - 1) / BYTES_ROWS;
     const char* next = (const char*)w + (size_t)quads * COLUMNS * 4;
-    // Few rows: the processor's own prefetchers keep up, and instructions that help them cost more than they bring (Zen 4: 5 % of a token).
+    // Few rows: the processor's own prefetchers keep up, and instructions that help them cost more
+    // than they bring (Zen 4: 5 % of a token).
     if (rows <= 2) return some_byte_rows<0>(rows, w, scales, quads, x, first, y, ldy, nullptr);
-    if (groups == 1) return some_byte_rows<4>(rows, w, scales, quads, x, first, y, ldy, (const char*)w + 16384);
+    if (groups == 1)
+        return some_byte_rows<4>(rows, w, scales, quads, x, first, y, ldy, (const char*)w + 16384);
     for (int g = 0, m = 0; g < groups; ++g) {
         const int here = rows / groups + (g < rows % groups);
         if (g < 2)
-            some_byte_rows<2>(here, w, scales, quads, x, first + m, y + m * ldy, ldy, next + (size_t)g * quads * 128);
+            some_byte_rows<2>(here, w, scales, quads, x, first + m, y + m * ldy, ldy,
+                              next + (size_t)g * quads * 128);
         else
             some_byte_rows<0>(here, w, scales, quads, x, first + m, y + m * ldy, ldy, nullptr);
         m += here;
@@ -187,17 +213,19 @@ INLINE void multiply_bytes(const int8_t* w, const float* scales, int quads, cons
 }
 
 // Put rows [n][k] of 8-bit weights into columns `column`... of panels, as pack() of panels.hpp.
-inline void pack_bytes(int8_t* panels, const int8_t* rows, size_t n, size_t k, size_t column, size_t first, size_t stride) {
+inline void pack_bytes(int8_t* panels, const int8_t* rows, size_t n, size_t k, size_t column,
+                       size_t first, size_t stride) {
     const size_t quads = round_up(k, 4) / 4;
     for (size_t r = 0; r < n; ++r) {
         const size_t c = column + r, panel = first + c / COLUMNS * stride;
         int8_t* to = panels + panel * quads * COLUMNS * 4 + c % COLUMNS * 4;
-        for (size_t i = 0; i < k; ++i) to[i / 4 * COLUMNS * 4 + i % 4] = (int8_t)((uint8_t)rows[r * k + i] + WEIGHT_OFFSET);
+        for (size_t i = 0; i < k; ++i)
+            to[i / 4 * COLUMNS * 4 + i % 4] = (int8_t)((uint8_t)rows[r * k + i] + WEIGHT_OFFSET);
     }
 }
 
-// A row x [n] as 8-bit numbers q = round(x * (127 / largest)), ties to even, and the scale largest / 127. A row without a number of
-// at least SMALLEST is all zeros.
+// A row x [n] as 8-bit numbers q = round(x * (127 / largest)), ties to even, and the scale largest
+// / 127. A row without a number of at least SMALLEST is all zeros.
 inline void quantise(const float* x, int n, int8_t* q, float* scale, int32_t* sum) {
     constexpr int L = LANES<float>;
     f32v top{};

@@ -1,4 +1,5 @@
-// The databases of hsd_viz.drafting in C++: the text's own (context.py) and the index files (index/format.py). Same answers.
+// The databases of hsd_viz.drafting in C++: the text's own (context.py) and the index files
+// (index/format.py). Same answers.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -36,7 +37,8 @@ constexpr std::array<uint32_t, 256> crc_table() {
 }
 inline constexpr std::array<uint32_t, 256> CRC = crc_table();
 
-// The last tokens before a place, and the marks of its suffixes, worked out once for all index files.
+// The last tokens before a place, and the marks of its suffixes, worked out once for all index
+// files.
 struct Tail {
     const int32_t* end;  // tokens are before it
     int size = 0;
@@ -65,7 +67,8 @@ struct Tail {
     uint32_t marks[MOST_KEY + 1];
 };
 
-// Every place of a text by the n tokens that end there: the latest place of each, and from each place the one before it.
+// Every place of a text by the n tokens that end there: the latest place of each, and from each
+// place the one before it.
 class Places {
   public:
     explicit Places(int n) : n(n), latest_(1024, -1) {}
@@ -86,7 +89,9 @@ class Places {
         latest = place;
     }
     // The latest place where the n tokens before `end` end, -1 where there is none.
-    int latest(const std::vector<int32_t>& text, const int32_t* end) const { return latest_[slot(text, end)]; }
+    int latest(const std::vector<int32_t>& text, const int32_t* end) const {
+        return latest_[slot(text, end)];
+    }
     void fetch(const int32_t* end) const { __builtin_prefetch(&latest_[first_slot(end)]); }
     int before(int place) const { return before_[place]; }
 
@@ -95,13 +100,16 @@ class Places {
   private:
     size_t first_slot(const int32_t* end) const {
         uint64_t hash = 0;
-        for (int i = 1; i <= n; ++i) hash = (hash ^ (uint32_t)end[-i]) * 0x9E3779B97F4A7C15u, hash ^= hash >> 29;
+        for (int i = 1; i <= n; ++i)
+            hash = (hash ^ (uint32_t)end[-i]) * 0x9E3779B97F4A7C15u, hash ^= hash >> 29;
         return hash & (latest_.size() - 1);
     }
     size_t slot(const std::vector<int32_t>& text, const int32_t* end) const {
         for (size_t at = first_slot(end);; at = (at + 1) & (latest_.size() - 1)) {
             const int place = latest_[at];
-            if (place < 0 || std::memcmp(text.data() + place + 1 - n, end - n, n * sizeof(int32_t)) == 0) return at;
+            if (place < 0 ||
+                std::memcmp(text.data() + place + 1 - n, end - n, n * sizeof(int32_t)) == 0)
+                return at;
         }
     }
     void grow(const std::vector<int32_t>& text) {
@@ -139,7 +147,8 @@ class Context {
         for (const Places& places : places_)
             if (places.n <= tail.size) places.fetch(tail.end);
     }
-    // What followed the longest suffix of `tail` of at most `longest` tokens that the text holds with something after it.
+    // What followed the longest suffix of `tail` of at most `longest` tokens that the text holds
+    // with something after it.
     bool lookup(const Tail& tail, int longest, Match& match) const {
         int cap = std::min({longest, longest_, tail.size});
         for (const Places& places : places_) {
@@ -157,7 +166,8 @@ class Context {
     }
 
   private:
-    // The longest match, of at most `cap` tokens, among the places from `place` on, and what followed its latest ones.
+    // The longest match, of at most `cap` tokens, among the places from `place` on, and what
+    // followed its latest ones.
     void count(const Places& places, int place, const int32_t* end, int cap, Match& match) const {
         int length = 0, found = 0, latest[MOST_CONTINUATIONS];
         for (; place >= 0; place = places.before(place)) {
@@ -179,7 +189,8 @@ class Context {
         }
         // The latest first among equals.
         for (int i = 1; i < match.n; ++i)
-            for (int k = i; k > 0 && match.continuations[k].count > match.continuations[k - 1].count; --k)
+            for (int k = i;
+                 k > 0 && match.continuations[k].count > match.continuations[k - 1].count; --k)
                 std::swap(match.continuations[k], match.continuations[k - 1]);
         match.n = std::min(match.n, most_);
     }
@@ -191,7 +202,8 @@ class Context {
     static constexpr int SINGLE = 3;  // of these, the one of single tokens
 };
 
-// The arrays of an open index file, where they are mapped, and how it is to be read. The same as native/model.py's IndexFile.
+// The arrays of an open index file, where they are mapped, and how it is to be read. The same as
+// native/model.py's IndexFile.
 struct IndexFile {
     const uint32_t *starts, *marks, *places;
     const void* values;
@@ -208,7 +220,8 @@ struct IndexFile {
         const int size = std::min(tail.size, longest);
         int64_t found = -1;
         int length = 0;
-        // Most pairs that occur are keys, so the climb begins at two tokens; a single one is the fall-back.
+        // Most pairs that occur are keys, so the climb begins at two tokens; a single one is the
+        // fall-back.
         for (int n = std::min(size, 2); n >= 1 && n <= size;) {
             const int64_t row = find(tail.mark(n));
             if (row >= 0) {
@@ -224,8 +237,9 @@ struct IndexFile {
         return found >= 0 && read(found, length, match);
     }
 
-    // A look-up waits for memory four times, one after the other. For the keys that a climb is likely to come to, the first three
-    // waits are over together once these have been called, and those of several files too.
+    // A look-up waits for memory four times, one after the other. For the keys that a climb is
+    // likely to come to, the first three waits are over together once these have been called, and
+    // those of several files too.
     void fetch_starts(Tail& tail) const {
         for (int n = 1; n <= std::min(tail.size, LIKELY); ++n) {
             const int64_t bucket = tail.mark(n) >> shift;
@@ -235,7 +249,8 @@ struct IndexFile {
     void fetch_rows(Tail& tail) const {
         for (int n = 1; n <= std::min(tail.size, LIKELY); ++n) {
             const int64_t bucket = tail.mark(n) >> shift;
-            if (bucket + 1 >= n_starts || starts[bucket] >= n_marks || starts[bucket] >= n_places) continue;
+            if (bucket + 1 >= n_starts || starts[bucket] >= n_marks || starts[bucket] >= n_places)
+                continue;
             __builtin_prefetch(marks + starts[bucket]);
             __builtin_prefetch(places + starts[bucket]);
         }
@@ -253,7 +268,9 @@ struct IndexFile {
         while (i < end && marks[i] != mark) ++i;
         return i < end ? i : -1;
     }
-    int64_t value(int64_t i) const { return value_bytes == 2 ? ((const uint16_t*)values)[i] : ((const uint32_t*)values)[i]; }
+    int64_t value(int64_t i) const {
+        return value_bytes == 2 ? ((const uint16_t*)values)[i] : ((const uint32_t*)values)[i];
+    }
     int64_t count(int64_t i) const {
         const int64_t stored = value(i);
         return wide || stored < 32768 ? stored : (stored - 32768) << 8;

@@ -1,4 +1,5 @@
-// Uniform random numbers in [0, 1 - 2^-52] by name: hsd_viz.decoding.sampling. The same seed, stream and place give the same number.
+// Uniform random numbers in [0, 1 - 2^-52] by name: hsd_viz.decoding.sampling. The same seed,
+// stream and place give the same number.
 #pragma once
 #include <cstdint>
 
@@ -21,8 +22,12 @@ class Draws {
         z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
         return z ^ (z >> 31);
     }
-    static uint64_t key(uint64_t seed, uint64_t stream) { return mix(mix(seed + G) ^ mix(stream + 2 * G)); }
-    static double number(uint64_t key, uint64_t k) { return (double)(mix(key + k * G) >> 12) * 0x1p-52; }
+    static uint64_t key(uint64_t seed, uint64_t stream) {
+        return mix(mix(seed + G) ^ mix(stream + 2 * G));
+    }
+    static double number(uint64_t key, uint64_t k) {
+        return (double)(mix(key + k * G) >> 12) * 0x1p-52;
+    }
 
     const uint64_t at_, fresh_;
     uint64_t used_ = 0;

@@ -3,7 +3,11 @@
 
 namespace hsd {
 
-template <> Model* new_model<float, float>(const Shape& shape) { return new Weights<float, float>(shape); }
-template <> Model* new_model<float, bf16>(const Shape& shape) { return new Weights<float, bf16>(shape); }
+template <> Model* new_model<float, float>(const Shape& shape) {
+    return new Weights<float, float>(shape);
+}
+template <> Model* new_model<float, bf16>(const Shape& shape) {
+    return new Weights<float, bf16>(shape);
+}
 
 }  // namespace hsd

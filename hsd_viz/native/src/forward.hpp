@@ -1,6 +1,9 @@
 // One sequence: its cache, and the forward pass over it.
 //
-//   x = embedding;  per layer: x += o(attention(rope(qkv(norm(x)))));  x += down(silu(gate(norm(x))) * up(norm(x)));  head(norm(x))
+//   x = embedding
+//   per layer:  x += o(attention(rope(qkv(norm(x)))))
+//               x += down(silu(gate(norm(x))) * up(norm(x)))
+//   head(norm(x))
 #pragma once
 #include <limits>
 #include <stdexcept>
@@ -8,7 +11,8 @@
 
 namespace hsd {
 
-// out = x / rms(x) * weight. transformers computes this in float32 for any type of model, and so does this.
+// out = x / rms(x) * weight. transformers computes this in float32 for any type of model, and so
+// does this.
 template <class T> void normalise(const T* x, const T* weight, int n, double epsilon, T* out) {
     float scale;
     if constexpr (sizeof(T) == 8) {
@@ -19,7 +23,8 @@ template <class T> void normalise(const T* x, const T* weight, int n, double eps
     } else {
         LaneSum<T> sum;
         int i = 0;
-        for (; i + 64 <= n; i += 64) sum.add([&](int k) { return load(x + i + k) * load(x + i + k); });
+        for (; i + 64 <= n; i += 64)
+            sum.add([&](int k) { return load(x + i + k) * load(x + i + k); });
         if (i < n) {
             T rest[64] = {};
             std::copy(x + i, x + n, rest);
@@ -31,7 +36,8 @@ template <class T> void normalise(const T* x, const T* weight, int n, double eps
 }
 
 // Turn the pairs (i, i + n / 2) by the angles of a place.
-template <class T> void rotate(T* __restrict x, const T* __restrict cos, const T* __restrict sin, int n) {
+template <class T>
+void rotate(T* __restrict x, const T* __restrict cos, const T* __restrict sin, int n) {
     T* __restrict y = x + n / 2;
     for (int i = 0; i < n / 2; ++i) {
         const T a = x[i], b = y[i];
@@ -48,7 +54,8 @@ template <class T> void gate_line(const T* gate, const T* up, int n, T* out) {
     }
 }
 
-// A state x [n] as numbers of 8 bits, half to even: its direction, which is all that a cosine compares.
+// A state x [n] as numbers of 8 bits, half to even: its direction, which is all that a cosine
+// compares.
 template <class T> void quantise_state(const T* x, int n, int8_t* numbers) {
     T largest = 0;
     for (int d = 0; d < n; ++d) largest = std::max(largest, std::abs(x[d]));
@@ -62,18 +69,19 @@ template <class T, class W> class Sequence : public Session {
         caches_.resize(s_.layers);
     }
 
-    void forward(const int32_t* tokens, int n, const int32_t* parents, int rows, void* logits, const void* cos, const void* sin, int cached,
-                 int threads) override {
+    void forward(const int32_t* tokens, int n, const int32_t* parents, int rows, void* logits,
+                 const void* cos, const void* sin, int cached, int threads) override {
         Team team(threads);
         run(team, tokens, n, parents, rows, (T*)logits, (const T*)cos, (const T*)sin, cached);
     }
 
-    void together(Session* const* sessions, const int32_t* tokens, int n, void* logits, const void* cos, const void* sin, const int32_t* cached,
-                  int threads) override {
+    void together(Session* const* sessions, const int32_t* tokens, int n, void* logits,
+                  const void* cos, const void* sin, const int32_t* cached, int threads) override {
         std::vector<Sequence*> sequences;
         for (int m = 0; m < n; ++m) sequences.push_back(static_cast<Sequence*>(sessions[m]));
         Team team(threads);
-        run_together(team, sequences.data(), tokens, n, (T*)logits, (const T*)cos, (const T*)sin, cached);
+        run_together(team, sequences.data(), tokens, n, (T*)logits, (const T*)cos, (const T*)sin,
+                     cached);
     }
 
     void keep(int base, const int32_t* places, int n) override {
@@ -88,12 +96,15 @@ template <class T, class W> class Sequence : public Session {
         watched_layer_ = layer;
     }
     int width() const override { return s_.width; }
-    void state(int place, int8_t* numbers) const override { quantise_state(watched_.data() + (size_t)place * s_.width, s_.width, numbers); }
+    void state(int place, int8_t* numbers) const override {
+        quantise_state(watched_.data() + (size_t)place * s_.width, s_.width, numbers);
+    }
 
   private:
     // A layer's cache: its key-value heads one after the other.
     Head<T, W> head(const Memory& memory, int h, int capacity) const {
-        return {memory.as<char>() + h * Head<T, W>::bytes(s_.head_dim, capacity), s_.head_dim, capacity};
+        return {memory.as<char>() + h * Head<T, W>::bytes(s_.head_dim, capacity), s_.head_dim,
+                capacity};
     }
 
     void reserve(int filled, int need) {
@@ -103,7 +114,8 @@ template <class T, class W> class Sequence : public Session {
         std::vector<Memory> grown;
         for (int l = 0; l < s_.layers; ++l) {
             grown.emplace_back(Head<T, W>::bytes(s_.head_dim, capacity) * s_.kv_heads);
-            for (int h = 0; filled && h < s_.kv_heads; ++h) head(grown[l], h, capacity).take(head(caches_[l], h, capacity_), filled);
+            for (int h = 0; filled && h < s_.kv_heads; ++h)
+                head(grown[l], h, capacity).take(head(caches_[l], h, capacity_), filled);
         }
         caches_ = std::move(grown);
         capacity_ = capacity;
@@ -117,8 +129,10 @@ template <class T, class W> class Sequence : public Session {
         size_t total = 0;
         for (int i = 0; i < n; ++i) {
             const int parent = parents ? parents[i] : i - 1;
-            if (tokens[i] < 0 || tokens[i] >= s_.vocab) raise(std::invalid_argument("a token outside of the vocabulary was fed"));
-            if (parent < -1 || parent >= i) raise(std::invalid_argument("a parent must be -1 or one of the tokens before"));
+            if (tokens[i] < 0 || tokens[i] >= s_.vocab)
+                raise(std::invalid_argument("a token outside of the vocabulary was fed"));
+            if (parent < -1 || parent >= i)
+                raise(std::invalid_argument("a parent must be -1 or one of the tokens before"));
             View v = parent < 0 ? View{cached, 0, nullptr} : views_[parent];
             if (parent == i - 1 && !v.more)
                 ++v.run;
@@ -139,7 +153,8 @@ template <class T, class W> class Sequence : public Session {
         }
     }
 
-    // What the rows x [m][ldx] are multiplied as: themselves, or numbers of 8 or 16 bits with scales.
+    // What the rows x [m][ldx] are multiplied as: themselves, or numbers of 8 or 16 bits with
+    // scales.
     struct Rows {
         const T* x;
         size_t ldx;
@@ -148,7 +163,8 @@ template <class T, class W> class Sequence : public Session {
     };
     Rows ready(Team& team, const Matrix<T, W>& a, const T* x, size_t ldx, int depth, int rows) {
         if constexpr (std::is_same_v<W, i8>) {
-            const ByteRows b{bytes_.at_least((size_t)rows * a.depth), (size_t)a.depth, scales_.at_least(rows), sums_.at_least(rows)};
+            const ByteRows b{bytes_.at_least((size_t)rows * a.depth), (size_t)a.depth,
+                             scales_.at_least(rows), sums_.at_least(rows)};
             team.each((rows + SHARE - 1) / SHARE, [&](int part) {
                 for (int m = part * SHARE; m < std::min(rows, (part + 1) * SHARE); ++m)
                     quantise(x + m * ldx, depth, b.numbers + m * b.ld, b.scales + m, b.sums + m);
@@ -156,10 +172,12 @@ template <class T, class W> class Sequence : public Session {
             return {x, ldx, b, {}};
         } else if constexpr (std::is_same_v<W, grouped>) {
             const size_t ld = groups_of(depth) * GROUP, groups = ld / GROUP;
-            const ShortRows s{shorts_.at_least(rows * ld), ld, scales_.at_least(rows), group_sums_.at_least(rows * groups)};
+            const ShortRows s{shorts_.at_least(rows * ld), ld, scales_.at_least(rows),
+                              group_sums_.at_least(rows * groups)};
             team.each((rows + SHARE - 1) / SHARE, [&](int part) {
                 for (int m = part * SHARE; m < std::min(rows, (part + 1) * SHARE); ++m)
-                    s.scales[m] = quantise_groups(x + m * ldx, depth, s.numbers + m * ld, s.sums + m * groups);
+                    s.scales[m] = quantise_groups(x + m * ldx, depth, s.numbers + m * ld,
+                                                  s.sums + m * groups);
             });
             return {x, ldx, {}, s};
         } else {
@@ -167,17 +185,21 @@ template <class T, class W> class Sequence : public Session {
         }
     }
     // `here` rows from m on times panel p into out [here][WIDE].
-    static INLINE void times(const Matrix<T, W>& a, int p, const Rows& rows, int m, int here, T* out) {
+    static INLINE void times(const Matrix<T, W>& a, int p, const Rows& rows, int m, int here,
+                             T* out) {
         if constexpr (std::is_same_v<W, i8>)
-            multiply_bytes((const int8_t*)a.panel(p), a.scale.data() + (size_t)p * COLUMNS, a.depth / 4, rows.bytes, m, here, out, COLUMNS);
+            multiply_bytes((const int8_t*)a.panel(p), a.scale.data() + (size_t)p * COLUMNS,
+                           a.depth / 4, rows.bytes, m, here, out, COLUMNS);
         else if constexpr (std::is_same_v<W, grouped>)
-            multiply_groups(a.list[p].bits, a.list[p].data, groups_of(a.depth), rows.shorts, m, here, out, GROUP_COLUMNS);
+            multiply_groups(a.list[p].bits, a.list[p].data, groups_of(a.depth), rows.shorts, m,
+                            here, out, GROUP_COLUMNS);
         else
             multiply<T, W>(a.panel(p), a.depth, rows.x + m * rows.ldx, rows.ldx, here, out);
     }
 
     // y [m][ldy] = x [m][ldx] times the matrix, plus what y held if `add`.
-    void linear(Team& team, const Matrix<T, W>& a, const T* x, size_t ldx, int depth, int rows, T* y, size_t ldy, bool add) {
+    void linear(Team& team, const Matrix<T, W>& a, const T* x, size_t ldx, int depth, int rows,
+                T* y, size_t ldy, bool add) {
         const Rows in = ready(team, a, x, ldx, depth, rows);
         team.each(a.panels(), [&](int p) {
             alignas(64) T out[ROWS * WIDE<T, W>];
@@ -197,7 +219,8 @@ template <class T, class W> class Sequence : public Session {
         });
     }
 
-    void gated(Team& team, const Matrix<T, W>& a, const T* x, size_t ldx, int depth, int rows, T* y, size_t ldy) {
+    void gated(Team& team, const Matrix<T, W>& a, const T* x, size_t ldx, int depth, int rows, T* y,
+               size_t ldy) {
         const Rows in = ready(team, a, x, ldx, depth, rows);
         team.each(a.panels() / 2, [&](int p) {
             alignas(64) T gate[ROWS * WIDE<T, W>], up[ROWS * WIDE<T, W>];
@@ -206,7 +229,8 @@ template <class T, class W> class Sequence : public Session {
                 times(a, 2 * p, in, m, here, gate);
                 times(a, 2 * p + 1, in, m, here, up);
                 for (int r = 0; r < here; ++r)
-                    gate_line(gate + r * WIDE<T, W>, up + r * WIDE<T, W>, WIDE<T, W>, y + (m + r) * ldy + p * WIDE<T, W>);
+                    gate_line(gate + r * WIDE<T, W>, up + r * WIDE<T, W>, WIDE<T, W>,
+                              y + (m + r) * ldy + p * WIDE<T, W>);
             }
         });
     }
@@ -224,19 +248,25 @@ template <class T, class W> class Sequence : public Session {
     // Column `token` of the panels, which are often those of the head.
     void embed_panels(int32_t token, T* x) {
         const int bits = w_.embedding_panels.bits, column = token % GROUP_COLUMNS;
-        const uint8_t* block = w_.embedding_panels.data + (size_t)(token / GROUP_COLUMNS) * groups_of(s_.width) * block_bytes(bits);
-        for (int d = 0; d < s_.width; ++d) x[d] = (T)weight_in(bits, block + d / GROUP * block_bytes(bits), column, d % GROUP);
+        const uint8_t* block = w_.embedding_panels.data + (size_t)(token / GROUP_COLUMNS) *
+                                                              groups_of(s_.width) *
+                                                              block_bytes(bits);
+        for (int d = 0; d < s_.width; ++d)
+            x[d] = (T)weight_in(bits, block + d / GROUP * block_bytes(bits), column, d % GROUP);
     }
 
     void normalise_rows(Team& team, const T* x, const std::vector<T>& weight, int rows, T* out) {
         team.each((rows + SHARE - 1) / SHARE, [&](int part) {
             for (int m = part * SHARE; m < std::min(rows, (part + 1) * SHARE); ++m)
-                normalise(x + (size_t)m * s_.width, weight.data(), s_.width, s_.epsilon, out + (size_t)m * s_.width);
+                normalise(x + (size_t)m * s_.width, weight.data(), s_.width, s_.epsilon,
+                          out + (size_t)m * s_.width);
         });
     }
 
-    // Add biases to, normalise and turn the keys of all fed tokens and the queries from `first` on of one key-value head; put keys and values away.
-    void put_away(const Layer<T, W>& layer, const Memory& memory, int h, int n, int first, int cached, const T* cos, const T* sin) {
+    // Add biases to, normalise and turn the keys of all fed tokens and the queries from `first` on
+    // of one key-value head; put keys and values away.
+    void put_away(const Layer<T, W>& layer, const Memory& memory, int h, int n, int first,
+                  int cached, const T* cos, const T* sin) {
         const int dim = s_.head_dim, group = s_.heads / s_.kv_heads;
         static thread_local Scratch<int8_t> room;
         Head<T, W> c = head(memory, h, capacity_);
@@ -277,7 +307,8 @@ template <class T, class W> class Sequence : public Session {
         for (int m = first; m < last; ++m) {
             for (int g = 0; g < group; ++g) {
                 const size_t column = (size_t)(h * group + g) * dim;
-                queries[waiting++] = {qkv_ + m * ldq_ + column, out + (m - first_) * ldo + column, views_[m]};
+                queries[waiting++] = {qkv_ + m * ldq_ + column, out + (m - first_) * ldo + column,
+                                      views_[m]};
                 if (waiting < MOST && !(m == last - 1 && g == group - 1)) continue;
                 attend(queries, waiting, (T)s_.scale, c, scratch);
                 waiting = 0;
@@ -285,18 +316,20 @@ template <class T, class W> class Sequence : public Session {
         }
     }
 
-    // Embeddings of n tokens through all layers; logits of the last `rows` of them. attend(layer, first, attended) puts the keys and values of all n rows
-    // of qkv_ away, and the attention of the rows from `first` on into attended [n - first].
-    template <class Attend> void pass(Team& team, const int32_t* tokens, int n, int rows, T* logits, Attend&& attend) {
-        const size_t width = s_.width, heads = (size_t)s_.heads * s_.head_dim, inner = round_up(s_.inner, WIDE<T, W>);
+    // Embeddings of n tokens through all layers; logits of the last `rows` of them. attend(layer,
+    // first, attended) puts the keys and values of all n rows of qkv_ away, and the attention of
+    // the rows from `first` on into attended [n - first].
+    template <class Attend>
+    void pass(Team& team, const int32_t* tokens, int n, int rows, T* logits, Attend&& attend) {
+        const size_t width = s_.width, heads = (size_t)s_.heads * s_.head_dim,
+                     inner = round_up(s_.inner, WIDE<T, W>);
         T* x = x_.at_least(n * width);
         T* normed = normed_.at_least(n * width);
         ldq_ = (size_t)(s_.heads + 2 * s_.kv_heads) * s_.head_dim;
         qkv_ = rows_qkv_.at_least(n * ldq_);
         T* attended = attended_.at_least(n * heads);
         T* hidden = hidden_.at_least(n * inner);
-        for (int m = 0; m < n; ++m)
-            embed(tokens[m], x + m * width);
+        for (int m = 0; m < n; ++m) embed(tokens[m], x + m * width);
 
         for (int l = 0; l < s_.layers; ++l) {
             const Layer<T, W>& layer = w_.layers[l];
@@ -331,7 +364,8 @@ template <class T, class W> class Sequence : public Session {
         }
     }
 
-    void run(Team& team, const int32_t* tokens, int n, const int32_t* parents, int rows, T* logits, const T* cos, const T* sin, int cached) {
+    void run(Team& team, const int32_t* tokens, int n, const int32_t* parents, int rows, T* logits,
+             const T* cos, const T* sin, int cached) {
         look(tokens, n, parents, cached);
         reserve(cached, cached + n);
         const size_t heads = (size_t)s_.heads * s_.head_dim;
@@ -346,16 +380,20 @@ template <class T, class W> class Sequence : public Session {
                 return;
             }
             const int shares = (n - first + SHARE - 1) / SHARE;
-            team.each(s_.kv_heads, [&](int h) { put_away(layer, caches_[l], h, n, first, cached, cos, sin); });
+            team.each(s_.kv_heads,
+                      [&](int h) { put_away(layer, caches_[l], h, n, first, cached, cos, sin); });
             team.each(s_.kv_heads * shares, [&](int item) {
                 const int start = first + item % shares * SHARE;
-                attention(caches_[l], item / shares, start, std::min(n, start + SHARE), attended, heads);
+                attention(caches_[l], item / shares, start, std::min(n, start + SHARE), attended,
+                          heads);
             });
         });
     }
 
-    // The next token of each of these sequences of one model, with the rows of this one, which is not among them.
-    void run_together(Team& team, Sequence* const* sequences, const int32_t* tokens, int n, T* logits, const T* cos, const T* sin, const int32_t* cached) {
+    // The next token of each of these sequences of one model, with the rows of this one, which is
+    // not among them.
+    void run_together(Team& team, Sequence* const* sequences, const int32_t* tokens, int n,
+                      T* logits, const T* cos, const T* sin, const int32_t* cached) {
         for (int m = 0; m < n; ++m) {
             sequences[m]->look(tokens + m, 1, nullptr, cached[m]);
             sequences[m]->reserve(cached[m], cached[m] + 1);
@@ -395,6 +433,8 @@ template <class T, class W> class Sequence : public Session {
     std::vector<T> watched_;
 };
 
-template <class T, class W> Session* Weights<T, W>::session() const { return new Sequence<T, W>(*this); }
+template <class T, class W> Session* Weights<T, W>::session() const {
+    return new Sequence<T, W>(*this);
+}
 
 }  // namespace hsd

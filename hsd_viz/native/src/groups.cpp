@@ -3,6 +3,8 @@
 
 namespace hsd {
 
-template <> Model* new_model<float, grouped>(const Shape& shape) { return new Weights<float, grouped>(shape); }
+template <> Model* new_model<float, grouped>(const Shape& shape) {
+    return new Weights<float, grouped>(shape);
+}
 
 }  // namespace hsd

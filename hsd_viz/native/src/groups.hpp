@@ -1,15 +1,19 @@
-// Linear layers with weights of 4 or 8 bits, a scale for each GROUP of them along the depth, times rows of 16-bit numbers:
+// Linear layers with weights of 4 or 8 bits, a scale for each GROUP of them along the depth, times
+// rows of 16-bit numbers:
 //
-//   y[m][n] = (sum over groups g, in order, of  scale[n][g] * float(sum over k in g of w[n][k] x[m][k])  [+ minimum[n][g] * float(sum of x[m][k])])
-//             * x_scale[m]
+//   y[m][n] = x_scale[m] * (sum over groups g, in order, of
+//                 scale[n][g] * float(sum over k in g of w[n][k] x[m][k])
+//                 [+ minimum[n][g] * float(sum of x[m][k])])
 //
-// The sums of a group are exact in 32 bits: 32 * 128 * 32767 < 2^31. What is rounded is rounded in this one order, without fused multiply-adds: the
-// bits are the same on every instruction set, for any number of rows and threads.
+// The sums of a group are exact in 32 bits: 32 * 128 * 32767 < 2^31. What is rounded is rounded in
+// this one order, without fused multiply-adds: the bits are the same on every instruction set, for
+// any number of rows and threads.
 //
-// A panel has GROUP_COLUMNS columns and is one stream of blocks, one for each group: the numbers, then the scales and (4 bits) the minima of its
-// columns in float16. A vector lane of 32 bits is one column with two neighbouring k. 8-bit numbers are [16][columns][2]; 4-bit numbers are
-// [4][columns][2] of 16 bits each, which hold the numbers of four pairs, the first in the lowest bits. The layout is that of native/panels.py and
-// the same for all kernels.
+// A panel has GROUP_COLUMNS columns and is one stream of blocks, one for each group: the numbers,
+// then the scales and (4 bits) the minima of its columns in float16. A vector lane of 32 bits is
+// one column with two neighbouring k. 8-bit numbers are [16][columns][2]; 4-bit numbers are
+// [4][columns][2] of 16 bits each, which hold the numbers of four pairs, the first in the lowest
+// bits. The layout is that of native/panels.py and the same for all kernels.
 #pragma once
 #include <algorithm>
 #include "shorts.hpp"
@@ -22,7 +26,9 @@ constexpr int GROUP = 32, GROUP_COLUMNS = 32;
 struct grouped {};
 
 constexpr size_t number_bytes(int bits) { return (size_t)GROUP * GROUP_COLUMNS * bits / 8; }
-constexpr size_t block_bytes(int bits) { return number_bytes(bits) + GROUP_COLUMNS * (bits == 4 ? 4 : 2); }
+constexpr size_t block_bytes(int bits) {
+    return number_bytes(bits) + GROUP_COLUMNS * (bits == 4 ? 4 : 2);
+}
 constexpr int groups_of(int depth) { return (depth + GROUP - 1) / GROUP; }
 
 typedef int8_t b8v __attribute__((vector_size(VECTOR_BYTES / 2), aligned(1), may_alias));
@@ -41,7 +47,8 @@ INLINE f32v load_half(const void* from) {
 #endif
 }
 
-// Rows of 16-bit numbers [m][ld], each with its scale, and the sums of its groups [m][ld / GROUP], which are exact in float32.
+// Rows of 16-bit numbers [m][ld], each with its scale, and the sums of its groups [m][ld / GROUP],
+// which are exact in float32.
 struct ShortRows {
     int16_t* numbers;
     size_t ld;
@@ -50,16 +57,20 @@ struct ShortRows {
 };
 
 // Vectors of columns that M rows take at a time.
-template <int M> constexpr int GROUP_VECTORS = std::min(GROUP_COLUMNS / LANES<float>, M <= 2 ? 4 : SHORT_VECTORS);
+template <int M>
+constexpr int GROUP_VECTORS = std::min(GROUP_COLUMNS / LANES<float>, M <= 2 ? 4 : SHORT_VECTORS);
 // A single row hides the latency of its additions in two sums of every other pair.
 template <int M> constexpr int CHAINS = M * GROUP_VECTORS<M> < 4 ? 2 : 1;
-// How far ahead of the reader the lines of a panel are fetched, for more than FEW_ROWS rows. A pass over fewer waits for memory only, and there the
-// processor's own prefetchers do better alone (Zen 4: 6.8 -> 4.7 ms for one token of SmolLM2, 8.3 -> 7.1 for three).
+// How far ahead of the reader the lines of a panel are fetched, for more than FEW_ROWS rows. A pass
+// over fewer waits for memory only, and there the processor's own prefetchers do better alone (Zen
+// 4: 6.8 -> 4.7 ms for one token of SmolLM2, 8.3 -> 7.1 for three).
 constexpr size_t GROUP_AHEAD = 16384;
 constexpr int FEW_ROWS = 3;
 
 // M rows from `first` on times one panel of `groups` blocks into y [M][ldy].
-template <int BITS, int M> APART void group_rows(const uint8_t* panel, int groups, const ShortRows& x, int first, float* y, size_t ldy, bool fetch) {
+template <int BITS, int M>
+APART void group_rows(const uint8_t* panel, int groups, const ShortRows& x, int first, float* y,
+                      size_t ldy, bool fetch) {
     constexpr int C = GROUP_VECTORS<M>, L = LANES<float>, STEP = C * L, K = CHAINS<M>;
     const int16_t* rows[M];
     for (int m = 0; m < M; ++m) rows[m] = x.numbers + (first + m) * x.ld;
@@ -73,7 +84,8 @@ template <int BITS, int M> APART void group_rows(const uint8_t* panel, int group
         const uint8_t* block = panel;
         for (int g = 0; g < groups; ++g, block += block_bytes(BITS)) {
             if (M > FEW_ROWS && fetch && column == 0)
-                for (size_t i = 0; i < block_bytes(BITS); i += 64) __builtin_prefetch(block + GROUP_AHEAD + i);
+                for (size_t i = 0; i < block_bytes(BITS); i += 64)
+                    __builtin_prefetch(block + GROUP_AHEAD + i);
             i32v sum[K][M][C];
 #pragma GCC unroll 2
             for (int k = 0; k < K; ++k)
@@ -87,12 +99,14 @@ template <int BITS, int M> APART void group_rows(const uint8_t* panel, int group
                     const uint8_t* line = block + (p * GROUP_COLUMNS + column) * 2;
                     i16v w[C];
 #pragma GCC unroll 8
-                    for (int c = 0; c < C; ++c) w[c] = __builtin_convertvector(*(const b8v*)(line + c * L * 2), i16v);
+                    for (int c = 0; c < C; ++c)
+                        w[c] = __builtin_convertvector(*(const b8v*)(line + c * L * 2), i16v);
 #pragma GCC unroll 8
                     for (int m = 0; m < M; ++m) {
                         const i16v a = pair_of(rows[m] + g * GROUP + 2 * p);
 #pragma GCC unroll 8
-                        for (int c = 0; c < C; ++c) sum[p % K][m][c] = add_pairs(sum[p % K][m][c], w[c], a);
+                        for (int c = 0; c < C; ++c)
+                            sum[p % K][m][c] = add_pairs(sum[p % K][m][c], w[c], a);
                     }
                 }
             } else {
@@ -108,7 +122,9 @@ template <int BITS, int M> APART void group_rows(const uint8_t* panel, int group
                             const i16v a = pair_of(rows[m] + g * GROUP + 8 * q + 2 * p);
 #pragma GCC unroll 8
                             for (int c = 0; c < C; ++c)
-                                sum[p % K][m][c] = add_pairs(sum[p % K][m][c], (i16v)(p == 3 ? four[c] >> 12 : four[c] >> 4 * p & 15), a);
+                                sum[p % K][m][c] = add_pairs(
+                                    sum[p % K][m][c],
+                                    (i16v)(p == 3 ? four[c] >> 12 : four[c] >> 4 * p & 15), a);
                         }
                     }
                 }
@@ -125,19 +141,22 @@ template <int BITS, int M> APART void group_rows(const uint8_t* panel, int group
                 if constexpr (BITS == 4) {
                     const f32v minimum = load_half(scales + (GROUP_COLUMNS + c * L) * 2);
 #pragma GCC unroll 8
-                    for (int m = 0; m < M; ++m) total[m][c] += minimum * group_sums[m * (x.ld / GROUP) + g];
+                    for (int m = 0; m < M; ++m)
+                        total[m][c] += minimum * group_sums[m * (x.ld / GROUP) + g];
                 }
             }
         }
 #pragma GCC unroll 8
         for (int m = 0; m < M; ++m)
 #pragma GCC unroll 8
-            for (int c = 0; c < C; ++c) store(y + m * ldy + column + c * L, total[m][c] * x.scales[first + m]);
+            for (int c = 0; c < C; ++c)
+                store(y + m * ldy + column + c * L, total[m][c] * x.scales[first + m]);
     }
 }
 
 // Rows [first, first + rows) of x times one panel into y [rows][ldy].
-inline void multiply_groups(int bits, const uint8_t* panel, int groups, const ShortRows& x, int first, int rows, float* y, size_t ldy) {
+inline void multiply_groups(int bits, const uint8_t* panel, int groups, const ShortRows& x,
+                            int first, int rows, float* y, size_t ldy) {
     by_rows(rows, [&](auto count, int m) {
         constexpr int M = decltype(count)::value;
         if (bits == 4)
@@ -156,7 +175,8 @@ inline float weight_in(int bits, const uint8_t* block, int column, int k) {
         store(scale, load_half(block + number_bytes(bits) + 2 * (at - lane)));
         return scale[lane];
     };
-    if (bits == 8) return (float)(int8_t)block[(k / 2 * GROUP_COLUMNS + column) * 2 + k % 2] * half(column);
+    if (bits == 8)
+        return (float)(int8_t)block[(k / 2 * GROUP_COLUMNS + column) * 2 + k % 2] * half(column);
     uint16_t four;
     std::memcpy(&four, block + ((k / 8 * GROUP_COLUMNS + column) * 2 + k % 2) * 2, 2);
     return (float)(four >> k % 8 / 2 * 4 & 15) * half(column) + half(GROUP_COLUMNS + column);

@@ -1,7 +1,9 @@
-// The decoding loop: hsd_viz.decoding.loop, for levels that are native models and a native database drafter below them, if any.
+// The decoding loop: hsd_viz.decoding.loop, for levels that are native models and a native database
+// drafter below them, if any.
 //
-// Hierarchical Speculative Decoding (Globerson et al. 2025, arXiv 2510.19705): a level verifies and accepts until it has at least its
-// lookahead, then proposes what it holds, each token with its own full row. What keeps that lossless is listed in loop.py.
+// Hierarchical Speculative Decoding (Globerson et al. 2025, arXiv 2510.19705): a level verifies and
+// accepts until it has at least its lookahead, then proposes what it holds, each token with its own
+// full row. What keeps that lossless is listed in loop.py.
 #pragma once
 #include "drafter.hpp"
 #include "draws.hpp"
@@ -11,9 +13,10 @@
 
 namespace hsd {
 
-// A level that is a model: its empty sequence, the angles of all places, the probability of its tokens below which its draft ends (0: never),
-// what it proposes at least (0 at the target), its ChainRule, the most threads of a forward pass, and the tokens of text that a draft model
-// can read (0: any number). The same as native/model.py's LevelSettings.
+// A level that is a model: its empty sequence, the angles of all places, the probability of its
+// tokens below which its draft ends (0: never), what it proposes at least (0 at the target), its
+// ChainRule, the most threads of a forward pass, and the tokens of text that a draft model can read
+// (0: any number). The same as native/model.py's LevelSettings.
 struct LevelSettings {
     Session* session;
     const void *cos, *sin;
@@ -22,8 +25,9 @@ struct LevelSettings {
     int32_t lookahead, rule, threads, positions;
 };
 
-// The same as native/model.py's DecodeSettings. `limit` bounds the tokens of the text, prompt included, `budget` the nodes of a database's draft;
-// `details` is how many likeliest tokens are recorded of each emitted row (0: no row is described).
+// The same as native/model.py's DecodeSettings. `limit` bounds the tokens of the text, prompt
+// included, `budget` the nodes of a database's draft; `details` is how many likeliest tokens are
+// recorded of each emitted row (0: no row is described).
 struct DecodeSettings {
     Rule sampling;
     uint64_t seed;
@@ -34,21 +38,23 @@ struct DecodeSettings {
 struct Decode {
     Record record;
     virtual ~Decode() = default;
-    // Decode from the time `now` on for at least `ns`, in whole rounds, or to the end; whether there is more to do. The record has what
-    // happened since the last call.
+    // Decode from the time `now` on for at least `ns`, in whole rounds, or to the end; whether
+    // there is more to do. The record has what happened since the last call.
     virtual bool run(int64_t ns, int64_t now) = 0;
 };
 
 // A Loop<double>, which is compiled apart.
-Decode* new_wide_decode(const DecodeSettings& settings, const LevelSettings* levels, int n, Drafter* drafter, const int32_t* prompt, int n_prompt,
-                        const int32_t* ends, int n_ends);
+Decode* new_wide_decode(const DecodeSettings& settings, const LevelSettings* levels, int n,
+                        Drafter* drafter, const int32_t* prompt, int n_prompt, const int32_t* ends,
+                        int n_ends);
 
-// Tokens proposed to a verifier. `rows` is q of each, in order; where the draft was not `sampled` it has point masses.
+// Tokens proposed to a verifier. `rows` is q of each, in order; where the draft was not `sampled`
+// it has point masses.
 template <class T> struct Draft {
     std::vector<Node> nodes;
     RowStore<T> rows;
     bool sampled = false;
-    NoDraft why = OFF;  // there are no nodes
+    NoDraft why = OFF;         // there are no nodes
     DraftEnd end = BY_LENGTH;  // of the draft of a model with a confidence
 
     explicit Draft(int vocab) : rows(vocab) {}
@@ -64,10 +70,18 @@ template <class T> struct Draft {
 
 template <class T> class Loop : public Decode {
   public:
-    Loop(const DecodeSettings& settings, const LevelSettings* levels, int n, Drafter* drafter, const int32_t* prompt, int n_prompt,
-         const int32_t* ends, int n_ends)
-        : s_(settings), drafter_(drafter), draws_(settings.seed), text_(prompt, prompt + n_prompt), ends_(ends, ends + n_ends), none_(s_.vocab),
-          target_rows_(s_.vocab), verifier_(s_.vocab, s_.sampling), greedy_(verifier_.greedy()), verdict_(verifier_.verdict) {
+    Loop(const DecodeSettings& settings, const LevelSettings* levels, int n, Drafter* drafter,
+         const int32_t* prompt, int n_prompt, const int32_t* ends, int n_ends)
+        : s_(settings),
+          drafter_(drafter),
+          draws_(settings.seed),
+          text_(prompt, prompt + n_prompt),
+          ends_(ends, ends + n_ends),
+          none_(s_.vocab),
+          target_rows_(s_.vocab),
+          verifier_(s_.vocab, s_.sampling),
+          greedy_(verifier_.greedy()),
+          verdict_(verifier_.verdict) {
         if (drafter) levels_.emplace_back(LevelSettings{}, s_.vocab, 0);
         for (int i = 0; i < n; ++i) levels_.emplace_back(levels[i], s_.vocab, (int)levels_.size());
         stack_top_ = (int)levels_.size() - 1;
@@ -91,11 +105,12 @@ template <class T> class Loop : public Decode {
         Draft<T> draft;  // what it proposes
         int place;       // of the level in the stack, as the record has it
         int length = 0;  // tokens in its cache
-        Level(const LevelSettings& settings, int vocab, int place) : spec(settings), draft(vocab), place(place) {}
+        Level(const LevelSettings& settings, int vocab, int place)
+            : spec(settings), draft(vocab), place(place) {}
         bool is_database() const { return !spec.session; }
     };
-    // Remove the draft models whose context the text fills: decoding continues without them. reach_ is the length of text up to which all
-    // others can draft.
+    // Remove the draft models whose context the text fills: decoding continues without them. reach_
+    // is the length of text up to which all others can draft.
     void leave_full_levels() {
         const int64_t length = (int64_t)text_.size();
         reach_ = s_.limit;
@@ -111,7 +126,8 @@ template <class T> class Loop : public Decode {
         none_.why = stack_top_ ? NO_ROOM : OFF;
     }
 
-    // Feed the next part of the prompt, all but its last token, to a level; whether there is more to decode.
+    // Feed the next part of the prompt, all but its last token, to a level; whether there is more
+    // to decode.
     bool prefill() {
         Level& level = levels_[filling_];
         const int n = (int)text_.size() - 1, here = std::min(PREFILL_CHUNK, n - level.length);
@@ -152,7 +168,8 @@ template <class T> class Loop : public Decode {
         return !ends_text(text_.back()) && (int)text_.size() < s_.limit;
     }
 
-    // Pass the states of the last forward pass to the drafter: those of the tokens of the text that were fed, and of the accepted nodes.
+    // Pass the states of the last forward pass to the drafter: those of the tokens of the text that
+    // were fed, and of the accepted nodes.
     void observe_states(const Level& target, int n, const std::vector<int>& nodes) {
         if (!drafter_ || drafter_->layer() < 0) return;
         const Session& session = *target.spec.session;
@@ -163,7 +180,8 @@ template <class T> class Loop : public Decode {
         drafter_->observe_states(states_.data(), n + (int)nodes.size(), session.width());
     }
 
-    // call(i): at most `room` tokens that follow the text, distributed as level i's own (a database's: point masses).
+    // call(i): at most `room` tokens that follow the text, distributed as level i's own (a
+    // database's: point masses).
     const Draft<T>& draft(int i, int room) {
         if (i < 0) return none_;
         Level& level = levels_[i];
@@ -176,7 +194,8 @@ template <class T> class Loop : public Decode {
         if (i == 0) return sample(level, wanted);
         const size_t base = text_.size();
         double reach = 1;
-        while (out.size() < wanted && reach >= level.spec.confidence && !(out.size() && ends_text(text_.back()))) {
+        while (out.size() < wanted && reach >= level.spec.confidence &&
+               !(out.size() && ends_text(text_.back()))) {
             record.open();
             const Draft<T>& below = draft(i - 1, room - out.size() - 1);
             out.rows.keep(out.size());
@@ -191,7 +210,8 @@ template <class T> class Loop : public Decode {
         return out;
     }
 
-    // The probability of what was emitted last, and is at the end of `out`, by the level's own rows; with greedy decoding at temperature 1.
+    // The probability of what was emitted last, and is at the end of `out`, by the level's own
+    // rows; with greedy decoding at temperature 1.
     double chance_of_emitted(const Draft<T>& out) {
         double product = 1;
         const int n = (int)emitted_.size();
@@ -216,11 +236,12 @@ template <class T> class Loop : public Decode {
         return out.size() >= level.spec.lookahead ? BY_LENGTH : BY_LIMIT;
     }
 
-    // Feed level i its uncached tokens and the draft once: into emitted_ go the accepted tokens and one of its own. Its rows at the walked
-    // places, where drawn from, are added to `rows`.
+    // Feed level i its uncached tokens and the draft once: into emitted_ go the accepted tokens and
+    // one of its own. Its rows at the walked places, where drawn from, are added to `rows`.
     void verify(int i, const Draft<T>& draft, RowStore<T>& rows) {
         Level& level = levels_[i];
-        const int base = (int)text_.size(), cached = level.length, pending = base - cached, n = draft.size();
+        const int base = (int)text_.size(), cached = level.length, pending = base - cached,
+                  n = draft.size();
         const bool chain = draft.is_chain();
         const int64_t start = record.now();
         fed_.assign(text_.begin() + cached, text_.end());
@@ -251,7 +272,8 @@ template <class T> class Loop : public Decode {
             level.spec.session->keep(base, places_.data(), count);
             level.length = base + count;
         }
-        for (int below = 0; below < i; ++below) levels_[below].length = std::min(levels_[below].length, base + count);
+        for (int below = 0; below < i; ++below)
+            levels_[below].length = std::min(levels_[below].length, base + count);
         record.call(level.place, VERIFY, start, pending + n, cached);
         if (count && ends_text(emitted_.back())) {
             outcome_ = STOPPED;
@@ -262,8 +284,9 @@ template <class T> class Loop : public Decode {
         }
     }
 
-    // The numbers of a verification, always as many: u decides on the tokens of a sampled chain; r draws level i's own tokens, the target's by
-    // position in the text. All others are never used again.
+    // The numbers of a verification, always as many: u decides on the tokens of a sampled chain; r
+    // draws level i's own tokens, the target's by position in the text. All others are never used
+    // again.
     void draw_numbers(int i, const Draft<T>& draft) {
         if (greedy_) return;
         int places = 1;
@@ -292,7 +315,8 @@ template <class T> class Loop : public Decode {
             node.source = node.start = level.place;
             out.nodes.push_back(node);
             if (ends_text(token)) break;
-            if (confidence > 0) reach *= greedy_ ? verifier_.chance_of(token) : (double)out.rows.row(k)[token];
+            if (confidence > 0)
+                reach *= greedy_ ? verifier_.chance_of(token) : (double)out.rows.row(k)[token];
             fed_.assign(1, token);
         }
         out.end = end_of(level, wanted);
@@ -301,17 +325,20 @@ template <class T> class Loop : public Decode {
         return out;
     }
 
-    // Ask the databases; nodes beyond the limit are left out (by position, independent of the token).
+    // Ask the databases; nodes beyond the limit are left out (by position, independent of the
+    // token).
     const Draft<T>& look_up(Draft<T>& out, int room) {
         const int64_t start = record.now();
-        const auto& tree = drafter_->draft(text_.data(), (int)text_.size(), (int64_t)text_.size(), s_.budget);
+        const auto& tree =
+            drafter_->draft(text_.data(), (int)text_.size(), (int64_t)text_.size(), s_.budget);
         kept_.assign(tree.size(), -1);
         for (size_t k = 0; k < tree.size(); ++k) {
             const auto& it = tree[k];
             if (it.depth > room) continue;
             kept_[k] = out.size();
-            out.nodes.push_back({it.token, it.parent < 0 ? -1 : kept_[it.parent], it.depth, stack_top_ + 1 + it.which, 0, it.length, it.position,
-                                 it.count, it.score, it.cosine});
+            out.nodes.push_back({it.token, it.parent < 0 ? -1 : kept_[it.parent], it.depth,
+                                 stack_top_ + 1 + it.which, 0, it.length, it.position, it.count,
+                                 it.score, it.cosine});
         }
         out.why = drafter_->matched() ? NOT_WORTH_IT : NO_MATCH;
         record.call(0, LOOKUP, start, out.size());
@@ -344,19 +371,22 @@ template <class T> class Loop : public Decode {
             Top top, residual, q;
             if (most) verifier_.describe_walked(k, emitted_[k], most, p, entropy, top);
             if (most && own && outcome_ == CORRECTION && !greedy_)
-                sum = verifier_.describe_correction(draft.nodes, draft.q(), target_rows_.row(k), most, residual, q);
+                sum = verifier_.describe_correction(draft.nodes, draft.q(), target_rows_.row(k),
+                                                    most, residual, q);
             Node from;
             from.source = from.start = stack_top_, from.depth = 0;
             if (!own) from = draft.nodes[accepted_[k]];
             const double kind = own ? CORRECTION_TOKEN + (outcome_ - CORRECTION) : ACCEPTED_TOKEN;
-            record.tokens.add({(double)record.emitted++, (double)emitted_[k], NONE, NONE, (double)record.round(), kind, (double)from.source,
+            record.tokens.add({(double)record.emitted++, (double)emitted_[k], NONE, NONE,
+                               (double)record.round(), kind, (double)from.source,
                                path_from(from.start), (double)from.depth, p, entropy});
             for (const Top* it : {&top, &residual, &q}) record.tokens.add(*it);
             record.tokens.add({sum});
         }
     }
 
-    // The levels that a token passed, from the one at `start` on, as the sum of 2 to the power of their places.
+    // The levels that a token passed, from the one at `start` on, as the sum of 2 to the power of
+    // their places.
     double path_from(int start) const {
         double path = 0;
         for (const Level& level : levels_)
@@ -375,26 +405,33 @@ template <class T> class Loop : public Decode {
         auto known = [](int64_t value) { return value < 0 ? NONE : (double)value; };
         for (int k = 0; k < draft.size(); ++k) {
             const Node& node = draft.nodes[k];
-            record.drafts.add({(double)record.round(), (double)place, (double)node.source, (double)k, (double)node.parent, (double)node.depth,
-                               (double)node.token, NONE, verdict_.p[k], verdict_.q[k], verdict_.u[k], (double)fates_[k], known(node.key_length),
-                               known(node.count), node.score, known(node.position), verdict_.h[k], node.cosine});
+            record.drafts.add(
+                {(double)record.round(), (double)place, (double)node.source, (double)k,
+                 (double)node.parent, (double)node.depth, (double)node.token, NONE, verdict_.p[k],
+                 verdict_.q[k], verdict_.u[k], (double)fates_[k], known(node.key_length),
+                 known(node.count), node.score, known(node.position), verdict_.h[k], node.cosine});
         }
-        const int rule = draft.sampled ? levels_[i].spec.rule : BY_TOKEN, examined = outcome_ == STOPPED ? count : verdict_.examined;
+        const int rule = draft.sampled ? levels_[i].spec.rule : BY_TOKEN,
+                  examined = outcome_ == STOPPED ? count : verdict_.examined;
         const Record::Round round = record.close();
         const bool is_confident = draft.size() && i > 0 && levels_[i - 1].spec.confidence > 0;
-        record.rounds.add({round.id, round.parent, (double)place, (double)draft.size(), (double)examined, (double)count, (double)outcome_,
-                           draft.size() ? NONE : (double)draft.why, round.start, round.spent, (double)rule,
-                           is_confident ? (double)draft.end : NONE});
+        record.rounds.add({round.id, round.parent, (double)place, (double)draft.size(),
+                           (double)examined, (double)count, (double)outcome_,
+                           draft.size() ? NONE : (double)draft.why, round.start, round.spent,
+                           (double)rule, is_confident ? (double)draft.end : NONE});
     }
 
-    // Feed fed_ to a level, for the logits of its last `rows` tokens. Returns how many tokens were cached.
+    // Feed fed_ to a level, for the logits of its last `rows` tokens. Returns how many tokens were
+    // cached.
     int feed(Level& level, int rows, const int32_t* parents = nullptr) {
         const LevelSettings& spec = level.spec;
         const int n = (int)fed_.size(), cached = level.length;
-        // A thread is worth waking for some megabytes of weights; one read of them serves a few tokens.
+        // A thread is worth waking for some megabytes of weights; one read of them serves a few
+        // tokens.
         const int worth = (int)std::min(1024.0, spec.bytes * std::max(1.0, n / 4.0) / 6e6);
         T* to = verifier_.logits(rows);
-        spec.session->forward(fed_.data(), n, parents, rows, to, spec.cos, spec.sin, cached, std::max(1, std::min(spec.threads, worth)));
+        spec.session->forward(fed_.data(), n, parents, rows, to, spec.cos, spec.sin, cached,
+                              std::max(1, std::min(spec.threads, worth)));
         level.length = cached + n;
         return cached;
     }
@@ -403,14 +440,16 @@ template <class T> class Loop : public Decode {
         numbers.resize(n);
         for (double& number : numbers) number = draws_.fresh();
     }
-    bool ends_text(int32_t token) const { return std::find(ends_.begin(), ends_.end(), token) != ends_.end(); }
+    bool ends_text(int32_t token) const {
+        return std::find(ends_.begin(), ends_.end(), token) != ends_.end();
+    }
 
     static constexpr int PREFILL_CHUNK = 512;
 
     const DecodeSettings s_;
     std::vector<Level> levels_;  // the lowest first, the drafter's among them
     int top_ = 0, filling_ = 0;
-    int stack_top_ = 0;   // the place of the target
+    int stack_top_ = 0;  // the place of the target
     int64_t reach_ = 0;
     Drafter* drafter_;
     Draws draws_;

@@ -33,7 +33,25 @@ template <class T, class W> using HeadScratch = typename Kept<T, W>::Scratch;
 template <class W> constexpr bool INTEGERS = std::is_same_v<W, i8> || std::is_same_v<W, grouped>;
 
 // The order of SLOTS in native/weights.py.
-enum Slot { Q, K, V, O, GATE, UP, DOWN, INPUT_NORM, POST_NORM, Q_NORM, K_NORM, Q_BIAS, K_BIAS, V_BIAS, EMBEDDING, FINAL_NORM, HEAD };
+enum Slot {
+    Q,
+    K,
+    V,
+    O,
+    GATE,
+    UP,
+    DOWN,
+    INPUT_NORM,
+    POST_NORM,
+    Q_NORM,
+    K_NORM,
+    Q_BIAS,
+    K_BIAS,
+    V_BIAS,
+    EMBEDDING,
+    FINAL_NORM,
+    HEAD
+};
 
 struct Shape {
     int32_t type, layers, width, heads, kv_heads, head_dim, inner, vocab, head_rows;
@@ -43,16 +61,20 @@ struct Shape {
 struct Session {
     virtual ~Session() = default;
     // Logits [rows][vocab] of the last `rows` tokens.
-    virtual void forward(const int32_t* tokens, int n, const int32_t* parents, int rows, void* logits, const void* cos, const void* sin,
-                         int cached, int threads) = 0;
-    // Logits [n][vocab] of the next token of each of n other sessions of this model; this one's cache stays as it is.
-    virtual void together(Session* const* sessions, const int32_t* tokens, int n, void* logits, const void* cos, const void* sin,
-                          const int32_t* cached, int threads) = 0;
+    virtual void forward(const int32_t* tokens, int n, const int32_t* parents, int rows,
+                         void* logits, const void* cos, const void* sin, int cached,
+                         int threads) = 0;
+    // Logits [n][vocab] of the next token of each of n other sessions of this model; this one's
+    // cache stays as it is.
+    virtual void together(Session* const* sessions, const int32_t* tokens, int n, void* logits,
+                          const void* cos, const void* sin, const int32_t* cached, int threads) = 0;
     virtual void keep(int base, const int32_t* places, int n) = 0;
-    // Of every forward pass from now on, keep what this layer reads: its normalised input. -1: nothing is kept.
+    // Of every forward pass from now on, keep what this layer reads: its normalised input. -1:
+    // nothing is kept.
     virtual void watch(int layer) = 0;
     virtual int width() const = 0;
-    // What the watched layer read at this place of the tokens that were fed last, as numbers of 8 bits [width].
+    // What the watched layer read at this place of the tokens that were fed last, as numbers of 8
+    // bits [width].
     virtual void state(int place, int8_t* numbers) const = 0;
 };
 
@@ -71,11 +93,15 @@ struct Model {
     virtual size_t cache_bytes() const = 0;  // of a session, per token
 };
 
-// A model of this shape: each type is a specialisation in one of the files that are compiled side by side.
+// A model of this shape: each type is a specialisation in one of the files that are compiled side
+// by side.
 template <class T, class W> Model* new_model(const Shape& shape);
 
 // Columns of a panel.
-template <class T, class W> constexpr int WIDE = std::is_same_v<W, grouped> ? GROUP_COLUMNS : std::is_same_v<W, i8> ? COLUMNS : PANEL<T>;
+template <class T, class W>
+constexpr int WIDE = std::is_same_v<W, grouped> ? GROUP_COLUMNS
+                     : std::is_same_v<W, i8>    ? COLUMNS
+                                                : PANEL<T>;
 
 template <class T, class W> struct Matrix {
     Memory memory;
@@ -91,7 +117,8 @@ template <class T, class W> struct Matrix {
         depth = std::is_same_v<W, i8> ? (int)round_up(k, 4) : k;
         columns = n;
         memory = Memory((size_t)panels() * depth * WIDE<T, W> * sizeof(W));
-        if (WEIGHT_OFFSET && std::is_same_v<W, i8>) std::memset(memory.template as<char>(), WEIGHT_OFFSET, memory.bytes());
+        if (WEIGHT_OFFSET && std::is_same_v<W, i8>)
+            std::memset(memory.template as<char>(), WEIGHT_OFFSET, memory.bytes());
     }
 };
 
@@ -114,13 +141,16 @@ template <> struct Matrix<float, grouped> {
         return sum;
     }
     void shape(int k, int) { depth = k; }
-    // Have the panels of a matrix of n columns, the first of which is `column` of the result, in the places first, first + stride ... of the list.
+    // Have the panels of a matrix of n columns, the first of which is `column` of the result, in
+    // the places first, first + stride ... of the list.
     void take(const void* data, int bits, int n, int column, size_t first, size_t stride) {
-        const size_t size = groups_of(depth) * block_bytes(bits), count = (n + GROUP_COLUMNS - 1) / GROUP_COLUMNS;
+        const size_t size = groups_of(depth) * block_bytes(bits),
+                     count = (n + GROUP_COLUMNS - 1) / GROUP_COLUMNS;
         list.resize(std::max(list.size(), first + (count - 1) * stride + 1));
         for (size_t p = 0; p < count; ++p) {
             const int at = (int)p * GROUP_COLUMNS;
-            list[first + p * stride] = {(const uint8_t*)data + p * size, bits, column + at, std::min(GROUP_COLUMNS, n - at)};
+            list[first + p * stride] = {(const uint8_t*)data + p * size, bits, column + at,
+                                        std::min(GROUP_COLUMNS, n - at)};
         }
     }
 };
@@ -146,8 +176,10 @@ template <class T, class W> struct Weights : Model {
     std::vector<int32_t> head_tokens;  // of a reduced head; empty: the whole vocabulary
 
     explicit Weights(const Shape& s) : shape(s), layers(s.layers) {
-        if (std::is_same_v<W, grouped> && s.head_dim > ShortHead::LARGEST_DIM) raise(std::invalid_argument("a head has more than 512 numbers"));
-        const int q = s.heads * s.head_dim, kv = s.kv_heads * s.head_dim, wide = (int)round_up(s.inner, WIDE<T, W>);
+        if (std::is_same_v<W, grouped> && s.head_dim > ShortHead::LARGEST_DIM)
+            raise(std::invalid_argument("a head has more than 512 numbers"));
+        const int q = s.heads * s.head_dim, kv = s.kv_heads * s.head_dim,
+                  wide = (int)round_up(s.inner, WIDE<T, W>);
         for (auto& layer : layers) {
             layer.qkv.shape(s.width, q + 2 * kv);
             layer.o.shape(q, s.width);
@@ -162,17 +194,22 @@ template <class T, class W> struct Weights : Model {
         const Shape& s = shape;
         const size_t q = (size_t)s.heads * s.head_dim, kv = (size_t)s.kv_heads * s.head_dim;
         Layer<T, W>* layer = at < 0 ? nullptr : &layers.at(at);
-        auto fill = [&](Matrix<T, W>& m, size_t depth, size_t n, size_t column, size_t first, size_t stride) {
+        auto fill = [&](Matrix<T, W>& m, size_t depth, size_t n, size_t column, size_t first,
+                        size_t stride) {
             if constexpr (std::is_same_v<W, grouped>) {
                 raise(std::invalid_argument("a matrix of groups is set by its panels"));
             } else {
                 if constexpr (std::is_same_v<W, i8>)
-                    pack_bytes(m.memory.template as<int8_t>(), (const int8_t*)data, n, depth, column, first, stride);
+                    pack_bytes(m.memory.template as<int8_t>(), (const int8_t*)data, n, depth,
+                               column, first, stride);
                 else
-                    pack<T, W>(m.memory.template as<W>(), (const W*)data, n, depth, column, first, stride);
+                    pack<T, W>(m.memory.template as<W>(), (const W*)data, n, depth, column, first,
+                               stride);
                 if (!scales) return;
                 m.scale.resize((size_t)m.panels() * WIDE<T, W>);
-                for (size_t i = 0, c = column; i < n; ++i, ++c) m.scale[(first + c / WIDE<T, W> * stride) * WIDE<T, W> + c % WIDE<T, W>] = scales[i];
+                for (size_t i = 0, c = column; i < n; ++i, ++c)
+                    m.scale[(first + c / WIDE<T, W> * stride) * WIDE<T, W> + c % WIDE<T, W>] =
+                        scales[i];
             }
         };
         auto bias = [&](size_t first, size_t n) {
@@ -184,23 +221,41 @@ template <class T, class W> struct Weights : Model {
             for (size_t i = 0; i < n; ++i) to[i] = widen(w[i]);
         };
         switch (slot) {
-            case Q: return fill(layer->qkv, s.width, q, 0, 0, 1);
-            case K: return fill(layer->qkv, s.width, kv, q, 0, 1);
-            case V: return fill(layer->qkv, s.width, kv, q + kv, 0, 1);
-            case O: return fill(layer->o, q, s.width, 0, 0, 1);
-            case GATE: return fill(layer->mlp, s.width, s.inner, 0, 0, 2);
-            case UP: return fill(layer->mlp, s.width, s.inner, 0, 1, 2);
-            case DOWN: return fill(layer->down, s.inner, s.width, 0, 0, 1);
-            case INPUT_NORM: return copy(layer->input_norm, s.width);
-            case POST_NORM: return copy(layer->post_norm, s.width);
-            case Q_NORM: return copy(layer->q_norm, s.head_dim);
-            case K_NORM: return copy(layer->k_norm, s.head_dim);
-            case Q_BIAS: return bias(0, q);
-            case K_BIAS: return bias(q, kv);
-            case V_BIAS: return bias(q + kv, kv);
-            case EMBEDDING: embedding = (const Element*)data, embedding_scales = scales; return;
-            case FINAL_NORM: return copy(final_norm, s.width);
-            case HEAD: return fill(head, s.width, s.head_rows, 0, 0, 1);
+            case Q:
+                return fill(layer->qkv, s.width, q, 0, 0, 1);
+            case K:
+                return fill(layer->qkv, s.width, kv, q, 0, 1);
+            case V:
+                return fill(layer->qkv, s.width, kv, q + kv, 0, 1);
+            case O:
+                return fill(layer->o, q, s.width, 0, 0, 1);
+            case GATE:
+                return fill(layer->mlp, s.width, s.inner, 0, 0, 2);
+            case UP:
+                return fill(layer->mlp, s.width, s.inner, 0, 1, 2);
+            case DOWN:
+                return fill(layer->down, s.inner, s.width, 0, 0, 1);
+            case INPUT_NORM:
+                return copy(layer->input_norm, s.width);
+            case POST_NORM:
+                return copy(layer->post_norm, s.width);
+            case Q_NORM:
+                return copy(layer->q_norm, s.head_dim);
+            case K_NORM:
+                return copy(layer->k_norm, s.head_dim);
+            case Q_BIAS:
+                return bias(0, q);
+            case K_BIAS:
+                return bias(q, kv);
+            case V_BIAS:
+                return bias(q + kv, kv);
+            case EMBEDDING:
+                embedding = (const Element*)data, embedding_scales = scales;
+                return;
+            case FINAL_NORM:
+                return copy(final_norm, s.width);
+            case HEAD:
+                return fill(head, s.width, s.head_rows, 0, 0, 1);
         }
         raise(std::invalid_argument("no such slot"));
     }
@@ -213,28 +268,42 @@ template <class T, class W> struct Weights : Model {
             auto panels = [](int n) { return (size_t)(n + GROUP_COLUMNS - 1) / GROUP_COLUMNS; };
             Layer<T, W>* layer = at < 0 ? nullptr : &layers.at(at);
             switch (slot) {
-                case Q: return layer->qkv.take(data, bits, q, 0, 0, 1);
-                case K: return layer->qkv.take(data, bits, kv, q, panels(q), 1);
-                case V: return layer->qkv.take(data, bits, kv, q + kv, panels(q) + panels(kv), 1);
-                case O: return layer->o.take(data, bits, s.width, 0, 0, 1);
-                case GATE: return layer->mlp.take(data, bits, s.inner, 0, 0, 2);
-                case UP: return layer->mlp.take(data, bits, s.inner, 0, 1, 2);
-                case DOWN: return layer->down.take(data, bits, s.width, 0, 0, 1);
-                case EMBEDDING: embedding_panels = {(const uint8_t*)data, bits, 0, s.vocab}; return;
-                case HEAD: return head.take(data, bits, s.head_rows, 0, 0, 1);
+                case Q:
+                    return layer->qkv.take(data, bits, q, 0, 0, 1);
+                case K:
+                    return layer->qkv.take(data, bits, kv, q, panels(q), 1);
+                case V:
+                    return layer->qkv.take(data, bits, kv, q + kv, panels(q) + panels(kv), 1);
+                case O:
+                    return layer->o.take(data, bits, s.width, 0, 0, 1);
+                case GATE:
+                    return layer->mlp.take(data, bits, s.inner, 0, 0, 2);
+                case UP:
+                    return layer->mlp.take(data, bits, s.inner, 0, 1, 2);
+                case DOWN:
+                    return layer->down.take(data, bits, s.width, 0, 0, 1);
+                case EMBEDDING:
+                    embedding_panels = {(const uint8_t*)data, bits, 0, s.vocab};
+                    return;
+                case HEAD:
+                    return head.take(data, bits, s.head_rows, 0, 0, 1);
             }
         }
         raise(std::invalid_argument("no such slot of panels"));
     }
     void unturned(int layer) override { layers.at(layer).turned = false; }
     void head_of(const int32_t* tokens, int n) override {
-        if (n != shape.head_rows) raise(std::invalid_argument("a reduced head has a token for each row"));
+        if (n != shape.head_rows)
+            raise(std::invalid_argument("a reduced head has a token for each row"));
         for (int i = 0; i < n; ++i)
-            if (tokens[i] < 0 || tokens[i] >= shape.vocab) raise(std::invalid_argument("a token of the head is outside of the vocabulary"));
+            if (tokens[i] < 0 || tokens[i] >= shape.vocab)
+                raise(std::invalid_argument("a token of the head is outside of the vocabulary"));
         head_tokens.assign(tokens, tokens + n);
     }
     Session* session() const override;
-    size_t cache_bytes() const override { return Head<T, W>::bytes(shape.head_dim, 4096) / 4096 * shape.layers * shape.kv_heads; }
+    size_t cache_bytes() const override {
+        return Head<T, W>::bytes(shape.head_dim, 4096) / 4096 * shape.layers * shape.kv_heads;
+    }
     size_t bytes() const override {
         size_t sum = head.bytes();
         for (auto& l : layers) sum += l.qkv.bytes() + l.o.bytes() + l.mlp.bytes() + l.down.bytes();

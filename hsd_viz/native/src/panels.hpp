@@ -1,8 +1,10 @@
-// Linear layers: y[m][n] = sum over k of x[m][k] w[n][k], each y summed over k in order, for any m and thread.
+// Linear layers: y[m][n] = sum over k of x[m][k] w[n][k], each y summed over k in order, for any m
+// and thread.
 //
-// Weights are stored in panels of PANEL output columns, [N / PANEL][K][PANEL]: a step in k loads one line of the panel and multiplies
-// it with one number of each row. Few rows read the panel once, from memory, close to its bandwidth; more rows go over pieces
-// of BLOCK steps that stay in the first-level cache, and fetch the next piece meanwhile.
+// Weights are stored in panels of PANEL output columns, [N / PANEL][K][PANEL]: a step in k loads
+// one line of the panel and multiplies it with one number of each row. Few rows read the panel
+// once, from memory, close to its bandwidth; more rows go over pieces of BLOCK steps that stay in
+// the first-level cache, and fetch the next piece meanwhile.
 #pragma once
 #include <algorithm>
 #include "vectors.hpp"
@@ -16,15 +18,18 @@ constexpr int ROWS = 48;                          // rows that go over a panel t
 template <class T> constexpr int PANEL = P * LANES<T>;
 
 // Memory lines (64 bytes) in a step of a panel, and steps whose weights are 16 KiB.
-template <class T, class W> constexpr int LINES = std::max(1, PANEL<T> * (int)sizeof(W) / 64);
+template <class T, class W> constexpr int LINES = std::max(1, PANEL<T>*(int)sizeof(W) / 64);
 template <class T, class W> constexpr int BLOCK = 16384 / (PANEL<T> * (int)sizeof(W));
 
-// M rows times C vectors of a panel over `steps` steps, on top of what y holds if `more`. FETCH lines a step are prefetched.
+// M rows times C vectors of a panel over `steps` steps, on top of what y holds if `more`. FETCH
+// lines a step are prefetched.
 template <class T, class W, int M, int C, int FETCH>
-INLINE void tile(const W* w, const T* x, size_t ldx, int steps, T* y, bool more, const char* ahead) {
+INLINE void tile(const W* w, const T* x, size_t ldx, int steps, T* y, bool more,
+                 const char* ahead) {
     vec<T> sum[M][C];
     for (int m = 0; m < M; ++m)
-        for (int c = 0; c < C; ++c) sum[m][c] = more ? load(y + m * PANEL<T> + c * LANES<T>) : vec<T>{};
+        for (int c = 0; c < C; ++c)
+            sum[m][c] = more ? load(y + m * PANEL<T> + c * LANES<T>) : vec<T>{};
     for (int k = 0; k < steps; ++k) {
         vec<T> b[C];
         for (int c = 0; c < C; ++c) b[c] = load(w + (size_t)k * PANEL<T> + c * LANES<T>);
@@ -39,28 +44,39 @@ INLINE void tile(const W* w, const T* x, size_t ldx, int steps, T* y, bool more,
 }
 
 template <class T, class W, int M, int FETCH>
-APART void rows_of(const W* w, const T* x, size_t ldx, int steps, T* y, bool more, const char* ahead) {
+APART void rows_of(const W* w, const T* x, size_t ldx, int steps, T* y, bool more,
+                   const char* ahead) {
     constexpr int C = MANY_REGISTERS || M <= 3 ? P : P / 2;
     tile<T, W, M, C, FETCH>(w, x, ldx, steps, y, more, ahead);
-    if constexpr (C < P) tile<T, W, M, C, 0>(w + C * LANES<T>, x, ldx, steps, y + C * LANES<T>, more, nullptr);
+    if constexpr (C < P)
+        tile<T, W, M, C, 0>(w + C * LANES<T>, x, ldx, steps, y + C * LANES<T>, more, nullptr);
 }
 
 template <class T, class W, int FETCH>
-INLINE void some_rows(int m, const W* w, const T* x, size_t ldx, int steps, T* y, bool more, const char* ahead) {
+INLINE void some_rows(int m, const W* w, const T* x, size_t ldx, int steps, T* y, bool more,
+                      const char* ahead) {
     switch (m) {
-        case 1: return rows_of<T, W, 1, FETCH>(w, x, ldx, steps, y, more, ahead);
-        case 2: return rows_of<T, W, 2, FETCH>(w, x, ldx, steps, y, more, ahead);
-        case 3: return rows_of<T, W, 3, FETCH>(w, x, ldx, steps, y, more, ahead);
-        case 4: return rows_of<T, W, 4, FETCH>(w, x, ldx, steps, y, more, ahead);
-        case 5: return rows_of<T, W, 5, FETCH>(w, x, ldx, steps, y, more, ahead);
-        default: return rows_of<T, W, 6, FETCH>(w, x, ldx, steps, y, more, ahead);
+        case 1:
+            return rows_of<T, W, 1, FETCH>(w, x, ldx, steps, y, more, ahead);
+        case 2:
+            return rows_of<T, W, 2, FETCH>(w, x, ldx, steps, y, more, ahead);
+        case 3:
+            return rows_of<T, W, 3, FETCH>(w, x, ldx, steps, y, more, ahead);
+        case 4:
+            return rows_of<T, W, 4, FETCH>(w, x, ldx, steps, y, more, ahead);
+        case 5:
+            return rows_of<T, W, 5, FETCH>(w, x, ldx, steps, y, more, ahead);
+        default:
+            return rows_of<T, W, 6, FETCH>(w, x, ldx, steps, y, more, ahead);
     }
 }
 
 // rows <= ROWS rows of x times one panel into y [rows][PANEL].
-template <class T, class W> APART void multiply(const W* w, int depth, const T* x, size_t ldx, int rows, T* y) {
+template <class T, class W>
+APART void multiply(const W* w, int depth, const T* x, size_t ldx, int rows, T* y) {
     constexpr int L = LINES<T, W>;
-    if (rows <= ONE_PASS) return some_rows<T, W, L>(rows, w, x, ldx, depth, y, false, (const char*)w + 4096);
+    if (rows <= ONE_PASS)
+        return some_rows<T, W, L>(rows, w, x, ldx, depth, y, false, (const char*)w + 4096);
     const int groups = (rows + TILE - 1) / TILE;
     for (int k = 0; k < depth; k += BLOCK<T, W>) {
         const int steps = std::min(BLOCK<T, W>, depth - k);
@@ -82,8 +98,11 @@ template <class T, class W> APART void multiply(const W* w, int depth, const T* 
     }
 }
 
-// Put rows [N][K] of a weight matrix into columns `column`... of panels. `stride` panels apart: gate and up take turns.
-template <class T, class W> void pack(W* panels, const W* rows, size_t n, size_t k, size_t column, size_t first, size_t stride) {
+// Put rows [N][K] of a weight matrix into columns `column`... of panels. `stride` panels apart:
+// gate and up take turns.
+template <class T, class W>
+void pack(W* panels, const W* rows, size_t n, size_t k, size_t column, size_t first,
+          size_t stride) {
     for (size_t r = 0; r < n; ++r) {
         const size_t c = column + r, panel = first + c / PANEL<T> * stride;
         W* to = panels + panel * k * PANEL<T> + c % PANEL<T>;

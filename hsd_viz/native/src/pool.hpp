@@ -1,8 +1,9 @@
 // A small pool: one caller leads, the others help as they come.
 //
-// A piece of work is `items` independent calls. They are handed out by one atomic ticket (phase, items, next), so the leader
-// never waits for a helper that is late, asleep or was taken off its core: only for calls that a helper has begun. Results
-// cannot depend on who makes a call. Helpers spin for some microseconds between pieces, then sleep.
+// A piece of work is `items` independent calls. They are handed out by one atomic ticket (phase,
+// items, next), so the leader never waits for a helper that is late, asleep or was taken off its
+// core: only for calls that a helper has begun. Results cannot depend on who makes a call. Helpers
+// spin for some microseconds between pieces, then sleep.
 #pragma once
 #ifdef __wasm__
 namespace hsd {
@@ -44,12 +45,12 @@ class Pool {
   public:
     typedef void (*Call)(void* context, int item);
 
-    // The process's pool. Never destroyed: its threads are detached and end with the process. A forked child starts a new one.
+    // The process's pool. Never destroyed: its threads are detached and end with the process. A
+    // forked child starts a new one.
     static Pool& instance() {
         static std::once_flag once;
-        std::call_once(once, [] {
-            pthread_atfork(nullptr, nullptr, [] { slot().store(nullptr); });
-        });
+        std::call_once(once,
+                       [] { pthread_atfork(nullptr, nullptr, [] { slot().store(nullptr); }); });
         Pool* pool = slot().load();
         if (!pool) {
             Pool* fresh = new Pool;
@@ -61,7 +62,8 @@ class Pool {
         return *pool;
     }
 
-    // Become the leader of up to `threads` threads; false when another caller leads (it then works alone).
+    // Become the leader of up to `threads` threads; false when another caller leads (it then works
+    // alone).
     bool lead(int threads) {
         if (!leader_.try_lock()) return false;
         try {
@@ -83,7 +85,8 @@ class Pool {
         leader_.unlock();
     }
 
-    // Leader only: make calls 0..items-1, together with the threads that are awake, and return when all are made.
+    // Leader only: make calls 0..items-1, together with the threads that are awake, and return when
+    // all are made.
     void run(int items, Call call, void* context) {
         call_ = call;
         context_ = context;
@@ -118,9 +121,11 @@ class Pool {
         for (;;) {
             const int items = ticket >> 24 & 0xffffff, next = ticket & 0xffffff;
             if (next >= items) return some;
-            // What chunk_ is read here may be of another piece; the exchange decides, and any number is good.
+            // What chunk_ is read here may be of another piece; the exchange decides, and any
+            // number is good.
             const int end = std::min(items, next + chunk_.load(std::memory_order_relaxed));
-            if (!ticket_.compare_exchange_weak(ticket, (ticket & ~(uint64_t)0xffffff) | end)) continue;
+            if (!ticket_.compare_exchange_weak(ticket, (ticket & ~(uint64_t)0xffffff) | end))
+                continue;
             try {
                 for (int item = next; item < end; ++item) call_(context_, item);
             } catch (const std::bad_alloc&) {
@@ -170,7 +175,7 @@ class Pool {
     static constexpr int SPIN_MICROSECONDS = 50;
 
     std::mutex leader_;
-    std::vector<std::unique_ptr<Helper>> helpers_;
+    std::vector<std::unique_ptr<Helper> > helpers_;
     uint64_t phase_ = 0;
     Call call_ = nullptr;
     void* context_ = nullptr;
@@ -181,7 +186,8 @@ class Pool {
     alignas(64) std::atomic<int> active_{0};
 };
 
-// The threads of a forward pass. With one thread, or when the pool is taken, calls are made in a plain loop.
+// The threads of a forward pass. With one thread, or when the pool is taken, calls are made in a
+// plain loop.
 class Team {
   public:
     explicit Team(int threads) : pool_(threads > 1 ? &Pool::instance() : nullptr) {
@@ -197,7 +203,9 @@ class Team {
             for (int item = 0; item < items; ++item) f(item);
             return;
         }
-        pool_->run(items, [](void* context, int item) { (*(std::remove_reference_t<F>*)context)(item); }, &f);
+        pool_->run(
+            items, [](void* context, int item) { (*(std::remove_reference_t<F>*)context)(item); },
+            &f);
     }
 
   private:

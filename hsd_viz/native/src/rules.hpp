@@ -1,5 +1,5 @@
-// The verification rules: hsd_viz.decoding.verify, with the same arithmetic in the same order. Every one gives tokens that are distributed as
-// the verifier's own.
+// The verification rules: hsd_viz.decoding.verify, with the same arithmetic in the same order.
+// Every one gives tokens that are distributed as the verifier's own.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -9,16 +9,18 @@
 
 namespace hsd {
 
-// A node of a draft tree, parents before children; node i follows `parent` (-1: the text). `source` is what first proposed it (a level, or
-// after the levels a database), `start` the level it came from; a negative or NaN entry is unknown.
+// A node of a draft tree, parents before children; node i follows `parent` (-1: the text). `source`
+// is what first proposed it (a level, or after the levels a database), `start` the level it came
+// from; a negative or NaN entry is unknown.
 struct Node {
     int32_t token, parent = -1, depth = 1, source = 0, start = 0, key_length = -1, position = -1;
     int64_t count = -1;
     double score = NAN, cosine = NAN;
 };
 
-// What a verification found. `accepted` nodes in order, then the verifier's own `token`, drawn from row `row` (0: after the text, 1 + i: after
-// node i), the last of `walked`. `examined` places had draft tokens to compare with. Of each node p, q, u and h, NaN where not examined.
+// What a verification found. `accepted` nodes in order, then the verifier's own `token`, drawn from
+// row `row` (0: after the text, 1 + i: after node i), the last of `walked`. `examined` places had
+// draft tokens to compare with. Of each node p, q, u and h, NaN where not examined.
 struct Verdict {
     std::vector<int> accepted, walked, own;
     int token, row, examined;
@@ -37,8 +39,9 @@ struct Verdict {
     }
 };
 
-// Walk a tree of point masses: at each place the verifier's own token decides, asked for by `own(row)` in the order of the walk. Exact,
-// because every token that is emitted is the verifier's own draw.
+// Walk a tree of point masses: at each place the verifier's own token decides, asked for by
+// `own(row)` in the order of the walk. Exact, because every token that is emitted is the verifier's
+// own draw.
 template <class Own> void walk(const std::vector<Node>& tree, Verdict& verdict, Own&& own) {
     const int n = (int)tree.size();
     verdict.begin(n);
@@ -65,7 +68,8 @@ template <class Own> void walk(const std::vector<Node>& tree, Verdict& verdict, 
     verdict.examined = (int)verdict.accepted.size() + tried;
 }
 
-// A chain that was sampled from rows q. `p(k)` is the verifier's row after k tokens, `left` room for a row.
+// A chain that was sampled from rows q. `p(k)` is the verifier's row after k tokens, `left` room
+// for a row.
 template <class T, class Rows> struct SampledChain {
     const std::vector<Node>& nodes;
     const T* q;
@@ -86,7 +90,8 @@ template <class T, class Rows> struct SampledChain {
         return total(left, vocab);
     }
 
-    // Accept while u q < p (Leviathan et al. 2023, Chen et al. 2023). Returns how many; where not all, `left` has the residual.
+    // Accept while u q < p (Leviathan et al. 2023, Chen et al. 2023). Returns how many; where not
+    // all, `left` has the residual.
     int token() {
         for (int k = 0; k < size(); ++k) {
             verdict.p[k] = p_of(k);
@@ -144,12 +149,15 @@ template <class T, class Rows> void judge(int rule, SampledChain<T, Rows>& chain
     const int n = chain.size();
     verdict.begin(n);
     for (int k = 0; k < n; ++k) verdict.q[k] = chain.q_row(k)[chain.nodes[k].token];
-    const int accepted = rule == BY_BLOCK ? chain.block() : rule == BY_BRANCH ? chain.branch() : chain.token();
+    const int accepted = rule == BY_BLOCK    ? chain.block()
+                         : rule == BY_BRANCH ? chain.branch()
+                                             : chain.token();
     for (int k = 0; k < accepted; ++k) verdict.accept(k);
     verdict.examined = std::min(accepted + 1, n);
     const T* row = chain.p(accepted);
     if (accepted < n) {
-        // p and q can agree to the last bit at a place that was rejected by rounding alone: then p itself is the limit.
+        // p and q can agree to the last bit at a place that was rejected by rounding alone: then p
+        // itself is the limit.
         if (!(verdict.residual_sum > 0)) {
             std::copy_n(row, chain.vocab, chain.left);
             verdict.residual_sum = total(chain.left, chain.vocab);

@@ -1,4 +1,5 @@
-// The interface: plain C functions. Those that can fail return 0 (or a null handle) and leave a sentence in hsd_error().
+// The interface: plain C functions. Those that can fail return 0 (or a null handle) and leave a
+// sentence in hsd_error().
 #include "drafter.hpp"
 #include "forward.hpp"
 #include "loop.hpp"
@@ -33,12 +34,17 @@ API Model* hsd_model_new(const Shape* shape) {
     return guarded<Model*>(nullptr, [&]() -> Model* {
         switch (shape->type) {
 #ifndef __wasm__
-            case 0: return new_model<float, float>(*shape);
-            case 1: return new_model<double, double>(*shape);
-            case 2: return new_model<float, bf16>(*shape);
+            case 0:
+                return new_model<float, float>(*shape);
+            case 1:
+                return new_model<double, double>(*shape);
+            case 2:
+                return new_model<float, bf16>(*shape);
 #endif
-            case 3: return new Weights<float, i8>(*shape);
-            case 4: return new_model<float, grouped>(*shape);
+            case 3:
+                return new Weights<float, i8>(*shape);
+            case 4:
+                return new_model<float, grouped>(*shape);
         }
         raise(std::invalid_argument("no such type"));
     });
@@ -62,16 +68,25 @@ API void hsd_model_free(Model* model) { delete model; }
 API Session* hsd_session_new(const Model* model) {
     return guarded<Session*>(nullptr, [&] { return model->session(); });
 }
-API int hsd_session_forward(Session* session, const int32_t* tokens, int n, const int32_t* parents, int rows, void* logits, const void* cos,
-                            const void* sin, int cached, int threads) {
-    return guarded(0, [&] { return session->forward(tokens, n, parents, rows, logits, cos, sin, cached, threads), 1; });
+API int hsd_session_forward(Session* session, const int32_t* tokens, int n, const int32_t* parents,
+                            int rows, void* logits, const void* cos, const void* sin, int cached,
+                            int threads) {
+    return guarded(0, [&] {
+        return session->forward(tokens, n, parents, rows, logits, cos, sin, cached, threads), 1;
+    });
 }
-// The next token of each of n other sessions of the same model, all with the angles of the same table.
-API int hsd_session_together(Session* session, Session* const* sessions, const int32_t* tokens, int n, void* logits, const void* cos,
-                             const void* sin, const int32_t* cached, int threads) {
-    return guarded(0, [&] { return session->together(sessions, tokens, n, logits, cos, sin, cached, threads), 1; });
+// The next token of each of n other sessions of the same model, all with the angles of the same
+// table.
+API int hsd_session_together(Session* session, Session* const* sessions, const int32_t* tokens,
+                             int n, void* logits, const void* cos, const void* sin,
+                             const int32_t* cached, int threads) {
+    return guarded(0, [&] {
+        return session->together(sessions, tokens, n, logits, cos, sin, cached, threads), 1;
+    });
 }
-API void hsd_session_keep(Session* session, int base, const int32_t* places, int n) { session->keep(base, places, n); }
+API void hsd_session_keep(Session* session, int base, const int32_t* places, int n) {
+    session->keep(base, places, n);
+}
 API int hsd_session_watch(Session* session, int layer) {
     return guarded(0, [&] { return session->watch(layer), 1; });
 }
@@ -83,15 +98,18 @@ API void hsd_session_free(Session* session) { delete session; }
 
 API Drafter* hsd_drafter_new(const Drafting* rules) {
     return guarded<Drafter*>(nullptr, [&]() -> Drafter* {
-        if (!Drafter::accepts(*rules)) return failed("keys of this length are not for the native drafter"), nullptr;
+        if (!Drafter::accepts(*rules))
+            return failed("keys of this length are not for the native drafter"), nullptr;
         return new Drafter(*rules);
     });
 }
-API int hsd_drafter_add(Drafter* drafter, const IndexFile* file, const double* priors, double discount) {
+API int hsd_drafter_add(Drafter* drafter, const IndexFile* file, const double* priors,
+                        double discount) {
     return guarded(0, [&] { return drafter->add(file, priors, discount), 1; });
 }
 // The next database is the semantic one.
-API int hsd_drafter_add_semantic(Drafter* drafter, const Copying* copying, const double* priors, double discount) {
+API int hsd_drafter_add_semantic(Drafter* drafter, const Copying* copying, const double* priors,
+                                 double discount) {
     return guarded(0, [&] { return drafter->add_semantic(*copying, priors, discount), 1; });
 }
 // The layer of the target whose states a decode passes to the drafter.
@@ -100,7 +118,8 @@ API void hsd_drafter_watch(Drafter* drafter, int layer) { drafter->watch(layer);
 API int hsd_drafter_states(Drafter* drafter, const int8_t* numbers, int n, int width) {
     return guarded(0, [&] { return drafter->observe_states(numbers, n, width), 1; });
 }
-API int hsd_drafter_costs(Drafter* drafter, const double* at, const double* slopes, int n, double least_slope, double floor) {
+API int hsd_drafter_costs(Drafter* drafter, const double* at, const double* slopes, int n,
+                          double least_slope, double floor) {
     return guarded(0, [&] { return drafter->costs(at, slopes, n, least_slope, floor), 1; });
 }
 API int hsd_drafter_ends(Drafter* drafter, const int32_t* tokens, int n) {
@@ -109,38 +128,48 @@ API int hsd_drafter_ends(Drafter* drafter, const int32_t* tokens, int n) {
 API int hsd_drafter_extend(Drafter* drafter, const int32_t* tokens, int n) {
     return guarded(0, [&] { return drafter->extend(tokens, n), 1; });
 }
-// Rows of nine numbers for each node: token, parent, database, key length, count, position, depth, cosine, score. Returns how many nodes the tree
-// has, 0 (no match) or -1 (not worth it) where there is none; -2 when it failed.
-API int hsd_drafter_draft(Drafter* drafter, const int32_t* text, int n, int64_t length, int budget, double* out) {
+// Rows of nine numbers for each node: token, parent, database, key length, count, position, depth,
+// cosine, score. Returns how many nodes the tree has, 0 (no match) or -1 (not worth it) where there
+// is none; -2 when it failed.
+API int hsd_drafter_draft(Drafter* drafter, const int32_t* text, int n, int64_t length, int budget,
+                          double* out) {
     return guarded(-2, [&] {
-        if (!drafter->ready(n, length, budget)) return failed("emitted tokens or the costs of so many nodes are missing"), -2;
+        if (!drafter->ready(n, length, budget))
+            return failed("emitted tokens or the costs of so many nodes are missing"), -2;
         const auto& tree = drafter->draft(text, n, length, budget);
         for (const auto& it : tree)
-            for (double value : {(double)it.token, (double)it.parent, (double)it.which, (double)it.length, (double)it.count, (double)it.position,
-                                 (double)it.depth, it.cosine, it.score})
+            for (double value :
+                 {(double)it.token, (double)it.parent, (double)it.which, (double)it.length,
+                  (double)it.count, (double)it.position, (double)it.depth, it.cosine, it.score})
                 *out++ = value;
         return tree.empty() && drafter->matched() ? -1 : (int)tree.size();
     });
 }
 API void hsd_drafter_free(Drafter* drafter) { delete drafter; }
 
-// A decode by `n` levels, the target last, over a drafter of its own, if any; sessions and drafter must outlive it and are its own meanwhile.
-API Decode* hsd_decode_new(const DecodeSettings* settings, int wide, const LevelSettings* levels, int n, Drafter* drafter,
-                           const int32_t* prompt, int n_prompt, const int32_t* ends, int n_ends) {
+// A decode by `n` levels, the target last, over a drafter of its own, if any; sessions and drafter
+// must outlive it and are its own meanwhile.
+API Decode* hsd_decode_new(const DecodeSettings* settings, int wide, const LevelSettings* levels,
+                           int n, Drafter* drafter, const int32_t* prompt, int n_prompt,
+                           const int32_t* ends, int n_ends) {
     return guarded<Decode*>(nullptr, [&]() -> Decode* {
 #ifndef __wasm__
-        if (wide) return new_wide_decode(*settings, levels, n, drafter, prompt, n_prompt, ends, n_ends);
+        if (wide)
+            return new_wide_decode(*settings, levels, n, drafter, prompt, n_prompt, ends, n_ends);
 #endif
         return new Loop<float>(*settings, levels, n, drafter, prompt, n_prompt, ends, n_ends);
     });
 }
-// Decode for `ns` or a little longer, from the time `now` of the decode on. Returns 1 where there is more to do, 0 at the end, -1 when it failed.
+// Decode for `ns` or a little longer, from the time `now` of the decode on. Returns 1 where there
+// is more to do, 0 at the end, -1 when it failed.
 API int hsd_decode_run(Decode* decode, int64_t ns, int64_t now) {
     return guarded(-1, [&] { return (int)decode->run(ns, now); });
 }
-// The rows that the last run added to a table (0 tokens, 1 drafts, 2 rounds, 3 calls): how many numbers, and where they are until the next run.
+// The rows that the last run added to a table (0 tokens, 1 drafts, 2 rounds, 3 calls): how many
+// numbers, and where they are until the next run.
 API int hsd_decode_rows(const Decode* decode, int table, const double** rows) {
-    const Table* tables[] = {&decode->record.tokens, &decode->record.drafts, &decode->record.rounds, &decode->record.calls};
+    const Table* tables[] = {&decode->record.tokens, &decode->record.drafts, &decode->record.rounds,
+                             &decode->record.calls};
     *rows = tables[table]->cells.data();
     return (int)tables[table]->cells.size();
 }

@@ -1,5 +1,6 @@
-// From a row of logits to a token: the arg-max, or the distribution after temperature, top-k, top-p and min-p, and a draw from it.
-// The same operations in the same order as hsd_viz.decoding.sampling: the same bits.
+// From a row of logits to a token: the arg-max, or the distribution after temperature, top-k, top-p
+// and min-p, and a draw from it. The same operations in the same order as
+// hsd_viz.decoding.sampling: the same bits.
 #pragma once
 #include <algorithm>
 #include <functional>
@@ -39,7 +40,8 @@ template <class T> int best_of(const T* logits, int n) {
     return 0;
 }
 
-// The smallest probability in the nucleus: the likeliest tokens up to and with the one that reaches top_p.
+// The smallest probability in the nucleus: the likeliest tokens up to and with the one that reaches
+// top_p.
 template <class T> T nucleus_border(const T* p, int n, double top_p, T* sorted) {
     std::copy(p, p + n, sorted);
     double before = 0;
@@ -73,7 +75,8 @@ template <class T> void multiply_row(T* p, int n, T by) {
     for (int i = 0; i < n; ++i) p[i] *= by;
 }
 
-// p [n] from logits [n]; `spare` has room for n and 64 more. As hsd_viz.decoding.sampling.distribution, to the last bit.
+// p [n] from logits [n]; `spare` has room for n and 64 more. As
+// hsd_viz.decoding.sampling.distribution, to the last bit.
 template <class T> void distribute(const T* logits, int n, const Rule& rule, T* p, T* spare) {
     const T top = max_of(logits, n);
     const T temperature = (T)std::max(rule.temperature, (double)std::numeric_limits<T>::min());
@@ -116,7 +119,8 @@ template <class T> void distribute(const T* logits, int n, const Rule& rule, T* 
     }
 }
 
-// The sums of p [n] in float64 of every block of 64, in order. Eight blocks are summed side by side: a sum of one waits for each addition.
+// The sums of p [n] in float64 of every block of 64, in order. Eight blocks are summed side by
+// side: a sum of one waits for each addition.
 constexpr int BLOCK_OF_SUM = 64;
 template <class T> void block_sums(const T* p, int n, double* sums) {
     constexpr int SIDE = 8;
@@ -149,7 +153,8 @@ template <class T> double total(const T* p, int n) {
     return sum;
 }
 
-// The first token whose cumulative sum is above `chance` of the whole, as hsd_viz.decoding.sampling.draw.
+// The first token whose cumulative sum is above `chance` of the whole, as
+// hsd_viz.decoding.sampling.draw.
 template <class T> int draw(const T* p, int n, double chance) {
     double whole = 0, before = 0, *sums = room_for_sums(n);
     block_sums(p, n, sums);

@@ -11,7 +11,8 @@ struct Copying {
     int32_t most, scanned, bands;
 };
 
-// An earlier occurrence of the last token of a text whose state before it is similar: where what followed it is, and the cosine.
+// An earlier occurrence of the last token of a text whose state before it is similar: where what
+// followed it is, and the cosine.
 struct Copy {
     int position;
     double cosine;
@@ -31,14 +32,15 @@ class Semantic {
         for (int i = 0; i < n; ++i) squares_.push_back((double)product(size(), size()));
     }
 
-    // The occurrences of the last token of `context` with the most similar states before them, most similar first, then latest. None if the
-    // state before the last token is not known.
+    // The occurrences of the last token of `context` with the most similar states before them, most
+    // similar first, then latest. None if the state before the last token is not known.
     void find(const Context& context, int64_t length, std::vector<Copy>& copies) const {
         copies.clear();
         if (length != context.size() || length < 2 || size() < length - 1) return;
         const int last = (int)length - 1;
         int scanned = 0;
-        for (int place = context.before(last); place > 0 && scanned < rules_.scanned; place = context.before(place), ++scanned) {
+        for (int place = context.before(last); place > 0 && scanned < rules_.scanned;
+             place = context.before(place), ++scanned) {
             const double similarity = cosine(place - 1, last - 1);
             if (!(similarity >= rules_.least_cosine)) continue;
             size_t at = copies.size();
@@ -49,7 +51,10 @@ class Semantic {
     }
 
     // The band of a cosine, from 1 on: how much a copy is trusted is learned for each band.
-    int band(double cosine) const { return std::min(rules_.bands, 1 + (int)((cosine - rules_.least_cosine) / rules_.band_width)); }
+    int band(double cosine) const {
+        return std::min(rules_.bands,
+                        1 + (int)((cosine - rules_.least_cosine) / rules_.band_width));
+    }
 
   private:
     int64_t product(int a, int b) const {

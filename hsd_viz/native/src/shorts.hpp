@@ -1,5 +1,5 @@
-// Rows of 16-bit numbers, and their products with columns of 16-bit numbers: add_pairs() does two multiplications and two additions in each lane of
-// 32 bits, on every instruction set, exactly.
+// Rows of 16-bit numbers, and their products with columns of 16-bit numbers: add_pairs() does two
+// multiplications and two additions in each lane of 32 bits, on every instruction set, exactly.
 #pragma once
 #include <algorithm>
 #include "vectors.hpp"
@@ -52,15 +52,17 @@ inline float largest_of(const float* x, int n) {
     return largest;
 }
 
-// A row x [n] as numbers q = round(x * (most / largest)), ties to even; returns their scale largest / most. What follows up to a multiple of
-// `whole` is zero. A row without a number of at least SMALLEST is all zeros.
+// A row x [n] as numbers q = round(x * (most / largest)), ties to even; returns their scale largest
+// / most. What follows up to a multiple of `whole` is zero. A row without a number of at least
+// SMALLEST is all zeros.
 inline float quantise_shorts(const float* x, int n, float most, int16_t* q, int whole) {
     constexpr int L = LANES<float>;
     const float largest = largest_of(x, n);
     const bool some = largest >= SMALLEST;
     const float by = some ? most / largest : 0.0f;
     int i = 0;
-    for (; i + L <= n; i += L) *(i16half*)(q + i) = __builtin_convertvector(rounded(load(x + i) * by), i16half);
+    for (; i + L <= n; i += L)
+        *(i16half*)(q + i) = __builtin_convertvector(rounded(load(x + i) * by), i16half);
     for (; i < n; ++i) q[i] = (int16_t)rounded(all(x[i] * by))[0];
     for (; i % whole; ++i) q[i] = 0;
     return some ? largest / most : 0.0f;
@@ -74,10 +76,13 @@ constexpr int SHORT_ROWS = 6, SHORT_VECTORS = 2;
 constexpr int SHORT_ROWS = 4, SHORT_VECTORS = 2;
 #endif
 // Vectors of columns that M rows take at a time.
-template <int M> constexpr int SHORT_STEP = std::min(SHORT_COLUMNS / LANES<float>, M <= 2 ? 4 : SHORT_VECTORS);
+template <int M>
+constexpr int SHORT_STEP = std::min(SHORT_COLUMNS / LANES<float>, M <= 2 ? 4 : SHORT_VECTORS);
 
 // Add the products of M rows [m][ld] with C vectors of a panel over some pairs to the sums.
-template <int M, int C> INLINE void add_panel(i32v (&sum)[M][C], const int16_t* panel, int pairs, const int16_t* rows, size_t ld) {
+template <int M, int C>
+INLINE void add_panel(i32v (&sum)[M][C], const int16_t* panel, int pairs, const int16_t* rows,
+                      size_t ld) {
     constexpr int L = LANES<float>;
     for (int p = 0; p < pairs; ++p, panel += SHORT_COLUMNS * 2) {
         i16v w[C];
@@ -94,8 +99,8 @@ template <int M, int C> INLINE void add_panel(i32v (&sum)[M][C], const int16_t* 
 
 // M rows times a panel, whose sums fit into 32 bits, each times scales[column] * row_scales[m].
 template <int M>
-APART void short_products(const int16_t* panel, int pairs, const int16_t* rows, size_t ld, const float* scales, const float* row_scales, float* y,
-                          size_t ldy) {
+APART void short_products(const int16_t* panel, int pairs, const int16_t* rows, size_t ld,
+                          const float* scales, const float* row_scales, float* y, size_t ldy) {
     constexpr int C = SHORT_STEP<M>, L = LANES<float>;
     for (int column = 0; column < SHORT_COLUMNS; column += C * L) {
         i32v sum[M][C] = {};
@@ -105,22 +110,26 @@ APART void short_products(const int16_t* panel, int pairs, const int16_t* rows, 
 #pragma GCC unroll 8
             for (int c = 0; c < C; ++c) {
                 const int at = column + c * L;
-                store(y + m * ldy + at, __builtin_convertvector(sum[m][c], f32v) * (load(scales + at) * row_scales[m]));
+                store(y + m * ldy + at, __builtin_convertvector(sum[m][c], f32v) *
+                                            (load(scales + at) * row_scales[m]));
             }
     }
 }
 
-// M rows times a panel of any depth, in float32, each times row_scales[m]. The sums fit into 32 bits over SHORT_BLOCK pairs, and are exact in all: their
-// upper and lower 16 bits are added up apart.
+// M rows times a panel of any depth, in float32, each times row_scales[m]. The sums fit into 32
+// bits over SHORT_BLOCK pairs, and are exact in all: their upper and lower 16 bits are added up
+// apart.
 constexpr int SHORT_BLOCK = 32;
 template <int M>
-APART void deep_products(const int16_t* panel, int pairs, const int16_t* rows, size_t ld, const float* row_scales, float* y, size_t ldy) {
+APART void deep_products(const int16_t* panel, int pairs, const int16_t* rows, size_t ld,
+                         const float* row_scales, float* y, size_t ldy) {
     constexpr int C = SHORT_STEP<M>, L = LANES<float>;
     for (int column = 0; column < SHORT_COLUMNS; column += C * L) {
         i32v upper[M][C] = {}, lower[M][C] = {};
         for (int p = 0; p < pairs; p += SHORT_BLOCK) {
             i32v sum[M][C] = {};
-            add_panel<M, C>(sum, panel + (size_t)p * SHORT_COLUMNS * 2 + column * 2, std::min(SHORT_BLOCK, pairs - p), rows + 2 * p, ld);
+            add_panel<M, C>(sum, panel + (size_t)p * SHORT_COLUMNS * 2 + column * 2,
+                            std::min(SHORT_BLOCK, pairs - p), rows + 2 * p, ld);
 #pragma GCC unroll 8
             for (int m = 0; m < M; ++m)
 #pragma GCC unroll 8
@@ -132,7 +141,8 @@ APART void deep_products(const int16_t* panel, int pairs, const int16_t* rows, s
         for (int m = 0; m < M; ++m)
             for (int c = 0; c < C; ++c)
                 for (int i = 0; i < L; ++i) {
-                    const float whole = (float)((double)upper[m][c][i] * 65536.0 + (double)lower[m][c][i]);
+                    const float whole =
+                        (float)((double)upper[m][c][i] * 65536.0 + (double)lower[m][c][i]);
                     y[m * ldy + column + c * L + i] = whole * row_scales[m];
                 }
     }
@@ -144,13 +154,25 @@ template <class F> INLINE void by_rows(int rows, F&& f) {
     for (int t = 0, m = 0; t < tiles; ++t) {
         const int here = rows / tiles + (t < rows % tiles);
         switch (here) {
-            case 1: f(std::integral_constant<int, 1>(), m); break;
-            case 2: f(std::integral_constant<int, 2>(), m); break;
-            case 3: f(std::integral_constant<int, 3>(), m); break;
-            case 4: f(std::integral_constant<int, 4>(), m); break;
+            case 1:
+                f(std::integral_constant<int, 1>(), m);
+                break;
+            case 2:
+                f(std::integral_constant<int, 2>(), m);
+                break;
+            case 3:
+                f(std::integral_constant<int, 3>(), m);
+                break;
+            case 4:
+                f(std::integral_constant<int, 4>(), m);
+                break;
 #if defined(__AVX512F__)
-            case 5: f(std::integral_constant<int, 5>(), m); break;
-            case 6: f(std::integral_constant<int, 6>(), m); break;
+            case 5:
+                f(std::integral_constant<int, 5>(), m);
+                break;
+            case 6:
+                f(std::integral_constant<int, 6>(), m);
+                break;
 #endif
         }
         m += here;

@@ -1,8 +1,10 @@
-// Vectors of the machine's width, and the functions on them that the C++ library has no vector form of.
+// Vectors of the machine's width, and the functions on them that the C++ library has no vector form
+// of.
 //
-// Every result of the runtime must be the same however many tokens are fed together, and with 8-bit weights on every machine
-// (docs/reference/arithmetic.md). So sums have one fixed order. Fused multiply-adds are for the matrices of floats only, and written out
-// (fma): left to the compiler, two copies of one loop were contracted differently.
+// Every result of the runtime must be the same however many tokens are fed together, and with 8-bit
+// weights on every machine (docs/reference/arithmetic.md). So sums have one fixed order. Fused
+// multiply-adds are for the matrices of floats only, and written out (fma): left to the compiler,
+// two copies of one loop were contracted differently.
 #pragma once
 #include <cmath>
 #include <cstddef>
@@ -71,7 +73,9 @@ template <class T> constexpr int LANES = VECTOR_BYTES / (int)sizeof(T);
 
 INLINE f32v load(const float* p) { return *(const f32v*)p; }
 INLINE f64v load(const double* p) { return *(const f64v*)p; }
-INLINE f32v load(const bf16* p) { return (f32v)(__builtin_convertvector(*(const u16v*)p, u32v) << 16); }
+INLINE f32v load(const bf16* p) {
+    return (f32v)(__builtin_convertvector(*(const u16v*)p, u32v) << 16);
+}
 INLINE void store(float* p, f32v v) { *(f32v*)p = v; }
 INLINE void store(double* p, f64v v) { *(f64v*)p = v; }
 
@@ -86,14 +90,26 @@ INLINE float widen(bf16 x) {
 
 // a * b + c, rounded once where the processor can, twice where it cannot: never sometimes.
 #if defined(__AVX512F__)
-INLINE f32v fma(f32v a, f32v b, f32v c) { return (f32v)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c); }
-INLINE f64v fma(f64v a, f64v b, f64v c) { return (f64v)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c); }
+INLINE f32v fma(f32v a, f32v b, f32v c) {
+    return (f32v)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+}
+INLINE f64v fma(f64v a, f64v b, f64v c) {
+    return (f64v)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
+}
 #elif defined(__FMA__)
-INLINE f32v fma(f32v a, f32v b, f32v c) { return (f32v)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c); }
-INLINE f64v fma(f64v a, f64v b, f64v c) { return (f64v)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c); }
+INLINE f32v fma(f32v a, f32v b, f32v c) {
+    return (f32v)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+}
+INLINE f64v fma(f64v a, f64v b, f64v c) {
+    return (f64v)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+}
 #elif defined(__aarch64__)
-INLINE f32v fma(f32v a, f32v b, f32v c) { return (f32v)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b); }
-INLINE f64v fma(f64v a, f64v b, f64v c) { return (f64v)vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b); }
+INLINE f32v fma(f32v a, f32v b, f32v c) {
+    return (f32v)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
+}
+INLINE f64v fma(f64v a, f64v b, f64v c) {
+    return (f64v)vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b);
+}
 #else
 INLINE f32v fma(f32v a, f32v b, f32v c) { return a * b + c; }
 INLINE f64v fma(f64v a, f64v b, f64v c) { return a * b + c; }
@@ -105,22 +121,27 @@ template <class T> INLINE vec<T> choose(typename Vector<T>::mask m, vec<T> a, ve
     return m ? a : b;
 }
 
-// e^x to about one unit in the last place, by the operations of hsd_viz.decoding.sampling.exponential: x = n ln 2 + r, a polynomial in r
-// (the coefficients of Cephes' expf, for float64 those of the Taylor series), times 2^n. Below the smallest normal result it is 0.
+// e^x to about one unit in the last place, by the operations of
+// hsd_viz.decoding.sampling.exponential: x = n ln 2 + r, a polynomial in r (the coefficients of
+// Cephes' expf, for float64 those of the Taylor series), times 2^n. Below the smallest normal
+// result it is 0.
 template <class T> struct Exponential;
 template <> struct Exponential<float> {
     typedef int32_t integer;
-    static constexpr float low = -87.3f, high = 88.0f, whole = 12582912.0f, ln2 = 0.693359375f, rest = -2.12194440e-4f;
+    static constexpr float low = -87.3f, high = 88.0f, whole = 12582912.0f, ln2 = 0.693359375f,
+                           rest = -2.12194440e-4f;
     static constexpr int bias = 127, shift = 23;
-    static constexpr float coefficients[] = {1.9875691500e-4f, 1.3981999507e-3f, 8.3334519073e-3f, 4.1665795894e-2f, 1.6666665459e-1f,
-                                             5.0000001201e-1f};
+    static constexpr float coefficients[] = {1.9875691500e-4f, 1.3981999507e-3f, 8.3334519073e-3f,
+                                             4.1665795894e-2f, 1.6666665459e-1f, 5.0000001201e-1f};
 };
 template <> struct Exponential<double> {
     typedef int64_t integer;
-    static constexpr double low = -708, high = 709, whole = 6755399441055744.0, ln2 = 6.93147180369123816490e-01, rest = 1.90821492927058770002e-10;
+    static constexpr double low = -708, high = 709, whole = 6755399441055744.0,
+                            ln2 = 6.93147180369123816490e-01, rest = 1.90821492927058770002e-10;
     static constexpr int bias = 1023, shift = 52;
-    static constexpr double coefficients[] = {1 / 6227020800.0, 1 / 479001600.0, 1 / 39916800.0, 1 / 3628800.0, 1 / 362880.0, 1 / 40320.0,
-                                              1 / 5040.0,       1 / 720.0,       1 / 120.0,      1 / 24.0,      1 / 6.0,      1 / 2.0};
+    static constexpr double coefficients[] = {
+        1 / 6227020800.0, 1 / 479001600.0, 1 / 39916800.0, 1 / 3628800.0, 1 / 362880.0, 1 / 40320.0,
+        1 / 5040.0,       1 / 720.0,       1 / 120.0,      1 / 24.0,      1 / 6.0,      1 / 2.0};
 };
 template <class V, class T> INLINE V exponential_of(V x) {
     typedef Exponential<T> E;
@@ -131,7 +152,8 @@ template <class V, class T> INLINE V exponential_of(V x) {
     r = r - n * E::ln2;
     r = r - n * E::rest;
     V p = r * E::coefficients[0];
-    for (int k = 1; k < (int)(sizeof E::coefficients / sizeof(T)); ++k) p = (p + E::coefficients[k]) * r;
+    for (int k = 1; k < (int)(sizeof E::coefficients / sizeof(T)); ++k)
+        p = (p + E::coefficients[k]) * r;
     p = (p * r + r) + (T)1;
     p = p * (V)((__builtin_convertvector(n, I) + E::bias) << E::shift);
     return choose<T>((I)(x < E::low), V{}, p);
@@ -145,14 +167,15 @@ template <class T> INLINE T largest_lane(vec<T> v) {
     return best;
 }
 
-// To the nearest integer, ties to even: adding 1.5 * 2^23 leaves it in the low bits. For numbers below 2^22.
+// To the nearest integer, ties to even: adding 1.5 * 2^23 leaves it in the low bits. For numbers
+// below 2^22.
 INLINE i32v rounded(f32v x) { return (i32v)(x + 12582912.0f) - 0x4b400000; }
 
 // A row without a number of at least this size is all zeros in integers.
 constexpr float SMALLEST = 1e-30f;
 
-// A sum in 64 lanes: number i is added to lane i mod 64, in order; then the upper half of the lanes is added to the lower half until one
-// is left. The same for any width of vector.
+// A sum in 64 lanes: number i is added to lane i mod 64, in order; then the upper half of the lanes
+// is added to the lower half until one is left. The same for any width of vector.
 template <class T> struct LaneSum {
     static constexpr int VECTORS = 64 / LANES<T>;
     vec<T> lanes[VECTORS] = {};
@@ -174,7 +197,8 @@ template <class T> struct LaneSum {
     }
 };
 
-// End the call with an error; where there are no exceptions (WebAssembly) the whole program, whose caller restarts it.
+// End the call with an error; where there are no exceptions (WebAssembly) the whole program, whose
+// caller restarts it.
 template <class E> [[noreturn]] inline void raise(const E& error) {
 #ifdef __cpp_exceptions
     throw error;
@@ -185,7 +209,8 @@ template <class E> [[noreturn]] inline void raise(const E& error) {
 
 constexpr size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
-// Zeroed memory on a page border. Large pieces ask for huge pages: weights are streamed, and prefetchers stop at a page's end.
+// Zeroed memory on a page border. Large pieces ask for huge pages: weights are streamed, and
+// prefetchers stop at a page's end.
 class Memory {
   public:
     Memory() = default;

@@ -52,8 +52,11 @@ template <class T> class Verifier {
     T* logits(int rows) { return logits_.at_least((size_t)rows * vocab_); }
     const T* row(int k) { return logits_.at_least(0) + (size_t)k * vocab_; }
 
-    // A token by row 0 of the logits: the arg-max, or drawn with the number r from the row that is added to `rows`.
-    int sample(double r, RowStore<T>& rows) { return greedy() ? best_of(row(0), vocab_) : draw(make(0, rows), vocab_, r); }
+    // A token by row 0 of the logits: the arg-max, or drawn with the number r from the row that is
+    // added to `rows`.
+    int sample(double r, RowStore<T>& rows) {
+        return greedy() ? best_of(row(0), vocab_) : draw(make(0, rows), vocab_, r);
+    }
 
     // The probability of a token by row 0 of the logits at temperature 1.
     double chance_of(int token) {
@@ -63,9 +66,11 @@ template <class T> class Verifier {
         return p;
     }
 
-    // Verify a draft, sampled from the rows q or (null) of point masses, by the numbers r of its places and u of its nodes. The verifier's
-    // rows at the walked places are added to `rows`, others perhaps after them.
-    void decide(const std::vector<Node>& draft, const T* q, int rule, const double* r, const double* u, RowStore<T>& rows) {
+    // Verify a draft, sampled from the rows q or (null) of point masses, by the numbers r of its
+    // places and u of its nodes. The verifier's rows at the walked places are added to `rows`,
+    // others perhaps after them.
+    void decide(const std::vector<Node>& draft, const T* q, int rule, const double* r,
+                const double* u, RowStore<T>& rows) {
         const size_t first = rows.rows();
         if (greedy()) {
             walk(draft, verdict, [&](int k) { return best_of(row(k), vocab_); });
@@ -81,26 +86,32 @@ template <class T> class Verifier {
             // The probabilities of what was examined: place k of the walk has row walked[k].
             for (int node = 0; node < (int)draft.size(); ++node) {
                 if (std::isnan(verdict.p[node])) continue;
-                const auto place = std::find(verdict.walked.begin(), verdict.walked.end(), draft[node].parent + 1);
-                verdict.p[node] = rows.row(first + (place - verdict.walked.begin()))[draft[node].token];
+                const auto place =
+                    std::find(verdict.walked.begin(), verdict.walked.end(), draft[node].parent + 1);
+                verdict.p[node] =
+                    rows.row(first + (place - verdict.walked.begin()))[draft[node].token];
             }
         }
     }
 
-    // The row at place k of the walk, which gave `token`: the probability of the token, the entropy, the likeliest tokens.
+    // The row at place k of the walk, which gave `token`: the probability of the token, the
+    // entropy, the likeliest tokens.
     void describe_walked(int k, int token, int most, double& p, double& entropy, Top& top) {
         top.n = std::min(most, vocab_);
-        describe(row(verdict.walked[k]), vocab_, token, top.n, room() + vocab_, p, entropy, top.tokens, top.shares);
+        describe(row(verdict.walked[k]), vocab_, token, top.n, room() + vocab_, p, entropy,
+                 top.tokens, top.shares);
     }
 
-    // What a correction was drawn from, and q there where the draft was sampled: the likeliest tokens, and the sum of the former. `last` is the
-    // verifier's row there.
-    double describe_correction(const std::vector<Node>& draft, const T* q, const T* last, int most, Top& residual, Top& drafted) {
+    // What a correction was drawn from, and q there where the draft was sampled: the likeliest
+    // tokens, and the sum of the former. `last` is the verifier's row there.
+    double describe_correction(const std::vector<Node>& draft, const T* q, const T* last, int most,
+                               Top& residual, Top& drafted) {
         T* left = room();
         if (q) {
             likeliest(q + (size_t)verdict.row * vocab_, T(1), most, drafted);
         } else {
-            // The verifier drew its own token and it was not among the drafted ones: that is p without them.
+            // The verifier drew its own token and it was not among the drafted ones: that is p
+            // without them.
             std::copy_n(last, vocab_, left);
             for (const Node& node : draft)
                 if (node.parent == verdict.row - 1) left[node.token] = 0;
@@ -123,7 +134,8 @@ template <class T> class Verifier {
         T values[TOP];
         most = std::min(most, vocab_);
         largest(weights, vocab_, most, top.tokens, values);
-        for (top.n = 0; top.n < most && values[top.n] > 0; ++top.n) top.shares[top.n] = (T)(values[top.n] / sum);
+        for (top.n = 0; top.n < most && values[top.n] > 0; ++top.n)
+            top.shares[top.n] = (T)(values[top.n] / sum);
     }
 
     const int vocab_;
