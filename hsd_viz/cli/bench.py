@@ -51,6 +51,9 @@ def bench(
     ] = None,
     repeats: A[int, "N", "runs of each prompt and stack; times are medians"] = 3,
     profile: A[bool, "show where the time of a round goes (our own loop)"] = False,
+    resume: A[
+        Out | None, "FILE", "keep finished decodes there, and continue a stopped bench from it"
+    ] = None,
     json_: Json = None,
     html: Html = None,
     from_: A[Path | None, "REPORT.json", "show a saved --json report instead of measuring"] = None,
@@ -90,6 +93,7 @@ def bench(
             prompts,
             settings,
             template=template,
+            resume=resume,
             progress=bar,
             command=command_line,
         )

@@ -29,6 +29,7 @@ def bench(
     budget: int | None = None,
     profile: bool = False,
     template: str = "auto",
+    resume: str | Path | None = None,
     engine: Engine | None = None,
     max_new_tokens: int = 128,
     **sampling: Unpack[SamplingOptions],
@@ -44,6 +45,7 @@ def bench(
         budget: the most draft tokens of a drafter at a time.
         profile: whether to show where the time of a round goes.
         template: how questions become prompts.
+        resume: a file that keeps the finished decodes, from which a stopped bench resumes.
         engine: what decodes; by default the shipped models on one thread.
         max_new_tokens: the most tokens of an output.
         sampling: the settings of :class:`~hsd_viz.options.Sampling`.
@@ -68,6 +70,7 @@ def bench(
             prompts,
             settings,
             template=template,
+            resume=None if resume is None else Path(resume),
             progress=update,
         )
 

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from functools import partial
+from hashlib import sha256
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from hsd_viz.engine import Engine
+from hsd_viz.errors import UserError
 from hsd_viz.machine import MachineFacts, describe
 from hsd_viz.measure.bench_words import answer, introduction, low_repetition, warnings
+from hsd_viz.measure.decodes import KeptDecodes
+from hsd_viz.measure.output import DRAFTING, FORWARD, REST
 from hsd_viz.measure.report import (
     Block,
     Report,
@@ -21,7 +28,7 @@ from hsd_viz.measure.report import (
     figure,
     speedup,
 )
-from hsd_viz.measure.runner import DRAFTING, FORWARD, REST, BenchSettings, run_bench
+from hsd_viz.measure.runner import BenchSettings, read_stacks, run_bench
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.results.estimate import Estimate
 from hsd_viz.results.kinds import Kind, kind_of
@@ -121,11 +128,11 @@ def measure_stacks(
     settings: BenchSettings,
     *,
     template: str = "auto",
+    resume: Path | None = None,
     progress: Progress = ignore_progress,
     command: str | None = None,
 ) -> BenchResult:
     """Measure stacks side by side on a suite of prompts; the arguments are those of a bench."""
-    measurement = run_bench(engine, stacks, suite, settings, template=template, progress=progress)
     computer = describe()
     facts = {
         "target": engine.target,
@@ -134,7 +141,41 @@ def measure_stacks(
         "dtype": engine.dtype,
         "threads": computer["threads"],
     }
+    if resume is None:
+        keeping: AbstractContextManager[KeptDecodes | None] = nullcontext()
+    else:
+        keeping = _kept_decodes(resume, stacks, suite, settings, {**facts, "template": template})
+    with keeping as kept:
+        measurement = run_bench(
+            engine, stacks, suite, settings, template=template, kept=kept, progress=progress
+        )
     return BenchResult(build_report(measurement, computer, facts, command))
+
+
+def _kept_decodes(
+    path: Path,
+    stacks: Sequence[str | Stack],
+    suite: Suite,
+    settings: BenchSettings,
+    facts: Mapping[str, Any],
+) -> KeptDecodes:
+    """Return the decodes in a file, all of one suite, settings, models, machine and version."""
+    if settings.state != "cold":
+        raise UserError(
+            f"a bench with the state '{settings.state}' cannot resume: "
+            "what drafters remember is not kept; use the state cold"
+        )
+    computer = describe()
+    prompts = sha256(msgspec.json.encode(suite.prompts)).hexdigest()
+    common = {
+        "suite": suite.name,
+        "prompts": prompts,
+        "stacks": list(read_stacks(stacks)),
+        **facts,
+        **asdict(settings),
+        **{name: computer[name] for name in ("cpu", "gpu", "hsd_viz")},
+    }
+    return KeptDecodes(path, common)
 
 
 def tables(report: Report) -> Iterator[Table]:

@@ -20,7 +20,8 @@ import numpy as np
 
 from hsd_viz.errors import UserError
 from hsd_viz.machine import MachineFacts
-from hsd_viz.measure.runner import FORWARD, PLAIN, Measurement, Output
+from hsd_viz.measure.output import FORWARD, Output
+from hsd_viz.measure.runner import PLAIN, Measurement
 from hsd_viz.options import Sampling
 from hsd_viz.results.estimate import RESAMPLES, UNKNOWN, Estimate, estimate, ratio, resample
 from hsd_viz.results.kinds import kind_of

@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from itertools import chain, pairwise, product
-from statistics import mean, median
+from itertools import chain, product
+from statistics import mean
 from typing import TYPE_CHECKING
 
 from hsd_viz.decoding.sampling import PromptTooLong, Sampling
@@ -27,12 +27,12 @@ from hsd_viz.drafting import Memory
 from hsd_viz.drafting.make import remembers
 from hsd_viz.engine import Engine
 from hsd_viz.errors import UserError
+from hsd_viz.measure.decodes import KeptDecodes
+from hsd_viz.measure.output import Output, from_trace, median_of, pooled, waits_between
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.prompts.templates import Template, choose_template
 from hsd_viz.stack import HFStack, Model, Stack, parse_bench
 from hsd_viz.terminal import Progress
-from hsd_viz.trace import Trace
-from hsd_viz.trace.metrics import target_round_of
 from hsd_viz.words import check_budget, check_range
 
 if TYPE_CHECKING:
@@ -40,41 +40,8 @@ if TYPE_CHECKING:
 
 #: The stack that all others are compared with.
 PLAIN = "target"
-#: Parts of a round; a forward pass is followed by its model's name.
-FORWARD = "forward "
-DRAFTING = "drafting"
-REST = "rest"
 WARM_UP_TOKENS = 8
 STATES = ("cold", "warm", "both")
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """One decode, or all turns of a question. Times in seconds.
-
-    ``seconds`` start at the end of prefill and yielded ``timed_tokens`` of the ``token_ids``: all
-    of them in our loop, in transformers' loops all but those of the first forward pass, which is
-    prefill and step in one. ``drafted`` and ``accepted`` are those of the target.
-    ``draft_seconds``: per target round, spent on look-ups and updates; ``None`` where a loop does
-    not report it. ``first_token_seconds`` includes prefill; ``waits`` has, for each later forward
-    pass of the target, the seconds since the tokens before and the number of its tokens. ``parts``:
-    :func:`round_parts`. ``calls``: forward passes (steps of a launch count each) or look-ups by
-    level.
-    """
-
-    token_ids: tuple[int, ...]
-    seconds: float
-    timed_tokens: int
-    prefill_seconds: float
-    target_forwards: int
-    drafted: int
-    accepted: int
-    draft_seconds: tuple[float, ...] | None
-    runtime: str | None = None
-    first_token_seconds: float | None = None
-    waits: tuple[tuple[float, int], ...] = ()
-    parts: tuple[dict[str, int], ...] = ()
-    calls: dict[str, int] = field(default_factory=dict)
 
 
 def ask(
@@ -93,107 +60,13 @@ def ask(
         calls.update(output.calls)
     # Sums, and the mean time to a first token.
     return replace(
-        _pooled(outputs, sum, mean),
+        pooled(outputs, sum, mean),
         token_ids=tuple(chain.from_iterable(output.token_ids for output in outputs)),
         timed_tokens=sum(output.timed_tokens for output in outputs),
         target_forwards=sum(output.target_forwards for output in outputs),
         drafted=sum(output.drafted for output in outputs),
         accepted=sum(output.accepted for output in outputs),
         calls=dict(calls),
-    )
-
-
-def from_trace(trace: Trace) -> Output:
-    """Return the measures of a decode in our own loop."""
-    figures = trace.metrics()
-    parts = round_parts(trace)
-    emitted = Counter(token.round for token in trace.token_rows)
-    arrivals = []
-    for r in trace.round_rows:
-        if r.parent is None and emitted[r.id]:
-            end = r.start_ns + r.duration_ns
-            arrivals.append((end / 1e9, emitted[r.id]))
-    calls = dict.fromkeys((call.name for call in trace.call_rows), 0)
-    for call in trace.call_rows:
-        if call.kind in ("draft", "verify", "lookup"):
-            calls[call.name] += call.steps
-    return Output(
-        token_ids=tuple(trace.token_ids),
-        seconds=figures["seconds"],
-        timed_tokens=figures["tokens"],
-        prefill_seconds=figures["prefill_seconds"],
-        target_forwards=figures["target_forwards"],
-        drafted=figures["drafted"],
-        accepted=figures["accepted"],
-        draft_seconds=tuple(part.get(DRAFTING, 0) / 1e9 for part in parts),
-        runtime=trace.meta.get("runtime"),
-        first_token_seconds=arrivals[0][0] if arrivals else None,
-        waits=waits_between(arrivals),
-        parts=parts,
-        calls=calls,
-    )
-
-
-def waits_between(arrivals: Sequence[tuple[float, int]]) -> tuple[tuple[float, int], ...]:
-    """Return the seconds since the tokens before, with the number of tokens, from the (time, number
-    of tokens) at which tokens appear.
-    """
-    waits = []
-    for (before, _), (at, tokens) in pairwise(arrivals):
-        waits.append((at - before, tokens))
-    return tuple(waits)
-
-
-def round_parts(trace: Trace) -> tuple[dict[str, int], ...]:
-    """Return the nanoseconds of each target round by part, nested rounds included: ``forward NAME``
-    by model, ``drafting`` (look-ups and updates) and ``rest``. They sum to the time from one
-    round's end to the next.
-    """
-    owner = target_round_of(trace.round_rows)
-    rounds = [r for r in trace.round_rows if r.parent is None]
-    parts: dict[int, Counter[str]] = {r.id: Counter() for r in rounds}
-    for call in trace.call_rows:
-        if call.round in owner:
-            part = FORWARD + call.name if call.kind in ("draft", "verify") else DRAFTING
-            parts[owner[call.round]][part] += call.duration_ns
-    for r in rounds:
-        parts[r.id][REST] = max(0, r.duration_ns - parts[r.id].total())
-    return tuple(map(dict, parts.values()))
-
-
-def median_of(outputs: Sequence[Output]) -> Output:
-    """Return repeats of a decode as one: median times, drafting times and waits of all, the rest of
-    the first.
-    """
-    return _pooled(outputs, median, median)
-
-
-def _pooled(
-    outputs: Sequence[Output],
-    times: Callable[[list[float]], float],
-    first: Callable[[list[float]], float],
-) -> Output:
-    """Return the first output with the times of all: ``times`` pools seconds, ``first`` the times
-    to a first token; drafting times, waits and parts are joined.
-    """
-    firsts = []
-    for output in outputs:
-        if output.first_token_seconds is not None:
-            firsts.append(output.first_token_seconds)
-    drafting: list[float] | None = []
-    for output in outputs:
-        if output.draft_seconds is None or drafting is None:
-            drafting = None
-        else:
-            drafting += output.draft_seconds
-    return replace(
-        outputs[0],
-        seconds=times([output.seconds for output in outputs]),
-        prefill_seconds=times([output.prefill_seconds for output in outputs]),
-        first_token_seconds=first(firsts) if firsts else None,
-        draft_seconds=None if drafting is None else tuple(drafting),
-        waits=tuple(chain.from_iterable(output.waits for output in outputs)),
-        parts=tuple(chain.from_iterable(output.parts for output in outputs)),
     )
 
 
@@ -281,13 +154,14 @@ def run_bench(
     settings: BenchSettings | None = None,
     *,
     template: str = "auto",
+    kept: KeptDecodes | None = None,
     progress: Progress = lambda *_: None,
 ) -> Measurement:
     """Measure every stack on every prompt of ``suite``, once the engine has finished compiling and
     each stack has decoded a few tokens that do not count. ``template``: how turns and answers
-    become prompts (:func:`~hsd_viz.prompts.templates.choose_template`). An interrupted bench
-    returns what all stacks have finished. Raises: ValueError: if a stack, a prompt or a setting is
-    not valid.
+    become prompts (:func:`~hsd_viz.prompts.templates.choose_template`). Decodes that are ``kept``
+    are not repeated, and new ones are added to them. An interrupted bench returns what all stacks
+    have finished. Raises: ValueError: if a stack, a prompt or a setting is not valid.
     """
     settings = settings or BenchSettings()
     rows = rows_of(read_stacks(stacks), settings.state)
@@ -340,11 +214,17 @@ def run_bench(
             for done, (repeat, prompt, name) in enumerate(
                 product(range(settings.repeats), suite.prompts, rows)
             ):
-                if prompt.id not in left_out:
-                    progress(done, total, f"{name}  {prompt.id}")
+                if prompt.id in left_out:
+                    continue
+                progress(done, total, f"{name}  {prompt.id}")
+                output = kept.get(name, prompt.id, repeat) if kept else None
+                if output is None:
                     memory = memories[name, repeat] if rows[name][1] == "warm" else None
-                    if output := decode(name, prompt, settings.max_new_tokens, memory):
-                        runs[name, prompt.id].append(output)
+                    output = decode(name, prompt, settings.max_new_tokens, memory)
+                    if output and kept:
+                        kept.add(name, prompt.id, repeat, output)
+                if output:
+                    runs[name, prompt.id].append(output)
             complete = True
     finally:
         gc.unfreeze()

@@ -1,0 +1,140 @@
+"""What one decode of a bench measured."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, pairwise
+from statistics import median
+
+from hsd_viz.trace import Trace
+from hsd_viz.trace.metrics import target_round_of
+
+#: Parts of a round; a forward pass is followed by its model's name.
+FORWARD = "forward "
+DRAFTING = "drafting"
+REST = "rest"
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One decode, or all turns of a question. Times in seconds.
+
+    ``seconds`` start at the end of prefill and yielded ``timed_tokens`` of the ``token_ids``: all
+    of them in our loop, in transformers' loops all but those of the first forward pass, which is
+    prefill and step in one. ``drafted`` and ``accepted`` are those of the target.
+    ``draft_seconds``: per target round, spent on look-ups and updates; ``None`` where a loop does
+    not report it. ``first_token_seconds`` includes prefill; ``waits`` has, for each later forward
+    pass of the target, the seconds since the tokens before and the number of its tokens. ``parts``:
+    :func:`round_parts`. ``calls``: forward passes (steps of a launch count each) or look-ups by
+    level.
+    """
+
+    token_ids: tuple[int, ...]
+    seconds: float
+    timed_tokens: int
+    prefill_seconds: float
+    target_forwards: int
+    drafted: int
+    accepted: int
+    draft_seconds: tuple[float, ...] | None
+    runtime: str | None = None
+    first_token_seconds: float | None = None
+    waits: tuple[tuple[float, int], ...] = ()
+    parts: tuple[dict[str, int], ...] = ()
+    calls: dict[str, int] = field(default_factory=dict)
+
+
+def from_trace(trace: Trace) -> Output:
+    """Return the measures of a decode in our own loop."""
+    figures = trace.metrics()
+    parts = round_parts(trace)
+    emitted = Counter(token.round for token in trace.token_rows)
+    arrivals = []
+    for r in trace.round_rows:
+        if r.parent is None and emitted[r.id]:
+            end = r.start_ns + r.duration_ns
+            arrivals.append((end / 1e9, emitted[r.id]))
+    calls = dict.fromkeys((call.name for call in trace.call_rows), 0)
+    for call in trace.call_rows:
+        if call.kind in ("draft", "verify", "lookup"):
+            calls[call.name] += call.steps
+    return Output(
+        token_ids=tuple(trace.token_ids),
+        seconds=figures["seconds"],
+        timed_tokens=figures["tokens"],
+        prefill_seconds=figures["prefill_seconds"],
+        target_forwards=figures["target_forwards"],
+        drafted=figures["drafted"],
+        accepted=figures["accepted"],
+        draft_seconds=tuple(part.get(DRAFTING, 0) / 1e9 for part in parts),
+        runtime=trace.meta.get("runtime"),
+        first_token_seconds=arrivals[0][0] if arrivals else None,
+        waits=waits_between(arrivals),
+        parts=parts,
+        calls=calls,
+    )
+
+
+def waits_between(arrivals: Sequence[tuple[float, int]]) -> tuple[tuple[float, int], ...]:
+    """Return the seconds since the tokens before, with the number of tokens, from the (time, number
+    of tokens) at which tokens appear.
+    """
+    waits = []
+    for (before, _), (at, tokens) in pairwise(arrivals):
+        waits.append((at - before, tokens))
+    return tuple(waits)
+
+
+def round_parts(trace: Trace) -> tuple[dict[str, int], ...]:
+    """Return the nanoseconds of each target round by part, nested rounds included: ``forward NAME``
+    by model, ``drafting`` (look-ups and updates) and ``rest``. They sum to the time from one
+    round's end to the next.
+    """
+    owner = target_round_of(trace.round_rows)
+    rounds = [r for r in trace.round_rows if r.parent is None]
+    parts: dict[int, Counter[str]] = {r.id: Counter() for r in rounds}
+    for call in trace.call_rows:
+        if call.round in owner:
+            part = FORWARD + call.name if call.kind in ("draft", "verify") else DRAFTING
+            parts[owner[call.round]][part] += call.duration_ns
+    for r in rounds:
+        parts[r.id][REST] = max(0, r.duration_ns - parts[r.id].total())
+    return tuple(map(dict, parts.values()))
+
+
+def median_of(outputs: Sequence[Output]) -> Output:
+    """Return repeats of a decode as one: median times, drafting times and waits of all, the rest of
+    the first.
+    """
+    return pooled(outputs, median, median)
+
+
+def pooled(
+    outputs: Sequence[Output],
+    times: Callable[[list[float]], float],
+    first: Callable[[list[float]], float],
+) -> Output:
+    """Return the first output with the times of all: ``times`` pools seconds, ``first`` the times
+    to a first token; drafting times, waits and parts are joined.
+    """
+    firsts = []
+    for output in outputs:
+        if output.first_token_seconds is not None:
+            firsts.append(output.first_token_seconds)
+    drafting: list[float] | None = []
+    for output in outputs:
+        if output.draft_seconds is None or drafting is None:
+            drafting = None
+        else:
+            drafting += output.draft_seconds
+    return replace(
+        outputs[0],
+        seconds=times([output.seconds for output in outputs]),
+        prefill_seconds=times([output.prefill_seconds for output in outputs]),
+        first_token_seconds=first(firsts) if firsts else None,
+        draft_seconds=None if drafting is None else tuple(drafting),
+        waits=tuple(chain.from_iterable(output.waits for output in outputs)),
+        parts=tuple(chain.from_iterable(output.parts for output in outputs)),
+    )
