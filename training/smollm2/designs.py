@@ -1,0 +1,213 @@
+"""Compare designs of a draft model for SmolLM2, each trained for the same time: ``python -m
+training.smollm2.designs --seconds S --model FILE.gguf --text DIR --rows DIR --json FILE``.
+
+A design is what its layers begin as, the number of tokens of its head, and its loss. Each learns
+for as many seconds of processor time. Its overlap with the target is measured on conversations kept
+aside, its pass is timed by the native runtime in turns with the target's, and the law says what the
+two bring: the overlap is taken as the probability that a token is accepted, independent of those
+before it. A design that is finished is not repeated when the same command is given again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from hsd_viz import disk, machine
+from hsd_viz.latency.inputs import Edge, LevelCost
+from hsd_viz.latency.law import draft, mean, verify
+from hsd_viz.models.files import open_model
+from hsd_viz.native.model import NativeModel, NativeSession
+from hsd_viz.native.weights import load
+from training.smollm2.export import write
+from training.smollm2.learn import Run, command
+from training.smollm2.lessons import endless
+
+#: Updates that are timed, and thrown away, to know how many fit into the time of a design.
+TIMED = 3
+#: Lookaheads that the law tries.
+LOOKAHEADS = range(1, 9)
+#: Tokens of the text before a pass that is timed, and passes of each kind.
+CONTEXT = 128
+PASSES = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """A draft model to be tried.
+
+    Attributes:
+        name: What the table calls it.
+        layers: The layers of the target that its own begin as; -1: one from scratch.
+        head: Tokens of its head; 0: all.
+        half: The share of the updates before the total variation counts; 1: never, 0: always.
+    """
+
+    name: str
+    layers: tuple[int, ...]
+    head: int = 8192
+    half: float = 0.5
+
+
+DESIGNS = (
+    Design("two layers", (0, 1)),
+    Design("one layer", (0,)),
+    Design("three layers", (0, 1, 2)),
+    Design("six layers", (0, 1, 2, 3, 4, 5)),
+    Design("first and last layer", (0, 29)),
+    Design("two layers from scratch", (-1, -1)),
+    Design("head of 4 096", (0, 1), head=4096),
+    Design("head of 16 384", (0, 1), head=16384),
+    Design("whole head", (0, 1), head=0),
+    Design("cross-entropy alone", (0, 1), half=1.0),
+    Design("total variation from the start", (0, 1), half=0.0),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What a design has learned.
+
+    Attributes:
+        overlap: The mean of Σ min(p, q) at temperature 1 on conversations kept aside.
+        steps: Updates.
+        seen: Written tokens that it learned from.
+        seconds: Processor time of the updates.
+    """
+
+    overlap: float
+    steps: int
+    seen: int
+    seconds: float
+
+
+def learned(design: Design, options: argparse.Namespace, folder: Path) -> Learned:
+    """Train a design for ``options.seconds`` of processor time and write its checkpoint."""
+    options.name = "design"
+    options.layers = list(design.layers)
+    options.head = design.head or open_model(options.model).form.vocabulary
+    options.half = design.half
+    # The number of updates decides the learning rate of each, so it is known beforehand.
+    trial = Run(options)
+    lessons = trial.learnt
+    began = time.process_time()
+    for batch in islice(endless(lessons, options.batch), TIMED):
+        trial.learn(batch)
+    options.steps = max(1, round(options.seconds * TIMED / (time.process_time() - began)))
+    run = Run(options)
+    began = time.process_time()
+    for batch in islice(endless(run.learnt, options.batch), options.steps):
+        run.learn(batch)
+    seconds = time.process_time() - began
+    form = open_model(options.model).form
+    write(folder, form, run.student.state_dict(), run.student.head_tokens)
+    return Learned(run.measure(), run.step, run.seen, seconds)
+
+
+def pass_times(sessions: dict[str, NativeSession], widths: tuple[int, ...]) -> dict[str, float]:
+    """Return the median milliseconds of a pass over one token, of each model in turns.
+
+    The last session is the target's; its passes over more tokens are called by their number.
+    """
+    target = list(sessions)[-1]
+    # Which tokens are read does not change the time; every vocabulary has the first ones.
+    for session in sessions.values():
+        session.forward([1] * CONTEXT, 1)
+    times: dict[str, list[float]] = {}
+    for _ in range(PASSES):
+        for name, session in sessions.items():
+            for width in widths if name == target else (1,):
+                began = time.perf_counter()
+                session.forward([2] * width, width)
+                spent = 1000 * (time.perf_counter() - began)
+                session.truncate(CONTEXT)
+                key = str(width) if name == target else name
+                times.setdefault(key, []).append(spent)
+    return {name: median(values) for name, values in times.items()}
+
+
+def best(overlap: float, cost: float, target: list[float]) -> tuple[float, int]:
+    """Return the largest speed-up by the law and its lookahead.
+
+    Args:
+        overlap: the probability that a token of the draft is accepted.
+        cost: milliseconds of a pass of the draft model.
+        target: milliseconds of a pass of the target over 1, 2, ... tokens.
+    """
+    found = []
+    for lookahead in LOOKAHEADS:
+        call = draft(lookahead, LevelCost((cost,)))
+        one = verify(call, Edge(tail=overlap), LevelCost(tuple(target)))
+        found.append((mean(one.tokens) * target[0] / sum(one.times), lookahead))
+    return max(found)
+
+
+def measured_costs(folders: dict[str, Path], model: Path) -> dict[str, float]:
+    """Return the milliseconds of a pass of each draft model, and of the target by its width."""
+    models = {name: NativeModel(load(path)) for name, path in folders.items()}
+    models["target"] = NativeModel(load(model))
+    sessions = {name: each.session() for name, each in models.items()}
+    return pass_times(sessions, tuple(range(1, max(LOOKAHEADS) + 2)))
+
+
+def compare(options: argparse.Namespace) -> dict[str, Any]:
+    """Train all designs that are not in the file, time them, and return the file's content."""
+    kept = json.loads(options.json.read_text()) if options.json.exists() else {"designs": {}}
+    for design in DESIGNS:
+        folder = options.out / design.name.replace(" ", "-")
+        if design.name in kept["designs"] and (folder / "model.safetensors").exists():
+            continue
+        result = learned(design, options, folder)
+        kept["designs"][design.name] = {
+            "layers": list(design.layers),
+            "head": design.head,
+            "total_variation_from": design.half,
+            "overlap": result.overlap,
+            "steps": result.steps,
+            "seen": result.seen,
+            "seconds": result.seconds,
+        }
+        disk.write_whole(options.json, json.dumps(kept, indent=1) + "\n")
+        print(f"{design.name}: overlap {result.overlap:.3f}, {result.steps} updates", flush=True)
+    folders = {name: options.out / name.replace(" ", "-") for name in kept["designs"]}
+    costs = measured_costs(folders, options.model)
+    target = [costs[str(width)] for width in range(1, max(LOOKAHEADS) + 2)]
+    for name, facts in kept["designs"].items():
+        facts["pass_ms"] = costs[name]
+        facts["cost"] = costs[name] / target[0]
+        facts["speedup"], facts["lookahead"] = best(facts["overlap"], costs[name], target)
+    return {
+        **kept,
+        "target_ms": target,
+        "seconds": options.seconds,
+        "machine": machine.describe(options.threads),
+    }
+
+
+def main() -> None:
+    """Compare the designs and write what was found."""
+    parser = command()
+    parser.description = __doc__.partition("\n")[0]
+    parser.add_argument("--seconds", type=float, default=240.0, help="processor time of a design")
+    parser.add_argument("--json", type=Path, required=True, metavar="FILE")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        options.out = options.out or Path(folder)
+        found = compare(options)
+    disk.write_whole(options.json, json.dumps(found, indent=1) + "\n")
+    for name, facts in sorted(found["designs"].items(), key=lambda each: -each[1]["speedup"]):
+        print(
+            f"{name:32} overlap {facts['overlap']:.3f}  cost {facts['cost']:.3f}  "
+            f"speed-up {facts['speedup']:.3f} at lookahead {facts['lookahead']}"
+        )
+
+
+if __name__ == "__main__":
+    main()
