@@ -32,23 +32,26 @@ if TYPE_CHECKING:
     from hsd_viz.engine import Engine
     from hsd_viz.trace import Trace
 
-FORMAT, SCHEMA = "hsd_viz ablation", 1
+FORMAT = "hsd_viz ablation"
+SCHEMA = 1
 TEMPERATURES = (0.0, 0.7, 1.0)
 BASELINES = ("lookup", "sam", "suffix", "recycling", "retrieval", "ngram-cache")
-SEED, WARM_UP_TOKENS = 0, 8
+SEED = 0
+WARM_UP_TOKENS = 8
 
 
 def ablation_stacks() -> tuple[str, ...]:
     """Return plain decoding, ``db`` and ``hd`` with every subset of the databases in every
     order, and the baselines.
     """
-    orders = [
-        order
-        for n in range(1, len(DATABASES) + 1)
-        for order in itertools.permutations(DATABASES, n)
-    ]
-    subsets = (f"{name}[{','.join(order)}] > target" for name in ("db", "hd") for order in orders)
-    return ("target", *subsets, *(f"{name} > target" for name in BASELINES))
+    stacks = ["target"]
+    for name in ("db", "hd"):
+        for size in range(1, len(DATABASES) + 1):
+            for order in itertools.permutations(DATABASES, size):
+                stacks.append(f"{name}[{','.join(order)}] > target")
+    for name in BASELINES:
+        stacks.append(f"{name} > target")
+    return tuple(stacks)
 
 
 def run_ablation(
@@ -67,8 +70,15 @@ def run_ablation(
     stacks = ablation_stacks() if stacks is None else stacks
 
     def run(stack: str, text: str, temperature: float, tokens: int) -> Trace:
-        options = {"temperature": temperature, "seed": seed, "record": False, "memory": Memory()}
-        return engine.run(text, stack, max_new_tokens=tokens, **options)
+        return engine.run(
+            text,
+            stack,
+            max_new_tokens=tokens,
+            temperature=temperature,
+            seed=seed,
+            record=False,
+            memory=Memory(),
+        )
 
     for stack in stacks:
         run(stack, suite.prompts[0].text, 0.0, WARM_UP_TOKENS)
@@ -78,10 +88,10 @@ def run_ablation(
         for prompt, stack in interleave(suite.prompts, stacks):
             if stack == stacks[0]:
                 progress(f"temperature {temperature:g}: {prompt.id}")
-            traces[stack].append(
-                (prompt.category, run(stack, prompt.text, temperature, max_new_tokens))
-            )
-        rows += [row_of(stack, temperature, found) for stack, found in traces.items()]
+            trace = run(stack, prompt.text, temperature, max_new_tokens)
+            traces[stack].append((prompt.category, trace))
+        for stack, found in traces.items():
+            rows.append(row_of(stack, temperature, found))
     return rows
 
 
@@ -94,18 +104,30 @@ def row_of(stack: str, temperature: float, traces: Sequence[tuple[str, Trace]]) 
     tokens from rounds that emitted more than one: divided by ``tokens`` it is the acceptance ratio
     of the authors of Hierarchy Drafting.
     """
-    accepted, drafted, sums, rounds = Counter(), Counter(), Counter(), []
+    accepted = Counter()
+    drafted = Counter()
+    sums = Counter()
+    rounds = []
     categories: dict[str, Counter] = {}
     for category, trace in traces:
         figures = trace.metrics()
         accepted.update(figures["accepted_by_source"])
         drafted.update(figures["drafted_by_source"])
         rounds += from_trace(trace).draft_seconds
-        counts = {name: figures[name] for name in ("tokens", "target_forwards")}
+        counts = {
+            "tokens": figures["tokens"],
+            "target_forwards": figures["target_forwards"],
+        }
         categories.setdefault(category, Counter()).update(counts)
-        several = sum(n for n in Counter(t.round for t in trace.token_rows).values() if n > 1)
-        sums.update(counts, tokens_in_rounds_of_several=several, seconds=figures["seconds"])
-    tokens, forwards, seconds = sums["tokens"], sums["target_forwards"], sums["seconds"]
+        sums.update(counts)
+        sums["seconds"] += figures["seconds"]
+        tokens_of_round = Counter(token.round for token in trace.token_rows)
+        for tokens in tokens_of_round.values():
+            if tokens > 1:
+                sums["tokens_in_rounds_of_several"] += tokens
+    tokens = sums["tokens"]
+    forwards = sums["target_forwards"]
+    seconds = sums["seconds"]
     return {
         "stack": stack,
         "temperature": temperature,
@@ -125,8 +147,11 @@ def build(
     rows: list[dict[str, Any]], machine: dict[str, Any], suite: Suite, settings: dict[str, Any]
 ) -> dict[str, Any]:
     """Return the report of the rows."""
-    used = {p.category for p in suite.prompts}
-    categories = {c: s for c, s in suite.categories.items() if c in used}
+    used = {prompt.category for prompt in suite.prompts}
+    categories = {}
+    for category, description in suite.categories.items():
+        if category in used:
+            categories[category] = description
     about = {"name": suite.name, "prompts": len(suite.prompts), "categories": categories}
     return {
         "format": FORMAT,
@@ -143,7 +168,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     def work(options) -> None:
         suite = prompts_of(options.suite, options.prompts)
-        engine, machine, started = cpu_engine(), describe(1), time.monotonic()
+        engine = cpu_engine()
+        machine = describe(1)
+        started = time.monotonic()
         rows = run_ablation(engine, suite, max_new_tokens=options.tokens, progress=say)
         machine["load_average_at_end"] = psutil.getloadavg()[0]
         last = engine.run(suite.prompts[0].text, "target", max_new_tokens=1, record=False).meta
@@ -152,12 +179,17 @@ def main(argv: Sequence[str] | None = None) -> int:
             "temperatures": list(TEMPERATURES),
             "seed": SEED,
             "target": "target",
-            **{name: last.get(name) for name in ("device", "dtype", "threads", "runtime")},
+            "device": last.get("device"),
+            "dtype": last.get("dtype"),
+            "threads": last.get("threads"),
+            "runtime": last.get("runtime"),
             "seconds": round(time.monotonic() - started, 1),
         }
         for row in rows:
-            by = ", ".join(f"{s} {n}" for s, n in sorted(row["accepted_by_source"].items()))
-            draft, length = 1e6 * (row["draft_seconds_median"] or 0), row["mean_acceptance_length"]
+            sources = sorted(row["accepted_by_source"].items())
+            by = ", ".join(f"{source} {tokens}" for source, tokens in sources)
+            draft = 1e6 * (row["draft_seconds_median"] or 0)
+            length = row["mean_acceptance_length"]
             print(f"{row['temperature']:<4g}{row['stack']:<46}{length:>6.2f}{draft:>7.0f} µs  {by}")
         write(options.json, build(rows, machine, suite, settings))
 

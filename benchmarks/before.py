@@ -67,7 +67,9 @@ _PEAK = r"""
 #include <chrono>
 #include <cstdint>
 typedef std::chrono::steady_clock Clock;
-static double now() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
+static double now() {
+    return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
+}
 extern "C" double products(long rounds) {
     __m512i sum[12], a = _mm512_set1_epi8(3), b = _mm512_set1_epi8(5);
     for (auto& s : sum) s = _mm512_setzero_si512();
@@ -102,7 +104,8 @@ def peak(repeats: int) -> dict[str, Any]:
     the target has.
     """
     with tempfile.TemporaryDirectory() as folder:
-        source, library = Path(folder) / "peak.cpp", Path(folder) / "peak.so"
+        source = Path(folder) / "peak.cpp"
+        library = Path(folder) / "peak.so"
         source.write_text(_PEAK)
         flags = ["-std=c++17", "-O2", "-mavx512f", "-mavx512vnni", "-fPIC", "-shared"]
         words = [*find_compiler(), *flags, str(source), "-o", str(library)]
@@ -112,7 +115,8 @@ def peak(repeats: int) -> dict[str, Any]:
         function.restype = ctypes.c_double
     loaded.products.argtypes = [ctypes.c_long]
     loaded.reads.argtypes = [ctypes.c_char_p, ctypes.c_long, ctypes.c_long]
-    data, rounds = os.urandom(_READ_BYTES), 1_000_000
+    data = os.urandom(_READ_BYTES)
+    rounds = 1_000_000
     products = median(loaded.products(rounds) for _ in range(repeats))
     reads = median(loaded.reads(data, _READ_BYTES, 10) for _ in range(repeats))
     return {
@@ -173,11 +177,19 @@ def rows(before: Path, repeats: int) -> list[dict[str, Any]]:
                     short.setdefault(width, new)
                     products = model.weight_bytes + 2 * model.layers * wide * (context + width / 2)
                     read = model.weight_bytes + model.cache_bytes_per_token * context
-                    found.append({
-                        "model": name, "context": context, "tokens": width, "before_ms": old / 1e6, "now_ms": new / 1e6,
-                        "over_one": new / one, "attention": 1 - short[width] / new,
-                        "gb_per_second": read / new, "gmac_per_second": products * width / new,
-                    })  # fmt: skip
+                    found.append(
+                        {
+                            "model": name,
+                            "context": context,
+                            "tokens": width,
+                            "before_ms": old / 1e6,
+                            "now_ms": new / 1e6,
+                            "over_one": new / one,
+                            "attention": 1 - short[width] / new,
+                            "gb_per_second": read / new,
+                            "gmac_per_second": products * width / new,
+                        }
+                    )
     return found
 
 

@@ -70,7 +70,9 @@ for line in sys.stdin:
     feed(ids, start, request["rows"])
     answer = [time.perf_counter_ns() - clock, time.process_time_ns() - spent]
     if "out" in request:
-        rows = [np.ctypeslib.as_array(l.llama_get_logits_ith(ctx, k), (vocab,)) for k in range(len(ids))]
+        rows = []
+        for k in range(len(ids)):
+            rows.append(np.ctypeslib.as_array(l.llama_get_logits_ith(ctx, k), (vocab,)))
         np.save(request["out"], np.stack(rows))
     print(json.dumps(answer), flush=True)
 """
@@ -157,15 +159,16 @@ def passes(sides: dict[str, Feed], vocabulary: int, context: int, repeats: int) 
                 times = [feed(tokens, start, rows) for _ in range(runs_of_one)]
                 runs.setdefault((side, name), []).extend(times[-_RUNS:])
         say(f"turn {repeat + 1} of {repeats}")
-    return [
-        {
+    rows = []
+    for (side, name), times in runs.items():
+        row = {
             "side": side,
             "tokens": name,
             "ms": median(clock for clock, _ in times) / 1e6,
             "processor_ms": median(spent for _, spent in times) / 1e6,
         }
-        for (side, name), times in runs.items()
-    ]
+        rows.append(row)
+    return rows
 
 
 def log_probabilities(rows: np.ndarray) -> np.ndarray:

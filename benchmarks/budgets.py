@@ -33,7 +33,8 @@ from hsd_viz.trace.metrics import repetition_share
 if TYPE_CHECKING:
     from hsd_viz.engine import Engine
 
-FORMAT, SCHEMA = "hsd_viz budgets", 1
+FORMAT = "hsd_viz budgets"
+SCHEMA = 1
 TEMPERATURES = (0.0, 0.7, 1.0)
 BUDGETS = (4, 8, 16, 32, 64)
 #: By family the targets that write, and whether they are chat models.
@@ -131,16 +132,23 @@ def _over_all(
     temperature: float,
     tokens: int,
 ) -> list[Replayed]:
-    memory, found = Memory(), []
+    memory = Memory()
+    found = []
     for text in texts:
         memory = memory if warm else Memory()
         drafter, eos = engine.drafter(f"{bottom} > target", memory=memory, temperature=temperature)
         if can_replay(drafter):
             found.append(replay(drafter, text, budget, eos, tokens))
             continue
-        options = {"temperature": temperature, "seed": SEED, "budget": budget, "memory": memory}
         trace = engine.run(
-            list(text.prompt), f"{bottom} > target", max_new_tokens=tokens, record=False, **options
+            list(text.prompt),
+            f"{bottom} > target",
+            max_new_tokens=tokens,
+            temperature=temperature,
+            seed=SEED,
+            budget=budget,
+            memory=memory,
+            record=False,
         )
         if tuple(trace.token_ids) != text.output:
             raise AssertionError(f"'{bottom}' did not write the text of the target alone")
@@ -169,15 +177,16 @@ def _by_source(found: Sequence[Replayed]) -> list[dict[str, Any]]:
     whole = Replayed()
     for one in found:
         whole.add(one)
-    return [
-        {
+    rows = []
+    for (source, length), examined in sorted(whole.examined.items()):
+        row = {
             "source": source,
             "key_length": length,
             "examined": examined,
             "accepted": whole.accepted[source, length],
         }
-        for (source, length), examined in sorted(whole.examined.items())
-    ]
+        rows.append(row)
+    return rows
 
 
 def _length(texts: Sequence[Replayed]) -> dict[str, Any]:
@@ -221,9 +230,13 @@ def main(argv: Sequence[str] | None = None) -> int:
                 )
                 for row in found:
                     low = (row["low_repetition"] or {}).get("mean_acceptance_length", float("nan"))
-                    what = f"{target:<8}{temperature:<4g}{row['budget']:>3}  {row['drafter']:<38}{row['state']:<6}"
-                    print(f"{what}{row['mean_acceptance_length']:>6.2f}{low:>6.2f}", flush=True)
-                rows += [{"target": target, **row} for row in found]
+                    how = f"{target:<8}{temperature:<4g}{row['budget']:>3}"
+                    what = f"{row['drafter']:<38}{row['state']:<6}"
+                    print(
+                        f"{how}  {what}{row['mean_acceptance_length']:>6.2f}{low:>6.2f}", flush=True
+                    )
+                for row in found:
+                    rows.append({"target": target, **row})
         about = {"name": suite.name, "prompts": len(suite.prompts)}
         settings = {"max_new_tokens": options.tokens, "seed": SEED, "family": family}
         settings |= {"temperatures": list(TEMPERATURES), "budgets": budgets}

@@ -47,7 +47,8 @@ def sweep(
     try:
         if gpus > ray.cluster_resources().get("GPU", 0):
             raise ValueError(
-                f"the cluster has no {gpus:g} GPUs for a part: use --device cpu, or add nodes with GPUs"
+                f"the cluster has no {gpus:g} GPUs for a part: use --device cpu, or add nodes "
+                "with GPUs"
             )
         task = ray.remote(num_cpus=cpus, num_gpus=gpus, max_retries=RETRIES)(_run)
         shared = ray.put(work)

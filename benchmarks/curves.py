@@ -30,7 +30,8 @@ from hsd_viz.torch_models.eager import HFModel
 
 WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16)
 _DRAFT = 8
-_WARM_RUNS, _RUNS = 2, 4
+_WARM_RUNS = 2
+_RUNS = 4
 
 
 def measure(
@@ -44,9 +45,9 @@ def measure(
     share a vocabulary.
     """
     vocab = min(model.vocab_size for model in models.values())
-    ids = torch.randint(
-        0, vocab, (max(context, prefill, *widths),), generator=torch.Generator().manual_seed(0)
-    ).tolist()
+    longest = max(context, prefill, *widths)
+    generator = torch.Generator().manual_seed(0)
+    ids = torch.randint(0, vocab, (longest,), generator=generator).tolist()
     sessions = {name: model.session() for name, model in models.items()}
     for session in sessions.values():
         session.feed(ids[:context])
@@ -73,9 +74,11 @@ def measure(
         if prefill and repeat % 10 == 0:
             for name, model in models.items():
                 take(name, "prefill", lambda m=model: m.session().feed(ids[:prefill]))
-    return {
-        name: {key: median(runs) for key, runs in by_key.items()} for name, by_key in times.items()
-    }
+    medians: dict[str, dict[str, float]] = {name: {} for name in times}
+    for name, by_key in times.items():
+        for key, runs in by_key.items():
+            medians[name][key] = median(runs)
+    return medians
 
 
 def _ms(run: Callable[[], Any]) -> float:
@@ -96,7 +99,7 @@ def _native_table(native: dict[str, float]) -> str:
     """Return the table of a model that is measured in the native runtime alone."""
     lines = [f"{'tokens':>8} {'native ms':>10} {'of one':>7}"]
     for width, ms in native.items():
-        of_one = f"{ms / native['1']:7.2f}" if width.isdigit() else ""
+        of_one = _of_one(native, width) if width.isdigit() else ""
         lines.append(f"{width:>8} {ms:10.3f} {of_one}")
     return "\n".join(lines)
 
@@ -104,20 +107,20 @@ def _native_table(native: dict[str, float]) -> str:
 def _table(measured: dict[str, dict[str, float]]) -> str:
     if "eager" not in measured:
         return _native_table(measured["native"])
-    native, eager = measured["native"], measured["eager"]
-    lines = [
-        f"{'tokens':>8} {'native ms':>10} {'of one':>7} {'eager ms':>10} {'of one':>7} {'eager/native':>13}"
-    ]
+    native = measured["native"]
+    eager = measured["eager"]
+    heads = f"{'native ms':>10} {'of one':>7} {'eager ms':>10} {'of one':>7} {'eager/native':>13}"
+    lines = [f"{'tokens':>8} {heads}"]
     for width, ms in native.items():
-        other = eager[width]
-        of_one = [
-            f"{a / b['1']:7.2f}" if width.isdigit() else " " * 7
-            for a, b in ((ms, native), (other, eager))
-        ]
-        lines.append(
-            f"{width:>8} {ms:10.3f} {of_one[0]} {other:10.3f} {of_one[1]} {other / ms:13.1f}"
-        )
+        columns = f"{ms:10.3f} {_of_one(native, width)} {eager[width]:10.3f}"
+        ratio = f"{eager[width] / ms:13.1f}"
+        lines.append(f"{width:>8} {columns} {_of_one(eager, width)} {ratio}")
     return "\n".join(lines)
+
+
+def _of_one(times: dict[str, float], width: str) -> str:
+    """Return the time over that of one token; nothing for a step and a prefill."""
+    return f"{times[width] / times['1']:7.2f}" if width.isdigit() else " " * 7
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -145,42 +148,45 @@ def main(argv: list[str] | None = None) -> int:
         "--prefill", type=int, default=512, help="tokens of the prefill, 0 skips it (default 512)"
     )
 
-    def work(a) -> None:
-        torch.set_num_threads(a.threads)
-        family = find_family(a.family)
-        place = a.model
-        if family is not CODE and a.model in family.names:
-            place = str(family.path(a.model))
-        native = native_model(place, a.dtype)
-        longest = max(a.context + max(*WIDTHS, _DRAFT), a.prefill)
+    def work(args) -> None:
+        torch.set_num_threads(args.threads)
+        family = find_family(args.family)
+        place = args.model
+        if family is not CODE and args.model in family.names:
+            place = str(family.path(args.model))
+        native = native_model(place, args.dtype)
+        longest = max(args.context + max(*WIDTHS, _DRAFT), args.prefill)
         if longest > native.positions:
             raise ValueError(
-                f"{a.model} has a context of {native.positions} tokens, but {longest} are needed"
+                f"{args.model} has a context of {native.positions} tokens, but {longest} are needed"
             )
         models: dict[str, Model] = {"native": native}
         if not place.endswith(GGUF):
-            wide = "float32" if a.dtype == "int8" else a.dtype
-            models["eager"] = HFModel(a.model, load_model(a.model, dtype=wide))
+            wide = "float32" if args.dtype == "int8" else args.dtype
+            models["eager"] = HFModel(args.model, load_model(args.model, dtype=wide))
         measured = measure(
             models,
-            context=a.context,
-            prefill=a.prefill,
-            repeats=a.repeats,
+            context=args.context,
+            prefill=args.prefill,
+            repeats=args.repeats,
         )
-        threads = f"{a.threads} thread{'s' * (a.threads > 1)}"
+        threads = f"{args.threads} thread{'s' * (args.threads > 1)}"
         size = f"{native.weight_bytes / 1e6:.1f} MB of weights"
-        print(
-            f"{a.model}, {a.dtype}, {threads}, {a.context} tokens cached, {size}\n{_table(measured)}"
-        )
-        settings = {
-            name: getattr(a, name)
-            for name in ("family", "model", "dtype", "threads", "context", "prefill")
-        }
-        sizes = {
+        print(f"{args.model}, {args.dtype}, {threads}, {args.context} tokens cached, {size}")
+        print(_table(measured))
+        report = {
+            "family": args.family,
+            "model": args.model,
+            "dtype": args.dtype,
+            "threads": args.threads,
+            "context": args.context,
+            "prefill": args.prefill,
             "weight_bytes": native.weight_bytes,
             "cache_bytes_per_token": native.cache_bytes_per_token,
+            "repeats": args.repeats,
+            "milliseconds": measured,
         }
-        write(a.json, {**settings, **sizes, "repeats": a.repeats, "milliseconds": measured})
+        write(args.json, report)
 
     return command(parser, argv, work)
 

@@ -157,12 +157,12 @@ def parsed(files: Iterable[SourceFile]) -> list[Source]:
 
 def find(finder: Finder, sources: Sequence[Source], size: Size) -> list[Cut]:
     """Return all cuts of one kind whose prompts have the right length and are ASCII."""
-    return [
-        c
-        for s in sources
-        for c in finder(s, size)
-        if size.least <= len(c.prompt) <= size.most and c.prompt.isascii()
-    ]
+    found = []
+    for source in sources:
+        for cut in finder(source, size):
+            if size.least <= len(cut.prompt) <= size.most and cut.prompt.isascii():
+                found.append(cut)
+    return found
 
 
 def pick(
@@ -228,7 +228,6 @@ def cut_lines(source: Source, first: int, last: int, end: int, size: Size) -> Cu
 
 
 # --- the kinds
-# ---------------------------------------------------------------------------------------------------------
 
 
 def tables(source: Source, size: Size) -> Iterator[Cut]:
@@ -247,7 +246,8 @@ def tables(source: Source, size: Size) -> Iterator[Cut]:
             and length >= size.least + size.ahead / 2
             and shapes[start] is not None
         ):
-            last, written = start, 0
+            last = start
+            written = 0
             while written < min(size.least * 4 // 3, length - size.ahead / 2):
                 written += len(lines[last])
                 last += 1

@@ -23,9 +23,8 @@ def write_gguf(model: str, out: Path, dtype: str = "float16") -> Path:
     import gguf
 
     folder = CODE.path(model)
-    config, tokenizer = (
-        json.loads((folder / name).read_text()) for name in ("config.json", "tokenizer.json")
-    )
+    config = json.loads((folder / "config.json").read_text())
+    tokenizer = json.loads((folder / "tokenizer.json").read_text())
     kind = getattr(
         gguf.GGMLQuantizationType,
         {"float16": "F16", "bfloat16": "BF16", "float32": "F32", "q8_0": "Q8_0"}[dtype],
@@ -49,14 +48,21 @@ def write_gguf(model: str, out: Path, dtype: str = "float16") -> Path:
     file.add_vocab_size(config["vocab_size"])
     special = {row["id"]: row["content"] for row in tokenizer["added_tokens"]}
     pieces = {number: piece for piece, number in tokenizer["model"]["vocab"].items()} | special
-    control, normal = int(gguf.TokenType.CONTROL), int(gguf.TokenType.NORMAL)
+    control = int(gguf.TokenType.CONTROL)
+    normal = int(gguf.TokenType.NORMAL)
     file.add_tokenizer_model("gpt2")
     file.add_tokenizer_pre("gpt-2")
-    file.add_token_list([pieces[k] for k in range(config["vocab_size"])])
-    file.add_token_types([control if k in special else normal for k in range(config["vocab_size"])])
-    file.add_token_merges(
-        [m if isinstance(m, str) else " ".join(m) for m in tokenizer["model"]["merges"]]
-    )
+    names = []
+    types = []
+    for token in range(config["vocab_size"]):
+        names.append(pieces[token])
+        types.append(control if token in special else normal)
+    file.add_token_list(names)
+    file.add_token_types(types)
+    merges = []
+    for merge in tokenizer["model"]["merges"]:
+        merges.append(merge if isinstance(merge, str) else " ".join(merge))
+    file.add_token_merges(merges)
     file.add_bos_token_id(config["bos_token_id"])
     file.add_eos_token_id(config["eos_token_id"])
     file.add_add_bos_token(False)

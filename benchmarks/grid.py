@@ -41,7 +41,8 @@ from hsd_viz.models.families import CODE
 from hsd_viz.prompts.suites import Suite, load_suite
 from hsd_viz.terminal import Progress
 
-FORMAT, SCHEMA = "hsd_viz grid", 1
+FORMAT = "hsd_viz grid"
+SCHEMA = 1
 BASE = "base"
 #: The speed-up of a hierarchy over the best single draft that counts as reached.
 WANTED = 1.2
@@ -54,9 +55,11 @@ def points(layers: Sequence[int], noises: Sequence[float]) -> tuple[tuple[int, f
     >>> points((0, 4), (0, 1))
     ((0, 0.0), (4, 0.0), (4, 0.5))
     """
-    found = (
-        (n, round(e / n**0.5, 6) if n else 0.0) for n in sorted(layers) for e in sorted(noises)
-    )
+    found = []
+    for padding in sorted(layers):
+        for noise in sorted(noises):
+            per_layer = round(noise / padding**0.5, 6) if padding else 0.0
+            found.append((padding, per_layer))
     return tuple(dict.fromkeys(found))
 
 
@@ -85,31 +88,44 @@ def run(
     """
     texts, others = split(load_suite(settings["suite"]), settings["prompts"])
     texts = texts.limited(settings["calibration_prompts"])
-    texts, others = (_shortened(suite, settings["characters"]) for suite in (texts, others))
-    found, begun, machine = list(done), time.time(), describe(settings["threads"])
+    texts = _shortened(texts, settings["characters"])
+    others = _shortened(others, settings["characters"])
+    found = list(done)
+    begun = time.time()
+    machine = describe(settings["threads"])
     wanted = points(settings["layers"], settings["noise"])
 
     def state() -> dict[str, Any]:
-        at = sorted(found, key=lambda p: (p["pad_layers"], p["pad_noise"]))
-        report = {"format": FORMAT, "schema": SCHEMA, "machine": machine, "settings": settings}
-        report |= {"complete": len(found) == len(wanted), "seconds": time.time() - begun}
-        return report | {"reached": reached(at), "points": at}
+        at = sorted(found, key=_place)
+        return {
+            "format": FORMAT,
+            "schema": SCHEMA,
+            "machine": machine,
+            "settings": settings,
+            "complete": len(found) == len(wanted),
+            "seconds": time.time() - begun,
+            "reached": reached(at),
+            "points": at,
+        }
 
-    known = {(p["pad_layers"], p["pad_noise"]) for p in found}
+    known = set(map(_place, found))
     missing = [(settings, point, texts, others) for point in wanted if point not in known]
     address = None if ray == "local" else ray
-    results = (
-        sweep(_point, missing, address, cpus=settings["threads"])
-        if ray
-        else _one_by_one(missing, progress)
-    )
+    if ray:
+        results = sweep(_point, missing, address, cpus=settings["threads"])
+    else:
+        results = _one_by_one(missing, progress)
     with suppress(KeyboardInterrupt), closing(results):
         for part in results:
-            found.append(
-                part.result | ({"node": part.node, "processor": part.processor} if ray else {})
-            )
+            where = {"node": part.node, "processor": part.processor} if ray else {}
+            found.append(part.result | where)
             save(state())
     return state()
+
+
+def _place(point: dict[str, Any]) -> tuple[int, float]:
+    """Return the place of a measured point in the grid: its layers and their noise."""
+    return point["pad_layers"], point["pad_noise"]
 
 
 def _one_by_one(
@@ -129,17 +145,26 @@ def _point(work: tuple, progress: Progress = lambda *_: None) -> dict[str, Any]:
     """Measure one point of the grid."""
     settings, (layers, noise), texts, others = work
     sampling = Sampling(settings["temperature"], seed=settings["seed"])
-    options = {"threads": settings["threads"], "runtime": settings["runtime"]}
     drafts = drafts_for(settings["drafts"], settings["target"], layers)
-    asked = {name: settings[name] for name in ("tokens", "calibration_tokens", "repeats")}
     with tempfile.TemporaryDirectory() as folder:
         engine = hsd_viz.load_engine(
             save_padded(settings["target"], layers, noise, folder),
             device="cpu",
             dtype="int8",
-            **options,
+            threads=settings["threads"],
+            runtime=settings["runtime"],
         )
-        point = measure_point(engine, drafts, texts, others, sampling, **asked, progress=progress)
+        point = measure_point(
+            engine,
+            drafts,
+            texts,
+            others,
+            sampling,
+            tokens=settings["tokens"],
+            calibration_tokens=settings["calibration_tokens"],
+            repeats=settings["repeats"],
+            progress=progress,
+        )
     about = {
         "target": padded_name(settings["target"], layers, noise),
         "pad_layers": layers,
@@ -150,15 +175,13 @@ def _point(work: tuple, progress: Progress = lambda *_: None) -> dict[str, Any]:
 
 def _shortened(suite: Suite, characters: int) -> Suite:
     """Return the ends of the prompts, from the start of a line if possible, to shorten prefill."""
-    ends = [p.text[-characters:] for p in suite.prompts]
-    whole = [
-        end if len(p.text) <= characters else end.partition("\n")[2] or end
-        for end, p in zip(ends, suite.prompts, strict=True)
-    ]
-    return replace(
-        suite,
-        prompts=tuple(replace(p, text=text) for p, text in zip(suite.prompts, whole, strict=True)),
-    )
+    shortened = []
+    for prompt in suite.prompts:
+        text = prompt.text[-characters:]
+        if len(prompt.text) > characters:
+            text = text.partition("\n")[2] or text
+        shortened.append(replace(prompt, text=text))
+    return replace(suite, prompts=tuple(shortened))
 
 
 def reached(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -170,20 +193,56 @@ def reached(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """
     out: dict[str, Any] = {"wanted": WANTED}
     for name in COMPARED:
-        rows = [(p["target"], p[name]) for p in found if p[name] is not None]
-        best = max(rows, key=lambda r: r[1]["speedup"], default=None)
-        out[name] = {
-            "best": None if best is None else {"target": best[0], **best[1]},
-            "reached": [t for t, r in rows if r["speedup"] >= WANTED],
-            "surely": [t for t, r in rows if r["speedup_ci"] and r["speedup_ci"][0] >= WANTED],
-            "faster": [t for t, r in rows if r["speedup_ci"] and r["speedup_ci"][0] > 1],
-            "slower": [t for t, r in rows if r["speedup_ci"] and r["speedup_ci"][1] < 1],
-        }
-    same = [row["same_as_plain"] for p in found for row in p["rows"] if row["same_as_plain"]]
-    out["outputs_same_as_plain"] = (
-        [sum(k for k, _ in same), sum(n for _, n in same)] if same else None
-    )
+        out[name] = _compared(found, name)
+    out["outputs_same_as_plain"] = _same_as_plain(found)
     return out
+
+
+def _compared(points: Sequence[dict[str, Any]], name: str) -> dict[str, Any]:
+    """Return the best point of a comparison, and those at which its speed-up reaches a limit."""
+    best = None
+    reached = []
+    surely = []
+    faster = []
+    slower = []
+    for point in points:
+        row = point[name]
+        if row is None:
+            continue
+        target = point["target"]
+        if best is None or row["speedup"] > best["speedup"]:
+            best = {"target": target, **row}
+        if row["speedup"] >= WANTED:
+            reached.append(target)
+        if row["speedup_ci"]:
+            low, high = row["speedup_ci"]
+            if low >= WANTED:
+                surely.append(target)
+            if low > 1:
+                faster.append(target)
+            if high < 1:
+                slower.append(target)
+    return {
+        "best": best,
+        "reached": reached,
+        "surely": surely,
+        "faster": faster,
+        "slower": slower,
+    }
+
+
+def _same_as_plain(points: Sequence[dict[str, Any]]) -> list[int] | None:
+    """Return how many outputs are those of plain decoding, and of how many; ``None`` if that was
+    not compared.
+    """
+    same = 0
+    compared = 0
+    for point in points:
+        for row in point["rows"]:
+            if row["same_as_plain"]:
+                same += row["same_as_plain"][0]
+                compared += row["same_as_plain"][1]
+    return [same, compared] if compared else None
 
 
 #: Options of the grid with their defaults; all are stored in the report.
@@ -199,40 +258,59 @@ _SIZES = {
 
 def settings_of(args: argparse.Namespace) -> dict[str, Any]:
     """Return the checked settings of a grid. Raises ValueError if one is out of range."""
-    layers, noise = (
-        numbers(args.pad_layers, int, "--pad-layers"),
-        numbers(args.noise, float, "--noise"),
-    )
-    for n in layers:
-        check_padding(n)
-    for n, e in points(layers, noise):
-        check_padding(n, e)
-    drafts = tuple(name.strip() for name in args.drafts.split(",") if name.strip())
+    layers = numbers(args.pad_layers, int, "--pad-layers")
+    noise = numbers(args.noise, float, "--noise")
+    for padding in layers:
+        check_padding(padding)
+    for padding, per_layer in points(layers, noise):
+        check_padding(padding, per_layer)
+    drafts = list(filter(None, map(str.strip, args.drafts.split(","))))
     if not drafts or len(set(drafts)) < len(drafts):
         raise ValueError(
-            "--drafts lists one or more draft models, smallest first, each once: such as nano,small,base"
+            "--drafts lists one or more draft models, smallest first, each once: "
+            "such as nano,small,base"
         )
     Sampling(args.temperature, seed=args.seed)
     load_suite(args.suite)
     names = ("target", "temperature", "seed", "suite", *_SIZES, "threads", "runtime")
     settings = {name: getattr(args, name) for name in names}
-    return settings | {"layers": list(layers), "noise": list(noise), "drafts": list(drafts)}
+    return settings | {"layers": list(layers), "noise": list(noise), "drafts": drafts}
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = arguments("grid", __doc__, suite="heldout", **_SIZES, threads=1)
-    text = "divide the work over the Ray cluster at ADDRESS (left out: Ray on this machine), one point a task"
-    parser.add_argument("--ray", nargs="?", const="local", metavar="ADDRESS", help=text)
+    parser.add_argument(
+        "--ray",
+        nargs="?",
+        const="local",
+        metavar="ADDRESS",
+        help=(
+            "divide the work over the Ray cluster at ADDRESS (left out: Ray on this machine), "
+            "one point a task"
+        ),
+    )
     parser.add_argument("--resume", action="store_true", help="reuse the points in the --json file")
     parser.add_argument(
         "--target", default="target", metavar="M", help="the model to pad (default target)"
     )
-    text = "draft models, smallest first (default nano,small,base)"
-    parser.add_argument("--drafts", default="nano,small,base", metavar="A,B,C", help=text)
-    text = "the costs of the grid (default 0,6,12,24,48)"
-    parser.add_argument("--pad-layers", default="0,6,12,24,48", metavar="N,...", help=text)
-    text = "the noise of all padding layers together (default 0,0.5,1.5)"
-    parser.add_argument("--noise", default="0,0.5,1.5", metavar="E,...", help=text)
+    parser.add_argument(
+        "--drafts",
+        default="nano,small,base",
+        metavar="A,B,C",
+        help="draft models, smallest first (default nano,small,base)",
+    )
+    parser.add_argument(
+        "--pad-layers",
+        default="0,6,12,24,48",
+        metavar="N,...",
+        help="the costs of the grid (default 0,6,12,24,48)",
+    )
+    parser.add_argument(
+        "--noise",
+        default="0,0.5,1.5",
+        metavar="E,...",
+        help="the noise of all padding layers together (default 0,0.5,1.5)",
+    )
     parser.add_argument(
         "--temperature", type=float, default=0.0, metavar="T", help="0 is greedy (default 0)"
     )
@@ -245,14 +323,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Measure the grid, write the report after each point, and print the table."""
 
     def work(args) -> int:
-        settings, done = settings_of(args), []
+        settings = settings_of(args)
+        done = []
         if args.json is None:
             raise ValueError("--json is required: the report is written after every point")
-        if args.resume and (
-            report := resumed(args.json, FORMAT, settings, free=("layers", "noise"))
-        ):
+        earlier = None
+        if args.resume:
+            earlier = resumed(args.json, FORMAT, settings, free=("layers", "noise"))
+        if earlier:
             wanted = set(points(settings["layers"], settings["noise"]))
-            done = [p for p in report["points"] if (p["pad_layers"], p["pad_noise"]) in wanted]
+            done = [point for point in earlier["points"] if _place(point) in wanted]
         report = run(
             settings,
             done,
@@ -277,8 +357,10 @@ def _renamed(value: Any) -> Any:
         return {_renamed(k): _renamed(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
         return [_renamed(v) for v in value]
+    if not isinstance(value, str):
+        return value
     path = str(CODE.path(TARGET))
-    return value.replace(f'"{path}"', BASE).replace(path, BASE) if isinstance(value, str) else value
+    return value.replace(f'"{path}"', BASE).replace(path, BASE)
 
 
 def _show(label: str, done: int, total: int) -> None:

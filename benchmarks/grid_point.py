@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 DATABASE = "db"
 #: What a draft model might cost and how much more of it might be accepted, to see by the law where
 #: a hierarchy would pay.
-CHEAPER, CLOSER = (1.0, 0.5, 0.25, 0.0), (0.0, 0.1, 0.2, 0.3)
+CHEAPER = (1.0, 0.5, 0.25, 0.0)
+CLOSER = (0.0, 0.1, 0.2, 0.3)
 _START = 4
 _LONGEST_TEXT = 256
 
@@ -80,12 +81,11 @@ def picks(
         )
 
     def ranked(below: str | None, sizes: Sequence[int]) -> tuple[Prediction, ...]:
-        return tuple(
-            sorted(
-                (best(below, c) for n in sizes for c in combinations(drafts, n)),
-                key=lambda p: p.ms_per_token,
-            )
-        )
+        found = []
+        for size in sizes:
+            for chosen in combinations(drafts, size):
+                found.append(best(below, chosen))
+        return tuple(sorted(found, key=lambda prediction: prediction.ms_per_token))
 
     several = range(2, len(drafts) + 1)
     return Picks(
@@ -108,16 +108,16 @@ def needed(calibration: Calibration, drafts: Sequence[str]) -> dict[str, Any] | 
     if len(drafts) < 2:
         return None
     gain = []
-    for cost in CHEAPER:
+    for scale in CHEAPER:
         row = []
-        for by in CLOSER:
-            costs = {
-                m: c.scaled(cost) if m in drafts[:-1] else c for m, c in calibration.costs.items()
-            }
-            edges = {
-                pair: e.shifted(by) if pair[1] != calibration.target else e
-                for pair, e in calibration.edges.items()
-            }
+        for more in CLOSER:
+            costs = dict(calibration.costs)
+            for lower in drafts[:-1]:
+                costs[lower] = costs[lower].scaled(scale)
+            edges = dict(calibration.edges)
+            for pair, edge in calibration.edges.items():
+                if pair[1] != calibration.target:
+                    edges[pair] = edge.shifted(more)
             found = picks(replace(calibration, costs=costs, edges=edges), drafts, bottom=None)
             row.append(found.single[0].ms_per_token / found.models[0].ms_per_token)
         gain.append(row)
@@ -143,7 +143,7 @@ def measure_point(
     )
     stored = calibrate(engine, work, progress)
     found = picks(stored.calibration, drafts)
-    predicted = {p.stack: p for p in found.measured}
+    predicted = {prediction.stack: prediction for prediction in found.measured}
     outputs = measured(
         engine,
         tuple(predicted),
@@ -153,11 +153,16 @@ def measure_point(
         repeats=repeats,
         progress=progress,
     )
-    if not all(any(o.timed_tokens for o in runs) for runs in outputs.values()):
-        raise ValueError("nothing was decoded on the prompts: every text ended at once")
-    rows = [_row(p, found.plain, outputs, sampling.greedy) for p in predicted.values()]
-    ms = {row["stack"]: row["ms_per_token"] for row in rows}
-    single = min((p.stack for p in found.single), key=ms.__getitem__)
+    for runs in outputs.values():
+        if not any(output.timed_tokens for output in runs):
+            raise ValueError("nothing was decoded on the prompts: every text ended at once")
+    rows = []
+    ms = {}
+    for prediction in predicted.values():
+        row = _row(prediction, found.plain, outputs, sampling.greedy)
+        rows.append(row)
+        ms[row["stack"]] = row["ms_per_token"]
+    single = min((prediction.stack for prediction in found.single), key=ms.__getitem__)
     compared = {
         "models_over_single_draft": (found.models, single),
         "databases_over_single_draft": (found.databases, single),
@@ -166,18 +171,18 @@ def measure_point(
             found.database_alone and found.database_alone.stack,
         ),
     }
+    comparisons: dict[str, Any] = {}
+    for name, (hierarchies, over) in compared.items():
+        comparisons[name] = None
+        if hierarchies and over:
+            comparisons[name] = _compared(hierarchies[0], predicted[over], outputs)
     return {
         **_costs(stored, drafts),
         "acceptance": _acceptance(stored),
         "overlap": overlap(engine, drafts, others),
         "best_single_draft": single,
         "rows": rows,
-        **{
-            name: _compared(hierarchies[0], predicted[over], outputs)
-            if hierarchies and over
-            else None
-            for name, (hierarchies, over) in compared.items()
-        },
+        **comparisons,
         "needed": needed(stored.calibration, drafts),
         "load_average": psutil.getloadavg()[0],
         "seconds": time.time() - begun,
@@ -208,9 +213,10 @@ def measured(
         progress(done, total, f"{stack}  {prompt.id}")
         trace = decode(engine, prompt, stack, tokens, at(sampling, k))
         runs.setdefault((stack, k), []).append(from_trace(trace))
-    return {
-        stack: [median_of(runs[stack, k]) for k in range(len(suite.prompts))] for stack in stacks
-    }
+    outputs = {}
+    for stack in stacks:
+        outputs[stack] = [median_of(runs[stack, k]) for k in range(len(suite.prompts))]
+    return outputs
 
 
 def overlap(engine: LocalEngine, drafts: Sequence[str], suite: Suite) -> dict[str, float]:
@@ -222,29 +228,29 @@ def overlap(engine: LocalEngine, drafts: Sequence[str], suite: Suite) -> dict[st
     """
     import torch
 
-    ids = [
-        torch.tensor([engine.tokenizer.encode(p.text)[:_LONGEST_TEXT]], device=engine.models.device)
-        for p in suite.prompts
-    ]
+    texts = []
+    for prompt in suite.prompts:
+        ids = engine.tokenizer.encode(prompt.text)[:_LONGEST_TEXT]
+        texts.append(torch.tensor([ids], device=engine.models.device))
 
     def rows(name: str) -> torch.Tensor:
+        found = []
         with torch.inference_mode():
-            return torch.cat(
-                [torch.softmax(engine.module(name)(one).logits[0].float(), -1) for one in ids]
-            )
+            for ids in texts:
+                scores = engine.module(name)(ids).logits[0].float()
+                found.append(torch.softmax(scores, -1))
+            return torch.cat(found)
 
     p = rows(TARGET)
     return {name: float(torch.minimum(p, rows(name)).sum(-1).mean()) for name in drafts}
 
 
 def _acceptance(stored: StoredCalibration) -> dict[str, Any]:
-    edges = {
-        f"{draft} > {verifier}": edge
-        for (draft, verifier), edge in stored.calibration.edges.items()
-    }
-    return {
-        pair: {"rate": rate(edge), "rounds": stored.rounds[pair]} for pair, edge in edges.items()
-    }
+    found = {}
+    for (draft, verifier), edge in stored.calibration.edges.items():
+        pair = f"{draft} > {verifier}"
+        found[pair] = {"rate": rate(edge), "rounds": stored.rounds[pair]}
+    return found
 
 
 def _costs(stored: StoredCalibration, drafts: Sequence[str]) -> dict[str, Any]:
@@ -265,9 +271,11 @@ def _costs(stored: StoredCalibration, drafts: Sequence[str]) -> dict[str, Any]:
 def _row(
     predicted: Prediction, plain: Prediction, by_stack: dict[str, list[Output]], greedy: bool
 ) -> dict[str, Any]:
-    outputs, plainly = by_stack[predicted.stack], by_stack[TARGET]
+    outputs = by_stack[predicted.stack]
+    plainly = by_stack[TARGET]
     found = figures(outputs, plainly)
-    speed, interval = found["tokens_per_second"], found["tokens_per_second_ci"]
+    speed = found["tokens_per_second"]
+    interval = found["tokens_per_second_ci"]
     ms = 1e3 / speed
     gain = plain.ms_per_token / predicted.ms_per_token
     same = sum(o.token_ids == p.token_ids for o, p in zip(outputs, plainly, strict=True))

@@ -18,16 +18,16 @@ COMPARED = {
 
 def table(report: dict[str, Any]) -> str:
     """Return one row per target, then the speed-ups reached, then the errors of the law."""
-    settings, machine = report["settings"], report["machine"]
+    settings = report["settings"]
+    machine = report["machine"]
     how = "greedy" if settings["temperature"] == 0 else f"temperature {settings['temperature']:g}"
-    lines = [
-        f"{settings['suite']}: {settings['prompts']} prompts, {settings['tokens']} tokens each, {how}; "
-        f"{machine['cpu']}, "
-        f"{counted(settings['threads'], 'thread')}, calibrated on {settings['calibration_prompts']} other prompts",
-    ]
+    about = (
+        f"{settings['suite']}: {settings['prompts']} prompts, {settings['tokens']} tokens each, "
+        f"{how}; {machine['cpu']}, {counted(settings['threads'], 'thread')}, "
+        f"calibrated on {settings['calibration_prompts']} other prompts"
+    )
     if not report["points"]:
-        return lines[0]
-    compared = ("over single (law)", "best over db", "over single (law)", "over db alone")
+        return about
     rows = [
         [
             "target",
@@ -36,30 +36,40 @@ def table(report: dict[str, Any]) -> str:
             "plain ms",
             "best single draft",
             "best of models",
-            *compared,
+            "over single (law)",
+            "best over db",
+            "over single (law)",
+            "over db alone",
         ]
     ]
-    for p in report["points"]:
-        ms = {row["stack"]: row["ms_per_token"] for row in p["rows"]}
-        models, databases, alone = (p[name] for name in COMPARED)
-        rows.append(
-            [
-                p["target"],
-                " ".join(f"{d} {c:.2f}" for d, c in p["cost_ratio"].items()),
-                " ".join(f"{c:.2f}" for c in p["overlap"].values()),
-                f"{ms['target']:.2f}",
-                f"{p['best_single_draft']}: {ms[p['best_single_draft']]:.2f}",
-                _named(models, ms),
-                _gain(models),
-                _named(databases, ms),
-                _gain(databases),
-                _gain(alone),
-            ]
-        )
-    lines += plain([Table("", rows)]).splitlines()[1:]
-    parts = (_reached(report["reached"]), _needed(report), _errors(report["points"]))
-    lines += [line for part in parts for line in ("", *part)]
+    for point in report["points"]:
+        rows.append(_row(point))
+    lines = [about, *plain([Table("", rows)]).splitlines()[1:]]
+    for part in (_reached(report["reached"]), _needed(report), _errors(report["points"])):
+        lines += ["", *part]
     return "\n".join(lines)
+
+
+def _row(point: dict[str, Any]) -> list[str]:
+    """Return the cells of a target."""
+    ms = {row["stack"]: row["ms_per_token"] for row in point["rows"]}
+    models, databases, alone = (point[name] for name in COMPARED)
+    single = point["best_single_draft"]
+    costs = []
+    for draft, cost in point["cost_ratio"].items():
+        costs.append(f"{draft} {cost:.2f}")
+    return [
+        point["target"],
+        " ".join(costs),
+        " ".join(f"{overlap:.2f}" for overlap in point["overlap"].values()),
+        f"{ms['target']:.2f}",
+        f"{single}: {ms[single]:.2f}",
+        _named(models, ms),
+        _gain(models),
+        _named(databases, ms),
+        _gain(databases),
+        _gain(alone),
+    ]
 
 
 def _named(found: dict[str, Any] | None, ms: dict[str, float]) -> str:
@@ -80,14 +90,17 @@ def _reached(reached: dict[str, Any]) -> list[str]:
         row = reached[name]
         if row["best"] is None:
             continue
-        best, some, sure = row["best"], ", ".join(row["reached"]), ", ".join(row["surely"])
+        best = row["best"]
+        some = ", ".join(row["reached"])
+        sure = ", ".join(row["surely"])
         lines.append(
-            f"{what}: best {best['speedup']:.2f} x at {best['target']}; {reached['wanted']:g} x reached at "
-            f"{some or 'no point'}, with "
-            f"the whole interval at {sure or 'none'}; the interval is above 1 at {len(row['faster'])}, below 1 at "
-            f"{len(row['slower'])}"
+            f"{what}: best {best['speedup']:.2f} x at {best['target']}; "
+            f"{reached['wanted']:g} x reached at {some or 'no point'}, "
+            f"with the whole interval at {sure or 'none'}; "
+            f"the interval is above 1 at {len(row['faster'])}, below 1 at {len(row['slower'])}"
         )
-    if same := reached["outputs_same_as_plain"]:
+    same = reached["outputs_same_as_plain"]
+    if same:
         lines.append(
             f"greedy outputs the same as that target's plain decoding: {same[0]} of {same[1]}"
         )
@@ -100,43 +113,53 @@ def _needed(report: dict[str, Any]) -> list[str]:
     """
     wanted = report["reached"]["wanted"]
     lines = []
-    for p in report["points"]:
-        if p["needed"] is None:
+    for point in report["points"]:
+        if point["needed"] is None:
             continue
-        by_cost, by_acceptance = [row[0] for row in p["needed"]["gain"]], p["needed"]["gain"][0]
-        gains = zip(p["needed"]["cheaper"], by_cost, strict=True)
-        ways = [
-            next((f"lower drafts at {c:g} x their cost" for c, g in gains if g >= wanted), None)
-        ]
-        gains = zip(p["needed"]["closer"], by_acceptance, strict=True)
-        ways.append(
-            next((f"{a:g} more acceptance among drafts" for a, g in gains if g >= wanted), None)
-        )
-        most = max(max(row) for row in p["needed"]["gain"])
-        if by_acceptance[0] >= wanted:
+        gains = point["needed"]["gain"]
+        as_measured = gains[0][0]
+        most = max(map(max, gains))
+        if as_measured >= wanted:
             found = f"{wanted:g} x as measured"
         else:
-            found = (
-                f"{by_acceptance[0]:.2f} x as measured, {wanted:g} x with "
-                f"{' or '.join(filter(None, ways)) or 'neither alone'}"
-            )
+            ways = " or ".join(_ways(point["needed"], wanted)) or "neither alone"
+            found = f"{as_measured:.2f} x as measured, {wanted:g} x with {ways}"
         lines.append(
-            f"{p['target']}, by the law (texts pooled) models over a single draft: {found}; {most:.2f} x at most "
-            "within the variations"
+            f"{point['target']}, by the law (texts pooled) models over a single draft: {found}; "
+            f"{most:.2f} x at most within the variations"
         )
     return lines
 
 
+def _ways(needed: dict[str, Any], wanted: float) -> list[str]:
+    """Return the least change of the cost alone, and of the acceptance alone, that is enough."""
+    ways = []
+    by_acceptance = needed["gain"][0]
+    for cost, row in zip(needed["cheaper"], needed["gain"], strict=True):
+        gain_at_measured_acceptance = row[0]
+        if gain_at_measured_acceptance >= wanted:
+            ways.append(f"lower drafts at {cost:g} x their cost")
+            break
+    for more, gain in zip(needed["closer"], by_acceptance, strict=True):
+        if gain >= wanted:
+            ways.append(f"{more:g} more acceptance among drafts")
+            break
+    return ways
+
+
 def _errors(points: list[dict[str, Any]]) -> list[str]:
     """Return the error of the law over all measured rows."""
-    rows = [row for p in points for row in p["rows"] if row["kind"] != "plain"]
     lines = []
     for field, what in (
         ("prediction_error", "ms per token"),
         ("speedup_prediction_error", "speed-up over plain"),
     ):
-        off = sorted(abs(row[field]) for row in rows)
+        off = []
+        for point in points:
+            off += [abs(row[field]) for row in point["rows"] if row["kind"] != "plain"]
+        off.sort()
+        middle = off[len(off) // 2]
         lines.append(
-            f"the law's error in {what}: median {off[len(off) // 2]:.1%}, worst {off[-1]:.1%} of {len(off)}"
+            f"the law's error in {what}: median {middle:.1%}, worst {off[-1]:.1%} of {len(off)}"
         )
     return lines

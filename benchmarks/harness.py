@@ -12,6 +12,7 @@ import json
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -43,8 +44,14 @@ def arguments(module: str, doc: str | None, **defaults: int | str) -> argparse.A
     for name, default in defaults.items():
         kind = positive if isinstance(default, int) else str
         option = f"--{name.replace('_', '-')}"
-        parser.add_argument(option, type=kind, default=default, metavar="N" if kind is positive else "NAME",
-                            help=f"{_HELP.get(name, name.replace('_', ' '))} (default {default})")  # fmt: skip
+        about = _HELP.get(name, name.replace("_", " "))
+        parser.add_argument(
+            option,
+            type=kind,
+            default=default,
+            metavar="N" if kind is positive else "NAME",
+            help=f"{about} (default {default})",
+        )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there")
     return parser
 
@@ -127,7 +134,8 @@ def interleave(
     all variants equally.
     """
     chosen = list(items)
-    yield from ((item, variant) for _ in range(repeats) for item in chosen for variant in variants)
+    for _ in range(repeats):
+        yield from product(chosen, variants)
 
 
 def write(path: Path | None, report: dict[str, Any], rows: str | None = None) -> None:
@@ -176,6 +184,7 @@ def resumed(
         ) from None
     if not same:
         raise ValueError(
-            f"{path} was measured with other settings or on another machine: omit --resume to overwrite it"
+            f"{path} was measured with other settings or on another machine: "
+            "omit --resume to overwrite it"
         )
     return data

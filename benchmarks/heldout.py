@@ -40,13 +40,27 @@ SIZE = Size(least=420, most=1000, ahead=360)  # prompts of 100 to 400 tokens of 
 
 #: Category -> description, from the most to the least repetitive.
 CATEGORIES = {
-    "rewrite": "A function of the file, then the head of a renamed copy of it: the continuation is in the prompt.",
-    "siblings": "Adjacent methods or functions, cut after the head of the next one: the most repetitive of all such "
-    "cuts.",
-    "tables": "Lines of one shape, such as the entries of a dict or a list: of all such cuts the most repetitive.",
-    "docstrings": "The documentation of a function, cut halfway: as repetitive as half of all such cuts are.",
-    "code": "The inside of a function body, cut halfway: as repetitive as half of all such cuts are.",
-    "prose": "Running text that explains, from docstrings: of all such cuts the least repetitive.",
+    "rewrite": (
+        "A function of the file, then the head of a renamed copy of it: the continuation is in "
+        "the prompt."
+    ),
+    "siblings": (
+        "Adjacent methods or functions, cut after the head of the next one: the most repetitive "
+        "of all such cuts."
+    ),
+    "tables": (
+        "Lines of one shape, such as the entries of a dict or a list: of all such cuts the most "
+        "repetitive."
+    ),
+    "docstrings": (
+        "The documentation of a function, cut halfway: as repetitive as half of all such cuts are."
+    ),
+    "code": (
+        "The inside of a function body, cut halfway: as repetitive as half of all such cuts are."
+    ),
+    "prose": (
+        "Running text that explains, from docstrings: of all such cuts the least repetitive."
+    ),
 }
 
 
@@ -80,7 +94,8 @@ def _rewrites(source: Source, size: Size) -> Iterator[Cut]:
     for node in source.tree.body:
         if not isinstance(node, ast.FunctionDef) or node.decorator_list:
             continue
-        text, head_end = source.text(node), node.body[0].lineno - 1
+        text = source.text(node)
+        head_end = node.body[0].lineno - 1
         head = "".join(source.lines[node.lineno - 1 : head_end])
         body = "".join(source.lines[head_end : node.end_lineno])
         copy = head.replace(f"def {node.name}(", f"def {node.name}_copy(", 1)
@@ -106,9 +121,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     save(suite, argv)
     for category in CATEGORIES:
         shares = [p["locality"] for p in suite["prompts"] if p["category"] == category]
-        print(
-            f"{category:<11} {len(shares):>3} prompts, continuations repeat {min(shares):.2f} to {max(shares):.2f}"
-        )
+        repeated = f"continuations repeat {min(shares):.2f} to {max(shares):.2f}"
+        print(f"{category:<11} {len(shares):>3} prompts, {repeated}")
     return 0
 
 

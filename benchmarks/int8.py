@@ -36,70 +36,96 @@ def compare(
     """Return the losses of each model in int8 and in float32 and how much their rows agree, and by
     type the overlap of each pair of models.
     """
-    kept: dict[str, list[list[np.ndarray]]] = {name: [[], []] for name in models}
-    nats: dict[str, list[float]] = {name: [0.0, 0.0] for name in models}
-    for ids in texts:
-        after, places = np.array(ids[1:]), np.arange(len(ids) - 1)
-        for name, pair in models.items():
-            for k, model in enumerate(pair):
-                row = distribution(model.session().forward(ids, len(ids))[:-1], _AS_IS)
-                nats[name][k] -= float(np.log(row[places, after].astype(np.float64)).sum())
-                kept[name][k].append(row.copy())
-    rows = {name: [np.concatenate(one) for one in pair] for name, pair in kept.items()}
-    overlap = lambda a, b: float(np.minimum(a, b).sum(-1, dtype=np.float64).mean())
+    rows = {}
+    losses = {}
+    for name, pair in models.items():
+        for kind, model in zip(KINDS, pair, strict=True):
+            rows[name, kind], losses[name, kind] = _rows_and_loss(model, texts)
     found = {}
-    for name, (a, b) in rows.items():
-        losses = {
-            f"loss_{kind}": loss / len(a) for kind, loss in zip(KINDS, nats[name], strict=True)
+    for name in models:
+        int8 = rows[name, "int8"]
+        float32 = rows[name, "float32"]
+        tokens = len(int8)
+        found[name] = {
+            "tokens": tokens,
+            "loss_int8": losses[name, "int8"] / tokens,
+            "loss_float32": losses[name, "float32"] / tokens,
+            "same_likeliest": float((int8.argmax(-1) == float32.argmax(-1)).mean()),
+            "overlap": _overlap(int8, float32),
         }
-        same = float((a.argmax(-1) == b.argmax(-1)).mean())
-        found[name] = {"tokens": len(a), **losses, "same_likeliest": same, "overlap": overlap(a, b)}
-    pairs = [
-        {"pair": [x, y], **{kind: overlap(rows[x][k], rows[y][k]) for k, kind in enumerate(KINDS)}}
-        for x, y in combinations(models, 2)
-    ]
+    pairs = []
+    for one, other in combinations(models, 2):
+        pair = {"pair": [one, other]}
+        for kind in KINDS:
+            pair[kind] = _overlap(rows[one, kind], rows[other, kind])
+        pairs.append(pair)
     return found, pairs
+
+
+def _rows_and_loss(model: NativeModel, texts: Sequence[Sequence[int]]) -> tuple[np.ndarray, float]:
+    """Return the rows of a model on texts, and the sum of its losses in nats."""
+    rows = []
+    nats = 0.0
+    for ids in texts:
+        row = distribution(model.session().forward(ids, len(ids))[:-1], _AS_IS)
+        of_next_token = row[np.arange(len(ids) - 1), np.array(ids[1:])]
+        nats -= float(np.log(of_next_token.astype(np.float64)).sum())
+        rows.append(row.copy())
+    return np.concatenate(rows), nats
+
+
+def _overlap(a: np.ndarray, b: np.ndarray) -> float:
+    """Return the sum over tokens of the smaller probability, on average."""
+    return float(np.minimum(a, b).sum(-1, dtype=np.float64).mean())
+
+
+def _described(row: dict[str, Any]) -> str:
+    """Return the line about a model."""
+    after, before = row["milliseconds"].values()
+    ratios = ", ".join(f"{n} {before[n] / after[n]:.2f}" for n in after)
+    nats = f"loss {row['loss_int8']:.4f} in int8, {row['loss_float32']:.4f} in float32"
+    overlap = f"overlap {row['overlap']:.4f}"
+    return f"{row['model']}: {nats}, {overlap}; times as fast over tokens: {ratios}"
 
 
 def main(argv: list[str] | None = None) -> int:
     """Measure, print the figures, and with ``--json`` write them."""
     parser = arguments("int8", __doc__, suite="heldout", prompts=40, context=300, repeats=10)
 
-    def work(a) -> None:
+    def work(args) -> None:
         torch.set_num_threads(1)
-        suite, text = (
-            prompts_of(a.suite, a.prompts),
-            Models("target", "cpu", None, False).text("target"),
-        )
-        texts = [ids for prompt in suite.prompts if len(ids := text.encode(prompt.text)[-512:]) > 1]
-        models = {
-            name: tuple(NativeModel(load(CODE.path(name), kind)) for kind in KINDS)
-            for name in reversed(CODE.names)
-        }
+        suite = prompts_of(args.suite, args.prompts)
+        text = Models("target", "cpu", None, False).text("target")
+        texts = []
+        for prompt in suite.prompts:
+            ids = text.encode(prompt.text)[-512:]
+            if len(ids) > 1:
+                texts.append(ids)
+        models = {}
+        for name in reversed(CODE.names):
+            models[name] = tuple(NativeModel(load(CODE.path(name), kind)) for kind in KINDS)
         losses, pairs = compare(models, texts)
         found = []
         for name, pair in models.items():
             native = dict(zip(KINDS, pair, strict=True))
             row = {"model": name, **losses[name]}
-            row["milliseconds"] = measure(native, context=a.context, repeats=a.repeats)
+            row["milliseconds"] = measure(native, context=args.context, repeats=args.repeats)
             row["weight_bytes"] = {kind: model.weight_bytes for kind, model in native.items()}
             row["cache_bytes_per_token"] = {
                 kind: model.cache_bytes_per_token for kind, model in native.items()
             }
-            after, before = row["milliseconds"].values()
-            ratios = ", ".join(f"{n} {before[n] / after[n]:.2f}" for n in after)
-            nats = f"loss {row['loss_int8']:.4f} in int8, {row['loss_float32']:.4f} in float32"
-            print(
-                f"{name}: {nats}, overlap {row['overlap']:.4f}; times as fast over tokens: {ratios}"
-            )
+            print(_described(row))
             found.append(row)
         for row in pairs:
-            print(
-                *row["pair"], f"overlap {row['int8']:.4f} in int8, {row['float32']:.4f} in float32"
-            )
-        write(
-            a.json, {"machine": describe(1), "suite": suite.name, "models": found, "pairs": pairs}
-        )
+            overlaps = f"overlap {row['int8']:.4f} in int8, {row['float32']:.4f} in float32"
+            print(*row["pair"], overlaps)
+        report = {
+            "machine": describe(1),
+            "suite": suite.name,
+            "models": found,
+            "pairs": pairs,
+        }
+        write(args.json, report)
 
     return command(parser, argv, work)
 

@@ -15,6 +15,7 @@ import ctypes
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import product
 from statistics import median
 from time import perf_counter_ns, thread_time_ns
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,8 @@ from hsd_viz.trace import Finished, Started
 if TYPE_CHECKING:
     from hsd_viz.engine.local import LocalEngine
 
-FORMAT, SCHEMA = "hsd_viz layer", 1
+FORMAT = "hsd_viz layer"
+SCHEMA = 1
 STACKS = (
     "target",
     "db > target",
@@ -61,7 +63,9 @@ class CallTimer:
         """
 
         def call(handle: Any, *given: Any) -> Any:
-            within, wall, before = spent(handle), perf_counter_ns(), thread_time_ns()
+            within = spent(handle)
+            wall = perf_counter_ns()
+            before = thread_time_ns()
             result = run(handle, *given)
             processor = thread_time_ns() - before
             self.ns += int((spent(handle) - within) * processor / (perf_counter_ns() - wall))
@@ -73,7 +77,9 @@ class CallTimer:
     def cost(self) -> float:
         """Return ns that a timed call takes outside of what it measures."""
         empty = self.timed(lambda: None)
-        before, inside, repeats = thread_time_ns(), self.ns, 2000
+        before = thread_time_ns()
+        inside = self.ns
+        repeats = 2000
         for _ in range(repeats):
             empty()
         return (thread_time_ns() - before - (self.ns - inside)) / repeats
@@ -82,24 +88,28 @@ class CallTimer:
 @contextmanager
 def timed_calls(library: ctypes.CDLL) -> Iterator[CallTimer]:
     """Time every C++ function of the library within the block."""
-    timer, holders = CallTimer(), (library, library.quick)  # type: ignore[attr-defined]
-    originals = [
-        {name: f for name, f in vars(holder).items() if name.startswith("hsd_")}
-        for holder in holders
-    ]
+    timer = CallTimer()
+    holders = (library, library.quick)  # type: ignore[attr-defined]
+    originals = [_functions(holder) for holder in holders]
     try:
         for holder, functions in zip(holders, originals, strict=True):
-            vars(holder).update(
-                {name: timer.timed(function) for name, function in functions.items()}
-            )
-        run, spent = originals[0]["hsd_decode_run"], originals[1]["hsd_decode_inside"]
+            for name, function in functions.items():
+                vars(holder)[name] = timer.timed(function)
+        run = originals[0]["hsd_decode_run"]
+        spent = originals[1]["hsd_decode_inside"]
         vars(library).update(hsd_decode_run=timer.inside(run, spent))
         # Fetching rows is part of recording.
-        vars(library.quick).update(hsd_decode_rows=originals[1]["hsd_decode_rows"])  # type: ignore[attr-defined]
+        vars(holders[1]).update(hsd_decode_rows=originals[1]["hsd_decode_rows"])
         yield timer
     finally:
         for holder, functions in zip(holders, originals, strict=True):
             vars(holder).update(functions)
+
+
+def _functions(holder: object) -> dict[str, Callable[..., Any]]:
+    """Return the C++ functions of a library."""
+    members = vars(holder).items()
+    return {name: function for name, function in members if name.startswith("hsd_")}
 
 
 def decode(
@@ -110,15 +120,15 @@ def decode(
     """
     for event in engine.decode(prompt, stack, **options):
         if isinstance(event, Started):
-            begin, inside, calls = (
-                thread_time_ns(),
-                timer.ns if timer else 0,
-                timer.calls if timer else 0,
-            )
+            begin = thread_time_ns()
+            inside = timer.ns if timer else 0
+            calls = timer.calls if timer else 0
         elif isinstance(event, Finished):
             trace = event.trace
     found = {"ns": thread_time_ns() - begin, "trace": trace, "ids": trace.token_ids}
-    return found | ({"inside": timer.ns - inside, "calls": timer.calls - calls} if timer else {})
+    if timer:
+        found |= {"inside": timer.ns - inside, "calls": timer.calls - calls}
+    return found
 
 
 def bare(engine: LocalEngine, prompt: Sequence[int], ids: Sequence[int], temperature: float) -> int:
@@ -128,11 +138,13 @@ def bare(engine: LocalEngine, prompt: Sequence[int], ids: Sequence[int], tempera
     from hsd_viz.decoding.sampling import Draws, Sampling
     from hsd_viz.decoding.verify import Numbers
 
-    session, sampling, draws = engine.model().session(), Sampling(temperature), Draws(0)
+    session = engine.model().session()
+    sampling = Sampling(temperature)
+    draws = Draws(0)
     session.feed(prompt[:-1])
-    numbers = (
-        None if sampling.greedy else Numbers([draws.at(len(prompt) + k) for k in range(len(ids))])
-    )
+    numbers = None
+    if not sampling.greedy:
+        numbers = Numbers([draws.at(len(prompt) + place) for place in range(len(ids))])
     begin = thread_time_ns()
     run = session.sample(prompt[-1:], len(ids), sampling, numbers, frozenset())
     spent = thread_time_ns() - begin
@@ -145,9 +157,9 @@ def measure(
     engine: LocalEngine, prompts: Sequence[str], tokens: int, repeats: int
 ) -> list[dict[str, Any]]:
     """Return a row of medians for each stack, temperature and recording."""
-    cases = [
-        (stack, t, record) for t in TEMPERATURES for stack in STACKS for record in (True, False)
-    ]
+    cases = []
+    for temperature, stack, record in product(TEMPERATURES, STACKS, (True, False)):
+        cases.append((stack, temperature, record))
     found: dict[tuple, list[dict[str, Any]]] = {case: [] for case in cases}
     with timed_calls(engine.model().library) as timer:  # type: ignore[attr-defined]
         cost = timer.cost()
@@ -163,9 +175,8 @@ def measure(
             row |= {"rounds": run["trace"].metrics()["target_forwards"], "tokens": len(run["ids"])}
             found[case].append(row)
         say(f"a timed call costs {cost:.0f} ns")
-    for prompt, (t, record) in interleave(
-        prompts, [(t, r) for t in TEMPERATURES for r in (True, False)], repeats
-    ):
+    plain_cases = list(product(TEMPERATURES, (True, False)))
+    for prompt, (t, record) in interleave(prompts, plain_cases, repeats):
         run = decode(
             engine, None, prompt, "target", temperature=t, record=record, max_new_tokens=tokens
         )
@@ -178,11 +189,12 @@ def measure(
 
 def _row(case: tuple, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     stack, temperature, record = case
-    known = {"stack": stack, "temperature": temperature, "record": record}
-    return known | {
-        name: median(r[name] for r in rows if name in r)
-        for name in dict.fromkeys(n for r in rows for n in r)
-    }
+    values: dict[str, list[float]] = {}
+    for row in rows:
+        for name, value in row.items():
+            values.setdefault(name, []).append(value)
+    medians = {name: median(found) for name, found in values.items()}
+    return {"stack": stack, "temperature": temperature, "record": record} | medians
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -208,11 +220,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         }
         write(args.json, report, rows="rows")
         for row in rows:
-            about = f"{row['stack']:22} T={row['temperature']:.1f} {'recorded' if row['record'] else 'bare':8}"
+            kind = "recorded" if row["record"] else "bare"
+            about = f"{row['stack']:22} T={row['temperature']:.1f} {kind:8}"
+            times = f"{row['over_calls']:6.1%} over its calls, {row['us']:6.1f} us per token"
             extra = f", {row['over_bare']:+.1%} over a bare session" if "over_bare" in row else ""
-            print(
-                f"{about} {row['over_calls']:6.1%} over its calls, {row['us']:6.1f} us per token{extra}"
-            )
+            print(f"{about} {times}{extra}")
 
     return command(parser, argv, work)
 

@@ -70,7 +70,8 @@ Times = tuple[int, int]
 
 def timed(work: Callable[[], Any]) -> Times:
     """Return nanoseconds by the clock and of the processor."""
-    clock, spent = time.perf_counter_ns(), time.process_time_ns()
+    clock = time.perf_counter_ns()
+    spent = time.process_time_ns()
     work()
     return time.perf_counter_ns() - clock, time.process_time_ns() - spent
 
@@ -172,59 +173,55 @@ def server(folder: Path, gguf: Path, kind: str) -> Iterator[Callable[[Sequence[i
 
 def forward_passes(engine: Any, files: dict[str, Path], options: Any) -> list[dict]:
     """Return medians in ms per width, ours and of each type."""
-    ids = [int(t) for t in engine.tokenizer.encode(prompts_of("heldout").prompts[0].text * 8)][
-        : options.context + max(WIDTHS)
-    ]
+    long_text = prompts_of("heldout").prompts[0].text * 8
+    longest = options.context + max(WIDTHS)
+    ids = list(map(int, engine.tokenizer.encode(long_text)[:longest]))
     ours = NativeModel(load(CODE.path("target"))).session()
     ours.forward(ids[: options.context], 1)
     with ExitStack() as open_workers:
-        sides: dict[str, Callable[[int], Times]] = {
-            kind: open_workers.enter_context(worker(options.binding, path, ids, options.context))
-            for kind, path in files.items()
-        }
 
         def own(width: int) -> Times:
             found = timed(lambda: ours.forward(ids[:width], width))
             ours.truncate(options.context)
             return found
 
-        sides = {"hsd_viz": own, **sides}
+        sides: dict[str, Callable[[int], Times]] = {"hsd_viz": own}
+        for kind, path in files.items():
+            opened = worker(options.binding, path, ids, options.context)
+            sides[kind] = open_workers.enter_context(opened)
         runs: dict[tuple[str, int], list[Times]] = {}
         for _ in range(options.repeats):
             for width in WIDTHS:
                 for name, run in sides.items():
+                    times = [run(width) for _ in range(_RUNS)]
                     # The first runs find another model's data in the caches.
-                    runs.setdefault((name, width), []).extend(
-                        [run(width) for _ in range(_RUNS)][2:]
-                    )
-    return [
-        {
+                    runs.setdefault((name, width), []).extend(times[2:])
+    rows = []
+    for (name, width), times in runs.items():
+        row = {
             "side": name,
             "tokens": width,
-            "ms": median(t for t, _ in times) / 1e6,
-            "processor_ms": median(t for _, t in times) / 1e6,
+            "ms": median(clock for clock, _ in times) / 1e6,
+            "processor_ms": median(spent for _, spent in times) / 1e6,
         }
-        for (name, width), times in runs.items()
-    ]
+        rows.append(row)
+    return rows
 
 
 def decodes(engine: Any, files: dict[str, Path], options: Any) -> list[dict]:
     """Return ms per token of greedy decodes by both sides, and how many texts are those of our
     plain decoding.
     """
-    texts = [
-        [int(t) for t in engine.tokenizer.encode(p.text)]
-        for p in prompts_of("heldout", options.prompts).prompts
-    ]
+    texts = []
+    for prompt in prompts_of("heldout", options.prompts).prompts:
+        texts.append(list(map(int, engine.tokenizer.encode(prompt.text))))
     found: dict[str, list[dict]] = {}
     with ExitStack() as servers:
-        theirs = {
-            f"llama.cpp {kind} {speculation}": servers.enter_context(
-                server(options.bin, path, speculation)
-            )
-            for kind, path in files.items()
-            for speculation in SPECULATION
-        }
+        theirs = {}
+        for kind, path in files.items():
+            for speculation in SPECULATION:
+                opened = server(options.bin, path, speculation)
+                theirs[f"llama.cpp {kind} {speculation}"] = servers.enter_context(opened)
         for number, ids in enumerate(texts * options.repeats):
             say(f"decode {number + 1} of {len(texts) * options.repeats}")
             for stack in STACKS:
@@ -240,13 +237,21 @@ def decodes(engine: Any, files: dict[str, Path], options: Any) -> list[dict]:
     plain = [run["tokens"] for run in found["hsd_viz target"]]
     rows = []
     for name, runs in found.items():
-        count = sum(len(run["tokens"]) for run in runs)
-        row = {"side": name, "ms_per_token": 1e3 * sum(r["seconds"] for r in runs) / count}
-        row["processor_ms_per_token"] = 1e3 * sum(r["processor"] for r in runs) / count
-        row["same_text"] = [
-            sum(r["tokens"] == text for r, text in zip(runs, plain, strict=True)),
-            len(runs),
-        ]
+        tokens = 0
+        seconds = 0.0
+        processor = 0.0
+        same = 0
+        for run, text in zip(runs, plain, strict=True):
+            tokens += len(run["tokens"])
+            seconds += run["seconds"]
+            processor += run["processor"]
+            same += run["tokens"] == text
+        row = {
+            "side": name,
+            "ms_per_token": 1e3 * seconds / tokens,
+            "processor_ms_per_token": 1e3 * processor / tokens,
+            "same_text": [same, len(runs)],
+        }
         rows.append(row)
     return rows
 

@@ -15,8 +15,9 @@ from __future__ import annotations
 import argparse
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from statistics import median
@@ -33,23 +34,38 @@ GPT_FAST = "https://github.com/pytorch-labs/gpt-fast (README)"
 MIXTRAL = "https://github.com/pytorch-labs/gpt-fast (mixtral-moe/README)"
 SPEC_DECODE = "arXiv 2601.11580, its fit of vLLM step times on an H100"
 TENSORRT = "https://github.com/NVIDIA/TensorRT-LLM v0.6.1 (docs/source/performance.md)"
-NVIDIA = "https://developer.nvidia.com/blog/boost-llama-3-3-70b-inference-throughput-3x-with-nvidia-tensorrt-llm-speculative-decoding/"
+NVIDIA = (
+    "https://developer.nvidia.com/blog/boost-llama-3-3-70b-inference-throughput-3x-with-"
+    "nvidia-tensorrt-llm-speculative-decoding/"
+)
 SPECBUNDLE = "https://github.com/sgl-project/SpecForge (SpecBundle dashboard), SGLang on H200"
 KV_COST = "https://github.com/adixg/vllm-specdecode-cost-model (README), per cached token"
 
-LLAMA_CPP = "https://github.com/XiongjieDai/GPU-Benchmarks-on-LLM-Inference (README), llama.cpp of 2023 and 2024"
-ORACLE = "https://blogs.oracle.com/cloud-infrastructure/post/serving-llama-31-405b-model-with-amd-mi300x-gpus, vLLM"
-
-GAUDI_3 = "https://www.intel.com/content/www/us/en/developer/platform/gaudi/model-performance.html (SynapseAI 1.18)"
-GAUDI_2 = "https://www.intel.com/content/www/us/en/developer/platform/gaudi/model-performance-gaudi2-inference.html"
+LLAMA_CPP = (
+    "https://github.com/XiongjieDai/GPU-Benchmarks-on-LLM-Inference (README), "
+    "llama.cpp of 2023 and 2024"
+)
+ORACLE = (
+    "https://blogs.oracle.com/cloud-infrastructure/post/"
+    "serving-llama-31-405b-model-with-amd-mi300x-gpus, vLLM"
+)
+_INTEL = "https://www.intel.com/content/www/us/en/developer/platform/gaudi"
+GAUDI_3 = f"{_INTEL}/model-performance.html (SynapseAI 1.18)"
+GAUDI_2 = f"{_INTEL}/model-performance-gaudi2-inference.html"
 
 NAMES = {
-    GPT_FAST: "gpt-fast, Llama 3.1, A100", MIXTRAL: "gpt-fast, Mixtral, A100", SPEC_DECODE: "vLLM (2601.11580), H100",
-    TENSORRT: "TensorRT-LLM 0.6.1, H100 · A100 · L40S", NVIDIA: "TensorRT-LLM, Llama 3.3, H200",
-    KV_COST: "vLLM, cost of the KV cache, H100", SPECBUNDLE: "SGLang (SpecBundle), H200",
-    LLAMA_CPP: "llama.cpp, RTX cards and Apple", ORACLE: "vLLM, Llama 3.1 405B, MI300X",
-    GAUDI_3: "SynapseAI, Gaudi 3", GAUDI_2: "SynapseAI, Gaudi 2",
-}  # fmt: skip
+    GPT_FAST: "gpt-fast, Llama 3.1, A100",
+    MIXTRAL: "gpt-fast, Mixtral, A100",
+    SPEC_DECODE: "vLLM (2601.11580), H100",
+    TENSORRT: "TensorRT-LLM 0.6.1, H100 · A100 · L40S",
+    NVIDIA: "TensorRT-LLM, Llama 3.3, H200",
+    KV_COST: "vLLM, cost of the KV cache, H100",
+    SPECBUNDLE: "SGLang (SpecBundle), H200",
+    LLAMA_CPP: "llama.cpp, RTX cards and Apple",
+    ORACLE: "vLLM, Llama 3.1 405B, MI300X",
+    GAUDI_3: "SynapseAI, Gaudi 3",
+    GAUDI_2: "SynapseAI, Gaudi 2",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,22 +92,21 @@ class Published:
             # Its generation kernel read the cache once per attention head; the kernel that shares
             # the reads (XQA) came with the next version.
             used = replace(used, rereads=1.0)
-        machine, shape = Machine(GPUS[self.gpu], self.tp, used), MODELS[self.model]
+        machine = Machine(GPUS[self.gpu], self.tp, used)
+        shape = MODELS[self.model]
         eighths = self.weights == "fp8" and self.source in (TENSORRT, GAUDI_3, GAUDI_2)
         cache = "fp8" if eighths else "bf16"
-        settings: dict[str, Any] = {"batch": self.batch, "weights": self.weights, "cache": cache}
-        at = machine.step_ms(shape, context=self.context, **settings)
+        step_ms = partial(
+            machine.step_ms, shape, batch=self.batch, weights=self.weights, cache=cache
+        )
+        at = step_ms(context=self.context)
         if self.prompt:
-            read = machine.step_ms(shape, tokens=self.prompt, **settings)
+            read = step_ms(tokens=self.prompt)
             return (read + (self.prompt - 1) * at) / self.prompt
         if not self.per_token:
             return at
-        return (
-            (machine.step_ms(shape, context=2 * self.context, **settings) - at)
-            / self.context
-            / self.batch
-            * 1e3
-        )
+        twice_as_long = step_ms(context=2 * self.context)
+        return (twice_as_long - at) / self.context / self.batch * 1e3
 
     def error(self, efficiency: Efficiency | None = None) -> float:
         return self.predicted(efficiency) / self.ms - 1
@@ -101,10 +116,10 @@ def _speeds(model: str, weights: str, source: str, by_tp: dict[int, float]) -> l
     """Rows of one sequence on A100s from tokens per second; the prompts have 5 tokens and the
     texts some 200.
     """
-    return [
-        Published("A100 SXM", model, weights, tp, 1, 100, 1e3 / speed, source)
-        for tp, speed in by_tp.items()
-    ]
+    rows = []
+    for tp, speed in by_tp.items():
+        rows.append(Published("A100 SXM", model, weights, tp, 1, 100, 1e3 / speed, source))
+    return rows
 
 
 DATA = Path(__file__).parents[1] / "docs" / "bench"
@@ -133,15 +148,13 @@ class SpeedUp:
 
     def predicted(self, efficiency: Efficiency = PUBLISHED) -> float:
         name, tp = {row[0]: row[1:3] for row in BUNDLE["plain_rows"]}[self.model]
-        shape, at = MODELS[name], {"batch": self.batch, "context": BUNDLE_CONTEXT}
+        shape = MODELS[name]
         machine = Machine(GPUS["H200"], tp, efficiency)
-        drafting = self.tokens * machine.step_ms(shape.head(), **at)
-        rounds = (
-            machine.step_ms(shape, tokens=self.tokens + 1, **at)
-            + drafting
-            + efficiency.round_us * 1e-3
-        )
-        return self.length * machine.step_ms(shape, **at) / rounds
+        step_ms = partial(machine.step_ms, batch=self.batch, context=BUNDLE_CONTEXT)
+        drafting = self.tokens * step_ms(shape.head())
+        verifying = step_ms(shape, tokens=self.tokens + 1)
+        rounds = verifying + drafting + efficiency.round_us * 1e-3
+        return self.length * step_ms(shape) / rounds
 
     def error(self, efficiency: Efficiency = PUBLISHED) -> float:
         return self.predicted(efficiency) / self.speedup - 1
@@ -169,10 +182,11 @@ def _llama_3(gpu: str, model: str, *speeds: float) -> Iterator[Published]:
 
 def _oracle(latencies: dict[int, float]) -> list[Published]:
     """Rows of eight MI300X from seconds by batch: 128 tokens read, 128 written."""
-    return [
-        Published("MI300X", "llama-405b", "fp8", 8, batch, 192, s / 128 * 1e3, ORACLE, prompt=128)
-        for batch, s in latencies.items()
-    ]
+    rows = []
+    for batch, seconds in latencies.items():
+        ms = seconds / 128 * 1e3
+        rows.append(Published("MI300X", "llama-405b", "fp8", 8, batch, 192, ms, ORACLE, prompt=128))
+    return rows
 
 
 SPEED_UPS = tuple(SpeedUp(*row) for row in BUNDLE["rows"])
@@ -257,6 +271,32 @@ def _gaudi(gpu: str, source: str) -> Iterator[Published]:
         yield Published(gpu, model, "fp8", tp, batch, context, ms, source)
 
 
+def _vllm_fit() -> Iterator[Published]:
+    """Yield rows of the published fit: 5.89 ms + 0.0210 ms per token + 3.93e-5 ms per cached
+    token.
+    """
+    for batch in (1, 8, 32, 64, 128):
+        for context in (1000, 4000):
+            ms = 5.89 + 0.0210 * batch + 3.93e-5 * batch * context
+            yield Published("H100 SXM", "llama-8b", "bf16", 1, batch, context, ms, SPEC_DECODE)
+
+
+def _specbundle() -> Iterator[Published]:
+    """Yield the steps of plain decoding of the models on which nothing was fitted."""
+    for model, shape, tp, batch, speed in BUNDLE["plain_rows"]:
+        if model not in ROUNDS_FITTED:
+            ms = batch * 1e3 / speed
+            yield Published("H200", shape, "bf16", tp, batch, BUNDLE_CONTEXT, ms, SPECBUNDLE)
+
+
+def _offline() -> Iterator[Published]:
+    """Yield the rows of offline throughput; caches are counted at their mean length."""
+    for gpu, model, weights, tp, batch, read, written, speed in _OFFLINE:
+        context = read + written // 2
+        ms = batch / (speed * tp) * 1e3
+        yield Published(gpu, model, weights, tp, batch, context, ms, TENSORRT)
+
+
 FITTED_GAUDI = tuple(_gaudi("Gaudi 2", GAUDI_2))
 FITTED = (
     *FITTED_GPT_FAST,
@@ -273,27 +313,9 @@ HELD_ASIDE = (
     *_speeds("llama-405b", "int8", GPT_FAST, {8: 15.60}),
     *_speeds("mixtral-8x7b", "bf16", MIXTRAL, {2: 96.67, 4: 155.35, 8: 227.82}),
     *_speeds("mixtral-8x7b", "int8", MIXTRAL, {1: 97.92, 2: 155.03, 4: 216.87, 8: 279.35}),
-    # 5.89 ms + 0.0210 ms per token + 3.93e-5 ms per cached token.
-    *(
-        Published(
-            "H100 SXM",
-            "llama-8b",
-            "bf16",
-            1,
-            b,
-            c,
-            5.89 + 0.0210 * b + 3.93e-5 * b * c,
-            SPEC_DECODE,
-        )
-        for b in (1, 8, 32, 64, 128)
-        for c in (1000, 4000)
-    ),
+    *_vllm_fit(),
     Published("H200", "llama-70b", "fp8", 1, 1, 500, 1e3 / 51.14, NVIDIA),
-    *(
-        Published("H200", shape, "bf16", tp, batch, BUNDLE_CONTEXT, batch * 1e3 / speed, SPECBUNDLE)
-        for model, shape, tp, batch, speed in BUNDLE["plain_rows"]
-        if model not in ROUNDS_FITTED
-    ),
+    *_specbundle(),
     Published("H100 SXM", "qwen3-1.7b", "bf16", 1, 64, 2000, 0.0356, KV_COST, per_token=True),
     *_llama_cpp("RTX 4080", {"llama-2-7b": 118.01, "llama-2-13b": 67.92}, {"llama-2-7b": 44.2}),
     *_llama_cpp(
@@ -324,24 +346,12 @@ HELD_ASIDE = (
     *_llama_3("M3 Max", "llama-8b", 22.04, 22.39, 20.72, 18.74),
     *_llama_3("M1 Max", "llama-8b", 18.75, 18.43, 16.33, 15.03),
     *_oracle({2: 3.583, 4: 3.734, 16: 4.375, 32: 5.130, 128: 10.340, 256: 17.750}),
-    *(
-        Published(
-            gpu,
-            model,
-            weights,
-            tp,
-            batch,
-            read + written // 2,
-            batch / (speed * tp) * 1e3,
-            TENSORRT,
-        )
-        for gpu, model, weights, tp, batch, read, written, speed in _OFFLINE
-    ),
+    *_offline(),
     *_gaudi("Gaudi 3", GAUDI_3),
 )
 
 
-def summary(rows: tuple[Published, ...] | tuple[SpeedUp, ...]) -> dict[str, float]:
+def summary(rows: Sequence[Published] | Sequence[SpeedUp]) -> dict[str, float]:
     """Return the number of rows, the median and the worst error."""
     errors = [abs(row.error()) for row in rows]
     return {"figures": len(rows), "median": median(errors), "worst": max(errors)}
@@ -354,12 +364,11 @@ def length_ratios(rows: Sequence[SpeedUp]) -> dict[str, float]:
     groups: dict[Any, list[SpeedUp]] = defaultdict(list)
     for row in rows:
         groups[row.model, row.benchmark, row.drafter, row.batch].append(row)
-    errors = [
-        abs((1 + one.error()) / (1 + other.error()) - 1)
-        for group in groups.values()
-        for one, other in combinations(group, 2)
-        if one.tokens != other.tokens
-    ]
+    errors = []
+    for group in groups.values():
+        for one, other in combinations(group, 2):
+            if one.tokens != other.tokens:
+                errors.append(abs((1 + one.error()) / (1 + other.error()) - 1))
     return {"figures": len(errors), "median": median(errors), "worst": max(errors)}
 
 
@@ -372,35 +381,33 @@ def at_full_load(row: Published) -> bool:
 
 def report() -> dict[str, Any]:
     """Return all rows and summaries as JSON data."""
-    listed = lambda rows: [
-        {name: getattr(row, name) for name in row.__slots__}
-        | {"predicted": row.predicted(), "error": row.error()}
-        for row in rows
-    ]
-    models = dict.fromkeys(row.model for row in SPEED_UPS)
-    return {
-        "fitted": listed(FITTED),
-        "held_aside": listed(HELD_ASIDE),
-        "speed_ups_fitted": listed(row for row in SPEED_UPS if row.model in ROUNDS_FITTED),
-        "speed_ups_held_aside": listed(HELD_SPEED_UPS),
-        "summary": {
-            "speed-ups, held aside": summary(HELD_SPEED_UPS),
-            "ratios of two draft lengths, held aside": length_ratios(HELD_SPEED_UPS),
-            **{
-                f"speed-ups, {name}": summary(tuple(row for row in SPEED_UPS if row.model == name))
-                for name in models
-            },
-            "fitted": summary(FITTED),
-            "held aside": summary(HELD_ASIDE),
-            "held aside, without Gaudi at full load": summary(
-                tuple(row for row in HELD_ASIDE if not at_full_load(row))
-            ),
-            **{
-                NAMES[s]: summary(tuple(row for row in HELD_ASIDE if row.source == s))
-                for s in _sources()
-            },
-        },
+    by_model: dict[str, list[SpeedUp]] = defaultdict(list)
+    for row in SPEED_UPS:
+        by_model[row.model].append(row)
+    summaries = {
+        "speed-ups, held aside": summary(HELD_SPEED_UPS),
+        "ratios of two draft lengths, held aside": length_ratios(HELD_SPEED_UPS),
     }
+    for model, speed_ups in by_model.items():
+        summaries[f"speed-ups, {model}"] = summary(speed_ups)
+    summaries["fitted"] = summary(FITTED)
+    summaries["held aside"] = summary(HELD_ASIDE)
+    below_full_load = [row for row in HELD_ASIDE if not at_full_load(row)]
+    summaries["held aside, without Gaudi at full load"] = summary(below_full_load)
+    for source in _sources():
+        summaries[NAMES[source]] = summary([row for row in HELD_ASIDE if row.source == source])
+    return {
+        "fitted": _listed(FITTED),
+        "held_aside": _listed(HELD_ASIDE),
+        "speed_ups_fitted": _listed(row for row in SPEED_UPS if row.model in ROUNDS_FITTED),
+        "speed_ups_held_aside": _listed(HELD_SPEED_UPS),
+        "summary": summaries,
+    }
+
+
+def _listed(rows: Iterable[Published | SpeedUp]) -> list[dict[str, Any]]:
+    """Return the fields of rows with what is predicted."""
+    return [asdict(row) | {"predicted": row.predicted(), "error": row.error()} for row in rows]
 
 
 def _sources() -> list[str]:
@@ -432,7 +439,11 @@ def fit() -> None:
         """
         top = [1.0 if value < 1 else 5000.0 for value in start]
         least = [0.02 if value < 1 else 0.0 for value in start]
-        errors = lambda x: [np.log(1 + row.error(used(x))) for row in rows]
+
+        def errors(x):
+            constants = used(x)
+            return [np.log(1 + row.error(constants)) for row in rows]
+
         found = least_squares(errors, start, bounds=(least, top), loss="soft_l1", f_scale=0.05)
         return found.x.round(4)
 
@@ -441,11 +452,14 @@ def fit() -> None:
     print("apple", fitted(FITTED_APPLE, llama_cpp, 0.8, 0.6, 0.3, 20))
     print("instinct", fitted(FITTED_INSTINCT, instinct, 50, 100))
     print("gaudi", fitted(FITTED_GAUDI, gaudi, 0.8, 0.5))
-    by_model = [[row for row in SPEED_UPS if row.model == name] for name in ROUNDS_FITTED]
 
     def loss(us: float) -> float:
         used = replace(PUBLISHED, round_us=us)
-        return sum(np.mean([np.log(1 + row.error(used)) ** 2 for row in rows]) for rows in by_model)
+        total = 0.0
+        for model in ROUNDS_FITTED:
+            rows = [row for row in SPEED_UPS if row.model == model]
+            total += np.mean([np.log(1 + row.error(used)) ** 2 for row in rows])
+        return total
 
     print(minimize_scalar(loss, bounds=(0, 5000), method="bounded").x)
 
@@ -455,16 +469,25 @@ def own(paths: Sequence[Path]) -> Iterator[str]:
     measured, by report. A part of the error is drift: the machine was faster or slower while it
     measured than while it calibrated.
     """
-    words = lambda errors: f"median {median(errors):.1%}, worst {max(errors):.1%}"
+
+    def words(errors):
+        return f"median {median(errors):.1%}, worst {max(errors):.1%}"
+
     pooled: list[float] = []
     for path in paths:
         data = json.loads(path.read_text(encoding="utf-8"))
-        rows = [row for row in data["hierarchies"] if row["measured_ms_per_token"]]
-        ratios = [row["predicted_ms_per_token"] / row["measured_ms_per_token"] for row in rows]
+        ratios = []
+        for row in data["hierarchies"]:
+            if row["measured_ms_per_token"]:
+                ratios.append(row["predicted_ms_per_token"] / row["measured_ms_per_token"])
         drift = median(ratios)
-        pooled += (errors := [abs(ratio - 1) for ratio in ratios])
+        errors = [abs(ratio - 1) for ratio in ratios]
+        pooled += errors
         apart = words([abs(ratio / drift - 1) for ratio in ratios])
-        yield f"{path.name}: {len(rows)} stacks, {words(errors)}; without the common drift of {drift - 1:+.1%}: {apart}"
+        yield (
+            f"{path.name}: {len(ratios)} stacks, {words(errors)}; "
+            f"without the common drift of {drift - 1:+.1%}: {apart}"
+        )
     yield f"all: {len(pooled)} stacks, {words(pooled)}"
 
 
@@ -476,37 +499,57 @@ def figure(data: dict[str, Any]) -> Any:
 
     drawn = make_subplots(1, 2, subplot_titles=("ms per step", "speed-up of EAGLE-3 (SpecBundle)"))
     times = [row for row in data["held_aside"] if not row["per_token"]]
-    groups = [
-        (1, NAMES[s], "ms", [row for row in times if row["source"] == s])
-        for s in _sources()
-        if s != KV_COST
-    ]
-    for model in dict.fromkeys(row["model"] for row in data["speed_ups_held_aside"]):
-        rows = [row for row in data["speed_ups_held_aside"] if row["model"] == model]
-        groups.append((2, f"{model}, H200", "speedup", rows))
-    # Three colours, and a shape for each round through them.
-    shapes = [shape for shape in ("circle", "diamond", "square", "cross", "x") for _ in range(3)]
-    for (column, name, published, rows), shape in zip(groups, shapes, strict=False):
-        text = [f"{row['model']}, batch {row['batch']}" for row in rows]
-        x, y = [row[published] for row in rows], [row["predicted"] for row in rows]
-        drawn.add_scatter(
-            x=x, y=y, mode="markers", text=text, name=name, marker_symbol=shape, row=1, col=column
-        )
-    for column, published, rows in ((1, "ms", times), (2, "speedup", data["speed_ups_held_aside"])):
-        ends = [
-            min(row[published] for row in rows) * 0.8,
-            max(row[published] for row in rows) * 1.2,
-        ]
+    speed_ups = data["speed_ups_held_aside"]
+    by_source: dict[str, list[dict]] = defaultdict(list)
+    for row in times:
+        by_source[NAMES[row["source"]]].append(row)
+    by_model: dict[str, list[dict]] = defaultdict(list)
+    for row in speed_ups:
+        by_model[f"{row['model']}, H200"].append(row)
+    shapes = _shapes()
+    for name, rows in by_source.items():
+        drawn.add_trace(_points(name, next(shapes), rows, "ms"), row=1, col=1)
+    for name, rows in by_model.items():
+        drawn.add_trace(_points(name, next(shapes), rows, "speedup"), row=1, col=2)
+    for column, published, rows in ((1, "ms", times), (2, "speedup", speed_ups)):
+        values = [row[published] for row in rows]
+        ends = [min(values) * 0.8, max(values) * 1.2]
         for factor, dash in ((1.0, "solid"), (1.35, "dot"), (0.65, "dot")):
-            line = {"dash": dash, "width": 1, "color": "#57606a"}
-            at = {"x": ends, "y": [factor * end for end in ends], "row": 1, "col": column}
-            drawn.add_scatter(**at, mode="lines", line=line, showlegend=False)
-        kind = "log" if column == 1 else "linear"
-        ticks = {"type": kind, "tickvals": (3, 10, 30, 100) if kind == "log" else None}
-        drawn.update_xaxes(title="published", **ticks, row=1, col=column)
-        drawn.update_yaxes(title="predicted", **ticks, row=1, col=column)
+            drawn.add_scatter(
+                x=ends,
+                y=[factor * end for end in ends],
+                mode="lines",
+                line={"dash": dash, "width": 1, "color": "#57606a"},
+                showlegend=False,
+                row=1,
+                col=column,
+            )
+    logarithmic = {"type": "log", "tickvals": (3, 10, 30, 100)}
+    drawn.update_xaxes(logarithmic, title="published", row=1, col=1)
+    drawn.update_yaxes(logarithmic, title="predicted", row=1, col=1)
+    drawn.update_xaxes(type="linear", title="published", row=1, col=2)
+    drawn.update_yaxes(type="linear", title="predicted", row=1, col=2)
     title = {"text": "Predicted and published figures, held aside (dotted: ±35 %)"}
     return drawn.update_layout(template=template(False), title=title, margin={"t": 90})
+
+
+def _shapes() -> Iterator[str]:
+    """Yield the shape of each group: there are three colours, and a shape per three groups."""
+    for shape in ("circle", "diamond", "square", "cross", "x"):
+        yield from (shape, shape, shape)
+
+
+def _points(name: str, shape: str, rows: Sequence[dict], published: str) -> dict[str, Any]:
+    """Return a scatter plot of predicted over published figures."""
+    return {
+        "type": "scatter",
+        "x": [row[published] for row in rows],
+        "y": [row["predicted"] for row in rows],
+        "mode": "markers",
+        "text": [f"{row['model']}, batch {row['batch']}" for row in rows],
+        "name": name,
+        "marker": {"symbol": shape},
+    }
 
 
 def main() -> int:
@@ -536,13 +579,11 @@ def main() -> int:
     data = report()
     for row in HELD_ASIDE:
         where = f"{row.tp} x {row.gpu:9} batch {row.batch:3} context {row.context:5}"
-        print(
-            f"{row.model:12} {row.weights:4} {where} {row.ms:8.3f} {row.predicted():8.3f} {row.error():+.0%}"
-        )
+        times = f"{row.ms:8.3f} {row.predicted():8.3f}"
+        print(f"{row.model:12} {row.weights:4} {where} {times} {row.error():+.0%}")
     for name, found in data["summary"].items():
-        print(
-            f"{name}: {found['figures']} figures, median {found['median']:.1%}, worst {found['worst']:.1%}"
-        )
+        errors = f"median {found['median']:.1%}, worst {found['worst']:.1%}"
+        print(f"{name}: {found['figures']} figures, {errors}")
     if options.json:
         options.json.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
     if options.html:

@@ -47,15 +47,25 @@ _SHORT = Size(least=120, most=700, ahead=480)
 
 #: Category -> description, from the most to the least repetitive, as measured.
 CATEGORIES = {
-    "edit": "A function, then the head of the same function with one name changed: nearly all of the continuation is "
-    "in the prompt.",
-    "index": "Several functions, then the beginning of a list of their names, parameters and purposes: what follows "
-    "is copied from many places of the prompt, in short pieces.",
-    "siblings": "Functions of one family, such as visit_this and visit_that, cut after the head of the next one, "
-    "which is built like them.",
-    "code": "The inside of a function body, cut halfway: names and idioms repeat, whole lines rarely.",
+    "edit": (
+        "A function, then the head of the same function with one name changed: nearly all of the "
+        "continuation is in the prompt."
+    ),
+    "index": (
+        "Several functions, then the beginning of a list of their names, parameters and purposes: "
+        "what follows is copied from many places of the prompt, in short pieces."
+    ),
+    "siblings": (
+        "Functions of one family, such as visit_this and visit_that, cut after the head of the "
+        "next one, which is built like them."
+    ),
+    "code": (
+        "The inside of a function body, cut halfway: names and idioms repeat, whole lines rarely."
+    ),
     "prose": "Explanatory text from docstrings and comments, cut in the middle: varied wording.",
-    "openings": "The first lines of a file: almost nothing to copy from, but other files start similarly.",
+    "openings": (
+        "The first lines of a file: almost nothing to copy from, but other files start similarly."
+    ),
 }
 
 
@@ -84,24 +94,24 @@ def _edits(source: Source, size: Size) -> Iterator[Cut]:
     for node in ast.walk(source.tree):
         if not isinstance(node, ast.FunctionDef) or node.decorator_list or is_text(node.body[-1]):
             continue
-        text, head_end = source.text(node), node.body[0].lineno - 1
-        head, body = (
-            "".join(source.lines[node.lineno - 1 : head_end]),
-            "".join(source.lines[head_end : node.end_lineno]),
-        )
-        counted = [
-            (len(re.findall(rf"\b{a.arg}\b", body)), a.arg)
-            for a in node.args.args
-            if a.arg not in ("self", "cls")
-        ]
-        often, old = max(counted, default=(0, ""))
+        text = source.text(node)
+        head_end = node.body[0].lineno - 1
+        head = "".join(source.lines[node.lineno - 1 : head_end])
+        body = "".join(source.lines[head_end : node.end_lineno])
+        counted = [(0, "")]
+        for argument in node.args.args:
+            name = argument.arg
+            if name not in ("self", "cls"):
+                counted.append((len(re.findall(rf"\b{name}\b", body)), name))
+        often, old = max(counted)
         new = f"{old}_"
         if often < 3 or not head or re.search(rf"\b{new}\b", text) or len(body) < size.ahead / 2:
             continue
-        renamed = [re.sub(rf"\b{old}\b", new, part) for part in (head, body)]
+        new_head = re.sub(rf"\b{old}\b", new, head)
+        new_body = re.sub(rf"\b{old}\b", new, body)
         indent = " " * node.col_offset
-        prompt = f"{text.rstrip()}\n\n{indent}# The same, with {old} named {new}.\n{renamed[0]}"
-        yield Cut(source.file, node.lineno, prompt, text, renamed[1][: size.ahead])
+        prompt = f"{text.rstrip()}\n\n{indent}# The same, with {old} named {new}.\n{new_head}"
+        yield Cut(source.file, node.lineno, prompt, text, new_body[: size.ahead])
 
 
 def _indices(source: Source, size: Size) -> Iterator[Cut]:
@@ -115,16 +125,13 @@ def _indices(source: Source, size: Size) -> Iterator[Cut]:
         for start in range(0, len(documented) - 3, 4):
             few: list[ast.FunctionDef] = []
             for s in documented[start:]:
-                if sum(len(source.text(f)) for f in [*few, s]) > size.most * 3 // 4:
+                if sum(map(len, map(source.text, [*few, s]))) > size.most * 3 // 4:
                     break
                 few.append(s)
             if len(few) < 3:
                 continue
-            shown = "\n".join(source.text(s) for s in few)
-            first, *rest = [
-                f"# - {s.name}({ast.unparse(s.args)}): {ast.get_docstring(s).split(chr(10))[0]}\n"
-                for s in few
-            ]
+            shown = "\n".join(map(source.text, few))
+            first, *rest = map(_listed, few)
             ahead = "".join(rest)[: size.ahead]
             if len(ahead) >= 120:
                 yield Cut(
@@ -138,6 +145,12 @@ def _indices(source: Source, size: Size) -> Iterator[Cut]:
 
 def _families(source: Source, size: Size) -> Iterator[Cut]:
     yield from siblings(source, size, _akin)
+
+
+def _listed(function: ast.FunctionDef) -> str:
+    """Return the line of a function in a list: its name, its parameters and its purpose."""
+    purpose = ast.get_docstring(function).split("\n")[0]
+    return f"# - {function.name}({ast.unparse(function.args)}): {purpose}\n"
 
 
 def _akin(one: ast.FunctionDef, other: ast.FunctionDef) -> bool:
@@ -200,7 +213,8 @@ def locality_table(suite: dict) -> str:
     the prompt.
     """
     lines = [
-        f"{'category':<10} prompts  4-grams in the prompt: median [quarter, three quarters]  in the text so far: median"
+        f"{'category':<10} prompts  4-grams in the prompt: median [quarter, three quarters]  "
+        "in the text so far: median"
     ]
     for category in suite["categories"]:
         chosen = [p for p in suite["prompts"] if p["category"] == category]

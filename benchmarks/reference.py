@@ -48,8 +48,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         shared = SharedDatabases.open(
             LADDER / "databases", tokenizer.get_vocab(with_added_tokens=True)
         )
-        ids = lambda text: tuple(tokenizer.encode(text, add_special_tokens=False).ids)
-        width, report = max(map(len, options.stacks)), {}
+
+        def ids(text):
+            return tuple(tokenizer.encode(text, add_special_tokens=False).ids)
+
+        width = max(map(len, options.stacks))
+        report = {}
         print(f"{'':<{width}}  {'  '.join(f'{c:>8}' for c in suite.categories)}")
         for name in options.stacks:
             drafter = parse(name).bottom
@@ -62,9 +66,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                     replay(made, Text(p.category, ids(p.text), ids(p.continuation)), made.nodes)
                 )
             report[name] = {category: one.tokens / one.rounds for category, one in found.items()}
-            print(
-                f"{name:<{width}}  {'  '.join(f'{length:>8.2f}' for length in report[name].values())}"
-            )
+            lengths = "  ".join(f"{length:>8.2f}" for length in report[name].values())
+            print(f"{name:<{width}}  {lengths}")
         write(options.json, {"mean_acceptance_length": report})
 
     return command(parser, argv, work)

@@ -46,7 +46,9 @@ def expected(trace: Trace) -> dict[str, dict[str, float]]:
         sums = found.setdefault(str(r.level), dict.fromkeys(_FIELDS, 0.0))
         for row in drafts[r.id]:
             step = row.p / row.q
-            token, block, ratio = token * min(1.0, step), min(1.0, block * step), ratio * step
+            token = token * min(1.0, step)
+            block = min(1.0, block * step)
+            ratio = ratio * step
             cap = max(cap, ratio)
             for rule, value in zip(RULES, (token, block, ratio / cap), strict=True):
                 sums[rule] += value
@@ -59,18 +61,19 @@ def measure(
     engine: Any, ids: list[int], stack: str, temperature: float, tokens: int, seed: int, rule: str
 ) -> dict:
     """Decode one prompt and return its figures."""
-    options = {
-        "max_new_tokens": tokens,
-        "temperature": temperature,
-        "seed": seed,
-        "rule": rule,
-        "record": False,
-    }
-    trace = engine.run(ids, stack, **options)
-    top = max(r.level for r in trace.round_rows)
+    trace = engine.run(
+        ids,
+        stack,
+        max_new_tokens=tokens,
+        temperature=temperature,
+        seed=seed,
+        rule=rule,
+        record=False,
+    )
+    levels = [row.level for row in trace.round_rows]
     return {
         "tokens": len(trace),
-        "forwards": sum(r.level == top for r in trace.round_rows),
+        "forwards": levels.count(max(levels)),
         "seconds": (trace.meta["wall_ns"] - trace.meta["prefill_ns"]) / 1e9,
         "levels": expected(trace),
     }
@@ -78,26 +81,50 @@ def measure(
 
 def summary(runs: Sequence[dict]) -> list[dict]:
     """Return a row per stack, temperature and verifying level."""
+    groups: dict[tuple[str, float], list[dict]] = {}
+    for run in runs:
+        groups.setdefault((run["stack"], run["temperature"]), []).append(run)
     out = []
-    for stack, temperature in dict.fromkeys((r["stack"], r["temperature"]) for r in runs):
-        mine = [r for r in runs if (r["stack"], r["temperature"]) == (stack, temperature)]
-        for level in sorted({level for r in mine for level in r["block"]["levels"]}, reverse=True):
-            rows = np.array(
-                [[r["block"]["levels"].get(level, {}).get(f, 0.0) for f in _FIELDS] for r in mine]
-            )
-            sums, n = dict(zip(_FIELDS, (resample(len(mine)) @ rows).T, strict=True)), len(mine)
-            per_round = {name: 1 + sums[name] / sums["rounds"] for name in (*RULES, "accepted")}
-            row = {"stack": stack, "temperature": temperature, "level": int(level), "prompts": n}
-            row |= {
-                "rounds": int(sums["rounds"][0]),
-                "seen_tokens_per_round": float(per_round.pop("accepted")[0]),
+    for (stack, temperature), mine in groups.items():
+        levels = set()
+        for run in mine:
+            levels |= run["block"]["levels"].keys()
+        for level in sorted(levels, reverse=True):
+            row = {
+                "stack": stack,
+                "temperature": temperature,
+                "level": int(level),
+                "prompts": len(mine),
             }
-            for rule, values in per_round.items():
-                row |= _figure(f"{rule}_tokens_per_round", values, n)
-                row |= _figure(f"{rule}_gain", values / per_round["token"] - 1, n)
-            timed = [r for r in mine if "token" in r] if level == str(stack.count(">")) else []
+            row |= _tokens_per_round(mine, level)
+            verifies_last = level == str(stack.count(">"))
+            timed = [run for run in mine if "token" in run] if verifies_last else []
             out.append(row | _times(timed))
     return out
+
+
+def _tokens_per_round(runs: Sequence[dict], level: str) -> dict[str, Any]:
+    """Return the rounds of a level, their tokens with each rule, and the gains over the token
+    rule.
+    """
+    n = len(runs)
+    weights = resample(n)
+    rows = []
+    for run in runs:
+        sums = run["block"]["levels"].get(level, {})
+        rows.append([sums.get(name, 0.0) for name in _FIELDS])
+    resampled = dict(zip(_FIELDS, (weights @ np.array(rows)).T, strict=True))
+    per_round = {}
+    for name in (*RULES, "accepted"):
+        per_round[name] = 1 + resampled[name] / resampled["rounds"]
+    row = {
+        "rounds": int(resampled["rounds"][0]),
+        "seen_tokens_per_round": float(per_round["accepted"][0]),
+    }
+    for rule in RULES:
+        row |= _figure(f"{rule}_tokens_per_round", per_round[rule], n)
+        row |= _figure(f"{rule}_gain", per_round[rule] / per_round["token"] - 1, n)
+    return row
 
 
 def _figure(name: str, samples: np.ndarray, n: int) -> dict[str, Any]:
@@ -113,13 +140,14 @@ def _times(timed: Sequence[dict]) -> dict[str, Any]:
     """
     if not timed:
         return {}
-    n, found = len(timed), {"timed_prompts": len(timed)}
+    n = len(timed)
+    found = {"timed_prompts": len(timed)}
     weights = resample(n)
-    time_of = {
-        rule: (weights @ [r[rule]["seconds"] for r in timed])
-        / (weights @ [r[rule]["tokens"] for r in timed])
-        for rule in RULES
-    }
+    time_of = {}
+    for rule in RULES:
+        seconds = [run[rule]["seconds"] for run in timed]
+        tokens = [run[rule]["tokens"] for run in timed]
+        time_of[rule] = (weights @ seconds) / (weights @ tokens)
     for rule in RULES:
         found |= _figure(f"{rule}_time", time_of[rule] / time_of["token"], n)
     return found
@@ -129,15 +157,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Measure, print a row per stack, and with ``--json`` write the report after each prompt."""
 
     def work(options) -> None:
-        every = [p for name in SUITES for p in prompts_of(name).prompts]
+        every = []
+        for name in SUITES:
+            every += prompts_of(name).prompts
         order = np.random.default_rng(0).permutation(len(every))[: options.prompts]
         prompts = [every[k] for k in order]
         settings = {"tokens": options.tokens, "context": options.context, "timed": options.timed}
-        stored = (
-            resumed(options.json, FORMAT, settings) if options.resume and options.json else None
-        )
+        stored = None
+        if options.resume and options.json:
+            stored = resumed(options.json, FORMAT, settings)
         runs: list[dict] = stored["runs"] if stored else []
-        done = {(r["stack"], r["temperature"], r["prompt"]) for r in runs}
+        done = {(run["stack"], run["temperature"], run["prompt"]) for run in runs}
         engine = cpu_engine()
         report = {"format": FORMAT, "machine": describe(1), "settings": settings}
         for k, prompt in enumerate(prompts):
@@ -150,12 +180,12 @@ def main(argv: Sequence[str] | None = None) -> int:
                     rules = list(RULES) if k % options.timed == 0 else ["block"]
                     # Which rule goes first changes, so that none always follows another.
                     first = k // options.timed % len(rules)
-                    turns = rules[first:] + rules[:first]
-                    found = {
-                        r: measure(engine, ids, stack, temperature, options.tokens, k, r)
-                        for r in turns
-                    }
-                    runs.append({"stack": stack, "temperature": temperature, "prompt": k, **found})
+                    run = {"stack": stack, "temperature": temperature, "prompt": k}
+                    for rule in rules[first:] + rules[:first]:
+                        run[rule] = measure(
+                            engine, ids, stack, temperature, options.tokens, k, rule
+                        )
+                    runs.append(run)
             write(options.json, report | {"rows": summary(runs), "runs": runs}, "runs")
         for row in summary(runs):
             print(row)

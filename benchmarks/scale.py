@@ -80,10 +80,17 @@ def measure_scale(sizes: list[int], progress=lambda text: None) -> dict[str, Any
                 )
             rows.append(json.loads(ran.stdout))
     notes = {
-        "peak_memory_bytes": "growth of anonymous memory while building, without pages of mapped files, which can be "
-        "reclaimed",
-        "peak_resident_bytes": "peak memory of the building process, including mapped files and the interpreter",
-        "lookup_us": "one lookup of the last 8 tokens at random positions of held-out text, including the clock",
+        "peak_memory_bytes": (
+            "growth of anonymous memory while building, without pages of mapped files, which can "
+            "be reclaimed"
+        ),
+        "peak_resident_bytes": (
+            "peak memory of the building process, including mapped files and the interpreter"
+        ),
+        "lookup_us": (
+            "one lookup of the last 8 tokens at random positions of held-out text, including the "
+            "clock"
+        ),
     }
     return {
         "machine": describe(),
@@ -122,7 +129,8 @@ def measure_one(folder: str, tokens: int, vocabulary: int, eos: int) -> dict[str
     heldout = np.load(Path(folder) / "heldout.npy")
     places = np.random.default_rng(0).integers(TAIL, len(heldout), LOOKUPS)
     tails = [spell(heldout[i - TAIL : i].tolist()) for i in places]
-    first, again = _timed(index, tails), _timed(index, tails)
+    first = _timed(index, tails)
+    again = _timed(index, tails)
     lengths = [match[0] if (match := index.lookup(tail)) else 0 for tail in tails]
     return {
         "tokens": tokens,
@@ -143,7 +151,8 @@ def measure_one(folder: str, tokens: int, vocabulary: int, eos: int) -> dict[str
 
 def _timed(index, tails: list[str]) -> dict[str, float]:
     """Return the median, 99th percentile and maximum time of a lookup in microseconds."""
-    lookup, clock = index.lookup, time.perf_counter_ns
+    lookup = index.lookup
+    clock = time.perf_counter_ns
     times = np.empty(len(tails))
     for i, tail in enumerate(tails):
         begin = clock()
@@ -207,8 +216,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             [round(1e6 * size) for size in numbers(args.sizes, float, "--sizes")], say
         )
         for row in report["sizes"]:
-            look, memory = row["lookup_us"]["again"], row["peak_memory_bytes"] / 1e6
-            built = f"{row['tokens'] / 1e6:5.1f} M tokens: {row['build_seconds']:.0f} s, {memory:.0f} MB of memory"
+            look = row["lookup_us"]["again"]
+            memory = row["peak_memory_bytes"] / 1e6
+            size = f"{row['tokens'] / 1e6:5.1f} M tokens"
+            built = f"{size}: {row['build_seconds']:.0f} s, {memory:.0f} MB of memory"
             lookup = f"lookup {look['median']:.1f} us (p99 {look['p99']:.1f})"
             print(f"{built}, file {row['file_bytes'] / 1e6:.1f} MB, {lookup}")
         write(args.json, report)

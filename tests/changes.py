@@ -40,9 +40,11 @@ def channels(colour: str) -> list[float]:
 
 def contrast(one: list[float], other: list[float]) -> float:
     """Return the contrast of two colours as WCAG has it."""
-    linear = (
-        [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb]
-        for rgb in (one, other)
-    )
-    low, high = sorted(0.2126 * red + 0.7152 * green + 0.0722 * blue for red, green, blue in linear)
+    low, high = sorted((luminance(one), luminance(other)))
     return (high + 0.05) / (low + 0.05)
+
+
+def luminance(rgb: list[float]) -> float:
+    """Return the relative luminance of a colour as WCAG has it."""
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

@@ -1,8 +1,9 @@
 """Record answers of SmolLM2: ``python -m tools.answers`` writes the runs that the page opens with.
 
 Each stack and plain decoding of its prompt alternate, and the fastest run of each is kept, as in
-:mod:`tools.record`. The seed of an answer is the first with which it ends by itself, does not repeat
-itself, and has a round that shows a rejection: a rule, so that no run is selected for its speed-up.
+:mod:`tools.record`. The seed of an answer is the first with which it ends by itself, does not
+repeat itself, and has a round that shows a rejection: a rule, so that no run is selected for its
+speed-up.
 """
 
 from __future__ import annotations
@@ -38,79 +39,99 @@ SKY = "Why is the sky blue?"
 SWIM = "Give three short tips for learning to swim."
 ANSWERS_OF = (
     Recipe(
-        "summary",
-        "A summary",
-        "Names and phrases come from the prompt: the context database finds them there.",
-        _DATABASES,
-        f"Summarize the following text in one or two sentences.\n\n{COUNCIL}",
+        name="summary",
+        title="A summary",
+        blurb="Names and phrases come from the prompt: the context database finds them there.",
+        stack=_DATABASES,
+        prompt=f"Summarize the following text in one or two sentences.\n\n{COUNCIL}",
     ),
     Recipe(
-        "list",
-        "A list that everybody can guess",
-        "The days return again and again, each with something else after it: the context database copies, and often "
-        "the target goes another way.",
-        _DATABASES,
-        "List the days of the week, and say in a few words what many people do on each of them.",
+        name="list",
+        title="A list that everybody can guess",
+        blurb=(
+            "The days return again and again, each with something else after it: the context "
+            "database copies, and often the target goes another way."
+        ),
+        stack=_DATABASES,
+        prompt=(
+            "List the days of the week, and say in a few words what many people do on each of them."
+        ),
     ),
     Recipe(
-        "translation",
-        "A translation",
-        "Little of the answer is in the prompt: the context and model databases find a few tokens each.",
-        _DATABASES,
-        "Translate German to English: Die Kinder spielen am Fluss, und ihre Eltern trinken Kaffee.",
+        name="translation",
+        title="A translation",
+        blurb=(
+            "Little of the answer is in the prompt: the context and model databases find a few "
+            "tokens each."
+        ),
+        stack=_DATABASES,
+        prompt=(
+            "Translate German to English: Die Kinder spielen am Fluss, und ihre Eltern trinken "
+            "Kaffee."
+        ),
     ),
     Recipe(
-        "arithmetic",
-        "A calculation",
-        "The numbers of the question return in every line. The result need not be right.",
-        _DATABASES,
-        "Tom has 12 apples and buys 5 more. Then he gives 3 to Anna. How many apples does Tom have "
-        "left? Think step by step.",
+        name="arithmetic",
+        title="A calculation",
+        blurb="The numbers of the question return in every line. The result need not be right.",
+        stack=_DATABASES,
+        prompt=(
+            "Tom has 12 apples and buys 5 more. Then he gives 3 to Anna. How many apples does Tom "
+            "have left? Think step by step."
+        ),
     ),
     Recipe(
-        "code",
-        "A function in Python",
-        "Code repeats its own names, and its idioms are in the databases.",
-        _DATABASES,
-        "Write a Python function that counts the vowels in a string.",
+        name="code",
+        title="A function in Python",
+        blurb="Code repeats its own names, and its idioms are in the databases.",
+        stack=_DATABASES,
+        prompt="Write a Python function that counts the vowels in a string.",
     ),
     Recipe(
-        "explanation",
-        "An explanation",
-        "New sentences: databases find little, and the target writes most tokens itself.",
-        _DATABASES,
-        SKY,
+        name="explanation",
+        title="An explanation",
+        blurb="New sentences: databases find little, and the target writes most tokens itself.",
+        stack=_DATABASES,
+        prompt=SKY,
     ),
     Recipe(
-        "one-draft",
-        "One draft model",
-        "nano has two layers of the target, trained on its text, and proposes three tokens. They are sampled: see u, q "
-        "and p of each, and the residual of each correction.",
-        "nano:3 > target",
-        SWIM,
+        name="one-draft",
+        title="One draft model",
+        blurb=(
+            "nano has two layers of the target, trained on its text, and proposes three tokens. "
+            "They are sampled: see u, q and p of each, and the residual of each correction."
+        ),
+        stack="nano:3 > target",
+        prompt=SWIM,
     ),
     Recipe(
-        "hierarchy",
-        "Databases below a draft model",
-        "The databases draft for nano, and nano for the target: every level verifies the one below.",
-        "db > nano:2 > target",
-        SWIM,
+        name="hierarchy",
+        title="Databases below a draft model",
+        blurb=(
+            "The databases draft for nano, and nano for the target: every level verifies the one "
+            "below."
+        ),
+        stack="db > nano:2 > target",
+        prompt=SWIM,
     ),
     Recipe(
-        "copy",
-        "A copy below its target",
-        "The target has 16-bit weights here. A copy with those of its file, most of 4 bits, drafts for it and agrees "
-        "nearly always; the databases save the copy some of its passes.",
-        "db > target[int8]:5 > target",
-        SKY,
+        name="copy",
+        title="A copy below its target",
+        blurb=(
+            "The target has 16-bit weights here. A copy with those of its file, most of 4 bits, "
+            "drafts for it and agrees nearly always; the databases save the copy some of its "
+            "passes."
+        ),
+        stack="db > target[int8]:5 > target",
+        prompt=SKY,
         dtype="bfloat16",
     ),
     Recipe(
-        "plain",
-        "Plain decoding of an explanation",
-        "One token per forward pass of the target: the reference for all other stacks.",
-        "target",
-        SKY,
+        name="plain",
+        title="Plain decoding of an explanation",
+        blurb="One token per forward pass of the target: the reference for all other stacks.",
+        stack="target",
+        prompt=SKY,
     ),
 )
 

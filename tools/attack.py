@@ -32,7 +32,9 @@ from hsd_viz.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[1]
 #: Inputs of each door, and the most seconds for one door.
-COUNT, SECONDS = 130, 240
+_JSON_TYPES = ("application/json", "APPLICATION/JSON")
+COUNT = 130
+SECONDS = 240
 #: The most bytes of memory of the process of a door.
 MEMORY = 6 * 2**30
 SCRIPT = "</script><img src=x onerror=alert(1)>"
@@ -173,7 +175,8 @@ def trace_files(folder: Path) -> Door:
     from hsd_viz.views.run_data import read_trace
 
     trace = _trace()
-    data, packed = trace.to_dict(), trace.to_bytes()
+    data = trace.to_dict()
+    packed = trace.to_bytes()
 
     def make(chance: random.Random) -> bytes:
         if chance.random() < 0.2:
@@ -197,14 +200,16 @@ def database_files(folder: Path) -> Door:
 
     whole = (LADDER / "databases" / "model.hsdb").read_bytes()
     begin = 8 + int.from_bytes(whole[:8], "little")
-    header, tensors = json.loads(whole[8:begin]), whole[begin:]
+    header = json.loads(whole[8:begin])
+    tensors = whole[begin:]
 
     def make(chance: random.Random) -> bytes:
         if chance.random() < 0.1:
             return chance.choice(NOTHING)
         if chance.random() < 0.2:
             return damaged_bytes(whole, chance)
-        head, body = json.loads(json.dumps(header)), tensors
+        head = json.loads(json.dumps(header))
+        body = tensors
         facts = json.loads(head["__metadata__"]["facts"])
         if chance.random() < 0.6:
             facts = damaged_data(facts, chance)
@@ -534,7 +539,7 @@ def http_requests(folder: Path) -> Door:
             f"{chance.choice(methods)} {chance.choice(paths)} HTTP/1.1",
             f"Host: {chance.choice(('127.0.0.1', '127.0.0.1', 'evil.example', '', 'a' * 500))}",
             f"Authorization: Bearer {token}",
-            f"Content-Type: {chance.choice((*('application/json', 'APPLICATION/JSON') * 4, 'text/plain'))}",
+            f"Content-Type: {chance.choice((*_JSON_TYPES * 4, 'text/plain'))}",
             f"Content-Length: {len(content) + chance.choice((0, 0, 0, 0, 0, 0, 0, 5, -1))}",
             f"X-Other: {chance.choice(('', 'x' * 9000, 'a: b'))}",
             "Connection: close",
@@ -572,7 +577,8 @@ def page_messages(folder: Path) -> Door:
             json.dumps(content, ensure_ascii=False, allow_nan=False).encode()
             self.sent.append(content)
 
-    page, trace = Page(), _trace()
+    page = Page()
+    trace = _trace()
     kept = snapshot(trace, "kept")
     page._keep(trace, "kept")
     log = b'{"prompt_ids": [1, 2], "output_ids": [3, 4]}\n'

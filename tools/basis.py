@@ -1,7 +1,7 @@
 """What a report of ``hsd-viz bench`` was measured with: ``python -m tools.basis [NAME ...]``.
 
-Speed-ups depend on the models, databases and cost table of a family. ``docs/bench/basis.json`` has a
-hash of them for each report; the command writes it for reports that were just measured. A report
+Speed-ups depend on the models, databases and cost table of a family. ``docs/bench/basis.json`` has
+a hash of them for each report; the command writes it for reports that were just measured. A report
 that was measured with others is marked in :mod:`tools.results` wherever it is a source.
 """
 
@@ -33,7 +33,9 @@ def family_of(report: dict) -> str:
 @cache
 def present(family: str) -> str:
     """Return the hash of a family's models, databases and cost table as they are."""
-    paths = [path for suffix in SUFFIXES for path in FOLDERS[family].rglob(suffix)]
+    paths: list[Path] = []
+    for suffix in SUFFIXES:
+        paths += FOLDERS[family].rglob(suffix)
     digest = hashlib.sha256()
     for path in [*sorted(paths), FAMILIES[family].costs]:
         digest.update(path.name.encode())

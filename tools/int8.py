@@ -40,9 +40,11 @@ def convert(folder: Path) -> Path:
             tensors[f"{name.removesuffix('weight')}scale"] = matrix.scales[:, 0]
     # Float32 first: every tensor begins at a multiple of four bytes.
     ordered = sorted(tensors.items(), key=lambda item: (item[1].dtype == np.int8, item[0]))
-    header, end = {"__metadata__": {"format": "pt"}}, 0
+    header = {"__metadata__": {"format": "pt"}}
+    end = 0
     for name, tensor in ordered:
-        begin, end = end, end + tensor.nbytes
+        begin = end
+        end = end + tensor.nbytes
         header[name] = {
             "dtype": _TYPES[tensor.dtype],
             "shape": list(tensor.shape),

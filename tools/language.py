@@ -16,6 +16,7 @@ import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeGuard
 
 ROOT = Path(__file__).resolve().parent.parent
 #: What is checked: files, or directories of which all files with a known suffix are checked.
@@ -35,23 +36,28 @@ CHECKED = (
 EXEMPT = ("tools/language.py", "js/node_modules", "js/package-lock.json", "hsd_viz/views/static")
 
 _UNIT = (
-    r"(?:tokens?|drafts?|forwards?|pass(?:es)?|launch(?:es)?|calls?|seconds?|[mµn]s|microseconds?|milliseconds?|times"
+    r"(?:tokens?|drafts?|forwards?|pass(?:es)?|launch(?:es)?|calls?"
+    r"|seconds?|[mµn]s|microseconds?|milliseconds?|times"
     r"|once|bytes|[kKMG]B|nats|bits)"
 )
 _PER = (
-    r"(?:round|line|token|step|second|minute|draft|prompt|forward|pass|row|layer|node|text|run|stack|level|place"
-    r"|position|suite|machine)"
+    r"(?:round|line|token|step|second|minute|draft|prompt|forward|pass|row|layer|node|text|run"
+    r"|stack|level|place|position|suite|machine)"
 )
 #: Pattern -> what to write. A space matches any white space, so that a line break hides nothing.
 PATTERNS = {
     r"\b(?:tell|tells|telling|told)\b": "report, detect, specify, show",
-    r"(?<!there\s)\b(?:is|are) no\b(?! (?:longer|more|less|fewer|later|earlier|different)\b)": "is not a …",
+    (
+        r"(?<!there\s)\b(?:is|are) no\b"
+        r"(?! (?:longer|more|less|fewer|later|earlier|different)\b)"
+    ): "is not a …",
     r"\b(?:stands?|stood|standing)\b(?!-| for\b)": "is, appears, is stored",
     r"\b(?:lies?|lain)\b": "is, is stored",
     r"\bforwards\b": "forward passes",
-    r"\b(?:a|one|each|every|per|single) forward\b(?![-_(]| (?:pass|hook|method|call|function|step|graph))": (
-        "a forward pass"
-    ),
+    (
+        r"\b(?:a|one|each|every|per|single) forward\b"
+        r"(?![-_(]| (?:pass|hook|method|call|function|step|graph))"
+    ): "a forward pass",
     r"\b(?:one|clear|same) sentence\b|\bin words\b": "a one-line message",
     r"\bof (?:your|our|one's) own\b": "your own, custom",
     r"\b(?:go|goes|going|gone|went) on\b": "continue, resume",
@@ -60,9 +66,15 @@ PATTERNS = {
     r"\b(?:what|who)ever\b": "any, regardless of",
     r"\banew\b": "again, re-…",
     r"\blearnt\b": "learned",
-    r"\b(?:put|puts|putting) (?:\w+ )?up\b|\bhand(?:s|ed|ing)? (?:\w+ ){0,2}up\b": "propose, return",
+    (
+        r"\b(?:put|puts|putting) (?:\w+ )?up\b"
+        r"|\bhand(?:s|ed|ing)? (?:\w+ ){0,2}up\b"
+    ): "propose, return",
     r"\b(?:turn|turns|turned|turning) (?:\w+ )?down\b": "reject",
-    r"\b(?:keep|keeps|kept) (?:a|the|each|every|that|this|drafted|draft) (?:draft(?:ed)? )?tokens?\b": "accept a token",
+    (
+        r"\b(?:keep|keeps|kept) (?:a|the|each|every|that|this|drafted|draft) "
+        r"(?:draft(?:ed)? )?tokens?\b"
+    ): "accept a token",
     r"\bdraft(?:ed)? tokens? (?:is|are|was|were|be) kept\b": "is accepted",
     r"(?<![-\w])rivals?\b(?!-)": "baseline",
     r"\bgreedily\b": "with greedy decoding",
@@ -72,7 +84,10 @@ PATTERNS = {
     r"\bshall\b": "should, must",
     r"\bsooner\b": "faster, earlier",
     r"\b(?:hence|whence|thence)\b": "so, from where",
-    r"\bthe house\b|\b(?:rooms|this room|a room)\b|\barrows? (?:runs?|points?|between)\b": "layout, package",
+    (
+        r"\bthe house\b|\b(?:rooms|this room|a room)\b"
+        r"|\barrows? (?:runs?|points?|between)\b"
+    ): "layout, package",
     r"\b(?:write|writes|wrote|written|writing) (?:\w+ )?down\b": "record",
     r"\b(?:has|have) (?:its|their) say\b": "decides, contributes",
     r"\bwhat (?:became|becomes|came|comes) of\b": "the result of",
@@ -105,24 +120,27 @@ def _python(text: str) -> Iterator[tuple[int, str]]:
         if block and token.start[0] != last + 1:
             yield first, "\n".join(block)
             block = []
-        first, last = (first if block else token.start[0]), token.start[0]
+        first = first if block else token.start[0]
+        last = token.start[0]
         block.append(token.string.lstrip("#: "))
     if block:
         yield first, "\n".join(block)
     tree = ast.parse(text)
-    parts = {
-        id(v) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for v in node.values
-    }
+    # The walk comes to an f-string before its parts.
+    parts = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
-            yield (
-                node.lineno,
-                "".join(str(v.value) if isinstance(v, ast.Constant) else "…" for v in node.values),
-            )
-        elif (
-            isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts
-        ):
+            prose = ""
+            for part in node.values:
+                parts.add(id(part))
+                prose += str(part.value) if isinstance(part, ast.Constant) else "…"
+            yield node.lineno, prose
+        elif _is_text(node) and id(node) not in parts:
             yield node.lineno, node.value
+
+
+def _is_text(node: ast.AST) -> TypeGuard[ast.Constant]:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 def _markdown(text: str) -> Iterator[tuple[int, str]]:
@@ -146,7 +164,8 @@ def _notebook(text: str) -> Iterator[tuple[int, str]]:
 
 
 _C_LIKE = re.compile(
-    r"(?://[^\n]*(?:\n\s*//[^\n]*)*)|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`",
+    r"(?://[^\n]*(?:\n\s*//[^\n]*)*)|/\*.*?\*/"
+    r"|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`",
     re.S,
 )
 
@@ -201,26 +220,29 @@ def files(*names: str) -> list[Path]:
     found = []
     for name in names or CHECKED:
         base = (ROOT / name).resolve()
-        below = (
-            [base]
-            if base.is_file()
-            else sorted(p for p in base.rglob("*") if p.is_file() and p.suffix)
-        )
-        # JSON with texts of the page; other JSON is data.
-        found += [
-            p
-            for p in below
-            if p.suffix in _READERS and (p.suffix != ".json" or p.parent.parent.name == "js")
-        ]
+        if base.is_file():
+            found.append(base)
+        else:
+            found += sorted(path for path in base.rglob("*") if path.is_file() and path.suffix)
+    return list(filter(_is_checked, found))
+
+
+def _is_checked(path: Path) -> bool:
+    """Return whether a file has prose of the project."""
     skipped = tuple(str(ROOT / name) for name in EXEMPT)
-    return [
-        p for p in found if not str(p).startswith(skipped) and ".ipynb_checkpoints" not in p.parts
-    ]
+    if str(path).startswith(skipped) or ".ipynb_checkpoints" in path.parts:
+        return False
+    # JSON with texts of the page; other JSON is data.
+    if path.suffix == ".json" and path.parent.parent.name != "js":
+        return False
+    return path.suffix in _READERS
 
 
 def main() -> int:
     """Print the findings of the paths on the command line; return 1 if there is any."""
-    found = [f for path in files(*sys.argv[1:]) for f in findings(path)]
+    found: list[Finding] = []
+    for path in files(*sys.argv[1:]):
+        found += findings(path)
     for finding in found:
         print(str(finding).removeprefix(f"{ROOT}/"))
     print(f"{len(found)} findings", file=sys.stderr)

@@ -64,13 +64,12 @@ def memory(pid: int | None) -> dict[str, float]:
     for process in [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]:
         try:
             command = " ".join(process.cmdline())
-            kind = (
-                "kernels"
-                if "ipykernel_launcher" in command
-                else "ray"
-                if "ray" in command
-                else "servers"
-            )
+            if "ipykernel_launcher" in command:
+                kind = "kernels"
+            elif "ray" in command:
+                kind = "ray"
+            else:
+                kind = "servers"
             found[kind] += process.memory_full_info().pss / 1e6
             found[f"{kind}_count"] += 1
         except psutil.Error:
@@ -78,11 +77,16 @@ def memory(pid: int | None) -> dict[str, float]:
     return {kind: round(value) for kind, value in found.items()}
 
 
+def _cookie_header(cookies: dict[str, str]) -> str:
+    return "; ".join(f"{name}={value}" for name, value in cookies.items())
+
+
 class Visitor:
     """A page without a browser: it asks for the page, opens its kernel's socket and presses Run."""
 
     def __init__(self, url: str) -> None:
-        self.url, self.parts = url, urlsplit(url)
+        self.url = url
+        self.parts = urlsplit(url)
         self.states: dict[str, dict] = {}
         #: Seconds to the recorded run that is shown before the live page; 0: there was none.
         self.painted = 0.0
@@ -97,11 +101,12 @@ class Visitor:
         from tornado.httpclient import AsyncHTTPClient, HTTPRequest
         from tornado.websocket import websocket_connect
 
-        begun, cookies = time.monotonic(), {}
+        begun = time.monotonic()
+        cookies = {}
         client = AsyncHTTPClient(force_instance=True)
 
         async def get(path: str = "", query: str = ""):
-            headers = {"Cookie": "; ".join(f"{name}={value}" for name, value in cookies.items())}
+            headers = {"Cookie": _cookie_header(cookies)}
             url = f"http://{self.parts.netloc}/{path}{'?' if query else ''}{query}"
             answer = await client.fetch(
                 url, request_timeout=600, connect_timeout=600, headers=headers
@@ -122,7 +127,7 @@ class Visitor:
         if b"widget-view+json" not in body:
             raise ValueError("the page has no content")
         kernel = re.search('"kernelId": "([^"]+)"', body.decode())[1]
-        cookie = "; ".join(f"{name}={value}" for name, value in cookies.items())
+        cookie = _cookie_header(cookies)
         path = (
             f"ws://{self.parts.netloc}/api/kernels/{kernel}/channels?session_id={uuid.uuid4().hex}"
         )
@@ -159,11 +164,14 @@ class Visitor:
 
     def problems(self) -> list[str]:
         """Return the errors that the page shows."""
-        return [s["error"] for s in self.states.values() if s.get("error")] + [
-            str(s["value"])
-            for s in self.states.values()
-            if "hsd-error" in str(s.get("_dom_classes"))
-        ]
+        errors = []
+        shown = []
+        for state in self.states.values():
+            if state.get("error"):
+                errors.append(state["error"])
+            if "hsd-error" in str(state.get("_dom_classes")):
+                shown.append(str(state["value"]))
+        return errors + shown
 
     def close(self) -> None:
         """Leave the page."""
@@ -220,7 +228,11 @@ class Visitor:
 
 async def _class(args: argparse.Namespace) -> dict:
     visitors = [Visitor(args.url) for _ in range(args.visitors)]
-    paint, live, first, all_runs, errors = [], [], [], [], []
+    paint = []
+    live = []
+    first = []
+    all_runs = []
+    errors = []
 
     async def visit(number: int, visitor: Visitor) -> None:
         try:
@@ -285,7 +297,10 @@ async def _browser(url: str, errors: list[str]) -> dict[str, float]:
             paint = "performance.getEntriesByName('first-contentful-paint').length"
             await page.wait_for_function(paint, timeout=300_000)
             painted = time.monotonic() - begun
-            live = "!document.querySelector('iframe[src=recorded]') && document.querySelector('.jp-OutputArea-output')"
+            live = (
+                "!document.querySelector('iframe[src=recorded]') && "
+                "document.querySelector('.jp-OutputArea-output')"
+            )
             await page.wait_for_function(live, timeout=300_000)
             return {"first_paint": round(painted, 2), "live": round(time.monotonic() - begun, 2)}
         except Exception as error:
@@ -313,7 +328,8 @@ def _with_classroom(args: argparse.Namespace) -> dict:
         while line := server.stdout.readline():
             if line.startswith("dashboard:"):
                 break
-        args.url, args.pid = f"http://127.0.0.1:{port}/", server.pid
+        args.url = f"http://127.0.0.1:{port}/"
+        args.pid = server.pid
         until = time.monotonic() + 120
         while time.monotonic() < until:
             with suppress(OSError), urlopen(f"{args.url}place", timeout=60):
@@ -328,7 +344,8 @@ def _with_classroom(args: argparse.Namespace) -> dict:
 
 def _decode(url: str, token: str | None, outcomes: list, number: int) -> None:
     """One client with an own place in the queue."""
-    begun, first = time.monotonic(), None
+    begun = time.monotonic()
+    first = None
     try:
         parts = urlsplit(url)
         connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=600)
@@ -340,37 +357,40 @@ def _decode(url: str, token: str | None, outcomes: list, number: int) -> None:
         headers = {"Content-Type": "application/json", "X-Visitor": str(number)}
         headers |= {"Authorization": f"Bearer {token}"} if token else {}
         connection.request("POST", "/decode", json.dumps(body), headers)
-        answer, last = connection.getresponse(), {}
+        answer = connection.getresponse()
+        last = {}
         while line := answer.readline():
             last = json.loads(line)
             if last.get("event") == "step" and first is None:
                 first = time.monotonic() - begun
-        outcomes.append(
-            (
-                answer.status
-                if "error" in last and "event" not in last
-                else last.get("event", "nothing"),
-                time.monotonic() - begun,
-                first,
-            )
-        )
+        if "error" in last and "event" not in last:
+            outcome = answer.status
+        else:
+            outcome = last.get("event", "nothing")
+        outcomes.append((outcome, time.monotonic() - begun, first))
     except (OSError, http.client.HTTPException, ValueError) as error:
         outcomes.append((f"lost: {type(error).__name__}", time.monotonic() - begun, first))
 
 
 def _clients(args: argparse.Namespace) -> dict:
     outcomes: list = []
-    threads = [
-        threading.Thread(target=_decode, args=(args.url, args.token, outcomes, k))
-        for k in range(args.number)
-    ]
+    threads = []
+    for number in range(args.number):
+        given = (args.url, args.token, outcomes, number)
+        threads.append(threading.Thread(target=_decode, args=given))
     begun = time.monotonic()
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     counts = Counter(str(outcome) for outcome, *_ in outcomes)
-    served = [o for o in outcomes if o[0] == "finished"]
+    finished = []
+    first_tokens = []
+    for outcome, seconds, first_token in outcomes:
+        if outcome == "finished":
+            finished.append(seconds)
+            if first_token:
+                first_tokens.append(first_token)
     found = {
         "clients": args.number,
         "answers": len(outcomes),
@@ -378,8 +398,8 @@ def _clients(args: argparse.Namespace) -> dict:
         "outcomes": counts,
     }
     return found | {
-        "finished": summary([s for _, s, _ in served]),
-        "first_token": summary([f for *_, f in served if f]),
+        "finished": summary(finished),
+        "first_token": summary(first_tokens),
     }
 
 
@@ -387,7 +407,10 @@ def _soak(args: argparse.Namespace) -> dict:
     """Requests one after another; each tenth is cancelled at its first tokens, and timed until
     the next one runs.
     """
-    engine, outcomes, cancels, sizes = RemoteEngine(args.url, args.token), Counter(), [], []
+    engine = RemoteEngine(args.url, args.token)
+    outcomes = Counter()
+    cancels = []
+    sizes = []
     for number in range(args.number):
         if number % (args.number // 10) == 0:
             sizes.append(memory(args.pid))
@@ -410,10 +433,13 @@ def _soak(args: argparse.Namespace) -> dict:
         except ServerError as error:
             outcomes[str(error)] += 1
     sizes.append(memory(args.pid))
+    megabytes = []
+    for size in sizes:
+        megabytes.append(sum(value for kind, value in size.items() if not kind.endswith("count")))
     return {
         "outcomes": outcomes,
         "cancel_to_next_decode": summary(cancels),
-        "memory_mb": [sum(v for k, v in s.items() if not k.endswith("count")) for s in sizes],
+        "memory_mb": megabytes,
     }
 
 

@@ -54,7 +54,9 @@ class Paired:
     """
 
     def __init__(self, engine: LocalEngine, path: Path) -> None:
-        self._engine, self._path, self._runs = engine, path, 0
+        self._engine = engine
+        self._path = path
+        self._runs = 0
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._engine, name)
@@ -88,7 +90,8 @@ def _timed(events: Iterator[Event], name: str, rates: dict[str, float]) -> Itera
     """
     for event in events:
         if isinstance(event, Started):
-            begun, spent = time.perf_counter(), time.thread_time()
+            begun = time.perf_counter()
+            spent = time.thread_time()
         if isinstance(event, Finished):
             rates["tokens"] = len(event.trace)
             rates[name] = rates["tokens"] / (time.perf_counter() - begun)
@@ -111,11 +114,13 @@ def long_trace(stack: str, tokens: int) -> Trace:
     """
     engine = load_engine(threads=1)
     whole = engine.run(PROMPT, stack, max_new_tokens=MOST, temperature=1.0)
-    start, seed = len(whole.meta["prompt_ids"]), 0
+    start = len(whole.meta["prompt_ids"])
+    seed = 0
     while left := tokens - start - len(whole):
         seed += 1
         run = engine.run(PROMPT, stack, max_new_tokens=min(MOST, left), temperature=1.0, seed=seed)
-        rounds, wall = 1 + max(whole.columns["rounds"]["id"]), whole.meta["wall_ns"]
+        rounds = 1 + max(whole.columns["rounds"]["id"])
+        wall = whole.meta["wall_ns"]
         shifts = {
             "index": len(whole),
             "position": len(whole),

@@ -18,7 +18,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -88,7 +88,8 @@ def main() -> None:
     }
     with chromium() as browser:
         for name in args.only.split(","):
-            begun, before = time.monotonic(), os.getloadavg()[0]
+            begun = time.monotonic()
+            before = os.getloadavg()[0]
             report[name] = parts[name](browser, args.repeats)
             report[name]["load_average"] = [before, os.getloadavg()[0]]
             print(
@@ -101,7 +102,6 @@ def main() -> None:
 
 
 # --- the first screen of a site
-# ------------------------------------------------------------------------------------------
 
 
 #: Screens on which the site is opened: name -> width and height, pixels.
@@ -140,7 +140,7 @@ def first(browser: Browser, repeats: int) -> dict[str, Any]:
             print(f"  {name + ': ' + what:<26}{row}")
     medians = {}
     for name, all_ in visits.items():
-        medians[name] = {what: median(visit[what] for visit in all_) for what in all_[0]}
+        medians[name] = medians_of(all_)
     return {"visits": visits, "medians": medians}
 
 
@@ -190,8 +190,15 @@ def folder_server(folder: Path) -> Iterator[str]:
             server.shutdown()
 
 
+def medians_of(rows: Sequence[dict], names: Iterable[str] | None = None) -> dict[str, float]:
+    """Return the median of each value of rows; by default of all that the first row has."""
+    medians = {}
+    for name in names or rows[0]:
+        medians[name] = median(row[name] for row in rows)
+    return medians
+
+
 # --- opening
-# ------------------------------------------------------------------------------------------------------------
 
 
 def load(browser: Browser, repeats: int) -> dict[str, Any]:
@@ -207,33 +214,30 @@ def load(browser: Browser, repeats: int) -> dict[str, Any]:
             for kind, server in servers.items():
                 rest(*servers.values())
                 kernels = psutil.Process(heated.pid).children(recursive=True)
-                memory = (
-                    max(memory, *(k.memory_info().rss for k in kernels))
-                    if kind == "preheated" and kernels
-                    else memory
-                )
+                if kind == "preheated":
+                    for kernel in kernels:
+                        memory = max(memory, kernel.memory_info().rss)
                 with opened(browser, server.url) as page:
                     visits[kind].append(arrival(page))
                     sizes[kind] = weight(page, visits[kind][-1]["the trace"])
     print(f"{'opening the page, ms':<28}{'median':>8}{'least':>8}{'most':>8}")
     for kind, all_ in visits.items():
         for what in all_[0]:
-            values = [v[what] for v in all_]
-            print(
-                f"  {kind + ': ' + what:<26}{median(values):8.0f}{min(values):8.0f}{max(values):8.0f}"
-            )
+            values = [visit[what] for visit in all_]
+            spread = f"{median(values):8.0f}{min(values):8.0f}{max(values):8.0f}"
+            print(f"  {kind + ': ' + what:<26}{spread}")
     print(f"{'bytes until the trace shows':<28}{'kB':>8}{'files':>8}")
     for what, (size, count) in sorted(sizes["cold"].items(), key=lambda row: -row[1][0]):
         print(f"  {what:<26}{size / 1000:8.0f}{count:8d}")
-    cold = {what: size for what, (size, _) in sizes["cold"].items()}
-    sums = {"own": sum(cold.get(what, 0) for what in OURS), "all": sum(cold.values())}
+    sums = {"own": 0, "all": 0}
+    for what, (size, _) in sizes["cold"].items():
+        sums["all"] += size
+        if what in OURS:
+            sums["own"] += size
     for what, size in sums.items():
         print(f"  {what:<26}{size / 1000:8.0f}")
     print(f"a waiting kernel: {memory / 1e6:.0f} MB")
-    medians = {
-        kind: {what: median(v[what] for v in all_) for what in all_[0]}
-        for kind, all_ in visits.items()
-    }
+    medians = {kind: medians_of(all_) for kind, all_ in visits.items()}
     found = {"bytes_and_files": sizes, "bytes": sums, "waiting_kernel_bytes": memory}
     return {"milliseconds": visits, "medians": medians, **found}
 
@@ -254,14 +258,17 @@ def weight(page: Page, until: float) -> dict[str, tuple[int, int]]:
     before ``until`` (ms).
     """
     entries = page.evaluate(
-        "[...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]"
+        "[...performance.getEntriesByType('navigation'), "
+        "...performance.getEntriesByType('resource')]"
         ".map((e) => [new URL(e.name).pathname, e.transferSize, e.responseEnd])"
     )
     messages = page.evaluate(
-        "hsdMeasure.traffic.map(([at, bytes, sent]) => [sent ? 'websocket, sent' : 'websocket, received', bytes, at])"
+        "hsdMeasure.traffic.map(([at, bytes, sent]) => "
+        "[sent ? 'websocket, sent' : 'websocket, received', bytes, at])"
     )
     sums: dict[str, tuple[int, int]] = {}
-    for name, size, at in [*((kind_of(path), size, at) for path, size, at in entries), *messages]:
+    loaded = [(kind_of(path), size, at) for path, size, at in entries]
+    for name, size, at in [*loaded, *messages]:
         if at <= until:
             total, count = sums.get(name, (0, 0))
             sums[name] = (total + int(size), count + 1)
@@ -294,7 +301,8 @@ def rest(*servers: Server) -> None:
     """Wait until the servers and their kernels have nothing to do: kernels that wait for
     visitors are ready then.
     """
-    quiet, until = 0, time.monotonic() + PATIENCE / 1000
+    quiet = 0
+    until = time.monotonic() + PATIENCE / 1000
     while quiet < 3 and time.monotonic() < until:
         before = sum(map(_spent, servers))
         time.sleep(0.5)
@@ -315,7 +323,6 @@ def _spent(server: Server) -> float:
 
 
 # --- keys
-# ---------------------------------------------------------------------------------------------------------------
 
 
 def keys(browser: Browser, repeats: int) -> dict[str, Any]:
@@ -365,7 +372,9 @@ def walked(page: Page, tokens: int, presses: int) -> dict[str, list[float]]:
         page.mouse.move(2, 2)
         page.locator(".hsd-out").focus()
         page.evaluate(
-            "async () => { for (const m of hsd_viz.values()) hsdMeasure.groups = (await m).groups; }"
+            "async () => {"
+            " for (const m of hsd_viz.values()) hsdMeasure.groups = (await m).groups; "
+            "}"
         )
         page.evaluate("([tokens, views]) => hsdMeasure.listen(tokens, views)", [tokens, views])
         for number in range(presses):
@@ -391,7 +400,6 @@ def press(page: Page, key: str) -> dict[str, float]:
 
 
 # --- live runs
-# ----------------------------------------------------------------------------------------------------------
 
 
 def live(browser: Browser, repeats: int) -> dict[str, Any]:
@@ -420,24 +428,20 @@ def live(browser: Browser, repeats: int) -> dict[str, Any]:
     medians = {}
     for run in RUNS:
         mine = [r for r in runs if r["stack"] == run.stack and r["temperature"] == run.temperature]
-        medians[run.words] = {
-            name: median(r[name] for r in mine)
-            for name in mine[0]
-            if isinstance(mine[0][name], (int, float))
-        }
-        m = medians[run.words]
+        numbers = [name for name in mine[0] if isinstance(mine[0][name], (int, float))]
+        m = medians_of(mine, numbers)
+        medians[run.words] = m
         rates = f"{m['watched']:9.0f}{m['alone']:9.0f}{m['ratio']:7.3f}{m['ratio_processor']:8.3f}"
-        print(
-            f"  {run.words:<30}{rates}{m['updates_per_second']:10.1f}{m['lag_ms']:8.0f}{m['worst_lag_ms']:7.0f}"
-        )
+        lags = f"{m['lag_ms']:8.0f}{m['worst_lag_ms']:7.0f}"
+        print(f"  {run.words:<30}{rates}{m['updates_per_second']:10.1f}{lags}")
     return {"runs": runs, "medians": medians}
 
 
 def notebook(folder: Path) -> Path:
     """A notebook with the dashboard of measure_live.py."""
     source = (
-        f"import sys\n\nsys.path.insert(0, {str(Path(__file__).parents[1])!r})\nfrom tools.measure_live import "
-        "paired_dashboard\n\npaired_dashboard()"
+        f"import sys\n\nsys.path.insert(0, {str(Path(__file__).parents[1])!r})\n"
+        "from tools.measure_live import paired_dashboard\n\npaired_dashboard()"
     )
     cell = {
         "cell_type": "code",
@@ -495,12 +499,14 @@ def flow(page: Page) -> dict[str, float]:
     """How the run that was followed came to be painted: updates a second, and ms from the end of a
     round to the frame that shows it.
     """
-    grown, steps = page.evaluate("hsdMeasure.grown()"), page.evaluate("hsdMeasure.steps()")
+    grown = page.evaluate("hsdMeasure.grown()")
+    steps = page.evaluate("hsdMeasure.steps()")
     seconds = (grown[-1][0] - grown[0][0]) / 1000
     # The first moment of the run on the page's clock, as the quickest message has it: a message is
     # made soon after its last round.
     zero = min(step["made"] - step["ended"] / 1e6 for step in steps)
-    lags, tokens = [], 0
+    lags = []
+    tokens = 0
     for step in steps:
         tokens += step["tokens"]
         paint = next((at for at, n in grown if n >= tokens), None)
@@ -517,7 +523,6 @@ def flow(page: Page) -> dict[str, float]:
 
 
 # --- pages
-# --------------------------------------------------------------------------------------------------------------
 
 
 @contextmanager

@@ -73,13 +73,13 @@ def measure() -> dict[str, Any]:
         "turns": TURNS,
         "max_new_tokens": TOKENS,
         "differing_outputs": differing,
-        "tokens_per_second": {
-            place: {
-                stack: round(median(by_prompt.values()), 1) for stack, by_prompt in found.items()
-            }
-            for place, found in speeds.items()
-        },
+        "tokens_per_second": {place: _medians(found) for place, found in speeds.items()},
     }
+
+
+def _medians(speeds: dict[str, dict[str, float]]) -> dict[str, float]:
+    """Return the median over the prompts by stack."""
+    return {stack: round(median(found.values()), 1) for stack, found in speeds.items()}
 
 
 def _keep_fastest(by_prompt: dict[str, float], prompt: str, metrics: dict[str, Any]) -> None:

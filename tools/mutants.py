@@ -164,7 +164,8 @@ def verdict(mutant: Mutant, root: Path) -> str:
 
 def main(arguments: list[str]) -> int:
     """Run the faults, print one line for each and a summary."""
-    mutants, verdicts = listed(), Counter[str]()
+    mutants = listed()
+    verdicts = Counter[str]()
     known = sorted({mutant.room for mutant in mutants})
     parser = argparse.ArgumentParser(
         "python -m tools.mutants", description=f"Rooms: {', '.join(known)}."
@@ -178,7 +179,9 @@ def main(arguments: list[str]) -> int:
         help="the room of the faults; may be repeated",
     )
     rooms, unknown = parser.parse_known_args(arguments)
-    if wrong := [*unknown, *(room for room in rooms.only or () if room not in known)]:
+    asked_for = rooms.only or ()
+    wrong = [*unknown, *(room for room in asked_for if room not in known)]
+    if wrong:
         print(
             f"there are no faults of {wrong[0]!r}: use --only with {', '.join(known)}",
             file=sys.stderr,
@@ -194,10 +197,10 @@ def main(arguments: list[str]) -> int:
             said = reasons.get(mutant.test) or verdict(mutant, copy)
             verdicts[said] += 1
             print(f"{said}: {mutant.file}: {mutant.fault}", flush=True)
-    killed, survived = verdicts["killed"], verdicts["survived"]
-    print(
-        f"{len(mutants)} faults: {killed} killed, {survived} survived, {len(mutants) - killed - survived} did not run"
-    )
+    killed = verdicts["killed"]
+    survived = verdicts["survived"]
+    not_run = len(mutants) - killed - survived
+    print(f"{len(mutants)} faults: {killed} killed, {survived} survived, {not_run} did not run")
     return int(killed < len(mutants))
 
 

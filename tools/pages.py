@@ -99,7 +99,8 @@ def chromium() -> Iterator[Browser]:
     )
     if path is None:
         raise RuntimeError(
-            "Chromium is missing; to install it: apt-get install chromium (macOS: brew install chromium)"
+            "Chromium is missing; to install it: apt-get install chromium "
+            "(macOS: brew install chromium)"
         )
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))

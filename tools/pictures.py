@@ -32,7 +32,8 @@ TAKEN = HERE / "pictures.json"
 #: The stops of the tour.
 PATIENCE = 120_000
 #: Pixels of the page as it is laid out for ``staircase``, and the width of an animated picture.
-STAIRCASE, KEPT = (1180, 790), 1000
+STAIRCASE = (1180, 790)
+KEPT = 1000
 
 
 def dashboard(browser: Browser, url: str) -> Path:
@@ -53,7 +54,8 @@ def staircase(browser: Browser, url: str) -> Path:
         bar.press("Home")
         top = page.locator(".hsd-transport").bounding_box()["y"]
         clip = {"x": 0, "y": top, "width": STAIRCASE[0], "height": STAIRCASE[1] - top}
-        frames, last = [], None
+        frames = []
+        last = None
         while (event := bar.get_attribute("aria-valuenow")) != last:
             frames.append((_image(page.screenshot(clip=clip)), 0.12))
             last = event
@@ -72,7 +74,8 @@ GLANCES = (
     ("October", "November"),
 )
 #: Pixels of the page of the game, and milliseconds between two frames of its motion.
-GAME, STEP_MS = (1000, 960), 70
+GAME = (1000, 960)
+STEP_MS = 70
 #: Sets all animations of the page to a time, and returns the time of the last one's end.
 SEEK = """(ms) => Math.max(...document.getAnimations().map((motion) => {
   motion.pause();
@@ -171,7 +174,8 @@ def views(*_: object) -> Path:
 
 
 #: A picture of the docs is at most as wide, and has as many colours.
-WIDEST, COLOURS = 1300, 128
+WIDEST = 1300
+COLOURS = 128
 
 
 def _reduce(path: Path) -> None:

@@ -28,10 +28,23 @@ from training.card import stale_models, write_card
 from training.databases import rebuild_databases
 from training.evaluation import evaluate_ladder, suite_prompts
 
-_OWN = ("db > target", "auto > target", "nano:4 > target", "small:4 > target", "nano:4 > small:8 > target",
-        "db > small:3 > target")  # fmt: skip
-_BASELINES = ("hd > target", "lookup > target", "sam > target", "suffix > target", "ngram-cache > target",
-              "recycling > target", "retrieval > target")  # fmt: skip
+_OWN = (
+    "db > target",
+    "auto > target",
+    "nano:4 > target",
+    "small:4 > target",
+    "nano:4 > small:8 > target",
+    "db > small:3 > target",
+)
+_BASELINES = (
+    "hd > target",
+    "lookup > target",
+    "sam > target",
+    "suffix > target",
+    "ngram-cache > target",
+    "recycling > target",
+    "retrieval > target",
+)
 _RIVALS = ("hf-generate", "hf-lookup", "hf-assistant[nano]")
 _TEMPERATURES = {"t07": "0.7", "t1": "1", "greedy": "0"}
 #: Costs and agreements of the targets; at the everyday temperature only the shipped drafts, at more
@@ -62,18 +75,16 @@ class Job:
 
 
 def _words(*words: str, **options: str) -> list[str]:
-    return [
-        *words,
-        *(
-            word
-            for name, value in options.items()
-            for word in (f"--{name.replace('_', '-')}", value)
-        ),
-    ]
+    found = list(words)
+    for name, value in options.items():
+        found += [f"--{name.replace('_', '-')}", value]
+    return found
 
 
 def _bench(suite: str, stacks: tuple[str, ...], temperature: str, *more: str) -> list[str]:
-    named = [word for stack in stacks for word in ("--stack", stack)]
+    named = []
+    for stack in stacks:
+        named += ["--stack", stack]
     sizes = _words(
         suite=suite, limit="24", max_new_tokens="96", repeats="3", temperature=temperature
     )
@@ -87,7 +98,9 @@ def commands() -> dict[str, list[str]]:
     Plans come first: they calibrate the machine, which ``auto`` and left-out lookaheads then use.
     """
     plan = _words("hsd_viz", "plan", "--measure", suite="python", limit="48", repeats="1")
-    found = {f"plan-{part}-cpu": [*plan, "--temperature", t] for part, t in _TEMPERATURES.items()}
+    found = {}
+    for part, t in _TEMPERATURES.items():
+        found[f"plan-{part}-cpu"] = [*plan, "--temperature", t]
     for part, t in _TEMPERATURES.items():
         more = ("--profile",) if part == "t07" else ()
         found[f"heldout-{part}-cpu"] = _bench(
@@ -101,13 +114,11 @@ def commands() -> dict[str, list[str]]:
         found[f"grid-{part}-cpu"] = _words(
             "benchmarks.grid", temperature=_TEMPERATURES[part], **more
         )
-    found |= {
-        f"curves-{m}-cpu": _words("benchmarks.curves", model=m) for m in ("target", "small", "nano")
-    }
-    return found | {
-        name: [f"benchmarks.{name.removesuffix('-cpu')}"]
-        for name in ("int8-cpu", "rules-cpu", "budgets", "reference", "ablation")
-    }
+    for model in ("target", "small", "nano"):
+        found[f"curves-{model}-cpu"] = _words("benchmarks.curves", model=model)
+    for name in ("int8-cpu", "rules-cpu", "budgets", "reference", "ablation"):
+        found[name] = [f"benchmarks.{name.removesuffix('-cpu')}"]
+    return found
 
 
 def install_models(trained: Path) -> list[Path]:
@@ -123,7 +134,8 @@ def install_models(trained: Path) -> list[Path]:
         raise ValueError(f"{trained} contains no trained ladder: {missing} does not exist")
     found = []
     for name in CODE.names:
-        old, new = LADDER / name, source / name
+        old = LADDER / name
+        new = source / name
         if not (new / "config.json").is_file() or (old.is_dir() and _hash(old) == folder_hash(new)):
             continue
         shutil.rmtree(old, ignore_errors=True)
@@ -142,7 +154,8 @@ def _evaluation(job: Job) -> list[Path]:
         evaluate_ladder(job.trained, LADDER, prompts=suite_prompts())
     elif stale_models(info()):
         raise ValueError(
-            f"{path} is of other weights, and only a training folder has held-out text: give --trained"
+            f"{path} is of other weights, and only a training folder has held-out text: "
+            "give --trained"
         )
     return [path]
 
@@ -165,7 +178,8 @@ def _measured(job: Job, path: Path, words: Sequence[str]) -> Path:
     """Run a module that writes its figures into the folder of partial results; then replace the
     file.
     """
-    fresh, done = job.work / path.name, job.work / f"{path.name}.done"
+    fresh = job.work / path.name
+    done = job.work / f"{path.name}.done"
     if not done.exists():
         job.say(path.name)
         _run([*words, "--json", os.path.relpath(fresh, ROOT)])
@@ -215,15 +229,20 @@ def _run(module: Sequence[str]) -> None:
 PARTS: dict[str, tuple[str, Callable[[Job], Iterable[Path]]]] = {
     "evaluation": ("measure the models on held-out text (needs --trained)", _evaluation),
     "databases": ("count the corpus and the target's outputs", _databases),
-    "recordings": ("record the dashboard's traces and select its opening run", lambda job: record_traces(
-        progress=job.say)),
-    "side-by-side": ("record one prompt with several stacks", lambda job: record_side_by_side(progress=job.say)),
+    "recordings": (
+        "record the dashboard's traces and select its opening run",
+        lambda job: record_traces(progress=job.say),
+    ),
+    "side-by-side": (
+        "record one prompt with several stacks",
+        lambda job: record_side_by_side(progress=job.say),
+    ),
     "reports": ("make the measurements in docs/bench again", _reports),
     "tables": ("write the tables of README and docs", lambda job: write_tables()),
     "lessons": ("draw the figures of the lessons", _lessons),
     "pictures": ("take the pictures of the docs (needs Chromium)", _pictures),
     "card": ("write the model card", lambda job: [write_card()]),
-}  # fmt: skip
+}
 
 
 def work_folder() -> Path:

@@ -32,7 +32,19 @@ PRESETS = {preset["name"]: preset["prompt"] for preset in ABOUT["prompts"]}
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """One recording: its name, its description, and what is run."""
+    """One recording: its name, its description, and what is run.
+
+    Attributes:
+        name: of the file.
+        title: shown in the list of recordings.
+        blurb: what to look for.
+        stack: that decodes.
+        prompt: its text.
+        options: of sampling.
+        layers: that make the target costlier and change nothing else
+            (:mod:`benchmarks.padding`).
+        dtype: of the target's weights.
+    """
 
     name: str
     title: str
@@ -40,9 +52,7 @@ class Recipe:
     stack: str
     prompt: str
     options: dict = field(default_factory=lambda: dict(SAMPLED))
-    #: Layers that make the target costlier and change nothing else (:mod:`benchmarks.padding`).
     layers: int = 0
-    #: The type of the target's weights.
     dtype: str = "int8"
 
 
@@ -50,8 +60,12 @@ class Recipe:
 class Selected:
     """A recording selected among the candidates: the run that ``score`` rates highest.
 
-    ``stacks`` has the title of each stack; ``prompts`` are names of presets. The blurb is completed with the number of
-    candidates.
+    Attributes:
+        name: of the recording.
+        blurb: its description; the number of candidates is added.
+        stacks: stack -> title.
+        prompts: names of presets.
+        score: what a run is worth.
     """
 
     name: str
@@ -70,105 +84,133 @@ SEEDS = range(16)
 FINALISTS = 8
 _DATABASES = "db > target"
 
-#: Readable, clearly faster, from several sources, fastest: what the dashboard opens with, if no other run is better.
+#: Readable, clearly faster, from several sources, fastest: what the dashboard opens with, if no
+#: other run is better.
 MIXED = Selected(
-    "mixed",
-    "Drafts of several sources at the usual temperature.",
-    {_DATABASES: "Databases", "db > small:3 > target": "Databases under one draft model"},
-    ("edit", "tests", "idioms", "docstring"),
-    lambda facts: (-len(facts.missing), facts.speedup or 0.0),
+    name="mixed",
+    blurb="Drafts of several sources at the usual temperature.",
+    stacks={_DATABASES: "Databases", "db > small:3 > target": "Databases under one draft model"},
+    prompts=("edit", "tests", "idioms", "docstring"),
+    score=lambda facts: (-len(facts.missing), facts.speedup or 0.0),
 )
 #: Runs that show one part each: the databases one by one, and all of them under a hierarchy.
 PARTS = (
     Selected(
-        "copied",
-        "The continuation repeats the prompt, so most accepted drafts come from the context database.",
-        {_DATABASES: "A text that is copied from"},
-        ("edit",),
-        lambda facts: supplied(facts, ["context"]) - facts.repeated,
+        name="copied",
+        blurb=(
+            "The continuation repeats the prompt, so most accepted drafts come from the context "
+            "database."
+        ),
+        stacks={_DATABASES: "A text that is copied from"},
+        prompts=("edit",),
+        score=lambda facts: supplied(facts, ["context"]) - facts.repeated,
     ),
     Selected(
-        "idioms",
-        "Little repeats, but much is common: the model and statistics databases do their part.",
-        {_DATABASES: "A text of idioms"},
-        ("idioms", "new", "empty"),
-        lambda facts: supplied(facts, ["model", "statistics"]),
+        name="idioms",
+        blurb=(
+            "Little repeats, but much is common: the model and statistics databases do their part."
+        ),
+        stacks={_DATABASES: "A text of idioms"},
+        prompts=("idioms", "new", "empty"),
+        score=lambda facts: supplied(facts, ["model", "statistics"]),
     ),
     Selected(
-        "new",
-        "Little to copy and few idioms: databases find little, and the target writes most tokens itself.",
-        {_DATABASES: "A text that no database knows"},
-        ("new", "docstring"),
-        lambda facts: supplied(facts, ()),
+        name="new",
+        blurb=(
+            "Little to copy and few idioms: databases find little, and the target writes most "
+            "tokens itself."
+        ),
+        stacks={_DATABASES: "A text that no database knows"},
+        prompts=("new", "docstring"),
+        score=lambda facts: supplied(facts, ()),
     ),
     Selected(
-        "both",
-        "The databases draft for nano, nano for small, small for the target: every level verifies the one below.",
-        {"db > nano:4 > small:7 > target": "Databases under two draft models"},
-        ("edit", "tests", "idioms"),
-        lambda facts: supplied(facts, ["context", "model", "statistics"]),
+        name="both",
+        blurb=(
+            "The databases draft for nano, nano for small, small for the target: every level "
+            "verifies the one below."
+        ),
+        stacks={"db > nano:4 > small:7 > target": "Databases under two draft models"},
+        prompts=("edit", "tests", "idioms"),
+        score=lambda facts: supplied(facts, ["context", "model", "statistics"]),
     ),
 )
 
 RECIPES = (
     Recipe(
-        "databases",
-        "Databases: context, model, statistics",
-        "No draft model: drafts come from this text, from typical output of the target, and from a corpus.",
-        _DATABASES,
-        PRESETS["idioms"],
+        name="databases",
+        title="Databases: context, model, statistics",
+        blurb=(
+            "No draft model: drafts come from this text, from typical output of the target, and "
+            "from a corpus."
+        ),
+        stack=_DATABASES,
+        prompt=PRESETS["idioms"],
     ),
     Recipe(
-        "hierarchy",
-        "A hierarchy of two draft models",
-        "nano drafts for small, small for the target. Look for corrections by small that the target accepts.",
-        "nano:3 > small:6 > target",
-        PRESETS["docstring"],
-        SAMPLED | {"seed": 19},
+        name="hierarchy",
+        title="A hierarchy of two draft models",
+        blurb=(
+            "nano drafts for small, small for the target. Look for corrections by small that the "
+            "target accepts."
+        ),
+        stack="nano:3 > small:6 > target",
+        prompt=PRESETS["docstring"],
+        options=SAMPLED | {"seed": 19},
     ),
     Recipe(
-        "padded",
-        "A hierarchy below a target of four times the size",
-        "The target with 24 more layers that cost time and change nothing, so its text is the same. nano drafts for "
-        "small, small for the target. Faster than plain decoding, and by the benchmark no faster than one draft "
-        "model: see the results.",
-        "nano:4 > small:8 > target",
-        PRESETS["docstring"],
-        SAMPLED | {"seed": 3},
-        24,
+        name="padded",
+        title="A hierarchy below a target of four times the size",
+        blurb=(
+            "The target with 24 more layers that cost time and change nothing, so its text is the "
+            "same. nano drafts for small, small for the target. Faster than plain decoding, and "
+            "by the benchmark no faster than one draft model: see the results."
+        ),
+        stack="nano:4 > small:8 > target",
+        prompt=PRESETS["docstring"],
+        options=SAMPLED | {"seed": 3},
+        layers=24,
     ),
     Recipe(
-        "sampled",
-        "One draft model, sampled",
-        "Tokens are sampled, so acceptance is random: see u, q and p of each draft token, and the residual of "
-        "each correction.",
-        "nano:4 > target",
-        PRESETS["new"],
-        SAMPLED | {"seed": 12},
+        name="sampled",
+        title="One draft model, sampled",
+        blurb=(
+            "Tokens are sampled, so acceptance is random: see u, q and p of each draft token, and "
+            "the residual of each correction."
+        ),
+        stack="nano:4 > target",
+        prompt=PRESETS["new"],
+        options=SAMPLED | {"seed": 12},
     ),
     Recipe(
-        "plain",
-        "Plain decoding",
-        "One token per forward pass of the target: the reference for all other stacks.",
-        "target",
-        PRESETS["idioms"],
+        name="plain",
+        title="Plain decoding",
+        blurb="One token per forward pass of the target: the reference for all other stacks.",
+        stack="target",
+        prompt=PRESETS["idioms"],
     ),
     Recipe(
-        "one-draft",
-        "One draft model, greedy",
-        "Classic speculative decoding: nano proposes four tokens, the target verifies them in one forward pass. Greedy "
-        "text of a small model repeats itself, which makes it easy to draft.",
-        "nano:4 > target",
-        PRESETS["new"],
-        {},
+        name="one-draft",
+        title="One draft model, greedy",
+        blurb=(
+            "Classic speculative decoding: nano proposes four tokens, the target verifies them in "
+            "one forward pass. Greedy text of a small model repeats itself, which makes it easy "
+            "to draft."
+        ),
+        stack="nano:4 > target",
+        prompt=PRESETS["new"],
+        options={},
     ),
     Recipe(
-        "repetition",
-        "A model that repeats itself, greedy",
-        "Greedy decoding falls into a loop, which is easy to draft: high acceptance here says little about the method.",
-        _DATABASES,
-        PRESETS["edit"],
-        {},
+        name="repetition",
+        title="A model that repeats itself, greedy",
+        blurb=(
+            "Greedy decoding falls into a loop, which is easy to draft: high acceptance here says "
+            "little about the method."
+        ),
+        stack=_DATABASES,
+        prompt=PRESETS["edit"],
+        options={},
     ),
 )
 
@@ -217,14 +259,17 @@ def record_traces(
 ) -> list[Path]:
     """Record every recipe, write ``index.json`` beside the traces, and return the paths.
 
-    On the CPU with one thread. The selected recordings are the best of one run per candidate (stack,
-    prompt, seed). Each recording and plain decoding of its prompt alternate, ``repeats`` times after one warm-up; the
-    fastest run of each is used, the plain one as figures in the meta of the other
-    (:func:`hsd_viz.engine.note_plain`). Each trace must satisfy all identities
-    (:func:`hsd_viz.trace.metrics.check`). The index begins with the run that :func:`tools.selection.opening` selects.
+    On the CPU with one thread. The selected recordings are the best of one run per candidate
+    (stack, prompt, seed). Each recording and plain decoding of its prompt alternate, ``repeats``
+    times after one warm-up; the fastest run of each is used, the plain one as figures in the meta
+    of the other (:func:`hsd_viz.engine.note_plain`). Each trace must satisfy all identities
+    (:func:`hsd_viz.trace.metrics.check`). The index begins with the run that
+    :func:`tools.selection.opening` selects.
     """
     folder = Path(out) if out is not None else TRACES
-    paths, index, shown = [], [], {}
+    paths = []
+    index = []
+    shown = {}
     with _engine() as engine:
         chosen = _selected(engine, seeds, progress, max_new_tokens=tokens)
         for recipe in (*chosen, *RECIPES):
@@ -238,9 +283,8 @@ def record_traces(
                 note_plain(trace, other)
             paths.append(save_recording(trace, recipe, folder, index))
             shown[recipe.name] = facts(trace)
-            progress(
-                f"{recipe.name}: {_figures(trace)}; lacks: {', '.join(shown[recipe.name].missing) or 'nothing'}"
-            )
+            lacks = ", ".join(shown[recipe.name].missing) or "nothing"
+            progress(f"{recipe.name}: {_figures(trace)}; lacks: {lacks}")
     first = opening(shown.items())
     progress(f"the dashboard opens on {first}")
     index.sort(key=lambda row: row["name"] != first)
@@ -251,7 +295,9 @@ def record_traces(
 def _selected(
     engine: LocalEngine, seeds: Sequence[int], progress: Callable[[str], None], **options: Any
 ) -> list[Recipe]:
-    """Run all candidates once, time the best again, and return the recipe of each selected recording."""
+    """Run all candidates once, time the best again, and return the recipe of each selected
+    recording.
+    """
     runs: dict[tuple[str, str, int], Facts] = {}
 
     def run(stacks: Sequence[str], prompt: str, seed: int, repeats: int) -> None:
@@ -263,32 +309,35 @@ def _selected(
             note_plain(trace, plain)
             runs[stack, prompt, seed] = facts(trace)
 
-    wanted = {
-        (stack, prompt) for one in (MIXED, *PARTS) for stack in one.stacks for prompt in one.prompts
-    }
-    for prompt in sorted({prompt for _, prompt in wanted}):
+    stacks_of_prompt: dict[str, set[str]] = {}
+    for selected in (MIXED, *PARTS):
+        for prompt in selected.prompts:
+            stacks_of_prompt.setdefault(prompt, set()).update(selected.stacks)
+    for prompt in sorted(stacks_of_prompt):
         progress(f"candidates: prompt {prompt}")
         for seed in seeds:
-            run(sorted(stack for stack, p in wanted if p == prompt), prompt, seed, 1)
+            run(sorted(stacks_of_prompt[prompt]), prompt, seed, repeats=1)
     recipes = []
-    for one in (MIXED, *PARTS):
-        own = [key for key in runs if key[0] in one.stacks and key[1] in one.prompts]
-        score = lambda key, one=one: one.score(runs[key])
+    for selected in (MIXED, *PARTS):
+        own = [key for key in runs if key[0] in selected.stacks and key[1] in selected.prompts]
+
+        def score(key, selected=selected):
+            return selected.score(runs[key])
+
         best = sorted(own, key=score, reverse=True)[:FINALISTS]
-        for stack, prompt, seed in best:  # the best of single runs are the lucky ones, too
-            run([stack], prompt, seed, 3)
+        # The best of single runs are the lucky ones, too.
+        for stack, prompt, seed in best:
+            run([stack], prompt, seed, repeats=3)
         stack, prompt, seed = max(best, key=score)
-        blurb = f"{one.blurb} Selected by measurement from {len(own)} runs."
-        recipes.append(
-            Recipe(
-                one.name,
-                one.stacks[stack],
-                blurb,
-                stack,
-                PRESETS[prompt],
-                {**SAMPLED, "seed": seed},
-            )
+        recipe = Recipe(
+            name=selected.name,
+            title=selected.stacks[stack],
+            blurb=f"{selected.blurb} Selected by measurement from {len(own)} runs.",
+            stack=stack,
+            prompt=PRESETS[prompt],
+            options={**SAMPLED, "seed": seed},
         )
+        recipes.append(recipe)
     return recipes
 
 
@@ -305,10 +354,11 @@ def record_side_by_side(
     repeats: int = 9,
     progress: Callable[[str], None] = lambda line: None,
 ) -> list[Path]:
-    """Record each group of :data:`GROUPS` into its own folder with an ``index.json``, and return the paths.
+    """Record each group of :data:`GROUPS` into its own folder with an ``index.json``, and return
+    the paths.
 
-    On the CPU with one thread, in the fastest runtime. The stacks of a group alternate, ``repeats`` times after one
-    warm-up, and the fastest run of each stack is used.
+    On the CPU with one thread, in the fastest runtime. The stacks of a group alternate, ``repeats``
+    times after one warm-up, and the fastest run of each stack is used.
     """
     paths = []
     with _engine() as engine:
@@ -340,21 +390,24 @@ def record_side_by_side(
 def fastest(
     engine: LocalEngine, stacks: Sequence[str], repeats: int, prompt: str, **options: Any
 ) -> list[Trace]:
-    """Return each stack's fastest of ``repeats`` interleaved runs after a warm-up; its meta records their number.
+    """Return each stack's fastest of ``repeats`` interleaved runs after a warm-up; its meta records
+    their number.
 
-    While a speed-up exceeds the acceptance length, which only other load can cause, the turns are continued.
+    While a speed-up exceeds the acceptance length, which only other load can cause, the turns are
+    continued.
     """
     check_range("the number of repeats", repeats, 1)
     rule = rule_of(stacks, options.get("temperature", 0.0))
-    turn = lambda: [engine.run(prompt, stack, rule=rule, **options) for stack in stacks]
-    fastest = turn()  # a warm-up, which the first measured turn replaces
+
+    def turn():
+        return [engine.run(prompt, stack, rule=rule, **options) for stack in stacks]
+
+    turn()  # a warm-up
+    fastest = turn()
     for done in range(1, MOST_TURNS * repeats + 1):
-        runs = turn()
-        fastest = (
-            runs
-            if done == 1
-            else [min(pair, key=_seconds) for pair in zip(fastest, runs, strict=True)]
-        )
+        if done > 1:
+            pairs = zip(fastest, turn(), strict=True)
+            fastest = [min(pair, key=_seconds) for pair in pairs]
         if done >= repeats and not _disturbed(stacks, fastest):
             break
     for trace in fastest:
@@ -377,20 +430,26 @@ def _seconds(trace: Trace) -> float:
 
 
 def _disturbed(stacks: Sequence[str], traces: Sequence[Trace]) -> bool:
-    """Return whether a run is faster than its acceptance length allows, so that other load slowed plain decoding."""
+    """Return whether a run is faster than its acceptance length allows, so that other load slowed
+    plain decoding.
+    """
     plain = dict(zip(stacks, traces, strict=True)).get("target")
     if plain is None:
         return False
-    figures = [trace.metrics() for trace in traces]
-    speed = plain.metrics()["tokens_per_second"]
-    return any(
-        impossible(f["tokens_per_second"] / speed, f["mean_acceptance_length"]) for f in figures
-    )
+    plain_speed = plain.metrics()["tokens_per_second"]
+    for trace in traces:
+        figures = trace.metrics()
+        gain = figures["tokens_per_second"] / plain_speed
+        if impossible(gain, figures["mean_acceptance_length"]):
+            return True
+    return False
 
 
 @contextmanager
 def _engine(layers: int = 0) -> Iterator[LocalEngine]:
-    """Yield the engine for recordings, its target padded with layers; restore torch's number of threads afterwards."""
+    """Yield the engine for recordings, its target padded with layers; restore torch's number of
+    threads afterwards.
+    """
     threads = torch.get_num_threads()
     with TemporaryDirectory() as folder:
         try:

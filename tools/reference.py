@@ -17,9 +17,12 @@ import inspect
 import json
 import re
 import sys
+import textwrap
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from hsd_viz.cli import build_parser
 from hsd_viz.disk import write_whole
@@ -31,6 +34,8 @@ from hsd_viz.trace.tables import TABLES, Column, TableColumns
 from hsd_viz.views.page_data import page_palette
 from tools.views_page import views_reference
 
+#: Columns of a line of TypeScript.
+COLUMNS = 100
 #: The largest whole number that JavaScript represents exactly.
 MOST_WHOLE = 2**53 - 1
 ROOT = Path(__file__).resolve().parent.parent
@@ -65,35 +70,38 @@ def _command(parser: argparse.ArgumentParser, level: int, shared: dict[str, str]
     commands: dict[str, argparse.ArgumentParser] = {}
     groups: list[tuple[str, list[argparse.Action]]] = []
     for group in parser._action_groups:
-        actions = [
-            a for a in group._group_actions if a.help != argparse.SUPPRESS and not _is_help(a)
-        ]
-        for action in [a for a in actions if isinstance(a, argparse._SubParsersAction)]:
-            actions.remove(action)
-            commands |= action.choices
+        actions = []
+        for action in group._group_actions:
+            if action.help == argparse.SUPPRESS or _is_help(action):
+                continue
+            if isinstance(action, argparse._SubParsersAction):
+                commands |= action.choices
+            else:
+                actions.append(action)
         if actions:
             groups.append((group.title or "", actions))
     if parser.description:
         yield parser.description
-    required = [_name(a) for _, actions in groups for a in actions if a.required]
-    optional = (
-        ["[options]"] if any(not a.required for _, actions in groups for a in actions) else []
-    )
-    usage = " ".join([parser.prog, *(["COMMAND"] if commands else []), *required, *optional])
+    words = [parser.prog]
+    if commands:
+        words.append("COMMAND")
+    every_action = list(chain(*(actions for _, actions in groups)))
+    words += [_name(action) for action in every_action if action.required]
+    if not all(action.required for action in every_action):
+        words.append("[options]")
+    usage = " ".join(words)
     yield f"```text\n{usage}\n```"
     for title, actions in groups:
         if title not in ("options", "positional arguments"):
             yield f"**{title.capitalize()}**"
-        rows = [f"- {_names(a)}: {_help(a)}" for a in actions]
-        first = (
-            shared.setdefault(title, parser.prog)
-            if title in ("sampling", "models and machine")
-            else parser.prog
-        )
+        first = parser.prog
+        if title in ("sampling", "models and machine"):
+            first = shared.setdefault(title, parser.prog)
         if first == parser.prog:
-            yield "\n".join(rows)
+            yield "\n".join(f"- {_names(action)}: {_help(action)}" for action in actions)
         else:
-            yield f"{', '.join(f'`{a.option_strings[-1]}`' for a in actions)}: as for `{first}`."
+            options = ", ".join(f"`{action.option_strings[-1]}`" for action in actions)
+            yield f"{options}: as for `{first}`."
     # Examples of commands are in their help and in the how-to guides.
     yield from _epilog(parser.epilog or "", examples=level == 2)
     for command in commands.values():
@@ -110,17 +118,17 @@ def _value(action: argparse.Action) -> str:
     choices = "{" + ",".join(map(str, action.choices)) + "}" if action.choices else None
     name = action.metavar or choices or action.dest.upper().replace("-", "_")
     name = " ".join(name) if isinstance(name, tuple) else name
-    return (
-        f"{name} ..." if action.nargs == "+" else f"[{name}]" if action.nargs == "?" else str(name)
-    )
+    if action.nargs == "+":
+        return f"{name} ..."
+    if action.nargs == "?":
+        return f"[{name}]"
+    return str(name)
 
 
 def _name(action: argparse.Action) -> str:
-    return (
-        f"{action.option_strings[0]} {_value(action)}".strip()
-        if action.option_strings
-        else _value(action)
-    )
+    if not action.option_strings:
+        return _value(action)
+    return f"{action.option_strings[0]} {_value(action)}".strip()
 
 
 def _names(action: argparse.Action) -> str:
@@ -175,11 +183,11 @@ def python_reference() -> str:
 def _public(module: ModuleType) -> list[str]:
     """Return the public classes and functions that a module defines, in order."""
     tree = ast.parse(inspect.getsource(module))
-    return [
-        n.name
-        for n in tree.body
-        if isinstance(n, ast.ClassDef | ast.FunctionDef) and n.name[0] != "_"
-    ]
+    names = []
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name[0] != "_":
+            names.append(node.name)
+    return names
 
 
 def _entry(thing: object, name: str, seen: set[str]) -> Iterator[str]:
@@ -209,17 +217,18 @@ def _entry(thing: object, name: str, seen: set[str]) -> Iterator[str]:
 
 def _class(node: ast.ClassDef) -> Iterator[str]:
     """Yield a class with its first paragraph, and a line for each method."""
-    methods = {n.name: n for n in node.body if isinstance(n, ast.FunctionDef)}
-    fields = [
-        n for n in node.body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)
-    ]
+    methods = {}
+    fields = []
+    for part in node.body:
+        if isinstance(part, ast.FunctionDef):
+            methods[part.name] = part
+        elif isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name):
+            fields.append(f"    {ast.unparse(part)}")
     yield f"### `{node.name}`"
     if "__init__" in methods:
         yield _code(_call(node.name, methods["__init__"]))
     elif any("dataclass" in ast.unparse(d) for d in node.decorator_list):
-        yield _code(
-            "\n".join([f"class {node.name}:", *(f"    {ast.unparse(field)}" for field in fields)])
-        )
+        yield _code("\n".join([f"class {node.name}:", *fields]))
     yield _first(ast.get_docstring(node) or "")
     lines = []
     for method in methods.values():
@@ -232,12 +241,13 @@ def _class(node: ast.ClassDef) -> Iterator[str]:
 
 def _arguments(node: ast.FunctionDef) -> str:
     """Return the names of a method's arguments."""
-    names = [
-        one.arg
-        for one in [*node.args.args, *node.args.kwonlyargs]
-        if one.arg not in ("self", "cls")
-    ]
-    return ", ".join([*names, *([f"**{node.args.kwarg.arg}"] if node.args.kwarg else [])])
+    names = []
+    for argument in [*node.args.args, *node.args.kwonlyargs]:
+        if argument.arg not in ("self", "cls"):
+            names.append(argument.arg)
+    if node.args.kwarg:
+        names.append(f"**{node.args.kwarg.arg}")
+    return ", ".join(names)
 
 
 def _first(text: str) -> str:
@@ -254,7 +264,8 @@ def _call(name: str, node: ast.FunctionDef) -> str:
     returns = f" -> {ast.unparse(node.returns)}" if node.returns and node.name != "__init__" else ""
     if len(name + arguments + returns) < 100:
         return f"{name}({arguments}){returns}"
-    lines, depth = [""], 0
+    lines = [""]
+    depth = 0
     for part in re.split(r"(, |[][(){}])", arguments):
         depth += (part in "([{") - (part in ")]}") if part else 0
         if part == ", " and not depth:
@@ -307,11 +318,11 @@ def records_reference() -> str:
     parts = [
         "# Forms of records",
         _GENERATED,
-        "What `hsd-viz import`, `doctor` and `predict --records` read, the versions whose text was "
-        "compared with the reader, and where they are shown. A file may be text, JSON lines, a JSON "
-        "array, one JSON object, the events of a stream, or lines that a container runtime or a log "
-        "collector wrapped in JSON; colours and prefixes do not matter, and it may be gzipped. A "
-        "line of an unknown form is counted and shown.",
+        "What `hsd-viz import`, `doctor` and `predict --records` read, the versions whose text "
+        "was compared with the reader, and where they are shown. A file may be text, JSON lines, "
+        "a JSON array, one JSON object, the events of a stream, or lines that a container runtime "
+        "or a log collector wrapped in JSON; colours and prefixes do not matter, and it may be "
+        "gzipped. A line of an unknown form is counted and shown.",
     ]
     for engine in engines_with_forms():
         rows = [
@@ -333,9 +344,9 @@ def _type(column: Column) -> str:
 
 def _about(column: Column) -> str:
     meaning = column.meaning[:1].upper() + column.meaning[1:]
-    return (
-        f"{meaning}: {', '.join(f'`{name}`' for name in column.names)}" if column.names else meaning
-    )
+    if not column.names:
+        return meaning
+    return f"{meaning}: {', '.join(f'`{name}`' for name in column.names)}"
 
 
 def typescript() -> str:
@@ -343,27 +354,38 @@ def typescript() -> str:
     reference alone.
     """
     blocks = [
-        "// Written by `python -m tools.reference` from hsd_viz/trace/tables.toml, which has the meanings."
+        "// Written by `python -m tools.reference` from hsd_viz/trace/tables.toml, "
+        "which has the meanings."
     ]
+    tables = ""
     for table in TABLES.values():
-        first = table.meaning.split("\n\n")[0]
-        blocks.append(
-            f"/** {first} */\nexport interface {table.row.__name__.removesuffix('Row')} {{"
-        )
-        for column in table.columns.values():
-            kind = " | ".join(f'"{name}"' for name in column.names) or _TYPESCRIPT[column.kind]
-            null = " | null" * (column.null and not column.observed)
-            blocks[-1] += f"\n  {column.name}: {kind}{null};"
-        blocks[-1] += "\n}"
-    tables = "\n".join(
-        f"  {t.name}: Columns<{t.row.__name__.removesuffix('Row')}>;" for t in TABLES.values()
-    )
+        row = table.row.__name__.removesuffix("Row")
+        comment = _doc_comment(table.meaning.split("\n\n")[0])
+        columns = "".join(map(_property, table.columns.values()))
+        blocks.append(f"{comment}\nexport interface {row} {{\n{columns}}}")
+        tables += f"  {table.name}: Columns<{row}>;\n"
     blocks.append("/** A table as it travels: a list of values for each column. */")
     blocks[-1] += "\nexport type Columns<Row> = { [Name in keyof Row]: Row[Name][] };"
     blocks.append(
-        f"/** The tables of a step or of a run. */\nexport interface Tables {{\n{tables}\n}}"
+        f"/** The tables of a step or of a run. */\nexport interface Tables {{\n{tables}}}"
     )
     return "\n\n".join(blocks) + "\n"
+
+
+def _doc_comment(text: str) -> str:
+    """Return a comment of TypeScript, over several lines if one would be too long."""
+    comment = f"/** {text} */"
+    if len(comment) <= COLUMNS:
+        return comment
+    lines = textwrap.wrap(text, COLUMNS, initial_indent=" * ", subsequent_indent=" * ")
+    return "\n".join(["/**", *lines, " */"])
+
+
+def _property(column: Column) -> str:
+    """Return the line of a column in the interface of its table."""
+    kind = " | ".join(f'"{name}"' for name in column.names) or _TYPESCRIPT[column.kind]
+    null = " | null" * (column.null and not column.observed)
+    return f"  {column.name}: {kind}{null};\n"
 
 
 def typescript_settings() -> str:
@@ -371,7 +393,9 @@ def typescript_settings() -> str:
     lines = [
         "// Written by `python -m tools.reference` from hsd_viz/options.py.",
         "",
-        "/** A setting of a decode that is a number; `high` is null if there is no largest value. */",
+        _doc_comment(
+            "A setting of a decode that is a number; `high` is null if there is no largest value."
+        ),
         "export interface Setting {",
         "  words: string;",
         "  label: string;",
@@ -423,14 +447,15 @@ def element_facts() -> str:
     columns that traces written by earlier versions do not have, with the value that stands for
     them.
     """
-    later = {
-        table: {c.name: c.default for c in description.columns.values() if c.later}
-        for table, description in TABLES.items()
-    }
+    later: dict[str, dict[str, Any]] = {}
+    for table, description in TABLES.items():
+        for column in description.columns.values():
+            if column.later:
+                later.setdefault(table, {})[column.name] = column.default
     facts = {
         "palette": page_palette(),
         "sources": {name: list(items) for name, items in draft_sources().items()},
-        "later": {table: columns for table, columns in later.items() if columns},
+        "later": later,
     }
     return json.dumps(facts, indent=1, ensure_ascii=False) + "\n"
 

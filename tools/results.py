@@ -7,7 +7,7 @@ Each function returns one table with its source below it: the files, and the mac
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
@@ -26,8 +26,6 @@ IN_THE_REPORT = (
     "db > small:3 > target",
     "nano:4 > small:8 > target",
 )
-
-
 #: `db` without and with its semantic database.
 BESIDE_SEMANTIC = ("db > target", "db[context,semantic,model,statistics] > target")
 
@@ -57,22 +55,45 @@ def reports(suite: str) -> dict[str, tuple[str, dict]]:
     """Return the reports of a suite: heading -> (name, report), of the temperatures that were
     measured.
     """
-    names = {title: f"{suite}-{part}-cpu" for title, part in TEMPERATURES}
-    measured = {title: name for title, name in names.items() if (BENCH / f"{name}.json").exists()}
-    return {title: (name, read(name)) for title, name in measured.items()}
+    found = {}
+    for title, part in TEMPERATURES:
+        name = f"{suite}-{part}-cpu"
+        if (BENCH / f"{name}.json").exists():
+            found[title] = (name, read(name))
+    return found
+
+
+def report_names(suite: str) -> list[str]:
+    """Return the names of the reports of a suite."""
+    return [name for name, _ in reports(suite).values()]
+
+
+def table(head: Sequence[str], body: Iterable[Sequence[str]], *names: str) -> str:
+    """Return a table with the source of its figures below it."""
+    return f"{markdown([head, *body], '---:')}\n\n{source(*names)}"
+
+
+def texts(form: str, values: Mapping, keys: Iterable) -> list[str]:
+    """Return the values of some keys in one format."""
+    return [form.format(values[key]) for key in keys]
+
+
+def headings(form: str, values: Iterable) -> list[str]:
+    """Return a heading per value."""
+    return [form.format(value) for value in values]
 
 
 def figure(row: dict | None, key: str, form: str = "{:.2f}", scale: float = 1.0) -> str:
     """Return a figure of a stack with its interval, or – where there is none."""
-    value, ends = (row or {}).get(key), (row or {}).get(f"{key}_ci")
+    value = (row or {}).get(key)
+    ends = (row or {}).get(f"{key}_ci")
     if value is None:
         return "–"
     text = form.format(value * scale)
-    return (
-        text
-        if ends is None or None in ends
-        else f"{text} [{', '.join(form.format(x * scale) for x in ends)}]"
-    )
+    if ends is None or None in ends:
+        return text
+    low, high = ends
+    return f"{text} [{form.format(low * scale)}, {form.format(high * scale)}]"
 
 
 def by_stack(report: dict) -> dict[str, dict]:
@@ -80,30 +101,49 @@ def by_stack(report: dict) -> dict[str, dict]:
     return {row["stack"]: row for row in report["stacks"]}
 
 
+def drafting(report: dict) -> list[dict]:
+    """Return the rows of a report but that of plain decoding, the fastest first."""
+    rows = [row for row in report["stacks"] if row["stack"] != PLAIN]
+    return sorted(rows, key=lambda row: -row["speedup_over_plain"])
+
+
 def speed(suite: str, only: Sequence[str] = ()) -> str:
     """Return speed-ups over plain decoding by temperature: with acceptance lengths, or of some
     stacks only.
     """
-    found = reports(suite)
-    rows = {title: by_stack(report) for title, (_, report) in found.items()}
-    stacks = only or sorted(
-        dict.fromkeys(s for row in rows.values() for s in row if s != PLAIN),
-        key=lambda s: -max(row[s]["speedup_over_plain"] for row in rows.values() if s in row),
-    )
-    columns = ("speed-up",) if only else ("speed-up", "acceptance length")
-    head = ["stack", *(f"{title}: {column}" for title in found for column in columns)]
-    body = []
-    for s in stacks:
-        pairs = [rows[title].get(s) or {} for title in found]
-        length = lambda row: figure({"length": row.get("mean_acceptance_length")}, "length")
-        cells = [(figure(row, "speedup_over_plain"), length(row))[: len(columns)] for row in pairs]
-        body.append([f"`{s}`", *(cell for pair in cells for cell in pair)])
+    rows = {title: by_stack(report) for title, (_, report) in reports(suite).items()}
+    head = ["stack"]
+    for title in rows:
+        head.append(f"{title}: speed-up")
+        if not only:
+            head.append(f"{title}: acceptance length")
     if "greedy" in rows:
         head.append("greedy, low repetition: speed-up")
-        for line, s in zip(body, stacks, strict=True):
-            low = (rows["greedy"].get(s) or {}).get("low_repetition")
+    body = []
+    for stack in only or _by_best_speed(rows.values()):
+        line = [f"`{stack}`"]
+        for found in rows.values():
+            row = found.get(stack) or {}
+            line.append(figure(row, "speedup_over_plain"))
+            if not only:
+                length = {"length": row.get("mean_acceptance_length")}
+                line.append(figure(length, "length"))
+        if "greedy" in rows:
+            low = (rows["greedy"].get(stack) or {}).get("low_repetition")
             line.append(figure(low, "speedup_over_plain"))
-    return f"{markdown([head, *body], '---:')}\n\n{source(*(name for name, _ in found.values()))}"
+        body.append(line)
+    return table(head, body, *report_names(suite))
+
+
+def _by_best_speed(reports_by_stack: Iterable[dict[str, dict]]) -> list[str]:
+    """Return all stacks but plain decoding, by their largest speed-up at any temperature."""
+    best: dict[str, float] = {}
+    for rows in reports_by_stack:
+        for stack, row in rows.items():
+            if stack != PLAIN:
+                speedup = row["speedup_over_plain"]
+                best[stack] = max(speedup, best.get(stack, speedup))
+    return sorted(best, key=lambda stack: -best[stack])
 
 
 def by_task(suite: str, most: int = 6) -> str:
@@ -113,14 +153,12 @@ def by_task(suite: str, most: int = 6) -> str:
     for title, (_, report) in reports(suite).items():
         tasks = list(report["suite"]["categories"])
         head = ["temperature", "stack", "all", *tasks]
-        rows = [row for row in report["stacks"] if row["stack"] != PLAIN]
-        fastest = sorted(rows, key=lambda row: -row["speedup_over_plain"])[:most]
-        for row in fastest:
-            found = [figure(row["by_category"].get(task), "speedup_over_plain") for task in tasks]
-            whole = figure(row, "speedup_over_plain")
-            body.append([title, f"`{row['stack']}`", whole, *found])
-    names = [name for name, _ in reports(suite).values()]
-    return f"{markdown([head, *body], '---:')}\n\n{source(*names)}"
+        for row in drafting(report)[:most]:
+            line = [title, f"`{row['stack']}`", figure(row, "speedup_over_plain")]
+            for task in tasks:
+                line.append(figure(row["by_category"].get(task), "speedup_over_plain"))
+            body.append(line)
+    return table(head, body, *report_names(suite))
 
 
 def beside_paper(most: int = 4) -> str:
@@ -128,20 +166,20 @@ def beside_paper(most: int = 4) -> str:
     the same questions.
     """
     name, report = reports("spec-bench")["greedy"]
-    published = read("published-hd")["rows"]
     tasks = list(report["suite"]["categories"])
     head = ["model", "method", *tasks]
     body = []
-    for row in published:
-        speeds = [f"{row['speedup_by_task'][task]:.2f}" for task in tasks]
+    for row in read("published-hd")["rows"]:
+        speeds = texts("{:.2f}", row["speedup_by_task"], tasks)
         body.append([row["model"], row["method"], *speeds])
-    own = [row for row in report["stacks"] if row["stack"] != PLAIN]
-    own.sort(key=lambda row: -row["speedup_over_plain"])
-    hd = [row for row in own[most:] if row["stack"] == "hd > target"]
-    for row in [*own[:most], *hd]:
-        speeds = [f"{row['by_category'][task]['speedup_over_plain']:.2f}" for task in tasks]
-        body.append(["SmolLM2-135M, one CPU thread", f"`{row['stack']}`", *speeds])
-    return f"{markdown([head, *body], '---:')}\n\n{source('published-hd', name)}"
+    for place, row in enumerate(drafting(report)):
+        if place >= most and row["stack"] != "hd > target":
+            continue
+        line = ["SmolLM2-135M, one CPU thread", f"`{row['stack']}`"]
+        for task in tasks:
+            line.append(f"{row['by_category'][task]['speedup_over_plain']:.2f}")
+        body.append(line)
+    return table(head, body, "published-hd", name)
 
 
 def pace(suite: str) -> str:
@@ -150,20 +188,25 @@ def pace(suite: str) -> str:
     """
     name, report = next(iter(reports(suite).values()))
     head = ["stack", "tokens/s", "first token, ms", "between tokens, ms: median", "p99"]
-    body = [
-        [
-            f"`{row['stack']}`",
-            figure(row, "tokens_per_second", "{:.0f}"),
-            *(figure({key: row.get(key)}, key, form, 1e3) for key, form in (
-                ("first_token_seconds", "{:.1f}"),
-                ("inter_token_seconds_median", "{:.2f}"),
-                ("inter_token_seconds_p99", "{:.2f}"),
-            )),
-        ]
-        for row in report["stacks"]
-    ]  # fmt: skip
+    times = {
+        "first_token_seconds": "{:.1f}",
+        "inter_token_seconds_median": "{:.2f}",
+        "inter_token_seconds_p99": "{:.2f}",
+    }
+    body = []
+    for row in report["stacks"]:
+        line = [f"`{row['stack']}`", figure(row, "tokens_per_second", "{:.0f}")]
+        for key, form in times.items():
+            # Without its interval.
+            line.append(figure({key: row.get(key)}, key, form, 1e3))
+        body.append(line)
     title = f"T = {report['settings']['temperature']:g}"
-    return f"{title}.\n\n{markdown([head, *body], '---:')}\n\n{source(name)}"
+    return f"{title}.\n\n{table(head, body, name)}"
+
+
+def _drafter_label(row: dict) -> str:
+    warm = ", warm" if row["state"] == "warm" else ""
+    return f"`{row['drafter']}`{warm}"
 
 
 def lengths() -> str:
@@ -175,15 +218,16 @@ def lengths() -> str:
     rows: dict[str, dict[tuple, str]] = {}
     for row in read("budgets")["rows"]:
         if row["target"] == PLAIN:
-            label = f"`{row['drafter']}`" + (", warm" if row["state"] == "warm" else "")
             figures = row["low_repetition"] if row["temperature"] == 0 else row
-            cells = rows.setdefault(label, {})
+            cells = rows.setdefault(_drafter_label(row), {})
             cells[row["temperature"], row["budget"]] = f"{figures['mean_acceptance_length']:.2f}"
-    head = ["drafter", *(f"{titles[t]}: {budget}" for t, budget in columns)]
-    body = [
-        [label, *(cells.get(column, "–") for column in columns)] for label, cells in rows.items()
-    ]
-    return f"{markdown([head, *body], '---:')}\n\n{source('budgets')}"
+    head = ["drafter"]
+    for temperature, budget in columns:
+        head.append(f"{titles[temperature]}: {budget}")
+    body = []
+    for label, cells in rows.items():
+        body.append([label, *(cells.get(column, "–") for column in columns)])
+    return table(head, body, "budgets")
 
 
 def chat_lengths() -> str:
@@ -198,71 +242,86 @@ def chat_lengths() -> str:
     most = max(budgets)
     cells: dict[str, dict] = {}
     for row in report["rows"]:
-        label = f"`{row['drafter']}`" + (", warm" if row["state"] == "warm" else "")
-        line = cells.setdefault(label, {})
+        line = cells.setdefault(_drafter_label(row), {})
         line[row["temperature"], row["budget"]] = figure(row, "mean_acceptance_length")
         if row["temperature"] == 0.7 and row["budget"] == most:
             for task in tasks:
-                line[task] = figure(row["by_category"][task], "mean_acceptance_length").split(" ")[
-                    0
-                ]
-    columns = [(temperature, budget) for temperature in titles for budget in budgets]
-    head = ["drafter", *(f"{titles[t]}: {budget}" for t, budget in columns)]
-    head += [f"T = 0.7, {most}: {task}" for task in tasks]
-    body = [[label, *(line[c] for c in (*columns, *tasks))] for label, line in cells.items()]
-    return f"{markdown([head, *body], '---:')}\n\n{source(name)}"
+                length = figure(row["by_category"][task], "mean_acceptance_length")
+                without_interval = length.split(" ")[0]
+                line[task] = without_interval
+    head = ["drafter"]
+    columns: list = []
+    for temperature, title in titles.items():
+        for budget in budgets:
+            head.append(f"{title}: {budget}")
+            columns.append((temperature, budget))
+    head += headings(f"T = 0.7, {most}: {{}}", tasks)
+    columns += tasks
+    body = []
+    for label, line in cells.items():
+        body.append([label, *texts("{}", line, columns)])
+    return table(head, body, name)
 
 
 def rules() -> str:
     """Return tokens per round under the verification rules, with the gain and the time of block
     and branch.
     """
-    head = ["stack", "T", "level", "tokens per round: token", "block over token", "branch over token",
-            "time per token: block over token", "branch over token"]  # fmt: skip
-
-    def figure(row: dict, name: str, form: str) -> str:
-        return (
-            f"{row[name]:{form}} [{', '.join(f'{end:{form}}' for end in row[f'{name}_ci'])}]"
-            if name in row
-            else ""
-        )
-
-    body = [
-        [
+    head = [
+        "stack",
+        "T",
+        "level",
+        "tokens per round: token",
+        "block over token",
+        "branch over token",
+        "time per token: block over token",
+        "branch over token",
+    ]
+    body = []
+    for row in read("rules-cpu")["rows"]:
+        line = [
             f"`{row['stack']}`",
             f"{row['temperature']:g}",
             str(row["level"]),
             f"{row['token_tokens_per_round']:.2f}",
         ]
-        + [figure(row, f"{rule}_gain", "+.1%") for rule in ("block", "branch")]
-        + [figure(row, f"{rule}_time", ".2f") for rule in ("block", "branch")]
-        for row in read("rules-cpu")["rows"]
-    ]
-    return f"{markdown([head, *body], '---:')}\n\n{source('rules-cpu')}"
+        gain_and_time = {"gain": "{:+.1%}", "time": "{:.2f}"}
+        for quantity, form in gain_and_time.items():
+            for rule in ("block", "branch"):
+                name = f"{rule}_{quantity}"
+                line.append(figure(row, name, form) if name in row else "")
+        body.append(line)
+    return table(head, body, "rules-cpu")
 
 
 def law() -> str:
     """Return the errors of the law's predictions and how its selection compares, by temperature."""
-    head = ["", "stacks measured", "error of ms per token: median", "worst", "without drift: median", "worst",
-            "error of forward passes: median", "worst", "selected", "slower than the fastest measured"]  # fmt: skip
-    body, names = [], [f"plan-{part}-cpu" for _, part in TEMPERATURES]
-    for (title, _), data in zip(TEMPERATURES, map(read, names), strict=True):
-        errors = data["errors"]
-        pairs = [
-            errors[k] for k in ("ms_per_token", "ms_per_token_without_drift", "forwards_per_token")
-        ]
-        measured = sum(row["measured_ms_per_token"] is not None for row in data["hierarchies"])
-        cells = [f"{e[k]:.1%}" for e in pairs for k in ("median", "worst")]
-        body.append(
-            [
-                title,
-                str(measured),
-                *cells,
-                f"`{data['picked']}`",
-                f"{data['picked_over_best_measured']:.1%}",
-            ]
-        )
-    return f"{markdown([head, *body], '---:')}\n\n{source(*names)}"
+    head = [
+        "",
+        "stacks measured",
+        "error of ms per token: median",
+        "worst",
+        "without drift: median",
+        "worst",
+        "error of forward passes: median",
+        "worst",
+        "selected",
+        "slower than the fastest measured",
+    ]
+    body = []
+    names = []
+    for title, part in TEMPERATURES:
+        name = f"plan-{part}-cpu"
+        names.append(name)
+        plan = read(name)
+        measured = sum(row["measured_ms_per_token"] is not None for row in plan["hierarchies"])
+        line = [title, str(measured)]
+        for quantity in ("ms_per_token", "ms_per_token_without_drift", "forwards_per_token"):
+            line += texts("{:.1%}", plan["errors"][quantity], ("median", "worst"))
+        line.append(f"`{plan['picked']}`")
+        line.append(f"{plan['picked_over_best_measured']:.1%}")
+        body.append(line)
+    return table(head, body, *names)
 
 
 def law_of_stops() -> str:
@@ -291,7 +350,7 @@ def law_of_stops() -> str:
                 f"{lengths['measured']:.2f}",
             ]
         )
-    return f"{markdown([head, *body], '---:')}\n\n{source(name)}"
+    return table(head, body, name)
 
 
 def lengths_by_task(suite: str, stacks: Sequence[str]) -> str:
@@ -303,11 +362,12 @@ def lengths_by_task(suite: str, stacks: Sequence[str]) -> str:
         head = ["temperature", "stack", "all", *tasks]
         rows = by_stack(report)
         for stack in stacks:
-            parts = [rows[stack], *(rows[stack]["by_category"][task] for task in tasks)]
-            lengths = [figure(part, "mean_acceptance_length") for part in parts]
-            body.append([title, f"`{stack}`", *lengths])
-    names = [name for name, _ in reports(suite).values()]
-    return f"{markdown([head, *body], '---:')}\n\n{source(*names)}"
+            row = rows[stack]
+            line = [title, f"`{stack}`", figure(row, "mean_acceptance_length")]
+            for task in tasks:
+                line.append(figure(row["by_category"][task], "mean_acceptance_length"))
+            body.append(line)
+    return table(head, body, *report_names(suite))
 
 
 def semantic_lookup() -> str:
@@ -315,57 +375,93 @@ def semantic_lookup() -> str:
     name = "semantic-lookup"
     rows = read(name)["rows"]
     drafters = [key for key in rows[0] if key.startswith("db[")]
-    head = ["tokens of text", "occurrences, at most", *(f"`{key}`, µs" for key in drafters)]
-    body = [
-        [
-            str(row["length"]),
-            str(row["occurrences"]),
-            *(f"{1e6 * row[key]:.1f}" for key in drafters),
-        ]
-        for row in rows
-    ]
-    return f"{markdown([head, *body], '---:')}\n\n{source(name)}"
+    head = ["tokens of text", "occurrences, at most", *headings("`{}`, µs", drafters)]
+    body = []
+    for row in rows:
+        line = [str(row["length"]), str(row["occurrences"])]
+        for drafter in drafters:
+            line.append(f"{1e6 * row[drafter]:.1f}")
+        body.append(line)
+    return table(head, body, name)
 
 
 def second_draft() -> str:
     """Return, for each target of the grids, the best hierarchy of models over the best single
     draft model.
     """
-    head = ["", "target", "forward pass, ms", "best single draft", "best hierarchy of models", "speed-up over it",
-            "best with a database", "speed-up over the single draft"]  # fmt: skip
-    body, names = [], []
+    head = [
+        "",
+        "target",
+        "forward pass, ms",
+        "best single draft",
+        "best hierarchy of models",
+        "speed-up over it",
+        "best with a database",
+        "speed-up over the single draft",
+    ]
+    body = []
+    names = []
     for title, part in TEMPERATURES:
-        names.append(f"grid-{part}-cpu")
-        for point in (p for p in read(names[-1])["points"] if "~" not in p["target"]):
-            line = [title, f"`{point['target']}`", f"{point['ms_per_forward'][PLAIN]:.2f}",
-                    f"`{point['best_single_draft']}`"]  # fmt: skip
+        name = f"grid-{part}-cpu"
+        names.append(name)
+        for point in read(name)["points"]:
+            has_noise = "~" in point["target"]
+            if has_noise:
+                continue
+            line = [
+                title,
+                f"`{point['target']}`",
+                f"{point['ms_per_forward'][PLAIN]:.2f}",
+                f"`{point['best_single_draft']}`",
+            ]
             for kind in ("models_over_single_draft", "databases_over_single_draft"):
                 best = point.get(kind) or {}
-                line += [f"`{best['hierarchy']}`" if best else "–", figure(best, "speedup")]
+                line.append(f"`{best['hierarchy']}`" if best else "–")
+                line.append(figure(best, "speedup"))
             body.append(line)
-    return f"{markdown([head, *body], '---:')}\n\n{source(*names)}"
+    return table(head, body, *names)
 
 
 def integers() -> str:
     """Return what 8-bit integers lose and bring: loss beside float32, forward passes beside the
     former float16 ones.
     """
-    widths, data, passes = (1, 4, 16), read("int8-cpu"), read("before-cpu")["rows"]
-    head = ["", "loss, nats: float32", "int8", "overlap of the rows", "weights, MB",
-            *(f"ms, width {w}" for w in widths), *(f"float16 over int8, {w}" for w in widths),
-            "float32 over int8, 1"]  # fmt: skip
+    widths = (1, 4, 16)
+    passes = read("before-cpu")["rows"]
+    head = [
+        "",
+        "loss, nats: float32",
+        "int8",
+        "overlap of the rows",
+        "weights, MB",
+        *headings("ms, width {}", widths),
+        *headings("float16 over int8, {}", widths),
+        "float32 over int8, 1",
+    ]
     body = []
-    for row in data["models"]:
-        times = {
-            r["tokens"]: r for r in passes if r["model"] == row["model"] and r["context"] == 300
-        }
-        after, before, sizes = *row["milliseconds"].values(), row["weight_bytes"]
-        body.append([f"`{row['model']}`", f"{row['loss_float32']:.4f}", f"{row['loss_int8']:.4f}",
-                     f"{row['overlap']:.4f}", f"{sizes['int8'] / 1e6:.1f} of {sizes['float32'] / 1e6:.1f}",
-                     *(f"{times[w]['now_ms']:.3f}" for w in widths),
-                     *(f"{times[w]['before_ms'] / times[w]['now_ms']:.1f}" for w in widths),
-                     f"{before['1'] / after['1']:.1f}"])  # fmt: skip
-    return f"{markdown([head, *body], '---:')}\n\n{source('int8-cpu', 'before-cpu')}"
+    for row in read("int8-cpu")["models"]:
+        integer_ms = {}
+        gains = {}
+        for measured in passes:
+            if measured["model"] == row["model"] and measured["context"] == 300:
+                width = measured["tokens"]
+                integer_ms[width] = measured["now_ms"]
+                gains[width] = measured["before_ms"] / measured["now_ms"]
+        int8_ms, float32_ms = row["milliseconds"].values()
+        megabytes = {dtype: size / 1e6 for dtype, size in row["weight_bytes"].items()}
+        body.append(
+            [
+                f"`{row['model']}`",
+                f"{row['loss_float32']:.4f}",
+                f"{row['loss_int8']:.4f}",
+                f"{row['overlap']:.4f}",
+                f"{megabytes['int8']:.1f} of {megabytes['float32']:.1f}",
+                *texts("{:.3f}", integer_ms, widths),
+                *texts("{:.1f}", gains, widths),
+                f"{float32_ms['1'] / int8_ms['1']:.1f}",
+            ]
+        )
+    return table(head, body, "int8-cpu", "before-cpu")
 
 
 def llama_cpp() -> str:
@@ -373,22 +469,23 @@ def llama_cpp() -> str:
     faster.
     """
     data = read("llama-cpp")
-    passes: dict[str, dict[int, dict]] = {}
+    passes: dict[str, dict[int, float]] = {}
     for row in data["forward_passes"]:
-        passes.setdefault(row["side"], {})[row["tokens"]] = row
+        passes.setdefault(row["side"], {})[row["tokens"]] = row["processor_ms"]
     ours = passes.pop("hsd_viz")
+    decodes = {row["side"]: row["processor_ms_per_token"] for row in data["decodes"]}
     head = ["type: llama.cpp over this project, by tokens", *map(str, ours)]
-    body = [[f"`{side}`", *(f"{found[w]['processor_ms'] / ours[w]['processor_ms']:.2f}" for w in ours)]
-            for side, found in passes.items()]  # fmt: skip
-    rows = {row["side"]: row["processor_ms_per_token"] for row in data["decodes"]}
     head += ["greedy decode", "with `ngram-mod`"]
-    for line in body:
-        side = line[0].strip("`")
-        line += [
-            f"{rows[f'llama.cpp {side} {kind}'] / rows['hsd_viz target']:.2f}"
-            for kind in ("none", "ngram-mod")
-        ]
-    ratio = rows["hsd_viz db > target"] / rows["hsd_viz target"]
+    body = []
+    for side, milliseconds in passes.items():
+        line = [f"`{side}`"]
+        for width, our_ms in ours.items():
+            line.append(f"{milliseconds[width] / our_ms:.2f}")
+        for kind in ("none", "ngram-mod"):
+            ratio = decodes[f"llama.cpp {side} {kind}"] / decodes["hsd_viz target"]
+            line.append(f"{ratio:.2f}")
+        body.append(line)
+    ratio = decodes["hsd_viz db > target"] / decodes["hsd_viz target"]
     ours_with_databases = f"`db > target` takes {ratio:.2f} of our plain time."
     return "\n\n".join([markdown([head, *body], "---:"), ours_with_databases, source("llama-cpp")])
 
@@ -406,20 +503,23 @@ def smollm2_llama() -> str:
     widths = ["1", "2", "4", "8", "16", "prefill"]
     head = ["threads", "side", *widths[:-1], "prefill of 512"]
     body = []
+    names = []
+    shares = []
     for threads in (1, 2):
-        times = passes_by_side(f"smollm2-llama-{threads}")
+        name = f"smollm2-llama-{threads}"
+        names.append(name)
+        shares.append(_share_of_memory(read(name)))
+        times = passes_by_side(name)
         ours = times.pop("hsd_viz")
-        body.append([str(threads), "hsd_viz, ms", *(f"{ours[width]:.1f}" for width in widths)])
+        body.append([str(threads), "hsd_viz, ms", *texts("{:.1f}", ours, widths)])
         for side, its in times.items():
-            ratios = [f"{its[width] / ours[width]:.2f} ×" for width in widths]
-            body.append([str(threads), side, *ratios])
+            ratios = {width: its[width] / ours[width] for width in widths}
+            body.append([str(threads), side, *texts("{:.2f} ×", ratios, widths)])
     for threads in (1, 2):
-        ours = passes_by_side(f"smollm2-avx2-{threads}")["hsd_viz"]
-        body.append(
-            [str(threads), "hsd_viz with AVX2, ms", *(f"{ours[width]:.1f}" for width in widths)]
-        )
-    names = [f"smollm2-{kind}-{threads}" for kind in ("llama", "avx2") for threads in (1, 2)]
-    shares = [_share_of_memory(read(f"smollm2-llama-{threads}")) for threads in (1, 2)]
+        name = f"smollm2-avx2-{threads}"
+        names.append(name)
+        ours = passes_by_side(name)["hsd_viz"]
+        body.append([str(threads), "hsd_viz with AVX2, ms", *texts("{:.1f}", ours, widths)])
     words = (
         f"A pass of one token reads its weights at {shares[0]} with one thread, and at {shares[1]} "
         "with two."
@@ -444,42 +544,42 @@ def smollm2_fidelity() -> str:
     for side, row in read("smollm2-fidelity")["fidelity"].items():
         loss = f"{row['loss_less_float32']:+.4f}"
         body.append([side, f"{row['overlap']:.4f}", f"{row['argmax_equal']:.4f}", loss])
-    return f"{markdown([head, *body], '---:')}\n\n{source('smollm2-fidelity')}"
+    return table(head, body, "smollm2-fidelity")
 
 
 def smollm2_context() -> str:
     """Return times of SmolLM2's passes behind contexts of three lengths."""
     widths = ["1", "2", "4", "8", "16"]
-    files = {
-        (context, threads): f"smollm2-context-{context}-{threads}"
-        for context in (2000, 7900)
-        for threads in (1, 2)
-    }
-    files |= {(300, threads): f"smollm2-llama-{threads}" for threads in (1, 2)}
     head = ["context", "threads", *widths]
     body = []
-    for (context, threads), name in sorted(files.items()):
-        ours = passes_by_side(name)["hsd_viz"]
-        body.append([str(context), str(threads), *(f"{ours[width]:.1f}" for width in widths)])
-    return f"{markdown([head, *body], '---:')}\n\n{source(*sorted(files.values()))}"
+    names = []
+    for context in (300, 2000, 7900):
+        for threads in (1, 2):
+            name = f"smollm2-context-{context}-{threads}"
+            if context == 300:
+                name = f"smollm2-llama-{threads}"
+            names.append(name)
+            ours = passes_by_side(name)["hsd_viz"]
+            body.append([str(context), str(threads), *texts("{:.1f}", ours, widths)])
+    return table(head, body, *sorted(names))
 
 
 def tab() -> str:
     """Return milliseconds of a forward pass in a browser tab and on the native runtime, by the
     number of tokens.
     """
-    here, body = read("tab-cpu"), []
-    for model, tab in here["milliseconds"].items():
-        native = read(f"curves-{model}-cpu")["milliseconds"]["native"]
-        body += [
-            [f"{model}, {place}", *(f"{ms[w]:.2f}" for w in tab)]
-            for place, ms in (("tab", tab), ("native", native))
-        ]
+    here = read("tab-cpu")
     head = ["tokens in one pass", *here["milliseconds"][PLAIN]]
-    words = f"{here['browser']}, measured on {here['date']}" + (
-        f" ({here['page']})" if "page" in here else ""
-    )
-    return f"{markdown([head, *body], '---:')}\n\nSource: [tab-cpu.json](../bench/tab-cpu.json): {words}."
+    body = []
+    for model, in_tab in here["milliseconds"].items():
+        native = read(f"curves-{model}-cpu")["milliseconds"]["native"]
+        body.append([f"{model}, tab", *texts("{:.2f}", in_tab, in_tab)])
+        body.append([f"{model}, native", *texts("{:.2f}", native, in_tab)])
+    measured = f"{here['browser']}, measured on {here['date']}"
+    if "page" in here:
+        measured += f" ({here['page']})"
+    where = f"Source: [tab-cpu.json](../bench/tab-cpu.json): {measured}."
+    return f"{markdown([head, *body], '---:')}\n\n{where}"
 
 
 def former() -> str:
@@ -491,86 +591,113 @@ def former() -> str:
     head = ["former → present"]
     for title, _ in TEMPERATURES:
         head += [f"{title}: tokens/s", "speed-up", "acceptance length"]
+    forms = {
+        "tokens_per_second": "{:,.0f}",
+        "speedup_over_plain": "{:.2f}",
+        "mean_acceptance_length": "{:.2f}",
+    }
     body = []
     for stack in next(iter(then.values())):
         line = [f"`{stack}`"]
         for _, part in TEMPERATURES:
             name = f"heldout-{part}-cpu"
-            for key in ("tokens_per_second", "speedup_over_plain", "mean_acceptance_length"):
-                form = "{:,.0f}" if key == "tokens_per_second" else "{:.2f}"
-                line.append(
-                    "→".join(form.format(rows[stack][key]) for rows in (then[name], now[name]))
-                )
+            for key, form in forms.items():
+                before = form.format(then[name][stack][key])
+                after = form.format(now[name][stack][key])
+                line.append(f"{before}→{after}")
         body.append(line)
-    return f"{markdown([head, *body], '---:')}\n\n{source('former')}"
+    return table(head, body, "former")
 
 
 def gpu() -> str:
     """Return forward passes by the number of tokens, and the plan of the ladder, on a GPU."""
     data = read("gpu-h100")
-    passes, widths = data["b"]["parts"], ("1", "4", "8", "16", "32")
+    machine = data["plan"]["machine"]
+    where = (
+        f"Source: [gpu-h100.json](bench/gpu-h100.json) ({machine['gpu']}, "
+        f"torch {machine['torch']}, bfloat16)."
+    )
+    tables = [
+        markdown(_gpu_passes(data["b"]["parts"]), "---:"),
+        markdown(_gpu_plan(data["plan"]["hierarchies"]), "---:"),
+    ]
+    words = _gpu_words(data["plan"]["errors"], data["a"]["parts"]["greedy/strict"])
+    return "\n\n".join([*tables, words, where])
+
+
+def _gpu_passes(parts: dict[str, dict]) -> list[list[str]]:
+    """Return the rows of a table of forward passes by shape and runtime, the head first."""
+    widths = ("1", "4", "8", "16", "32")
+    head = ["random Llama", "runtime"]
+    for width in widths:
+        plural = "" if width == "1" else "s"
+        head.append(f"ms, {width} token{plural}")
+    head.append("weights / bandwidth, ms")
+    rows = []
+    for name, found in parts.items():
+        kind, *place = name.split("/")
+        if kind == "steps":
+            milliseconds = texts("{:.2f}", found["width_ms"], widths)
+            rows.append([place[0], place[1], *milliseconds, f"{found['bound_ms']:.2f}"])
+    return [head, *sorted(rows)]
+
+
+def _gpu_plan(hierarchies: list[dict]) -> list[list[str]]:
+    """Return the rows of a table of the stacks that were measured, the head first."""
     rows = [
-        [name.split("/")[1], name.split("/")[2], *(f"{found['width_ms'][w]:.2f}" for w in widths),
-         f"{found['bound_ms']:.2f}"]
-        for name, found in passes.items() if name.startswith("steps/")
-    ]  # fmt: skip
-    head = [
-        "random Llama",
-        "runtime",
-        *(f"ms, {w} token{'s' * (w != '1')}" for w in widths),
-        "weights / bandwidth, ms",
+        [
+            "shipped models, T = 0.7",
+            "predicted ms/token",
+            "measured ms/token",
+            "tokens per forward pass",
+        ]
     ]
-    plan = [
-        [f"`{row['stack']}`", f"{row['predicted_ms_per_token']:.2f}", f"{row['measured_ms_per_token']:.2f}",
-         f"{row['acceptance_length']['measured']:.2f}"]
-        for row in data["plan"]["hierarchies"] if row["measured_ms_per_token"]
-    ]  # fmt: skip
-    columns = [
-        "shipped models, T = 0.7",
-        "predicted ms/token",
-        "measured ms/token",
-        "tokens per forward pass",
-    ]
-    machine, errors = data["plan"]["machine"], data["plan"]["errors"]
-    error, settled = (
-        errors[key]["median"] for key in ("ms_per_token", "ms_per_token_without_drift")
-    )
-    same = {
-        row["stack"]: row["token_identical_to_plain"] for row in data["a"]["parts"]["greedy/strict"]
-    }
-    equal = ", ".join(
-        f"{n} of {m} (`{stack}`)" for stack, (n, m) in same.items() if stack != "target"
-    )
-    words = (
+    for row in hierarchies:
+        if row["measured_ms_per_token"]:
+            times = texts("{:.2f}", row, ("predicted_ms_per_token", "measured_ms_per_token"))
+            length = f"{row['acceptance_length']['measured']:.2f}"
+            rows.append([f"`{row['stack']}`", *times, length])
+    return rows
+
+
+def _gpu_words(errors: dict, greedy: list[dict]) -> str:
+    """Return the errors of the law, and how many greedy texts equal those of plain decoding."""
+    error = errors["ms_per_token"]["median"]
+    settled = errors["ms_per_token_without_drift"]["median"]
+    counts = []
+    for row in greedy:
+        if row["stack"] != PLAIN:
+            equal, of = row["token_identical_to_plain"]
+            counts.append(f"{equal} of {of} (`{row['stack']}`)")
+    return (
         f"Median error of the law: {error:.1%}, without the machine's drift {settled:.1%}. "
-        f"Greedy texts of `--runtime strict` that equal plain decoding: {equal}."
-    )
-    return "\n\n".join(
-        (
-            markdown([head, *sorted(rows)], "---:"),
-            markdown([columns, *plan], "---:"),
-            words,
-            f"Source: [gpu-h100.json](bench/gpu-h100.json) ({machine['gpu']}, torch {machine['torch']}, bfloat16).",
-        )
+        f"Greedy texts of `--runtime strict` that equal plain decoding: {', '.join(counts)}."
     )
 
 
 def page() -> str:
     """Return how fast the explorer loads, opens a trace, follows keys and shows live runs."""
     data = read("page-cpu")
-    load = data["load"]["medians"]
-    keys = data["keys"]["medians"]
-    live = data["live"]["medians"]
-    size = data["load"]["bytes"]
+    cold = data["load"]["medians"]["cold"]["the trace"] / 1e3
+    waiting = data["load"]["medians"]["preheated"]["the trace"] / 1e3
+    size = data["load"]["bytes"]["all"] / 1e6
+    own_size = data["load"]["bytes"]["own"] / 1e6
     opening = median(data["keys"]["opening"]) / 1e3
-    ratios = ", ".join(f"{run['ratio']:.2f} (`{stack}`)" for stack, run in live.items())
-    return (
-        f"A recorded run is visible after {load['cold']['the trace'] / 1e3:.1f} s with a cold kernel and "
-        f"{load['preheated']['the trace'] / 1e3:.1f} s with a waiting one; it takes {size['all'] / 1e6:.1f} MB, "
-        f"{size['own'] / 1e6:.1f} MB of them the page's own.\nA trace of {data['keys']['tokens']:,} tokens opens in "
-        f"{opening:.2f} s; a key in it is painted after {max(keys.values()):.0f} ms (the slowest view's median).\n"
-        f"Share of the speed of an unwatched run that a watched one has: {ratios}.\n\n{source('page-cpu')}"
-    )
+    slowest_view = max(data["keys"]["medians"].values())
+    ratios = []
+    for stack, run in data["live"]["medians"].items():
+        ratios.append(f"{run['ratio']:.2f} (`{stack}`)")
+    sentences = [
+        f"A recorded run is visible after {cold:.1f} s with a cold kernel and "
+        f"{waiting:.1f} s with a waiting one; it takes {size:.1f} MB, "
+        f"{own_size:.1f} MB of them the page's own.",
+        f"A trace of {data['keys']['tokens']:,} tokens opens in "
+        f"{opening:.2f} s; a key in it is painted after {slowest_view:.0f} ms "
+        "(the slowest view's median).",
+        "Share of the speed of an unwatched run that a watched one has: "
+        f"{', '.join(ratios)}.\n\n{source('page-cpu')}",
+    ]
+    return "\n".join(sentences)
 
 
 #: Marked place of ``docs/results.md`` -> its table.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from statistics import median
 from string import Formatter
 from typing import Any
@@ -31,12 +31,13 @@ def figures(sentence: str, page: str) -> re.Match:
     Raises:
         ValueError: if the page does not have it once.
     """
-    text = lambda literal: re.sub(r"(\\[ \n])+", r"\\s+", re.escape(literal))
-    parts = "".join(
-        f"({text(literal)})" + (r"(\S+?)" if form is not None else "()")
-        for literal, form, _, _ in Formatter().parse(sentence)
-    )
-    found = list(re.finditer(parts, page))
+    pattern = ""
+    for literal, form, _, _ in Formatter().parse(sentence):
+        # A page may break its lines elsewhere.
+        text = re.sub(r"(\\[ \n])+", r"\\s+", re.escape(literal))
+        number = r"\S+?" if form is not None else ""
+        pattern += f"({text})({number})"
+    found = list(re.finditer(pattern, page))
     if len(found) != 1:
         raise ValueError(f"a page must have this sentence once, not {len(found)} times: {sentence}")
     return found[0]
@@ -54,15 +55,31 @@ def state(page: str, sentence: str, values: Iterable[Any]) -> str:
     return page[: found.start()] + "".join(groups) + page[found.end() :]
 
 
+def _grids() -> list[dict]:
+    """Return the grids, by temperature."""
+    return [read(f"grid-{part}-cpu") for _, part in TEMPERATURES]
+
+
+def _plans() -> list[dict]:
+    """Return the plans of the ladder, by temperature."""
+    return [read(f"plan-{part}-cpu") for _, part in TEMPERATURES]
+
+
+def _point(part: str, target: str) -> dict:
+    """Return the point of a grid that has this target."""
+    for point in read(f"grid-{part}-cpu")["points"]:
+        if point["target"] == target:
+            return point
+    raise ValueError(f"the grid of {part} has no target {target}")
+
+
 def _over(
     part: str, target: str, kind: str = "models_over_single_draft", interval: bool = True
 ) -> list[float]:
     """Return the speed-up of the best hierarchy over the best single draft model, with its
     interval.
     """
-    best = next(point for point in read(f"grid-{part}-cpu")["points"] if point["target"] == target)[
-        kind
-    ]
+    best = _point(part, target)[kind]
     return [best["speedup"], *(best["speedup_ci"] if interval else ())]
 
 
@@ -71,16 +88,16 @@ def _gains(column: str) -> list[float]:
     (``gain``), by the ``law`` as calibrated there, or by the picture's ``field`` with measured
     passes.
     """
-    grids = [read(f"grid-{part}-cpu") for _, part in TEMPERATURES]
-    widths = [
-        [point["verifying_over_one"][str(w)] for w in WIDTHS[1:]]
-        for grid in grids
-        for point in grid["points"]
-    ]
+    grids = _grids()
+    # The cost of a pass over that of one token, from all points, by the number of tokens.
+    costs: dict[int, list[float]] = {width: [] for width in WIDTHS[1:]}
+    for grid in grids:
+        for point in grid["points"]:
+            for width, over_one in costs.items():
+                over_one.append(point["verifying_over_one"][str(width)])
+    verifying = (1.0, *map(median, costs.values()))
     points = measured_points(grids)
-    points["field"] = gain(
-        points["cost"], points["agreement"], (1.0, *map(median, zip(*widths, strict=True)))
-    )
+    points["field"] = gain(points["cost"], points["agreement"], verifying)
     return points.loc[points["kind"] == "this ladder", column].tolist()
 
 
@@ -88,14 +105,22 @@ def _closer() -> list[float]:
     """Return the gain by the law with acceptances higher by 0.2, at ``target+6`` and T = 1; the
     best at 0.7 by 0.3.
     """
-    by = lambda point, more: point["needed"]["gain"][0][point["needed"]["closer"].index(more)]
-    one = next(point for point in read("grid-t1-cpu")["points"] if point["target"] == "target+6")
-    return [by(one, 0.2), max(by(point, 0.3) for point in read("grid-t07-cpu")["points"])]
+    first = _gain_if_closer(_point("t1", "target+6"), 0.2)
+    second = max(_gain_if_closer(point, 0.3) for point in read("grid-t07-cpu")["points"])
+    return [first, second]
+
+
+def _gain_if_closer(point: dict, more: float) -> float:
+    """Return the gain of a second draft model at its cost if its acceptance is higher."""
+    needed = point["needed"]
+    at_its_cost = needed["gain"][0]
+    return at_its_cost[needed["closer"].index(more)]
 
 
 def _cached() -> list[float]:
     """Return the gain by the plan at T = 0.7 without and with the term for displaced caches."""
-    known, rows = recorded(0.7).calibration, []
+    known = recorded(0.7).calibration
+    rows = []
     for after in ({}, known.after):
         found = picks(replace(known, after=after), ("nano", "small"), bottom=None)
         rows.append(found.single[0].ms_per_token / found.models[0].ms_per_token)
@@ -103,22 +128,22 @@ def _cached() -> list[float]:
 
 
 def _missed() -> list[float]:
-    return [
-        read(f"plan-{part}-cpu")["errors"]["ms_per_token"][key]
-        for part, key in (("t1", "median"), ("greedy", "worst"))
-    ]
-
-
-def _plans() -> list[dict]:
-    return [read(f"plan-{part}-cpu") for _, part in TEMPERATURES]
+    """Return the errors of the law that miss its goals: at T = 1 the median, greedy the worst."""
+    median_at_one = read("plan-t1-cpu")["errors"]["ms_per_token"]["median"]
+    worst_of_greedy = read("plan-greedy-cpu")["errors"]["ms_per_token"]["worst"]
+    return [median_at_one, worst_of_greedy]
 
 
 def _law() -> list[float]:
     """Return the number of stacks of all plans, and the median and worst error of their
     predictions.
     """
-    rows = [row for plan in _plans() for row in plan["hierarchies"] if row["measured_ms_per_token"]]
-    errors = [abs(row["predicted_ms_per_token"] / row["measured_ms_per_token"] - 1) for row in rows]
+    errors = []
+    for plan in _plans():
+        for row in plan["hierarchies"]:
+            if row["measured_ms_per_token"]:
+                ratio = row["predicted_ms_per_token"] / row["measured_ms_per_token"]
+                errors.append(abs(ratio - 1))
     return [len(errors), median(errors), max(errors)]
 
 
@@ -126,12 +151,11 @@ def _after(draft: str, sign: int) -> list[float]:
     """Return by how much verifications of the target cost more, or with sign -1 less, after a
     draft source.
     """
-    shares = [
-        sign * (x - 1)
-        for plan in _plans()
-        for a, b, x in plan["calibration"]["after"]
-        if (a, b) == (draft, PLAIN)
-    ]
+    shares = []
+    for plan in _plans():
+        for before, verifier, ratio in plan["calibration"]["after"]:
+            if (before, verifier) == (draft, PLAIN):
+                shares.append(sign * (ratio - 1))
     return [min(shares), max(shares)]
 
 
@@ -139,43 +163,46 @@ def _faster(*stacks: str) -> list[float]:
     """Return the least and largest ratio of the speed now to that of release 0.1, of all but
     transformers' loops.
     """
-    ratios = [
-        now[stack]["tokens_per_second"] / row["tokens_per_second"]
-        for name, then in read("former")["reports"].items()
-        for now in [by_stack(read(name))]
-        for stack, row in then.items()
-        if (stack in stacks if stacks else not stack.startswith("hf-"))
-    ]
+    ratios = []
+    for name, then in read("former")["reports"].items():
+        now = by_stack(read(name))
+        for stack, row in then.items():
+            asked_for = stack in stacks if stacks else not stack.startswith("hf-")
+            if asked_for:
+                ratios.append(now[stack]["tokens_per_second"] / row["tokens_per_second"])
     return [min(ratios), max(ratios)]
 
 
 def _prediction(*names: str) -> list[float]:
     """Return the number of figures, the median and the worst error of groups of predictions."""
-    return [
-        read("prediction")["summary"][name][key]
-        for name in names
-        for key in ("figures", "median", "worst")
-    ]
+    values = []
+    for name in names:
+        summary = read("prediction")["summary"][name]
+        values += [summary["figures"], summary["median"], summary["worst"]]
+    return values
+
+
+def _held_aside(source: str = "", gpu: str = "", model: str = "") -> list[dict]:
+    """Return the published step times that nothing was fitted on: of sources that contain a text,
+    of cards whose name begins with one, and of a model if one is given.
+    """
+    rows = []
+    for row in read("prediction")["held_aside"]:
+        is_of_model = model in ("", row["model"])
+        if source in row["source"] and row["gpu"].startswith(gpu) and is_of_model:
+            rows.append(row)
+    return rows
 
 
 def _aside(source: str, gpu: str = "") -> list[float]:
     """Return the same of the step times of a source, or of some of its cards alone."""
-    rows = [
-        row
-        for row in read("prediction")["held_aside"]
-        if source in row["source"] and row["gpu"].startswith(gpu)
-    ]
-    errors = [abs(row["error"]) for row in rows]
+    errors = [abs(row["error"]) for row in _held_aside(source, gpu)]
     return [len(errors), median(errors), max(errors)]
 
 
 def _published_share() -> float:
     """Return the published speed of Llama 3.1 70B on two A100 over that on four."""
-    times = {
-        row["tp"]: row["ms"]
-        for row in read("prediction")["held_aside"]
-        if row["gpu"] == "A100 SXM" and row["model"] == "llama-70b"
-    }
+    times = {row["tp"]: row["ms"] for row in _held_aside(gpu="A100 SXM", model="llama-70b")}
     return times[4] / times[2]
 
 
@@ -191,24 +218,26 @@ def _too_slow(gpu: str) -> float:
 
 
 def _too_fast(model: str) -> float:
-    rows = [row for row in read("prediction")["held_aside"] if row["gpu"] == "A100 SXM"]
-    return max(-row["error"] for row in rows if row["model"] == model)
+    """Return how much too short the times of a model on A100 are at the worst."""
+    return max(-row["error"] for row in _held_aside(gpu="A100 SXM", model=model))
 
 
 @cache
 def llamas() -> HardwarePlan:
     """Return the prediction for Llama 70B, 8B and 1B on four H100, with 8-bit weights."""
-    batch, context = (1, 4, 16, 64), (2048, 8192, 32768)
+    batch = (1, 4, 16, 64)
+    context = (2048, 8192, 32768)
     return predict("H100 SXM", LLAMAS, tp=4, weights="fp8", batch=batch, context=context)
 
 
 def _llama_draft() -> list[float]:
-    rows = [
-        r.speedup_over_plain
-        for r in llamas().rows
-        if r.stack.startswith("llama-1b") and r.stack.count(">") == 1
-    ]
-    return [min(rows), max(rows)]
+    """Return the least and largest speed-up with the 1B model as the only draft."""
+    speedups = []
+    for row in llamas().rows:
+        has_one_draft = row.stack.count(">") == 1
+        if row.stack.startswith("llama-1b") and has_one_draft:
+            speedups.append(row.speedup_over_plain)
+    return [min(speedups), max(speedups)]
 
 
 def _needed() -> float:
@@ -237,8 +266,10 @@ def _compiled() -> list[float]:
     """Return the least and largest ratio of eager to compiled forward passes of the 1B shape,
     and what one costs.
     """
-    ratios = [eager / _h100()[width] for width, eager in _h100("eager").items()]
-    return [min(ratios), max(ratios), _bound(), _h100()["8"] / _h100()["1"] - 1]
+    compiled = _h100()
+    ratios = [eager / compiled[width] for width, eager in _h100("eager").items()]
+    draft_of_seven = compiled["8"] / compiled["1"] - 1
+    return [min(ratios), max(ratios), _bound(), draft_of_seven]
 
 
 def _bound() -> float:
@@ -246,7 +277,8 @@ def _bound() -> float:
 
 
 def _rounding() -> float:
-    row = next(row for row in read("int8-cpu")["models"] if row["model"] == PLAIN)
+    """Return by how much the loss of the target is higher with 8-bit weights."""
+    [row] = [row for row in read("int8-cpu")["models"] if row["model"] == PLAIN]
     return row["loss_int8"] - row["loss_float32"]
 
 
@@ -256,15 +288,17 @@ def _step(model: str) -> float:
 
 
 def _block() -> list[float]:
+    """Return the least and largest gain of block verification."""
     gains = [row["block_gain"] for row in read("rules-cpu")["rows"]]
     return [min(gains), max(gains)]
 
 
 def _taken() -> list[float]:
-    over = {lower: rates for lower, _, rates in read("plan-greedy-cpu")["calibration"]["over"]}[
-        "db > small"
-    ]
-    return [over["taken"], over["own"]]
+    """Return the acceptance of tokens of a database that ``small`` passed, and of its own ones."""
+    calibration = read("plan-greedy-cpu")["calibration"]
+    over = {lower: rates for lower, _, rates in calibration["over"]}
+    rates = over["db > small"]
+    return [rates["taken"], rates["own"]]
 
 
 def _loops() -> float:
@@ -272,83 +306,109 @@ def _loops() -> float:
 
 
 ALL = "held aside, without Gaudi at full load"
+_LLAMA_SPEEDUPS = "speed-ups, Llama-3.3-70B-Instruct"
+_QWEN_SPEEDUPS = "speed-ups, Qwen3-30B-A3B-Instruct-2507"
+_LENGTH_RATIOS = "ratios of two draft lengths, held aside"
+#: Line of the table of published step times -> what its sources contain, and the cards' names.
+HELD_ASIDE: dict[str, tuple[str, ...]] = {
+    "Llama 3.1 8B, 70B and 405B, 1–8 A100": ("gpt-fast (README)",),
+    "Mixtral 8x7B (mixture of experts), 1–8 A100": ("gpt-fast (mixtral",),
+    "context 1k and 4k (fit of arXiv 2601.11580)": ("arXiv 2601.11580",),
+    "H100, L40S or A100, Llama 2 7B and 70B, batch 16–480": ("TensorRT-LLM v0.6.1",),
+    "Llama 3.3 70B on an H200": ("nvidia.com/blog",),
+    "on four H200, batch 8 (SpecBundle)": ("SpecBundle",),
+    "cost of a cached token, Qwen3 1.7B on an H100": ("per cached token",),
+    "llama.cpp on four RTX cards, 7B to 70B, 16 and 4 bits": ("GPU-Benchmarks-on-LLM", "RTX"),
+    "llama.cpp on an M1 Max and an M3 Max, 7B and 8B": ("GPU-Benchmarks-on-LLM", "M"),
+    "eight MI300X, batch 2–256, between those fitted on": ("oracle.com",),
+    "Gaudi 3, 7B to 70B, batch 44–768": ("intel.com",),
+}
+
+
+def _held_aside_sentences() -> dict[str, Values]:
+    """Return the lines of the table of published step times, with what gives their figures."""
+    sentences: dict[str, Values] = {}
+    for line, known in HELD_ASIDE.items():
+        sentences[f"{line} | {{}} | {{:.1%}} | {{:.1%}} |"] = partial(_aside, *known)
+    return sentences
+
+
+_README: dict[str, Values] = {
+    "measured here, once, by {:.0%} ([why]": lambda: [_over("t1", "target+6")[0] - 1],
+}
+_REPORT: dict[str, Values] = {
+    "one CPU thread, {} prompts of suite": lambda: [read("heldout-t07-cpu")["suite"]["prompts"]],
+    "once: its loss by {:.4f} nats": lambda: [_rounding()],
+    "often but costs {:.0%} of a step": lambda: [_step("small") / _step(PLAIN)],
+    "at temperature 0.7: {:.2f} [{:.2f}, {:.2f}]; on padded": lambda: _over("t07", PLAIN),
+    "The figure's field gives {:.2f} for the ladder": lambda: _gains("field")[:1],
+    "it brings {:.2f} [{:.2f}, {:.2f}] where the upper": lambda: _over("t1", "target+6"),
+    "fitted on {} published figures": lambda: _prediction("fitted")[:1],
+    "median error {:.1%} on {} others": lambda: _prediction(ALL)[1::-1],
+    "loop in {:.0%} of their greedy text": lambda: [_loops()],
+    "needs {:.1f} times what reading the weights": lambda: [_bound()],
+}
+_RESULTS: dict[str, Values] = {
+    "all of our stacks are {:.1f} to {:.1f} times as fast, "
+    "plain decoding {:.1f} to {:.1f} times": lambda: [*_faster(), *_faster(PLAIN)],
+    "right after `small` costs {:.0%} to {:.0%} more than on average, "
+    "after a database {:.0%} to {:.0%} less": lambda: [*_after("small", 1), *_after("db", -1)],
+    "T = 1 missed the first ({:.1%}), greedy the second ({:.1%})": _missed,
+    "would reach {:.2f} there, at T = 0.7 with 0.3 more {:.2f} at most": _closer,
+    "its field gives {:.2f}, {:.2f} and {:.2f} (T = 0.7, 1, greedy) for the unpadded target; "
+    "measured are {:.2f}, {:.2f} and {:.2f}, and the law as calibrated there gives "
+    "{:.2f}, {:.2f} and {:.2f}. The": lambda: [
+        *_gains("field"),
+        *_gains("gain"),
+        *_gains("law"),
+    ],
+    "term takes the plan's gain from {:.2f} to {:.2f}. Draft": _cached,
+    "below one draft model reaches {:.2f} at `target+6`": lambda: _over(
+        "greedy", "target+6", "databases_over_single_draft", interval=False
+    ),
+    "fitted on {} figures (median error {:.1%})": lambda: _prediction("fitted")[:2],
+    **_held_aside_sentences(),
+    "| all of these | {} | {:.1%} | {:.1%} |": lambda: _prediction(ALL),
+    "70B, {} figures, median error {:.0%}, worst {:.0%}; "
+    "Qwen3 30B-A3B, {} figures, {:.0%}, {:.0%}.": lambda: _prediction(
+        _LLAMA_SPEEDUPS, _QWEN_SPEEDUPS
+    ),
+    "{} ratios of two lengths, median {:.1%}, worst {:.0%}.": lambda: _prediction(_LENGTH_RATIOS),
+    "of the {} are beyond": lambda: _prediction(ALL)[:1],
+    "405B with 8 bits on eight A100 ({:.0%} too fast), 70B on two A100 ({:.0%} too fast; "
+    "the published speed is {:.0%} of that on four)": lambda: [
+        _too_fast("llama-405b"),
+        _too_fast("llama-70b"),
+        _published_share(),
+    ],
+    "on an M3 Max ({:.0%} too slow)": lambda: [_too_slow("M3 Max")],
+    "by up to {:.0%} on those held aside and by {:.0%} on one of those fitted on": lambda: [
+        _worst_on("intel.com"),
+        _worst_on("intel.com", "fitted"),
+    ],
+    "two A100 ({:.0%} too fast) and 405B on eight ({:.0%})": lambda: [
+        _too_fast("llama-70b"),
+        _too_fast("llama-405b"),
+    ],
+    "short, up to {:.0%} too high": lambda: _prediction("speed-ups, held aside")[2:],
+    "plans ({} stacks, calibrated on other prompts: median {:.1%}, worst {:.0%})": _law,
+    "(1B by 70B {:.2f}, 8B by 70B {:.2f}, 1B by 8B {:.2f})": lambda: _assumed(
+        "llama-1b > llama-70b", "llama-8b > llama-70b", "llama-1b > llama-8b"
+    ),
+    "if the target accepted {:.2f} of the 1B model's tokens": lambda: [_needed()],
+    "draft model is {:.1f} to {:.1f} times as fast": _llama_draft,
+    "the compiled runtime is {:.1f} to {:.1f} times as fast as transformers' own forward pass, "
+    "and still needs {:.1f} times the time in which the weights can be read: launches and Python "
+    "take most of it. A draft of seven tokens costs {:.0%} of a step": _compiled,
+}
+_HIERARCHIES: dict[str, Values] = {
+    "own ({:.2f} against {:.2f} for `small`": _taken,
+    "accepts {:.0%} to {:.0%} more tokens per round": _block,
+}
 #: Page -> its sentences and what gives their figures.
 SENTENCES: dict[str, dict[str, Values]] = {
-    "README.md": {"measured here, once, by {:.0%} ([why]": lambda: [_over("t1", "target+6")[0] - 1]},
-    "docs/report.md": {
-        "one CPU thread, {} prompts of suite": lambda: [read("heldout-t07-cpu")["suite"]["prompts"]],
-        "once: its loss by {:.4f} nats": lambda: [_rounding()],
-        "often but costs {:.0%} of a step": lambda: [_step("small") / _step(PLAIN)],
-        "at temperature 0.7: {:.2f} [{:.2f}, {:.2f}]; on padded": lambda: _over("t07", PLAIN),
-        "The figure's field gives {:.2f} for the ladder": lambda: _gains("field")[:1],
-        "it brings {:.2f} [{:.2f}, {:.2f}] where the upper": lambda: _over("t1", "target+6"),
-        "fitted on {} published figures": lambda: _prediction("fitted")[:1],
-        "median error {:.1%} on {} others": lambda: _prediction(ALL)[1::-1],
-        "loop in {:.0%} of their greedy text": lambda: [_loops()],
-        "needs {:.1f} times what reading the weights": lambda: [_bound()],
-    },
-    "docs/results.md": {
-        "all of our stacks are {:.1f} to {:.1f} times as fast, plain decoding {:.1f} to {:.1f} times": lambda: [
-            *_faster(), *_faster(PLAIN)
-        ],
-        "right after `small` costs {:.0%} to {:.0%} more than on average, after a database {:.0%} to {:.0%} less":
-            lambda: [*_after("small", 1), *_after("db", -1)],
-        "T = 1 missed the first ({:.1%}), greedy the second ({:.1%})": _missed,
-        "would reach {:.2f} there, at T = 0.7 with 0.3 more {:.2f} at most": _closer,
-        "its field gives {:.2f}, {:.2f} and {:.2f} (T = 0.7, 1, greedy) for the unpadded target; measured are {:.2f}, "
-        "{:.2f} and {:.2f}, and the law as calibrated there gives {:.2f}, {:.2f} and {:.2f}. The": lambda: [
-            *_gains("field"), *_gains("gain"), *_gains("law")
-        ],
-        "term takes the plan's gain from {:.2f} to {:.2f}. Draft": _cached,
-        "below one draft model reaches {:.2f} at `target+6`": lambda: _over(
-            "greedy", "target+6", "databases_over_single_draft", False
-        ),
-        "fitted on {} figures (median error {:.1%})":
-            lambda: _prediction("fitted")[:2],
-        **{
-            f"{source} |" + " {} | {:.1%} | {:.1%} |": lambda known=known: _aside(*known)
-            for source, known in {
-                "Llama 3.1 8B, 70B and 405B, 1–8 A100": ("gpt-fast (README)",),
-                "Mixtral 8x7B (mixture of experts), 1–8 A100": ("gpt-fast (mixtral",),
-                "context 1k and 4k (fit of arXiv 2601.11580)": ("arXiv 2601.11580",),
-                "H100, L40S or A100, Llama 2 7B and 70B, batch 16–480": ("TensorRT-LLM v0.6.1",),
-                "Llama 3.3 70B on an H200": ("nvidia.com/blog",),
-                "on four H200, batch 8 (SpecBundle)": ("SpecBundle",),
-                "cost of a cached token, Qwen3 1.7B on an H100": ("per cached token",),
-                "llama.cpp on four RTX cards, 7B to 70B, 16 and 4 bits": ("GPU-Benchmarks-on-LLM", "RTX"),
-                "llama.cpp on an M1 Max and an M3 Max, 7B and 8B": ("GPU-Benchmarks-on-LLM", "M"),
-                "eight MI300X, batch 2–256, between those fitted on": ("oracle.com",),
-                "Gaudi 3, 7B to 70B, batch 44–768": ("intel.com",),
-            }.items()
-        },
-        "| all of these | {} | {:.1%} | {:.1%} |": lambda: _prediction(ALL),
-        "70B, {} figures, median error {:.0%}, worst {:.0%}; Qwen3 30B-A3B, {} figures, {:.0%}, {:.0%}.":
-            lambda: _prediction("speed-ups, Llama-3.3-70B-Instruct", "speed-ups, Qwen3-30B-A3B-Instruct-2507"),
-        "{} ratios of two lengths, median {:.1%}, worst {:.0%}.":
-            lambda: _prediction("ratios of two draft lengths, held aside"),
-        "of the {} are beyond": lambda: _prediction(ALL)[:1],
-        "405B with 8 bits on eight A100 ({:.0%} too fast), 70B on two A100 ({:.0%} too fast; the published speed is "
-        "{:.0%} of that on four)": lambda: [
-            _too_fast("llama-405b"), _too_fast("llama-70b"), _published_share()
-        ],
-        "on an M3 Max ({:.0%} too slow)": lambda: [_too_slow("M3 Max")],
-        "by up to {:.0%} on those held aside and by {:.0%} on one of those fitted on": lambda: [
-            _worst_on("intel.com"), _worst_on("intel.com", "fitted")
-        ],
-        "two A100 ({:.0%} too fast) and 405B on eight ({:.0%})": lambda: map(_too_fast, ("llama-70b", "llama-405b")),
-        "short, up to {:.0%} too high": lambda: _prediction("speed-ups, held aside")[2:],
-        "plans ({} stacks, calibrated on other prompts: median {:.1%}, worst {:.0%})": _law,
-        "(1B by 70B {:.2f}, 8B by 70B {:.2f}, 1B by 8B {:.2f})": lambda: _assumed(
-            "llama-1b > llama-70b", "llama-8b > llama-70b", "llama-1b > llama-8b"
-        ),
-        "if the target accepted {:.2f} of the 1B model's tokens": lambda: [_needed()],
-        "draft model is {:.1f} to {:.1f} times as fast": _llama_draft,
-        "the compiled runtime is {:.1f} to {:.1f} times as fast as transformers' own forward pass, and still needs "
-        "{:.1f} times the time in which the weights can be read: launches and Python take most of it. A draft of seven "
-        "tokens costs {:.0%} of a step": _compiled,
-    },
-    "docs/explanation/hierarchies.md": {
-        "own ({:.2f} against {:.2f} for `small`": _taken,
-        "accepts {:.0%} to {:.0%} more tokens per round": _block,
-    },
-}  # fmt: skip
+    "README.md": _README,
+    "docs/report.md": _REPORT,
+    "docs/results.md": _RESULTS,
+    "docs/explanation/hierarchies.md": _HIERARCHIES,
+}

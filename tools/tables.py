@@ -16,7 +16,7 @@ from pathlib import Path
 
 from hsd_viz.disk import write_whole
 from hsd_viz.models.families import LADDER
-from tools.results import PLAIN, RESULTS
+from tools.results import PLAIN, RESULTS, by_stack, headings, texts
 from tools.results import read as _read
 from tools.sentences import SENTENCES, state
 from tools.verdicts import VERDICTS, answer
@@ -24,7 +24,8 @@ from training.evaluation import markdown, table
 
 ROOT = Path(__file__).resolve().parents[1]
 #: The suites of the README's tables, with their titles; reports are in the order of the columns.
-CODE, CHAT = "heldout", "spec-bench"
+CODE = "heldout"
+CHAT = "spec-bench"
 TITLES = {CODE: "`heldout`", CHAT: "Spec-Bench"}
 PARTS = ("t07", "t1", "greedy")
 #: The share of repeated tokens from which on texts are said to loop.
@@ -71,8 +72,8 @@ ENGLISH = Language(
     settings="{suite}, {prompts} prompts × {tokens} tokens, median of {repeats}",
     words=(
         "{settings}. MAL: mean acceptance length, tokens per forward pass of the target.\n"
-        "Greedy outputs are {identical} plain decoding for all of our stacks. {repetition} of their\n"
-        "tokens repeat an 8-gram{loops} The last column covers the {outputs}\n"
+        "Greedy outputs are {identical} plain decoding for all of our stacks. {repetition} of "
+        "their\ntokens repeat an 8-gram{loops} The last column covers the {outputs}\n"
         "outputs with less than {below}."
     ),
     loops=": the greedy speed-ups are mostly from texts that loop.",
@@ -101,11 +102,13 @@ def measurements(language: Language = ENGLISH, suite: str = CHAT) -> str:
     the greedy ones.
     """
     reports = [_read(f"{suite}-{part}-cpu") for part in PARTS]
-    rows = [{row["stack"]: row for row in report["stacks"]} for report in reports]
-    stacks = [
-        s for s in dict.fromkeys(s for found in rows for s in found) if not s.endswith("(warm)")
-    ]
-    stacks.sort(key=lambda s: (s != PLAIN, s.startswith("hf-")))
+    rows = [by_stack(report) for report in reports]
+    measured: dict[str, dict] = {}
+    for found in rows:
+        measured |= found
+    stacks = [stack for stack in measured if not stack.endswith("(warm)")]
+    # Plain decoding first, the loops of transformers last.
+    stacks.sort(key=lambda stack: (stack != PLAIN, stack.startswith("hf-")))
     head = [language.stack]
     for title in language.titles:
         head += [language.speed.format(title), "MAL"]
@@ -113,10 +116,8 @@ def measurements(language: Language = ENGLISH, suite: str = CHAT) -> str:
     for stack in stacks:
         line = [f"`{stack}`"]
         for found in rows:
-            line += [
-                _figure(found.get(stack), key)
-                for key in ("speedup_over_plain", "mean_acceptance_length")
-            ]
+            line.append(_figure(found.get(stack), "speedup_over_plain"))
+            line.append(_figure(found.get(stack), "mean_acceptance_length"))
         low = (rows[-1].get(stack) or {}).get("low_repetition")
         lines.append([*line, _figure(low, "speedup_over_plain")])
     shown = markdown([[*head, language.low], *lines], "---:")
@@ -126,19 +127,19 @@ def measurements(language: Language = ENGLISH, suite: str = CHAT) -> str:
 def _words(reports: Sequence[dict], language: Language, title: str) -> str:
     """Return how the table was measured, and what its greedy figures rest on."""
     greedy = reports[-1]
-    plain = next(row for row in greedy["stacks"] if row["stack"] == PLAIN)
+    plain = by_stack(greedy)[PLAIN]
     own = [row for row in greedy["stacks"] if not row["stack"].startswith("hf-")]
     all_outputs = [plain["outputs"]] * 2
     is_identical = all(row["token_identical_to_plain"] in (None, all_outputs) for row in own)
-    settings = [
-        language.settings.format(
+    settings = []
+    for report in reports:
+        words = language.settings.format(
             suite=title,
             prompts=report["suite"]["prompts"],
             tokens=report["settings"]["max_new_tokens"],
             repeats=report["settings"]["repeats"],
         )
-        for report in reports
-    ]
+        settings.append(words)
     return language.words.format(
         settings="; ".join(dict.fromkeys(settings)),
         identical=language.identical[0 if is_identical else 1],
@@ -162,11 +163,11 @@ def reference() -> str:
     """Return the mean acceptance length of drafters on the authors' continuations, by category."""
     found = _read("reference")["mean_acceptance_length"]
     categories = list(next(iter(found.values())))
-    rows = [
-        [f"`{stack.split(' > ')[0]}`", *(f"{row[c]:.2f}" for c in categories)]
-        for stack, row in found.items()
-    ]
-    return markdown([["drafter", *(f"`{c}`" for c in categories)], *rows], "---:")
+    rows = [["drafter", *headings("`{}`", categories)]]
+    for stack, row in found.items():
+        drafter, _, _ = stack.partition(" > ")
+        rows.append([f"`{drafter}`", *texts("{:.2f}", row, categories)])
+    return markdown(rows, "---:")
 
 
 def copying() -> str:
@@ -174,8 +175,9 @@ def copying() -> str:
     share = _evaluation().get("writing", {}).get("copied")
     known = "has not been measured" if share is None else f"is {share:.0%}"
     return (
-        "The share of the 4-grams that the shipped target writes with greedy decoding after an `edit` and that occur\n"
-        f"in the prompt {known} (median over prompts), compared with 85 % in the authors' text."
+        "The share of the 4-grams that the shipped target writes with greedy decoding after an "
+        f"`edit` and that occur\nin the prompt {known} (median over prompts), compared with 85 % "
+        "in the authors' text."
     )
 
 
@@ -189,11 +191,12 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "quality": ("docs/how-to/ladder.md", quality),
     "reference": ("docs/reference/suites.md", reference),
     "copying": ("docs/reference/suites.md", copying),
-    **{
-        name: (f"docs/{_ELSEWHERE.get(name, 'results')}.md", text) for name, text in RESULTS.items()
-    },
-    **{name: ("docs/results.md", partial(answer, name)) for name in VERDICTS},
 }
+for _name, _text in RESULTS.items():
+    _page = _ELSEWHERE.get(_name, "results")
+    TABLES[_name] = (f"docs/{_page}.md", _text)
+for _name in VERDICTS:
+    TABLES[_name] = ("docs/results.md", partial(answer, _name))
 
 
 def fill(page: str, name: str, text: str) -> str:

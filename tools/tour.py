@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -18,7 +18,7 @@ from hsd_viz import views
 from hsd_viz.disk import write_whole
 from hsd_viz.engine.replay import load_bundled
 from hsd_viz.trace import Trace
-from hsd_viz.trace.tables import DraftRow
+from hsd_viz.trace.tables import DraftRow, TokenRow
 from hsd_viz.words import counted
 
 PATH = Path(views.__file__).with_name("tour.json")
@@ -77,93 +77,144 @@ LAST = {"measures", "latency", "lossless"}
 def events(trace: Trace) -> list[Event]:
     """Return the events of a run in the page's order."""
     found: list[Event] = []
-    for round in (row for row in trace.round_rows if row.parent is None):
-        drafts = [row for row in trace.draft_rows if row.round == round.id]
-        rejected = sorted(
-            (row for row in drafts if row.verdict == "rejected"),
-            key=lambda row: (row.depth, row.node),
-        )
-        own: list[tuple[str, DraftRow | None]] = [("draft", None)] if drafts else []
-        for token in (row for row in trace.token_rows if row.round == round.id):
-            accepted = token.kind == "accepted"
-            while rejected and (not accepted or rejected[0].depth <= token.depth):
-                own.append(("verdict", rejected.pop(0)))
-            same = ("accepted", token.depth, token.token_id)
-            drafted = (
-                row for row in drafts if accepted and (row.verdict, row.depth, row.token_id) == same
-            )
-            own.append(("verdict" if accepted else "token", next(drafted, None)))
-        own += [("verdict", row) for row in rejected]
-        found += [Event(kind, round.id, row, drafts) for kind, row in own]
+    for round in trace.round_rows:
+        if round.parent is None:
+            drafts = [row for row in trace.draft_rows if row.round == round.id]
+            for kind, row in _events_of(trace, round.id, drafts):
+                found.append(Event(kind, round.id, row, drafts))
     return found
+
+
+def _events_of(
+    trace: Trace, round_id: int, drafts: list[DraftRow]
+) -> Iterator[tuple[str, DraftRow | None]]:
+    """Yield kind and draft row of each event of a target round."""
+    if drafts:
+        yield "draft", None
+    rejected = [row for row in drafts if row.verdict == "rejected"]
+    rejected.sort(key=lambda row: (row.depth, row.node))
+    for token in trace.token_rows:
+        if token.round != round_id:
+            continue
+        accepted = token.kind == "accepted"
+        # Before a token come the rejected drafts down to its depth, and all before the last one.
+        while rejected and (not accepted or rejected[0].depth <= token.depth):
+            yield "verdict", rejected.pop(0)
+        if accepted:
+            yield "verdict", _accepted_draft(drafts, token)
+        else:
+            yield "token", None
+    for row in rejected:
+        yield "verdict", row
+
+
+def _accepted_draft(drafts: list[DraftRow], token: TokenRow) -> DraftRow | None:
+    """Return the draft of an accepted token."""
+    for row in drafts:
+        same_place = (row.depth, row.token_id) == (token.depth, token.token_id)
+        if row.verdict == "accepted" and same_place:
+            return row
+    return None
 
 
 def values(trace: Trace, event: Event) -> dict[str, str]:
     """Return the values of a run, of its event and of the event's round as text."""
-    figures, plain, row, drafts = (
-        trace.metrics(),
-        trace.meta.get("plain"),
-        event.draft,
-        event.drafts,
-    )
-    calls = [call for call in trace.call_rows if call.round == event.round]
-    total = lambda kind, of: sum(getattr(call, of) for call in calls if call.kind == kind)
-    spent = lambda kind: _duration(total(kind, "duration_ns"))
-    tokens, number = lambda n: counted(n, "token"), figures["tokens"]
-    shares, passes = Counter[str](), Counter[str]()
-    for call in sorted(trace.call_rows, key=lambda call: -call.level):
-        shares[call.name] += call.duration_ns
-        if call.kind in ("draft", "verify") and call.steps:
-            passes[call.name] += call.steps
+    return _run_values(trace) | _round_values(trace, event) | _draft_values(event)
+
+
+def _run_values(trace: Trace) -> dict[str, str]:
+    """Return the values of a whole run."""
+    figures = trace.metrics()
     speed = figures["tokens_per_second"]
-    against = f"this run reached {speed:.0f} tokens/s"
-    if plain:
-        gain = median(plain.get("speedups") or [speed / plain["tokens_per_second"]])
-        against += f", plain decoding {plain['tokens_per_second']:.0f}: {gain:.2f} times the speed"
-    found = {
+    sources = []
+    for name, tokens in figures["emitted_by_source"].items():
+        sources.append(f"{tokens} {name}")
+    return {
         "stack": trace.meta["stack_resolved"],
         "temperature": f"{trace.meta['sampling']['temperature']:g}",
-        "length": tokens(number),
+        "length": counted(figures["tokens"], "token"),
         "rounds": counted(figures["target_forwards"], "forward pass"),
         "mean_length": f"{figures['mean_acceptance_length']:.2f}",
         "run_accepted": str(figures["accepted"]),
         "run_drafted": str(figures["drafted"]),
         "rate": f"{figures['acceptance_rate'] or 0:.0%}",
         "speed": f"{speed:.0f}",
-        "against": against,
-        "sources": ", ".join(f"{n} {name}" for name, n in figures["emitted_by_source"].items()),
-        "shares": ", ".join(
-            f"{name} {ns / trace.meta['wall_ns']:.0%}" for name, ns in shares.items()
-        ),
-        "passes": ", ".join(f"{n} of {name}" for name, n in [*passes.items()][::-1]),
-        "drafted": tokens(len(drafts)),
+        "against": _against_plain(speed, trace.meta.get("plain")),
+        "sources": ", ".join(sources),
+    } | _level_values(trace)
+
+
+def _against_plain(speed: float, plain: dict | None) -> str:
+    """Return the speed of a run beside that of plain decoding, where it was measured."""
+    words = f"this run reached {speed:.0f} tokens/s"
+    if not plain:
+        return words
+    plain_speed = plain["tokens_per_second"]
+    gain = median(plain.get("speedups") or [speed / plain_speed])
+    return f"{words}, plain decoding {plain_speed:.0f}: {gain:.2f} times the speed"
+
+
+def _level_values(trace: Trace) -> dict[str, str]:
+    """Return the shares of the time by level, the highest first, and the passes, the lowest
+    first.
+    """
+    durations = Counter[str]()
+    passes = Counter[str]()
+    for call in sorted(trace.call_rows, key=lambda call: -call.level):
+        durations[call.name] += call.duration_ns
+        if call.kind in ("draft", "verify") and call.steps:
+            passes[call.name] += call.steps
+    shares = []
+    for name, duration in durations.items():
+        shares.append(f"{name} {duration / trace.meta['wall_ns']:.0%}")
+    counts = [f"{count} of {name}" for name, count in passes.items()]
+    return {"shares": ", ".join(shares), "passes": ", ".join(reversed(counts))}
+
+
+def _round_values(trace: Trace, event: Event) -> dict[str, str]:
+    """Return the values of the event's round."""
+    drafts = event.drafts
+    verdicts = Counter(draft.verdict for draft in drafts)
+    durations = Counter[str]()
+    fed = Counter[str]()
+    for call in trace.call_rows:
+        if call.round == event.round:
+            durations[call.kind] += call.duration_ns
+            fed[call.kind] += call.fed
+    found = {
+        "drafted": counted(len(drafts), "token"),
         "tokens": ", ".join(_quoted(draft.text) for draft in drafts),
-        "accepted": f"{sum(draft.verdict == 'accepted' for draft in drafts)} of {len(drafts)}",
-        "unreached": tokens(sum(draft.verdict == "unreached" for draft in drafts)),
-        "fed": tokens(total("verify", "fed")),
-        "drafting": spent("draft"),
-        "verifying": spent("verify"),
-        "lookup": spent("lookup"),
+        "accepted": f"{verdicts['accepted']} of {len(drafts)}",
+        "unreached": counted(verdicts["unreached"], "token"),
+        "fed": counted(fed["verify"], "token"),
+        "drafting": _duration(durations["draft"]),
+        "verifying": _duration(durations["verify"]),
+        "lookup": _duration(durations["lookup"]),
     }
-    for token in (
-        token for token in trace.token_rows if token.round == event.round and token.depth == 0
-    ):
-        found |= {"token": _quoted(token.text), "p_token": f"{token.p:.0%}"}
-    if drafts:
-        found["source"] = (row or drafts[0]).source
-    if row is not None:
+    for token in trace.token_rows:
+        if token.round == event.round and token.depth == 0:
+            found |= {"token": _quoted(token.text), "p_token": f"{token.p:.0%}"}
+    return found
+
+
+def _draft_values(event: Event) -> dict[str, str]:
+    """Return the values of the event's draft token."""
+    row = event.draft
+    if row is None:
+        return {"source": event.drafts[0].source} if event.drafts else {}
+    found = {
+        "source": row.source,
+        "draft": _quoted(row.text),
+        "key": counted(row.key_length or 0, "token"),
+        "position": str(row.position),
+    }
+    if row.u is not None:
         found |= {
-            "draft": _quoted(row.text),
-            "key": tokens(row.key_length or 0),
-            "position": str(row.position),
+            "p": f"{row.p:.3f}",
+            "q": f"{row.q:.3f}",
+            "u": f"{row.u:.3f}",
+            "uq": f"{row.u * row.q:.3f}",
         }
-        if row.u is not None:
-            found |= {
-                "p": f"{row.p:.3f}",
-                "q": f"{row.q:.3f}",
-                "u": f"{row.u:.3f}",
-                "uq": f"{row.u * row.q:.3f}",
-            }
     return found
 
 
@@ -173,7 +224,13 @@ def _quoted(text: str) -> str:
 
 def _duration(ns: int) -> str:
     value, unit = (ns / 1e6, "ms") if ns >= 1e6 else (ns / 1e3, "µs")
-    return f"{value:.{0 if value >= 100 else 1 if value >= 10 else 2}f} {unit}"
+    if value >= 100:
+        decimals = 0
+    elif value >= 10:
+        decimals = 1
+    else:
+        decimals = 2
+    return f"{value:.{decimals}f} {unit}"
 
 
 def stops() -> list[dict[str, Any]]:
@@ -182,7 +239,8 @@ def stops() -> list[dict[str, Any]]:
     """
     found = json.loads(PATH.read_text(encoding="utf-8"))
     for stop in found:
-        key, trace = stop["key"], load_bundled(stop["recording"])
+        key = stop["key"]
+        trace = load_bundled(stop["recording"])
         passing = [(step, event) for step, event in enumerate(events(trace)) if SHOWN[key](event)]
         if not passing:
             raise ValueError(
@@ -190,9 +248,8 @@ def stops() -> list[dict[str, Any]]:
             )
         stop["step"], event = passing[-1 if key in LAST else 0]
         all_values = values(trace, event)
-        stop["values"] = {
-            name: all_values[name] for name in re.findall(r"{(\w+)}", " ".join(stop["text"]))
-        }
+        mentioned = re.findall(r"{(\w+)}", " ".join(stop["text"]))
+        stop["values"] = {name: all_values[name] for name in mentioned}
     return found
 
 

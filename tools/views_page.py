@@ -8,6 +8,7 @@ pictures.
 from __future__ import annotations
 
 import inspect
+import itertools
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,7 +88,7 @@ PARTS = {
     "Figures": FIGURES,
     "Together, and on pages": TOGETHER,
 }
-LINES = {line.name: line for part in PARTS.values() for line in part}
+LINES = {line.name: line for line in itertools.chain(*PARTS.values())}
 
 
 def names() -> dict[str, Any]:

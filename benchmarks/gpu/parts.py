@@ -26,7 +26,8 @@ from benchmarks.harness import say
 from hsd_viz.disk import write_whole
 from hsd_viz.machine import describe
 
-MOST_FILES, MOST_BYTES = 8, 16 << 20
+MOST_FILES = 8
+MOST_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,8 @@ class Report:
     """
 
     def __init__(self, path: Path, settings: dict[str, Any]) -> None:
-        self.path, self.settings = path, settings
+        self.path = path
+        self.settings = settings
 
     def read(self) -> dict[str, Any]:
         """Return the report; a new one where there is none of these settings and of this
@@ -162,9 +164,11 @@ def supervise(
     """Run ``command``, which works the parts off, again after every failure, for at most
     ``seconds``.
     """
-    end, names = time() + seconds, [part.name for part in parts]
+    end = time() + seconds
+    names = [part.name for part in parts]
     data = report.read()
-    data["failed"], data["running"] = {}, None
+    data["failed"] = {}
+    data["running"] = None
     report.write(data)
     while (
         left := [name for name in names if name not in data["parts"] and name not in data["failed"]]
@@ -183,14 +187,14 @@ def supervise(
                 process.wait()
         data = report.read()
         if data["running"] is not None:
-            why = (
-                "out of time"
-                if code is None
-                else "took too long"
-                if code == -signal.SIGALRM
-                else f"exit code {code}"
-            )
-            data["failed"][data["running"]], data["running"] = why, None
+            if code is None:
+                why = "out of time"
+            elif code == -signal.SIGALRM:
+                why = "took too long"
+            else:
+                why = f"exit code {code}"
+            data["failed"][data["running"]] = why
+            data["running"] = None
             report.write(data)
         elif code not in (0, 3) and code is not None:
             data["failed"][left[0]] = f"its process ended with exit code {code} before it began"

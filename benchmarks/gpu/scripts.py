@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,10 @@ def _measurements(bench: Steps, run: Shell) -> list[Part]:
     others = sorted(RUNTIMES.keys() - {fastest}, reverse=True)
     if run.tiny:
         return _rehearsal(bench, run, slow)
+    other_runtimes = []
+    for kind in others:
+        for name in (middle, small, large):
+            other_runtimes.append(_step_part(bench, name, kind, slow))
     return [
         Part("bandwidth", lambda data: bench.bandwidth()),
         *(_step_part(bench, name, fastest, slow) for name in (middle, small)),
@@ -88,11 +93,7 @@ def _measurements(bench: Steps, run: Shell) -> list[Part]:
         _round_part(bench, small, middle, slow),
         Part("bench/ladder-t07", partial(_bench, run, "ladder-t07", 0.7, []), slow),
         Part("bench/padded-t07", partial(_bench, run, "padded-t07", 0.7, None), slow),
-        *(
-            _step_part(bench, name, kind, slow)
-            for kind in others
-            for name in (middle, small, large)
-        ),
+        *other_runtimes,
         Part(
             "products", lambda data: bench.products(data["parts"]["bandwidth"]["bytes_per_second"])
         ),
@@ -168,7 +169,9 @@ def stacks_with(models: Sequence[str]) -> list[str]:
     last.
     """
     missing = set(LEVELS) - set(models)
-    stacks = [stack for stack in STACKS if not any(name in stack for name in missing)]
+    stacks = list(STACKS)
+    for name in missing:
+        stacks = [stack for stack in stacks if name not in stack]
     if len(models) == 1:
         stacks.remove(AUTO)
     return stacks
@@ -188,11 +191,18 @@ def versions(bench: Steps) -> dict[str, Any]:
     return found
 
 
+def _chosen(row: dict[str, Any], keys: Sequence[str]) -> dict[str, Any]:
+    """Return some values of a row, ``None`` where it has none."""
+    return {key: row.get(key) for key in keys}
+
+
 class Shell:
     """Parts that are commands of their own."""
 
     def __init__(self, tiny: bool, device: str, out: Path) -> None:
-        self.tiny, self.device, self.out = tiny, device, out
+        self.tiny = tiny
+        self.device = device
+        self.out = out
 
     def run(self, *command: str) -> str:
         """Run a Python command; return the end of its output. Raises RuntimeError if it fails."""
@@ -208,7 +218,9 @@ class Shell:
         options = ["-o", "addopts=", "-q", "-p", "no:cacheprovider"]
         environment = os.environ | ({} if self.device == "cuda" else {"OMP_NUM_THREADS": "1"})
         at_once = 1 if self.device == "cpu" else 6
-        waiting, found, running = list(TESTS), {}, {}
+        waiting = list(TESTS)
+        found = {}
+        running = {}
         while waiting or running:
             while waiting and len(running) < at_once:
                 name = waiting.pop(0)
@@ -226,13 +238,12 @@ class Shell:
             found[name] = f"exit code {process.returncode}: {output.strip().splitlines()[-1]}"
             del running[name]
         # 5: all tests of a file were left out of a tiny run.
-        failed = [
-            line for line in found.values() if not line.startswith(("exit code 0", "exit code 5"))
-        ]
+        failed = []
+        for name, line in found.items():
+            if not line.startswith(("exit code 0", "exit code 5")):
+                failed.append(f"{name} {line}")
         if failed:
-            raise RuntimeError(
-                "; ".join(f"{name} {line}" for name, line in found.items() if line in failed)
-            )
+            raise RuntimeError("; ".join(failed))
         return found
 
     def bench(
@@ -246,12 +257,15 @@ class Shell:
         stack.
         """
         path = self.out / f"{name}.json"
-        limit, tokens = 12, 128
+        limit = 12
+        tokens = 128
         if "--target" in options:
             # transformers' loops take tens of milliseconds for a token of a padded model.
-            limit, tokens = 6, 64
+            limit = 6
+            tokens = 64
         if self.tiny:
-            limit, tokens = 1, 8
+            limit = 1
+            tokens = 8
         where = ["--temperature", str(temperature), "--device", self.device]
         where += [*self.rehearsed(), *options]
         if AUTO in stacks:
@@ -259,21 +273,11 @@ class Shell:
             if not self.tiny:
                 few = ["--limit", "8", "--max-new-tokens", "64"]
             self.run("-m", "hsd_viz", "plan", *few, *where)
-        self.run(
-            "-m",
-            "hsd_viz",
-            "bench",
-            *(word for stack in stacks for word in ("--stack", stack)),
-            "--limit",
-            str(limit),
-            "--max-new-tokens",
-            str(tokens),
-            "--repeats",
-            "1",
-            "--json",
-            str(path),
-            *where,
-        )
+        named = []
+        for stack in stacks:
+            named += ["--stack", stack]
+        sizes = ["--limit", str(limit), "--max-new-tokens", str(tokens), "--repeats", "1"]
+        self.run("-m", "hsd_viz", "bench", *named, *sizes, "--json", str(path), *where)
         rows = json.loads(path.read_text())["stacks"]
         kept = (
             "stack",
@@ -284,7 +288,7 @@ class Shell:
         )
         if name.startswith("a-"):  # only whether the texts are the same is of interest
             path.unlink()
-        return [{key: row.get(key) for key in (*kept, "token_identical_to_plain")} for row in rows]
+        return [_chosen(row, (*kept, "token_identical_to_plain")) for row in rows]
 
     def family(self, name: str) -> Any:
         """Run ``hsd-viz bench`` on the stacks of another family of models; say so where it is
@@ -328,7 +332,8 @@ class Shell:
         """Run ``hsd-viz plan`` on the shipped ladder: hierarchies, predicted and measured on
         this device.
         """
-        path, few = self.out / "b-plan.json", ("1", "8", "2") if self.tiny else ("8", "128", "8")
+        path = self.out / "b-plan.json"
+        few = ("1", "8", "2") if self.tiny else ("8", "128", "8")
         sizes = dict(zip(("--limit", "--max-new-tokens", "--measure"), few, strict=True))
         sizes |= {
             "--repeats": "1",
@@ -341,10 +346,10 @@ class Shell:
             "hsd_viz",
             "plan",
             *self.rehearsed(),
-            *(word for pair in sizes.items() for word in pair),
+            *chain(*sizes.items()),
         )
         plan = json.loads(path.read_text())
-        return {key: plan[key] for key in ("picked", "best_single_draft", "hierarchies")}
+        return _chosen(plan, ("picked", "best_single_draft", "hierarchies"))
 
     def padded(self, name: str, temperature: float) -> list[dict[str, Any]]:
         """The same with a padded target."""
@@ -361,9 +366,19 @@ class Shell:
         corpus = Path("corpus.tar.xz")
         options = ["--corpus", str(corpus)] if corpus.exists() else []
         return self.run(
-            "-m", "hsd_viz", "ladder", "train", *profile, "--device", self.device, "--out", str(work),
-            "--parts", str(self.out), *options,
-        )  # fmt: skip
+            "-m",
+            "hsd_viz",
+            "ladder",
+            "train",
+            *profile,
+            "--device",
+            self.device,
+            "--out",
+            str(work),
+            "--parts",
+            str(self.out),
+            *options,
+        )
 
     def trained(self) -> dict[str, int]:
         """Return the sizes of the parts of the trained ladder; raises RuntimeError where there
@@ -377,16 +392,23 @@ class Shell:
 
 def summary(data: dict[str, Any]) -> str:
     """Return a report in a few lines."""
-    machine, lines = data["machine"], []
+    machine = data["machine"]
+    lines = []
     lines.append(f"{machine['gpu'] or machine['cpu']}, torch {machine['torch']}")
     for name, found in data["parts"].items():
         if name.startswith("steps/"):
             widths = " ".join(f"{width}: {ms:.3f}" for width, ms in found["width_ms"].items())
-            text = f"{found['ratio_to_bound']:.2f} x bound ({found['bound_ms']:.3f} ms); ms by width {widths}"
+            bound = f"{found['ratio_to_bound']:.2f} x bound ({found['bound_ms']:.3f} ms)"
+            text = f"{bound}; ms by width {widths}"
         elif name.startswith("rounds/"):
-            text = ", ".join(f"{k} {row['round_ms']:.3f} ms = {row['overhead']:.2f} x its forward passes"
-                             for k, row in found.items())  # fmt: skip
+            rounds = []
+            for k, row in found.items():
+                over = f"{row['overhead']:.2f} x its forward passes"
+                rounds.append(f"{k} {row['round_ms']:.3f} ms = {over}")
+            text = ", ".join(rounds)
         else:
             text = json.dumps(found)[:300]
         lines.append(f"{name}: {text}")
-    return "\n".join([*lines, *(f"FAILED {name}: {why}" for name, why in data["failed"].items())])
+    for name, why in data["failed"].items():
+        lines.append(f"FAILED {name}: {why}")
+    return "\n".join(lines)

@@ -30,7 +30,8 @@ LOOKAHEAD = 5
 DRAWN = Sampling(temperature=0.7, top_p=0.9, seed=1)
 SAMPLINGS = {"greedy": Sampling(), "drawn": DRAWN}
 #: Texts that are compared, and new tokens of each.
-TEXTS, TEXT_TOKENS = 12, 48
+TEXTS = 12
+TEXT_TOKENS = 48
 
 
 def _loop(
@@ -87,7 +88,8 @@ class Steps(Tools):
 
     def steps(self, name: str, kind: str, bandwidth: float) -> dict[str, Any]:
         """Measure a forward pass of each width behind a context, and a draft; medians in ms."""
-        model, context = self.model(name, kind), self.scale.context
+        model = self.model(name, kind)
+        context = self.scale.context
         session = model.session(context + WIDTHS[-1])
         session.feed([k % 1000 for k in range(context)])
 
@@ -138,12 +140,7 @@ class Steps(Tools):
         for itself.
         """
         calls = self._decoded(model, model, sampling)["calls"]
-        drafts = [
-            ns
-            for ns, kind in zip(calls["duration_ns"], calls["kind"], strict=True)
-            if kind == "draft"
-        ]
-        return median(drafts) / 1e6
+        return _median_ms(calls, "draft")
 
     def _decoded(self, below: Model, above: Model, sampling: Sampling) -> dict[str, Any]:
         """Decode twice, because the first run compiles; return the record of the second, its wall
@@ -174,7 +171,8 @@ class Steps(Tools):
         ``device_ms`` is the time from a round's first step to the end of its last one, ``host_ms``
         the rest of the round, in which the device has nothing to do.
         """
-        below, above = self.model(draft, self.fastest), self.model(target, self.fastest)
+        below = self.model(draft, self.fastest)
+        above = self.model(target, self.fastest)
         width = next(w for w in WIDTHS if w >= LOOKAHEAD + 1)
         out = {}
         for label, sampling in SAMPLINGS.items():
@@ -200,7 +198,8 @@ class Steps(Tools):
         """Count the greedy texts with drafts that equal plain decoding, in strict mode. Raises:
         RuntimeError: if one differs.
         """
-        below, above = self.model(draft, "strict"), self.model(target, "strict")
+        below = self.model(draft, "strict")
+        above = self.model(target, "strict")
         texts = min(TEXTS, self.scale.repeats)
         same = 0
         for seed in range(texts):
@@ -218,8 +217,10 @@ class Steps(Tools):
         sessions.
         """
         small, large = list(self.scale.shapes)[:2]
-        below, above = self.model(small, self.fastest), self.model(large, self.fastest)
-        held, marks = {}, {self.scale.runs // 10, self.scale.runs // 2, self.scale.runs}
+        below = self.model(small, self.fastest)
+        above = self.model(large, self.fastest)
+        held = {}
+        marks = {self.scale.runs // 10, self.scale.runs // 2, self.scale.runs}
         for run in range(1, self.scale.runs + 1):
             loop = _loop([below], above, DRAWN if run % 2 else Sampling(), [run % 1000, 2, 3], 8)
             deque(loop.rounds(), maxlen=0)
@@ -261,7 +262,8 @@ class Steps(Tools):
         """
         found = {}
         for kind in ("strict", self.fastest):
-            model, text = self.model(name, kind), [(7 * k) % 1000 for k in range(48)]
+            model = self.model(name, kind)
+            text = [(7 * k) % 1000 for k in range(48)]
             alone, chain = (model.session(64) for _ in range(2))
             rows = np.concatenate([alone.forward([token], 1) for token in text])
             parts = np.concatenate(

@@ -59,7 +59,8 @@ class Tools:
 
     def __init__(self, device: torch.device, scale: Scale) -> None:
         settle_arithmetic(device)
-        self.device, self.scale = device, scale
+        self.device = device
+        self.scale = scale
         self.dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
         self._built: dict[str, HFModel] = {}
         self._compiled: dict[tuple[str, str], CompiledModel] = {}

@@ -128,7 +128,8 @@ def test_small_errors_of_tokens_add_up_to_an_error_of_their_text():
     """Each token leans to the likeliest by 0.9 of the tolerance; the text of two such is off by
     more than it.
     """
-    tolerance, lean = 1e-3, 0.9e-3
+    tolerance = 1e-3
+    lean = 0.9e-3
     likeliest = []
 
     def leans(task: Task) -> list[int]:

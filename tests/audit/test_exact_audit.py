@@ -37,10 +37,12 @@ class Decoder:
     """
 
     def __init__(self, lookaheads: list[int], fault: int = 0) -> None:
-        self.lookaheads, self.fault = lookaheads, fault
+        self.lookaheads = lookaheads
+        self.fault = fault
 
     def __call__(self, task: Task) -> list[int]:
-        text, top = list(task.prompt), len(task.logits) - 1
+        text = list(task.prompt)
+        top = len(task.logits) - 1
         while not task.ended(text):
             tokens, _ = self.round(task, top, text)
             for token in tokens:
@@ -49,7 +51,8 @@ class Decoder:
         return text[len(task.prompt) :]
 
     def draft(self, task: Task, level: int, text: list[int]) -> tuple[list[int], list[np.ndarray]]:
-        tokens, rows = [], []
+        tokens = []
+        rows = []
         while len(tokens) < self.lookaheads[level]:
             if level:
                 more, handed = self.round(task, level, text + tokens)
@@ -59,9 +62,11 @@ class Decoder:
                     int(row.argmax()) if self.fault == 6 else task.random.choice(len(row), p=row)
                 ]
                 handed = [task.row(0, text + tokens, 1.0) if self.fault == 5 else row]
-            tokens, rows = tokens + more, rows + handed
+            tokens = tokens + more
+            rows = rows + handed
         if self.fault == 4 and level == 0 and rows[-1][tokens[-1]] < 0.3:
-            tokens, rows = tokens[:-1], rows[:-1]
+            tokens = tokens[:-1]
+            rows = rows[:-1]
         return tokens, rows
 
     def round(self, task: Task, level: int, text: list[int]) -> tuple[list[int], list[np.ndarray]]:

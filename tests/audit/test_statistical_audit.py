@@ -17,11 +17,14 @@ from hsd_viz.audit.statistical import Completion, PairTest, compare, completion_
 from hsd_viz.cli import main
 
 ROWS = {"a": [0.6, 0.3, 0.1], "b": [0.2, 0.5, 0.3], "c": [0.3, 0.3, 0.4]}
-SHARPENED = {token: [0.8 * p + 0.2 * (p == max(row)) for p in row] for token, row in ROWS.items()}
+SHARPENED = {}
+for _token, _row in ROWS.items():
+    SHARPENED[_token] = [0.8 * p + 0.2 * (p == max(_row)) for p in _row]
 
 
 def texts(rows, random, n):
-    last, out = "a", []
+    last = "a"
+    out = []
     for _ in range(n):
         last = random.choices("abc", rows[last])[0]
         out.append(last)
@@ -40,10 +43,12 @@ def endpoints(monkeypatch):
     """Answer for the hosts ``plain``, ``sharpened`` (its samples are), ``tie`` and ``bug`` (in
     its greedy texts).
     """
-    random, real = Random(0), httpx.Client
+    random = Random(0)
+    real = httpx.Client
 
     def answer(asked):
-        body, host = json.loads(asked.content), asked.url.host
+        body = json.loads(asked.content)
+        host = asked.url.host
         n = body["max_tokens"]
         if body["temperature"]:
             tokens = texts(SHARPENED if host == "sharpened" else ROWS, random, n)
@@ -80,7 +85,8 @@ def test_sharpened_samples_are_found(endpoints):
 
 
 def test_greedy_divergences(endpoints):
-    tie, bug = audit("tie", samples=0), audit("bug", samples=0)
+    tie = audit("tie", samples=0)
+    bug = audit("bug", samples=0)
     assert tie.greedy == {"near-tie": 2} and tie.verdict == "no difference found"
     assert bug.greedy == {"bug": 2} and bug.verdict == "not lossless"
     assert "2 bug (first at token 3 of prompt 1)" in str(bug)
@@ -90,11 +96,9 @@ def test_divergence_without_log_probabilities_or_at_an_end():
     """Also where the endpoint reports the probability of an empty token, as some do at the end
     of a text.
     """
-    one, longer, likely = (
-        Completion(("a",)),
-        Completion(("a", "b")),
-        ({"a": 0.0}, {"b": -0.7, "": -0.7}),
-    )
+    one = Completion(("a",))
+    longer = Completion(("a", "b"))
+    likely = ({"a": 0.0}, {"b": -0.7, "": -0.7})
     assert compare(one, one) == ("equal", 1)
     assert compare(one, Completion(("b",))) == ("unknown", 0)
     assert compare(one, replace(longer, likely=likely)) == ("unknown", 1)
@@ -102,7 +106,8 @@ def test_divergence_without_log_probabilities_or_at_an_end():
 
 def test_false_alarms_are_as_rare_as_stated():
     """At alpha 0.1, at any number of pairs at which the test stops."""
-    random, alarms = Random(1), 0
+    random = Random(1)
+    alarms = 0
     for _ in range(150):
         test = PairTest()
         alarms += any(test.add(k % 2, drawn(random), drawn(random)) >= 10 for k in range(60))
@@ -168,7 +173,8 @@ def test_endpoints_have_different_seeds():
             self.seeds += [seed] if temperature else []
             return Completion(("a",) * max_tokens)
 
-    one, other = Told(), Told()
+    one = Told()
+    other = Told()
     statistical(one, other, ["x", "y"], tokens=2, greedy_tokens=2, samples=4)
     assert len(one.seeds) == len(other.seeds) > 1
     assert len({*one.seeds, *other.seeds}) == 2 * len(one.seeds)
@@ -190,10 +196,14 @@ def test_sharpening_at_every_third_token_is_found_by_returned_probabilities():
     are.
     """
     random = Random(0)
-    sharp = {token: [p**1.6 for p in row] for token, row in ROWS.items()}
+    sharp = {}
+    for token, row in ROWS.items():
+        sharp[token] = [p**1.6 for p in row]
 
     def text(sharpened):
-        last, tokens, likely = "a", [], []
+        last = "a"
+        tokens = []
+        likely = []
         for place in range(8):
             row = sharp if sharpened and place % 3 == 2 else ROWS
             likely.append(dict(zip("abc", map(math.log, ROWS[last]), strict=True)))
@@ -217,7 +227,8 @@ def test_the_forms_of_returned_probabilities():
 
 
 def test_request_parameters_are_sent(monkeypatch, capsys):
-    bodies, real = [], httpx.Client
+    bodies = []
+    real = httpx.Client
 
     def answer(asked):
         bodies.append(json.loads(asked.content))

@@ -43,8 +43,11 @@ def needs_file(data):
 
 
 found = [
-    Part("first", count), Part("raises", needs_file), Part("crashes", lambda data: os._exit(7)),
-    Part("sleeps", lambda data: time.sleep(60), 1), Part("last", lambda data: data["parts"]["first"]),
+    Part("first", count),
+    Part("raises", needs_file),
+    Part("crashes", lambda data: os._exit(7)),
+    Part("sleeps", lambda data: time.sleep(60), 1),
+    Part("last", lambda data: data["parts"]["first"]),
 ]
 report = Report(out / "x.json", {"tiny": True})
 if script == "work":

@@ -20,7 +20,8 @@ from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.select import select
 
 PROMPT = "def read_lines(path):\n    with open("
-TINY = "--target small --drafts nano,base --pad-layers 0,2 --noise 0.5 --prompts 2 --calibration-prompts 2".split()
+TINY = "--target small --drafts nano,base --pad-layers 0,2 --noise 0.5".split()
+TINY += "--prompts 2 --calibration-prompts 2".split()
 TINY += "--tokens 12 --calibration-tokens 12 --characters 60".split()
 
 
@@ -38,7 +39,8 @@ def rows(module):
 
 def test_padding_adds_cost_and_noise_lowers_agreement():
     nano = load_model("nano", dtype="float64")
-    before, layers = rows(nano), nano.config.num_hidden_layers
+    before = rows(nano)
+    layers = nano.config.num_hidden_layers
     padded = pad(nano, 5)
     assert torch.equal(rows(padded), before) and torch.equal(rows(nano), before)
     assert nano.config.num_hidden_layers == len(nano.model.layers) == layers
@@ -82,7 +84,8 @@ def test_what_is_needed_is_what_the_law_says_of_changed_figures():
         best.best_single_draft.ms_per_token / models, rel=1e-6
     )
     # Single drafts do not care how much of each other's tokens the draft models accept.
-    assert all(a < b for row in found["gain"] for a, b in pairwise(row))
+    for row in found["gain"]:
+        assert all(a < b for a, b in pairwise(row))
     closer = replace(calibration, edges={**edges, ("nano", "base"): Edge(tail=0.9)})
     assert found["gain"][0][3] == pytest.approx(
         needed(closer, ("nano", "base"))["gain"][0][0], rel=1e-6

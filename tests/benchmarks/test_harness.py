@@ -43,7 +43,8 @@ def test_a_report_that_cannot_be_written_is_rejected_first(parser, tmp_path, cap
 
 
 def test_resuming_needs_the_same_settings(tmp_path):
-    path, settings = tmp_path / "r.json", {"seed": 1, "layers": [0]}
+    path = tmp_path / "r.json"
+    settings = {"seed": 1, "layers": [0]}
     assert resumed(path, "x", settings) is None
     report = {"format": "x", "machine": describe(), "settings": settings, "points": []}
     write(path, report)

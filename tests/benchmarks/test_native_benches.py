@@ -35,7 +35,8 @@ def test_curves_of_both_runtimes(tmp_path, capsys):
         )
         == 0
     )
-    table, data = capsys.readouterr().out.splitlines(), json.loads(out.read_text())
+    table = capsys.readouterr().out.splitlines()
+    data = json.loads(out.read_text())
     assert len(table) == 2 + len(curves.WIDTHS) + 2 and table[0].startswith("nano, int8, 1 thread,")
     assert [path.name for path in tmp_path.iterdir()] == ["curves.json"]
     for runtime in ("native", "eager"):
@@ -50,7 +51,8 @@ def test_int8_has_loss_and_times_of_every_model(tmp_path, capsys):
         int8.main(["--prompts", "2", "--context", "20", "--repeats", "1", "--json", str(out)]) == 0
     )
     report = json.loads(out.read_text())
-    found, pairs = report["models"], {tuple(row["pair"]): row for row in report["pairs"]}
+    found = report["models"]
+    pairs = {tuple(row["pair"]): row for row in report["pairs"]}
     assert 0.5 < pairs["target", "small"]["int8"] < 1 and len(pairs) == 3
     assert all(abs(row["int8"] - row["float32"]) < 0.02 for row in pairs.values())
     assert [row["model"] for row in found] == ["target", "small", "nano"]

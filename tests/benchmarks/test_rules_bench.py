@@ -20,7 +20,10 @@ def run(rounds: float, token: float, block: float) -> dict:
     """One prompt of one level; block verification takes half the time per token, branch a
     quarter more than that.
     """
-    side = lambda seconds: {"seconds": seconds, "tokens": 10, "forwards": 5, "levels": {}}
+
+    def side(seconds):
+        return {"seconds": seconds, "tokens": 10, "forwards": 5, "levels": {}}
+
     level = {
         "rounds": rounds,
         "drafted": 4 * rounds,

@@ -5,6 +5,7 @@ sees who looks at each at once.
 from __future__ import annotations
 
 import sys
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -34,32 +35,31 @@ def events(temperature: float = 0.0):
     )
 
 
+def is_step(event):
+    return isinstance(event, Step)
+
+
 def content(step: Step):
-    columns = {
-        (table, name): step.columns[table][name]
-        for table in TABLES
-        for name in TABLES[table].columns
-    }
-    return {
-        place: values for place, values in columns.items() if place[1] not in TIMES
-    }, step.pieces
+    columns = {}
+    for table in TABLES:
+        for name in TABLES[table].columns:
+            if name not in TIMES:
+                columns[table, name] = step.columns[table][name]
+    return columns, step.pieces
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 def test_steps_looked_at_in_any_order_are_the_same_and_the_trace_has_their_rows(temperature):
     runs = [events(temperature) for _ in range(2)]
-    (forth, back), trace = (
-        ([e for e in run if isinstance(e, Step)] for run in runs),
-        runs[0][-1].trace,
-    )
+    forth, back = (list(filter(is_step, run)) for run in runs)
+    trace = runs[0][-1].trace
     assert [content(s) for s in forth] == [content(s) for s in reversed(back)][::-1]
     assert all(
         {*s.columns["drafts"]["token_id"]} | {*s.token_ids} <= s.pieces.keys() for s in forth
     )
     for table in TABLES:
-        assert trace.rows(table) == tuple(
-            row for step in forth for row in step.rows(table)
-        ) and trace.rows(table)
+        rows = chain(*(step.rows(table) for step in forth))
+        assert trace.rows(table) == tuple(rows) and trace.rows(table)
     assert [t.index for t in trace.token_rows] == list(range(TOKENS))
 
 

@@ -39,9 +39,11 @@ def tree_of(*nodes: tuple[int, int]) -> DraftTree:
 @st.composite
 def trees(draw_from) -> DraftTree:
     """Any tree of up to nine nodes over four tokens, siblings in any order among the nodes."""
-    tree, taken = DraftTree(), set()
+    tree = DraftTree()
+    taken = set()
     for _ in range(draw_from(st.integers(0, 9))):
-        parent, token = draw_from(st.integers(-1, len(tree) - 1)), draw_from(st.integers(0, 3))
+        parent = draw_from(st.integers(-1, len(tree) - 1))
+        token = draw_from(st.integers(0, 3))
         if (parent, token) not in taken:
             taken.add((parent, token))
             tree.add(token, parent, "context")
@@ -53,7 +55,9 @@ def trees(draw_from) -> DraftTree:
 def test_a_walk_is_what_following_children_gives(tree, drawn):
     asked = []
     accepted, token, compared = walk(tree, lambda row: asked.append(row) or drawn[row])
-    place, path, looked = -1, [], []
+    place = -1
+    path = []
+    looked = []
     while True:
         children = [node for node, parent in enumerate(tree.parents) if parent == place]
         looked += children
@@ -104,7 +108,8 @@ def test_a_corrections_residual_has_no_drafted_token_at_a_nodes_row():
 
 @pytest.mark.parametrize("rule", ["token", "block"])
 def test_a_chains_correction_is_drawn_from_the_residual_that_is_recorded(rule):
-    p, q = [[0.1, 0.5, 0.4]] * 2, np.array([[0.6, 0.3, 0.1]])
+    p = [[0.1, 0.5, 0.4]] * 2
+    q = np.array([[0.6, 0.3, 0.1]])
     draft = Draft(DraftTree.chain([0], "m"), rows=q)
     found = judge(
         scores_of(p),
@@ -134,7 +139,8 @@ def test_block_verification_of_a_chain_by_hand():
     """p = (.3, .7) and q = (.6, .4) at both places: w_1 = .5, h_1 = s / (s + 1 - w_1), s = (.5
     .3 - .6)+ + (.5 .7 - .4)+.
     """
-    p, q = np.array([[0.3, 0.7]] * 3), np.array([[0.6, 0.4]] * 2)
+    p = np.array([[0.3, 0.7]] * 3)
+    q = np.array([[0.6, 0.4]] * 2)
     found = block_rule([0, 1], q, p, [0.0, 0.9])
     # w_2 = min(1, .5 * .7 / .4) = .875 is the chance of the whole draft; nothing is left at place
     # 1, so h_1 = 0.
@@ -154,7 +160,8 @@ def test_block_verification_of_a_chain_by_hand():
 def test_equal_rows_are_always_accepted_and_disjoint_ones_never():
     row = np.array([[0.25, 0.5, 0.25]])
     assert token_rule([1], row, np.concatenate([row, row]), [1 - 2**-52]).accepted == 1
-    p, q = np.array([[0.0, 1.0], [0.5, 0.5]]), np.array([[1.0, 0.0]])
+    p = np.array([[0.0, 1.0], [0.5, 0.5]])
+    q = np.array([[1.0, 0.0]])
     assert token_rule([0], q, p, [0.0]).accepted == 0
     # A place that was rejected where nothing is left of p - q: p itself is the limit.
     draft = Draft(DraftTree.chain([0], "m"), rows=np.array([[0.5, 0.5]]))
@@ -197,7 +204,8 @@ def test_equal_weights_come_by_their_number():
 
 
 def test_a_drafter_learns_from_every_row_of_the_draft():
-    tree, scores = tree_of((0, -1), (1, -1)), np.random.default_rng(0).normal(size=(3, 9))
+    tree = tree_of((0, -1), (1, -1))
+    scores = np.random.default_rng(0).normal(size=(3, 9))
     order = judge(scores, Draft(tree), Sampling(), None, RecordOptions(observe=3)).observed
     assert order[0] == [np.argsort(-row)[:3].tolist() for row in scores]
     warm = judge(
@@ -205,7 +213,8 @@ def test_a_drafter_learns_from_every_row_of_the_draft():
     ).observed
     assert warm[0] == order[0]
     p = distribution(scores, Sampling(0.5))
-    assert warm[1] == [[p[row, token] for token in tokens] for row, tokens in enumerate(warm[0])]
+    for row, tokens in enumerate(warm[0]):
+        assert warm[1][row] == [p[row, token] for token in tokens]
 
 
 # --- what the loop keeps --------------------------------------------------------------------------
@@ -225,7 +234,8 @@ def test_nothing_is_recorded_of_what_follows_an_end_token(temperature):
         )
         for found in loop.rounds():
             tables = loop.log.take()
-            rounds, tokens = tables["rounds"], tables["tokens"]
+            rounds = tables["rounds"]
+            tokens = tables["tokens"]
             assert tokens["token_id"] == found.tokens and None not in tokens["top"]
             drawn = found.outcome == "correction" and temperature > 0
             assert [r is not None for r in tokens["residual_sum"]] == [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -77,8 +78,10 @@ def test_a_ranking_sorts_by_what_is_known_best_and_marks_pick_single_and_plain()
 
 def test_a_ranking_has_predictions_and_measurements(basis):
     drawn = figures.ranking(basis)
-    bar, dots = drawn.data[0], next(d for d in drawn.data if d.name == "measured")
-    stacks, law = list(drawn.layout.yaxis.ticktext), Law(basis.calibration)
+    bar = drawn.data[0]
+    dots = next(d for d in drawn.data if d.name == "measured")
+    stacks = list(drawn.layout.yaxis.ticktext)
+    law = Law(basis.calibration)
     predicted = [law.predict(stack).ms_per_token for stack in stacks]
     assert list(bar.x) == pytest.approx(predicted)
     shown = [x for x in dots.x if x is not None and x == x]
@@ -88,9 +91,10 @@ def test_a_ranking_has_predictions_and_measurements(basis):
 
 
 def test_a_ranking_reads_what_plan_wrote(tmp_path):
-    row = lambda stack, predicted, measured, **more: {
-        "stack": stack, "predicted_ms_per_token": predicted, "measured_ms_per_token": measured, **more
-    }  # fmt: skip
+    def row(stack, predicted, measured, **more):
+        figures = {"predicted_ms_per_token": predicted, "measured_ms_per_token": measured}
+        return {"stack": stack} | figures | more
+
     plan = {
         "machine": {"cpu": "A processor", "gpu": None, "threads": 2},
         "models": ["nano", "target"],
@@ -123,7 +127,8 @@ def test_a_ranking_reads_what_plan_wrote(tmp_path):
 
 
 def test_levels_show_the_counters_of_the_run_beside_the_laws():
-    trace, basis = load_bundled("both"), recorded()
+    trace = load_bundled("both")
+    basis = recorded()
     whole, *parts = cells(figures.levels(trace, basis))
     p = predict(trace.meta["stack_resolved"], basis.calibration)
     uses = level_use(trace)[::-1]
@@ -161,10 +166,10 @@ def test_a_second_draft_pays_by_the_law_where_it_is_cheap_and_agrees(cost, agree
     law = Law(
         Calibration(tuple(costs), costs, {pair: Edge(tail=rate) for pair, rate in rates.items()})
     )
-    one = min(law.ms((None, (name,)), (n,)) for name in ("low", "high") for n in range(1, 17))
-    two = min(
-        law.ms((None, ("low", "high")), (low, high)) for low in range(1, 7) for high in range(1, 17)
-    )
+    single = product(("low", "high"), range(1, 17))
+    one = min(law.ms((None, (name,)), (n,)) for name, n in single)
+    double = product(range(1, 7), range(1, 17))
+    two = min(law.ms((None, ("low", "high")), lookaheads) for lookaheads in double)
     assert (
         gain(cost, agreement, GPU) == pytest.approx(min(one, 1.0) / two, rel=0.002)
         and (one > two) == pays

@@ -17,7 +17,10 @@ from hsd_viz.prompts.templates import choose_template, opening
 from tests.changes import plain_trace
 
 TURNS = ("Write a loop.", "Faster.", "Again.")
-CHATML = "{% for m in messages %}<s>{{ m['role'] }}: {{ m['content'] }}</s>{% endfor %}{% if add_generation_prompt %}<s>assistant:{% endif %}"
+CHATML = (
+    "{% for m in messages %}<s>{{ m['role'] }}: {{ m['content'] }}</s>{% endfor %}"
+    "{% if add_generation_prompt %}<s>assistant:{% endif %}"
+)
 
 
 @pytest.fixture(scope="module")
@@ -179,11 +182,9 @@ def test_a_question_that_fits_only_at_times_is_left_out_for_all(engine, monkeypa
 
     def run(prompt, stack="target", **options):
         runs.append(stack)
-        if (
-            len(runs) == 8
-            # After two warm-ups and four turns of the first repeat: the second stack's first turn of
-            # the second.
-        ):
+        # After two warm-ups and four turns of the first repeat: the second stack's first turn of
+        # the second.
+        if len(runs) == 8:
             raise PromptTooLong(2050, 2048)
         return plain_trace(options["max_new_tokens"], 1.0)
 

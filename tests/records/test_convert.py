@@ -5,6 +5,7 @@ not determined.
 from __future__ import annotations
 
 import re
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,6 @@ def test_what_rates_determine_and_what_is_not_determined():
 
 def test_it_is_public_and_every_name_has_a_quantity():
     assert hsd.metrics.convert is convert
-    used = {quantity for names in VOCABULARIES.values() for quantity in names.values()}
+    used = set(chain(*(names.values() for names in VOCABULARIES.values())))
     assert used - {"emitted_less_one"} <= set(QUANTITIES)
     assert complete({"accepted": None}) == {}

@@ -5,8 +5,10 @@ and not observed.
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,43 +23,101 @@ from hsd_viz.trace.export import aiperf_record
 from hsd_viz.views.run_data import read_trace
 
 RECORDS = Path(__file__).parent / "files"
-#: File -> engine, exact counts, mean acceptance length, derived and not observed counts.
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What a record must be read as.
+
+    Attributes:
+        engine: that wrote it.
+        exact: counts that it has or that follow from it.
+        length: mean acceptance length.
+        derived: counts that are not in the record itself.
+        missing: what it does not have.
+    """
+
+    engine: str
+    exact: dict[str, Any]
+    length: float | None = None
+    derived: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+
+
 CASES = {
-    "vllm-0.32.0-detailed.jsonl": ("vllm", {"tokens": 18, "drafted": 23, "accepted": 9, "verifications": 8}, 2, [], []),
-    "vllm-0.32.0-summary.jsonl": ("vllm", {"tokens": 18, "drafted": 23, "accepted": 9}, 2, [], ["time", "rounds"]),
-    "vllm-0.32.0-metrics.txt": ("vllm", {"verifications": 43, "drafted": 129, "accepted": 10, "by_position": [4, 3, 3]},
-        None, [], ["tokens", "forwards", "time", "rounds"]),
-    "vllm-0.32.0.log": ("vllm", {"drafted": 518, "accepted": 323, "by_position": [65, 60, 52, 48, 40, 33, 25]},
-        None, ["verifications", "by_position"], ["tokens"]),
-    "sglang-0.5.9.jsonl": ("sglang", {"tokens": 54, "verifications": 43, "drafted": 129, "accepted": 10},
-        54 / 44, [], ["time", "rounds"]),
-    "llama.cpp-f5e85d4.jsonl": ("llama.cpp", {"tokens": 200, "drafted": 347, "accepted": 65},
-        200 / 135, [], ["verifications", "by_position", "rounds"]),
-    "llama.cpp-f5e85d4.log": ("llama.cpp", {"tokens": 256, "drafted": 259, "accepted": 167},
-        256 / 89, ["verifications"], ["rounds"]),
-    "tensorrt-llm-1.2.jsonl": ("tensorrt-llm", {"verifications": 3, "drafted": 12, "accepted": 6},
-        None, [], ["tokens", "forwards", "time"]),
-    "aiperf-0.13.0.jsonl": ("aiperf", {"tokens": 411, "verifications": 128, "drafted": 640, "accepted": 278},
-        411 / 133, [], ["rounds"]),
-}  # fmt: skip
+    "vllm-0.32.0-detailed.jsonl": Observed(
+        "vllm",
+        {"tokens": 18, "drafted": 23, "accepted": 9, "verifications": 8},
+        length=2,
+    ),
+    "vllm-0.32.0-summary.jsonl": Observed(
+        "vllm",
+        {"tokens": 18, "drafted": 23, "accepted": 9},
+        length=2,
+        missing=("time", "rounds"),
+    ),
+    "vllm-0.32.0-metrics.txt": Observed(
+        "vllm",
+        {"verifications": 43, "drafted": 129, "accepted": 10, "by_position": [4, 3, 3]},
+        missing=("tokens", "forwards", "time", "rounds"),
+    ),
+    "vllm-0.32.0.log": Observed(
+        "vllm",
+        {"drafted": 518, "accepted": 323, "by_position": [65, 60, 52, 48, 40, 33, 25]},
+        derived=("verifications", "by_position"),
+        missing=("tokens",),
+    ),
+    "sglang-0.5.9.jsonl": Observed(
+        "sglang",
+        {"tokens": 54, "verifications": 43, "drafted": 129, "accepted": 10},
+        length=54 / 44,
+        missing=("time", "rounds"),
+    ),
+    "llama.cpp-f5e85d4.jsonl": Observed(
+        "llama.cpp",
+        {"tokens": 200, "drafted": 347, "accepted": 65},
+        length=200 / 135,
+        missing=("verifications", "by_position", "rounds"),
+    ),
+    "llama.cpp-f5e85d4.log": Observed(
+        "llama.cpp",
+        {"tokens": 256, "drafted": 259, "accepted": 167},
+        length=256 / 89,
+        derived=("verifications",),
+        missing=("rounds",),
+    ),
+    "tensorrt-llm-1.2.jsonl": Observed(
+        "tensorrt-llm",
+        {"verifications": 3, "drafted": 12, "accepted": 6},
+        missing=("tokens", "forwards", "time"),
+    ),
+    "aiperf-0.13.0.jsonl": Observed(
+        "aiperf",
+        {"tokens": 411, "verifications": 128, "drafted": 640, "accepted": 278},
+        length=411 / 133,
+        missing=("rounds",),
+    ),
+}
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_record_says_what_it_observed(name, tmp_path):
-    engine, exact, length, derived, missing = CASES[name]
+    expected = CASES[name]
+    exact = expected.exact
     (trace,) = import_records(RECORDS / name)
-    about, counts = trace.meta["imported"], trace.meta["counts"]
-    assert about["engine"] == engine and about["version"]
-    assert {key: counts[key] for key in exact} == exact and set(exact) <= {
-        *about["exact"],
-        *about["derived"],
-    }
-    assert set(derived) <= set(about["derived"]) and set(missing) <= set(about["not_observed"])
+    about = trace.meta["imported"]
+    counts = trace.meta["counts"]
+    assert about["engine"] == expected.engine and about["version"]
+    assert {key: counts[key] for key in exact} == exact
+    assert set(exact) <= {*about["exact"], *about["derived"]}
+    assert set(expected.derived) <= set(about["derived"])
+    assert set(expected.missing) <= set(about["not_observed"])
     assert not set(about["exact"]) & {*about["derived"], *about["not_observed"]}
     figures = trace.metrics()
-    assert figures["mean_acceptance_length"] == (
-        length if length is None else pytest.approx(length)
-    )
+    if expected.length is None:
+        assert figures["mean_acceptance_length"] is None
+    else:
+        assert figures["mean_acceptance_length"] == pytest.approx(expected.length)
     assert figures["acceptance_rate"] == pytest.approx(exact["accepted"] / exact["drafted"])
     assert figures["tokens"] == exact.get("tokens") and figures["draft_seconds_per_round"] is None
     assert (figures["seconds"] is None) == ("time" in about["not_observed"])
@@ -81,9 +141,12 @@ def test_rounds_from_arrays_per_step_are_exact():
 
 
 #: Printed by llama-server 0c1e570 for the shipped ladder as GGUF files.
-LOG = """2.54.072.160 I slot print_timing: id  0 | task 923 | prompt eval time =     332.73 ms /    61 tokens (  5.45 ms)
-2.54.072.160 I slot print_timing: id  0 | task 923 |        eval time =    1172.52 ms /    40 tokens (   30.06 ms)
-2.54.072.160 I slot print_timing: id  0 | task 923 | draft acceptance = 0.51020 (   25 accepted /    49 generated), mean len =  2.92
+LOG = """2.54.072.160 I slot print_timing: id  0 | task 923 | \
+prompt eval time =     332.73 ms /    61 tokens (  5.45 ms)
+2.54.072.160 I slot print_timing: id  0 | task 923 | \
+       eval time =    1172.52 ms /    40 tokens (   30.06 ms)
+2.54.072.160 I slot print_timing: id  0 | task 923 | \
+draft acceptance = 0.51020 (   25 accepted /    49 generated), mean len =  2.92
 """
 SPEC = {
     "numDraftTokens": 8,
@@ -115,7 +178,8 @@ def test_a_run_of_ours_is_exported_to_aiperf_and_read_back(tmp_path, capsys):
     rounds = [(r.drafted, r.accepted) for r in trace.round_rows if r.level == target and r.drafted]
     record = aiperf_record(trace)
     assert record["spec_decode_acceptance"]["num_spec_steps"] == len(rounds) > 0
-    saved, out = trace.save(tmp_path / "run.json.gz"), tmp_path / "profile_export.jsonl"
+    saved = trace.save(tmp_path / "run.json.gz")
+    out = tmp_path / "profile_export.jsonl"
     assert main(["export", str(saved), str(saved), "--aiperf", str(out)]) == 0
     one, _ = import_records(out, "aiperf")
     assert [(r.drafted, r.accepted) for r in one.round_rows] == rounds
@@ -130,10 +194,12 @@ def test_the_command_prints_what_was_observed_and_saves(tmp_path, capsys):
     out = capsys.readouterr().out
     assert "2 records of vllm (form seen in 0.32.0), model m" in out and "not observed:" in out
     (one,) = import_records(RECORDS / "vllm-0.32.0-detailed.jsonl")
-    whole, part = Trace.load(tmp_path / "run.json.gz").metrics(), one.metrics()
+    whole = Trace.load(tmp_path / "run.json.gz").metrics()
+    part = one.metrics()
     assert [path.name for path in tmp_path.glob("run*")] == ["run.json.gz"] and part["tokens"] == 18
     assert all(whole[name] == 2 * part[name] for name in ("tokens", "drafted", "accepted"))
-    rate, length = part["acceptance_rate"], part["mean_acceptance_length"]
+    rate = part["acceptance_rate"]
+    length = part["mean_acceptance_length"]
     assert f"acceptance rate {rate:.1%}, {length:.2f} tokens per forward pass" in out
     assert (whole["acceptance_rate"], whole["mean_acceptance_length"]) == (rate, length)
 
@@ -173,7 +239,8 @@ def test_a_file_without_a_record_is_one_line(tmp_path, capsys, content):
 def test_an_imported_trace_is_exported_only_where_it_can_be(tmp_path, capsys):
     (with_rounds,) = import_records(RECORDS / "vllm-0.32.0-detailed.jsonl")
     (sums,) = import_records(RECORDS / "sglang-0.5.9.jsonl")
-    one, two = with_rounds.save(tmp_path / "one.json.gz"), sums.save(tmp_path / "two.json.gz")
+    one = with_rounds.save(tmp_path / "one.json.gz")
+    two = sums.save(tmp_path / "two.json.gz")
     assert main(["export", str(one), "--perfetto", str(tmp_path / "x")]) == 2
     assert "without calls: use --html, --csv or --aiperf" in capsys.readouterr().err
     assert main(["export", str(two), "--html", str(tmp_path / "x")]) == 2

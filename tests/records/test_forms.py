@@ -48,11 +48,9 @@ def test_a_record_of_a_public_thread_gives_the_counts_by_hand(case):
 
 def test_every_form_has_a_record_of_its_own():
     read_forms = {(case["engine"], case["form"]) for case in CASES}
-    older = {
-        form
-        for path in (Path(__file__).parent / "files").iterdir()
-        for form in [(one.engine, one.form) for one in read(path).series]
-    }
+    older = set()
+    for path in (Path(__file__).parent / "files").iterdir():
+        older |= {(series.engine, series.form) for series in read(path).series}
     assert {(form.engine, form.name) for form in FORMS} <= read_forms | older
 
 
@@ -164,17 +162,18 @@ def test_two_models_are_two_series_and_a_choice_is_asked_for():
 def test_the_engines_of_one_service_are_added(tmp_path):
     """Two data-parallel engines of one model: 40 + 60 drafts, 30 + 20 accepted of 120 + 180."""
     counts = {"drafts": (40, 60), "draft_tokens": (120, 180), "accepted_tokens": (30, 20)}
-    text = "".join(
-        f'vllm:spec_decode_num_{name}_total{{engine="{k}",model_name="m"}} {n}\n'
-        for name, pair in counts.items()
-        for k, n in enumerate(pair)
-    )
+    text = ""
+    for name, pair in counts.items():
+        for engine, count in enumerate(pair):
+            labels = f'engine="{engine}",model_name="m"'
+            text += f"vllm:spec_decode_num_{name}_total{{{labels}}} {count}\n"
     whole = read(write(tmp_path, text)).series[0].pooled()
     assert (whole.drafts, whole.drafted, whole.accepted) == (100, 300, 50)
 
 
 def test_counters_are_counted_since_an_earlier_copy(tmp_path):
-    before, after = FILES / "scrape-before.txt", FILES / "scrape-after.txt"
+    before = FILES / "scrape-before.txt"
+    after = FILES / "scrape-after.txt"
     whole = read(after, since=before).series[0].pooled()
     # 700 - 500 drafts, 1400 - 1000 draft tokens, 640 - 600 accepted.
     assert (whole.drafts, whole.drafted, whole.accepted) == (200, 400, 40)
@@ -337,8 +336,9 @@ def test_statistics_count_from_one_line_to_the_next(tmp_path):
         accepted = 60 * min(number, 20)
         lines.append(
             f"[8081] 0.{number:02}.000.000 I statistics draft-mtp: #calls(b,g,a) = {number} "
-            f"{40 * number} {40 * number}, #gen drafts = {40 * number}, #acc drafts = 0, #gen tokens "
-            f"= {80 * number}, #acc tokens = {accepted}, dur(b,g,a) = 0.0, {number}.0, 0.0 ms"
+            f"{40 * number} {40 * number}, #gen drafts = {40 * number}, #acc drafts = 0, "
+            f"#gen tokens = {80 * number}, #acc tokens = {accepted}, "
+            f"dur(b,g,a) = 0.0, {number}.0, 0.0 ms"
         )
     (series,) = read(write(tmp_path, "\n".join(lines))).series
     rates = [sample.rate for sample in series.samples]

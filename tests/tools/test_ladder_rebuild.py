@@ -19,7 +19,8 @@ from training.__main__ import main
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
     """A checkout whose weights can be replaced and whose parts only note that they ran."""
-    weights, ran = tmp_path / "weights", []
+    weights = tmp_path / "weights"
+    ran = []
     for name in ("nano", "small", "target"):
         (weights / name).mkdir(parents=True)
         (weights / name / "config.json").write_text("{}")

@@ -58,7 +58,8 @@ def test_without_a_complete_run_the_one_that_lacks_least_is_taken():
 
 def test_the_facts_are_those_of_the_trace():
     trace = load_bundled("copied")
-    found, figures = facts(trace), trace.metrics()
+    found = facts(trace)
+    figures = trace.metrics()
     assert found.speedup == pytest.approx(
         figures["tokens_per_second"] / trace.meta["plain"]["tokens_per_second"]
     )

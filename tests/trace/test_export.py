@@ -18,15 +18,19 @@ from hsd_viz.trace.export import aiperf_record, chrome_trace, write_csv
 def events(trace: Trace, **wanted) -> list[dict]:
     """The events whose entries are as ``wanted``, out of what a reader of the file gets."""
     read = json.loads(json.dumps(chrome_trace(trace)))
-    return [e for e in read["traceEvents"] if all(e.get(k) == v for k, v in wanted.items())]
+    return [event for event in read["traceEvents"] if wanted.items() <= event.items()]
 
 
 @pytest.mark.parametrize("name", [r.name for r in bundled()])
 def test_times_are_those_of_the_trace_and_slices_of_a_thread_nest_or_follow_one_another(name):
-    trace, spans = load_bundled(name), events(load_bundled(name), ph="X")
-    ns = lambda category: [
-        (round(1000 * e["ts"]), round(1000 * e["dur"])) for e in spans if e["cat"] == category
-    ]
+    trace = load_bundled(name)
+    spans = events(load_bundled(name), ph="X")
+
+    def ns(category):
+        return [
+            (round(1000 * e["ts"]), round(1000 * e["dur"])) for e in spans if e["cat"] == category
+        ]
+
     assert ns("call") == [(c.start_ns, c.duration_ns) for c in trace.call_rows]
     assert sorted(ns("round")) == sorted((r.start_ns, r.duration_ns) for r in trace.round_rows)
     for tid in {e["tid"] for e in spans}:

@@ -40,10 +40,8 @@ def test_metrics_by_hand():
 
 def test_forward_passes_are_those_of_the_target_alone():
     trace = load_bundled("hierarchy")
-    found, verifications = (
-        trace.metrics()["target_forwards"],
-        [row for row in trace.call_rows if row.kind == "verify"],
-    )
+    found = trace.metrics()["target_forwards"]
+    verifications = [row for row in trace.call_rows if row.kind == "verify"]
     assert found == sum(row.parent is None for row in trace.round_rows) < len(verifications)
 
 
@@ -175,7 +173,8 @@ def test_the_accepted_tokens_of_a_round_below_the_target_are_checked():
 
 
 def test_identities_notice_a_row_more_or_less():
-    less, more = sample_trace(), sample_trace()
+    less = sample_trace()
+    more = sample_trace()
     replace_rows(less, "tokens", less.token_rows[:-1])
     more.add_rows(drafts=[more.draft_rows[0]])
     for trace in (less, more):

@@ -55,7 +55,8 @@ def test_a_hundred_thousand_tokens_load_in_a_second_of_processor_time():
         for name, values in columns.items():
             columns[name] = values * times
     # So regular a text packs into less than any trace: the bound on unpacked bytes would refuse it.
-    content, spent = trace.to_bytes(packed=False), []
+    content = trace.to_bytes(packed=False)
+    spent = []
     while (
         len(spent) < 3 and min(spent, default=2) > 1
     ):  # other work on the machine slows an attempt down
@@ -78,7 +79,8 @@ def test_a_trace_from_before_a_column_was_added_is_read_without_it():
 
 def test_a_failed_save_leaves_the_old_file(tmp_path):
     path = sample_trace().save(tmp_path / "run.json")
-    before, broken = path.read_bytes(), sample_trace()
+    before = path.read_bytes()
+    broken = sample_trace()
     broken.meta["prompt"] = object()
     with pytest.raises(TypeError):
         broken.save(path)
@@ -106,7 +108,8 @@ def test_tables_are_data_frames():
 
 def test_a_trace_is_one_line_of_its_figures():
     trace = load_bundled("both")
-    m, shown = trace.metrics(), repr(trace)
+    m = trace.metrics()
+    shown = repr(trace)
     assert "\n" not in shown and trace.meta["stack_resolved"] in shown
     assert (
         f"{m['tokens']} tokens" in shown
@@ -216,7 +219,8 @@ def test_a_file_of_another_kind_is_refused(data):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked here")
 def test_a_process_that_is_forked_while_rows_are_made_can_read_traces():
-    begun, trace = threading.Event(), Trace({})
+    begun = threading.Event()
+    trace = Trace({})
     trace._pending.append(lambda: begun.set() or time.sleep(0.05) or ({}, {}))
     reading = threading.Thread(target=len, args=(trace,))
     reading.start()
