@@ -29,8 +29,9 @@ from hsd_viz.disk import write_whole
 from hsd_viz.machine import describe
 from hsd_viz.torch_models import graphs
 from hsd_viz.torch_models.compiled import CompiledModel
-from hsd_viz.torch_models.decode import Board, DeviceDecode, Step
+from hsd_viz.torch_models.decode import DeviceDecode
 from hsd_viz.torch_models.eager import HFModel
+from hsd_viz.torch_models.steps import Board, Step
 
 #: Hidden size, layers, heads, key heads, feed-forward width.
 SHAPE = (32, 2, 2, 1, 48)

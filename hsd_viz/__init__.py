@@ -8,11 +8,10 @@ viewer, recorded traces and decodes of the shipped models on the CPU work withou
 'db > nano:4 > target'
 """
 
-import importlib
 from typing import TYPE_CHECKING, Any
 
 from hsd_viz.version import __version__
-from hsd_viz.words import VIEWERS, guess
+from hsd_viz.words import VIEWERS, lazily
 
 # ruff: noqa: F401 (the names below are for type checkers; they load on first use)
 if TYPE_CHECKING:
@@ -35,58 +34,42 @@ if TYPE_CHECKING:
 
 # Module -> the public names that load it.
 _MODULES = {
-    "measure.predict": ("predict",),
-    "engine.local": ("load_engine",),
-    "engine.remote": ("connect",),
-    "engine.replay": ("bundled", "load_bundled"),
-    "records.imported": ("import_records",),
-    "latency.select": ("choose",),
-    "measure.doctor": ("doctor",),
-    "measure.replay": ("replay",),
-    "measure.api": ("bench", "plan"),
-    "quick": ("compare", "run"),
-    "stack": ("StackError", "parse"),
-    "trace": ("Trace", "TraceError"),
-    "views.app.dashboard": ("dashboard",),
-    "views.opened": ("show",),
+    ".measure.predict": ("predict",),
+    ".engine.local": ("load_engine",),
+    ".engine.remote": ("connect",),
+    ".engine.replay": ("bundled", "load_bundled"),
+    ".records.imported": ("import_records",),
+    ".latency.select": ("choose",),
+    ".measure.doctor": ("doctor",),
+    ".measure.replay": ("replay",),
+    ".measure.api": ("bench", "plan"),
+    ".quick": ("compare", "run"),
+    ".stack": ("StackError", "parse"),
+    ".trace": ("Trace", "TraceError"),
+    ".version": ("__version__",),
+    ".views.app.dashboard": ("dashboard",),
+    ".views.opened": ("show",),
 }
-
-
-def _homes() -> dict[str, str]:
-    """Return the module of each public name."""
-    homes: dict[str, str] = {}
-    for module, names in _MODULES.items():
-        homes |= dict.fromkeys(names, module)
-    return homes
-
-
-_HOMES = _homes()
 # Public names that are modules themselves.
-_SELF = {
-    "audit": "audit",
-    "figures": "figures",
-    "metrics": "records.convert",
-    "views": "views",
+_SUBMODULES = {
+    "audit": ".audit",
+    "figures": ".figures",
+    "metrics": ".records.convert",
+    "views": ".views",
 }
-__all__ = sorted({"__version__", *_HOMES, *_SELF})
+__getattr__, __dir__, __all__ = lazily(__name__, _MODULES, _SUBMODULES)
 
 
-VIEWERS |= {
-    "show": lambda trace: __getattr__("views").overview(trace),
-    "to_html": lambda trace: __getattr__("views").run_page(trace),
-    "figure": lambda result: __getattr__("figures").of_result(result),
-}
+def _show(trace: Any) -> Any:
+    return __getattr__("views").overview(trace)
 
 
-def __getattr__(name: str) -> Any:
-    module = _SELF.get(name) or _HOMES.get(name)
-    if module is None:
-        raise AttributeError(
-            f"module 'hsd_viz' has no attribute {name!r}{guess('hsd', name, __all__)}"
-        )
-    found = importlib.import_module(f"hsd_viz.{module}")
-    return found if name in _SELF else getattr(found, name)
+def _page(trace: Any) -> Any:
+    return __getattr__("views").run_page(trace)
 
 
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+def _figure(result: Any) -> Any:
+    return __getattr__("figures").of_result(result)
+
+
+VIEWERS |= {"show": _show, "to_html": _page, "figure": _figure}

@@ -53,8 +53,10 @@ def cache_folder(kind: str) -> Path:
 
 
 def is_regular(path: Path) -> bool:
-    """Return whether ``path`` is, links followed, a regular file or new. Raises: OSError: if it is
-    a folder.
+    """Return whether ``path`` is, links followed, a regular file or new.
+
+    Raises:
+        OSError: if it is a folder.
     """
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
@@ -66,7 +68,10 @@ def write_whole(path: Path, content: str | bytes, mode: int | None = None) -> No
 
     A regular file appears whole or not at all, by a rename in its folder, and keeps its permissions
     unless ``mode`` is given; a link still leads to it. Devices and pipes are written to.
-    Raises: OSError: if it cannot be written. PermissionError: see :func:`followed`.
+
+    Raises:
+        OSError: if it cannot be written.
+        PermissionError: see :func:`followed`.
     """
     data = content.encode() if isinstance(content, str) else content
     if is_regular(path):
@@ -82,8 +87,12 @@ def write_inside(folder: Path, name: str, content: str | bytes, mode: int | None
 
     The name may have folders, separated by ``/``. The file appears as with :func:`write_whole`, but
     below the folder no link is followed, for a folder may come from someone else: a link in place
-    of the file is replaced. Raises: UserError: if there is a link in place of a folder below.
-    OSError: if the file cannot be written. PermissionError: see :func:`followed`.
+    of the file is replaced.
+
+    Raises:
+        UserError: if there is a link in place of a folder below.
+        OSError: if the file cannot be written.
+        PermissionError: see :func:`followed`.
     """
     path = followed(folder)
     for part in name.split("/"):
@@ -119,10 +128,11 @@ def _replace(path: Path, data: bytes, mode: int | None) -> None:
 def followed(path: Path) -> Path:
     """Return where a path leads, its links followed, which need not exist.
 
-    Raises: PermissionError: if a link on the way is in a folder where all may write (as ``/tmp``)
-    and belongs neither to this user nor to the owner of that folder. Another user who guesses a
-    name could have a file of this user overwritten. Linux has the same rule
-    (``fs.protected_symlinks``), which may be off.
+    Raises:
+        PermissionError: if a link on the way is in a folder where all may write (as ``/tmp``) and
+            belongs neither to this user nor to the owner of that folder. Another user who guesses a
+            name could have a file of this user overwritten. Linux has the same rule
+            (``fs.protected_symlinks``), which may be off.
     """
     if hasattr(os, "geteuid"):
         remaining = [Path(os.path.abspath(path))]
@@ -154,7 +164,8 @@ def _is_planted(link: Path) -> bool:
 def locked(path: Path) -> Iterator[None]:
     """Let one process at a time run the block; others wait.
 
-    Raises: OSError: if the file cannot be made, or is a link.
+    Raises:
+        OSError: if the file cannot be made, or is a link.
     """
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
     with open(os.open(path, flags, 0o600), "rb") as file:
@@ -166,8 +177,10 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def check_writable(path: Path) -> None:
-    """Check that :func:`write_whole` can write ``path`` in an existing folder. Raises: ValueError:
-    if it cannot.
+    """Check that :func:`write_whole` can write ``path`` in an existing folder.
+
+    Raises:
+        ValueError: if it cannot.
     """
     if path.is_dir():
         raise UserError(f"cannot write {path}: it is a folder; give a file name")
@@ -190,8 +203,11 @@ def writing(path: Path) -> Iterator[None]:
 
 def read_text(path: Path, what: str, most: int = MOST_TEXT) -> str:
     """Return a UTF-8 text file of a stranger, with ``\\n`` line ends; messages call it the ``what``
-    file. Raises: ValueError: if it cannot be read, has more than ``most`` bytes (a device may have
-    no end) or is not UTF-8.
+    file.
+
+    Raises:
+        ValueError: if it cannot be read, has more than ``most`` bytes (a device may have no end) or
+            is not UTF-8.
     """
     try:
         with path.open("rb") as file:
@@ -214,14 +230,18 @@ def read_text(path: Path, what: str, most: int = MOST_TEXT) -> str:
 def read_json(path: Path, what: str, most: int = MOST_JSON) -> Any:
     """Return the value in a JSON file of a stranger; messages call it the ``what`` file.
 
-    Raises: BadFile: if it cannot be read, is too large, or is not JSON.
+    Raises:
+        BadFile: if it cannot be read, is too large, or is not JSON.
     """
     return parse_json(read_text(path, what, most), f"the {what} file {path}")
 
 
 def parse_json(text: str, what: str) -> Any:
-    """Return the value of a JSON text. Raises: BadFile: if it is not JSON, which includes numbers
-    of thousands of digits and values nested too deeply.
+    """Return the value of a JSON text.
+
+    Raises:
+        BadFile: if it is not JSON, which includes numbers of thousands of digits and values nested
+            too deeply.
     """
     try:
         return json.loads(text)
@@ -237,8 +257,10 @@ def most_unpacked(size: int) -> int:
 
 
 class Unpacked(gzip.GzipFile):
-    """A gzipped file of a stranger. Raises: OSError: while reading, if it is damaged or unpacks to
-    more than :func:`most_unpacked`.
+    """A gzipped file of a stranger.
+
+    Raises:
+        OSError: while reading, if it is damaged or unpacks to more than :func:`most_unpacked`.
     """
 
     def readinto(self, buffer: Any) -> int:

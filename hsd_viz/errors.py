@@ -127,8 +127,8 @@ def visitor_message(error: BaseException, request: str = "") -> str:
     """Return what a visitor of a server reads of an exception: one line without its paths.
 
     Args:
-        error: The message of a UserError is for the visitor. Of any other only the type is shown.
-        request: Text of the visitor, whose own paths stay.
+        error: the message of a UserError is for the visitor. Of any other only the type is shown.
+        request: text of the visitor, whose own paths stay.
     """
     if isinstance(error, UserError | ModuleNotFoundError):
         message = " ".join(str(error).split()) or type(error).__name__

@@ -27,7 +27,21 @@ MAX_THREADS = 1024
 
 @dataclass(frozen=True, slots=True)
 class MachineFacts:
-    """A machine; ``None`` where a fact is unknown. ``load_average`` is that of the last minute."""
+    """A machine; ``None`` where a fact is unknown.
+
+    Attributes:
+        cpu: the processor's name.
+        cores: those that this process may use.
+        memory_bytes: its memory.
+        gpu: the first GPU of torch.
+        threads: of forward passes.
+        load_average: of the last minute.
+        platform: the operating system.
+        python: its version.
+        torch: its version.
+        transformers: its version.
+        hsd_viz: its version.
+    """
 
     cpu: str | None = None
     cores: int | None = None
@@ -126,8 +140,10 @@ def cpu_model() -> str:
 def access_token(file: Path | None, variable: str = TOKEN_VARIABLE) -> str | None:
     """Return the token of a file, else that of an environment variable, ``None`` without both.
 
-    The variable is removed, so that no process that is started from here has it. Raises: UserError:
-    if the file cannot be read, or the token is not valid.
+    The variable is removed, so that no process that is started from here has it.
+
+    Raises:
+        UserError: if the file cannot be read, or the token is not valid.
     """
     token = os.environ.pop(variable, "")
     if file is not None:
@@ -140,8 +156,11 @@ def access_token(file: Path | None, variable: str = TOKEN_VARIABLE) -> str | Non
 
 
 def check_token(token: str) -> None:
-    """Check a token. Raises: UserError: if it has other than visible ASCII characters, which
-    browsers and clients do not send in one way.
+    """Check a token.
+
+    Raises:
+        UserError: if it has other than visible ASCII characters, which browsers and clients do not
+            send in one way.
     """
     if not all("!" <= character <= "~" for character in token):
         raise UserError(
@@ -151,8 +170,10 @@ def check_token(token: str) -> None:
 
 
 def check_address(host: str, port: int, token: str | None) -> None:
-    """Check where to serve. Raises: ValueError: if the port is not usable, or a host beyond
-    loopback has no token.
+    """Check where to serve.
+
+    Raises:
+        ValueError: if the port is not usable, or a host beyond loopback has no token.
     """
     if not 1 <= port <= 65535:
         raise UserError(f"port {port} is out of range: use 1 to 65535")

@@ -17,7 +17,8 @@ from typing import Annotated as A
 from typing import Any, TypedDict, get_type_hints
 
 from hsd_viz.errors import UserError
-from hsd_viz.words import check_range
+from hsd_viz.json_data import from_fields
+from hsd_viz.words import check_range, did_you_mean
 
 #: The rule that verifies drafts unless another is chosen.
 DEFAULT_RULE = "block"
@@ -54,7 +55,11 @@ class Setting:
     form_high: float | None = None
 
     def check(self, value: Any) -> None:
-        """Check a value against the range. Raises: UserError: if it is out of range."""
+        """Check a value against the range.
+
+        Raises:
+            UserError: if it is out of range.
+        """
         if self.low is None:
             return
         if not self.above_low:
@@ -78,9 +83,14 @@ def _rule_help() -> str:
 class Sampling:
     """How tokens are drawn, and how sampled drafts are verified.
 
-    ``temperature`` 0 is greedy decoding. ``top_k`` 0, ``top_p`` 1 and ``min_p`` 0 are off. The same
-    ``seed`` gives the same text. ``rule`` verifies drafts that were sampled from rows, by a draft
-    model at a temperature above 0.
+    Attributes:
+        temperature: 0 is greedy decoding.
+        top_k: the likeliest tokens to sample among; 0: all.
+        top_p: the total probability of the likeliest tokens to sample among; 1: all.
+        min_p: the least probability, relative to the likeliest token; 0: all tokens.
+        seed: the same seed gives the same text.
+        rule: verifies drafts that were sampled from rows, by a draft model at a temperature above
+            0.
 
     Raises:
         UserError: if a value is out of range.
@@ -230,17 +240,29 @@ def types() -> dict[str, type]:
 
 
 def sampling_of(options: Mapping[str, Any]) -> Sampling:
-    """Return the sampling of a decode's options, all of which must be there.
+    """Return the sampling of a decode's options; those that are missing are the defaults.
 
     Raises:
         UserError: if a value is out of range.
     """
     values: dict[str, Any] = {}
-    for name, kind in types().items():
-        if name in settings_of(Sampling):
-            value = options[name]
-            values[name] = _as_float(name, value) if kind is float else value
-    return Sampling(**values)
+    for name in settings_of(Sampling).keys() & options.keys():
+        value = options[name]
+        values[name] = _as_float(name, value) if types()[name] is float else value
+    return from_fields(Sampling, values)
+
+
+def sampling_from(given: Mapping[str, Any]) -> Sampling:
+    """Return the sampling of keyword arguments.
+
+    Raises:
+        TypeError: if one of them is not a setting.
+        UserError: if a value is out of range.
+    """
+    known = settings_of(Sampling)
+    for name in given.keys() - known.keys():
+        raise TypeError(f"unknown setting '{name}'{did_you_mean(name, known)}")
+    return sampling_of(given)
 
 
 def _as_float(name: str, value: Any) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Unpack
 
-from hsd_viz.engine import Engine, Options
+from hsd_viz.engine import DecodeCall, Engine, Options
 from hsd_viz.errors import UserError
 from hsd_viz.stack import Stack
 from hsd_viz.terminal import progress_bar
@@ -37,7 +37,7 @@ def run(
     **options: Unpack[Options],
 ) -> Trace:
     """Decode a prompt with the shipped models, or with ``engine``, and return the trace."""
-    return (engine or default_engine()).run(prompt, stack, **options)
+    return DecodeCall(prompt, stack, options).run(engine or default_engine())
 
 
 def compare(
@@ -75,7 +75,8 @@ def compare(
                 traces.append(stack)
             else:
                 update(place, len(chosen), str(stack))
-                traces.append(run(text, stack, engine=engine, **options))
+                call = DecodeCall(text, stack, options)
+                traces.append(call.run(engine or default_engine()))
     return traces
 
 

@@ -40,6 +40,9 @@ HF_STACKS = ("hf-generate", "hf-lookup", "hf-assistant")
 COPY_TYPES = ("int8", "bfloat16", "float32")
 #: The largest lookahead, and the one of a draft model without one.
 MAX_LOOKAHEAD = 64
+#: The names of the target and of database drafting in a stack.
+TARGET = "target"
+DATABASE = "db"
 DEFAULT_LOOKAHEAD = 4
 Lookahead = int | Literal["auto"] | None
 
@@ -94,16 +97,23 @@ def split_copy(name: str) -> tuple[str, str | None]:
 
 @dataclass(frozen=True, slots=True)
 class DraftSource:
-    """A database drafter, a baseline or ``auto``, first in a stack. ``items`` are databases, in
-    access order, and options; empty for the default. Those of ``auto`` are ``db`` and model names.
+    """A database drafter, a baseline or ``auto``, first in a stack.
+
+    Attributes:
+        name: of the drafter.
+        items: databases in access order, and options; of ``auto`` ``db`` and model names. Empty for
+            the default.
     """
 
     name: str
     items: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        items = [i if i in draft_sources()[self.name] else str(Model(i)) for i in self.items]
-        return f"{self.name}[{','.join(items)}]" if items else self.name
+        if not self.items:
+            return self.name
+        known = draft_sources()[self.name]
+        items = [item if item in known else str(Model(item)) for item in self.items]
+        return f"{self.name}[{','.join(items)}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +121,9 @@ class Model:
     """A model: a ladder name, a hub id or a path.
 
     Attributes:
-        name: The name, id or path; of a copy with the type of its weights, as in ``target[int8]``.
-        lookahead: The tokens that it proposes at least; ``None`` if left out, and for the target.
-        confidence: Its draft stops after the token with which the draft's probability by its own
+        name: the name, id or path; of a copy with the type of its weights, as in ``target[int8]``.
+        lookahead: the tokens that it proposes at least; ``None`` if left out, and for the target.
+        confidence: its draft stops after the token with which the draft's probability by its own
             rows falls below this number; ``None``: it never stops for this reason.
     """
 
@@ -142,8 +152,11 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """A parsed stack, bottom first: an optional draft source, then models, of which the last is
-    the target.
+    """A parsed stack.
+
+    Attributes:
+        bottom: the draft source below the models, if there is one.
+        models: the models, bottom first; the last is the target.
     """
 
     bottom: DraftSource | None
@@ -175,10 +188,11 @@ class Stack:
 
     def resolved(self, lookahead: Lookahead = DEFAULT_LOOKAHEAD) -> Stack:
         """Return the same stack with ``lookahead`` where it was left out."""
-        drafts = (
-            replace(m, lookahead=lookahead if m.lookahead is None else m.lookahead)
-            for m in self.drafts
-        )
+        drafts = []
+        for model in self.drafts:
+            if model.lookahead is None:
+                model = replace(model, lookahead=lookahead)
+            drafts.append(model)
         return Stack(self.bottom, (*drafts, self.target))
 
     def __str__(self) -> str:
@@ -187,8 +201,11 @@ class Stack:
 
 @dataclass(frozen=True, slots=True)
 class HFStack:
-    """transformers' own loop: ``hf-generate``, ``hf-lookup`` or ``hf-assistant[MODEL]``
-    (``bench`` only).
+    """transformers' own loop (``bench`` only).
+
+    Attributes:
+        name: ``hf-generate``, ``hf-lookup`` or ``hf-assistant``.
+        assistant: the model of ``hf-assistant[MODEL]``.
     """
 
     name: str
@@ -199,8 +216,10 @@ class HFStack:
 
 
 def parse(text: str | Stack) -> Stack:
-    """Parse a stack; one that is parsed is returned as it is. Raises: StackError: if ``text`` is
-    not a valid stack.
+    """Parse a stack; one that is parsed is returned as it is.
+
+    Raises:
+        StackError: if ``text`` is not a valid stack.
     """
     if isinstance(text, Stack):
         return text
@@ -265,18 +284,30 @@ def parse(text: str | Stack) -> Stack:
 def read_source(text: str) -> DraftSource:
     """Parse a draft source alone, as in ``db[context]``.
 
-    Raises: StackError: if ``text`` is not one.
+    Raises:
+        StackError: if ``text`` is not one.
+    """
+    source = read_bottom(text)
+    if source is None:
+        raise StackError(f"'{text}' is not a draft source: use one of {', '.join(draft_sources())}")
+    return source
+
+
+def read_bottom(text: str) -> DraftSource | None:
+    """Parse the lowest part of a stack alone; ``None`` if it is a model.
+
+    Raises:
+        StackError: if ``text`` is not a part of a stack.
     """
     stack = parse(f"{text} > target")
-    if stack.bottom is None or stack.drafts:
-        raise StackError(f"'{text}' is not a draft source: use one of {', '.join(draft_sources())}")
-    return stack.bottom
+    return None if stack.drafts else stack.bottom
 
 
 def decoded_stack(meta: Mapping[str, Any]) -> Stack:
     """Return the stack that a run decoded with, as the meta of its trace has it.
 
-    Raises: StackError: if the meta has none.
+    Raises:
+        StackError: if the meta has none.
     """
     return parse(str(meta.get("stack_resolved") or meta.get("stack") or ""))
 
@@ -309,8 +340,14 @@ def _split(text: str, mark: str) -> list[str]:
     unquoted = _QUOTED.sub(lambda quoted: "_" * len(quoted[0]), text)
     if '"' in unquoted:
         raise StackError(f"the stack {text.strip()!r} has an unclosed or empty double quote")
-    ends = [k for k, character in enumerate(unquoted) if character == mark]
-    return [text[a + 1 : b].strip() for a, b in zip((-1, *ends), (*ends, len(text)), strict=True)]
+    pieces = []
+    start = 0
+    for place, character in enumerate(unquoted):
+        if character == mark:
+            pieces.append(text[start:place].strip())
+            start = place + 1
+    pieces.append(text[start:].strip())
+    return pieces
 
 
 def _parse_part(text: str) -> DraftSource | Model:

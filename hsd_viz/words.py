@@ -9,6 +9,7 @@ from functools import cache, wraps
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ParamSpec, TypeVar
 
 from hsd_viz.errors import UserError
@@ -24,22 +25,37 @@ VIEWERS: dict[str, Callable[[Any], Any]] = {}
 
 
 def lazily(
-    package: str, modules: Mapping[str, Iterable[str]]
+    package: str,
+    modules: Mapping[str, Iterable[str]],
+    submodules: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package whose names load on first
-    use, by module.
+    """Make the names of a package load on first use.
+
+    Args:
+        package: its name.
+        modules: relative names of modules, and the names that each has.
+        submodules: names that are modules themselves, and their relative names.
+
+    Returns:
+        ``__getattr__``, ``__dir__`` and ``__all__`` of the package.
     """
     homes: dict[str, str] = {}
     for module, names in modules.items():
         homes |= dict.fromkeys(names, module)
+    public = sorted({*homes, *submodules})
 
     def load(name: str) -> Any:
+        if name in submodules:
+            return import_module(submodules[name], package)
         if name not in homes:
-            meant = guess(package.replace("hsd_viz", "hsd", 1), name, homes)
+            meant = guess(package.replace("hsd_viz", "hsd", 1), name, public)
             raise AttributeError(f"module {package!r} has no attribute {name!r}{meant}")
         return getattr(import_module(homes[name], package), name)
 
-    return load, lambda: sorted({*vars(sys.modules[package]), *homes}), sorted(homes)
+    def directory() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *public})
+
+    return load, directory, public
 
 
 def counted(n: int, noun: str) -> str:
@@ -101,8 +117,10 @@ def guided(function: Callable[P, T]) -> Callable[P, T]:
 
 def check_range(name: str, value: Any, low: float, high: float | None = None) -> None:
     """Check that ``value`` is a number from ``low`` to ``high`` (``None``: unbounded), a whole
-    number if ``low`` is an ``int``; booleans and NaN are not. ``name`` starts the message. Raises:
-    ValueError: if it is not.
+    number if ``low`` is an ``int``; booleans and NaN are not. ``name`` starts the message.
+
+    Raises:
+        ValueError: if it is not.
     """
     whole = isinstance(low, int)
     right_type = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
@@ -116,8 +134,10 @@ def check_range(name: str, value: Any, low: float, high: float | None = None) ->
 
 
 def check_budget(budget: int | None) -> None:
-    """Check a number of draft tokens per draft (``None``: the drafter's own). Raises: ValueError:
-    if it is invalid.
+    """Check a number of draft tokens per draft (``None``: the drafter's own).
+
+    Raises:
+        ValueError: if it is invalid.
     """
     if budget is not None:
         check_range("the budget", budget, 1, MAX_BUDGET)

@@ -74,8 +74,10 @@ class Choices:
 
 
 def outcomes(program: Callable[[Choices], T], max_runs: int = MAX_RUNS) -> Iterator[tuple[T, Any]]:
-    """Yield (result, probability) for each run of ``program``. Raises: ValueError: at more than
-    ``max_runs``.
+    """Yield (result, probability) for each run of ``program``.
+
+    Raises:
+        ValueError: at more than ``max_runs``.
     """
     path: list[tuple[int, list[Any]]] = []
     for _ in range(max_runs):
@@ -95,7 +97,11 @@ def outcomes(program: Callable[[Choices], T], max_runs: int = MAX_RUNS) -> Itera
 
 
 def law(program: Callable[[Choices], T], max_runs: int = MAX_RUNS) -> dict[T, Any]:
-    """Return the distribution of a program's result. Raises: ValueError: as :func:`outcomes`."""
+    """Return the distribution of a program's result.
+
+    Raises:
+        ValueError: as :func:`outcomes`.
+    """
     found: dict[T, Any] = {}
     for result, weight in outcomes(program, max_runs):
         found[result] = found.get(result, 0) + weight

@@ -45,13 +45,20 @@ Row = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a decoder is given: toy models over a small vocabulary, smallest first, and ``random``,
-    the only source of random numbers it may use (``random()``, ``choice(n, p)``, ``choices(values,
-    weights)``).
+    """What a decoder is given: toy models over a small vocabulary.
 
-    It returns at most ``new_tokens`` tokens that follow ``prompt``; a token of ``eos`` ends the
-    text. ``logits[k]`` is the table ``[V, V, V]`` of model k (next to last token, last token, next
-    token), ``rows[k]`` its probabilities.
+    The decoder returns at most ``new_tokens`` tokens that follow ``prompt``. It uses no other
+    source of random numbers than ``random``.
+
+    Attributes:
+        logits: of each model, smallest first: the table ``[V, V, V]`` by next to last token, last
+            token and next token.
+        rows: the probabilities of each model, in the same form.
+        prompt: the tokens that it continues.
+        new_tokens: the most tokens that it returns.
+        temperature: of the sampling.
+        eos: the tokens that end the text.
+        random: the random numbers: ``random()``, ``choice(n, p)`` and ``choices(values, weights)``.
     """
 
     logits: tuple[np.ndarray, ...]
@@ -85,9 +92,13 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class WrongConditional:
-    """A conditional that differs: ``found`` is the law of the decoder's next token after ``prefix``
-    (new tokens), ``sampled`` the models' rows there, ``raw`` that of the first model before
-    temperature.
+    """A conditional that differs.
+
+    Attributes:
+        prefix: the new tokens that it follows.
+        sampled: the rows of the models there.
+        raw: the row of the first model before temperature.
+        found: the law of the decoder's next token.
     """
 
     prefix: tuple[int, ...]
@@ -107,10 +118,16 @@ class WrongConditional:
 
 @dataclass(frozen=True, slots=True)
 class ExactAudit(Result):
-    """The result of :func:`exact`. ``error`` is the largest difference between the probability of
-    an output and the target's, over ``outputs`` outputs of ``instances`` toy instances. ``wrong``
-    is the first wrong conditional, ``faults`` those of :data:`FAULTS` that explain it,
-    ``malformed`` an output that is not a text for the task.
+    """The result of :func:`exact`.
+
+    Attributes:
+        lossless: whether no output is more or less likely than the target's.
+        error: the largest difference between the probability of an output and the target's.
+        instances: the toy instances.
+        outputs: the outputs of all instances.
+        wrong: the first wrong conditional.
+        faults: those of :data:`FAULTS` that explain it.
+        malformed: an output that is not a text for the task.
     """
 
     lossless: bool
@@ -203,8 +220,8 @@ def exact(
     target, too. Every second instance has an end token. Probabilities that differ by less than
     ``tolerance`` are equal; float32 needs 1e-5.
 
-    Raises: ValueError: if a number is out of range, or if there are more than ``max_runs``
-    outcomes.
+    Raises:
+        ValueError: if a number is out of range, or if there are more than ``max_runs`` outcomes.
     """
     check_range("the number of models", models, 1, 4)
     check_range("the vocabulary", vocabulary, 2, 6)
@@ -232,8 +249,10 @@ def exact(
 
 
 def _output(decode: Decoder, toy: Task, choices: Choices) -> tuple[int, ...]:
-    """Return the output of a decoder with these random decisions. Raises: UserError: if it is
-    none.
+    """Return the output of a decoder with these random decisions.
+
+    Raises:
+        UserError: if it is none.
     """
     output = decode(replace(toy, random=choices))
     try:

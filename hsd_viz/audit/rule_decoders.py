@@ -147,4 +147,5 @@ def _shared_places(drafts: Sequence[Chain], own_token: bool) -> list[int]:
         for depth in range(len(draft.tokens)):
             likelihood = reach(draft.first(depth + 1 if own_token else depth))
             places.append((-likelihood, depth, request))
-    return [request for _, _, request in sorted(places)[: max(0, len(places) - 1)]]
+    places.sort()
+    return [request for _, _, request in places[:-1]]

@@ -16,17 +16,17 @@ class ScheduleRow:
     """One rule, audited.
 
     Attributes:
-        rule: Its name, or a stack of the project's own loop.
-        looks_at: What decides whether a token is proposed.
-        safe: Whether the text has the target's law.
-        expected: Whether it is known to have.
-        why: The reason, as a sentence.
-        distance: The total variation distance to the target's law: a fraction, or the largest error
+        rule: its name, or a stack of the project's own loop.
+        looks_at: what decides whether a token is proposed.
+        safe: whether the text has the target's law.
+        expected: whether it is known to have.
+        why: the reason, as a sentence.
+        distance: the total variation distance to the target's law: a fraction, or the largest error
             of a stack.
-        prefix: The tokens before the first wrong one.
-        token: The token whose probability there is most wrong.
-        found: That probability.
-        wanted: The target's.
+        prefix: the tokens before the first wrong one.
+        token: the token whose probability there is most wrong.
+        found: that probability.
+        wanted: the target's.
     """
 
     rule: str
@@ -58,7 +58,7 @@ class ScheduleAudit(Result):
     """The audit of rules that end or shorten drafts.
 
     Attributes:
-        rows: The rules and the project's own stacks.
+        rows: the rules and the project's own stacks.
     """
 
     rows: tuple[ScheduleRow, ...]

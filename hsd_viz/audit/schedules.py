@@ -64,12 +64,12 @@ class Rule:
     """A rule that ends or shortens drafts.
 
     Attributes:
-        name: Its name.
-        looks_at: What decides whether a token is proposed.
-        safe: Whether the text has the target's law under it.
-        why: The reason, as a sentence.
-        decode: The decoder.
-        lengths: The tokens of each request in its text.
+        name: its name.
+        looks_at: what decides whether a token is proposed.
+        safe: whether the text has the target's law under it.
+        why: the reason, as a sentence.
+        decode: the decoder.
+        lengths: the tokens of each request in its text.
     """
 
     name: str

@@ -31,8 +31,11 @@ START = 0
 
 
 class Chain(NamedTuple):
-    """A draft: its tokens and the rows that they are verified with; of a point mass 1 for its
-    token.
+    """A draft.
+
+    Attributes:
+        tokens: its tokens.
+        rows: the rows that they are verified with; of a point mass 1 for its token.
     """
 
     tokens: list[int]

@@ -44,7 +44,18 @@ SLOPES = (-1.0, -0.3, -0.1, 0.1, 0.3, 1.0)
 EXPONENTS = (0.5, 0.75, 1.4, 2.0)
 #: Places of a text at which it may: all, and every n-th, n = 2, ..., from each start.
 PERIODS = (1, 2, 3, 4, 5)
-GROUPS = tuple((period, start) for period in PERIODS for start in range(period))
+
+
+def _groups() -> tuple[tuple[int, int], ...]:
+    """Return each period with each of its starts."""
+    groups = []
+    for period in PERIODS:
+        for start in range(period):
+            groups.append((period, start))
+    return tuple(groups)
+
+
+GROUPS = _groups()
 #: Request parameters that the audit sets itself.
 OWN_PARAMETERS = frozenset(
     ("model", "prompt", "max_tokens", "temperature", "logprobs", "seed", "stream", "n")

@@ -20,12 +20,12 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import dataclass, is_dataclass
 from functools import partial
 from inspect import Parameter, getdoc, signature
 from pathlib import Path
-from typing import Annotated as A
 from typing import (
+    TYPE_CHECKING,
     Any,
     Literal,
     NewType,
@@ -34,12 +34,17 @@ from typing import (
     get_origin,
     get_type_hints,
 )
+from typing import Annotated as A
 
 from hsd_viz.disk import check_writable, write_whole, writing
 from hsd_viz.dtypes import DType
 from hsd_viz.errors import UserError
 from hsd_viz.options import Setting, settings
 from hsd_viz.words import check_range, did_you_mean
+
+if TYPE_CHECKING:
+    from hsd_viz.engine.local import LocalEngine
+    from hsd_viz.engine.options import EngineOptions
 
 BAD_INPUT = 2
 #: The command as it was given (not an option), numbers separated by commas, a file to write, a
@@ -291,15 +296,18 @@ def _number(kind: type, low: float, high: float, text: str) -> Any:
     return value
 
 
+def _number_of(text: str) -> float:
+    """Return a number as it is written: a whole one, 2k or 0.5."""
+    if text.endswith("k"):
+        return int(text[:-1]) * 1024
+    value = float(text)
+    return int(value) if text.strip("+- ").isdecimal() else value
+
+
 def _numbers(text: str) -> tuple[float, ...]:
     """Read numbers separated by commas; k is 1024 of a whole number."""
     try:
-        parts = [part.lower() for part in text.split(",")]
-        numbers = [int(part[:-1]) * 1024 if part.endswith("k") else float(part) for part in parts]
-        return tuple(
-            int(n) if part.strip("+- ").isdecimal() else n
-            for n, part in zip(numbers, parts, strict=True)
-        )
+        return tuple(map(_number_of, text.lower().split(",")))
     except ValueError:
         raise UserError(f"{text!r} is not readable: use numbers, as in 1,8,32 or 2k,32k") from None
 
@@ -362,18 +370,25 @@ class MachineOptions:
         int | None, "N", "CPU threads (default: one for each core; 1 in what measures and in serve)"
     ] = None
 
-    def as_json(self, threads: int | None = None) -> dict[str, Any]:
-        """Return the arguments of :func:`hsd_viz.engine.local.load_engine` as JSON data; the
-        default ``threads``.
-        """
-        own = {"databases": self.databases and str(self.databases), "threads": self.threads}
-        return asdict(self) | own | ({"threads": threads} if self.threads is None else {})
+    def options(self, threads: int | None = None) -> EngineOptions:
+        """Return which engine to load; ``threads`` are the default."""
+        from hsd_viz.engine.options import EngineOptions
 
-    def engine(self, threads: int | None = None) -> Any:
-        """Return the engine; the default ``threads``."""
-        from hsd_viz.engine.local import load_engine
+        return EngineOptions(
+            target=self.target,
+            family=self.family,
+            device=self.device,
+            dtype=self.dtype,
+            threads=threads if self.threads is None else self.threads,
+            runtime=self.runtime,
+            databases=None if self.databases is None else str(self.databases),
+            bridge=self.bridge,
+            costs=self.costs,
+        )
 
-        return load_engine(**self.as_json(threads))
+    def engine(self, threads: int | None = None) -> LocalEngine:
+        """Load the engine; ``threads`` are the default."""
+        return self.options(threads).load()
 
 
 def write_json(path: Path | None, data: Any) -> None:

@@ -21,7 +21,9 @@ from hsd_viz.cli.arguments import (
 from hsd_viz.errors import UserError, parsing
 from hsd_viz.models.families import find_family
 from hsd_viz.options import DecodingOptions
+from hsd_viz.stack import MAX_LOOKAHEAD
 from hsd_viz.terminal import status
+from hsd_viz.words import MAX_BUDGET
 
 #: Defaults of lists, as they are written on the command line, which reads them.
 USUAL_BATCH: Any = "1"
@@ -30,7 +32,9 @@ USUAL_CONTEXT: Any = "2k"
 
 def bench(
     *,
-    stack: A[tuple[str, ...], "S", "a stack (lookahead 1-64); may be given several times"] = (),
+    stack: A[
+        tuple[str, ...], "S", f"a stack (lookahead 1-{MAX_LOOKAHEAD}); may be given several times"
+    ] = (),
     suite: A[
         str | None,
         "NAME|PATH",
@@ -47,7 +51,7 @@ def bench(
     budget: A[
         int | None,
         "N",
-        "the most draft tokens of a drafter at a time, 1-256, regardless of their cost",
+        f"the most draft tokens of a drafter at a time, 1-{MAX_BUDGET}, regardless of their cost",
     ] = None,
     repeats: A[int, "N", "runs of each prompt and stack; times are medians"] = 3,
     profile: A[bool, "show where the time of a round goes (our own loop)"] = False,

@@ -6,26 +6,20 @@ from __future__ import annotations
 
 import codecs
 import json
-import secrets
-import signal
-import socket
-import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import closing
-from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from typing import Annotated as A
 
 from hsd_viz.cli import arguments
 from hsd_viz.cli.arguments import MachineOptions, Save
-from hsd_viz.disk import read_text, write_whole
+from hsd_viz.decoding.engine import DecodeCall, options_of
+from hsd_viz.disk import read_text
 from hsd_viz.errors import UserError
-from hsd_viz.options import DecodingOptions
-from hsd_viz.stack import HFStack, parse_bench
+from hsd_viz.options import MAX_NEW_TOKENS, DecodingOptions
+from hsd_viz.stack import MAX_LOOKAHEAD, HFStack, parse_bench
 from hsd_viz.terminal import say, status
 
 if TYPE_CHECKING:
@@ -36,7 +30,7 @@ _HOST = "the address to serve on; others than loopback need a token"
 
 def decode(
     *,
-    stack: A[str, "S", "the stack, such as 'db > nano:4 > target' (lookahead 1-64)"],
+    stack: A[str, "S", f"the stack, such as 'db > nano:4 > target' (lookahead 1-{MAX_LOOKAHEAD})"],
     prompt: A[str | None, "TEXT", "the text to continue; this or --prompt-file is required"] = None,
     prompt_file: A[
         Path | None, "F", "a UTF-8 file with the text to continue; - is standard input"
@@ -61,21 +55,19 @@ def decode(
         raise UserError("give the text to continue by one of --prompt and --prompt-file")
     from hsd_viz.engine.live import PLAIN_TOKENS, decode_beside_plain
 
-    options = {
-        "max_new_tokens": decoding.max_new_tokens,
-        **asdict(decoding.sampling),
-        "chat": chat,
-    }
     file = Path("/dev/stdin") if str(prompt_file) == "-" else prompt_file
     text: Any = prompt if file is None else read_text(file, "prompt")
     if chat and file is not None and file.suffix == ".json":
         text = _messages(file, text)
+    options = options_of(decoding.sampling, decoding.max_new_tokens)
+    options["chat"] = chat
+    call = DecodeCall(text, stack, options)
     engine = machine.engine()
-    # A saved trace explains its own speed-up (`hsd-viz doctor`).
-    run: Callable[..., Any] = engine.decode
+    events: Any = call.events(engine)
     if save is not None:
-        run = partial(decode_beside_plain, engine, least=PLAIN_TOKENS)
-    trace, stopped = _follow(run(text, stack, **options), show=not json_)
+        # A saved trace explains its own speed-up (`hsd-viz doctor`).
+        events = decode_beside_plain(engine, call, least=PLAIN_TOKENS)
+    trace, stopped = _follow(events, show=not json_)
     if trace is None:
         # Nothing was decoded: standard output was closed at once, or Ctrl-C came before the prompt.
         if stopped == _CLOSED:
@@ -211,75 +203,51 @@ def serve(
         float, (0, 1024), "N", "CPUs reserved for each replica, fractions allowed"
     ] = 1.0,
     queue: A[int, (0, 100_000), "N", "requests that may wait"] = 64,
-    new_tokens: A[int, (1, 100_000), "N", "the most tokens of one request"] = 1024,
+    new_tokens: A[int, (1, MAX_NEW_TOKENS), "N", "the most tokens of one request"] = 1024,
     prompt_characters: A[int, (1, 1_000_000), "N", "the longest prompt in characters"] = 20_000,
     seconds: A[float, (1, 86_400), "S", "the longest decode in seconds"] = 300.0,
     machine: MachineOptions,
 ) -> int:
     """Serve the engine to many visitors until Ctrl-C (needs the extra cluster)."""
+    from hsd_viz.cli.served_page import served_page
     from hsd_viz.machine import access_token, check_address, is_loopback
     from hsd_viz.models.families import find_family
+    from hsd_viz.serve.settings import Settings
 
     token = access_token(token_file)
     check_address(host, port, token)
-    settings: dict[str, Any] = {
-        "queue": queue,
-        "new_tokens": new_tokens,
-        "prompt_characters": prompt_characters,
-    }
     family = find_family(machine.family)
-    settings |= {"seconds": seconds, "models": [*family.names], "token": token}
-    settings["family"] = family.name
     # Any name may resolve to this machine; where there is a token, as behind a proxy, it decides.
-    local = token is None and is_loopback(host)
-    settings["hosts"] = ["127.0.0.1", "localhost"] if local else ["*"]
-    engine = machine.as_json(threads=1)
+    is_local = token is None and is_loopback(host)
+    settings = Settings(
+        models=tuple(family.names),
+        queue=queue,
+        prompt_characters=prompt_characters,
+        new_tokens=new_tokens,
+        seconds=seconds,
+        token=token,
+        family=family.name,
+        hosts=("127.0.0.1", "localhost") if is_local else ("*",),
+    )
+    engine = machine.options(threads=1)
     if (replicas, address, gpus_per_replica) == (1, None, 0.0):
         from hsd_viz.serve.app import run as run_app
 
-        return run_app(host, port, settings, engine, _served)
+        return run_app(host, port, settings, engine, served_page)
     from hsd_viz.serve import prepare
 
     prepare(address)
-    from hsd_viz.serve.cluster import run
+    from hsd_viz.serve.cluster import Service, run
 
-    return run(
-        host,
-        port,
-        {
-            "settings": settings,
-            "engine": engine,
-            "replicas": replicas,
-            "cpus": cpus_per_replica,
-            "gpus": gpus_per_replica,
-            "page": _served,
-        },
-        address,
+    service = Service(
+        settings=settings,
+        engine=engine,
+        replicas=replicas,
+        cpus=cpus_per_replica,
+        gpus=gpus_per_replica,
+        page=served_page,
     )
-
-
-def _served(settings: Any) -> str:
-    """Return the page of a server with these :class:`~hsd_viz.serve.app.Settings`, which decodes
-    there.
-    """
-    from hsd_viz.models.families import find_family
-    from hsd_viz.views import run_data
-    from hsd_viz.views.export import document
-    from hsd_viz.views.page_data import about, family_form, recorded_runs
-
-    limits = {"prompt": settings.prompt_characters, "tokens": settings.new_tokens}
-    form = family_form(find_family(settings.family))
-    form |= {"limits": limits, "models": [*settings.models]}
-    runs = {
-        name: run_data.snapshot(load(), f"recordings/{name}")
-        for name, load in recorded_runs().items()
-    }
-    content = {
-        "about": about(**form),
-        "runs": runs,
-        "server": True,
-    }
-    return document(content, '<main class="hsd-page"></main>', "Runs on a server")
+    return run(host, port, service, address)
 
 
 def classroom(
@@ -292,65 +260,22 @@ def classroom(
         "a file with the token of the class (else HSD_VIZ_TOKEN, else a random one where needed)",
     ] = None,
     pages: A[int, (1, 10_000), "N", "the most pages that may be open"] = 40,
-    new_tokens: A[int, (1, 100_000), "N", "the most tokens of one run"] = 256,
+    new_tokens: A[int, (1, MAX_NEW_TOKENS), "N", "the most tokens of one run"] = 256,
     replicas: A[int, (1, 64), "N", "processes that decode, each with its own models"] = 1,
     family: A[str, "NAME", "the family of models: code or smollm2"] = "code",
 ) -> int:
     """Serve the explorer to a class, with one engine and a page for each student (needs the extras
     app and cluster).
     """
-    import segno
+    from hsd_viz.machine import access_token
+    from hsd_viz.views.app.classroom import serve_class
 
-    from hsd_viz.machine import access_token, check_address, free_port, is_loopback, url
-    from hsd_viz.models.families import find_family
-    from hsd_viz.views.app import server
-
-    token = access_token(token_file)
-    if token is None and not is_loopback(host):
-        token = secrets.token_urlsafe(16)
-    check_address(host, port, token)
-    engine_token = secrets.token_urlsafe(16)
-    engine_port = free_port()
-    command = [sys.executable, "-m", "hsd_viz", "serve", "--port", str(engine_port)]
-    command += [
-        "--queue",
-        str(pages * 2),
-        "--new-tokens",
-        str(new_tokens),
-        "--replicas",
-        str(replicas),
-        "--family",
-        find_family(family).name,
-    ]
-    private = tempfile.TemporaryDirectory(prefix="hsd-viz-")
-    secret = Path(private.name) / "token"
-    write_whole(secret, engine_token, mode=0o600)
-    command += ["--token-file", str(secret)]
-    engine = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
-    try:
-        say("starting the engine (about a minute at the first start)")
-        # Its first line is its address; without one it has explained why on stderr.
-        if not engine.stdout.readline():  # type: ignore[union-attr]
-            return engine.wait()
-        address = url(_reachable(host), port) + (f"?token={token}" if token else "")
-        print(f"for the class: {address}")
-        segno.make(address, error="m").terminal(compact=True)
-        remote = (f"http://127.0.0.1:{engine_port}", engine_token)
-        return server.serve(host, port, token, engine=remote, pages=pages, family=family)
-    finally:
-        engine.send_signal(signal.SIGINT)
-        engine.wait()
-        private.cleanup()
-
-
-def _reachable(host: str) -> str:
-    """Return the address at which others reach ``host``; sends nothing."""
-    if host not in ("", "0.0.0.0"):
-        return host
-    with closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as probe:
-        try:
-            # Connecting a datagram socket only selects a route.
-            probe.connect(("192.0.2.1", 9))
-            return probe.getsockname()[0]
-        except OSError:
-            return socket.gethostname()
+    return serve_class(
+        host,
+        port,
+        access_token(token_file),
+        pages=pages,
+        new_tokens=new_tokens,
+        replicas=replicas,
+        family=family,
+    )

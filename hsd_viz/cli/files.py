@@ -14,6 +14,7 @@ from hsd_viz.cli import arguments
 from hsd_viz.cli.arguments import Out
 from hsd_viz.disk import followed
 from hsd_viz.errors import UserError
+from hsd_viz.options import MAX_NEW_TOKENS
 from hsd_viz.terminal import status
 
 if TYPE_CHECKING:
@@ -277,7 +278,7 @@ def build(
     ] = None,
     family: A[str, "NAME", "the family of --model and --stack: code or smollm2"] = "code",
     max_new_tokens: A[
-        int | None, (1, 100_000), "N", "token limit for each prompt (default 128)"
+        int | None, (1, MAX_NEW_TOKENS), "N", "token limit for each prompt (default 128)"
     ] = None,
     stack: A[
         str | None, "S", "decode with this stack: the same text, faster (default target)"

@@ -17,8 +17,9 @@ from typing import Any, Literal
 from hsd_viz.cli import arguments
 from hsd_viz.cli.arguments import Html, Json, Numbers, Out, Rule, Save
 from hsd_viz.errors import UserError, parsing
+from hsd_viz.stack import MAX_LOOKAHEAD
 from hsd_viz.terminal import progress_bar, status
-from hsd_viz.words import check_range, first_line
+from hsd_viz.words import MAX_BUDGET, check_range, first_line
 
 #: A default as it is written on the command line, which reads it.
 USUAL_CONTEXT: Any = "2k"
@@ -37,7 +38,7 @@ def replay(
         "folder, a tokenizer.json or a GGUF file",
     ] = None,
     budget: A[
-        int | None, (1, 256), "N", "the most draft tokens per round, cost stopping off"
+        int | None, (1, MAX_BUDGET), "N", "the most draft tokens per round, cost stopping off"
     ] = None,
     verify_cost: A[str, "C", "cost of drafts: cpu, free16, a number, or c(0),c(1),..."] = "cpu",
     temperature: A[
@@ -104,7 +105,9 @@ def doctor(
     acceptance: A[
         Numbers | None, "A", "instead of both: accepted / drafted, a length, or rates: 0.8,0.6"
     ] = None,
-    lookahead: A[int | None, (1, 64), "K", "draft tokens per round, with --acceptance"] = None,
+    lookahead: A[
+        int | None, (1, MAX_LOOKAHEAD), "K", "draft tokens per round, with --acceptance"
+    ] = None,
     model: A[str | None, "NAME", "of a record of several models: this one"] = None,
     engine: A[str | None, "ENGINE", "of a record of several engines: this one"] = None,
     batch: A[
@@ -285,7 +288,11 @@ def audit(
 
 
 def _body(text: str | None) -> dict[str, Any]:
-    """Return request parameters. Raises: UserError: if they are not a JSON object."""
+    """Return request parameters.
+
+    Raises:
+        UserError: if they are not a JSON object.
+    """
     if text is None:
         return {}
     try:

@@ -89,14 +89,14 @@ class Part:
     """A distribution of a family.
 
     Attributes:
-        requirement: What the installer is given.
-        megabytes: Its size.
-        content: What it contains.
-        owner: Whose work that is.
-        licence: Its licence.
-        place: Where it is; ``None`` if it is to be installed.
-        find: Return where it is after an installation.
-        hash: The first digits of the SHA-256 of its file; "" if it is not checked.
+        requirement: what the installer is given.
+        megabytes: its size.
+        content: what it contains.
+        owner: whose work that is.
+        licence: its licence.
+        place: where it is; ``None`` if it is to be installed.
+        find: return where it is after an installation.
+        hash: the first digits of the SHA-256 of its file; "" if it is not checked.
     """
 
     requirement: str

@@ -51,17 +51,20 @@ class Lexicon:
         self.tokenizer = text.tokenizer
         self.pieces: list[bytes | None] = [text.content(token) for token in range(size)]
         #: Special tokens by name, and by role.
-        self.special = {
-            self.tokenizer.convert_ids_to_tokens(t): t
-            for t in self.tokenizer.all_special_ids
-            if t < size
-        }
+        self.special: dict[str, int] = {}
+        for token in self.tokenizer.all_special_ids:
+            if token < size:
+                self.special[self.tokenizer.convert_ids_to_tokens(token)] = token
         roles = {"bos": self.tokenizer.bos_token_id, "eos": self.tokenizer.eos_token_id}
-        self.roles = {
-            role: token for role, token in roles.items() if token is not None and token < size
-        }
+        self.roles: dict[str, int] = {}
+        for role, own in roles.items():
+            if own is not None and own < size:
+                self.roles[role] = own
         #: The tokens that the tokenizer itself puts before a text.
-        self.start = [t for t in text.encode("") if t < size and t != self.roles.get("eos")]
+        self.start: list[int] = []
+        for token in text.encode(""):
+            if token < size and token != self.roles.get("eos"):
+                self.start.append(token)
         #: The token of each sequence of bytes; of several, the first.
         self.by_bytes = {piece: t for t, piece in reversed([*enumerate(self.pieces)]) if piece}
         self._longest = max(map(len, self.by_bytes), default=0)
@@ -101,19 +104,19 @@ class Bridge:
         self.target = target
         #: Special tokens of the target that the draft model has, too: of the same name, else of the
         #: same role.
-        self.special = {
-            t: draft.special[name] for name, t in target.special.items() if name in draft.special
-        }
+        self.special: dict[int, int] = {}
+        for name, token in target.special.items():
+            if name in draft.special:
+                self.special[token] = draft.special[name]
         for role, mine in draft.roles.items():
             if role in target.roles and mine not in self.special.values():
                 self.special.setdefault(target.roles[role], mine)
-        same = {
-            t: draft.by_bytes[piece]
-            for piece, t in target.by_bytes.items()
-            if piece in draft.by_bytes
-        }
         #: Shared tokens, the target's id to the draft's.
-        self.shared: dict[int, int] = {**same, **self.special}
+        self.shared: dict[int, int] = {}
+        for piece, token in target.by_bytes.items():
+            if piece in draft.by_bytes:
+                self.shared[token] = draft.by_bytes[piece]
+        self.shared |= self.special
 
     def choose(self, sampling: Sampling) -> str:
         """Return the bridge for this sampling: SLEM proposes the draft's likeliest text, TLI
@@ -160,7 +163,10 @@ class Bridge:
 class BridgedModel:
     """A draft model with another tokenizer behind the interface of a model with the target's
     (``vocab_size`` tokens), by a bridge of a ``kind`` of
-    :data:`~hsd_viz.decoding.sampling.BRIDGES`. Raises: ValueError: for TLI without a shared token.
+    :data:`~hsd_viz.decoding.sampling.BRIDGES`.
+
+    Raises:
+        ValueError: for TLI without a shared token.
     """
 
     positions = None
@@ -228,12 +234,11 @@ class TranslatingSession(Session):
         if (most := self._model.model.positions) is not None and len(ids) + room > most:
             half = max(1, most // 2)
             ids = ids[-(-(len(ids) + room - most) // half) * half :] or ids[-1:]
-        same = sum(
-            1
-            for _ in takewhile(
-                lambda pair: pair[0] == pair[1], zip(ids[:-1], self._ids, strict=False)
-            )
-        )
+        same = 0
+        for new, known in zip(ids[:-1], self._ids, strict=False):
+            if new != known:
+                break
+            same += 1
         self._inner.truncate(same)
         self._ids = ids
         return self._inner.forward(ids[same:], 1)[0]
@@ -305,11 +310,10 @@ def agreement(draft: TokenText, draft_size: int, target: TokenText, size: int) -
         size: the tokens that the target knows.
     """
     names = draft.tokenizer.get_vocab()
-    shared = {
-        token: names[name]
-        for name, token in target.tokenizer.get_vocab().items()
-        if token < size and names.get(name, draft_size) < draft_size
-    }
+    shared: dict[int, int] = {}
+    for name, token in target.tokenizer.get_vocab().items():
+        if token < size and names.get(name, draft_size) < draft_size:
+            shared[token] = names[name]
     agreeing = sum(1 for token, own in shared.items() if token == own)
     return shared if agreeing >= MIN_AGREEING * draft_size else {}
 

@@ -13,7 +13,8 @@ ROLES = ("system", "user", "assistant")
 def check_conversation(messages: Any) -> list[dict[str, str]]:
     """Return a conversation as a list of messages, the last one of the user.
 
-    Raises: UserError: if it is not one; the message has the value and what is allowed.
+    Raises:
+        UserError: if it is not one; the message has the value and what is allowed.
     """
     if not isinstance(messages, list | tuple) or not messages:
         raise UserError("a conversation is a list of messages with role and content")

@@ -80,6 +80,12 @@ class Decode(ABC):
         if drafter is not None and drafter.state_depth is not None:
             self.watches_states = True
             levels[-1].session.watch(drafter.state_depth)
+        self.prepare()
+
+    def prepare(self) -> None:  # noqa: B027 (most decodes need it, not all)
+        """Make what this kind of decode needs beside its levels and limits: the end of the
+        construction.
+        """
 
     @abstractmethod
     def prefill(self) -> Iterator[tuple[str, int, int]]:

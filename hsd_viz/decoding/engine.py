@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, Unpack, cast
 
 from hsd_viz.decoding.session import Model
 from hsd_viz.decoding.text import Prompt, Tokenizer
 from hsd_viz.errors import UserError
-from hsd_viz.options import SamplingOptions, defaults
+from hsd_viz.options import Sampling, SamplingOptions, defaults
 from hsd_viz.stack import Stack
 from hsd_viz.terminal import progress_bar
 from hsd_viz.trace import Event, Finished, Trace
@@ -39,6 +40,34 @@ _OTHERS = {"record": True, "chat": False, "budget": None, "memory": None}
 DEFAULTS = cast("Options", {**defaults(), **_OTHERS})
 
 
+def options_of(sampling: Sampling, max_new_tokens: int) -> Options:
+    """Return the options of a decode that draws so many tokens this way."""
+    return cast("Options", {"max_new_tokens": max_new_tokens, **asdict(sampling)})
+
+
+@dataclass(frozen=True, slots=True)
+class DecodeCall:
+    """The arguments of :meth:`Engine.decode` as one value.
+
+    Attributes:
+        prompt: text, token ids or messages.
+        stack: text or parsed.
+        options: those that differ from their defaults.
+    """
+
+    prompt: Prompt
+    stack: str | Stack = "target"
+    options: Options = field(default_factory=Options)
+
+    def events(self, engine: Engine) -> Iterator[Event]:
+        """Return the events of the decode by an engine."""
+        return engine.decode(self.prompt, self.stack, **self.options)
+
+    def run(self, engine: Engine) -> Trace:
+        """Decode to the end with an engine and return the trace."""
+        return engine.run(self.prompt, self.stack, **self.options)
+
+
 class Engine(Protocol):
     """Decodes prompts with stacks and reports events as they happen. An engine implements
     :meth:`decode` and inherits the rest where it fits. ``family`` is the family whose models have
@@ -65,15 +94,17 @@ class Engine(Protocol):
         the decode.
 
         A prompt is text, a list of token ids or, with ``chat``, a list of messages with ``role``
-        and ``content``; a stack is text or parsed. Raises: ValueError: for invalid arguments, if
-        possible before the first event is requested.
+        and ``content``; a stack is text or parsed.
+
+        Raises:
+            ValueError: for invalid arguments, if possible before the first event is requested.
         """
 
     def run(
         self, prompt: Prompt, stack: str | Stack = "target", **options: Unpack[Options]
     ) -> Trace:
         """Decode to the end and return the trace."""
-        for event in self.decode(prompt, stack, **options):
+        for event in DecodeCall(prompt, stack, options).events(self):
             if isinstance(event, Finished):
                 return event.trace  # type: ignore[return-value]
         raise AssertionError("a decode that is not closed ends with Finished")
@@ -89,7 +120,7 @@ class Engine(Protocol):
         with progress_bar() as update:
             for n, prompt in enumerate(prompts):
                 update(n, len(prompts), f"prompt {n + 1}")
-                traces.append(self.run(prompt, stack, **options))
+                traces.append(DecodeCall(prompt, stack, options).run(self))
         return traces
 
     def wait_ready(self, progress: Callable[[str], None] = lambda text: None) -> None:
@@ -106,5 +137,9 @@ class Engine(Protocol):
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """The target's tokenizer. Raises: ValueError: if it is not in this process."""
+        """The target's tokenizer.
+
+        Raises:
+            ValueError: if it is not in this process.
+        """
         raise UserError("this engine has no tokenizer here: use load_engine()")

@@ -1,23 +1,24 @@
 """The decoding loop: levels of any depth, each verifying what the level below proposes.
 
-:meth:`Loop.draft` is Hierarchical Speculative Decoding in one function (Globerson et al. 2025,
-arXiv 2510.19705, as described there: a level verifies and accepts until it has at least its
-lookahead). What keeps it lossless:
+:meth:`Loop.draft` is Hierarchical Speculative Decoding in one function (Globerson
+et al. 2025, arXiv 2510.19705, as described there: a level verifies and accepts
+until it has at least its lookahead). What keeps it lossless:
 
-1. on rejection a level samples the residual, not its own row;
-2. the row proposed with a token is the level's *full* row where the token was drawn, never the
-   residual,
-3. nor the drafter's row;
-4. a level may stop after accepting a token, and no token is dropped after it was seen (limits by
-   position are fine: they do not look at the token). Stopping by confidence follows it: whether
-   place t + 1 is drafted depends on the tokens up to t, which stay in the draft;
-5. q is the row after temperature, top-k, top-p and min-p: the row that was sampled;
-6. a draft by arg-max or from a database is a point mass, never its softmax.
+1. On rejection a level samples the residual, not its own row.
+2. The row proposed with a token is the level's *full* row where the token was
+   drawn, never the residual.
+3. Nor is it the drafter's row.
+4. A level may stop after accepting a token, and no token is dropped after it was
+   seen. Limits by position are fine: they do not look at the token. Stopping by
+   confidence follows this: whether place t + 1 is drafted depends on the tokens up
+   to t, which stay in the draft.
+5. q is the row after temperature, top-k, top-p and min-p: the row that was sampled.
+6. A draft by arg-max or from a database is a point mass, never its softmax.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
@@ -32,36 +33,19 @@ from hsd_viz.trace.tables import Columns
 
 
 class Loop(Decode):
-    """A decode in Python, for any sessions."""
+    """A decode in Python, for any sessions.
 
-    def __init__(
-        self,
-        levels: Sequence[Level],
-        drafter: Drafter | None,
-        sampling: Sampling,
-        prompt: Sequence[int],
-        *,
-        max_new_tokens: int,
-        positions: int | None = None,
-        eos: frozenset[int] = frozenset(),
-        budget: int | None = None,
-        details: int = 0,
-    ) -> None:
-        super().__init__(
-            levels,
-            drafter,
-            sampling,
-            prompt,
-            max_new_tokens=max_new_tokens,
-            positions=positions,
-            eos=eos,
-            budget=budget,
-            details=details,
-        )
-        self.draws = Draws(sampling.seed)
+    Attributes:
+        draws: the random numbers.
+        log: what happened since it was last taken.
+        record: what a verification by the target reports beside its decision; those below
+            only decide.
+    """
+
+    def prepare(self) -> None:
+        self.draws = Draws(self.sampling.seed)
         self.log = Log(self.now)
-        #: What a verification by the target reports; those below only decide.
-        self.record = _record_of(drafter, sampling, details)
+        self.record = _record_of(self.drafter, self.sampling, self.details)
 
     def prefill(self) -> Iterator[tuple[str, int, int]]:
         prompt = self.text[:-1]
@@ -98,8 +82,11 @@ class Loop(Decode):
         return lambda: taken
 
     def round(self, i: int, room: int) -> Verification:
-        """One round of level i: a draft by the level below, verified; it emits at most ``room``
-        tokens.
+        """Run one round of a level: a draft by the level below, verified.
+
+        Args:
+            i: the level.
+            room: the most tokens that it emits.
         """
         self.log.open_round(self.places[i])
         verified = self.verify(i, self.draft(i - 1, room - 1))
@@ -109,8 +96,13 @@ class Loop(Decode):
         return verified
 
     def draft(self, i: int, room: int) -> Draft:
-        """call(i): up to ``room`` tokens after ``text``, distributed as level i's own (a
-        database's: point masses).
+        """Have a level propose: return tokens after ``text`` that are distributed as its own.
+
+        Those of a database are point masses.
+
+        Args:
+            i: the level; -1: there is none.
+            room: the most tokens.
         """
         if i < 0 or room <= 0:
             has_drafts = self.places[self.top] > 0
@@ -148,8 +140,13 @@ class Loop(Decode):
         return whole
 
     def _end_of_draft(self, i: int, last: int, n: int, wanted: int) -> str | None:
-        """Return why the draft of level i, of ``n`` tokens of the ``wanted`` and with this last
-        token, ended; ``None`` if the level has no confidence.
+        """Return why a draft ended; ``None`` if its level has no confidence.
+
+        Args:
+            i: the level.
+            last: the last token of the draft.
+            n: its tokens.
+            wanted: the tokens that were asked for.
         """
         level = self._model(i)
         if not level.confidence:
@@ -162,8 +159,9 @@ class Loop(Decode):
         return "length" if n >= level.lookahead else "limit"
 
     def verify(self, i: int, draft: Draft) -> Verification:
-        """Feed level i its uncached tokens and the draft once: emit the accepted tokens and one of
-        its own.
+        """Feed a level its uncached tokens and the draft, in one pass.
+
+        It emits the accepted tokens and one of its own.
         """
         level = self._model(i)
         tree = draft.tree
@@ -216,27 +214,31 @@ class Loop(Decode):
         return level
 
     def _end_among(self, tokens: Iterable[int]) -> int | None:
-        """Return how many tokens there are up to the first end token, ``None`` without one."""
+        """Return how many tokens there are up to the first end token, if any."""
         for count, token in enumerate(tokens, start=1):
             if token in self.eos:
                 return count
         return None
 
     def _numbers(self, i: int, draft: Draft) -> Numbers | None:
-        """The uniform numbers of a verification. Those of level i's own tokens are the target's by
-        position in the text; all others never repeat.
+        """Return the uniform numbers of a verification.
+
+        Those of level i's own tokens are the target's by position in the text; all
+        others never repeat.
         """
         if self.sampling.greedy:
             return None
-        chain = draft.rows is not None
-        u = self.draws.fresh(len(draft)) if chain else []
-        places = 1 + (len(draft) if chain else max(draft.tree.depths(), default=0))
+        u: list[float] = []
+        if draft.rows is not None:
+            u = self.draws.fresh(len(draft))
+            longest = len(draft)
+        else:
+            longest = max(draft.tree.depths(), default=0)
+        places = 1 + longest
+        if i < self.top:
+            return Numbers(self.draws.fresh(places), u)
         base = len(self.text)
-        r = (
-            [self.draws.at(base + k) for k in range(places)]
-            if i == self.top
-            else self.draws.fresh(places)
-        )
+        r = [self.draws.at(base + k) for k in range(places)]
         return Numbers(r, u)
 
     def _draft_numbers(self, n: int) -> Numbers | None:

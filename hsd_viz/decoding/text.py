@@ -91,8 +91,10 @@ class TokenText:
 
         It is text, or token ids themselves; with ``chat`` it is text, as the turn of a user, or a
         conversation: a list of messages with ``role`` and ``content``.
-        Raises: UserError: if the prompt is none of these, not valid Unicode, or empty where a text
-        needs a first token.
+
+        Raises:
+            UserError: if the prompt is none of these, not valid Unicode, or empty where a text
+                needs a first token.
         """
         if chat and isinstance(prompt, list | tuple):
             return self._encode_chat(check_conversation(prompt))

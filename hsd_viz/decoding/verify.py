@@ -29,8 +29,11 @@ _LARGEST_RATIO = 1e300
 
 
 class Numbers(NamedTuple):
-    """Uniform numbers in [0, 1): ``r[k]`` draws the token after k tokens of the draft; ``u[k]``
-    decides whether token k of a sampled chain is accepted (empty for point masses).
+    """Uniform numbers in [0, 1) of a verification.
+
+    Attributes:
+        r: ``r[k]`` draws the token after k tokens of the draft.
+        u: ``u[k]`` decides whether token k of a sampled chain is accepted; empty for point masses.
     """
 
     r: Sequence[float]
@@ -38,10 +41,14 @@ class Numbers(NamedTuple):
 
 
 class RecordOptions(NamedTuple):
-    """What a verification reports beside its decision: ``details``, so many of the likeliest tokens
-    for each emitted token and for a correction (0: none), and ``observe``, so many of *every* row,
-    from which a drafter learns, with their probabilities at ``temperature`` (``None``: only their
-    order matters).
+    """What a verification reports beside its decision.
+
+    Attributes:
+        details: so many of the likeliest tokens for each emitted token and for a correction; 0:
+            none.
+        observe: so many of the likeliest tokens of *every* row, from which a drafter learns; 0:
+            none.
+        temperature: of their probabilities; ``None``: only their order matters.
     """
 
     details: int = 0
@@ -50,8 +57,13 @@ class RecordOptions(NamedTuple):
 
 
 class SampledChain(NamedTuple):
-    """Tokens that a session decoded in so many ``forwards``, and the rows ``[n, V]`` they were
-    drawn from (``None`` for point masses: greedy decoding, SLEM).
+    """Tokens that a session decoded by itself.
+
+    Attributes:
+        tokens: the tokens.
+        rows: the rows ``[n, V]`` that they were drawn from; ``None`` for point masses: greedy
+            decoding, SLEM.
+        ``forwards``: its forward passes.
     """
 
     tokens: list[int]
@@ -61,10 +73,14 @@ class SampledChain(NamedTuple):
 
 @dataclass(slots=True)
 class Draft:
-    """Tokens proposed to a verifier: a chain sampled from ``rows`` ``[n, V]`` (q), or a tree of
-    point masses (``rows`` is ``None``). ``paths`` are the levels that each token has passed, its
-    source's first. ``end`` is why the draft of a model with a confidence ended (the values of
-    ``draft_end`` in the trace).
+    """Tokens proposed to a verifier: a chain sampled from rows, or a tree of point masses.
+
+    Attributes:
+        tree: the tokens.
+        paths: the levels that each token has passed, its source's first.
+        rows: the rows q ``[n, V]`` of a sampled chain; ``None`` for point masses.
+        end: why the draft of a model with a confidence ended: the values of ``draft_end`` in the
+            trace.
     """
 
     tree: DraftTree = field(default_factory=DraftTree)
@@ -78,21 +94,29 @@ class Draft:
 
 @dataclass(slots=True)
 class Verdict:
-    """The result of one verification: the ``accepted`` nodes in order, then the verifier's own
-    ``token``, drawn from ``row`` (0: after the text, 1 + i: after node i). ``examined`` counts the
-    places that had draft tokens.
+    """The result of one verification.
 
-    Per node: ``p`` and ``q``, the verifier's and the drafter's probability of its token after the
-    sampling transforms (``p`` is ``None`` where not examined; for greedy decoding 1 for the
-    arg-max, else 0), ``u`` (``None`` where not compared, and for point masses) and ``h``, the
-    chance that ``u`` was compared with by a ``rule`` that judges the chain as a whole (else
-    ``None``).
+    ``p``, ``q``, ``u`` and ``h`` have an entry for each node; ``rows`` and ``details`` one for each
+    accepted node and for ``token``.
 
-    For each accepted node and for ``token``: ``rows`` ``[k + 1, V]`` (``None`` for greedy
-    decoding), and ``details`` of the row at temperature 1: the token's probability, the entropy in
-    nats, the likeliest tokens. With details, a sampled ``correction`` has the likeliest tokens of
-    the normalised residual, those of q (``None`` for point masses), and the residual's sum.
-    ``observed`` has the likeliest tokens of every row, and their probabilities.
+    Attributes:
+        accepted: the accepted nodes in order.
+        token: the verifier's own token after them.
+        row: the row that it was drawn from; 0: after the text, 1 + i: after node i.
+        examined: how many places that had draft tokens were looked at.
+        p: the verifier's probability of a token after the sampling transforms; ``None`` where not
+            examined. For greedy decoding 1 for the arg-max, else 0.
+        q: the drafter's probability of a token.
+        u: the number that decided about a token; ``None`` where not compared, and for point masses.
+        h: the chance that ``u`` was compared with, by a rule that judges the chain as a whole;
+            ``None``: with p / q.
+        rule: the rule that decided.
+        rows: the rows ``[k + 1, V]``; ``None`` for greedy decoding.
+        details: of the row at temperature 1: the token's probability, the entropy in nats, the
+            likeliest tokens.
+        correction: with details and a sampled correction: the likeliest tokens of the normalised
+            residual, those of q (``None`` for point masses), and the residual's sum.
+        observed: the likeliest tokens of every row, and their probabilities.
     """
 
     accepted: list[int]
@@ -111,9 +135,13 @@ class Verdict:
 
 
 class VerifiedDraft(NamedTuple):
-    """How many tokens of a chain are ``accepted``, the weights ``[V]`` of the correction (``None``:
-    all are accepted), the places whose u was ``compared``, and with what (``h`` ``[n]``; ``None``:
-    with p / q).
+    """What a rule decides about a chain.
+
+    Attributes:
+        accepted: how many of its tokens are accepted.
+        residual: the weights ``[V]`` of the correction; ``None``: all tokens are accepted.
+        compared: the places whose u was compared.
+        h: the chances ``[n]`` that it was compared with; ``None``: with p / q.
     """
 
     accepted: int

@@ -4,19 +4,43 @@ followed a key.
 
 from collections.abc import Callable, Iterable, Sequence
 from heapq import heappop, heappush
-from operator import itemgetter
-from typing import Any, Protocol
+from operator import attrgetter
+from typing import Any, NamedTuple, Protocol
 
 from .tree import spell
 
-#: The answer of a database: (key length, total, continuations). The last ``key length`` tokens of
-#: the text were matched; ``total`` counts how often they were seen with a token after them;
-#: continuations are (token, count, position), most frequent first, with the position of the latest
-#: copy in the text (``None`` outside the context database). Plain tuples, as a round creates about
-#: ten.
-Match = tuple[int, int, Sequence[tuple[int, Any, int | None]]]
 #: The name of the logits database in a stack.
 LOGITS = "logits"
+
+
+class Continuation(NamedTuple):
+    """A token that followed a key.
+
+    Attributes:
+        token: the token.
+        count: how often it did; of the logits database its probability.
+        position: the place of its latest copy in the text; ``None`` outside of the run's own text.
+    """
+
+    token: int
+    count: Any
+    position: int | None
+
+
+class Match(NamedTuple):
+    """The answer of a database.
+
+    Attributes:
+        length: the tokens at the end of the text that were matched; of the semantic database the
+            band of the most similar copy.
+        total: how often they were seen with a token after them.
+        continuations: what followed them, most frequent first. An index answers with plain tuples
+            of the same fields, which it makes faster.
+    """
+
+    length: int
+    total: int
+    continuations: Sequence[tuple[int, Any, int | None]]
 
 
 class Database(Protocol):
@@ -88,10 +112,15 @@ class ContextDatabase:
             else:
                 counts[follower] = [1, place + length]
         # The dictionary runs from the latest occurrence to the earliest, and sorting is stable.
-        candidates = [(ord(follower), count, at) for follower, (count, at) in counts.items()]
+        candidates = []
+        for follower, (count, at) in counts.items():
+            candidates.append(Continuation(ord(follower), count, at))
         if len(candidates) > 1:
-            candidates.sort(key=itemgetter(1), reverse=True)
-        return length, total, candidates[: self.most]
+            candidates.sort(key=_count_of, reverse=True)
+        return Match(length, total, candidates[: self.most])
+
+
+_count_of = attrgetter("count")
 
 
 class LogitsDatabase:
@@ -108,7 +137,7 @@ class LogitsDatabase:
     most = 100_000
 
     def __init__(self) -> None:
-        self._rows: dict[str, list[tuple[int, float, None]]] = {}
+        self._rows: dict[str, list[Continuation]] = {}
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -117,7 +146,10 @@ class LogitsDatabase:
         """Store the target's ``probabilities`` of the tokens ``ids`` after ``tail`` (spelled),
         highest first.
         """
-        row = [(token, p, None) for token, p in zip(ids, probabilities, strict=True) if p > 0]
+        row = []
+        for token, probability in zip(ids, probabilities, strict=True):
+            if probability > 0:
+                row.append(Continuation(token, probability, None))
         rows = self._rows
         for length in range(1, min(self.longest, len(tail)) + 1):
             rows[tail[-length:]] = row
@@ -131,23 +163,42 @@ class LogitsDatabase:
         for length in range(min(self.longest, len(tail)), 0, -1):
             row = self._rows.get(tail[-length:])
             if row is not None:
-                return length, 1, row
+                return Match(length, 1, row)
         return None
+
+
+class TrieNode(NamedTuple):
+    """A prefix of what followed a key.
+
+    Attributes:
+        token: its last token.
+        parent: the place of the prefix without it; -1: the key.
+        frequency: how often it followed the key, known or estimated.
+    """
+
+    token: int
+    parent: int
+    frequency: float
 
 
 def continuation_trie(
     lookup: Callable[[str], Match | None], key: str, *, nodes: int, depth: int
-) -> list[tuple[int, int, float]]:
-    """Return the ``nodes`` most frequent prefixes of what followed ``key``, as (token, parent,
-    count).
+) -> list[TrieNode]:
+    """Return the most frequent prefixes of what followed a key.
 
-    Parent -1 is ``key``. Prefixes have at most ``depth`` tokens. Most frequent first, then shorter,
-    then the lower token; parents come before children. The published methods count every
-    continuation in the corpus; an index holds the most frequent followers of short keys. A count is
-    exact while key and path together are a key of the index; beyond, the path's count is divided as
-    the longest known suffix suggests. Estimates below 1 are omitted.
+    Most frequent first, then shorter, then the lower token; parents come before children. The
+    published methods count every continuation in the corpus; an index holds the most frequent
+    followers of short keys. A count is exact while key and path together are a key of the index;
+    beyond, the path's count is divided as the longest known suffix suggests. Estimates below 1 are
+    omitted.
+
+    Args:
+        lookup: the look-up of a database.
+        key: the end of a text.
+        nodes: the most prefixes.
+        depth: the most tokens of one.
     """
-    out = list[tuple[int, int, float]]()
+    out = list[TrieNode]()
     queue = list[tuple]()
     match = lookup(key)
     if match is None or match[0] != len(key):
@@ -173,4 +224,4 @@ def continuation_trie(
         parent = len(out)
         path = before + chr(token)
         count = -negative
-        out.append((token, above, count))
+        out.append(TrieNode(token, above, count))

@@ -10,13 +10,13 @@ until another token would cost more than it gains.
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from heapq import heappop, heappush
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hsd_viz.stack import DATABASES
 
-from .context import LOGITS, ContextDatabase, Database, LogitsDatabase
+from .context import LOGITS, ContextDatabase, Database, LogitsDatabase, Match
 from .make import CPU_MARGINAL, CostCurve, Run, cost_curve, drafter
 from .semantic import DEPTH, SEMANTIC, Copy, SemanticDatabase
 from .tree import Drafter, DraftTree, Ids, LogitsObserver, Probabilities, spell
@@ -94,6 +94,128 @@ class Trust:
         self.rates[database][n] = min(rate, MOST_RATE)
 
 
+class AskedDatabase(NamedTuple):
+    """A database as a drafter asks it.
+
+    Attributes:
+        number: its place among the sources of the drafter.
+        name: its name.
+        lookup: its look-up.
+        rates: how much its answers are trusted, by key length or band.
+        discount: what is subtracted from each count.
+    """
+
+    number: int
+    name: str
+    lookup: Callable[..., Match | None]
+    rates: Sequence[float]
+    discount: float
+
+
+class Candidate(NamedTuple):
+    """A token that may be drafted next.
+
+    Attributes:
+        score: the estimated probability that the verifier accepts it.
+        source: the number of the database that proposed it first.
+        key_length: the tokens of the key there; ``None``: the key is a state.
+        count: how often it was seen there.
+        position: the place in the text that it is copied from; ``None``: of no copy.
+        cosine: the similarity of the copy that the semantic database proposed it from; ``None``:
+            that one did not.
+    """
+
+    score: float
+    source: int
+    key_length: int | None
+    count: Any
+    position: int | None
+    cosine: float | None
+
+
+class Answer(NamedTuple):
+    """An answer of a database, from which the drafter learns how much to trust it.
+
+    Attributes:
+        database: its number.
+        bucket: the key length or band.
+        expected: the total discounted share of its tokens.
+        continuations: its tokens with counts and positions.
+    """
+
+    database: int
+    bucket: int
+    expected: float
+    continuations: Sequence[tuple[int, Any, int | None]]
+
+
+class Proposals(NamedTuple):
+    """What the databases propose after a node.
+
+    Attributes:
+        candidates: by token.
+        answers: of the databases that were asked.
+        matched: the tokens that the context database matched, or the bound of that match.
+    """
+
+    candidates: dict[int, Candidate]
+    answers: list[Answer]
+    matched: int
+
+
+class Waiting(NamedTuple):
+    """A candidate in the queue: the best one first, among equals the lower token, so that the order
+    does not depend on that of a dictionary.
+
+    Attributes:
+        negative_score: its score, negated.
+        token: the token.
+        parent: the node that it follows; -1: the text.
+        tail: the end of the text up to its parent.
+        bound: the longest match that the context database can have after it.
+        candidate: what is known of it.
+        copies: the copies that continue with it.
+    """
+
+    negative_score: float
+    token: int
+    parent: int
+    tail: str
+    bound: int
+    candidate: Candidate
+    copies: Sequence[Copy]
+
+
+class Picked(NamedTuple):
+    """A node of a draft tree.
+
+    Attributes:
+        token: its token.
+        parent: the node that it follows; -1: the text.
+        candidate: what is known of it.
+    """
+
+    token: int
+    parent: int
+    candidate: Candidate
+
+
+class PastDraft(NamedTuple):
+    """A draft whose verification is still unknown.
+
+    Attributes:
+        length: the tokens of the text that it continued.
+        ahead: those of them that were not emitted yet.
+        picked: its nodes, also those that were not drafted in the end.
+        answers: the answers of the databases by node; -1: after the text.
+    """
+
+    length: int
+    ahead: tuple[int, ...]
+    picked: list[Picked]
+    answers: dict[int, list[Answer]]
+
+
 def _make(run: Run) -> Drafter:
     sources = run.sources()
     found = run.databases.found
@@ -148,14 +270,14 @@ class DatabaseDrafter(Drafter):
         self._context = ContextDatabase(self.longest)
         self._semantic = SemanticDatabase()
         self._trust = Trust(self.sources, self.temperature)
-        #: Per database, in order: number, name, look-up, rates by key length or band, discount.
-        self._levels = [
-            (i, name, self._lookup_of(name), self._trust.rates[i], DISCOUNTS[name])
-            for i, name in enumerate(self.sources)
-        ]
-        #: Per draft since the last :meth:`extend`: text length, tokens not emitted yet, nodes,
-        #: answers by node.
-        self._drafts: list[tuple] = []
+        #: The databases in their order.
+        self._asked: list[AskedDatabase] = []
+        for number, name in enumerate(self.sources):
+            lookup = self._lookup_of(name)
+            rates = self._trust.rates[number]
+            self._asked.append(AskedDatabase(number, name, lookup, rates, DISCOUNTS[name]))
+        #: The drafts since the last :meth:`extend`.
+        self._drafts: list[PastDraft] = []
         self._remember(prompt)
 
     def extend(self, tokens: Sequence[int]) -> None:
@@ -170,7 +292,7 @@ class DatabaseDrafter(Drafter):
         if self.state_depth is not None:
             self._semantic.extend(tokens)
 
-    def _lookup_of(self, name: str) -> Callable[..., Any]:
+    def _lookup_of(self, name: str) -> Callable[..., Match | None]:
         """Return the look-up of a database: by the end of a text, of the semantic one by copies."""
         if name == "context":
             return self._context.lookup
@@ -180,28 +302,31 @@ class DatabaseDrafter(Drafter):
 
     def _ask(
         self, tail: str, reach: float, least: float, bound: int, copies: Sequence[Copy]
-    ) -> tuple[dict[int, tuple], list[tuple], int]:
-        """Return scores for the token after ``tail``, a node that the verifier reaches with
-        probability ``reach`` and that these ``copies`` of earlier text lead to.
+    ) -> Proposals:
+        """Return what may be drafted after a node.
 
         Each database in turn is asked for its longest known suffix and takes a part of the
         probability that the more local ones left (as in PPM, Cleary & Witten 1984), until none
-        could score above ``least``. Returns {token: (score, source, key length, count, position,
-        cosine)}, where a token keeps the first source that proposed it while scores add up, and has
-        a cosine if the semantic database proposed it, too; per answer (database, key length,
-        expected, continuations) for learning; and the length of the context match, which like
-        ``bound`` limits the length of a key there.
+        could score above ``least``. A token keeps the first source that proposed it, while scores
+        add up; it has a cosine if the semantic database proposed it, too.
+
+        Args:
+            tail: the end of the text up to the node.
+            reach: the probability that the verifier reaches the node.
+            least: the lowest score that can pay.
+            bound: the longest key of the context database.
+            copies: the copies of earlier text that lead to the node.
         """
-        candidates: dict[int, tuple] = {}
-        answers: list[tuple] = []
+        candidates: dict[int, Candidate] = {}
+        answers: list[Answer] = []
         left = reach
-        found = bound
-        for which, name, lookup, rates, discount in self._levels:
+        matched = bound
+        for number, name, lookup, rates, discount in self._asked:
             if left <= least:
                 break
             if name == "context":
                 match = lookup(tail, bound)
-                found = match[0] if match else 0
+                matched = match[0] if match else 0
             elif name == SEMANTIC:
                 match = lookup(copies)
             else:
@@ -215,9 +340,10 @@ class DatabaseDrafter(Drafter):
                 seen += count - discount
             rate = rates[bucket]
             # An answer takes at most the probability that is left, and never all of it.
-            scale = (
-                left * rate / total if rate * seen < MAX_SHARE * total else left * MAX_SHARE / seen
-            )
+            if rate * seen < MAX_SHARE * total:
+                scale = left * rate / total
+            else:
+                scale = left * MAX_SHARE / seen
             for token, count, position in continuations:
                 score = scale * (count - discount)
                 cosine = None
@@ -227,13 +353,15 @@ class DatabaseDrafter(Drafter):
                 if before is None:
                     # The key of the semantic database is a state, not tokens.
                     key_length = None if name == SEMANTIC else length
-                    candidates[token] = (score, which, key_length, count, position, cosine)
+                    candidates[token] = Candidate(
+                        score, number, key_length, count, position, cosine
+                    )
                 else:
-                    similar = before[5] if cosine is None else cosine
-                    candidates[token] = (before[0] + score, *before[1:5], similar)
-            answers.append((which, bucket, seen / total, continuations))
+                    similar = before.cosine if cosine is None else cosine
+                    candidates[token] = before._replace(score=before.score + score, cosine=similar)
+            answers.append(Answer(number, bucket, seen / total, continuations))
             left -= scale * seen
-        return candidates, answers, found
+        return Proposals(candidates, answers, matched)
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
         """Return the tree of at most ``budget`` nodes with the most expected tokens (1 + Σ scores)
@@ -246,10 +374,10 @@ class DatabaseDrafter(Drafter):
         longest = self.longest
         least_slope = self.costs.least_slope
         floor = self.min_score
-        at, slopes = self._tables(budget)
-        answers: dict[int, list[tuple]] = {}
-        queue: list[tuple] = []
-        picked: list[tuple] = []
+        costs, slopes = self._tables(budget)
+        answers: dict[int, list[Answer]] = {}
+        queue: list[Waiting] = []
+        picked: list[Picked] = []
         expected = 1.0
         best_ratio = 1.0
         best = -1
@@ -265,46 +393,51 @@ class DatabaseDrafter(Drafter):
             # No node at or below this score can pay: the ratio to beat only grows.
             least = best_ratio * least_slope if best_ratio * least_slope > floor else floor
             # No look-up after an end of text, or where no token could score enough.
-            if reach > least and (node < 0 or picked[node][0] not in eos):
-                candidates, answers[node], found = self._ask(tail, reach, least, bound, copies)
-                matched = matched or bool(candidates)
+            if reach > least and (node < 0 or picked[node].token not in eos):
+                proposals = self._ask(tail, reach, least, bound, copies)
+                answers[node] = proposals.answers
+                matched = matched or bool(proposals.candidates)
                 # A key one token longer matches at most one token more.
-                found += 1
-                for token, entry in candidates.items():
-                    if entry[0] > least:
-                        # The token breaks ties: equal scores must not depend on dictionary order.
+                longer = proposals.matched + 1
+                for token, candidate in proposals.candidates.items():
+                    score = candidate.score
+                    if score > least:
                         onward = self._semantic.advance(copies, token) if copies else ()
-                        heappush(queue, (-entry[0], token, node, tail, found, entry, onward))
-            if (
-                not queue
-                or len(picked) >= budget
-                or -queue[0][0] <= best_ratio * slopes[len(picked)]
-            ):
+                        heappush(
+                            queue, Waiting(-score, token, node, tail, longer, candidate, onward)
+                        )
+            if not queue or len(picked) >= budget:
                 break
-            negative, token, parent, tail, bound, entry, copies = heappop(queue)
-            reach = -negative
+            if -queue[0].negative_score <= best_ratio * slopes[len(picked)]:
+                break
+            negative_score, token, parent, tail, bound, candidate, copies = heappop(queue)
+            reach = -negative_score
             node = len(picked)
-            picked.append((token, parent, entry))
+            picked.append(Picked(token, parent, candidate))
             expected += reach
-            if (ratio := expected / at[node + 1]) > best_ratio:
+            if (ratio := expected / costs[node + 1]) > best_ratio:
                 best_ratio = ratio
                 best = node
             tail = (tail + chr(token))[-longest:]
-        self._drafts.append((len(text), tuple(text[len(self._context.text) :]), picked, answers))
+        ahead = tuple(text[len(self._context.text) :])
+        self._drafts.append(PastDraft(len(text), ahead, picked, answers))
         if best < 0:
             return DraftTree(why_empty="not worth it" if matched else "no match")
-        tokens, parents, entries = zip(*picked[: best + 1], strict=True)
-        scores, numbers, lengths, counts, positions, cosines = map(list, zip(*entries, strict=True))
-        return DraftTree(
-            tokens=list(tokens),
-            parents=list(parents),
-            sources=[self.sources[k] for k in numbers],
-            key_lengths=lengths,
-            counts=counts,
-            scores=scores,
-            positions=positions,
-            cosines=cosines,
-        )
+        return self._tree_of(picked[: best + 1])
+
+    def _tree_of(self, nodes: Sequence[Picked]) -> DraftTree:
+        """Return nodes as a draft tree."""
+        tree = DraftTree()
+        for token, parent, candidate in nodes:
+            tree.tokens.append(token)
+            tree.parents.append(parent)
+            tree.sources.append(self.sources[candidate.source])
+            tree.key_lengths.append(candidate.key_length)
+            tree.counts.append(candidate.count)
+            tree.scores.append(candidate.score)
+            tree.positions.append(candidate.position)
+            tree.cosines.append(candidate.cosine)
+        return tree
 
     def _learn(self, tokens: Sequence[int]) -> None:
         """Count hits and misses of the answers along the emitted tokens in the trees drafted since
@@ -326,15 +459,20 @@ class DatabaseDrafter(Drafter):
                     observe(which, bucket, expected, hit)
                     if hit:
                         break
-                child = next(
-                    (k for k in range(node + 1, len(picked)) if picked[k][:2] == (token, node)),
-                    None,
-                )
+                child = _child_with(picked, node, token)
                 if child is None:
                     break
                 node = child
                 place = place + 1
         self._drafts.clear()
+
+
+def _child_with(picked: Sequence[Picked], parent: int, token: int) -> int | None:
+    """Return the node after ``parent`` with this token, ``None`` if there is none."""
+    for node in range(parent + 1, len(picked)):
+        if picked[node].parent == parent and picked[node].token == token:
+            return node
+    return None
 
 
 class LogitsDatabaseDrafter(DatabaseDrafter, LogitsObserver):
@@ -359,8 +497,7 @@ class LogitsDatabaseDrafter(DatabaseDrafter, LogitsObserver):
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
         tree = super().draft(text, budget)
-        pairs = zip(tree.sources, tree.counts, strict=True)
-        tree.counts = [
-            None if source == LOGITS else count for source, count in pairs
-        ]  # its counts are probabilities
+        for node, source in enumerate(tree.sources):
+            if source == LOGITS:
+                tree.counts[node] = None  # its counts are probabilities
         return tree

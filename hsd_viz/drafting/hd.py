@@ -56,11 +56,11 @@ class Row:
     """A draft of one database.
 
     Attributes:
-        key_length: The tokens that were matched; ``None`` for a state.
-        count: How often it was seen; ``None`` if that is not counted.
-        tokens: The tokens (spelled).
-        position: The place in the text of its first token; ``None`` if it is not of the text.
-        cosine: The similarity of states, of a semantic draft.
+        key_length: the tokens that were matched; ``None`` for a state.
+        count: how often it was seen; ``None`` if that is not counted.
+        tokens: the tokens (spelled).
+        position: the place in the text of its first token; ``None`` if it is not of the text.
+        cosine: the similarity of states, of a semantic draft.
     """
 
     key_length: int | None
@@ -188,20 +188,21 @@ class HierarchyDrafting(Baseline):
     def _rows(self, source: str, tail: str, length: int) -> list[Row]:
         """Return the drafts of one database, in its order."""
         last = tail[-1:]
+        rows: list[Row]
         if source == "context":
-            return [
-                Row(1, None, gram, position)
-                for gram, position in reversed(self._buckets.get(last, {}).items())
-            ]
+            rows = []
+            for gram, position in reversed(self._buckets.get(last, {}).items()):
+                rows.append(Row(1, None, gram, position))
+            return rows
         if source == SEMANTIC:
-            return [
-                Row(None, None, self._text[at : at + LENGTH], at, cosine)
-                for at, cosine in self._semantic.find(length)
-            ]
+            rows = []
+            for at, cosine in self._semantic.find(length):
+                rows.append(Row(None, None, self._text[at : at + LENGTH], at, cosine))
+            return rows
         if source == "model":
             return self.stored.model(last)
         # A text of one token has no key of two.
-        rows: list[Row] = []
+        rows = []
         for length in STATISTICS_KEYS:
             if length <= len(tail):
                 rows += self.stored.statistics(tail[-length:])

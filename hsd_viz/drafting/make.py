@@ -42,7 +42,11 @@ def vocabulary_hash(vocabulary: Mapping[str, int]) -> str:
 
 
 def check_folder(folder: str | Path) -> None:
-    """Check that ``folder`` contains a database file. Raises: DatabaseError: if it does not."""
+    """Check that ``folder`` contains a database file.
+
+    Raises:
+        DatabaseError: if it does not.
+    """
     files = [f"{source}{SUFFIX}" for source in (*STORED, FIVEGRAMS)]
     if not any((Path(folder) / file).exists() for file in files):
         raise DatabaseError(
@@ -52,8 +56,12 @@ def check_folder(folder: str | Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SharedDatabases:
-    """The open databases by name (``model``, ``statistics``, ``fivegrams``), one-line reasons why
-    others are absent, and what drafters derive from them once, by drafter.
+    """The databases that drafters share.
+
+    Attributes:
+        found: the open ones by name: ``model``, ``statistics``, ``fivegrams``.
+        absent: why others are absent, a line each.
+        derived: what drafters derive from them once, by drafter.
     """
 
     found: dict[str, Database] = field(default_factory=dict)
@@ -71,7 +79,10 @@ class SharedDatabases:
     ) -> SharedDatabases:
         """Open the databases ``NAME.hsdb`` of ``folder`` for models with this token → id mapping
         and of a vocabulary ``size``: larger ids are never returned. A file that cannot be used is
-        omitted. Raises: DatabaseError: if ``strict`` and there is such a file, or none at all.
+        omitted.
+
+        Raises:
+            DatabaseError: if ``strict`` and there is such a file, or none at all.
         """
         if strict:
             check_folder(folder)
@@ -100,13 +111,18 @@ class SharedDatabases:
 
 @dataclass(frozen=True, slots=True)
 class CostCurve:
-    """``relative[m]``: the cost of verifying ``m`` draft tokens, in steps without a draft, so
-    ``relative[0]`` is 1.
+    """What it costs to verify a draft, by its number of tokens.
 
-    A tree of m nodes whose scores sum to S emits 1 + S tokens for c(m). ``slopes[m]`` is the least
-    cost per token of any larger tree, inf over k > m of (c(k) - c(m)) / (k - m): if the best
-    remaining node scores at most (1 + S) / c(m) times that, no larger tree has a better ratio.
-    ``least_slope`` is their minimum. Beyond its last entry a curve continues with its last step.
+    A tree of m nodes whose scores sum to S emits 1 + S tokens for c(m). If the best remaining node
+    scores at most (1 + S) / c(m) times the slope at m, no larger tree has a better ratio. Beyond
+    its last entry a curve continues with its last step.
+
+    Attributes:
+        relative: ``relative[m]`` is the cost of m draft tokens, in steps without a draft:
+            ``relative[0]`` is 1.
+        slopes: ``slopes[m]`` is the least cost per token of any larger tree, inf over k > m of
+            (c(k) - c(m)) / (k - m).
+        least_slope: their minimum.
     """
 
     relative: tuple[float, ...]
@@ -165,7 +181,16 @@ Memory = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a drafter is created for; ``source`` is as in the stack."""
+    """What a drafter is created for.
+
+    Attributes:
+        source: the draft source, as in the stack.
+        databases: those that outlive a run.
+        memory: what drafters remember from run to run.
+        eos: the tokens that end a text.
+        costs: of verification; ``None``: only a budget ends a draft.
+        temperature: of the target's sampling.
+    """
 
     source: DraftSource
     databases: SharedDatabases
@@ -185,7 +210,10 @@ class Run:
 
     def sources(self, **files: str) -> tuple[str, ...]:
         """Return the named databases, without names all that exist; ``files`` are the names of
-        their files where they differ. Raises: ValueError: if a named one is missing.
+        their files where they differ.
+
+        Raises:
+            ValueError: if a named one is missing.
         """
         named = tuple(item for item in self.source.items if item in (*DATABASES, SEMANTIC))
         for name in named:
@@ -197,7 +225,11 @@ class Run:
         )
 
     def database(self, name: str) -> Database:
-        """Return the shared database of that name. Raises: ValueError: if it is missing."""
+        """Return the shared database of that name.
+
+        Raises:
+            ValueError: if it is missing.
+        """
         if name not in self.databases.found:
             why = self.databases.absent.get(name, f"no {name} database for these models")
             raise UserError(f"'{self.source}' cannot be used: {why}")
@@ -232,8 +264,10 @@ def drafter(
     ``items`` are what it takes in brackets, ``colour`` its ink on a light and a dark page
     (``#rrggbb``), ``remembers()`` creates the state that outlives a run, and ``make(run)`` the
     drafter for a :class:`Run` (default: the class is called with it). Other packages register
-    drafters by entry points of the group ``hsd_viz.drafters``. Raises: ValueError: if the name is
-    not a plain word, or is already registered.
+    drafters by entry points of the group ``hsd_viz.drafters``.
+
+    Raises:
+        ValueError: if the name is not a plain word, or is already registered.
     """
 
     def register(cls: Any) -> Any:
@@ -286,7 +320,9 @@ def make_drafter(
     that exist; if ``db`` finds neither a model nor a statistics database, it adds ``logits`` to the
     context. ``memory`` is shared by runs of the same target (default: a new one). Only ``db`` uses
     the ``temperature`` of the sampling and the ``costs`` of verification (:func:`cost_curve`).
-    Raises: ValueError: if a database is missing, or the name is unknown.
+
+    Raises:
+        ValueError: if a database is missing, or the name is unknown.
     """
     name = source.name
     known = drafters().get(source.name)

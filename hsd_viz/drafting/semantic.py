@@ -21,6 +21,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .context import Continuation, Match
+
 #: The name of the semantic database in a stack.
 SEMANTIC = "semantic"
 #: The layer whose states are compared, as a share of the target's layers.
@@ -48,8 +50,8 @@ class Copy(NamedTuple):
     """What followed an earlier occurrence of a token.
 
     Attributes:
-        position: The place in the text of the next token to copy.
-        cosine: The similarity of the states before the occurrence and before the last token.
+        position: the place in the text of the next token to copy.
+        cosine: the similarity of the states before the occurrence and before the last token.
     """
 
     position: int
@@ -109,18 +111,18 @@ class SemanticDatabase:
         last = length - 1
         occurrences = [place for place in self._places[text[last]] if 0 < place < last]
         latest_first = occurrences[: -self.scanned - 1 : -1]
-        copies = [Copy(place + 1, self._cosine(place - 1, last - 1)) for place in latest_first]
-        similar = [copy for copy in copies if copy.cosine >= self.least_cosine]
+        similar = []
+        for place in latest_first:
+            copy = Copy(place + 1, self._cosine(place - 1, last - 1))
+            if copy.cosine >= self.least_cosine:
+                similar.append(copy)
         # Sorting is stable: of equal cosines the latest stays first.
         similar.sort(key=lambda copy: -copy.cosine)
         return similar[: self.most]
 
-    def continuations(
-        self, copies: Sequence[Copy]
-    ) -> tuple[int, int, list[tuple[int, int, int]]] | None:
-        """Return (band, total, continuations) of what follows in ``copies``, or ``None`` if they
-        are at the end of the text. Continuations are (token, count, position), those of the most
-        similar copy first.
+    def continuations(self, copies: Sequence[Copy]) -> Match | None:
+        """Return what follows in ``copies``, the continuations of the most similar copy first;
+        ``None`` if they are at the end of the text. The length is the band of that copy.
         """
         counts: dict[int, list[int]] = {}
         total = 0
@@ -135,15 +137,18 @@ class SemanticDatabase:
             entry[0] += 1
         if not total:
             return None
-        return band, total, [(token, count, at) for token, (count, at) in counts.items()]
+        found = []
+        for token, (count, position) in counts.items():
+            found.append(Continuation(token, count, position))
+        return Match(band, total, found)
 
     def advance(self, copies: Sequence[Copy], token: int) -> tuple[Copy, ...]:
         """Return those of ``copies`` in which ``token`` comes next, one place further on."""
-        return tuple(
-            Copy(position + 1, cosine)
-            for position, cosine in copies
-            if position < len(self._text) and self._text[position] == token
-        )
+        advanced = []
+        for position, cosine in copies:
+            if position < len(self._text) and self._text[position] == token:
+                advanced.append(Copy(position + 1, cosine))
+        return tuple(advanced)
 
     def band(self, cosine: float) -> int:
         """Return the band of a cosine."""

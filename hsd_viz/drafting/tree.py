@@ -30,15 +30,20 @@ def spell(tokens: Iterable[int]) -> str:
 
 @dataclass(slots=True)
 class DraftTree:
-    """Draft tokens as a tree, parents before children; node ``i`` follows ``parents[i]`` (-1: it
-    follows the text).
+    """Draft tokens as a tree, parents before children; siblings differ.
 
-    Per node, ``sources`` names the proposer (``context``, ``lookup``), ``key_lengths`` the number
-    of tokens matched, ``counts`` how often the token was seen there, ``scores`` the estimated
-    probability that the verifier accepts the node, ``positions`` the place in the text it was
-    copied from, ``cosines`` the similarity of the target's states by which the semantic database
-    found it; ``None`` if unknown. Siblings differ. In an empty tree ``why_empty`` is one of the
-    names of ``why_no_draft`` in ``trace/tables.toml``.
+    All lists have an entry per node, ``None`` if unknown.
+
+    Attributes:
+        tokens: of the nodes.
+        parents: the node that each follows; -1: the text.
+        sources: the proposer: ``context``, ``lookup``.
+        key_lengths: how many tokens were matched.
+        counts: how often the token was seen there.
+        scores: the estimated probability that the verifier accepts the node.
+        positions: the place in the text that it was copied from.
+        cosines: the similarity of the target's states by which the semantic database found it.
+        why_empty: of an empty tree: one of the names of ``why_no_draft`` in ``trace/tables.toml``.
     """
 
     tokens: list[int] = field(default_factory=list)

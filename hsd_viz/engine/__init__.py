@@ -2,13 +2,13 @@
 torch.
 """
 
-from hsd_viz.decoding.engine import DEFAULTS, Engine, Options
+from hsd_viz.decoding.engine import DEFAULTS, DecodeCall, Engine, Options
 from hsd_viz.words import lazily
 
 __getattr__, _, _LAZY = lazily(
     __name__, {".local": ("load_engine", "LocalEngine"), ".remote": ("RemoteEngine",)}
 )
-__all__ = ["DEFAULTS", "Engine", "Options", "prepare", *_LAZY]
+__all__ = ["DEFAULTS", "DecodeCall", "Engine", "Options", "prepare", *_LAZY]
 
 
 def prepare() -> None:

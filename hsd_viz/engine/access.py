@@ -22,7 +22,7 @@ class Access:
     """What a request may name.
 
     Attributes:
-        models: The names of the models and tokenizers that are offered; ``None``: also hub ids and
+        models: the names of the models and tokenizers that are offered; ``None``: also hub ids and
             paths, and folders of databases.
     """
 
@@ -34,7 +34,11 @@ class Access:
         return cls(None if allow_models else names)
 
     def check(self, kind: Kind, name: str) -> str:
-        """Return a name that is allowed. Raises: Unsupported: if it is not."""
+        """Return a name that is allowed.
+
+        Raises:
+            Unsupported: if it is not.
+        """
         if self.models is None:
             return name
         if kind == "databases":

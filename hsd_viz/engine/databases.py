@@ -44,10 +44,14 @@ def build_model(
 ) -> list[Path]:
     """Decode the prompts of ``suites`` (as in :func:`~hsd_viz.prompts.suites.load_suite`), each
     once, at temperature 0 and count the output into ``model.hsdb`` and ``fivegrams.hsdb`` in
-    ``out``. Any ``stack`` yields the same text; some are faster. A prompt that fills the context
-    counts as an empty output; ``longest``, ``pruning`` and ``part_tokens`` are options of
-    :func:`~hsd_viz.drafting.index.build.build_database`. Raises ValueError if nothing can be
-    decoded.
+    ``out``.
+
+    Any ``stack`` yields the same text; some are faster. A prompt that fills the context counts as
+    an empty output; ``longest``, ``pruning`` and ``part_tokens`` are options of
+    :func:`~hsd_viz.drafting.index.build.build_database`.
+
+    Raises:
+        UserError: if nothing can be decoded.
     """
     out = Path(out)
     target = engine.target
@@ -121,10 +125,13 @@ def build_text(
     pruning: Pruning | None = None,
     part_tokens: int = PART_TOKENS,
 ) -> list[Path]:
-    """Count the text of files and folders into ``statistics.hsdb`` in ``out``. ``tokenizer`` is any
-    tokenizer of transformers, the other options are as in :func:`build_model`. Files are read in
-    pieces and counted on disk, in constant memory. Raises ValueError if a named file cannot be read
-    or has no text.
+    """Count the text of files and folders into ``statistics.hsdb`` in ``out``.
+
+    ``tokenizer`` is any tokenizer of transformers, the other options are as in :func:`build_model`.
+    Files are read in pieces and counted on disk, in constant memory.
+
+    Raises:
+        UserError: if a named file cannot be read or has no text.
     """
     files, passed_over = find_texts(paths)
     vocabulary = tokenizer.get_vocab()
@@ -155,7 +162,9 @@ def find_tokenizer(name: str, family: str = DEFAULT) -> Any:
     """Return the tokenizer of a model, of a folder, or of a ``tokenizer.json`` file.
 
     A model is a name of the ``family``, a hub id, a path or a GGUF file.
-    Raises: UserError: if there is none.
+
+    Raises:
+        UserError: if there is none.
     """
     path = Path(name).expanduser()
     is_file = path.is_file() and path.suffix != GGUF

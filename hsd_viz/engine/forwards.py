@@ -145,8 +145,10 @@ class Costs:
 
     A file has ``{"format": "hsd_viz costs", "models": {NAME: {DTYPE: [c(0), c(1), ...]}}, "others":
     {DEVICE: c}}``: costs of 0, 1, 2, ... draft tokens in any unit, and for other models that of one
-    more token in steps of one token. ``python -m benchmarks.costs`` writes one. Raises: ValueError:
-    if the file cannot be read or is not such a table.
+    more token in steps of one token. ``python -m benchmarks.costs`` writes one.
+
+    Raises:
+        ValueError: if the file cannot be read or is not such a table.
     """
 
     def __init__(self, source: str | Path = SHIPPED, shipped: Path = CODE.costs) -> None:

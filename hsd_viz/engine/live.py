@@ -8,12 +8,11 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
-from typing import Unpack
+from dataclasses import replace
 
 import psutil
 
-from hsd_viz.decoding.engine import Engine, Options
-from hsd_viz.decoding.text import Prompt
+from hsd_viz.decoding.engine import DecodeCall, Engine
 from hsd_viz.machine import cores
 from hsd_viz.stack import Stack, parse
 from hsd_viz.trace import Event, Finished, Stage, Step, Trace
@@ -36,10 +35,14 @@ UNHURRIED = sys.getswitchinterval()
 def batches(
     events: Callable[[], Iterator[Event]], cancelled: threading.Event, seconds: float = 0.04
 ) -> Iterator[list[Event]]:
-    """Yield the events of a decode: steps about every ``seconds``, others at once, while its
-    forward passes release the interpreter lock. Setting ``cancelled`` ends it after its current
-    event, and leaving the generator sets it. Raises what the decode raises, after the events before
-    it.
+    """Yield the events of a decode while its forward passes release the interpreter lock.
+
+    What the decode raises is raised after the events before it.
+
+    Args:
+        events: starts the decode.
+        cancelled: ends it after its current event; leaving the generator sets it.
+        seconds: the time between batches of steps; other events come at once.
     """
     inbox: deque[Event] = deque()
     urgent = threading.Event()
@@ -81,53 +84,56 @@ def batches(
 
 
 def decode_beside_plain(
-    engine: Engine,
-    prompt: Prompt,
-    stack: str | Stack,
-    *,
-    pairs: int = PAIRS,
-    least: int | None = None,
-    **options: Unpack[Options],
+    engine: Engine, call: DecodeCall, *, pairs: int = PAIRS, least: int | None = None
 ) -> Iterator[Event]:
-    """Yield the events of ``engine.decode``, then decode with the target alone and note its speed
-    in the trace. Both are then repeated, at most ``pairs`` times in all and for some seconds, to
-    measure the spread. These decodes yield stages only; they are skipped after a cancelled run and
-    for plain decoding itself. A longer run is compared with a plain run of ``least`` tokens
-    (``None``: as many as its own).
+    """Yield the events of a decode, then decode with the target alone and note its speed in the
+    trace.
+
+    Both are then repeated for some seconds, to measure the spread. These decodes yield stages only;
+    they are skipped after a cancelled run and for plain decoding itself.
+
+    Args:
+        engine: what decodes.
+        call: the prompt, the stack and the options.
+        pairs: the most runs beside plain ones, the first among them.
+        least: the tokens of the plain run beside a long one; ``None``: as many as its own.
     """
     trace: Trace | None = None
-    for event in engine.decode(prompt, stack, **options):
+    for event in call.events(engine):
         trace = event.trace if isinstance(event, Finished) else trace
         yield event
-    levels = parse(stack)
-    if trace is None or trace.meta.get("cancelled") or len(levels.parts) == 1:
+    if trace is None or trace.meta.get("cancelled"):
         return
-    plain = Stack(None, (levels.target,))
-    long = trace.meta["wall_ns"] > PAIRS_SECONDS * 1e9
-    same: Options = options if least is None or not long else {**options, "max_new_tokens": least}
-    other = yield from _timed(engine, prompt, plain, "plain decoding, for comparison", same)
+    levels = parse(call.stack)
+    if len(levels.parts) == 1:
+        return
+    plain = replace(call, stack=Stack(None, (levels.target,)))
+    first_plain = plain
+    is_long = trace.meta["wall_ns"] > PAIRS_SECONDS * 1e9
+    if least is not None and is_long:
+        first_plain = replace(plain, options={**call.options, "max_new_tokens": least})
+    other = yield from _timed(engine, first_plain, "plain decoding, for comparison")
     note_plain(trace, other)
     cost = (trace.meta["wall_ns"] + other.meta["wall_ns"]) / 1e9
     pairs = min(pairs, 1 + int(PAIRS_SECONDS // cost)) if cost else 1
     for pair in range(2, pairs + 1):
         words = f"measuring the spread, pair {pair} of {pairs}"
-        again = yield from _timed(engine, prompt, stack, words, options)
-        note_plain(trace, (yield from _timed(engine, prompt, plain, words, options)), again)
+        again = yield from _timed(engine, call, words)
+        plain_again = yield from _timed(engine, plain, words)
+        note_plain(trace, plain_again, again)
 
 
-def _timed(
-    engine: Engine, prompt: Prompt, stack: str | Stack, words: str, options: Options
-) -> Generator[Event, None, Trace]:
+def _timed(engine: Engine, call: DecodeCall, words: str) -> Generator[Event, None, Trace]:
     """Yield ``words`` as stages of a decode that is only timed, and return its trace."""
     done = 0
-    for event in engine.decode(prompt, stack, **options):
+    for event in call.events(engine):
         if isinstance(event, Finished):
             return event.trace  # type: ignore[return-value]
         if isinstance(event, Step):
             before = done
             done = done + len(event)
             if done // REPORT_EVERY > before // REPORT_EVERY or not before:
-                yield Stage(words, done, options.get("max_new_tokens"))
+                yield Stage(words, done, call.options.get("max_new_tokens"))
     raise AssertionError("a decode that is not closed ends with Finished")
 
 

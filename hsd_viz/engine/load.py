@@ -49,8 +49,8 @@ class Picked:
     """A model in the fastest runtime.
 
     Attributes:
-        model: The model.
-        note: Why it is in a slow runtime, if so.
+        model: the model.
+        note: why it is in a slow runtime, if so.
     """
 
     model: Model
@@ -62,9 +62,9 @@ class Loaded:
     """The models of a stack.
 
     Attributes:
-        models: By level, the target last.
-        note: Why some are in a slow runtime, if so.
-        bridges: By name, what a trace says of models with another vocabulary than the target's.
+        models: by level, the target last.
+        note: why some are in a slow runtime, if so.
+        bridges: by name, what a trace says of models with another vocabulary than the target's.
     """
 
     models: list[Model]
@@ -79,14 +79,14 @@ class Models:
     compiler ``numpy``), ``compiled`` on a GPU, else ``eager``. Safe for several threads.
 
     Attributes:
-        family: The family whose models have short names.
-        target: What ``target`` means.
+        family: the family whose models have short names.
+        target: what ``target`` means.
         device: ``cpu`` or ``cuda``.
-        dtype: The type of weights; on the CPU by default int8 for the shipped models, else float32.
-        build: The build of the native library; ``None`` with the runtime ``eager``. Drafting is the
+        dtype: the type of weights; on the CPU by default int8 for the shipped models, else float32.
+        build: the build of the native library; ``None`` with the runtime ``eager``. Drafting is the
             processor's work wherever the models are.
-        compiled: The models of ``torch.compile``.
-        results: What was made of the models' files.
+        compiled: the models of ``torch.compile``.
+        results: what was made of the models' files.
     """
 
     def __init__(
@@ -107,7 +107,9 @@ class Models:
         ``runtime="eager"`` requests transformers' own forward passes for all, ``"compiled"`` those
         of ``torch.compile``, ``"strict"`` rows that do not depend on what is fed with them: native
         rows never do, and others are compiled for one width.
-        Raises: UserError: if a name is not a model, or an option is invalid.
+
+        Raises:
+            UserError: if a name is not a model, or an option is invalid.
         """
         _check_option("bridge", bridge, BRIDGES)
         _check_option("runtime", runtime, RUNTIMES)
@@ -131,7 +133,9 @@ class Models:
         """Return the folder, the GGUF file or the hub id behind a name.
 
         A copy is that of its original.
-        Raises: UserError: if it is not a model, or is not allowed here.
+
+        Raises:
+            UserError: if it is not a model, or is not allowed here.
         """
         original, copied = split_copy(name)
         if copied is not None:
@@ -220,7 +224,9 @@ class Models:
 
         Yields its stages. The lowest model drafts ``alone``: it may have another tokenizer than the
         target's. All others have its tokens by their ids, but for few.
-        Raises: UserError: if the models do not fit together.
+
+        Raises:
+            UserError: if the models do not fit together.
         """
         target = chain[-1]
         vocabularies = self.vocabularies
@@ -281,7 +287,8 @@ class Models:
     def _files(self, name: str) -> ModelFiles | str:
         """Return the files of a model, or in one line why it is not for the native runtime.
 
-        Raises: BadFile: if a file is damaged or does not fit the model's form.
+        Raises:
+            BadFile: if a file is damaged or does not fit the model's form.
         """
         where = self.where(name)
         folder: Path | None = Path(where)
@@ -333,7 +340,8 @@ class Models:
     def _checkpoint(self, name: str) -> Checkpoint:
         """Return the checkpoint of transformers.
 
-        Raises: MissingPackage: if torch or transformers is missing.
+        Raises:
+            MissingPackage: if torch or transformers is missing.
         """
         try:
             from hsd_viz.torch_models.load import Checkpoint
@@ -377,7 +385,8 @@ class Models:
     def _pick_copy(self, name: str, dtype: str) -> Picked:
         """Return a model with weights of another type than the target's.
 
-        Raises: Unsupported: if the native runtime cannot have it.
+        Raises:
+            Unsupported: if the native runtime cannot have it.
         """
         files = self._files(name)
         reason: str | None = None

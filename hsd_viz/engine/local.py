@@ -22,7 +22,7 @@ from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
 from hsd_viz.drafting.make import FIVEGRAMS, STORED, CostCurve, check_folder
 from hsd_viz.drafting.tree import Drafter
 from hsd_viz.engine.forwards import SHIPPED, Costs
-from hsd_viz.engine.load import Models
+from hsd_viz.engine.load import Loaded, Models
 from hsd_viz.engine.resolve import Resolved, own_name, resolve
 from hsd_viz.errors import UserError
 from hsd_viz.machine import MAX_THREADS, cpu_model, set_threads
@@ -56,22 +56,23 @@ def load_engine(
     """Make an engine in this process. Models load when a stack first needs them.
 
     Args:
-        target: What ``target`` means in a stack: a name of the family, a hub id, a folder or a GGUF
+        target: what ``target`` means in a stack: a name of the family, a hub id, a folder or a GGUF
             file.
-        family: The family whose models, databases and costs have short names, a name of
+        family: the family whose models, databases and costs have short names, a name of
             :data:`hsd_viz.models.families.FAMILIES`. Its models need neither torch nor
             transformers.
         device: ``cpu`` or ``cuda``; default: the best there is.
-        dtype: The type of weights; default: on the CPU int8 for the shipped models, else float32;
+        dtype: the type of weights; default: on the CPU int8 for the shipped models, else float32;
             bfloat16 on a GPU.
-        threads: The CPU threads of forward passes, for the whole process.
-        runtime: As in :class:`hsd_viz.engine.load.Models`, like ``allow_models`` and ``bridge``.
-        databases: A folder with databases to use in place of the family's.
-        costs: What ``db`` sizes its drafts by: ``shipped`` (a table of the family, so that the same
+        threads: the CPU threads of forward passes, for the whole process.
+        runtime: as in :class:`hsd_viz.engine.load.Models`, like ``allow_models`` and ``bridge``.
+        databases: a folder with databases to use in place of the family's.
+        costs: what ``db`` sizes its drafts by: ``shipped`` (a table of the family, so that the same
             command gives the same text), ``measured`` (timed here, once for each model) or a file
             (:class:`hsd_viz.engine.forwards.Costs`).
 
-    Raises: ValueError: if an option is invalid; the message has the value and what is allowed.
+    Raises:
+        ValueError: if an option is invalid; the message has the value and what is allowed.
     """
     if threads is not None:
         check_range("the number of threads", threads, 1, MAX_THREADS)
@@ -159,8 +160,10 @@ class LocalEngine(Engine):
     ) -> tuple[Drafter, frozenset[int]]:
         """Return the drafter at the bottom of ``stack``, native where there is one, and the tokens
         that end a text. Its databases are those of the configured folder, else the shipped ones,
-        where they are of this tokenizer; without ``costs`` only a budget ends its drafts. Raises:
-        ValueError: if the stack has no database or baseline.
+        where they are of this tokenizer; without ``costs`` only a budget ends its drafts.
+
+        Raises:
+            ValueError: if the stack has no database or baseline.
         """
         parsed = parse(stack)
         models = self.models
@@ -213,61 +216,27 @@ class LocalEngine(Engine):
         alone = asked.stack.bottom is None and len(asked.names) > 1 and not asked.choosing
         found = yield from models.load(asked.names, ids, asked.sampling, alone)
         loaded = found.models
-        note = found.note
-        bridges = found.bridges
         if asked.selects:
-            from hsd_viz.latency.basis import decide
-
-            by_name = dict(zip(asked.names, loaded, strict=True))
-            key = asked.stack, asked.choosing, asked.sampling
-            if (decided := self._decided.get(key)) is None:
-                meta = self._meta(asked, loaded, bridges)
-                decided = self._decided[key] = decide(asked.stack, asked.choosing, meta)
-            asked = asked.with_stack(decided)
-            loaded = [by_name[name] for name in asked.names]
-        drafter = None
-        eos = models.eos(target)
-        if (source := asked.stack.bottom) is not None:
-            sized = source.name == "db" and options["budget"] is None
-            costs = self._costs.of(loaded[0], self.device.partition(":")[0]) if sized else None
-            memory = options["memory"]
-            temperature = asked.sampling.temperature
-            drafter, _ = self.drafter(
-                asked.stack, memory=memory, temperature=temperature, costs=costs
-            )
+            asked, loaded = self._selected(asked, found)
+        drafter = self._drafter_for(asked, loaded[0])
         most = len(ids) + options["max_new_tokens"]
-        positions = loaded[-1].positions
-        confidences = [part.confidence or 0.0 for part in asked.stack.models]
-        levels = []
-        for name, model, part, confidence in zip(
-            asked.levels, loaded, asked.stack.models, confidences, strict=True
-        ):
-            assert part.lookahead != "auto"
-            session = model.session(min(most, model.positions or most))
-            level = Level(
-                name,
-                session,
-                part.lookahead,
-                confidence=confidence,
-                positions=model.positions,
-            )
-            levels.append(level)
-        loop_class = _loop_class(loaded, drafter, asked.sampling.rule, any(confidences))
+        levels = _levels_of(asked, loaded, most)
+        is_unsure = any(level.confidence for level in levels)
+        loop_class = _loop_class(loaded, drafter, asked.sampling.rule, is_unsure)
         loop = loop_class(
             levels,
             drafter,
             asked.sampling,
             ids,
             max_new_tokens=options["max_new_tokens"],
-            positions=positions,
-            eos=eos,
+            positions=loaded[-1].positions,
+            eos=models.eos(target),
             budget=options["budget"],
             details=LIKELIEST if options["record"] else 0,
         )
-        meta = self._meta(asked, loaded, bridges) | {
-            "costs": self._costs.source,
-            "runtime_note": note,
-        }
+        meta = self._meta(asked, loaded, found.bridges)
+        meta["costs"] = self._costs.source
+        meta["runtime_note"] = found.note
         meta["prompt"] = prompt if isinstance(prompt, str) else text.tokenizer.decode(ids)
         try:
             yield from decode(loop, text, meta)
@@ -276,6 +245,34 @@ class LocalEngine(Engine):
                 raise
             less = "use smaller models, a shorter prompt or fewer tokens"
             raise UserError(f"{self.device} ran out of memory: {less}") from None
+
+    def _selected(self, asked: Resolved, found: Loaded) -> tuple[Resolved, list[Model]]:
+        """Let the selector choose what is left to it; return the decode and its models."""
+        from hsd_viz.latency.basis import decide
+
+        key = (asked.stack, asked.choosing, asked.sampling)
+        if key not in self._decided:
+            meta = self._meta(asked, found.models, found.bridges)
+            self._decided[key] = decide(asked.stack, asked.choosing, meta)
+        by_name = dict(zip(asked.names, found.models, strict=True))
+        chosen = asked.with_stack(self._decided[key])
+        return chosen, [by_name[name] for name in chosen.names]
+
+    def _drafter_for(self, asked: Resolved, lowest: Model) -> Drafter | None:
+        """Return the drafter below the ``lowest`` model; ``None`` if the stack has none."""
+        source = asked.stack.bottom
+        if source is None:
+            return None
+        costs = None
+        if source.name == "db" and asked.options["budget"] is None:
+            costs = self._costs.of(lowest, self.device.partition(":")[0])
+        drafter, _ = self.drafter(
+            asked.stack,
+            memory=asked.options["memory"],
+            temperature=asked.sampling.temperature,
+            costs=costs,
+        )
+        return drafter
 
     def _meta(
         self,
@@ -337,6 +334,22 @@ class LocalEngine(Engine):
             return cpu_model()
         torch: Any = sys.modules["torch"]
         return torch.cuda.get_device_name(self.device)
+
+
+def _levels_of(asked: Resolved, models: Sequence[Model], most: int) -> list[Level]:
+    """Return the levels of a decode of at most ``most`` tokens of text, each with a new session."""
+    levels = []
+    for name, model, part in zip(asked.levels, models, asked.stack.models, strict=True):
+        assert part.lookahead != "auto"
+        level = Level(
+            name,
+            model.session(min(most, model.positions or most)),
+            part.lookahead,
+            confidence=part.confidence or 0.0,
+            positions=model.positions,
+        )
+        levels.append(level)
+    return levels
 
 
 def _loop_class(

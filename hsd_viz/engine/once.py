@@ -73,7 +73,8 @@ class HasResults(Protocol):
 def key_of(owner: HasResults, kind: Made, *names: str) -> Key:
     """Return the key of what is made of models: its kind, their files and the types of copies.
 
-    Raises: UserError: if a name is not a model, or is not allowed here.
+    Raises:
+        UserError: if a name is not a model, or is not allowed here.
     """
     key: list[Any] = [kind]
     for name in names:

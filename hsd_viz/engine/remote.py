@@ -25,8 +25,11 @@ TIMEOUT = httpx.Timeout(600.0, connect=10.0)
 
 def connect(url: str, token: str | None = None) -> RemoteEngine:
     """Return the engine at an address such as ``http://127.0.0.1:8800``, after asking whether it is
-    there. Raises: ValueError: if the address is not valid, the server cannot be reached, or the
-    token is refused.
+    there.
+
+    Raises:
+        ValueError: if the address is not valid, the server cannot be reached, or the token is
+            refused.
     """
     engine = RemoteEngine(url, token)
     engine.model_names()
@@ -65,8 +68,11 @@ class RemoteEngine(Engine):
         self, prompt: Prompt, stack: str | Stack = "target", **options: Unpack[Options]
     ) -> Iterator[Event]:
         """Yield the events of a decode as :meth:`Engine.decode` does, without ``memory`` and
-        ``budget``. Raises: ServerError: a ValueError with the server's message; ``retry`` says
-        whether sending it again may help.
+        ``budget``.
+
+        Raises:
+            ServerError: a ValueError with the server's message; ``retry`` says whether sending it
+                again may help.
         """
         asked: dict[str, Any] = {**with_defaults(options)}
         for name in ("memory", "budget"):
@@ -116,8 +122,10 @@ class RemoteEngine(Engine):
 
 
 def _records(lines: Iterable[str]) -> Iterator[Any]:
-    """Yield the records of an answer up to half a line. Raises: ServerError: if a line is not
-    one.
+    """Yield the records of an answer up to half a line.
+
+    Raises:
+        ServerError: if a line is not one.
     """
     for line in lines:
         try:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from hsd_viz.trace import Trace, TraceError
 from hsd_viz.words import did_you_mean
@@ -22,8 +23,16 @@ GAMES = TRACES / "game"
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A bundled trace: name, file, title, one-sentence description, stack, and speed-up over plain
-    decoding. ``speedup`` is ``None`` for plain decoding itself and where it was not measured.
+    """A bundled trace.
+
+    Attributes:
+        name: its name.
+        file: its file.
+        title: its title.
+        blurb: its description.
+        stack: what it was decoded with.
+        speedup: over plain decoding; ``None`` for plain decoding itself, and where it was not
+            measured.
     """
 
     name: str
@@ -46,13 +55,16 @@ class Recording:
 
 def bundled(folder: Path = TRACES) -> list[Recording]:
     """Return the recordings in a folder, in the order of its ``index.json``; an empty list without
-    an index. Raises :class:`~hsd_viz.trace.TraceError` if the index is invalid.
+    an index.
+
+    Raises:
+        TraceError: if the index is invalid.
     """
     index = folder / "index.json"
     if not index.is_file():
         return []
     try:
-        return [Recording(**row) for row in json.loads(index.read_text(encoding="utf-8"))]
+        return msgspec.json.decode(index.read_bytes(), type=list[Recording])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise TraceError(
             f"the list of recorded traces {index} is invalid: {type(error).__name__} at {error}"
@@ -60,8 +72,10 @@ def bundled(folder: Path = TRACES) -> list[Recording]:
 
 
 def side_by_side(folder: Path = SIDE_BY_SIDE) -> dict[str, list[Recording]]:
-    """Return the recordings of each subfolder of ``folder`` by its name. Raises as
-    :func:`bundled`.
+    """Return the recordings of each subfolder of ``folder`` by its name.
+
+    Raises:
+        TraceError: if an index is invalid.
     """
     return {
         index.parent.name: bundled(index.parent) for index in sorted(folder.glob("*/index.json"))

@@ -18,9 +18,16 @@ from hsd_viz.words import check_budget, did_you_mean
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """A decode as decided: ``names`` are the models' own by level. ``stack`` has all lookaheads,
-    except those that the selector chooses; for ``auto`` it is the databases and models to choose
-    from (``choosing``).
+    """A decode as decided.
+
+    Attributes:
+        written: the stack as it was given.
+        stack: the stack with all lookaheads, except those that the selector chooses; for ``auto``
+            the databases and models to choose from.
+        names: the models' own names by level.
+        choosing: whether the selector chooses the stack.
+        sampling: how tokens are drawn.
+        options: all options of the decode.
     """
 
     written: str
@@ -53,7 +60,11 @@ class Resolved:
 
 
 def with_defaults(options: Mapping[str, Any]) -> Options:
-    """Return ``options`` and the defaults of the others. Raises: TypeError: for an unknown one."""
+    """Return ``options`` and the defaults of the others.
+
+    Raises:
+        TypeError: for an unknown one.
+    """
     if unknown := next((name for name in options if name not in DEFAULTS), None):
         raise TypeError(
             f"unknown option '{unknown}' (use "
@@ -73,7 +84,10 @@ def resolve(
 
     ``target`` is what it means, ``family`` has the other short names, ``where`` refuses names that
     are not allowed or not models.
-    Raises: TypeError: if an option is unknown. ValueError: if a value or the stack is invalid.
+
+    Raises:
+        TypeError: if an option is unknown.
+        ValueError: if a value or the stack is invalid.
     """
     options = with_defaults(given)
     sampling = sampling_of(options)

@@ -39,7 +39,8 @@ _TURNS = ("Why?", "  <x>\n {{ 2 }} ")
 def write_family(family: Family, folder: Path, part_bytes: int = PART_BYTES) -> int:
     """Write the files of a family to a new folder; return what a tab downloads, in bytes.
 
-    Raises: UserError: if the family is not installed, or its models are not packed ones.
+    Raises:
+        UserError: if the family is not installed, or its models are not packed ones.
     """
     folder.mkdir(parents=True)
     models = Models(family=family)

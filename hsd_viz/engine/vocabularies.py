@@ -38,9 +38,9 @@ class Adapted:
     """A draft model behind the interface of a model with the target's vocabulary.
 
     Attributes:
-        model: The model.
-        message: How it drafts, for a user who waits.
-        description: What a trace says of it.
+        model: the model.
+        message: how it drafts, for a user who waits.
+        description: what a trace says of it.
     """
 
     model: Model
@@ -87,7 +87,8 @@ class Vocabularies:
     def adapt(self, target: str, draft: str, sampling: Sampling) -> Adapted | None:
         """Return what lets a draft model draft for the target; ``None`` if it has its tokens.
 
-        Raises: UserError: if it knows too few of the target's tokens.
+        Raises:
+            UserError: if it knows too few of the target's tokens.
         """
         if self._has_tokens_of(target, draft):
             return None
@@ -140,7 +141,8 @@ class Vocabularies:
     def _agreeing(self, target: str, draft: str) -> AgreeingModel:
         """Return a draft model that reads the target's ids.
 
-        Raises: UserError: if it knows too few of the target's tokens.
+        Raises:
+            UserError: if it knows too few of the target's tokens.
         """
         from hsd_viz.decoding.bridge import AgreeingModel
 

@@ -3,7 +3,7 @@ kind.
 """
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import partial
 from itertools import product
@@ -16,20 +16,54 @@ from hsd_viz.exercises import data, hunt
 from hsd_viz.exercises.check import Answer, Case, call, exercise, show
 from hsd_viz.results.estimate import resample
 
+
+def parts(*numerators: int, of: int) -> list[Fraction]:
+    """Return fractions of one denominator."""
+    return [Fraction(n, of) for n in numerators]
+
+
+def sequences(values: Sequence[Any], sizes: Iterable[int]) -> list[tuple[Any, ...]]:
+    """Return all sequences of these values of these sizes, the shortest first."""
+    found: list[tuple[Any, ...]] = []
+    for size in sizes:
+        found += product(values, repeat=size)
+    return found
+
+
+def _laws() -> list[list[Fraction]]:
+    """Return all distributions over three tokens in quarters."""
+    found = []
+    for row in product(range(5), repeat=3):
+        if sum(row) == 4:
+            found.append(parts(*row, of=4))
+    return found
+
+
+def _ratios() -> list[tuple[list[Fraction]]]:
+    """Return the ratios p / q of the tokens of drafts of up to three tokens."""
+    values = [Fraction(1, 4), Fraction(2, 3), Fraction(1), Fraction(3)]
+    return [(list(row),) for row in sequences(values, range(4))]
+
+
+def _cost_curve(slope: float) -> dict[int, float]:
+    """Return the cost of a pass by its number of tokens."""
+    return {k: 2.0 + slope * k for k in range(1, 17)}
+
+
 ONE = Fraction(1)
-EIGHTHS = [Fraction(n, 8) for n in range(9)]
-ALPHAS = [Fraction(n, 5) for n in range(6)]
-#: All distributions over three tokens in quarters, and rows of them with ties and zeros.
-LAWS = [[Fraction(n, 4) for n in row] for row in product(range(5), repeat=3) if sum(row) == 4]
-THREE = [[Fraction(n, 4) for n in row] for row in ((2, 1, 1), (1, 3, 0), (0, 2, 2), (1, 1, 2))]
-PAIRS = list(product(LAWS, repeat=2))
-#: Ratios p / q of the tokens of drafts.
-RATIOS = [
-    (list(map(Fraction, row)),)
-    for n in range(4)
-    for row in product(("1/4", "2/3", "1", "3"), repeat=n)
+EIGHTHS = parts(*range(9), of=8)
+ALPHAS = parts(*range(6), of=5)
+LAWS = _laws()
+#: Distributions with ties and zeros.
+THREE = [
+    parts(2, 1, 1, of=4),
+    parts(1, 3, 0, of=4),
+    parts(0, 2, 2, of=4),
+    parts(1, 1, 2, of=4),
 ]
-CURVES = [{k: 2.0 + slope * k for k in range(1, 17)} for slope in (0.0, 0.15, 2.0)]
+PAIRS = list(product(LAWS, repeat=2))
+RATIOS = _ratios()
+CURVES = [_cost_curve(0.0), _cost_curve(0.15), _cost_curve(2.0)]
 
 
 # Lesson 1: one pass, many tokens.
@@ -149,7 +183,7 @@ def _verdict(is_rejected: bool) -> str:
 
 
 exercise("4.2")(
-    lambda: product(([*row] for row in product((0, 3, 8), repeat=3) if any(row)), filter(all, LAWS))
+    lambda: product(map(list, filter(any, product((0, 3, 8), repeat=3))), filter(all, LAWS))
 )
 
 # Lesson 5: databases.
@@ -157,17 +191,23 @@ exercise("4.2")(
 
 @exercise("5.1")
 def _lookup() -> Iterator[Case | Sequence[Any]]:
-    yield from (([*text], 8) for size in range(1, 8) for text in product((1, 2), repeat=size))
+    for small in sequences((1, 2), range(1, 8)):
+        yield list(small), 8
     for trace, ids, prompt in data.texts():
         for end in range(prompt, len(ids) + 1):
             text = [trace.pieces[i] for i in ids[:end]]
             where = (
                 f"the first {end} tokens of '{trace.stack}', which end with {''.join(text[-12:])!r}"
             )
-            say = lambda v, text=text: (
-                f"{show(v)}, after which {''.join(text[v[1] : v[1] + 4])!r} follows"
-            )
+            say = partial(_match_in, text)
             yield Case(f"lookup(ids, longest=8), ids: {where}", call(ids[:end], 8), say)
+
+
+def _match_in(text: list[str], match: tuple[int, int]) -> str:
+    """Return a match of :func:`lookup` with the text that follows it."""
+    start = match[1]
+    follows = "".join(text[start : start + 4])
+    return f"{show(match)}, after which {follows!r} follows"
 
 
 @exercise("5.2")
@@ -175,14 +215,21 @@ def _replay() -> Iterator[Case]:
     # The first draft is accepted, which it need not be in a recorded text.
     recorded = [(trace.stack, ids, prompt) for trace, ids, prompt in data.texts()]
     for (name, ids, prompt), n in product([("[1, 2] * 6", [1, 2] * 6, 3), *recorded], (0, 1, 4)):
-
-        def copied(text: Sequence[int], n: int = n) -> list[int]:
-            """Return the ``n`` tokens after the latest earlier occurrence of the last token."""
-            places = [i for i in range(len(text) - 1) if text[i] == text[-1]]
-            return list(text[places[-1] + 1 :][:n]) if places else []
-
-        got = lambda answer, given=(ids[:prompt], ids[prompt:], copied): answer(*given)
+        copied = partial(_copied, n)
+        got = partial(_rounds_of, ids[:prompt], ids[prompt:], copied)
         yield Case(f"rounds of '{name}' with {n} copied tokens", got)
+
+
+def _copied(n: int, text: Sequence[int]) -> list[int]:
+    """Return the ``n`` tokens after the latest earlier occurrence of the last token."""
+    for place in reversed(range(len(text) - 1)):
+        if text[place] == text[-1]:
+            return list(text[place + 1 :][:n])
+    return []
+
+
+def _rounds_of(prompt: Any, output: Any, copied: Any, answer: Answer) -> Any:
+    return answer(prompt, output, copied)
 
 
 # Lesson 6: trees and budgets.
@@ -240,11 +287,11 @@ exercise("7.4")(lambda: product((0.0, 0.4, 0.8), (1, 3, 8), (0.3,), CURVES))
 
 @exercise("8.1")
 def _repetition() -> Iterator[Case | Sequence[Any]]:
-    outputs = (
-        (trace, ids[at : at + n]) for trace, ids, at in data.texts() for n in (0, 7, 40, len(ids))
-    )
-    for trace, output in outputs:
-        yield Case(f"repetition_share of {len(output)} tokens of '{trace.stack}'", call(output))
+    for trace, ids, start in data.texts():
+        for n in (0, 7, 40, len(ids)):
+            output = ids[start : start + n]
+            asked = f"repetition_share of {len(output)} tokens of '{trace.stack}'"
+            yield Case(asked, call(output))
     yield ([1] * 16,)
 
 
@@ -253,13 +300,14 @@ def _speedup() -> Iterator[Case]:
     for seed, units in product(range(3), (2, 6, 12)):
         numbers = np.random.default_rng(seed)
         baseline = numbers.uniform(1, 3, units)
-        seconds, weights = baseline / numbers.uniform(0.8, 2.5, units), resample(units, seed)
+        seconds = baseline / numbers.uniform(0.8, 2.5, units)
+        weights = resample(units, seed)
         yield Case(f"speedup of {units} prompts, seed {seed}", call(baseline, seconds, weights))
 
 
 # Lesson 9: stopping when unsure. The first pair of rows is the one of the lesson.
 
-LESSON_ROWS = ([Fraction(n, 10) for n in (4, 4, 2)], [Fraction(n, 10) for n in (6, 3, 1)])
+LESSON_ROWS = (parts(4, 4, 2, of=10), parts(6, 3, 1, of=10))
 THRESHOLDS = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
 
 
@@ -296,13 +344,18 @@ def _text_law(
     def decode(choices: enumeration.Choices) -> hunt.Text:
         text: hunt.Text = ()
         while len(text) < 2:
-            row = lambda tokens, before=text: draft(before + tuple(tokens))
+            row = partial(_row_after, draft, text)
             drafted = answer(row, choices.branch, min(most, 2 - len(text)), least)
             text += _verified(text, drafted, target, draft, choices)
         return text[:2]
 
     found = enumeration.law(decode)
     return [found.get(text, Fraction(0)) for text in product(range(3), repeat=2)]
+
+
+def _row_after(model: hunt.Model, text: hunt.Text, tokens: Sequence[int]) -> Any:
+    """Return a model's row after a text and further tokens."""
+    return model(text + tuple(tokens))
 
 
 def _verified(
@@ -337,11 +390,11 @@ def _drafts(draft: hunt.Model, most: int, least: Fraction, answer: Answer) -> di
 
 #: Drafts: the probabilities of their tokens, and how many of them were accepted.
 DRAFTS = [
-    ([Fraction(9, 10), Fraction(4, 5), Fraction(3, 5)], 3),
-    ([Fraction(9, 10), Fraction(1, 5), Fraction(1, 2)], 1),
-    ([Fraction(2, 5), Fraction(1, 2)], 1),
+    (parts(9, 8, 6, of=10), 3),
+    (parts(9, 2, 5, of=10), 1),
+    (parts(4, 5, of=10), 1),
 ]
-CONFIDENCES = [Fraction(n, 10) for n in (6, 0, 2, 9, 4)]
+CONFIDENCES = parts(6, 0, 2, 9, 4, of=10)
 
 
 def priced_drafts() -> Iterator[tuple[str, list[Any], float, dict[int, float]]]:
@@ -412,19 +465,28 @@ exercise("L4")(lambda: [("chat.log",), ("edits.jsonl",), ("busy.log",)])
 
 # Puzzles.
 
+
+def _is_within(pair: tuple[int, int]) -> bool:
+    """Return whether no more draft tokens are accepted than there are."""
+    drafted, accepted = pair
+    return accepted <= drafted
+
+
+def _has_enough(case: tuple[Sequence[int], int]) -> bool:
+    """Return whether rounds bring at least so many tokens."""
+    rounds, least = case
+    return sum(rounds) >= least
+
+
 exercise("P1")(lambda: product(range(3), range(3)))
-exercise("P2")(lambda: [(n, k) for n in range(6) for k in range(n + 1)])
+exercise("P2")(lambda: filter(_is_within, product(range(6), range(6))))
 exercise("P3")(lambda: product(range(1, 6), range(5)))
 exercise("P4")(lambda: product(EIGHTHS, EIGHTHS[1:]))
 exercise("P5")(lambda: PAIRS)
 exercise("P6")(lambda: product(THREE, range(3)))
 exercise("P7")(lambda: product(THREE, (1, 2, 3), range(3)))
-ROUNDS = [row for n in range(1, 5) for row in product((1, 2, 4), repeat=n)]
-exercise("P8")(
-    lambda: [
-        (rounds, least) for rounds, least in product(ROUNDS, (1, 3, 5)) if sum(rounds) >= least
-    ]
-)
+ROUNDS = sequences((1, 2, 4), range(1, 5))
+exercise("P8")(lambda: filter(_has_enough, product(ROUNDS, (1, 3, 5))))
 exercise("P9")(lambda: product(ALPHAS, range(6)))
 exercise("P10")(lambda: RATIOS[1:])
 exercise("P11")(lambda: product(EIGHTHS, EIGHTHS))

@@ -57,9 +57,13 @@ def show(value: Any) -> str:
 
 
 class Case(NamedTuple):
-    """One comparison: what was asked, as the learner reads it, and ``got(answer)``, the value to
-    compare. ``words`` writes a value; it may fail on one of another form. ``expected`` is the value
-    that the solution has.
+    """One comparison of an answer with the solution.
+
+    Attributes:
+        asked: what was asked, as the learner reads it.
+        got: returns the value to compare, of an answer.
+        words: writes a value; it may fail on one of another form.
+        expected: the value that the solution has.
     """
 
     asked: str
@@ -77,8 +81,13 @@ class Case(NamedTuple):
 
 @dataclass(frozen=True)
 class Exercise:
-    """An exercise; ``hints`` lead to the solution without stating it. ``inputs`` yields cases,
-    or arguments.
+    """An exercise.
+
+    Attributes:
+        number: its number, as in 3.2.
+        title: its title.
+        hints: they lead to the solution without stating it.
+        inputs: yields cases, or arguments.
     """
 
     number: str
@@ -91,18 +100,22 @@ class Exercise:
         right = solution(self.number)
         for given in self.inputs():
             if not isinstance(given, Case):
-                listed = ", ".join(
-                    f"{k}={show(v)}"
-                    for k, v in zip(signature(right).parameters, given, strict=True)
-                )
-                given = Case(f"{right.__name__}({listed})", call(*given))
+                listed = []
+                for name, value in zip(signature(right).parameters, given, strict=True):
+                    listed.append(f"{name}={show(value)}")
+                given = Case(f"{right.__name__}({', '.join(listed)})", call(*given))
             yield given if given.expected is not None else given._replace(expected=given.got(right))
 
 
 @dataclass(frozen=True)
 class Result:
-    """The verdict on an answer. It is true if the answer passed; :meth:`hint` returns one hint
-    at a time.
+    """The verdict on an answer: it is true if the answer passed. :meth:`hint` returns one hint at a
+    time.
+
+    Attributes:
+        exercise: the exercise.
+        passed: whether all cases agree.
+        message: what was found.
     """
 
     exercise: Exercise
@@ -113,7 +126,11 @@ class Result:
         return self.passed
 
     def hint(self, n: int = 1) -> str:
-        """Return hint ``n``, from 1. Raises: ValueError: if there are fewer hints."""
+        """Return hint ``n``, from 1.
+
+        Raises:
+            ValueError: if there are fewer hints.
+        """
         hints = dict(enumerate(self.exercise.hints, 1))
         if n not in hints:
             raise UserError(
@@ -135,10 +152,14 @@ def exercise(number: str) -> Callable:
     """Register the function that yields the cases of an exercise, or the arguments of a call in
     each.
     """
-    title, hints = TEXTS[number]["title"], TEXTS[number]["hints"]
-    return lambda inputs: (
-        EXERCISES.setdefault(number, Exercise(number, title, hints, inputs)).inputs
-    )
+    title = TEXTS[number]["title"]
+    hints = TEXTS[number]["hints"]
+
+    def register(inputs: Callable[[], Iterable[Case | Sequence[Any]]]) -> Callable:
+        EXERCISES.setdefault(number, Exercise(number, title, hints, inputs))
+        return EXERCISES[number].inputs
+
+    return register
 
 
 def call(*given: Any) -> Callable[[Answer], Any]:
@@ -161,10 +182,12 @@ def edited(program: Program, edits: Iterable[Sequence[str]]) -> dict[str, Answer
     """Return the functions of a program with one edit each, by the name of the edit; ``fault N``
     is that of a fault.
     """
-    named = {
-        FAULTS[int(name[6:])] if name.startswith("fault ") else name: edit for *edit, name in edits
-    }
-    return {name: _defined(program, *edit) for name, edit in named.items()}
+    functions = {}
+    for old, new, name in edits:
+        if name.startswith("fault "):
+            name = FAULTS[int(name.removeprefix("fault "))]
+        functions[name] = _defined(program, old, new)
+    return functions
 
 
 def _defined(program: Program, old: str, new: str) -> Answer:
@@ -175,11 +198,15 @@ def _defined(program: Program, old: str, new: str) -> Answer:
 
 def check(number: str, answer: Answer) -> Result:
     """Check an answer to an exercise of the course, offline and without timing, up to the first
-    case that differs. Raises: ValueError: if there is no such exercise.
+    case that differs.
+
+    Raises:
+        ValueError: if there is no such exercise.
     """
     if number not in EXERCISES:
         raise UserError(_unknown(number))
-    asked, agreed = EXERCISES[number], 0
+    asked = EXERCISES[number]
+    agreed = 0
     with _limited(SECONDS):
         try:
             for case in asked.cases():
@@ -217,9 +244,11 @@ def _unknown(number: str) -> str:
 
 def _difference(case: Case, got: Any) -> str:
     """Return an answer's value beside the expected one, with all digits where they look alike."""
-    said, expected = case.say(got), case.say(case.expected)
+    said = case.say(got)
+    expected = case.say(case.expected)
     if said == expected:
-        said, expected = repr(got), repr(case.expected)
+        said = repr(got)
+        expected = repr(case.expected)
     missing = " (is a return missing?)" if got is None else ""
     return f"got {said}{missing}, expected {expected}"
 
@@ -252,7 +281,8 @@ def _limited(seconds: float) -> Iterator[None]:
     """Raise ``OutOfTime`` in this thread after ``seconds``, and again each second: a bare except
     may catch it.
     """
-    thread, done = ctypes.c_ulong(get_ident()), Event()
+    thread = ctypes.c_ulong(get_ident())
+    done = Event()
 
     def watch(wait: float = seconds) -> None:
         while not done.wait(wait):

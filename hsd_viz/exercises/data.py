@@ -17,8 +17,10 @@ from hsd_viz.words import escape
 
 
 def lab_log(name: str) -> Path:
-    """Return the file of a record of the lab sheet. Raises: UserError: if there is none of this
-    name.
+    """Return the file of a record of the lab sheet.
+
+    Raises:
+        UserError: if there is none of this name.
     """
     folder = data_folder("exercises/master", "notebooks/course/master") / "lab"
     names = sorted(path.name for path in folder.iterdir())
@@ -66,8 +68,15 @@ def cost_curve(model: str = "target", runtime: str = "native") -> dict[int, floa
 
 
 class Round(NamedTuple):
-    """A verification of a chain by the target. ``own[k]`` is the target's token after
-    ``draft[:k]``, where it is known: up to the first token that differs.
+    """A verification of a chain by the target.
+
+    Attributes:
+        trace: the run.
+        id: of the round there.
+        draft: the tokens of the chain.
+        own: ``own[k]`` is the target's token after ``draft[:k]``, as far as it is known: up to the
+            first token that differs.
+        accepted: how many tokens were accepted.
     """
 
     trace: Trace
@@ -179,14 +188,17 @@ class Quiz(list[dict[str, Any]]):
 
 
 def _folded(answer: dict[str, Any]) -> str:
-    asked, mark = escape(answer.get("answer", "Show the answer")), "✓" if answer["correct"] else "✗"
+    asked = escape(answer.get("answer", "Show the answer"))
+    mark = "✓" if answer["correct"] else "✗"
     said = escape(f"{mark} {answer.get('value', '')} {answer['feedback']}")
     return f"<li><details><summary>{asked}</summary>{said}</details></li>"
 
 
 def quiz(lesson: str) -> Quiz:
-    """Return the quiz of a lesson, by its number as text. Raises: FileNotFoundError: if there is
-    none.
+    """Return the quiz of a lesson, by its number as text.
+
+    Raises:
+        FileNotFoundError: if there is none.
     """
     path = Path(__file__).parent / "quizzes" / f"{lesson}.json"
     return Quiz(json.loads(path.read_text(encoding="utf-8")))

@@ -54,10 +54,12 @@ def notebooks() -> list[Path]:
 
 def cells_of(master: str) -> list[tuple[str, str]]:
     """Return a master's cells as (``markdown`` or ``code``, text)."""
-    parts = _CELL.split(master)
-    return [
-        (("markdown", "code")[n % 2], text.strip()) for n, text in enumerate(parts) if text.strip()
-    ]
+    cells = []
+    for n, part in enumerate(_CELL.split(master)):
+        text = part.strip()
+        if text:
+            cells.append(("code" if n % 2 else "markdown", text))
+    return cells
 
 
 def solved(source: str) -> str:
@@ -66,8 +68,13 @@ def solved(source: str) -> str:
 
 
 class Program(NamedTuple):
-    """The function ``name`` in ``source``, which uses ``names`` and what the code ``before``
-    defines.
+    """A function as source text.
+
+    Attributes:
+        name: of the function.
+        source: its definition.
+        before: code that defines what it uses.
+        names: other names that it uses.
     """
 
     name: str
@@ -160,7 +167,9 @@ def write(into: Path, edition: str, *, below: str = "", overwrite: bool = False)
     """Write one edition of all lessons into a folder, or into one ``below`` it; return the files.
 
     That of nbgrader is a course folder: ``source/ASSIGNMENT/ASSIGNMENT.ipynb``.
-    Raises: UserError: if a file exists and ``overwrite`` is not set: it may contain answers.
+
+    Raises:
+        UserError: if a file exists and ``overwrite`` is not set: it may contain answers.
     """
     files: dict[str, Path] = {}
     for master in notebooks():
@@ -192,8 +201,13 @@ project:
 
 
 class CellOutput(NamedTuple):
-    """A cell: ``kind`` is ``markdown`` or ``code``; code has what it printed and the value of
-    its last line.
+    """A cell of a notebook that was run.
+
+    Attributes:
+        kind: ``markdown`` or ``code``.
+        text: the cell.
+        printed: what code printed.
+        value: of the last line of code.
     """
 
     kind: str
@@ -210,7 +224,9 @@ def run(
     """
     names = {} if names is None else names
     for cell in notebook(path, edition)["cells"]:
-        text, printed, value = "".join(cell["source"]), io.StringIO(), None
+        text = "".join(cell["source"])
+        printed = io.StringIO()
+        value = None
         if cell["cell_type"] == "code":
             tree = ast.parse(text.replace("hsd.views.show(figure)", "figure"))
             last = tree.body[-1] if tree.body else None

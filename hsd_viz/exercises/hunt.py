@@ -68,7 +68,10 @@ def law(
     decode: Decoder, target: Model, draft: Model, length: int, lookahead: int
 ) -> dict[Text, Fraction]:
     """Return the exact distribution of a decoder's output: every sequence of random choices, with
-    its probability. Raises: ValueError: if there are too many sequences.
+    its probability.
+
+    Raises:
+        ValueError: if there are too many sequences.
     """
     return enumeration.law(
         lambda choices: decode(target, draft, length, lookahead, choices.branch), MOST_SEQUENCES

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Unpack
 
-from hsd_viz.engine import Engine, Options
+from hsd_viz.engine import DecodeCall, Engine, Options
 from hsd_viz.engine.local import load_engine
 from hsd_viz.errors import UserError
 from hsd_viz.models.families import CODE, FAMILIES, SMOLLM2, Family
@@ -23,9 +23,9 @@ class LiveModel:
     the same everywhere.
 
     Attributes:
-        engine: What decodes.
-        family: The family of its models.
-        prompts: Kind of text -> prompts: of SmolLM2 questions in English, of the code family
+        engine: what decodes.
+        family: the family of its models.
+        prompts: kind of text -> prompts: of SmolLM2 questions in English, of the code family
             beginnings of Python.
     """
 
@@ -39,7 +39,11 @@ class LiveModel:
         return list(self.prompts)
 
     def prompt(self, kind: str, n: int = 0) -> str:
-        """Return the prompt ``n`` of a kind. Raises: UserError: if there is none."""
+        """Return the prompt ``n`` of a kind.
+
+        Raises:
+            UserError: if there is none.
+        """
         if kind not in self.prompts:
             known = ", ".join(self.prompts)
             raise UserError(
@@ -56,7 +60,7 @@ class LiveModel:
     ) -> Trace:
         """Decode the prompt ``n`` of a kind with a stack, and return the trace."""
         options["chat"] = self.family.is_chat
-        return self.engine.run(self.prompt(kind, n), stack, **options)
+        return DecodeCall(self.prompt(kind, n), stack, options).run(self.engine)
 
 
 def live_model() -> LiveModel:

@@ -26,11 +26,11 @@ SAID = "%{customdata[0]}<extra></extra>"
 class Figure(go.Figure):
     """A plotly figure with a method that writes it to a file."""
 
-    def save(self, path: str | Path, **options: Any) -> Path:
+    def save(self, path: str | Path, *, width: int = 900, scale: float = 2.0) -> Path:
         """Write the figure as ``.html``, ``.svg``, ``.png`` or ``.pdf``; see
         :func:`hsd_viz.figures.save`.
         """
-        return save(self, path, **options)
+        return save(self, path, width=width, scale=scale)
 
     if not TYPE_CHECKING:
 

@@ -43,7 +43,9 @@ def ranking(plan: Any, dark: bool = False) -> Figure:
 
     ``plan`` is the JSON data or file of ``hsd-viz plan``, or a calibration (or an argument of
     :func:`~hsd_viz.latency.basis.basis_of`), ranked by the law.
-    Raises: ValueError: if ``plan`` is invalid.
+
+    Raises:
+        ValueError: if ``plan`` is invalid.
     """
     source = ""
     if isinstance(plan, str | Path):
@@ -74,7 +76,9 @@ def ranking(plan: Any, dark: bool = False) -> Figure:
 
 def plan_frame(plan: Mapping[str, Any]) -> pd.DataFrame:
     """Return the stacks of a plan's JSON data: ``stack, predicted, dot, low, high, remark``.
-    Raises: ValueError: if it is not a plan.
+
+    Raises:
+        ValueError: if it is not a plan.
     """
     try:
         found = {
@@ -267,16 +271,10 @@ def prediction(plan: Any, dark: bool = False, models: str = "") -> Figure:
         lambda a: a.update(text=f"context {int(a.text.partition('=')[2]):,}")
     )
     cards = f"{plan.tp} × {plan.gpu}" if plan.tp > 1 else plan.gpu
-    rows = [
-        [
-            r.stack,
-            r.batch,
-            r.context,
-            f"{r.speedup:.2f}",
-            between(r.speedup - r.down, r.speedup + r.up, ".2f"),
-        ]
-        for r in frame.itertuples()
-    ]
+    rows = []
+    for row in frame.itertuples():
+        interval = between(row.speedup - row.down, row.speedup + row.up, ".2f")
+        rows.append([row.stack, row.batch, row.context, f"{row.speedup:.2f}", interval])
     return finish(
         figure,
         f"Predicted: {models or ', '.join(plan.models)} on {cards}",
@@ -295,19 +293,22 @@ def prediction_frame(plan: Any) -> pd.DataFrame:
     """Return the best stack of each kind by batch and context: ``kind, stack, batch, context,
     speedup, up, down``.
     """
-    frame = pd.DataFrame(
-        {
-            "kind": STRUCTURES[structure_of(row.levels)][0],
-            "stack": row.stack,
-            "batch": row.batch,
-            "context": row.context,
-            "speedup": row.speedup_over_plain,
-            "up": row.speedup_over_plain_ci[1] - row.speedup_over_plain,
-            "down": row.speedup_over_plain - row.speedup_over_plain_ci[0],
-            "said": f"{row.stack}{'' if row.fits else ' (does not fit)'}<br>batch {row.batch}: "
-            f"{row.speedup_over_plain:.2f} times plain decoding",
-        }
-        for row in plan.rows
-    )
+    frame = pd.DataFrame(map(_prediction_row, plan.rows))
     best = frame.groupby(["kind", "batch", "context"])["speedup"].idxmax()
     return frame.loc[best].sort_values(["context", "kind", "batch"], ignore_index=True)
+
+
+def _prediction_row(row: Any) -> dict[str, Any]:
+    speedup = row.speedup_over_plain
+    low, high = row.speedup_over_plain_ci
+    named = row.stack if row.fits else f"{row.stack} (does not fit)"
+    return {
+        "kind": STRUCTURES[structure_of(row.levels)][0],
+        "stack": row.stack,
+        "batch": row.batch,
+        "context": row.context,
+        "speedup": speedup,
+        "up": high - speedup,
+        "down": speedup - low,
+        "said": f"{named}<br>batch {row.batch}: {speedup:.2f} times plain decoding",
+    }

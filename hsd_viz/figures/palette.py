@@ -13,18 +13,30 @@ from hsd_viz.drafting import drafters
 from hsd_viz.results.kinds import Kind
 from hsd_viz.stack import DATABASES
 
+
+def _without_colour() -> tuple[str, ...]:
+    """Return the drafters that have no colour of their own."""
+    names = []
+    for name, known in drafters().items():
+        if name != "db" and known.colour is None:
+            names.append(name)
+    return tuple(names)
+
+
 #: Draft sources of one colour: those that are not databases and registered none.
-BASELINES = tuple(
-    name for name, known in drafters().items() if name != "db" and known.colour is None
-)
+BASELINES = _without_colour()
 #: Strength of a token's background tint in each theme.
 TINT = 0.10
 
 
 @dataclass(frozen=True, slots=True)
 class Hue:
-    """A family of sources or a kind of stacks: its label, and its ink on a light and a dark page
-    (``#rrggbb``).
+    """A family of sources, or a kind of stacks.
+
+    Attributes:
+        label: its name in legends.
+        light: its ink on a light page, ``#rrggbb``.
+        dark: its ink on a dark page.
     """
 
     label: str
@@ -34,7 +46,16 @@ class Hue:
 
 @dataclass(frozen=True, slots=True)
 class Inks:
-    """The colours of a theme: text, muted text, grid lines, page, accent and loss."""
+    """The colours of a theme.
+
+    Attributes:
+        text: of text.
+        muted: of text in the background.
+        grid: of grid lines.
+        page: of the page.
+        accent: of what is stressed.
+        loss: of what loses.
+    """
 
     text: str
     muted: str
@@ -56,11 +77,9 @@ HUES: dict[str, Hue] = {
     "baseline": Hue("baseline", "#4a4f5e", "#959595"),
     "target": Hue("target model", "#1f2328", "#e8eaed"),
 }
-HUES |= {
-    name: Hue(f"{name}, drafter", *known.colour)
-    for name, known in drafters().items()
-    if known.colour
-}
+for _name, _known in drafters().items():
+    if _known.colour:
+        HUES[_name] = Hue(f"{_name}, drafter", *_known.colour)
 #: Kinds of stacks in reports.
 KINDS: dict[str, Hue] = {kind.value: Hue(kind.label, kind.light, kind.dark) for kind in Kind}
 INKS: dict[bool, Inks] = {
@@ -71,13 +90,14 @@ INKS: dict[bool, Inks] = {
 
 def pale(colour: str) -> str:
     """Return a colour (``#rrggbb``) at the strength of bars behind others."""
-    red, green, blue = (int(colour[k : k + 2], 16) for k in (1, 3, 5))
+    red, green, blue = bytes.fromhex(colour.removeprefix("#"))
     return f"rgba({red},{green},{blue},0.32)"
 
 
 #: Each colour on a light page, with the one on a dark page.
 TWINS: dict[str, str] = dict(zip(astuple(INKS[False]), astuple(INKS[True]), strict=True))
-TWINS |= {hue.light: hue.dark for hue in (*HUES.values(), *KINDS.values())}
+for _hue in (*HUES.values(), *KINDS.values()):
+    TWINS[_hue.light] = _hue.dark
 TWINS |= {pale(light): pale(dark) for light, dark in TWINS.items()}
 
 

@@ -70,7 +70,11 @@ def script(name: str) -> str:
 
 
 def check_drawn(title: str, views: list[str]) -> None:
-    """Raises: ValueError: if none of the views, by name, is drawn as SVG."""
+    """
+
+    Raises:
+        ValueError: if none of the views, by name, is drawn as SVG.
+    """
     if not DRAWN & {*views}:
         raise UserError(
             f"{title} is drawn with HTML and has no vectors: save it as .png, .pdf or .html"
@@ -79,8 +83,11 @@ def check_drawn(title: str, views: list[str]) -> None:
 
 def picture(page: str, ending: str, width: int, scale: float = 2.0) -> bytes:
     """Return a picture (``.png``, ``.pdf`` or ``.svg``) of a page whose script puts its height, for
-    SVG the drawing of its charts, into ``<pre id="result">``. Raises: ValueError: without a chart
-    to draw. RuntimeError: without Chromium, or if it fails.
+    SVG the drawing of its charts, into ``<pre id="result">``.
+
+    Raises:
+        ValueError: without a chart to draw.
+        RuntimeError: without Chromium, or if it fails.
     """
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder) / f"made{ending}"

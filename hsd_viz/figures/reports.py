@@ -21,10 +21,10 @@ from hsd_viz.measure.bench_words import warnings
 from hsd_viz.measure.report import Report, read_report
 from hsd_viz.results.estimate import LEAST
 from hsd_viz.results.kinds import kind_of
-from hsd_viz.stack import DATABASES, Stack, StackError, parse_bench
+from hsd_viz.stack import DATABASES, TARGET, Stack, StackError, parse_bench
 from hsd_viz.words import counted
 
-PLAIN = "target"
+PLAIN = TARGET
 DRAFTERS = {
     "db": "db: longest matching suffix, one scored tree",
     "hd": "hd: Hierarchy Drafting (HD) as published",
@@ -44,8 +44,10 @@ SPEED = "speed, plain decoding = 1"
 
 
 def report_of(given: Report | Mapping[str, Any] | str | Path) -> Report:
-    """Return a bench report, read from its data or its file. Raises: ValueError: if it is not
-    one.
+    """Return a bench report, read from its data or its file.
+
+    Raises:
+        ValueError: if it is not one.
     """
     if isinstance(given, Report):
         return given
@@ -57,8 +59,10 @@ def report_of(given: Report | Mapping[str, Any] | str | Path) -> Report:
 def speedup(report: Report | Mapping[str, Any] | str | Path, dark: bool = False) -> Figure:
     """Plot the speed-up over plain decoding by stack, from a bench report, its data or its file.
 
-    Values of five or more prompts have 95 % intervals; impossible ones are left out. Raises:
-    ValueError: if it is not a report.
+    Values of five or more prompts have 95 % intervals; impossible ones are left out.
+
+    Raises:
+        ValueError: if it is not a report.
     """
     report = report_of(report)
     frame = report.frame().query(
@@ -93,8 +97,10 @@ def by_category(
     stacks: Sequence[str] | None = None,
 ) -> Figure:
     """Plot mean acceptance length by kind of text, from a bench report: of ``stacks``, by default
-    of the six fastest for each kind of text. Raises: ValueError: if the report has no categories,
-    or not these stacks.
+    of the six fastest for each kind of text.
+
+    Raises:
+        ValueError: if the report has no categories, or not these stacks.
     """
     report = report_of(report)
     frame = report.frame().query("looping and category != ''")
@@ -126,14 +132,9 @@ def by_category(
     rows = pd.DataFrame(
         {
             "stack": frame["method"],
-            "group": [
-                f"{category} (n = {outputs})"
-                for category, outputs in zip(frame["category"], frame["outputs"], strict=True)
-            ],
+            "group": [f"{row.category} (n = {row.outputs})" for row in frame.itertuples()],
             "tokens per forward pass": frame["mean_acceptance_length"].map("{:.2f}".format),
-            "95 % interval": [
-                between(a, b, ".1f") for a, b in zip(frame["low"], frame["high"], strict=True)
-            ],
+            "95 % interval": [between(row.low, row.high, ".1f") for row in frame.itertuples()],
             "speed-up": frame["speedup_over_plain"].map(
                 lambda v: "–" if pd.isna(v) else f"{v:.2f} ×"
             ),
@@ -177,16 +178,17 @@ def ablation_of(given: Mapping[str, Any] | str | Path) -> tuple[pd.DataFrame, st
 
     A row per stack and temperature: ``stack, method, temperature, length`` (mean acceptance
     length), ``speedup``, ``ratio`` (share of tokens from multi-token rounds), ``draft`` (drafting
-    seconds per round) and ``accepted`` (tokens per target forward pass by source). Raises:
-    ValueError: if it is not an ablation.
+    seconds per round) and ``accepted`` (tokens per target forward pass by source).
+
+    Raises:
+        ValueError: if it is not an ablation.
     """
     data = read_json(given) if isinstance(given, str | Path) else given
     try:
-        plain = {
-            row["temperature"]: row["tokens_per_second"]
-            for row in data["rows"]
-            if row["stack"] == PLAIN
-        }
+        plain = {}
+        for row in data["rows"]:
+            if row["stack"] == PLAIN:
+                plain[row["temperature"]] = row["tokens_per_second"]
         rows = [_ablation_row(row, plain[row["temperature"]]) for row in data["rows"]]
         return pd.DataFrame(rows), _source(data)
     except (KeyError, TypeError, AttributeError, ZeroDivisionError):
@@ -226,8 +228,10 @@ def method(stack: str) -> str:
 
 def database_ablation(data: Any, dark: bool = False, *, temperature: float | None = None) -> Figure:
     """Plot tokens per target forward pass by source, for every database subset of an ablation (its
-    data or file), at ``temperature`` (default: the lowest). Raises: ValueError: if that was not
-    measured.
+    data or file), at ``temperature`` (default: the lowest).
+
+    Raises:
+        ValueError: if that was not measured.
     """
     frame, source = ablation_of(data)
     there = sorted(frame["temperature"].unique())
@@ -275,8 +279,10 @@ def temperature_curves(
     data: Any, dark: bool = False, *, metric: str = "length", stacks: Sequence[str] | None = None
 ) -> Figure:
     """Plot acceptance length or speed-up (``metric="speedup"``) over temperature, one line per
-    method of an ablation: ``stacks``, or the drafters with all their databases. Raises: ValueError:
-    if the metric is unknown, or a stack was not measured.
+    method of an ablation: ``stacks``, or the drafters with all their databases.
+
+    Raises:
+        ValueError: if the metric is unknown, or a stack was not measured.
     """
     if metric not in ("length", "speedup"):
         raise UserError(f"unknown metric '{metric}': use 'length' or 'speedup'")
@@ -289,10 +295,10 @@ def temperature_curves(
                 f"'{name}' was not measured: use one of {', '.join(frame['method'].unique())}"
             )
     frame = frame[frame["method"].isin(names)].sort_values("temperature")
-    said = [
-        f"{r.method} at temperature {r.temperature:g}: {getattr(r, metric):.2f}"
-        for r in frame.itertuples()
-    ]
+    said = []
+    for row in frame.itertuples():
+        value = getattr(row, metric)
+        said.append(f"{row.method} at temperature {row.temperature:g}: {value:.2f}")
     colours = {name: INK.accent if name in DRAFTERS else INK.muted for name in names}
     figure = px.line(
         frame.assign(said=said),

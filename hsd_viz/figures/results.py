@@ -23,7 +23,9 @@ def of_result(result: Result, dark: bool = False) -> Figure:
 
     A bench is drawn by speed-up, a plan by milliseconds per token, a prediction by batch, and any
     other result by the first column of numbers in its tables.
-    Raises: Unsupported: if it has no numbers.
+
+    Raises:
+        Unsupported: if it has no numbers.
     """
     if isinstance(result, BenchResult):
         return speedup(result.report, dark)

@@ -128,8 +128,11 @@ def dark_of(figure: go.Figure) -> go.Figure:
 def save(figure: go.Figure, path: str | Path, *, width: int = 900, scale: float = 2.0) -> Path:
     """Write a figure as ``.html`` (offline, interactive), ``.svg``, ``.png`` or ``.pdf`` and return
     the path. All but HTML need kaleido and Chromium or Chrome (``$BROWSER_PATH`` names another
-    one). ``width`` is in CSS pixels. Raises: ValueError: for another ending. RuntimeError: without
-    kaleido or a browser.
+    one). ``width`` is in CSS pixels.
+
+    Raises:
+        ValueError: for another ending.
+        RuntimeError: without kaleido or a browser.
     """
     path = Path(path).expanduser()
     if checked_ending(path) == ".html":
@@ -146,8 +149,10 @@ def save(figure: go.Figure, path: str | Path, *, width: int = 900, scale: float 
 
 
 def checked_ending(path: Path) -> str:
-    """Return the ending of a file to save. Raises: ValueError: unless it is one of
-    :data:`ENDINGS`.
+    """Return the ending of a file to save.
+
+    Raises:
+        ValueError: unless it is one of :data:`ENDINGS`.
     """
     ending = path.suffix.lower()
     if ending not in ENDINGS:
@@ -156,7 +161,11 @@ def checked_ending(path: Path) -> str:
 
 
 def chromium() -> str:
-    """Return the path of Chromium or Chrome. Raises: RuntimeError: if none is installed."""
+    """Return the path of Chromium or Chrome.
+
+    Raises:
+        RuntimeError: if none is installed.
+    """
     named = os.environ.get("BROWSER_PATH")
     found = shutil.which(named) if named else next(filter(None, map(shutil.which, BROWSERS)), None)
     if found is None:

@@ -40,7 +40,9 @@ def load_model(
     """Return a shipped model by name, or any checkpoint directory, as a model in eval mode.
 
     Matrices of 8-bit numbers are widened: the same weights in floats.
-    Raises: UserError: if the model or the data type is unknown.
+
+    Raises:
+        UserError: if the model or the data type is unknown.
     """
     import torch
     from transformers import AutoModelForCausalLM

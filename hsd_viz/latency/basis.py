@@ -26,11 +26,10 @@ from hsd_viz.latency.estimate import MS, names_of, own_times
 from hsd_viz.latency.inputs import Calibration, Edge, Tier
 from hsd_viz.latency.select import fill, select
 from hsd_viz.results.estimate import LEAST
-from hsd_viz.stack import Model, Stack
+from hsd_viz.stack import TARGET, Model, Stack
 from hsd_viz.trace import Trace
 from hsd_viz.words import counted
 
-TARGET = "target"
 #: Draft length for acceptance and cost if the lookahead is not given.
 USUAL = 4
 #: A predicted gain below this share is within the error of the prediction: ``auto`` is then plain
@@ -46,7 +45,13 @@ _DAY = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """ms per emitted token, without prefill; ``low`` and ``high``: 95 % interval if known."""
+    """Measured time per emitted token, without prefill.
+
+    Attributes:
+        ms_per_token: milliseconds.
+        low: the lower end of the 95 % interval, if known.
+        high: its upper end.
+    """
 
     ms_per_token: float
     low: float | None = None
@@ -55,8 +60,13 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """A calibration, its provenance, measured stacks on the same machine, and the ``temperature``
-    of the decodes (``None``: unknown).
+    """A calibration with what is known of it.
+
+    Attributes:
+        calibration: the calibration.
+        source: its provenance.
+        measured: stacks measured on the same machine.
+        temperature: of the decodes; ``None``: unknown.
     """
 
     calibration: Calibration
@@ -94,7 +104,10 @@ def basis_of(
 ) -> Basis:
     """Return the basis of a calibration, or of what ``hsd-viz plan`` wrote: its report, its stored
     calibration, or the path of one of them. ``source`` is the provenance, else what was given says
-    it. Raises: ValueError: for anything else.
+    it.
+
+    Raises:
+        ValueError: for anything else.
     """
     if isinstance(given, Basis):
         return given
@@ -131,7 +144,11 @@ def _basis_of_plan(given: Any, source: str) -> Basis:
 
 
 def read_json(path: str | Path) -> Any:
-    """Read a JSON file. Raises: ValueError: if it cannot be read."""
+    """Read a JSON file.
+
+    Raises:
+        ValueError: if it cannot be read.
+    """
     try:
         return disk.read_json(Path(path).expanduser(), "JSON")
     except BadFile as error:
@@ -182,8 +199,13 @@ def machine_words(trace: Trace) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LevelUse:
-    """One level of a trace per emitted token: forward passes (a database: look-ups), milliseconds,
-    milliseconds of calls.
+    """One level of a trace, per emitted token.
+
+    Attributes:
+        name: of the level.
+        ``forwards``: forward passes; of a database look-ups.
+        ms: their milliseconds.
+        calls: milliseconds of its calls.
     """
 
     name: str
@@ -245,10 +267,15 @@ def tier_rate(tier: Tier) -> float:
 
 @dataclass(frozen=True, slots=True)
 class StoredCalibration:
-    """A calibration and how it was measured. ``identity`` is the engine's (:func:`identity`),
-    ``texts`` describes what was decoded: the suite's name, a hash of the prompts, their number,
-    tokens each. ``created`` is in seconds since 1970, ``seconds`` the duration of the measurement.
-    ``rounds`` are those behind the acceptance of each "draft > verifier".
+    """A calibration and how it was measured.
+
+    Attributes:
+        identity: of the engine (:func:`identity`).
+        texts: what was decoded: the suite's name, a hash of the prompts, their number, tokens each.
+        created: when, in seconds since 1970.
+        seconds: how long the measurement took.
+        calibration: the calibration.
+        rounds: the rounds behind the acceptance of each "draft > verifier".
     """
 
     identity: Mapping[str, Any]
@@ -292,7 +319,11 @@ def identity(meta: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def save(stored: StoredCalibration) -> None:
-    """Write a calibration. Raises: OSError: if its file cannot be written."""
+    """Write a calibration.
+
+    Raises:
+        OSError: if its file cannot be written.
+    """
     named = hashlib.sha256(
         json.dumps([stored.identity, stored.texts], sort_keys=True).encode()
     ).hexdigest()[:24]
@@ -336,8 +367,10 @@ def decide(stack: Stack, choosing: bool, meta: Mapping[str, Any]) -> Stack:
     """Return ``stack`` with the fastest lookaheads for ``:auto``, or (``choosing``) the fastest
     stack of its levels: by the calibration that is stored for exactly this engine. For ``auto`` one
     with another number of threads serves, too, and for the shipped models the project's own.
-    ``meta`` is that of a trace of ``stack``. Raises: ValueError: if such a calibration is missing,
-    or part of the stack was not measured.
+    ``meta`` is that of a trace of ``stack``.
+
+    Raises:
+        ValueError: if such a calibration is missing, or part of the stack was not measured.
     """
     wanted = identity(meta)
     known = _calibration_for(wanted, meta, choosing)

@@ -37,7 +37,10 @@ Pair = tuple[str, str]
 def estimate(traces: Iterable[Trace], models: Iterable[str] | None = None) -> Calibration:
     """Return the inputs of the law from ``traces``, all of one target, machine, kind of text and
     sampling. ``models`` orders the models, smallest first, the target last (default: by parameter
-    count, as the traces give it). Raises: ValueError: if no forward pass of a model was timed.
+    count, as the traces give it).
+
+    Raises:
+        ValueError: if no forward pass of a model was timed.
     """
     traces = list(traces)
     rounds, looked_up = rounds_of(traces)
@@ -177,7 +180,10 @@ def _unsure_stop(confidence: float, lookahead: int, counts: Counter) -> UnsureSt
 
 def _reaching(depths: Sequence[int], deepest: int) -> list[int]:
     """Return how many depths are k or more, k = 1, 2, ..., ``deepest``."""
-    return [sum(depth >= place for depth in depths) for place in range(1, deepest + 1)]
+    counts = []
+    for place in range(1, deepest + 1):
+        counts.append(sum(depth >= place for depth in depths))
+    return counts
 
 
 def estimate_edge(rows: Sequence[Row]) -> Edge:

@@ -21,14 +21,16 @@ _BY_PAIRS = ("edges", "tiers", "over", "after", "stops")
 
 @dataclass(frozen=True, slots=True)
 class LevelCost:
-    """Costs of one model, in milliseconds.
+    """Costs of one model, in milliseconds. Beyond its last entry a curve continues with its last
+    step; a curve of one entry is flat.
 
-    ``forward[m - 1]`` is c(m), a verification that feeds m tokens: the draft and the tokens of the
-    text that are not yet in the level's cache. ``draft`` is the same for forward passes by which
-    the model drafts alone (``None``: as ``forward``); for a lowest model that drafts in one launch
-    it is the time per token, and ``draft_overhead`` the fixed cost of a launch. ``overhead`` is
-    added to every verification: Python, waiting for the device, recording. Beyond its last entry a
-    curve continues with its last step; a curve of one entry is flat.
+    Attributes:
+        forward: ``forward[m - 1]`` is c(m), a verification that feeds m tokens: the draft and the
+            tokens of the text that are not yet in the level's cache.
+        draft: the same for forward passes by which the model drafts alone; ``None``: as
+            ``forward``. For a lowest model that drafts in one launch the time per token.
+        overhead: added to every verification: Python, waiting for the device, recording.
+        draft_overhead: the fixed cost of a launch.
     """
 
     forward: tuple[float, ...]
@@ -66,8 +68,11 @@ class LevelCost:
 
 @dataclass(frozen=True, slots=True)
 class LookupCost:
-    """Costs of a database, in milliseconds: per look-up, and per round of the target for adding the
-    emitted tokens.
+    """Costs of a database, in milliseconds.
+
+    Attributes:
+        lookup: per look-up.
+        update: per round of the target, for adding the emitted tokens.
     """
 
     lookup: float = 0.0
@@ -76,10 +81,13 @@ class LookupCost:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """Acceptance of one model's tokens by the model above it. ``survival[k - 1]`` is S(k), the
-    probability that the first k tokens of a draft are all accepted, as far as it was measured;
-    beyond that, each further token is accepted with probability ``tail``. ``Edge(tail=a)`` is
-    independent acceptance, S(k) = a^k (Leviathan et al. 2023).
+    """Acceptance of one model's tokens by the model above it. ``Edge(tail=a)`` is independent
+    acceptance, S(k) = a^k (Leviathan et al. 2023).
+
+    Attributes:
+        survival: ``survival[k - 1]`` is S(k), the probability that the first k tokens of a draft
+            are all accepted, as far as it was measured.
+        tail: the probability that each further token is accepted.
     """
 
     survival: tuple[float, ...] = ()
@@ -119,8 +127,11 @@ class Edge:
 @dataclass(frozen=True, slots=True)
 class Tier:
     """Acceptance of a database's drafts by one verifier: random length, point masses, chain or
-    tree. ``outcomes`` lists (draft tokens, accepted tokens, probability); a miss is (0, 0,
-    probability). The probabilities sum to 1.
+    tree.
+
+    Attributes:
+        outcomes: (draft tokens, accepted tokens, probability); a miss is (0, 0, probability). The
+            probabilities sum to 1.
     """
 
     outcomes: tuple[tuple[int, int, float], ...]
@@ -166,9 +177,9 @@ class UnsureStop:
     """Drafts of a model that stop when they are unsure, and what one verifier accepts of them.
 
     Attributes:
-        confidence: The draft stops once its probability by its own rows is below this number.
-        lookahead: The lookahead of the measured drafts.
-        outcomes: Tuples (draft tokens, accepted tokens, probability); the probabilities sum to 1.
+        confidence: the draft stops once its probability by its own rows is below this number.
+        lookahead: the lookahead of the measured drafts.
+        outcomes: tuples (draft tokens, accepted tokens, probability); the probabilities sum to 1.
     """
 
     confidence: float
@@ -183,9 +194,12 @@ class UnsureStop:
 
 @dataclass(frozen=True, slots=True)
 class OverDatabase:
-    """Acceptance of the tokens of a model over a database: ``taken`` is the probability that a
-    token which the model took from the database's draft is accepted by the model above, ``own``
-    that of the model's own token.
+    """Acceptance of the tokens of a model over a database, by the model above it.
+
+    Attributes:
+        taken: the probability that a token which the model took from the database's draft is
+            accepted.
+        own: that of the model's own token.
     """
 
     taken: float
@@ -198,16 +212,22 @@ class OverDatabase:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Measured figures by name. ``models`` are names as in stacks, smallest first, the target last.
+    """Measured figures by name. The selector ignores unknown pairs; the law raises ``ValueError``
+    for them.
 
-    ``costs`` has every model; ``edges`` the pairs (draft model, verifier) whose acceptance is
-    known, ``tiers`` the pairs (database as in a stack, verifier), ``lookups`` the costs of the
-    databases (default: 0), ``over`` acceptance by (model over its database, verifier), as in ``("db
-    > small", "target")`` (default: the pair's edge), ``after`` the cost of a verification right
-    above a model or database, relative to the verifier's curve (default: 1): the larger the model
-    that just ran, the less of the verifier's weights is left in the processor's caches, ``stops``
-    what pairs (draft model, verifier) did with drafts that stop when they are unsure, one entry a
-    confidence. The selector ignores unknown pairs; the law raises ``ValueError`` for them.
+    Attributes:
+        models: names as in stacks, smallest first, the target last.
+        costs: of every model.
+        edges: acceptance by (draft model, verifier), where it is known.
+        tiers: acceptance by (database as in a stack, verifier).
+        lookups: the costs of the databases; by default 0.
+        over: acceptance by (model over its database, verifier), as in ``("db > small", "target")``;
+            by default the pair's edge.
+        after: the cost of a verification right above a model or database, relative to the
+            verifier's curve; by default 1. The larger the model that just ran, the less of the
+            verifier's weights is left in the processor's caches.
+        stops: what pairs (draft model, verifier) did with drafts that stop when they are unsure, an
+            entry per confidence.
     """
 
     models: tuple[str, ...]
@@ -235,8 +255,10 @@ class Calibration:
 
     @classmethod
     def from_dict(cls, data: Any) -> Calibration:
-        """Return the calibration of :meth:`to_dict`. Raises: ValueError: if the data have another
-        form.
+        """Return the calibration of :meth:`to_dict`.
+
+        Raises:
+            ValueError: if the data have another form.
         """
         try:
             tables: dict[str, dict[tuple[str, str], Any]] = {"tiers": {}}
@@ -273,8 +295,10 @@ class Calibration:
         return _known(self.tiers, database, verifier)
 
     def stop(self, draft: str, verifier: str, confidence: float) -> UnsureStop:
-        """Return what was measured of drafts that stop below ``confidence``. Raises: UserError: if
-        nothing was.
+        """Return what was measured of drafts that stop below ``confidence``.
+
+        Raises:
+            UserError: if nothing was.
         """
         measured = self.stops.get((draft, verifier), ())
         for stop in measured:

@@ -38,7 +38,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import accumulate, pairwise
 from operator import mul
 from typing import NamedTuple
@@ -63,11 +62,16 @@ Hierarchy = tuple[str | None, tuple[str, ...]]
 
 
 class LevelRound(NamedTuple):
-    """A round of a level, or a call of it by the level above: ``tokens[n]`` is P(n tokens are
-    gained or returned), ``times`` and ``forwards`` are expected milliseconds and forward passes (a
-    database: look-ups) by level, this one last. ``catch_up`` is the cost of one more token in its
-    next forward pass. Where acceptance depends on who proposed a token, ``reached[k]`` is P(at
-    least k tokens are accepted by the level above) and ``full`` P(all are).
+    """A round of a level, or a call of it by the level above.
+
+    Attributes:
+        tokens: ``tokens[n]`` is P(n tokens are gained or returned).
+        times: expected milliseconds by level, this one last.
+        ``forwards``: expected forward passes by level; of a database look-ups.
+        catch_up: the cost of one more token in its next forward pass.
+        reached: where acceptance depends on who proposed a token: ``reached[k]`` is P(at least k
+            tokens are accepted by the level above).
+        full: there P(all tokens are accepted).
     """
 
     tokens: tuple[float, ...]
@@ -219,9 +223,16 @@ def mean(distribution: Sequence[float]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """The expected latency of one stack. ``names``, ``forwards_per_token`` and ``share`` (of the
-    time) go by level, 0 at the bottom; those of a database are its lookups. ``acceptance_length``
-    is the number of tokens emitted per forward pass of the target.
+    """The expected latency of one stack. What goes by level begins at the bottom; figures of a
+    database are those of its look-ups.
+
+    Attributes:
+        levels: the stack.
+        names: of its levels.
+        ms_per_token: milliseconds per emitted token.
+        forwards_per_token: forward passes per emitted token, by level.
+        share: of the time, by level.
+        acceptance_length: tokens emitted per forward pass of the target.
     """
 
     levels: Stack
@@ -248,12 +259,15 @@ class Law:
 
     def __init__(self, calibration: Calibration) -> None:
         self.calibration = calibration
-        self._round = cache(self._round)  # type: ignore[method-assign]
-        self._call = cache(self._call)  # type: ignore[method-assign]
+        self._rounds: dict[tuple[str | None, tuple[Model, ...], str], LevelRound] = {}
+        self._calls: dict[tuple[str | None, tuple[Model, ...], str], LevelRound] = {}
 
     def predict(self, stack: Stack | str) -> Prediction:
-        """Return the prediction for ``stack``. Raises: ValueError: if a lookahead is left out or
-        something of the stack was not measured (``StackError`` for unreadable text).
+        """Return the prediction for ``stack``.
+
+        Raises:
+            ValueError: if a lookahead is left out or something of the stack was not measured
+                (``StackError`` for unreadable text).
         """
         stack = parse(stack)
         for model in stack.drafts:
@@ -268,9 +282,12 @@ class Law:
         if database is not None:
             times[0] += self.calibration.lookup(database).update
         total = sum(times)
+        names = tuple(model.name for model in stack.models)
+        if database is not None:
+            names = (database, *names)
         return Prediction(
             levels=stack,
-            names=(*([] if database is None else [database]), *(m.name for m in stack.models)),
+            names=names,
             ms_per_token=total / tokens,
             forwards_per_token=tuple(n / tokens for n in top.forwards),
             share=tuple(t / total if total else t for t in times),
@@ -291,7 +308,22 @@ class Law:
         return (sum(top.times) + update) / mean(top.tokens)
 
     def _round(self, database: str | None, drafts: tuple[Model, ...], verifier: str) -> LevelRound:
-        """Return one round of ``verifier`` above ``drafts``."""
+        """Return one round of ``verifier`` above ``drafts``, worked out once."""
+        key = (database, drafts, verifier)
+        if key not in self._rounds:
+            self._rounds[key] = self._new_round(database, drafts, verifier)
+        return self._rounds[key]
+
+    def _call(self, database: str | None, drafts: tuple[Model, ...], verifier: str) -> LevelRound:
+        """Return one call of the last of ``drafts`` by ``verifier``, worked out once."""
+        key = (database, drafts, verifier)
+        if key not in self._calls:
+            self._calls[key] = self._new_call(database, drafts, verifier)
+        return self._calls[key]
+
+    def _new_round(
+        self, database: str | None, drafts: tuple[Model, ...], verifier: str
+    ) -> LevelRound:
         known = self.calibration
         call = NOTHING
         edge = None
@@ -304,8 +336,9 @@ class Law:
             call = look_up(known.tier(database, verifier), known.lookup(database))
         return verify(call, edge, known.cost(verifier, below))
 
-    def _call(self, database: str | None, drafts: tuple[Model, ...], verifier: str) -> LevelRound:
-        """Return one call of the last of ``drafts`` by ``verifier``."""
+    def _new_call(
+        self, database: str | None, drafts: tuple[Model, ...], verifier: str
+    ) -> LevelRound:
         known = self.calibration
         *below, model = drafts
         name = model.name

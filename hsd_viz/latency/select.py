@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise, product
-
-import numpy as np
+from math import inf
+from typing import NamedTuple
 
 from hsd_viz.errors import UserError
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
@@ -25,8 +25,14 @@ from hsd_viz.words import check_range
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The fastest stack and its alternatives. ``ranked`` has the best setting of every hierarchy,
-    fastest first; ``shortest`` is the polynomial selection's pick, predicted by the law.
+    """The fastest stack and its alternatives.
+
+    Attributes:
+        picked: the fastest.
+        plain: plain decoding.
+        best_single_draft: the fastest with one draft model alone; ``None`` without one.
+        shortest: the polynomial selection's pick, predicted by the law.
+        ranked: the best setting of every hierarchy, fastest first.
     """
 
     picked: Prediction
@@ -79,7 +85,8 @@ def choose(
             curve.
         most, max_levels: as for :func:`select`.
 
-    Raises: ValueError: if a pair names a model without costs, or a figure is out of range.
+    Raises:
+        UserError: if a pair names a model without costs, or a figure is out of range.
 
     >>> costs = {"small": 1, "large": [10, 11, 12]}
     >>> choose(costs=costs, acceptance={"small > large": 0.8}).picked.stack
@@ -139,14 +146,24 @@ def refine(
     unchanged = 0
     while places and unchanged < len(places):
         for place in places:
-            tried = [(*lookaheads[:place], g, *lookaheads[place + 1 :]) for g in range(1, most + 1)]
-            ms, found = min((law.ms(hierarchy, g), g) for g in tried)
             unchanged += 1
+            ms, changed = _best_at(law, hierarchy, lookaheads, place, most)
             if ms < best * (1 - 1e-12):
                 best = ms
-                lookaheads = found
+                lookaheads = changed
                 unchanged = 0
     return lookaheads
+
+
+def _best_at(
+    law: Law, hierarchy: Hierarchy, lookaheads: tuple[int, ...], place: int, most: int
+) -> tuple[float, tuple[int, ...]]:
+    """Return the least ms per token of all lookaheads at one place, and these lookaheads."""
+    tried = []
+    for lookahead in range(1, most + 1):
+        changed = (*lookaheads[:place], lookahead, *lookaheads[place + 1 :])
+        tried.append((law.ms(hierarchy, changed), changed))
+    return min(tried)
 
 
 def with_confidences(law: Law, stack: Stack, most: int = MOST) -> Stack:
@@ -189,15 +206,17 @@ def _variants(
 
 def fill(stack: Stack, calibration: Calibration) -> Stack:
     """Return the stack with its lookaheads that are left out or ``auto`` set to the fastest by the
-    law. Raises: ValueError: if something of the stack was not measured.
+    law.
+
+    Raises:
+        ValueError: if something of the stack was not measured.
     """
     places = [k for k, draft in enumerate(stack.drafts) if not isinstance(draft.lookahead, int)]
     hierarchy, start = split(stack)
     lookaheads = refine(Law(calibration), hierarchy, start, places)
-    filled = (
-        replace(draft, lookahead=lookahead)
-        for draft, lookahead in zip(stack.drafts, lookaheads, strict=True)
-    )
+    filled = []
+    for draft, lookahead in zip(stack.drafts, lookaheads, strict=True):
+        filled.append(replace(draft, lookahead=lookahead))
     return Stack(stack.bottom, (*filled, stack.target))
 
 
@@ -219,56 +238,86 @@ def shortest_path(
     overshoot above, so use it to choose, not to predict. ``along`` allows one hierarchy only, of
     which it then returns the lookaheads.
     """
+    found: list[tuple[float, Stack]] = []
+    for database in (along[0],) if along else (None, *calibration.databases):
+        found += _paths_over(database, calibration, most, max_levels, along)
+    return min(found, key=lambda pair: pair[0])[1]
+
+
+class _Path(NamedTuple):
+    """A hierarchy below a model.
+
+    Attributes:
+        ms: per token of that model.
+        drafts: the draft models with their lookaheads.
+    """
+
+    ms: float
+    drafts: tuple[tuple[str, int], ...]
+
+
+_NO_PATH = _Path(inf, ())
+
+
+def _paths_over(
+    database: str | None,
+    calibration: Calibration,
+    most: int,
+    max_levels: int | None,
+    along: Hierarchy | None,
+) -> list[tuple[float, Stack]]:
+    """Return ms per token and stack of the best path to the target for each number of draft models
+    over a database (``None``: over none).
+    """
     models = calibration.models
     costs = calibration.costs
     target = calibration.target
     pairs = set(pairwise((*along[1], target))) if along else set(calibration.edges)
-    found: list[tuple[float, Stack]] = []
-    for database in (along[0],) if along else (None, *calibration.databases):
-        lookup = calibration.lookup(database) if database else None
-        own = {
-            m: costs[m].overhead + (lookup.update if lookup and m == target else 0.0)
-            for m in models
-        }
-        # By (model, number of draft models below): ms per token, and the draft models with their
-        # lookaheads.
-        best: dict[tuple[str, int], tuple[float, tuple[tuple[str, int], ...]]] = {}
-        if database is None:
-            best[target, 0] = costs[target].verifying(1) + own[target], ()
-        for (source, m), tier in calibration.tiers.items():
-            if (
-                source == database
-                and m in models
-                and lookup
-                and (along is None or m == (*along[1], target)[0])
-            ):
-                forward = sum(p * costs[m].verifying(n + 1) for n, p in enumerate(tier.drafted()))
-                best[m, 0] = (forward + lookup.lookup + own[m]) / tier.tokens, ()
-        limit = min(len(models) - 1, (max_levels or len(models) + 1) - 1 - (database is not None))
-        for j, i in (
-            (j, i) for place, j in enumerate(models) for i in models[:place] if (i, j) in pairs
-        ):
-            gained = calibration.edges[i, j].curve(most)
-            starts: list[tuple[int, float | None, tuple[tuple[str, int], ...]]]
-            starts = [(n, *best[i, n]) for n in range(limit) if (i, n) in best]
-            if limit and database is None and (along is None or i == along[1][0]):
-                starts.append((0, None, ()))
-            for below, ms, drafts in starts:
+    lookup = calibration.lookup(database) if database else None
+    overhead = {}
+    for model in models:
+        overhead[model] = costs[model].overhead
+        if lookup is not None and model == target:
+            overhead[model] += lookup.update
+    #: By (model, number of draft models below).
+    best: dict[tuple[str, int], _Path] = {}
+    if lookup is None:
+        best[target, 0] = _Path(costs[target].verifying(1) + overhead[target], ())
+    for (source, model), tier in calibration.tiers.items():
+        if source != database or model not in models or lookup is None:
+            continue
+        if along is not None and model != (*along[1], target)[0]:
+            continue
+        cost = costs[model]
+        forward = sum(chance * cost.verifying(n + 1) for n, chance in enumerate(tier.drafted()))
+        best[model, 0] = _Path((forward + lookup.lookup + overhead[model]) / tier.tokens, ())
+    limit = min(len(models) - 1, (max_levels or len(models) + 1) - 1 - (database is not None))
+    for place, verifier in enumerate(models):
+        for draft in models[:place]:
+            if (draft, verifier) not in pairs:
+                continue
+            gained = calibration.edges[draft, verifier].curve(most)
+            starts: list[tuple[int, _Path | None]] = []
+            for n in range(limit):
+                if (draft, n) in best:
+                    starts.append((n, best[draft, n]))
+            if limit and database is None and (along is None or draft == along[1][0]):
+                starts.append((0, None))
+            for below, path in starts:
                 for g in range(1, most + 1):
-                    drafting = costs[i].alone(g) if ms is None else g * ms
-                    total = (drafting + costs[j].verifying(1 + g) + own[j]) / sum(gained[: g + 1])
-                    if total < best.get((j, below + 1), (np.inf, ()))[0]:
-                        best[j, below + 1] = total, (*drafts, (i, g))
-        wanted = [
-            best[target, n]
-            for n in ([len(along[1])] if along else range(limit + 1))
-            if (target, n) in best
-        ]
-        for ms, drafts in wanted:
-            found.append(
-                (ms, join((database, tuple(m for m, _ in drafts)), [g for _, g in drafts], target))
-            )
-    return min(found, key=lambda pair: pair[0])[1]
+                    drafting = costs[draft].alone(g) if path is None else g * path.ms
+                    spent = drafting + costs[verifier].verifying(1 + g) + overhead[verifier]
+                    ms = spent / sum(gained[: g + 1])
+                    if ms < best.get((verifier, below + 1), _NO_PATH).ms:
+                        drafts = () if path is None else path.drafts
+                        best[verifier, below + 1] = _Path(ms, (*drafts, (draft, g)))
+    found = []
+    for n in [len(along[1])] if along else range(limit + 1):
+        if (target, n) in best:
+            ms, drafts = best[target, n]
+            hierarchy = (database, tuple(model for model, _ in drafts))
+            found.append((ms, join(hierarchy, [g for _, g in drafts], target)))
+    return found
 
 
 def split(stack: Stack) -> tuple[Hierarchy, tuple[int, ...]]:

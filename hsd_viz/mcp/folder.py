@@ -19,14 +19,18 @@ class Folder:
     """A folder by its real path; ``None``: no file may be read.
 
     Attributes:
-        root: The folder, links resolved.
+        root: the folder, links resolved.
     """
 
     root: Path | None
 
     @classmethod
     def of(cls, path: Path | None) -> Folder:
-        """Return the folder at a path. Raises: UserError: if it is not a folder."""
+        """Return the folder at a path.
+
+        Raises:
+            UserError: if it is not a folder.
+        """
         if path is None:
             return cls(None)
         if not path.is_dir():
@@ -36,9 +40,10 @@ class Folder:
     def find(self, name: str) -> Path:
         """Return the path of a file in the folder.
 
-        Raises: UserError: if there is no folder, or the name leads out of it, also by a link,
-        whether that file exists or not. BadFile: if there is no such file, or it is not a regular
-        one.
+        Raises:
+            UserError: if there is no folder, or the name leads out of it, also by a link, whether
+                that file exists or not.
+            BadFile: if there is no such file, or it is not a regular one.
         """
         if self.root is None:
             raise UserError(

@@ -38,8 +38,8 @@ class Answer:
     """What a tool found.
 
     Attributes:
-        text: For the reader.
-        data: The same as JSON data.
+        text: for the reader.
+        data: the same as JSON data.
     """
 
     text: str
@@ -51,12 +51,12 @@ class Tool:
     """A tool: a function with a name, of arguments that a JSON schema describes.
 
     Attributes:
-        name: The name.
-        title: The name as people read it.
-        description: What it does, for the model that chooses it.
-        properties: The JSON schema of each argument.
-        required: The arguments that must be given.
-        run: The function. It takes the arguments by name.
+        name: the name.
+        title: the name as people read it.
+        description: what it does, for the model that chooses it.
+        properties: the JSON schema of each argument.
+        required: the arguments that must be given.
+        run: the function. It takes the arguments by name.
     """
 
     name: str
@@ -86,7 +86,7 @@ class ProtocolError(Exception):
     """A message that is not a valid request.
 
     Attributes:
-        code: The code of the error by JSON-RPC.
+        code: the code of the error by JSON-RPC.
     """
 
     def __init__(self, code: int, message: str) -> None:
@@ -99,8 +99,8 @@ class Server:
     """Answers messages.
 
     Attributes:
-        tools: The tools.
-        instructions: How to use them, for the model.
+        tools: the tools.
+        instructions: how to use them, for the model.
     """
 
     tools: Sequence[Tool]
@@ -170,8 +170,9 @@ class Server:
 def check_arguments(tool: Tool, given: Message) -> None:
     """Check names and types of arguments.
 
-    Raises: UserError: if they are not as declared. It is an answer of the tool, which a model reads
-    and corrects; an error of the protocol ends at the client.
+    Raises:
+        UserError: if they are not as declared. It is an answer of the tool, which a model reads and
+            corrects; an error of the protocol ends at the client.
     """
     for name in tool.required:
         if name not in given:

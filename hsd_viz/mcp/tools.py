@@ -61,7 +61,8 @@ def several(items: dict[str, Any], description: str, most: int) -> dict[str, Any
 def make_server(folder: Path | None = None) -> Server:
     """Return the server whose tools may read the files of ``folder``.
 
-    Raises: UserError: if it is not a folder.
+    Raises:
+        UserError: if it is not a folder.
     """
     tools = Tools(Folder.of(folder))
     return Server(tools.declared(), INSTRUCTIONS)
@@ -70,7 +71,8 @@ def make_server(folder: Path | None = None) -> Server:
 def check_name(name: str) -> str:
     """Return the name of a known model: on the command line the path of a file is one, too.
 
-    Raises: UserError: if it may be a path.
+    Raises:
+        UserError: if it may be a path.
     """
     is_hub = name.count("/") == 1 and not Path(name).exists()
     if name.endswith(".json") or name.startswith((".", "/", "~")) or "\\" in name:
@@ -292,7 +294,11 @@ class Tools:
 
 
 def check_shipped(stack: str, family: Family) -> None:
-    """Check that the models of a stack are those of a family. Raises: UserError: if not."""
+    """Check that the models of a stack are those of a family.
+
+    Raises:
+        UserError: if not.
+    """
     for model in parse(stack).models:
         if model.name not in family.names:
             allowed = ", ".join(family.names)

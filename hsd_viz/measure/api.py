@@ -13,7 +13,7 @@ from hsd_viz.measure import plan as planning
 from hsd_viz.measure.bench import BenchResult, measure_stacks
 from hsd_viz.measure.plan import PlanResult
 from hsd_viz.measure.runner import BenchSettings
-from hsd_viz.options import Sampling, SamplingOptions
+from hsd_viz.options import SamplingOptions, sampling_from
 from hsd_viz.prompts.suites import load_suite
 from hsd_viz.stack import Stack
 from hsd_viz.terminal import progress_bar
@@ -55,7 +55,7 @@ def bench(
     """
     settings = BenchSettings(
         max_new_tokens=max_new_tokens,
-        sampling=Sampling(**sampling),
+        sampling=sampling_from(sampling),
         repeats=repeats,
         profile=profile,
         state=state,
@@ -107,7 +107,7 @@ def plan(
     """
     if not {"costs", "acceptance"}.isdisjoint(sampling):
         raise TypeError("plan() measures the costs: use hsd.choose(costs=..., acceptance=...)")
-    settings = BenchSettings(max_new_tokens, Sampling(**sampling), repeats)
+    settings = BenchSettings(max_new_tokens, sampling_from(sampling), repeats)
     with progress_bar() as update:
         data = planning.plan(
             engine or _measuring_engine(),

@@ -138,7 +138,11 @@ def _pairs(shapes: Mapping[str, Shape], order: Sequence[str]) -> dict[str, tuple
 
 
 def _given(key: str, value: Given) -> Acceptance:
-    """Return an acceptance that was given. Raises: UserError: if it is not usable."""
+    """Return an acceptance that was given.
+
+    Raises:
+        UserError: if it is not usable.
+    """
     if isinstance(value, Edge):
         return Acceptance(value, GIVEN_BAND, GIVEN_BAND)
     if not 0 <= value < 1:

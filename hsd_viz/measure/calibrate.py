@@ -19,11 +19,11 @@ import hashlib
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
-from hsd_viz.decoding.engine import Engine
+from hsd_viz.decoding.engine import DecodeCall, Engine, options_of
 from hsd_viz.decoding.sampling import PromptTooLong, Sampling
 from hsd_viz.engine.forwards import fit_curve, time_forwards
 from hsd_viz.errors import UserError
@@ -51,8 +51,14 @@ UNSURE_LOOKAHEAD = 8
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """The decodes of a calibration: draft models (smallest first) and databases under the
-    target.
+    """The decodes of a calibration.
+
+    Attributes:
+        suite: the prompts.
+        drafts: the draft models, smallest first.
+        databases: those under the target.
+        sampling: how tokens are drawn.
+        max_new_tokens: the most tokens of an output.
     """
 
     suite: Suite
@@ -108,8 +114,10 @@ class Workload:
 def calibrate(
     engine: Engine, work: Workload, progress: Progress = lambda *_: None
 ) -> StoredCalibration:
-    """Return a calibration; ``progress`` is called before each decode. Raises: ValueError: for bad
-    input, or if all texts ended at once.
+    """Return a calibration; ``progress`` is called before each decode.
+
+    Raises:
+        ValueError: for bad input, or if all texts ended at once.
     """
     prompts = work.suite.prompts
     stacks = work.stacks()
@@ -122,9 +130,11 @@ def calibrate(
     progress(0, total, "timing forward passes")
     engine.wait_ready()
     who = identity(work.probe(engine))
-    models = {
-        name: model for name in (*work.drafts, TARGET) if (model := engine.model(name)) is not None
-    }
+    models = {}
+    for name in (*work.drafts, TARGET):
+        model = engine.model(name)
+        if model is not None:
+            models[name] = model
     shapes = time_forwards(models) if models else {}
     traces: list[Trace] = []
     for k, prompt in enumerate(prompts):
@@ -172,9 +182,9 @@ def decode(
     a trace.
     """
     try:
-        trace = engine.run(
-            prompt.text, stack, max_new_tokens=max_new_tokens, record=False, **asdict(sampling)
-        )
+        options = options_of(sampling, max_new_tokens)
+        options["record"] = False
+        trace = DecodeCall(prompt.text, stack, options).run(engine)
     except PromptTooLong as error:
         raise UserError(f"prompt {prompt.id}: {error}") from None
     for values in trace.columns["drafts"].values():

@@ -114,6 +114,7 @@ def _busy(note: dict[str, Any]) -> str:
 
 def measured(stack: str) -> Observation:
     """Return the observation of a few short decodes on this machine, in turns with plain ones."""
+    from hsd_viz.decoding.engine import DecodeCall
     from hsd_viz.engine.live import decode_beside_plain
     from hsd_viz.engine.local import load_engine
     from hsd_viz.prompts.suites import load_suite
@@ -122,9 +123,9 @@ def measured(stack: str) -> Observation:
     engine.wait_ready()
     runs: list[Observation] = []
     for prompt in load_suite("python").limited(PROMPTS + 1).prompts:
+        call = DecodeCall(prompt.text, stack, {"max_new_tokens": TOKENS})
         # Plain runs that follow a run are noted in its trace: it is read when all are done.
-        events = [*decode_beside_plain(engine, prompt.text, stack, pairs=2, max_new_tokens=TOKENS)]
-        for event in events:
+        for event in list(decode_beside_plain(engine, call, pairs=2)):
             if isinstance(event, Finished):
                 runs.append(from_trace(event.trace, stack))
     return _pooled(runs[1:])  # the first one warms up

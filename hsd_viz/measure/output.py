@@ -21,14 +21,24 @@ REST = "rest"
 class Output:
     """One decode, or all turns of a question. Times in seconds.
 
-    ``seconds`` start at the end of prefill and yielded ``timed_tokens`` of the ``token_ids``: all
-    of them in our loop, in transformers' loops all but those of the first forward pass, which is
-    prefill and step in one. ``drafted`` and ``accepted`` are those of the target.
-    ``draft_seconds``: per target round, spent on look-ups and updates; ``None`` where a loop does
-    not report it. ``first_token_seconds`` includes prefill; ``waits`` has, for each later forward
-    pass of the target, the seconds since the tokens before and the number of its tokens. ``parts``:
-    :func:`round_parts`. ``calls``: forward passes (steps of a launch count each) or look-ups by
-    level.
+    Attributes:
+        token_ids: the emitted tokens.
+        seconds: from the end of prefill.
+        timed_tokens: the tokens that were emitted in this time: all of them in our loop, in
+            transformers' loops all but those of the first forward pass, which is prefill and step
+            in one.
+        prefill_seconds: of the prefill.
+        target_forwards: forward passes of the target.
+        drafted: tokens submitted to the target.
+        accepted: those that it accepted.
+        draft_seconds: per round of the target, spent on look-ups and updates; ``None`` where a loop
+            does not report it.
+        runtime: what ran the models.
+        first_token_seconds: until the first token, prefill included.
+        waits: for each later forward pass of the target the seconds since the tokens before, and
+            the number of its tokens.
+        parts: of the rounds (:func:`round_parts`).
+        calls: forward passes (steps of a launch count each) or look-ups, by level.
     """
 
     token_ids: tuple[int, ...]

@@ -25,10 +25,10 @@ from hsd_viz.results.kinds import Structure, structure_of
 from hsd_viz.results.page import lines
 from hsd_viz.results.result import Result
 from hsd_viz.results.table import Table
+from hsd_viz.stack import DATABASE
 from hsd_viz.terminal import Progress
 from hsd_viz.words import check_range, counted
 
-DATABASE = "db"
 #: Prompts to calibrate on, and as many to measure on; predicted rows that are shown even if they
 #: were not measured.
 PROMPTS = 24
@@ -65,7 +65,10 @@ def plan(
 
     ``settings`` are of the measured decodes, ``models`` the draft models (``None``: those of the
     ladder below the target), ``measured`` counts the ranked stacks to measure; ``fresh`` calibrates
-    again where a stored calibration fits. Raises: ValueError: for bad input.
+    again where a stored calibration fits.
+
+    Raises:
+        ValueError: for bad input.
     """
     settings = settings or BenchSettings()
     if max_levels is not None:

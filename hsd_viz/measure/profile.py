@@ -51,8 +51,10 @@ def edge_of(rates: Sequence[float]) -> Edge:
 
 
 def profile_of(seen: Observation) -> dict[str, Any]:
-    """Return the data of ``speculation_profile.json``. Raises: UserError: as
-    :func:`acceptance_of`.
+    """Return the data of ``speculation_profile.json``.
+
+    Raises:
+        UserError: as :func:`acceptance_of`.
     """
     marginal = acceptance_of(seen)
     histogram: Counter[int] = Counter()
@@ -125,8 +127,10 @@ def _conditional(marginal: Sequence[float]) -> list[float]:
 
 
 def read_profile(path: Path) -> dict[str, Any]:
-    """Return a profile as :func:`profile_of`. Raises: BadFile: if it is not usable or was not
-    measured.
+    """Return a profile as :func:`profile_of`.
+
+    Raises:
+        BadFile: if it is not usable or was not measured.
     """
     data = read_json(path, "profile")
     has_rates = isinstance(data, dict) and (
@@ -162,7 +166,11 @@ def read_profile(path: Path) -> dict[str, Any]:
 
 
 def _marginal(data: Mapping[str, Any]) -> list[float]:
-    """Return the marginal rates of a profile. Raises: ValueError: if they are not usable."""
+    """Return the marginal rates of a profile.
+
+    Raises:
+        ValueError: if they are not usable.
+    """
     rates = data.get("marginal_accept_rates")
     if not rates:
         rates = accumulate(data["conditional_accept_rates"], mul)
@@ -175,7 +183,10 @@ def _marginal(data: Mapping[str, Any]) -> list[float]:
 
 def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[float, float, float]:
     """Return the change of the mean length between two profiles, with the ends of its 95 %
-    interval. Raises: UserError: if a profile has no histogram.
+    interval.
+
+    Raises:
+        UserError: if a profile has no histogram.
     """
     means = []
     errors = []

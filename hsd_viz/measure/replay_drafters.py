@@ -13,7 +13,7 @@ from hsd_viz.errors import UserError
 from hsd_viz.measure.requests import LoggedRequest, LogTokenizer
 from hsd_viz.measure.text_replay import can_replay
 from hsd_viz.models.families import FAMILIES
-from hsd_viz.stack import DraftSource, parse
+from hsd_viz.stack import DraftSource, read_bottom
 from hsd_viz.words import check_range, did_you_mean
 
 #: The default drafters.
@@ -90,10 +90,13 @@ def replayable(
 
 
 def _source(name: str, databases: SharedDatabases) -> DraftSource:
-    """Return a drafter. Raises: ValueError: if it cannot be replayed."""
-    stack = parse(f"{name} > target")
-    source = stack.bottom
-    if source is None or stack.drafts:
+    """Return a drafter.
+
+    Raises:
+        ValueError: if it cannot be replayed.
+    """
+    source = read_bottom(name)
+    if source is None:
         raise UserError(f"a draft model's drafts are not in a log: use {', '.join(DRAFTERS)}")
     if source.name == "db" and not source.items:
         source = _stored_databases(databases)

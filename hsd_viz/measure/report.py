@@ -92,7 +92,13 @@ def impossible(speedup: float | None, length: float | None) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteInfo:
-    """The suite of a report: the number of its prompts, and the descriptions of its categories."""
+    """The suite of a report.
+
+    Attributes:
+        name: its name.
+        prompts: the number of its prompts.
+        categories: their descriptions.
+    """
 
     name: str
     prompts: int
@@ -103,6 +109,23 @@ class SuiteInfo:
 class ReportSettings(Sampling):
     """The settings of all stacks of a report, beside their sampling; ``None`` where one does not
     apply or an old report does not hold it.
+
+    Attributes:
+        max_new_tokens: the most tokens of an output.
+        rule: the verification rule; old reports do not name it.
+        repeats: runs of each prompt and stack.
+        state: of drafters that learn.
+        budget: the most draft tokens of a drafter at a time.
+        target: what ``target`` means.
+        databases: the folder of the databases, where it is not the family's.
+        device: where models ran.
+        dtype: the type of their weights.
+        threads: of forward passes.
+        interleaved: whether stacks took turns.
+        bootstrap_resamples: behind the intervals.
+        low_repetition_below: the share of repetition below which an output counts as one of little.
+        template: how questions became prompts.
+        left_out: questions that did not fit, and why.
     """
 
     max_new_tokens: int
@@ -132,8 +155,8 @@ class _Part:
     """A part of the rounds in a report that is read.
 
     Attributes:
-        median_us: Its median in a round, in microseconds.
-        share: Its share of the time of all rounds, 0-1.
+        median_us: its median in a round, in microseconds.
+        share: its share of the time of all rounds, 0-1.
     """
 
     median_us: float
@@ -145,8 +168,8 @@ class _Profile:
     """The profile of a stack in a report that is read.
 
     Attributes:
-        round_us: The median of a round, in microseconds.
-        parts: Its parts by name.
+        round_us: the median of a round, in microseconds.
+        parts: its parts by name.
     """
 
     round_us: float
@@ -158,13 +181,13 @@ class _Block:
     """The figures of a block in a report that is read which its tables show without an interval.
 
     Attributes:
-        outputs: Outputs of the block.
-        speedup_over_plain: A figure of :data:`FIGURES`, as all that follow.
+        outputs: outputs of the block.
+        speedup_over_plain: a figure of :data:`FIGURES`, as all that follow.
         mean_acceptance_length: None where it is not defined, as the others.
         acceptance_rate: 0-1.
-        draft_seconds_per_round: In seconds.
+        draft_seconds_per_round: in seconds.
         repetition_share: 0-1.
-        low_repetition: The block of the outputs with little repetition.
+        low_repetition: the block of the outputs with little repetition.
     """
 
     outputs: int
@@ -181,12 +204,12 @@ class _Stack(_Block):
     """A stack in a report that is read; old reports lack what has a default.
 
     Attributes:
-        stack: The stack as text.
-        by_category: Its blocks by the category of the prompts.
-        token_identical_to_plain: Outputs that equal the plain ones, and all outputs.
+        stack: the stack as text.
+        by_category: its blocks by the category of the prompts.
+        token_identical_to_plain: outputs that equal the plain ones, and all outputs.
         state: ``cold`` or ``warm`` for drafters that learn.
-        runtime: What ran the models.
-        profile: The parts of its rounds.
+        runtime: what ran the models.
+        profile: the parts of its rounds.
     """
 
     stack: str
@@ -199,10 +222,19 @@ class _Stack(_Block):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """A bench: ``command`` is its command line, ``complete`` is False if it was interrupted. A
-    stack has, beside its blocks, ``token_identical_to_plain`` ([equal outputs, outputs], null above
-    temperature 0), ``state`` (``cold`` or ``warm`` for drafters that learn), ``runtime`` (what ran
-    the models) and ``profile`` (the parts of its rounds).
+    """A bench.
+
+    A stack has, beside its blocks, ``token_identical_to_plain`` ([equal outputs, outputs], null
+    above temperature 0), ``state`` (``cold`` or ``warm`` for drafters that learn), ``runtime``
+    (what ran the models) and ``profile`` (the parts of its rounds).
+
+    Attributes:
+        machine: where it ran.
+        suite: the prompts.
+        settings: of all stacks.
+        command: its command line.
+        complete: whether it was not interrupted.
+        stacks: the stacks as JSON data.
     """
 
     machine: MachineFacts
@@ -265,7 +297,11 @@ class Report:
 
 
 def read_report(content: str | bytes, name: str) -> Report:
-    """Read a report from JSON. Raises: ValueError: if the file ``name`` does not hold a report."""
+    """Read a report from JSON.
+
+    Raises:
+        ValueError: if the file ``name`` does not hold a report.
+    """
     try:
         return msgspec.convert(
             json.loads(content if isinstance(content, str) else content.decode()), Report
@@ -295,7 +331,7 @@ def build_report(
         stacks.append(_stack_row(measurement, name, outputs, used, list(categories)))
     is_of_questions = measurement.template is not None
     return Report(
-        machine=MachineFacts(**machine),
+        machine=msgspec.convert(machine, MachineFacts),
         suite=SuiteInfo(name=measurement.suite.name, prompts=len(used), categories=categories),
         settings=ReportSettings(
             max_new_tokens=settings.max_new_tokens,
@@ -305,8 +341,17 @@ def build_report(
             template=measurement.template,
             left_out=measurement.left_out if is_of_questions else None,
             bootstrap_resamples=RESAMPLES,
-            **asdict(sampling),
-            **engine,
+            temperature=sampling.temperature,
+            top_k=sampling.top_k,
+            top_p=sampling.top_p,
+            min_p=sampling.min_p,
+            seed=sampling.seed,
+            rule=sampling.rule,
+            target=engine["target"],
+            databases=engine["databases"],
+            device=engine["device"],
+            dtype=engine["dtype"],
+            threads=engine["threads"],
         ),
         command=command,
         complete=measurement.complete,

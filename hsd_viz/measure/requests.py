@@ -134,8 +134,10 @@ class LogTokenizer:
         limit: Any = None,
         temperature: float | None = None,
     ) -> LoggedRequest:
-        """Return a request as token ids. Raises: UserError: as :meth:`ids`, and if the output is
-        empty.
+        """Return a request as token ids.
+
+        Raises:
+            UserError: as :meth:`ids`, and if the output is empty.
         """
         before = self.ids(prompt, "prompt")
         written = self.ids(answer.content, "output")
@@ -178,7 +180,11 @@ class _OwnEncoder:
         self.vocabulary: dict[str, int] = backend.get_vocab(with_added_tokens=True)
 
     def encode(self, text: str) -> list[int]:
-        """Return the token ids of a text. Raises: BadFile: if the tokenizer does not take it."""
+        """Return the token ids of a text.
+
+        Raises:
+            BadFile: if the tokenizer does not take it.
+        """
         with no_panics("the tokenizer does not take this text"):
             return self._backend.encode(text, add_special_tokens=False).ids
 
@@ -251,7 +257,11 @@ def _temperature(entry: Mapping[str, Any]) -> float | None:
 
 
 def _exchanges(entry: Any) -> Iterator[tuple[Any, Answer]]:
-    """Yield prompt and answer of the requests of an entry. Raises: UserError: if it has no form."""
+    """Yield prompt and answer of the requests of an entry.
+
+    Raises:
+        UserError: if it has no form.
+    """
     if not isinstance(entry, Mapping):
         raise UserError(f"a request must be a JSON object with {_FORMS}")
     if entry.get("error"):
@@ -262,15 +272,13 @@ def _exchanges(entry: Any) -> Iterator[tuple[Any, Answer]]:
         yield _prompt_of(entry), _response(entry)
     elif "messages" in entry or "conversations" in entry:
         messages = _messages(entry.get("messages") or entry["conversations"])
-        answers = [
-            k
-            for k, (role, answer) in enumerate(messages)
-            if role in _ASSISTANT and k and answer.content
-        ]
-        if not answers:
+        has_answer = False
+        for k, (role, answer) in enumerate(messages):
+            if k and role in _ASSISTANT and answer.content:
+                has_answer = True
+                yield _paragraphs(messages[:k]), answer
+        if not has_answer:
             raise UserError("no answer of the assistant after a message")
-        for k in answers:
-            yield _paragraphs(messages[:k]), messages[k][1]
     else:
         yield _given(entry, "prompt"), Answer(_given(entry, "output"))
 
@@ -290,8 +298,10 @@ def _prompt_of(entry: Mapping[str, Any]) -> Any:
 
 
 def _response(body: Mapping[str, Any]) -> Answer:
-    """Return the answer of a response, with its verifications. Raises: UserError: if it is
-    empty.
+    """Return the answer of a response, with its verifications.
+
+    Raises:
+        UserError: if it is empty.
     """
     choices = body.get("choices")
     if choices:
@@ -310,7 +320,11 @@ def _response(body: Mapping[str, Any]) -> Answer:
 
 
 def _choice(choice: Mapping[str, Any]) -> Answer:
-    """Return the answer of a choice of a response. Raises: UserError: if it is empty."""
+    """Return the answer of a choice of a response.
+
+    Raises:
+        UserError: if it is empty.
+    """
     answer = (
         Answer(text)
         if isinstance((text := choice.get("text")), str)

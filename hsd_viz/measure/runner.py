@@ -16,12 +16,13 @@ import gc
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, product
 from statistics import mean
 from typing import TYPE_CHECKING
 
+from hsd_viz.decoding.engine import DecodeCall, options_of
 from hsd_viz.decoding.sampling import PromptTooLong, Sampling
 from hsd_viz.drafting import Memory
 from hsd_viz.drafting.make import remembers
@@ -31,7 +32,7 @@ from hsd_viz.measure.decodes import KeptDecodes
 from hsd_viz.measure.output import Output, from_trace, median_of, pooled, waits_between
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.prompts.templates import Template, choose_template
-from hsd_viz.stack import HFStack, Model, Stack, parse_bench
+from hsd_viz.stack import TARGET, HFStack, Model, Stack, parse_bench
 from hsd_viz.terminal import Progress
 from hsd_viz.words import check_budget, check_range
 
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from hsd_viz.measure.hf import Generated
 
 #: The stack that all others are compared with.
-PLAIN = "target"
+PLAIN = TARGET
 WARM_UP_TOKENS = 8
 STATES = ("cold", "warm", "both")
 
@@ -72,10 +73,16 @@ def ask(
 
 @dataclass(frozen=True, slots=True)
 class BenchSettings:
-    """The settings that all runs share. Times are medians over ``repeats`` runs of each prompt and
-    stack. ``profile``: report where the time of a round goes. ``state``: ``cold``, ``warm`` or
-    ``both``, for drafters that learn. ``budget``: the most draft tokens that a database or baseline
-    proposes at a time, without cost stopping.
+    """The settings that all runs share.
+
+    Attributes:
+        max_new_tokens: the most tokens of an output.
+        sampling: how tokens are drawn.
+        repeats: runs of each prompt and stack; times are their medians.
+        profile: whether to report where the time of a round goes.
+        state: ``cold``, ``warm`` or ``both``, for drafters that learn.
+        budget: the most draft tokens that a database or baseline proposes at a time, without cost
+            stopping.
     """
 
     max_new_tokens: int = 128
@@ -98,9 +105,17 @@ class BenchSettings:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """All outputs of one bench: ``outputs[row]`` follows ``prompts``; ``complete`` is False when it
-    was interrupted. Questions were written with ``template``; those of ``left_out`` (id: why) did
-    not fit the context. ``states`` has the state of each row.
+    """All outputs of one bench.
+
+    Attributes:
+        suite: the prompts, questions as they are.
+        settings: of all runs.
+        prompts: the prompts that were decoded.
+        outputs: of each row, in the order of ``prompts``.
+        complete: whether the bench was not interrupted.
+        template: how questions became prompts.
+        left_out: the questions that did not fit the context, and why.
+        states: the state of each row.
     """
 
     suite: Suite
@@ -266,12 +281,13 @@ def _decoder(
         return generated
 
     def decode(prompt: str | list[int], tokens: int, memory: Memory | None) -> Output:
-        options = {"max_new_tokens": tokens, "record": False, **asdict(settings.sampling)}
+        options = options_of(settings.sampling, tokens)
+        options["record"] = False
         if settings.budget is not None:
             options["budget"] = settings.budget
         if memory is not None:
             options["memory"] = memory
-        return from_trace(engine.run(prompt, stack, **options))
+        return from_trace(DecodeCall(prompt, stack, options).run(engine))
 
     return decode
 

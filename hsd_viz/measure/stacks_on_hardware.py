@@ -22,11 +22,10 @@ from hsd_viz.measure.hardware_plan import BATCHES, HardwarePlan, Row
 from hsd_viz.records.settings import settings as engine_settings
 from hsd_viz.results.estimate import Estimate
 from hsd_viz.results.kinds import Structure, structure_of
-from hsd_viz.stack import Model, Stack
+from hsd_viz.stack import DATABASE, Model, Stack
 
 #: A draft head of one layer of the target, as EAGLE-3 and MTP have it; usable as a model's name.
 HEADS = ("eagle", "eagle3", "mtp")
-DATABASE = "db"
 #: Uncertainty of step times: the worst held-aside figure of one card.
 STEP_ERROR = 0.18
 #: Assumed database: the share of rounds with a draft, its length, the acceptance of each of its

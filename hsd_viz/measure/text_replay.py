@@ -17,7 +17,13 @@ from hsd_viz.errors import UserError
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A prompt and the target's output, as token ids."""
+    """A prompt and the target's output, as token ids.
+
+    Attributes:
+        category: the kind of the text.
+        prompt: its tokens.
+        output: the tokens after it.
+    """
 
     category: str
     prompt: tuple[int, ...]
@@ -26,9 +32,15 @@ class Text:
 
 @dataclass(slots=True)
 class Replayed:
-    """``tokens`` emitted in ``rounds`` of the target, with ``drafted`` nodes. ``examined`` (their
-    parent was accepted) and ``accepted`` count draft tokens by (source, key length), ``shapes``
-    rounds by (tokens, nodes, depth of the tree, accepted tokens).
+    """What a drafter would have brought.
+
+    Attributes:
+        tokens: emitted tokens.
+        rounds: of the target.
+        drafted: nodes of its drafts.
+        examined: nodes whose parent was accepted, by (source, key length).
+        accepted: accepted nodes, by (source, key length).
+        shapes: rounds by (tokens, nodes, depth of the tree, accepted tokens).
     """
 
     tokens: int = 0
@@ -68,17 +80,18 @@ def replay(
     written = list(text.prompt)
     drafter.start(text.prompt)
     while at < len(output):
-        tree = (
-            drafter.draft(written, budget).within(last - at - 1) if last - at > 1 else DraftTree()
-        )
-        nodes = {
-            place: node for node, place in enumerate(zip(tree.parents, tree.tokens, strict=True))
-        }
+        tree = DraftTree()
+        if last - at > 1:
+            tree = drafter.draft(written, budget).within(last - at - 1)
+        nodes: dict[tuple[int, int], int] = {}
+        for node, place in enumerate(zip(tree.parents, tree.tokens, strict=True)):
+            nodes[place] = node
         path: list[int] = []
         for token in output[at : at + len(tree)]:
-            if (node := nodes.get((path[-1] if path else -1, token))) is None:
+            child = nodes.get((path[-1] if path else -1, token))
+            if child is None:
                 break
-            path.append(node)
+            path.append(child)
             if token in eos:
                 break
         emitted = len(path) + (not path or tree.tokens[path[-1]] not in eos)

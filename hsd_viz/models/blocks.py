@@ -22,10 +22,10 @@ class BlockFormat:
     """A number format.
 
     Attributes:
-        name: The name in llama.cpp.
-        numbers: Numbers in a block.
-        size: Bytes of a block.
-        decode: Return the tensor for the bytes ``[rows, blocks, size]`` of its rows.
+        name: the name in llama.cpp.
+        numbers: numbers in a block.
+        size: bytes of a block.
+        decode: return the tensor for the bytes ``[rows, blocks, size]`` of its rows.
     """
 
     name: str

@@ -31,7 +31,8 @@ def render(
 ) -> str:
     """Return the text of a conversation.
 
-    Raises: UserError: if the template does not take it; the message is the template's reason.
+    Raises:
+        UserError: if the template does not take it; the message is the template's reason.
     """
     try:
         pieces: list[str] = []

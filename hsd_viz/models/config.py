@@ -27,15 +27,15 @@ class ModelType:
     """What transformers assumes of a model type where its ``config.json`` does not say it.
 
     Attributes:
-        kv_heads: Number of key-value heads; ``None``: that of the query heads.
-        tied_head: Whether the head is the embedding.
-        head_dim: Size of a head; ``None``: the width divided by the heads.
-        theta: The base of the rotary frequencies.
-        positions: The longest context.
-        window: The attention window.
-        query_key_value_bias: Whether queries, keys and values have biases.
-        query_key_norm: Whether queries and keys are normalized per head.
-        rotary_gap: Every so many layers, the last has no rotary positions; 0: all have them.
+        kv_heads: number of key-value heads; ``None``: that of the query heads.
+        tied_head: whether the head is the embedding.
+        head_dim: size of a head; ``None``: the width divided by the heads.
+        theta: the base of the rotary frequencies.
+        positions: the longest context.
+        window: the attention window.
+        query_key_value_bias: whether queries, keys and values have biases.
+        query_key_norm: whether queries and keys are normalized per head.
+        rotary_gap: every so many layers, the last has no rotary positions; 0: all have them.
     """
 
     kv_heads: int | None = None
@@ -63,9 +63,9 @@ class Rule:
     """What a key of ``config.json`` may be in a Llama-shaped model.
 
     Attributes:
-        key: The key.
-        allowed: The values that it may have where it is present.
-        reason: What another value means.
+        key: the key.
+        allowed: the values that it may have where it is present.
+        reason: what another value means.
     """
 
     key: str
@@ -90,7 +90,8 @@ RULES = (
 def read_config(folder: str | Path) -> dict[str, Any]:
     """Return the ``config.json`` of a folder.
 
-    Raises: BadFile: if there is none, or it is not a JSON object.
+    Raises:
+        BadFile: if there is none, or it is not a JSON object.
     """
     path = Path(folder) / "config.json"
     try:
@@ -112,8 +113,9 @@ def read_config(folder: str | Path) -> dict[str, Any]:
 def form_of(name: str, config: Mapping[str, Any]) -> LlamaForm:
     """Return the form that a ``config.json`` describes; ``name`` is the model's.
 
-    Raises: Unsupported: if the model is not Llama-shaped; the message gives the reason. BadFile: if
-    a value cannot be.
+    Raises:
+        Unsupported: if the model is not Llama-shaped; the message gives the reason.
+        BadFile: if a value cannot be.
     """
     kind = MODEL_TYPES.get(str(config.get("model_type")))
     if kind is None:

@@ -29,11 +29,11 @@ class PackagedFile:
     """A model's file that an installed distribution contains; the distribution is never imported.
 
     Attributes:
-        distribution: The name of the distribution.
-        version: The version that is tested.
-        file: The name of the file in it.
-        megabytes: The size of the file; the download is a little smaller.
-        hash: The first twelve hexadecimal digits of the file's SHA-256.
+        distribution: the name of the distribution.
+        version: the version that is tested.
+        file: the name of the file in it.
+        megabytes: the size of the file; the download is a little smaller.
+        hash: the first twelve hexadecimal digits of the file's SHA-256.
     """
 
     distribution: str
@@ -68,17 +68,17 @@ class Family:
     """A target with what belongs to it.
 
     Attributes:
-        name: The name, as in ``--family``.
-        title: What the models are, in one line.
-        owner: Whose weights they are.
-        licence: The licence of the weights.
-        package: The distribution of what is shipped with a checkout and left out of a wheel.
-        models: Name -> a folder, or a file in a distribution; smallest first, the target last.
-        databases: The folder of its databases, which may be missing.
-        costs: The cost table by which ``db`` sizes its drafts.
-        prompt: An example of a prompt.
-        suite: The suite that measures it by default.
-        is_chat: Whether the target is trained to answer conversations.
+        name: the name, as in ``--family``.
+        title: what the models are, in one line.
+        owner: whose weights they are.
+        licence: the licence of the weights.
+        package: the distribution of what is shipped with a checkout and left out of a wheel.
+        models: name -> a folder, or a file in a distribution; smallest first, the target last.
+        databases: the folder of its databases, which may be missing.
+        costs: the cost table by which ``db`` sizes its drafts.
+        prompt: an example of a prompt.
+        suite: the suite that measures it by default.
+        is_chat: whether the target is trained to answer conversations.
     """
 
     name: str
@@ -113,8 +113,9 @@ class Family:
     def path(self, name: str) -> Path:
         """Return the folder or the file of a model.
 
-        Raises: UserError: if the family has no such model. MissingPackage: if it is not installed;
-        the message has the command that installs it.
+        Raises:
+            UserError: if the family has no such model.
+            MissingPackage: if it is not installed; the message has the command that installs it.
         """
         place = self.models.get(name)
         if place is None:
@@ -202,7 +203,8 @@ DEFAULT = CODE.name
 def find_family(name: str | Family) -> Family:
     """Return a family by name; one that is a family is returned as it is.
 
-    Raises: UserError: if there is none of that name.
+    Raises:
+        UserError: if there is none of that name.
     """
     if isinstance(name, Family):
         return name

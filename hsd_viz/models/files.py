@@ -35,12 +35,12 @@ class ModelFiles:
     """The files of a Llama-shaped model, whose tensors have the shapes of its form.
 
     Attributes:
-        name: What messages call the model.
-        path: Its folder, or its GGUF file.
-        form: Its form.
-        tensors: Its tensors.
-        gguf: The GGUF file; ``None`` for a folder.
-        lender: The target whose embedding and tokenizer a draft model uses; ``None``: it has its
+        name: what messages call the model.
+        path: its folder, or its GGUF file.
+        form: its form.
+        tensors: its tensors.
+        gguf: the GGUF file; ``None`` for a folder.
+        lender: the target whose embedding and tokenizer a draft model uses; ``None``: it has its
             own.
     """
 
@@ -54,7 +54,9 @@ class ModelFiles:
     def tokenizer(self) -> FileTokenizer:
         """Return the model's tokenizer.
 
-        Raises: Unsupported: if it is not a byte-level BPE. BadFile: if it is missing or not valid.
+        Raises:
+            Unsupported: if it is not a byte-level BPE.
+            BadFile: if it is missing or not valid.
         """
         if self.lender is not None:
             return self.lender.tokenizer()
@@ -77,8 +79,10 @@ def open_model(path: str | Path, name: str | None = None) -> ModelFiles:
     """Open a model's folder or GGUF file; ``name`` is what messages call it (default: its path).
 
     Headers are read and compared, tensors are not.
-    Raises: Unsupported: if the model is not Llama-shaped; the message gives the reason. BadFile: if
-    a file is missing, damaged, or does not fit the model's form.
+
+    Raises:
+        Unsupported: if the model is not Llama-shaped; the message gives the reason.
+        BadFile: if a file is missing, damaged, or does not fit the model's form.
     """
     path = Path(path)
     name = name or str(path)
@@ -104,8 +108,9 @@ def open_model(path: str | Path, name: str | None = None) -> ModelFiles:
 def _lender(name: str, family: Any, form: LlamaForm) -> ModelFiles:
     """Return the target of a family, whose embedding a draft model uses.
 
-    Raises: BadFile: if there is no such family, or its embedding has another shape. MissingPackage:
-    if the target is not installed.
+    Raises:
+        BadFile: if there is no such family, or its embedding has another shape.
+        MissingPackage: if the target is not installed.
     """
     if family not in FAMILIES:
         allowed = ", ".join(FAMILIES)
@@ -154,7 +159,11 @@ def weights_hash(files: Sequence[Path]) -> str:
 
 
 def folder_hash(folder: str | Path) -> str:
-    """Return the hash of the weights in a folder. Raises: BadFile: if there are none."""
+    """Return the hash of the weights in a folder.
+
+    Raises:
+        BadFile: if there are none.
+    """
     return weights_hash(weight_files(folder))
 
 

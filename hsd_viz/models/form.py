@@ -16,9 +16,9 @@ class Rotary:
     """How rotary angles grow with the position.
 
     Attributes:
-        theta: The base of the frequencies.
-        kind: The scaling: none, the same factor for all frequencies, or that of Llama 3.1.
-        factor: The factor by which long wavelengths are stretched.
+        theta: the base of the frequencies.
+        kind: the scaling: none, the same factor for all frequencies, or that of Llama 3.1.
+        factor: the factor by which long wavelengths are stretched.
         low_frequency_factor: ``llama3`` only: wavelengths above ``original_positions`` over this
             factor are stretched in full.
         high_frequency_factor: ``llama3`` only: wavelengths below ``original_positions`` over this
@@ -39,22 +39,22 @@ class LlamaForm:
     """The shape and the options of a Llama-shaped model.
 
     Attributes:
-        layers: Number of layers.
-        width: Size of the residual stream.
-        inner: Size of the gated network.
-        heads: Number of query heads.
-        kv_heads: Number of key-value heads; divides ``heads``.
-        head_dim: Size of a head; even.
-        vocabulary: Rows of the embedding and of the head.
-        positions: The longest context.
-        epsilon: Added to the mean square in every normalization.
-        rotary: How rotary angles grow.
-        tied_head: Whether the head is the embedding.
-        head_rows: Rows of a reduced head, which has some tokens of the vocabulary only: the
+        layers: number of layers.
+        width: size of the residual stream.
+        inner: size of the gated network.
+        heads: number of query heads.
+        kv_heads: number of key-value heads; divides ``heads``.
+        head_dim: size of a head; even.
+        vocabulary: rows of the embedding and of the head.
+        positions: the longest context.
+        epsilon: added to the mean square in every normalization.
+        rotary: how rotary angles grow.
+        tied_head: whether the head is the embedding.
+        head_rows: rows of a reduced head, which has some tokens of the vocabulary only: the
             probability of all others is 0. ``None``: the head has the whole vocabulary.
-        query_key_norm: Whether queries and keys are normalized per head (Qwen3).
-        query_key_value_bias: Whether queries, keys and values have biases (Qwen2).
-        layers_without_rotary: The layers whose queries and keys are not turned (SmolLM3).
+        query_key_norm: whether queries and keys are normalized per head (Qwen3).
+        query_key_value_bias: whether queries, keys and values have biases (Qwen2).
+        layers_without_rotary: the layers whose queries and keys are not turned (SmolLM3).
     """
 
     layers: int

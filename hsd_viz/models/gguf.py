@@ -49,10 +49,10 @@ class StoredTensor:
     """Where and how a tensor is stored.
 
     Attributes:
-        shape: Its shape, rows first: the reverse of the order in the file.
-        format: Its number format.
-        start: Its first byte in the file.
-        size: Its bytes.
+        shape: its shape, rows first: the reverse of the order in the file.
+        format: its number format.
+        start: its first byte in the file.
+        size: its bytes.
     """
 
     shape: tuple[int, ...]
@@ -137,16 +137,18 @@ class GGUFFile:
     """An open GGUF file.
 
     Attributes:
-        path: The file.
-        metadata: The metadata by key: numbers, texts and lists of them.
-        tensors: The tensors by their names in the file.
+        path: the file.
+        metadata: the metadata by key: numbers, texts and lists of them.
+        tensors: the tensors by their names in the file.
     """
 
     def __init__(self, path: str | Path) -> None:
         """Read the metadata of a file.
 
-        Raises: BadFile: if it is not a valid GGUF file. Unsupported: if a tensor has a number
-        format that is not in :data:`~hsd_viz.models.blocks.FORMATS`.
+        Raises:
+            BadFile: if it is not a valid GGUF file.
+            Unsupported: if a tensor has a number format that is not in
+                :data:`~hsd_viz.models.blocks.FORMATS`.
         """
         self.path = Path(path)
         self.metadata: dict[str, Any] = {}

@@ -24,10 +24,10 @@ class Architecture:
     """An architecture of llama.cpp that is Llama-shaped.
 
     Attributes:
-        interleaved: Whether rotary pairs are neighbours, so that the rows of queries and keys
+        interleaved: whether rotary pairs are neighbours, so that the rows of queries and keys
             differ from those of transformers, which pairs the halves of a head.
-        query_key_norm: Whether queries and keys are normalized per head.
-        rotary_gap: Every so many layers, the last has no rotary positions; 0: all have them.
+        query_key_norm: whether queries and keys are normalized per head.
+        rotary_gap: every so many layers, the last has no rotary positions; 0: all have them.
     """
 
     interleaved: bool = False
@@ -92,8 +92,9 @@ def transformers_name(name: str) -> str | None:
 def read_form(file: GGUFFile) -> LlamaForm:
     """Return the form of the model in a file.
 
-    Raises: Unsupported: if it is not Llama-shaped; the message gives the reason. BadFile: if a
-    value is missing or cannot be.
+    Raises:
+        Unsupported: if it is not Llama-shaped; the message gives the reason.
+        BadFile: if a value is missing or cannot be.
     """
     keys = _Keys(file)
     architecture = ARCHITECTURES.get(keys.architecture)

@@ -37,8 +37,9 @@ _ENDS = ("eos_token_id", "eot_token_id", "eom_token_id")
 def read_tokenizer(name: str, metadata: Mapping[str, Any]) -> FileTokenizer:
     """Return the tokenizer in the metadata of a GGUF file; ``name`` is the file's.
 
-    Raises: Unsupported: if it is not a byte-level BPE, or splits words by an unknown rule. BadFile:
-    if a part of it is missing or not valid.
+    Raises:
+        Unsupported: if it is not a byte-level BPE, or splits words by an unknown rule.
+        BadFile: if a part of it is missing or not valid.
     """
     keys = _Keys(name, metadata)
     model = keys.get("model")

@@ -42,8 +42,8 @@ class Installer:
 
     Attributes:
         name: "pip" or "uv".
-        command: The words of the command, without the distribution.
-        find_links: The environment variable that names a folder with wheels.
+        command: the words of the command, without the distribution.
+        find_links: the environment variable that names a folder with wheels.
     """
 
     name: str
@@ -54,11 +54,12 @@ class Installer:
         """Install a distribution.
 
         Args:
-            requirement: Its name and version.
-            again: The command that a message names to try again.
+            requirement: its name and version.
+            again: the command that a message names to try again.
 
-        Raises: UserError: if it cannot be installed; the message says whether the package index
-        was not reached.
+        Raises:
+            UserError: if it cannot be installed; the message says whether the package index was not
+                reached.
         """
         # pip draws the progress of a download on its standard output; ours is for results.
         progress = sys.stderr if sys.stderr.isatty() else subprocess.DEVNULL
@@ -93,7 +94,8 @@ class Installer:
 def find_installer() -> Installer:
     """Return the installer of this environment.
 
-    Raises: UserError: if there is neither pip nor uv.
+    Raises:
+        UserError: if there is neither pip nor uv.
     """
     if importlib.util.find_spec("pip") is not None:
         command = [sys.executable, "-m", "pip", "install", "--no-deps"]

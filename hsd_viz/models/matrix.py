@@ -15,10 +15,10 @@ class GroupedMatrix:
     ``size`` is ``in / groups``. A single group per row is a scale per row.
 
     Attributes:
-        numbers: Integers ``[out, in]``, ``int8`` (symmetric) or ``uint8`` (with minima).
+        numbers: integers ``[out, in]``, ``int8`` (symmetric) or ``uint8`` (with minima).
         scales: float32 ``[out, groups]``.
         minima: float32 ``[out, groups]``, or ``None`` for symmetric numbers.
-        bits: Bits that a number needs: 4 or 8.
+        bits: bits that a number needs: 4 or 8.
     """
 
     numbers: np.ndarray

@@ -22,12 +22,12 @@ class ModelPackage:
     """A distribution of the models of a family.
 
     Attributes:
-        family: The name of the family, which is that of the entry point.
-        distribution: The name of the distribution.
-        version: The version that this code is tested with. Texts depend on the weights, so that it
+        family: the name of the family, which is that of the entry point.
+        distribution: the name of the distribution.
+        version: the version that this code is tested with. Texts depend on the weights, so that it
             is required exactly.
-        megabytes: The size of the download.
-        content: What it contains.
+        megabytes: the size of the download.
+        content: what it contains.
     """
 
     family: str

@@ -48,10 +48,10 @@ class StoredTensor:
     """Where and how a tensor is stored.
 
     Attributes:
-        shape: Its shape.
-        kind: Its type of numbers, a key of :data:`NUMBER_TYPES` or another.
-        start: Its first byte in the file.
-        size: Its bytes.
+        shape: its shape.
+        kind: its type of numbers, a key of :data:`NUMBER_TYPES` or another.
+        start: its first byte in the file.
+        size: its bytes.
     """
 
     shape: tuple[int, ...]
@@ -64,12 +64,16 @@ class SafetensorsFile:
     """An open safetensors file.
 
     Attributes:
-        path: The file.
-        tensors: The tensors by name.
+        path: the file.
+        tensors: the tensors by name.
     """
 
     def __init__(self, path: str | Path) -> None:
-        """Read the header of a file. Raises: BadFile: if it is not a valid safetensors file."""
+        """Read the header of a file.
+
+        Raises:
+            BadFile: if it is not a valid safetensors file.
+        """
         self.path = Path(path)
         self.tensors: dict[str, StoredTensor] = {}
         try:
@@ -82,8 +86,10 @@ class SafetensorsFile:
             raise BadFile(f"{self.path} is not a valid safetensors file: {error}") from None
 
     def read(self, name: str) -> np.ndarray:
-        """Return a tensor; one in bfloat16 is widened to float32. Raises: BadFile: for types of
-        numbers that are not in :data:`NUMBER_TYPES`.
+        """Return a tensor; one in bfloat16 is widened to float32.
+
+        Raises:
+            BadFile: for types of numbers that are not in :data:`NUMBER_TYPES`.
         """
         stored = self.tensors[name]
         types = NUMBER_TYPES | TABLE_TYPES if name == HEAD_OFFSETS else NUMBER_TYPES
@@ -151,7 +157,8 @@ def _whole_numbers(values: Any) -> bool:
 def weight_files(folder: str | Path) -> list[Path]:
     """Return the safetensors files of a model's folder: those of its index, or the single one.
 
-    Raises: BadFile: if there is none, or the index names a file outside the folder.
+    Raises:
+        BadFile: if there is none, or the index names a file outside the folder.
     """
     folder = Path(folder)
     index = folder / INDEX
@@ -197,7 +204,11 @@ class SafetensorsTensors:
     borrowed: frozenset[str] = frozenset()
 
     def __init__(self, files: Sequence[Path]) -> None:
-        """Read the headers. Raises: BadFile: if a file is not valid, or a tensor occurs twice."""
+        """Read the headers.
+
+        Raises:
+            BadFile: if a file is not valid, or a tensor occurs twice.
+        """
         self.files = tuple(files)
         self._file_of: dict[str, SafetensorsFile] = {}
         for path in self.files:

@@ -16,7 +16,8 @@ MOST_THETA = 1e12
 def check_form(name: str, form: LlamaForm) -> None:
     """Check that the sizes of a form are possible and fit together; ``name`` is the model's.
 
-    Raises: BadFile: if one is not; the message has the value and what is allowed.
+    Raises:
+        BadFile: if one is not; the message has the value and what is allowed.
     """
     _check_size(name, "number of layers", form.layers, MOST_LAYERS)
     _check_size(name, "width", form.width, MOST)

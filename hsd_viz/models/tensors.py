@@ -27,8 +27,8 @@ class TensorSource(Protocol):
     are ``[out, in]``, with the rows of queries and keys in the order of transformers.
 
     Attributes:
-        files: The files that contain the tensors.
-        borrowed: The names of tensors that are another model's.
+        files: the files that contain the tensors.
+        borrowed: the names of tensors that are another model's.
     """
 
     files: tuple[Path, ...]
@@ -43,7 +43,8 @@ class TensorSource(Protocol):
     def read(self, name: str) -> Tensor:
         """Return a tensor: floats (memory-mapped where their type allows it), or small integers.
 
-        Raises: BadFile: if it is damaged.
+        Raises:
+            BadFile: if it is damaged.
         """
 
 
@@ -115,7 +116,9 @@ def check_shapes(name: str, form: LlamaForm, source: TensorSource) -> None:
     """Compare the tensors of a model's files with its form, before anything is allocated for it.
 
     A biased or normalized attention that the form does not mention is an error, too.
-    Raises: BadFile: if a tensor is missing or has another shape; ``name`` is the model's.
+
+    Raises:
+        BadFile: if a tensor is missing or has another shape; ``name`` is the model's.
     """
     present = set(source.names())
     for tensor, shape in expected_shapes(form):
@@ -133,7 +136,8 @@ def check_shapes(name: str, form: LlamaForm, source: TensorSource) -> None:
 def head_tokens(name: str, form: LlamaForm, source: TensorSource) -> np.ndarray | None:
     """Return the tokens of a reduced head ``[head_rows]``, rising; ``None`` for a whole one.
 
-    Raises: BadFile: if they do not rise, or one is not in the vocabulary; ``name`` is the model's.
+    Raises:
+        BadFile: if they do not rise, or one is not in the vocabulary; ``name`` is the model's.
     """
     if form.head_rows is None:
         return None

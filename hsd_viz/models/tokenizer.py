@@ -31,10 +31,10 @@ class TokenizerFacts:
     """What a tokenizer's files say besides how texts are split.
 
     Attributes:
-        bos_token: The token that a text begins with.
-        eos_token: The token that a text ends with.
-        special: The numbers of the tokens that are not text.
-        chat_template: The template of conversations, in Jinja.
+        bos_token: the token that a text begins with.
+        eos_token: the token that a text ends with.
+        special: the numbers of the tokens that are not text.
+        chat_template: the template of conversations, in Jinja.
     """
 
     bos_token: str | None = None
@@ -48,13 +48,13 @@ class FileTokenizer:
     needs.
 
     Attributes:
-        backend_tokenizer: The tokenizer of the package ``tokenizers``.
-        bos_token: The token that a text begins with.
-        eos_token: The token that a text ends with.
-        bos_token_id: Its number.
-        eos_token_id: Its number.
-        all_special_ids: The numbers of the tokens that are not text.
-        chat_template: The template of conversations, in Jinja.
+        backend_tokenizer: the tokenizer of the package ``tokenizers``.
+        bos_token: the token that a text begins with.
+        eos_token: the token that a text ends with.
+        bos_token_id: its number.
+        eos_token_id: its number.
+        all_special_ids: the numbers of the tokens that are not text.
+        chat_template: the template of conversations, in Jinja.
     """
 
     def __init__(self, backend: Tokenizer, facts: TokenizerFacts) -> None:
@@ -107,7 +107,8 @@ class FileTokenizer:
     ) -> str:
         """Return the text of a conversation by the chat template.
 
-        Raises: UserError: if the template does not take it.
+        Raises:
+            UserError: if the template does not take it.
         """
         assert self.chat_template is not None
         assert not tokenize
@@ -126,8 +127,9 @@ class FileTokenizer:
 def load_tokenizer(folder: str | Path) -> FileTokenizer:
     """Return the tokenizer in the files of a folder.
 
-    Raises: Unsupported: if it is not a byte-level BPE, whose tokens are bytes. BadFile: if a file
-    is missing or not valid.
+    Raises:
+        Unsupported: if it is not a byte-level BPE, whose tokens are bytes.
+        BadFile: if a file is missing or not valid.
     """
     folder = Path(folder)
     path = folder / FILE

@@ -37,7 +37,7 @@ class TokenizerProcess:
     """A tokenizer of a stranger.
 
     Attributes:
-        vocabulary: The number of each token.
+        vocabulary: the number of each token.
     """
 
     def __init__(self, path: Path) -> None:
@@ -65,8 +65,11 @@ class TokenizerProcess:
             raise
 
     def encode(self, text: str) -> list[int]:
-        """Return the token ids of a text, without special tokens around it. Raises: BadFile: if it
-        takes more than the limits. UserError: if the text is too long, or not valid Unicode.
+        """Return the token ids of a text, without special tokens around it.
+
+        Raises:
+            BadFile: if it takes more than the limits.
+            UserError: if the text is too long, or not valid Unicode.
         """
         if len(text) > MOST_CHARACTERS:
             raise UserError(
@@ -98,7 +101,11 @@ class TokenizerProcess:
         return self._process.stdout
 
     def _answer(self, expected: str) -> bytes:
-        """Return the content of the next answer. Raises: BadFile: if there is none."""
+        """Return the content of the next answer.
+
+        Raises:
+            BadFile: if there is none.
+        """
         deadline = threading.Timer(MOST_WAITING, self._process.kill)
         deadline.daemon = True
         deadline.start()

@@ -105,7 +105,10 @@ class Library(ctypes.CDLL):
 
 def declare(library: Library) -> Library:
     """Give the functions the types of ``runtime.cpp``, and let those that fail raise ``ValueError``
-    or ``MemoryError``. Raises ``AttributeError`` when one is missing.
+    or ``MemoryError``.
+
+    Raises:
+        AttributeError: if one is missing.
     """
 
     def kind(text: str) -> Any:
@@ -177,7 +180,11 @@ class Build:
 
     @property
     def library(self) -> Library:
-        """The loaded library. Raises: ValueError: if there is none; the message has the reason."""
+        """The loaded library.
+
+        Raises:
+            ValueError: if there is none; the message has the reason.
+        """
         if not self.wait() or self._library is None:
             raise UserError(f"there is no native runtime: {self.reason}")
         return self._library
@@ -258,7 +265,10 @@ def default_build() -> Build:
 
 def find_compiler() -> list[str]:
     """Return the command of the C++ compiler: ``$CXX`` (which may carry options), else the first
-    there is. Raises: ValueError: if there is none.
+    there is.
+
+    Raises:
+        ValueError: if there is none.
     """
     if named := shlex.split(os.environ.get("CXX", "")):
         if not shutil.which(named[0]):
@@ -276,8 +286,8 @@ def kernels(every: bool = False, machine: str = "") -> dict[str, tuple[str, ...]
     """Return the kernels that this processor can run, the fastest first, with their compiler flags.
 
     Args:
-        every: Return all kernels of its family, as a wheel has them.
-        machine: Another family than that of this processor, as for a cross compiler.
+        every: return all kernels of its family, as a wheel has them.
+        machine: another family than that of this processor, as for a cross compiler.
     """
     machine = machine or platform.machine()
     machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(machine.lower(), machine)
@@ -328,7 +338,10 @@ def trusted(path: Path) -> bool:
 
 def is_out_of_reach(real: Path) -> bool:
     """Return whether this user (or root) has made a file, and no other user can change or replace
-    it. ``real`` has no links. Raises: OSError: if it does not exist.
+    it. ``real`` has no links.
+
+    Raises:
+        OSError: if it does not exist.
     """
     if not (is_closed(real) and is_closed(real.parent)):
         return False
@@ -349,7 +362,10 @@ def is_closed(path: Path) -> bool:
 def is_safe_above(folder: Path) -> bool:
     """Return whether no other user can replace what this user has in a folder. Others may write it
     where only the owner of an entry can rename it (the sticky bit, as in ``/tmp``), or where this
-    user is alone in its group. Raises: OSError: if the folder does not exist.
+    user is alone in its group.
+
+    Raises:
+        OSError: if the folder does not exist.
     """
     if not hasattr(os, "getuid"):
         return True
@@ -378,8 +394,10 @@ def _is_alone_in(group: int) -> bool:
 
 def own_folder(folder: Path) -> None:
     """Make a folder that only this user can write, with those above it that are missing; one of
-    this user that others can write is emptied of its libraries and closed. Raises: OSError: if it
-    is not possible.
+    this user that others can write is emptied of its libraries and closed.
+
+    Raises:
+        OSError: if it is not possible.
     """
     for missing in reversed([path for path in (folder, *folder.parents) if not path.exists()]):
         missing.mkdir(mode=0o700, exist_ok=True)
@@ -402,9 +420,11 @@ def cached(name: Path) -> Path | None:
 
 def into_cache(command: Sequence[str], name: Path, made: Path) -> Path:
     """Return the path ``NAME-DIGEST.so`` of the library, compiled to ``made`` and copied from there
-    unless another process was faster. Raises: OSError: if it cannot be written, or others can
-    change its folder. ValueError: if the compiler fails; the message is the first line of its
-    complaint.
+    unless another process was faster.
+
+    Raises:
+        OSError: if it cannot be written, or others can change its folder.
+        ValueError: if the compiler fails; the message is the first line of its complaint.
     """
     own_folder(name.parent)
     lock = name.with_suffix(".lock")
@@ -424,8 +444,10 @@ def compile_library(
     command: Sequence[str], sources: Path, out: Path, link: Sequence[str] = ()
 ) -> None:
     """Compile the source files side by side and link them to ``out``. ``command`` is the compiler
-    with its flags. Raises: ValueError: if the compiler fails; the message is the first line of its
-    complaint.
+    with its flags.
+
+    Raises:
+        ValueError: if the compiler fails; the message is the first line of its complaint.
     """
     from multiprocessing.pool import ThreadPool  # not needed where the library is there
 

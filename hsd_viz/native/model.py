@@ -13,6 +13,7 @@ import numpy as np
 from hsd_viz import machine
 from hsd_viz.decoding.session import Session
 from hsd_viz.drafting.semantic import watched_layer
+from hsd_viz.json_data import from_fields
 from hsd_viz.models.matrix import GroupedMatrix
 from hsd_viz.models.tensors import Tensor
 from hsd_viz.native.build import Build, default_build
@@ -107,8 +108,10 @@ class NativeModel:
     states, on every machine. In float32 and float64 all arithmetic is of that type (norms in
     float32, as in transformers). With bfloat16 only the weights are: activations, sums and the
     cache are float32. ``weight_bytes`` is what one forward pass reads, except the embedding's rows
-    (padding included), ``cache_bytes_per_token`` the size of a session's cache. Raises: ValueError:
-    if there is no native runtime here.
+    (padding included), ``cache_bytes_per_token`` the size of a session's cache.
+
+    Raises:
+        ValueError: if there is no native runtime here.
     """
 
     runtime = "native"
@@ -123,7 +126,7 @@ class NativeModel:
         self.dtype = weights.dtype
         self.compute = weights.compute
         self.form = weights.form
-        self.handle = library.hsd_model_new(byref(Shape(**weights.shape)))
+        self.handle = library.hsd_model_new(byref(from_fields(Shape, weights.shape)))
         owned(self, library.hsd_model_free, self.handle)
         #: What the library reads where it is, instead of a copy.
         self._kept: list[Any] = []
@@ -274,8 +277,9 @@ class NativeBatch:
     def forward(self, sessions: Sequence[NativeSession], tokens: Sequence[int]) -> np.ndarray:
         """Feed a token to each session; return the logits ``[sessions, vocab_size]`` after it.
 
-        Raises: ValueError: if a token is outside of the vocabulary. AssertionError: if a session is
-        given twice, or is of another model.
+        Raises:
+            ValueError: if a token is outside of the vocabulary.
+            AssertionError: if a session is given twice, or is of another model.
         """
         model = self.model
         n = len(sessions)

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import msgspec
 import numpy as np
 
 from hsd_viz import disk
@@ -42,11 +43,11 @@ class Section:
     """A matrix or vector in a file.
 
     Attributes:
-        layer: Its layer; -1 for what belongs to none.
-        slot: Its slot in the library; on a site also ``head_tokens``.
-        bits: Bits of the numbers of a matrix, 4 or 8; 0: a vector of float32.
-        start: Its first byte.
-        size: Its bytes.
+        layer: its layer; -1 for what belongs to none.
+        slot: its slot in the library; on a site also ``head_tokens``.
+        bits: bits of the numbers of a matrix, 4 or 8; 0: a vector of float32.
+        start: its first byte.
+        size: its bytes.
     """
 
     layer: int
@@ -82,7 +83,8 @@ def _pack_all(weights: Weights) -> Iterator[Packed]:
 def _kept_weights(weights: Weights) -> list[Packed]:
     """Return the weights in the cache folder, which are made first where they are not there.
 
-    Raises: OSError: if the cache folder, or a file of the model, cannot be used.
+    Raises:
+        OSError: if the cache folder, or a file of the model, cannot be used.
     """
     folder = disk.cache_folder("weights")
     place = _place_of(weights.source.files)
@@ -146,7 +148,8 @@ def _read(path: Path) -> list[Packed] | None:
     end = len(content) - _LENGTH_BYTES
     length = int.from_bytes(content[end:].tobytes(), "little")
     footer = json.loads(content[end - length : end].tobytes())
-    return [_section(content, Section(**entry)) for entry in footer["sections"]]
+    sections = msgspec.convert(footer["sections"], list[Section])
+    return [_section(content, section) for section in sections]
 
 
 def _section(content: np.ndarray, section: Section) -> Packed:

@@ -27,8 +27,8 @@ class Panels:
     """A packed matrix.
 
     Attributes:
-        content: The bytes of all panels, one after the other.
-        bits: Bits of a number: 4 or 8.
+        content: the bytes of all panels, one after the other.
+        bits: bits of a number: 4 or 8.
     """
 
     content: np.ndarray

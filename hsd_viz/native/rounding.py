@@ -32,7 +32,9 @@ def rounded_groups(matrix: np.ndarray) -> GroupedMatrix:
 
     The scale is max |w| / 127 rounded up to the next number of float16, so that no quotient is
     above 127; q = w / s rounded to nearest, ties to even. The last group of a row may be shorter.
-    Raises: BadFile: if the matrix has a number that is not finite, or too large for such a scale.
+
+    Raises:
+        BadFile: if the matrix has a number that is not finite, or too large for such a scale.
     """
     matrix = padded(matrix.astype(np.float32, copy=False))
     groups = matrix.reshape(len(matrix), -1, GROUP)

@@ -98,7 +98,10 @@ def load(
     """Return the weights in a model's folder or GGUF file, by default the model's ``name``.
 
     ``vocab_size`` is the number of its tokenizer's tokens, if lower than that of its head.
-    Raises: Unsupported: if it is not Llama-shaped. BadFile: if a file is not valid.
+
+    Raises:
+        Unsupported: if it is not Llama-shaped.
+        BadFile: if a file is not valid.
     """
     files = open_model(path, name or Path(path).name)
     return Weights(files.name, files.form, files.tensors, dtype, vocab_size)
@@ -108,14 +111,14 @@ class Weights:
     """The weights of a model in one of the types of :data:`STORAGE`, read when they are iterated.
 
     Attributes:
-        name: The model's name.
-        form: Its shape and options.
-        dtype: The type of the weights, a key of :data:`STORAGE`.
-        arithmetic: That of int8, one of :data:`ARITHMETICS`.
-        vocab_size: The rows of the head that are computed.
-        parameters: The number of parameters; a head that is the embedding counts once.
-        compute: The type of logits and of the cache.
-        head_tokens: The tokens of a reduced head ``[head_rows]``, rising; ``None``: of a whole one.
+        name: the model's name.
+        form: its shape and options.
+        dtype: the type of the weights, a key of :data:`STORAGE`.
+        arithmetic: that of int8, one of :data:`ARITHMETICS`.
+        vocab_size: the rows of the head that are computed.
+        parameters: the number of parameters; a head that is the embedding counts once.
+        compute: the type of logits and of the cache.
+        head_tokens: the tokens of a reduced head ``[head_rows]``, rising; ``None``: of a whole one.
     """
 
     def __init__(

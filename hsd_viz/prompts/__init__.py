@@ -10,12 +10,17 @@ from hsd_viz.words import check_range
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt to decode, and the text that follows in its source, where a suite provides it.
+    """A prompt to decode.
 
-    ``origin`` identifies the source: package, version, file, licence and line, or the question of a
-    file. A question to a chat model has ``turns``, the user's messages in order: a
-    :class:`~hsd_viz.prompts.templates.Template` writes the prompt of each turn from the turns so
-    far and the answers to them, and ``text`` is the first turn alone.
+    Attributes:
+        id: its name in the suite.
+        category: its kind.
+        text: the text; of a question its first turn alone.
+        origin: the source: package, version, file, licence and line, or the question of a file.
+        turns: of a question to a chat model: the user's messages in order. A
+            :class:`~hsd_viz.prompts.templates.Template` writes the prompt of each turn from the
+            turns so far and the answers to them.
+        continuation: the text that follows in the source, where a suite provides it.
     """
 
     id: str
@@ -28,8 +33,12 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """Prompts with their categories; ``categories`` maps each name to its description, in the
-    suite's order.
+    """Prompts with their categories.
+
+    Attributes:
+        name: of the suite.
+        categories: descriptions by name, in the suite's order.
+        prompts: the prompts.
     """
 
     name: str
@@ -38,7 +47,10 @@ class Suite:
 
     def limited(self, limit: int | None) -> Suite:
         """Return the first ``limit`` prompts, taken from the categories in turn so that a short run
-        covers all of them. Raises ValueError if ``limit`` is less than 1.
+        covers all of them.
+
+        Raises:
+            UserError: if ``limit`` is less than 1.
         """
         if limit is None or limit >= len(self.prompts):
             return self

@@ -35,8 +35,11 @@ MT_BENCH = frozenset(
 
 def read_questions(path: Path) -> Suite:
     """Return the questions of a file as a suite; the categories of MT-bench become the one task
-    ``mt_bench``. Raises ValueError for a malformed row (the message names file and line), or if
-    there is no question.
+    ``mt_bench``.
+
+    Raises:
+        UserError: for a malformed row (the message names file and line), or if there is no
+            question.
     """
     prompts: dict[str, Prompt] = {}
     for number, line in enumerate(read_text(path, "question").split("\n"), start=1):
@@ -70,7 +73,11 @@ def _is_text(value: Any) -> bool:
 
 
 def _question(row: Any) -> Prompt:
-    """Return the prompt of a row. Raises: ValueError: if it is not a question."""
+    """Return the prompt of a row.
+
+    Raises:
+        ValueError: if it is not a question.
+    """
     if not isinstance(row, dict):
         raise UserError("a question must be a JSON object with question_id, category and turns")
     number = row.get("question_id")

@@ -34,8 +34,10 @@ _SEPARATOR = re.compile(r"\n(?:[ \t]*\n){3,}")
 
 def load_suite(name_or_path: str) -> Suite:
     """Load a suite by name, a ``.jsonl`` file of questions or a text file of prompts, which three
-    or more blank lines separate. Raises ValueError for an unknown name, and for a file that cannot
-    be read or contains no prompt.
+    or more blank lines separate.
+
+    Raises:
+        UserError: for an unknown name, and for a file that cannot be read or contains no prompt.
     """
     if name_or_path in SHIPPED:
         return msgspec.json.decode((_FOLDER / f"{name_or_path}.json").read_bytes(), type=Suite)

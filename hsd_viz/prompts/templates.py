@@ -31,14 +31,21 @@ _SYSTEM = (
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """Write turns as token ids and read answers; ``tokenizer`` is a ``PreTrainedTokenizerFast``."""
+    """Write turns as token ids and read answers.
+
+    Attributes:
+        name: of the form.
+        tokenizer: a ``PreTrainedTokenizerFast``.
+    """
 
     name: str
     tokenizer: Any
 
     def write(self, turns: Sequence[str], answers: Sequence[str]) -> list[int]:
         """Return the prompt of the last of ``turns``; ``answers`` are those to all turns before it.
-        Raises ValueError if the tokenizer's chat template rejects the conversation.
+
+        Raises:
+            UserError: if the tokenizer's chat template rejects the conversation.
         """
         if self.name == "chat":
             return self._chat(turns, answers)
@@ -80,10 +87,12 @@ class Template:
     def _vicuna(self, turns: Sequence[str], answers: Sequence[str]) -> str:
         end = self.tokenizer.eos_token or "</s>"
         # An empty answer leaves only its role, as in FastChat.
-        pairs = zip(turns, [*answers, ""], strict=True)
-        return f"{_SYSTEM} " + "".join(
-            f"USER: {t} ASSISTANT:" + (f" {a}{end}" if a else "") for t, a in pairs
-        )
+        text = f"{_SYSTEM} "
+        for turn, answer in zip(turns, [*answers, ""], strict=True):
+            text += f"USER: {turn} ASSISTANT:"
+            if answer:
+                text += f" {answer}{end}"
+        return text
 
     def _plain(self, turns: Sequence[str], answers: Sequence[str]) -> str:
         paragraphs: list[str] = []
@@ -94,8 +103,10 @@ class Template:
 
 def choose_template(tokenizer: Any, target: str, name: str = "auto") -> Template:
     """Return a template by name. ``auto`` is the tokenizer's own where it has one, Vicuna's for a
-    Vicuna model, else ``plain``. Raises ValueError for an unknown name, and for ``chat`` if the
-    tokenizer has no template.
+    Vicuna model, else ``plain``.
+
+    Raises:
+        UserError: for an unknown name, and for ``chat`` if the tokenizer has no template.
     """
     own = bool(getattr(tokenizer, "chat_template", None))
     if name == "auto" and own:

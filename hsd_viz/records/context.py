@@ -67,6 +67,31 @@ class LinePattern:
     read: Callable[[re.Match[str], Context], Sample | None]
 
 
+def _no_remarks(_context: Context) -> list[str]:
+    return []
+
+
+@dataclass(frozen=True, slots=True)
+class Finisher:
+    """What only a whole file shows: records whose end is not marked, or that lines add up to.
+
+    Attributes:
+        form: the form of these records.
+        read: returns their samples.
+        remarks: returns what is to be said of them.
+        single: whether each sample is one request.
+        counted: whether the samples count as records of the form.
+        instead_of: the forms whose records say more: it is left out where the file has one.
+    """
+
+    form: Form
+    read: Callable[[Context], list[Sample]]
+    remarks: Callable[[Context], list[str]] = _no_remarks
+    single: bool = False
+    counted: bool = True
+    instead_of: tuple[Form, ...] = ()
+
+
 def number(text: str | None) -> float | None:
     """Return a number as it is written, ``None`` for none and for nan."""
     if text is None or text.strip().lower() in ("", "nan", "none", "null", "-"):

@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import Any
 
 from hsd_viz.records import prometheus
-from hsd_viz.records.context import Context, LinePattern, number, numbers
+from hsd_viz.records.context import Context, Finisher, LinePattern, number, numbers
 from hsd_viz.records.forms import declare
 from hsd_viz.records.sample import (
     Request,
@@ -298,21 +298,27 @@ def _count(name: str, text: str, context: Context) -> None:
     context.memory.setdefault("llama statistics", _Statistics()).add(name, counts, context)
 
 
-def by_statistics(context: Context) -> tuple[list[Sample], list[str]]:
-    """Return the samples of the statistics of a log, and what each of several drafters did."""
+def by_statistics(context: Context) -> list[Sample]:
+    """Return the samples of the statistics of a log."""
     known = context.memory.get("llama statistics")
     if known is None:
-        return [], []
+        return []
     known.end_block()
-    if len(known.whole) < 2:
-        return known.samples, []
+    return known.samples
+
+
+def several_drafters(context: Context) -> list[str]:
+    """Return what each of several drafters did by the statistics of a log, as a remark."""
+    known = context.memory.get("llama statistics")
+    if known is None or not known.samples or len(known.whole) < 2:
+        return []
     parts = []
     for name, rows in known.whole.items():
         drafted = sum(row.drafted for row in rows)
         rate = f"{sum(row.accepted for row in rows) / drafted:.1%}" if drafted else "none"
         drafts = counted(round(sum(row.drafts for row in rows)), "draft")
         parts.append(f"{name} {drafts}, {rate} of its draft tokens accepted")
-    return known.samples, [f"several drafters, added here: {'; '.join(parts)}"]
+    return [f"several drafters, added here: {'; '.join(parts)}"]
 
 
 def _statistics(found: re.Match[str], context: Context) -> None:
@@ -493,3 +499,9 @@ def is_later(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
     same_prompt = all(before.get(name) == after.get(name) for name in ("prompt_n", "prompt_ms"))
     grown = all((before.get(name) or 0) <= (after.get(name) or 0) for name in counts)
     return same_prompt and grown
+
+
+FINISHERS = (
+    Finisher(ROUND, unfinished, single=True, counted=False),
+    Finisher(STATISTICS, by_statistics, several_drafters, instead_of=(LINE, ROUND)),
+)

@@ -43,7 +43,11 @@ class Scrape:
 
 @dataclass(slots=True)
 class Scrapes:
-    """The scrapes of a file, in order: a metric that appears again starts the next one."""
+    """The scrapes of a file.
+
+    Attributes:
+        scrapes: in order: a metric that appears again starts the next one.
+    """
 
     scrapes: list[Scrape] = field(default_factory=list)
 
@@ -87,11 +91,11 @@ def label(key: Key, name: str) -> str:
 
 def of_model(scrape: Scrape, model: str) -> dict[Key, float]:
     """Return the metrics of a model; those without a model label belong to every model."""
-    return {
-        key: value
-        for key, value in scrape.values.items()
-        if model_of(key) in (model, "") and isfinite(value)
-    }
+    kept = {}
+    for key, value in scrape.values.items():
+        if model_of(key) in (model, "") and isfinite(value):
+            kept[key] = value
+    return kept
 
 
 def total(values: Mapping[Key, float], names: Iterable[str]) -> float | None:
@@ -102,11 +106,10 @@ def total(values: Mapping[Key, float], names: Iterable[str]) -> float | None:
     """
     for name in names:
         plain = name.removesuffix("_total")
-        parts = {
-            key: value
-            for key, value in values.items()
-            if key[0] in (name, plain, f"{plain}_total") and not label(key, "position")
-        }
+        parts = {}
+        for key, value in values.items():
+            if key[0] in (name, plain, f"{plain}_total") and not label(key, "position"):
+                parts[key] = value
         if parts:
             return sum(_without_copies(parts).values())
     return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,10 @@ from hsd_viz.records import (
     summaries,
     tensorrt_llm,
     vllm,
-    vllm_bench,
     vllm_lines,
 )
 from hsd_viz.records.collected import Collected
-from hsd_viz.records.context import Context, LinePattern
+from hsd_viz.records.context import Finisher, LinePattern
 from hsd_viz.records.entries import BrokenEntry
 from hsd_viz.records.forms import FORMS, Form, engines_with_forms
 from hsd_viz.records.lines import Document, documents, time_of
@@ -43,6 +42,12 @@ PATTERNS: tuple[LinePattern, ...] = (
     *sglang.LINES,
     *llama_cpp.LINES,
     *tensorrt_llm.LINES,
+)
+#: What only the whole file shows, in the order in which it is kept.
+FINISHERS: tuple[Finisher, ...] = (
+    *llama_cpp.FINISHERS,
+    *vllm.FINISHERS,
+    *tensorrt_llm.FINISHERS,
 )
 #: Forms of lines that report one request each.
 _LINES_OF_REQUESTS = (llama_cpp.LINE, llama_cpp.SIMPLE, sglang.FINISHED)
@@ -168,7 +173,11 @@ class _Reader:
         self.summary: dict[str, str] | None = None
 
     def read(self, path: Path) -> None:
-        """Read a file. Raises: BadFile: if it cannot be opened."""
+        """Read a file.
+
+        Raises:
+            BadFile: if it cannot be opened.
+        """
         for document in documents(path):
             self.lines += 1
             if isinstance(document, BrokenEntry):
@@ -184,11 +193,8 @@ class _Reader:
     def finish(self, before: prometheus.Scrapes | None) -> None:
         """Add what only the whole file shows; counters are counted from ``before``."""
         keep_scrapes(self.collected, self.scrapes, before)
-        for sample in llama_cpp.unfinished(self.context):
-            self.collected.keep(sample, llama_cpp.ROUND, self.context.model, single=True)
-        self._keep_statistics()
-        self._keep_blocks(vllm_bench.examples, vllm.EXAMPLE)
-        self._keep_blocks(tensorrt_llm.benches, tensorrt_llm.BENCH)
+        for finisher in FINISHERS:
+            self._finish(finisher)
 
     # --- lines
 
@@ -341,28 +347,21 @@ class _Reader:
 
     # --- what only the whole file shows
 
-    def _keep_statistics(self) -> None:
-        """Keep the statistics of llama-server where its log has no line of a request."""
-        requests = (llama_cpp.LINE, llama_cpp.ROUND)
-        if any(group.form in requests for group in self.collected.groups.values()):
+    def _finish(self, finisher: Finisher) -> None:
+        """Keep what a finisher reads, unless the file has records that say more."""
+        groups = self.collected.groups.values()
+        if any(group.form in finisher.instead_of for group in groups):
             return
-        form = llama_cpp.STATISTICS
+        form = finisher.form
+        model = self.context.model
         try:
-            samples, remarks = llama_cpp.by_statistics(self.context)
+            samples = finisher.read(self.context)
         except BadFile as error:
             self.collected.refuse(self.context.line, error)
             return
         for sample in samples:
-            self.collected.keep(sample, form, self.context.model)
-            self.collected.count(form)
-        if samples:
-            self.collected.group(form, self.context.model).remarks += remarks
-
-    def _keep_blocks(self, samples_of: Callable[[Context], list[Sample]], form: Form) -> None:
-        """Keep the printed blocks of a form, whose end is not marked."""
-        try:
-            for sample in samples_of(self.context):
-                self.collected.keep(sample, form, self.context.model)
+            self.collected.keep(sample, form, model, finisher.single)
+            if finisher.counted:
                 self.collected.count(form)
-        except BadFile as error:
-            self.collected.refuse(self.context.line, error)
+        if samples:
+            self.collected.group(form, model).remarks += finisher.remarks(self.context)

@@ -7,12 +7,13 @@ has the samples of one model served by one engine in one form of record; only a 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, astuple, dataclass, field, fields, replace
 from itertools import chain, zip_longest
 from math import isfinite
 from typing import Any
 
 from hsd_viz.errors import BadFile
+from hsd_viz.json_data import from_fields
 
 #: Limits of a record: beyond them it is damaged.
 MOST_DRAFT = 1024
@@ -135,22 +136,23 @@ class Sample:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields that are known, as JSON data."""
-        data = {
-            name: value
-            for name, value in asdict(self).items()
-            if value not in (None, (), "", frozenset())
-        }
+        data: dict[str, Any] = {}
+        for name, value in asdict(self).items():
+            if value not in (None, (), "", frozenset()):
+                data[name] = value
         if self.verifications:
-            data["verifications"] = [
-                [one.drafted, one.accepted, one.nanoseconds] for one in self.verifications
-            ]
+            data["verifications"] = [list(astuple(one)) for one in self.verifications]
         if self.derived:
             data["derived"] = sorted(self.derived)
         return data
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Sample:
-        """Return the sample of :meth:`to_dict`. Raises: BadFile: if it is not one."""
+        """Return the sample of :meth:`to_dict`.
+
+        Raises:
+            BadFile: if it is not one.
+        """
         known = {one.name for one in fields(cls)}
         values = {name: value for name, value in data.items() if name in known}
         try:
@@ -161,8 +163,8 @@ class Sample:
             values["verifications"] = tuple(Verification(*row) for row in rows)
             values["derived"] = frozenset(values.get("derived", ()))
             if "request" in values:
-                values["request"] = Request(**values["request"])
-            return cls(**values)
+                values["request"] = from_fields(Request, values["request"])
+            return from_fields(cls, values)
         except TypeError as error:
             raise BadFile(f"a sample of a record is not valid: {error}") from None
 
@@ -263,7 +265,11 @@ class Series:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Series:
-        """Return the series of :meth:`to_dict`. Raises: BadFile: if it is not one."""
+        """Return the series of :meth:`to_dict`.
+
+        Raises:
+            BadFile: if it is not one.
+        """
         try:
             return cls(
                 engine=str(data["engine"]),
@@ -346,7 +352,10 @@ def survivors(histogram: Sequence[float]) -> tuple[float, ...]:
 
 def reaching(counts: Sequence[int], longest: int) -> tuple[float, ...]:
     """Return how many of the counts are k or more, k = 1, 2, ..., ``longest``."""
-    return tuple(float(sum(count >= k for count in counts)) for k in range(1, longest + 1))
+    reached = []
+    for k in range(1, longest + 1):
+        reached.append(float(sum(count >= k for count in counts)))
+    return tuple(reached)
 
 
 def _all_verifications(samples: Sequence[Sample]) -> tuple[Verification, ...]:
@@ -406,7 +415,17 @@ def with_fixed_length(sample: Sample) -> Sample:
 
 @dataclass(slots=True)
 class Draft:
-    """A series that is being read: its samples so far, and what the file says of it."""
+    """A series that is being read.
+
+    Attributes:
+        engine: that wrote it.
+        version: of the engine.
+        form: of the records.
+        single: whether each sample is one request.
+        model: the served model.
+        samples: so far.
+        remarks: what is to be said of them.
+    """
 
     engine: str
     version: str

@@ -37,7 +37,11 @@ _SAME = {
 
 
 def method_of(name: str) -> str:
-    """Return a drafter by any of its names. Raises: UserError: if it is unknown."""
+    """Return a drafter by any of its names.
+
+    Raises:
+        UserError: if it is unknown.
+    """
     plain = name.lower().replace("eagle-3", "eagle3").replace("n-gram", "ngram")
     method = _SAME.get(plain, plain)
     if method not in METHODS:

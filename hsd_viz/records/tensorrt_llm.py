@@ -11,7 +11,7 @@ from typing import Any
 from hsd_viz.errors import BadFile
 from hsd_viz.records import prometheus
 from hsd_viz.records.choices import objects_of, total, total_by_place
-from hsd_viz.records.context import Context, LinePattern
+from hsd_viz.records.context import Context, Finisher, LinePattern
 from hsd_viz.records.forms import declare
 from hsd_viz.records.sample import Request, Sample, Verification, survivors, with_fixed_length
 
@@ -181,3 +181,6 @@ def metrics(values: Mapping[prometheus.Key, float]) -> tuple[Sample, Any] | None
         return None
     length = prometheus.gauge(values, f"{prefix}acceptance_length")
     return Sample(drafted=drafted, accepted=accepted, length=length or None), METRICS
+
+
+FINISHERS = (Finisher(BENCH, benches),)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -112,8 +113,24 @@ def _noise(sample: Sample, figure: str) -> float:
     return max(rate * (1 - rate), 0.01) / sample.drafted
 
 
-def splits(values: np.ndarray, noise: np.ndarray) -> list[tuple[int, int, float, float]]:
-    """Return (first index, end of its part, mean before, mean after) of each change, in order.
+class Split(NamedTuple):
+    """A change of a series.
+
+    Attributes:
+        first: index of the first value after it.
+        end: index after the last value of that part.
+        before: mean of the part before.
+        after: mean of the part after.
+    """
+
+    first: int
+    end: int
+    before: float
+    after: float
+
+
+def splits(values: np.ndarray, noise: np.ndarray) -> list[Split]:
+    """Return the changes of a series, in order.
 
     The series is divided at the place where the means of both sides differ by most standard
     errors, and again on each side. The variance is that of neighbouring differences, which a
@@ -133,11 +150,11 @@ def splits(values: np.ndarray, noise: np.ndarray) -> list[tuple[int, int, float,
     cuts.sort()
     edges = [0, *cuts, len(values)]
     means = [float(np.mean(values[a:b])) for a, b in itertools.pairwise(edges)]
-    return [
-        (cut, edges[k + 2], means[k], means[k + 1])
-        for k, cut in enumerate(cuts)
-        if _differs(means[k], means[k + 1])
-    ]
+    changes = []
+    for k, cut in enumerate(cuts):
+        if _differs(means[k], means[k + 1]):
+            changes.append(Split(cut, edges[k + 2], means[k], means[k + 1]))
+    return changes
 
 
 def _differs(before: float, after: float) -> bool:
@@ -167,9 +184,12 @@ def _best_cut(values: np.ndarray, variance: float) -> int | None:
 
 def _refined(values: np.ndarray, cut: int) -> int:
     """Return the place near ``cut`` that leaves the least squares: parts may be short there."""
-    places = range(max(1, cut - LEAST), min(len(values) - 1, cut + LEAST) + 1)
-    left = {k: np.var(values[:k]) * k + np.var(values[k:]) * (len(values) - k) for k in places}
-    return min(left, key=left.__getitem__)
+    squares = {}
+    for k in range(max(1, cut - LEAST), min(len(values) - 1, cut + LEAST) + 1):
+        before = values[:k]
+        after = values[k:]
+        squares[k] = np.var(before) * len(before) + np.var(after) * len(after)
+    return min(squares, key=squares.__getitem__)
 
 
 def trend(contexts: Sequence[float], rates: Sequence[float]) -> tuple[float, float, float] | None:
@@ -188,6 +208,7 @@ def trend(contexts: Sequence[float], rates: Sequence[float]) -> tuple[float, flo
     slope = float(np.sum((x - x.mean()) * (y - y.mean()))) / spread
     left = y - y.mean() - slope * (x - x.mean())
     error = float(np.sqrt(np.sum(left**2) / (len(x) - 2) / spread)) or 1e-9
-    low, high = np.quantile(x, (0.1, 0.9))
-    ends = [float(y.mean() + slope * (end - x.mean())) for end in (low, high)]
-    return max(0.0, ends[0]), max(0.0, ends[1]), slope / error
+    shorter, longer = np.quantile(x, (0.1, 0.9))
+    at_shorter = float(y.mean() + slope * (shorter - x.mean()))
+    at_longer = float(y.mean() + slope * (longer - x.mean()))
+    return max(0.0, at_shorter), max(0.0, at_longer), slope / error

@@ -158,7 +158,11 @@ def series_of(traces: Sequence[Trace]) -> Series:
 
 
 def pooled(traces: Sequence[Trace]) -> Trace:
-    """Return one trace of all requests. Raises: UserError: as :func:`series_of`."""
+    """Return one trace of all requests.
+
+    Raises:
+        UserError: as :func:`series_of`.
+    """
     return traces[0] if len(traces) == 1 else trace_of(series_of(traces))
 
 

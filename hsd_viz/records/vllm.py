@@ -12,6 +12,7 @@ from typing import Any
 
 from hsd_viz.errors import BadFile
 from hsd_viz.records import prometheus
+from hsd_viz.records.context import Finisher
 from hsd_viz.records.forms import declare
 from hsd_viz.records.sample import (
     MOST_DRAFT,
@@ -22,7 +23,7 @@ from hsd_viz.records.sample import (
     survivors,
     with_fixed_length,
 )
-from hsd_viz.records.vllm_bench import bench_json
+from hsd_viz.records.vllm_bench import bench_json, examples
 from hsd_viz.words import check_range
 
 NAME = "vllm"
@@ -261,3 +262,6 @@ def _reached(rows: tuple[Verification, ...]) -> tuple[float, ...] | None:
         return None
     drafted = [row.drafted for row in rows]
     return reaching(drafted, max(drafted))
+
+
+FINISHERS = (Finisher(EXAMPLE, examples),)

@@ -87,7 +87,11 @@ class Result:
         return tables[0].to_frame()
 
     def figure(self) -> Any:
-        """Return the result as a plotly figure. Raises: Unsupported: if it has no numbers."""
+        """Return the result as a plotly figure.
+
+        Raises:
+            Unsupported: if it has no numbers.
+        """
         return VIEWERS["figure"](self)
 
     def ending(self, json: Path | None) -> str:
@@ -128,6 +132,10 @@ def show(
 
 
 def write(path: Path, text: str) -> None:
-    """Write UTF-8 text atomically. Raises: UserError: if it cannot be written."""
+    """Write UTF-8 text atomically.
+
+    Raises:
+        UserError: if it cannot be written.
+    """
     with writing(path):
         write_whole(path, text)

@@ -28,7 +28,10 @@ def prepare(address: str | None = None) -> None:
 
 def start(address: str | None = None, cpus: int = 1) -> Any:
     """Start Ray on this machine with at least ``cpus`` CPUs, which ours may share, or join the
-    cluster at ``address``; return the module. Raises: ValueError: if it does not start.
+    cluster at ``address``; return the module.
+
+    Raises:
+        ValueError: if it does not start.
     """
     prepare(address)
     import ray

@@ -17,7 +17,6 @@ import threading
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
 from typing import Any
 
 from fastapi import Depends, FastAPI, HTTPException, Request
@@ -26,13 +25,14 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from pydantic import ConfigDict, Field, ValidationError, create_model
 from starlette.requests import ClientDisconnect
 
-from hsd_viz.engine import Engine, load_engine
+from hsd_viz.engine import DecodeCall, Engine
 from hsd_viz.engine.live import batches
+from hsd_viz.engine.options import EngineOptions
 from hsd_viz.errors import UserError, visitor_message
 from hsd_viz.machine import url
-from hsd_viz.models.families import DEFAULT
 from hsd_viz.options import defaults, settings, types
 from hsd_viz.serve import connections, guard
+from hsd_viz.serve.settings import Settings
 from hsd_viz.stack import StackError, parse
 from hsd_viz.trace.tables import RULES
 from hsd_viz.trace.trace import to_record
@@ -70,8 +70,10 @@ def decode_with(engine: Engine) -> Decode:
     """
 
     async def decode(request: Record) -> AsyncGenerator[list[Record]]:
+        options: Any = dict(request)
+        call = DecodeCall(options.pop("prompt"), options.pop("stack", "target"), options)
         cancelled = threading.Event()
-        running = batches(lambda: engine.decode(**request), cancelled)
+        running = batches(lambda: call.events(engine), cancelled)
         try:
             while (events := await asyncio.to_thread(next, running, None)) is not None:
                 yield [to_record(event) for event in events]
@@ -86,31 +88,12 @@ def decode_with(engine: Engine) -> Decode:
     return decode
 
 
-def load_decode(options: Record) -> Decode:
-    """Load an engine (arguments of :func:`hsd_viz.engine.load_engine`) that is ready for its first
-    request.
-    """
-    engine = load_engine(**options, allow_models=False)
+def load_decode(options: EngineOptions) -> Decode:
+    """Load an engine that is ready for its first request, and return what decodes with it."""
+    engine = options.load(allow_models=False)
     engine.run("def", max_new_tokens=1)
     engine.wait_ready()
     return decode_with(engine)
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What visitors may do: ``models``, ``hosts`` (Host headers, ``*``: any) and ``token`` are
-    accepted; ``slots`` decodes run at a time, for ``seconds`` each, and ``queue`` requests wait.
-    """
-
-    models: tuple[str, ...] = ("nano", "small", "target")
-    slots: int = 1
-    queue: int = 64
-    prompt_characters: int = 20_000
-    new_tokens: int = 1024
-    seconds: float = 300.0
-    token: str | None = None
-    family: str = DEFAULT
-    hosts: tuple[str, ...] = ("127.0.0.1", "localhost")
 
 
 def _setting_fields() -> dict[str, Any]:
@@ -145,7 +128,11 @@ class DecodeRequest(_Settings):
     chat: bool = False
 
     def checked(self, settings: Settings) -> Record:
-        """Return the arguments of a decode. Raises: ValueError: if the request exceeds a limit."""
+        """Return the arguments of a decode.
+
+        Raises:
+            ValueError: if the request exceeds a limit.
+        """
         if self.family not in (None, settings.family):
             raise UserError(
                 f"family: this server decodes the family {settings.family}, not {self.family!r}"
@@ -252,8 +239,10 @@ class Service:
 
 
 class Stream(StreamingResponse):
-    """The answer to one request. Its place is freed however the connection ends. Raises:
-    HTTPException: 503, if the queue is full.
+    """The answer to one request. Its place is freed however the connection ends.
+
+    Raises:
+        HTTPException: 503, if the queue is full.
     """
 
     def __init__(self, service: Service, request: Record) -> None:
@@ -369,10 +358,9 @@ def _line(record: Record) -> bytes:
     return json.dumps(record, separators=(",", ":")).encode() + b"\n"
 
 
-def run(host: str, port: int, settings: dict[str, Any], engine: dict[str, Any], page: Page) -> int:
-    """Serve with an engine in this process until Ctrl-C or SIGTERM. ``settings`` are fields of
-    :class:`Settings`, ``engine`` arguments of :func:`hsd_viz.engine.local.load_engine`; for
-    ``page`` see :func:`create_app`.
+def run(host: str, port: int, settings: Settings, engine: EngineOptions, page: Page) -> int:
+    """Serve with an engine in this process until Ctrl-C or SIGTERM; for ``page`` see
+    :func:`create_app`.
     """
     import uvicorn
 
@@ -386,9 +374,8 @@ def run(host: str, port: int, settings: dict[str, Any], engine: dict[str, Any], 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with suppress(KeyboardInterrupt):
         print("loading the models", file=sys.stderr, flush=True)
-        accepted = Settings(**settings)
-        application = create_app(load_decode(engine), accepted, page)
-        Server(configure(application, host, port, accepted)).run()
+        application = create_app(load_decode(engine), settings, page)
+        Server(configure(application, host, port, settings)).run()
     return 0
 
 

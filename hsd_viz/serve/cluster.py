@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import AsyncGenerator
-from dataclasses import asdict, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ray import serve
@@ -16,10 +16,13 @@ from ray.exceptions import RayError
 from ray.serve.exceptions import RayServeException
 from ray.serve.handle import DeploymentHandle
 
+from hsd_viz.engine.options import EngineOptions
 from hsd_viz.errors import UserError
+from hsd_viz.json_data import from_fields
 from hsd_viz.machine import url
 from hsd_viz.serve import start
-from hsd_viz.serve.app import Page, Record, Settings, create_app, error, load_decode
+from hsd_viz.serve.app import Page, Record, create_app, error, load_decode
+from hsd_viz.serve.settings import Settings
 from hsd_viz.words import first_line
 
 #: Connections that the ingress holds open at a time, refused ones among them, and the name of the
@@ -32,7 +35,7 @@ APPLICATION = "hsd_viz"
 class Replica:
     """An engine in a process of its own; decodes one request at a time."""
 
-    def __init__(self, options: Record) -> None:
+    def __init__(self, options: EngineOptions) -> None:
         self._decode = load_decode(options)
 
     async def decode(self, request: Record) -> AsyncGenerator[list[Record]]:
@@ -46,8 +49,8 @@ class Replica:
 class Ingress:
     """The web application; there is one, because it owns the queue."""
 
-    def __init__(self, settings: Record, replicas: DeploymentHandle, page: Page | None) -> None:
-        self._settings = Settings(**settings)
+    def __init__(self, settings: Settings, replicas: DeploymentHandle, page: Page | None) -> None:
+        self._settings = settings
         self._replicas = replicas
         self._page = page
 
@@ -66,30 +69,68 @@ class Ingress:
         return create_app(self.decode, self._settings, self._page)
 
 
-def build(arguments: Record) -> serve.Application:
-    """Return the application; the builder that ``serve deploy`` calls. ``arguments``: ``settings``
-    (fields of :class:`~hsd_viz.serve.app.Settings`), ``engine`` (arguments of
-    :func:`hsd_viz.engine.local.load_engine`), ``replicas``, ``cpus`` and ``gpus`` of each replica,
-    and ``page`` (see :func:`~hsd_viz.serve.app.create_app`).
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """A service on a cluster.
+
+    Attributes:
+        settings: what visitors may do.
+        engine: the engine of each replica.
+        replicas: processes that decode.
+        cpus: CPUs reserved for each of them.
+        gpus: GPUs of each of them.
+        page: makes the page (see :func:`~hsd_viz.serve.app.create_app`); ``None``: no page.
     """
-    replicas = int(arguments.get("replicas", 1))
-    settings = replace(Settings(**arguments.get("settings", {})), slots=replicas)
-    resources = {"num_cpus": arguments.get("cpus", 1), "num_gpus": arguments.get("gpus", 0)}
-    # The decorator makes deployments of the classes, which its types do not say.
-    replica: Any = Replica
-    ingress: Any = Ingress
-    decoder = replica.options(num_replicas=replicas, ray_actor_options=resources).bind(
-        arguments.get("engine", {})
-    )
-    return ingress.options(ray_actor_options={"num_cpus": 0}).bind(
-        asdict(settings), decoder, arguments.get("page")
-    )
+
+    settings: Settings = field(default_factory=Settings)
+    engine: EngineOptions = field(default_factory=EngineOptions)
+    replicas: int = 1
+    cpus: float = 1
+    gpus: float = 0
+    page: Page | None = None
+
+    def application(self) -> serve.Application:
+        """Return the application of Ray Serve."""
+        resources = {"num_cpus": self.cpus, "num_gpus": self.gpus}
+        # The decorator makes deployments of the classes, which its types do not say.
+        replica: Any = Replica
+        ingress: Any = Ingress
+        decoder = replica.options(num_replicas=self.replicas, ray_actor_options=resources)
+        return ingress.options(ray_actor_options={"num_cpus": 0}).bind(
+            replace(self.settings, slots=self.replicas), decoder.bind(self.engine), self.page
+        )
 
 
-def run(host: str, port: int, arguments: Record, address: str | None = None) -> int:
-    """Serve until Ctrl-C or SIGTERM; ``arguments`` are those of :func:`build`. Without ``address``
-    Ray is started on this machine and ends with the service; otherwise the service runs on the
-    cluster there and is removed from it at the end. Raises: ValueError: if it does not start.
+def build(arguments: Record) -> serve.Application:
+    """Return the application; the builder that ``serve deploy`` calls.
+
+    Args:
+        arguments: fields of :class:`Service` as JSON data.
+
+    Raises:
+        TypeError: if there is no such field.
+    """
+    settings = from_fields(Settings, arguments.get("settings", {}))
+    engine = from_fields(EngineOptions, arguments.get("engine", {}))
+    service = from_fields(Service, {**arguments, "settings": settings, "engine": engine})
+    return replace(service, replicas=int(service.replicas)).application()
+
+
+def run(host: str, port: int, service: Service, address: str | None = None) -> int:
+    """Serve until Ctrl-C or SIGTERM.
+
+    Args:
+        host: the address to serve on.
+        port: the port.
+        service: what is served.
+        address: a running cluster, from which the service is removed at the end; ``None``: Ray is
+            started on this machine and ends with the service.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        UserError: if it does not start.
     """
     logging.getLogger("ray.serve").setLevel(logging.ERROR)
     stopped = threading.Event()
@@ -103,11 +144,12 @@ def run(host: str, port: int, arguments: Record, address: str | None = None) -> 
             f"Ray at {address}: who reaches its ports can run code there; its operator protects it",
             file=sys.stderr,
         )
-    ray = start(address, math.ceil(arguments["replicas"] * arguments["cpus"]))
+    ray = start(address, math.ceil(service.replicas * service.cpus))
     try:
         print("loading the models", file=sys.stderr, flush=True)
         serve.start(http_options={"host": host, "port": port})
-        serve.run(build(arguments), name=APPLICATION, logging_config={"enable_access_log": False})
+        application = service.application()
+        serve.run(application, name=APPLICATION, logging_config={"enable_access_log": False})
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         print(f"engine: {url(host, port)} (Ctrl-C to stop)", flush=True)
         stopped.wait()

@@ -41,8 +41,8 @@ class LimitedProtocol(H11Protocol):
     """A connection of HTTP/1.1 with time limits, one of a limited number.
 
     Attributes:
-        most_per_peer: The most connections of a peer on another machine.
-        most: The most connections.
+        most_per_peer: the most connections of a peer on another machine.
+        most: the most connections.
     """
 
     most_per_peer = MORE_PER_PEER
@@ -56,11 +56,10 @@ class LimitedProtocol(H11Protocol):
         self._stalled: asyncio.TimerHandle | None = None
         own = self.client[0] if self.client else ""
         # Those that are being closed are listed until the loop comes to them.
-        others = [
-            one
-            for one in self.connections
-            if isinstance(one, LimitedProtocol) and not one.transport.is_closing()
-        ]
+        others = []
+        for connection in self.connections:
+            if isinstance(connection, LimitedProtocol) and not connection.transport.is_closing():
+                others.append(connection)
         of_peer = [one for one in others if one.client and one.client[0] == own]
         if not is_loopback(own) and len(of_peer) > self.most_per_peer:
             transport.abort()

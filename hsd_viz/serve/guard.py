@@ -24,7 +24,8 @@ def require_host(app: FastAPI, hosts: Sequence[str]) -> None:
 def check_request(request: Request, token: str | None) -> None:
     """Check the token and the sender of a request; ``/health`` is open to all.
 
-    Raises: HTTPException: 401 without the token, 403 if another web page sends it.
+    Raises:
+        HTTPException: 401 without the token, 403 if another web page sends it.
     """
     if request.url.path == "/health":
         return
@@ -34,7 +35,11 @@ def check_request(request: Request, token: str | None) -> None:
 
 
 def check_token(request: Request, token: str) -> None:
-    """Check that a request has the token. Raises: HTTPException: 401, if not."""
+    """Check that a request has the token.
+
+    Raises:
+        HTTPException: 401, if not.
+    """
     is_page = request.url.path == "/"
     scheme, _, given = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer":
@@ -49,7 +54,11 @@ def check_token(request: Request, token: str) -> None:
 
 
 def check_origin(request: Request) -> None:
-    """Check that no other web page sends a request. Raises: HTTPException: 403, if one does."""
+    """Check that no other web page sends a request.
+
+    Raises:
+        HTTPException: 403, if one does.
+    """
     # Browsers add the header, our clients do not. The Host header was checked.
     own = f"{request.url.scheme}://{request.headers.get('host')}"
     if request.headers.get("origin", own) != own:
@@ -57,7 +66,11 @@ def check_origin(request: Request) -> None:
 
 
 def check_type(request: Request) -> None:
-    """Check the type of a request's body. Raises: HTTPException: 415, if it is another one."""
+    """Check the type of a request's body.
+
+    Raises:
+        HTTPException: 415, if it is another one.
+    """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != BODY_TYPE:
         raise HTTPException(415, f"the body must be {BODY_TYPE}")

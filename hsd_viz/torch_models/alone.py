@@ -18,9 +18,9 @@ from hsd_viz.torch_models import board
 from hsd_viz.torch_models.board import Plan
 from hsd_viz.torch_models.cache import StaticCache
 from hsd_viz.torch_models.compiled import CompiledModel, CompiledSession
-from hsd_viz.torch_models.decode import Step, board_for
 from hsd_viz.torch_models.report import read_line, verdict_of
 from hsd_viz.torch_models.sampling import Shaping
+from hsd_viz.torch_models.steps import Step, board_for
 
 #: Places for draft tokens; a larger draft has more.
 _PLACES = 31

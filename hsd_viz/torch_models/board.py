@@ -39,18 +39,18 @@ class State:
     """What the steps of a decode read and write, on the device.
 
     Attributes:
-        text: Token ids by place, int64 ``[places]``.
-        marks: The integers of the decode, int64.
-        settings: Temperature, top-p, min-p, and the temperature of what a drafter learns from,
+        text: token ids by place, int64 ``[places]``.
+        marks: the integers of the decode, int64.
+        settings: temperature, top-p, min-p, and the temperature of what a drafter learns from,
             float64 ``[4]``.
-        fresh: Numbers that never repeat, float64: those from the place ``marks[USED]`` on are not
+        fresh: numbers that never repeat, float64: those from the place ``marks[USED]`` on are not
             used yet.
-        placed: The numbers of the target's own tokens by place in the text, float64 ``[places]``.
-        eos: The tokens that end a text, int64; -1 where there is none.
-        parents: The parent of each node of a draft tree, int64 ``[nodes]``.
-        path: For each node the node that takes its place in the cache, int64 ``[nodes]``.
-        report: A line of numbers for each verification, float64 ``[lines, n]``.
-        rows: By level the rows of its draft ``[n, V]``, empty where it has none.
+        placed: the numbers of the target's own tokens by place in the text, float64 ``[places]``.
+        eos: the tokens that end a text, int64; -1 where there is none.
+        parents: the parent of each node of a draft tree, int64 ``[nodes]``.
+        path: for each node the node that takes its place in the cache, int64 ``[nodes]``.
+        report: a line of numbers for each verification, float64 ``[lines, n]``.
+        rows: by level the rows of its draft ``[n, V]``, empty where it has none.
     """
 
     text: Tensor
@@ -70,14 +70,14 @@ class Plan:
     """The shape of a stack: what its graphs are compiled for.
 
     Attributes:
-        lookaheads: The tokens that each level proposes at least, 0 for a drafter at level 0.
-        drafter: The most nodes of a drafter's draft, 0 where level 0 is a model.
-        shaping: How logits become probabilities.
-        rule: The rule for chains that were sampled from rows.
-        details: How many of the likeliest tokens are reported for the rows of the target, 0: no
+        lookaheads: the tokens that each level proposes at least, 0 for a drafter at level 0.
+        drafter: the most nodes of a drafter's draft, 0 where level 0 is a model.
+        shaping: how logits become probabilities.
+        rule: the rule for chains that were sampled from rows.
+        details: how many of the likeliest tokens are reported for the rows of the target, 0: no
             details.
-        observe: How many of them are reported for every row.
-        warm: Whether these are probabilities at the temperature ``WARM``; else their order is
+        observe: how many of them are reported for every row.
+        warm: whether these are probabilities at the temperature ``WARM``; else their order is
             enough.
     """
 
@@ -249,17 +249,17 @@ class Decision:
     """What a verification decides, in places of a draft of at most m tokens.
 
     Attributes:
-        count: The number of accepted tokens, ``[]``.
-        token: The verifier's own token, ``[]``.
-        row: The row that it is drawn from, ``[]``.
-        nodes: The accepted nodes in order, ``[m]``, then the other places' own numbers.
+        count: the number of accepted tokens, ``[]``.
+        token: the verifier's own token, ``[]``.
+        row: the row that it is drawn from, ``[]``.
+        nodes: the accepted nodes in order, ``[m]``, then the other places' own numbers.
         columns: ``[4, m]``: of point masses whether accepted, whether compared, p; of a chain p, q,
             u, h.
-        mass: The sum of what a correction was drawn from, ``[]``.
-        weights: What the token was drawn from ``[V]``; not used where no details are reported.
-        path_rows: The rows of the accepted tokens and of ``token`` ``[m + 1, V]``; not used for
+        mass: the sum of what a correction was drawn from, ``[]``.
+        weights: what the token was drawn from ``[V]``; not used where no details are reported.
+        path_rows: the rows of the accepted tokens and of ``token`` ``[m + 1, V]``; not used for
             greedy decoding.
-        used: How many numbers that never repeat were used, ``[]``.
+        used: how many numbers that never repeat were used, ``[]``.
     """
 
     count: Tensor

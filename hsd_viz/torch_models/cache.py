@@ -59,10 +59,10 @@ class StaticCache(Cache):
     the cache of.
 
     Attributes:
-        places: How many tokens it holds.
-        start: The place of the first token of the current forward pass, ``[]``.
-        text: Token ids by place, ``[places]``.
-        boards: The state of decodes of which this is the target's cache, with what they are for.
+        places: how many tokens it holds.
+        start: the place of the first token of the current forward pass, ``[]``.
+        text: token ids by place, ``[places]``.
+        boards: the state of decodes of which this is the target's cache, with what they are for.
     """
 
     def __init__(self, layers: int, places: int, device: torch.device) -> None:

@@ -41,8 +41,10 @@ class CompiledModel:
     """An :class:`~hsd_viz.torch_models.eager.HFModel` whose forward passes are compiled: a
     :class:`~hsd_viz.decoding.session.Model` for any device.
 
-    ``compiler`` makes a graph of a function; tests pass another one. Raises: ValueError: if
-    the model cannot be compiled, or the compiled rows are not its own.
+    ``compiler`` makes a graph of a function; tests pass another one.
+
+    Raises:
+        ValueError: if the model cannot be compiled, or the compiled rows are not its own.
     """
 
     def __init__(
@@ -83,8 +85,10 @@ class CompiledModel:
             self._check()
 
     def _check(self) -> None:
-        """Compare compiled rows with those of the model. Raises: UserError: if they differ or
-        cannot be computed.
+        """Compare compiled rows with those of the model.
+
+        Raises:
+            UserError: if they differ or cannot be computed.
         """
         try:
             check_forward(self.eager, self.session())

@@ -19,7 +19,9 @@ from transformers.cache_utils import Cache, CacheLayerMixin, DynamicLayer
 from hsd_viz.decoding.session import Session
 from hsd_viz.drafting.semantic import quantise_states, watched_layer
 
-FULL, SLIDING, CHUNKED = "full_attention", "sliding_attention", "chunked_attention"
+FULL = "full_attention"
+SLIDING = "sliding_attention"
+CHUNKED = "chunked_attention"
 FIRST_CAPACITY = 512
 #: No further arguments of a module.
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -138,7 +140,7 @@ class Masks:
     for transformers' ``eager`` attention.
 
     Attributes:
-        kinds: The kinds of its layers.
+        kinds: the kinds of its layers.
     """
 
     def __init__(self, config: PreTrainedConfig, device: torch.device, dtype: torch.dtype) -> None:
@@ -150,11 +152,10 @@ class Masks:
             CHUNKED: getattr(config, "attention_chunk_size", None),
         }
         #: By kind of layer how many positions it reaches over, where not over all.
-        self._reach: dict[str, int] = {
-            kind: reach
-            for kind, reach in reaches.items()
-            if kind in self.kinds and reach is not None
-        }
+        self._reach: dict[str, int] = {}
+        for kind, reach in reaches.items():
+            if kind in self.kinds and reach is not None:
+                self._reach[kind] = reach
 
     def make(self, lines: Tensor) -> Tensor | dict[str, Tensor] | None:
         """Return what tokens with this :func:`lineage` may attend to as the model takes it,

@@ -30,10 +30,23 @@ from hsd_viz.models.tensors import HEAD_OFFSETS, head_tokens
 def config_of(form: LlamaForm) -> PreTrainedConfig:
     """Return the configuration of transformers for a form.
 
-    Raises: Unsupported: if no model type has its combination of options.
+    Raises:
+        Unsupported: if no model type has its combination of options.
     """
     kind: type[PreTrainedConfig] = LlamaConfig
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = {
+        "vocab_size": form.vocabulary,
+        "hidden_size": form.width,
+        "intermediate_size": form.inner,
+        "num_hidden_layers": form.layers,
+        "num_attention_heads": form.heads,
+        "num_key_value_heads": form.kv_heads,
+        "head_dim": form.head_dim,
+        "max_position_embeddings": form.positions,
+        "rms_norm_eps": form.epsilon,
+        "rope_parameters": _rotary(form.rotary),
+        "tie_word_embeddings": form.tied_head,
+    }
     chosen = 0
     if form.query_key_norm:
         kind = Qwen3Config
@@ -51,20 +64,7 @@ def config_of(form: LlamaForm) -> PreTrainedConfig:
     if kind is SmolLM3Config:
         # Its defaults are numbers of its own vocabulary.
         options |= dict.fromkeys(("pad_token_id", "bos_token_id", "eos_token_id"))
-    return kind(
-        vocab_size=form.vocabulary,
-        hidden_size=form.width,
-        intermediate_size=form.inner,
-        num_hidden_layers=form.layers,
-        num_attention_heads=form.heads,
-        num_key_value_heads=form.kv_heads,
-        head_dim=form.head_dim,
-        max_position_embeddings=form.positions,
-        rms_norm_eps=form.epsilon,
-        rope_parameters=_rotary(form.rotary),
-        tie_word_embeddings=form.tied_head,
-        **options,
-    )
+    return kind.from_dict(options)
 
 
 def _rotary(rotary: Rotary) -> dict[str, Any]:

@@ -9,7 +9,7 @@ mask and positions from outside (draft trees).
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -66,12 +66,10 @@ class Checkpoint:
     """
 
     def __init__(self, name: str, where: str, device: str, dtype: str) -> None:
-        self._name, self._where, self._device, self._dtype = (
-            name,
-            where,
-            device,
-            getattr(torch, dtype),
-        )
+        self._name = name
+        self._where = where
+        self._device = device
+        self._dtype = getattr(torch, dtype)
         self._unreached: str | None = None
         settle_arithmetic(torch.device(device))
         hf_logging.disable_progress_bar()
@@ -80,8 +78,8 @@ class Checkpoint:
     def config(self) -> PreTrainedConfig:
         """The configuration, of a model that can be decoded here as far as it shows."""
         with self._reading(f"{self._name} cannot be loaded"):
-            check_sizes(PreTrainedConfig.get_config_dict(self._where, **self._source)[0])
-            config = AutoConfig.from_pretrained(self._where, **self._source)
+            check_sizes(self._read(PreTrainedConfig.get_config_dict)[0])
+            config = self._read(AutoConfig.from_pretrained)
         check_config(self._name, config)
         return config
 
@@ -93,7 +91,7 @@ class Checkpoint:
             read_tokenizer_file(file)  # refuses what a tokenizer may not ask for
         what = f"the tokenizer of {self._name} cannot be loaded"
         with self._reading(what), no_panics(what):
-            tokenizer = AutoTokenizer.from_pretrained(self._where, **self._source)
+            tokenizer = self._read(AutoTokenizer.from_pretrained)
             if (backend := getattr(tokenizer, "backend_tokenizer", None)) is not None:
                 backend.no_padding()
                 backend.no_truncation()
@@ -112,19 +110,28 @@ class Checkpoint:
         if files is not None and not is_readable(files):
             return load_module(files, self._dtype, self._device)
         self._check_files()
-        options: dict[str, Any] = self._source | {"dtype": self._dtype}
-        if getattr(self.config, "quantization_config", None) is not None:
-            # Packed weights cannot be moved once they are there.
-            options |= {"device_map": {"": self._device}}
+        is_quantized = getattr(self.config, "quantization_config", None) is not None
         with self._reading(f"{self._name} cannot be loaded as a causal language model"):
-            module = AutoModelForCausalLM.from_pretrained(self._where, **options)
-            return module if "device_map" in options else module.to(self._device)
+            if is_quantized:
+                # Packed weights cannot be moved once they are there.
+                return self._read(
+                    AutoModelForCausalLM.from_pretrained,
+                    dtype=self._dtype,
+                    device_map={"": self._device},
+                )
+            module = self._read(AutoModelForCausalLM.from_pretrained, dtype=self._dtype)
+            return module.to(self._device)
+
+    def _read(self, read: Callable[..., Any], **options: Any) -> Any:
+        """Return what a function of transformers reads from the checkpoint's files."""
+        return read(self._where, **self._source | options)
 
     def _check_files(self) -> None:
         """Compare a folder's weights with its configuration before anything is allocated.
 
-        Raises: BadFile: if there are none but pickled ones, an index names a file elsewhere, or the
-        sizes in the configuration are not those of the tensors.
+        Raises:
+            BadFile: if there are none but pickled ones, an index names a file elsewhere, or the
+                sizes in the configuration are not those of the tensors.
         """
         folder = Path(self._where)
         if not folder.is_dir():
@@ -238,7 +245,8 @@ def check_forward(model: HFModel, session: Session | None = None) -> None:
     half = _PROBE // 2
     stride = max(1, model.vocab_size // (3 * _PROBE))
     tokens = [(1 + stride * k) % model.vocab_size for k in range(_PROBE + half)]
-    text, others = tokens[:_PROBE], tokens[_PROBE:]
+    text = tokens[:_PROBE]
+    others = tokens[_PROBE:]
     # At each depth another token, and then the text's, which is the parent of the next two.
     drafted: list[int] = []
     parents: list[int] = []

@@ -19,18 +19,18 @@ class Line:
     """What one verification reports.
 
     Attributes:
-        due: Whether it was due; else it changed nothing.
-        at: The tokens of the text before the draft.
-        n: The tokens of the draft.
-        count: How many of them are accepted.
-        token: The verifier's own token.
-        row: The row that it is drawn from.
-        mass: The sum of what a correction was drawn from, 0 where there is no correction.
-        used: The numbers used after it.
-        tokens: The draft.
-        nodes: The accepted nodes in order.
+        due: whether it was due; else it changed nothing.
+        at: the tokens of the text before the draft.
+        n: the tokens of the draft.
+        count: how many of them are accepted.
+        token: the verifier's own token.
+        row: the row that it is drawn from.
+        mass: the sum of what a correction was drawn from, 0 where there is no correction.
+        used: the numbers used after it.
+        tokens: the draft.
+        nodes: the accepted nodes in order.
         columns: ``[4, n]``, as in :class:`~hsd_viz.torch_models.board.Decision`.
-        rest: The numbers of details and of what a drafter learns from.
+        rest: the numbers of details and of what a drafter learns from.
     """
 
     due: bool
@@ -151,10 +151,9 @@ def _add_details(plan: Plan, level: int, line: Line, rows: int, verdict: Verdict
         size = 2 + 2 * most
         described = rest[: rows * size].reshape(rows, size)
         rest = rest[rows * size :]
-        verdict.details = [
-            (row[0], row[1], _pairs(row[2 : 2 + most], row[2 + most :]))
-            for row in described[: line.count + 1].tolist()
-        ]
+        verdict.details = []
+        for row in described[: line.count + 1].tolist():
+            verdict.details.append((row[0], row[1], _pairs(row[2 : 2 + most], row[2 + most :])))
         own, own_values, q, q_values = rest[: 4 * most].reshape(4, most).tolist()
         rest = rest[4 * most :]
         if line.mass > 0:

@@ -33,12 +33,12 @@ class ChainVerdict:
     """The decision on a chain that was sampled from rows.
 
     Attributes:
-        accepted: The number of accepted tokens, ``[]``.
-        weights: What the verifier's own token is drawn from, ``[V]``.
-        mass: The sum of the residual, ``[]``; 0 where nothing was rejected.
-        p: The verifier's probabilities of the draft tokens, ``[m]``.
-        q: The drafter's probabilities of the draft tokens, ``[m]``.
-        h: The chances that the numbers were compared with, ``[m]``; 0 for the token rule.
+        accepted: the number of accepted tokens, ``[]``.
+        weights: what the verifier's own token is drawn from, ``[V]``.
+        mass: the sum of the residual, ``[]``; 0 where nothing was rejected.
+        p: the verifier's probabilities of the draft tokens, ``[m]``.
+        q: the drafter's probabilities of the draft tokens, ``[m]``.
+        h: the chances that the numbers were compared with, ``[m]``; 0 for the token rule.
     """
 
     accepted: Tensor
@@ -148,10 +148,10 @@ class TreeVerdict:
     """The decision on a tree of point masses.
 
     Attributes:
-        accepted: Which of the nodes are accepted, booleans ``[m]``: one path.
-        count: How many they are, ``[]``.
-        compared: Which of the nodes were compared with a token of the verifier, booleans ``[m]``.
-        row: The row of the verifier's own token: 0 after the text, 1 + i after node i, ``[]``.
+        accepted: which of the nodes are accepted, booleans ``[m]``: one path.
+        count: how many they are, ``[]``.
+        compared: which of the nodes were compared with a token of the verifier, booleans ``[m]``.
+        row: the row of the verifier's own token: 0 after the text, 1 + i after node i, ``[]``.
     """
 
     accepted: Tensor

@@ -32,10 +32,10 @@ class Shaping:
     """Which operations turn logits into probabilities: what a graph is compiled for.
 
     Attributes:
-        greedy: Tokens are the arg-max, and there are no probabilities.
-        top_k: Whether tokens below the k-th largest score are removed.
-        top_p: Whether tokens outside of the nucleus are removed.
-        min_p: Whether tokens much less likely than the likeliest are removed.
+        greedy: tokens are the arg-max, and there are no probabilities.
+        top_k: whether tokens below the k-th largest score are removed.
+        top_p: whether tokens outside of the nucleus are removed.
+        min_p: whether tokens much less likely than the likeliest are removed.
     """
 
     greedy: bool

@@ -18,8 +18,10 @@ from hsd_viz.trace.trace import Trace
 def write_csv(trace: Trace, folder: str | os.PathLike) -> list[Path]:
     """Write ``tokens.csv``, ``drafts.csv``, ``rounds.csv`` and ``calls.csv`` to ``folder``, created
     if missing, and return the paths. The columns are those of :mod:`hsd_viz.trace.tables`; lists
-    are JSON text, absent values empty. A link in place of a file is replaced. Raises: OSError: if a
-    file cannot be written.
+    are JSON text, absent values empty. A link in place of a file is replaced.
+
+    Raises:
+        OSError: if a file cannot be written.
     """
     paths: list[Path] = []
     for table in TABLES:
@@ -102,8 +104,10 @@ def _span(name: str, category: str, tid: int, row: Row, args: dict[str, Any]) ->
 
 def aiperf_record(trace: Trace, number: int = 0) -> dict[str, Any]:
     """Return a trace as a line of AIPerf's ``profile_export.jsonl`` with its speculative-decoding
-    record. Raises: ValueError: for an imported trace whose source does not report each
-    verification.
+    record.
+
+    Raises:
+        ValueError: for an imported trace whose source does not report each verification.
     """
     meta = trace.meta
     tokens = trace.metrics()["tokens"]

@@ -42,9 +42,9 @@ class Content:
     """What the file of a trace holds.
 
     Attributes:
-        meta: What describes the run.
-        columns: The tables by name, as columns by name.
-        pieces: The texts of tokens by id.
+        meta: what describes the run.
+        columns: the tables by name, as columns by name.
+        pieces: the texts of tokens by id.
     """
 
     meta: dict[str, Any]
@@ -66,7 +66,8 @@ def to_data(content: Content) -> dict[str, Any]:
 def from_data(data: Any) -> Content:
     """Return the trace of plain or packed JSON data.
 
-    Raises: TraceError: if ``data`` is not a complete trace.
+    Raises:
+        TraceError: if ``data`` is not a complete trace.
     """
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise TraceError("this is not an hsd_viz trace: it was not written by hsd_viz for a run")
@@ -102,7 +103,8 @@ def _read_content(data: dict[str, Any]) -> Content:
 def read_tables(data: dict[str, Any]) -> Tables:
     """Return the tables and the texts of tokens of a trace or of a step.
 
-    Raises: ValueError: if a table is not as declared.
+    Raises:
+        ValueError: if a table is not as declared.
     """
     pieces = {int(token): str(text) for token, text in data["pieces"].items()}
     return {name: table.read(data.get(name)) for name, table in TABLES.items()}, pieces
@@ -122,7 +124,8 @@ def to_bytes(content: Content, packed: bool = True) -> bytes:
 def from_bytes(payload: bytes, name: str = "trace", most: int = MOST_BYTES) -> Content:
     """Return the trace of a file's bytes (gzipped or not), of at most ``most`` unpacked.
 
-    Raises: TraceError: if it is not a complete trace; the message begins with ``name``.
+    Raises:
+        TraceError: if it is not a complete trace; the message begins with ``name``.
     """
     payload = _unpacked(payload, name, most)
     collecting = gc.isenabled()
@@ -148,7 +151,8 @@ def from_bytes(payload: bytes, name: str = "trace", most: int = MOST_BYTES) -> C
 def save(content: Content, path: str | os.PathLike) -> Path:
     """Write a trace, gzipped when the name ends in ``.gz``; the file appears whole or not at all.
 
-    Raises: UserError: for a name that ends in neither ``.json`` nor ``.json.gz``.
+    Raises:
+        UserError: for a name that ends in neither ``.json`` nor ``.json.gz``.
     """
     path = checked_name(Path(path))
     write_whole(path, to_bytes(content, packed=path.name.endswith(".gz")))
@@ -156,7 +160,11 @@ def save(content: Content, path: str | os.PathLike) -> Path:
 
 
 def load(path: str | os.PathLike) -> Content:
-    """Read a trace. Raises: TraceError: if the file is missing, invalid or of a newer version."""
+    """Read a trace.
+
+    Raises:
+        TraceError: if the file is missing, invalid or of a newer version.
+    """
     try:
         with Path(path).open("rb") as stream:  # a device may have no end
             return from_bytes(stream.read(MOST_BYTES + 1), name=Path(path).name)
@@ -165,8 +173,10 @@ def load(path: str | os.PathLike) -> Content:
 
 
 def checked_name(path: Path) -> Path:
-    """Return the path of a trace to write. Raises: ValueError: if the name of a file has another
-    ending.
+    """Return the path of a trace to write.
+
+    Raises:
+        ValueError: if the name of a file has another ending.
     """
     if is_regular(path) and not path.name.endswith((".json", ".json.gz")):
         message = f"cannot save a trace as {path.name}: the name must end in .json or .json.gz"

@@ -177,8 +177,10 @@ def target_round_of(rounds: Sequence[Any]) -> dict[int, int]:
 
 
 def check(trace: Any) -> None:
-    """Check the identities of a complete trace. Raises: ValueError: if one is violated; the message
-    names the first.
+    """Check the identities of a complete trace.
+
+    Raises:
+        ValueError: if one is violated; the message names the first.
     """
     # Columns, because tens of thousands of rows would be made for this alone.
     tokens = trace.columns["tokens"]

@@ -48,8 +48,18 @@ _TYPES["top"] = list[tuple[_INTEGER, _NUMBER]]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A declared column. ``kind``: ``int``, ``float``, ``str``, ``ints`` or ``top``; ``null``: may
-    be; the other fields are those of ``tables.toml``.
+    """A declared column: the fields of ``tables.toml``.
+
+    Attributes:
+        name: of the column.
+        kind: ``int``, ``float``, ``str``, ``ints`` or ``top``.
+        null: whether a value may be missing.
+        meaning: what the values are.
+        unit: of the values.
+        names: the values that are allowed, of a text.
+        later: whether files from before the column lack it.
+        observed: whether it is null only in a trace of an engine that does not report it.
+        default: the value where it is missing.
     """
 
     name: str
@@ -63,7 +73,11 @@ class Column:
     default: Any = None
 
     def checked(self, values: Any) -> list:
-        """Return ``values``. Raises: ValueError: if they are not a column of this type."""
+        """Return ``values``.
+
+        Raises:
+            ValueError: if they are not a column of this type.
+        """
         kind: Any = Literal[self.names] if self.names else _TYPES[self.kind]
         msgspec.convert(values, list[kind | None if self.null else kind])  # type: ignore[misc]
         return values
@@ -152,8 +166,14 @@ _FLOAT = Column("", "float", null=True)
 
 @dataclass(frozen=True, slots=True)
 class TableColumns:
-    """A declared table: its name, its meaning, its columns by name, and the class of its rows, in
-    which columns at the end that may be null, or have a default, may be left out.
+    """A declared table.
+
+    Attributes:
+        name: of the table.
+        meaning: of a row.
+        columns: by name.
+        row: the class of its rows, in which columns at the end that may be null, or have a default,
+            may be left out.
     """
 
     name: str
@@ -163,7 +183,10 @@ class TableColumns:
 
     def read(self, data: Any) -> Columns:
         """Return saved ``data`` as columns; one that an older trace lacks has its default in every
-        row. Raises: ValueError: if a column is missing or is not as declared.
+        row.
+
+        Raises:
+            ValueError: if a column is missing or is not as declared.
         """
         if not isinstance(data, dict):
             raise UserError(f"its table '{self.name}' is not an object of columns")

@@ -117,8 +117,10 @@ class Record:
     def text_bytes(self) -> bytes:
         """The emitted text; a step may begin or end inside a character."""
         tokens = self.columns["tokens"]
-        pairs = zip(tokens["text"], tokens["raw"], strict=True)
-        return b"".join(text.encode() if raw is None else bytes.fromhex(raw) for text, raw in pairs)
+        pieces = []
+        for text, raw in zip(tokens["text"], tokens["raw"], strict=True):
+            pieces.append(text.encode() if raw is None else bytes.fromhex(raw))
+        return b"".join(pieces)
 
     @property
     def token_ids(self) -> list[int]:
@@ -157,10 +159,11 @@ class Trace(Record):
 
     def __repr__(self) -> str:
         """Return one line: the stack and the figures of the run."""
-        found = self.metrics()
-        figures = [
-            form.format(found[key]) for key, form in _FIGURES.items() if found[key] is not None
-        ]
+        metrics = self.metrics()
+        figures = []
+        for name, form in _FIGURES.items():
+            if metrics[name] is not None:
+                figures.append(form.format(metrics[name]))
         return f"Trace({self.stack or '?'!r}: {', '.join(figures)})"
 
     @property
@@ -192,14 +195,11 @@ class Trace(Record):
 
         # Integers stay integers where some rows have none.
         kinds = {"int": "Int64", "float": "float64"}
-        optional = [
-            column
-            for column in TABLES[table].columns.values()
-            if column.null and column.kind in kinds
-        ]
-        return pd.DataFrame(self.columns[table]).astype(
-            {column.name: kinds[column.kind] for column in optional}
-        )
+        types = {}
+        for column in TABLES[table].columns.values():
+            if column.null and column.kind in kinds:
+                types[column.name] = kinds[column.kind]
+        return pd.DataFrame(self.columns[table]).astype(types)
 
     @property
     def tokens(self) -> pd.DataFrame:
@@ -237,8 +237,10 @@ class Trace(Record):
 
     @classmethod
     def from_dict(cls, data: Any) -> Trace:
-        """Return the trace of :meth:`to_dict` or of a file. Raises: TraceError: if ``data`` is not
-        a complete trace.
+        """Return the trace of :meth:`to_dict` or of a file.
+
+        Raises:
+            TraceError: if ``data`` is not a complete trace.
         """
         return cls._of(file.from_data(data))
 
@@ -248,14 +250,19 @@ class Trace(Record):
 
     def save(self, path: str | os.PathLike) -> Path:
         """Write the trace as JSON, gzipped when the name ends in ``.gz``; the file appears whole or
-        not at all. Raises: ValueError: for a name that ends in neither ``.json`` nor ``.json.gz``.
+        not at all.
+
+        Raises:
+            ValueError: for a name that ends in neither ``.json`` nor ``.json.gz``.
         """
         return file.save(self._content(), path)
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> Trace:
-        """Read a trace. Raises: TraceError: if the file is missing, invalid or of a newer
-        version.
+        """Read a trace.
+
+        Raises:
+            TraceError: if the file is missing, invalid or of a newer version.
         """
         return cls._of(file.load(path))
 
@@ -281,8 +288,12 @@ class Trace(Record):
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Progress before the first token: the current step (``loading nano``, ``prefill``) and the
-    part done, if known.
+    """Progress before the first token.
+
+    Attributes:
+        text: the current step, as in ``loading nano`` or ``prefill``.
+        done: the part done, if known.
+        total: all of it, if known.
     """
 
     text: str
@@ -292,8 +303,11 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The decode begins. ``meta`` is the trace's meta so far, ``pieces`` the text of the prompt's
-    tokens by id.
+    """The decode begins.
+
+    Attributes:
+        meta: the trace's meta so far.
+        pieces: the text of the prompt's tokens by id.
     """
 
     meta: dict
@@ -302,7 +316,11 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The decode is over; ``trace`` is the complete recording."""
+    """The decode is over.
+
+    Attributes:
+        trace: the complete recording.
+    """
 
     trace: Trace
 
@@ -331,8 +349,10 @@ def to_record(event: Event) -> dict[str, Any]:
 
 
 def read_events(records: Iterable[Any]) -> Iterator[Event]:
-    """Yield the events of the records of one decode; a queued request is a :class:`Stage`. Raises:
-    ServerError: if a record reports an error or is not valid.
+    """Yield the events of the records of one decode; a queued request is a :class:`Stage`.
+
+    Raises:
+        ServerError: if a record reports an error or is not valid.
     """
     trace: Any = None
     for record in records:

@@ -60,7 +60,12 @@ def run_page(trace: Given, *others: Given) -> str:
         "prompt": traces["runs/0"].prompt,
         "runs": shown,
     }
-    page = about(recordings=shown, races=[race] if len(traces) > 1 else [], games=[], languages={})
+    page = about() | {
+        "recordings": shown,
+        "races": [race] if len(traces) > 1 else [],
+        "games": [],
+        "languages": {},
+    }
     runs = {name: run_data.snapshot(trace, name) for name, trace in traces.items()}
     title = " · ".join(run["title"] for run in shown)
     return document({"about": page, "runs": runs}, '<main class="hsd-page"></main>', title)
@@ -122,9 +127,11 @@ def content_of(parts: Sequence[Any]) -> dict[str, Any]:
             scripts.append(str(part._esm))
             styles.append(str(getattr(part, "_css", "")))
         shown.append({"at": f"view-{k}", "state": _state(part), **own})
+    content: dict[str, Any] = {"views": shown, "scripts": scripts, "styles": styles}
     names = {part.library for part in parts if getattr(part, "library", "")}
-    library = {"library": script(WHOLE if WHOLE in names else CARTESIAN)} if names else {}
-    return {"views": shown, "scripts": scripts, "styles": styles, **library}
+    if names:
+        content["library"] = script(WHOLE if WHOLE in names else CARTESIAN)
+    return content
 
 
 def document(
@@ -158,7 +165,10 @@ def parts_of(view: Any) -> list[Any]:
     """Return the views and figures of a view or box, in order."""
     if isinstance(view, anywidget.AnyWidget):
         return [view]
-    return [part for child in getattr(view, "children", ()) for part in parts_of(child)]
+    parts = []
+    for child in getattr(view, "children", ()):
+        parts += parts_of(child)
+    return parts
 
 
 def _state(part: anywidget.AnyWidget) -> dict[str, Any]:

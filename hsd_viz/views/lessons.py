@@ -154,8 +154,12 @@ def deck(paths: Sequence[Path] | None = None) -> str:
     A slide is a section of a lesson with all that its cells show, or its summary; exercises are
     left out.
     """
-    paths, writer = paths or editions.masters(), Writer()
-    slides = [(path.stem[0], slide) for path in paths for slide in _slides(writer, path)]
+    paths = paths or editions.masters()
+    writer = Writer()
+    slides = []
+    for path in paths:
+        for slide in _slides(writer, path):
+            slides.append((path.stem[0], slide))
     body = _html("deck", [(path.stem[0], title_of(path)) for path in paths], slides)
     return document(content_of(writer.parts), body, "Speculative decoding, hands on", style=_STYLE)
 

@@ -63,7 +63,12 @@ def _requests_with_rounds(path: Path, not_a_trace: str) -> list[Trace]:
     except NoRecord as error:
         why = f"{error}; as a trace: {not_a_trace}"
         raise BadFile(f"{path} is not a trace or a record of another engine: {why}") from None
-    return [trace for one in reading.series for trace in traces_of(one) if trace.round_rows]
+    requests = []
+    for series in reading.series:
+        for trace in traces_of(series):
+            if trace.round_rows:
+                requests.append(trace)
+    return requests
 
 
 def _numbered(runs: list[Trace], request: int) -> Trace:

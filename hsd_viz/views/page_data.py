@@ -82,11 +82,13 @@ def games() -> list[dict[str, Any]]:
     player.
     """
     recorded = side_by_side(GAMES)
-    return [
-        {**game, "runs": {r.name: f"game/{game['name']}/{r.name}" for r in recorded[game["name"]]}}
-        for game in ABOUT["games"]
-        if game["name"] in recorded
-    ]
+    found = []
+    for game in ABOUT["games"]:
+        name = game["name"]
+        if name in recorded:
+            runs = {run.name: f"game/{name}/{run.name}" for run in recorded[name]}
+            found.append({**game, "runs": runs})
+    return found
 
 
 @cache
@@ -109,11 +111,11 @@ def recorded_runs() -> dict[str, partial[Trace]]:
     folders = {"": TRACES, "answers/": ANSWERS}
     folders |= {f"{group}/": SIDE_BY_SIDE / group for group in side_by_side()}
     folders |= {f"game/{name}/": GAMES / name for name in side_by_side(GAMES)}
-    return {
-        f"{at}{r.name}": partial(load_bundled, r.name, of)
-        for at, of in folders.items()
-        for r in bundled(of)
-    }
+    runs = {}
+    for prefix, folder in folders.items():
+        for recording in bundled(folder):
+            runs[f"{prefix}{recording.name}"] = partial(load_bundled, recording.name, folder)
+    return runs
 
 
 def saved_reports() -> dict[str, Path]:
@@ -158,8 +160,8 @@ def family_form(family: Family) -> dict[str, Any]:
     return {"family": family.name, "models": list(family.names), "form": form}
 
 
-def about(**own: Any) -> dict[str, Any]:
-    """Return what the page knows at first, with ``own`` parts in place of the usual ones."""
+def about() -> dict[str, Any]:
+    """Return what the page knows at first."""
     form = {"prompt": ABOUT["prompts"][0]["prompt"], "stack": ABOUT["stacks"][0][0]}
     form |= defaults() | {"temperature": TEMPERATURE}
     found = {
@@ -175,4 +177,4 @@ def about(**own: Any) -> dict[str, Any]:
     recordings = [
         {"name": name, "title": r.label, "blurb": r.blurb} for name, r in offered().items()
     ]
-    return ABOUT | found | {"recordings": recordings, "form": form} | own
+    return ABOUT | found | {"recordings": recordings, "form": form}

@@ -58,9 +58,8 @@ class OneDraftWhatIf(View):
     source = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, basis: Any = None, *, source: str = "", **values: Any) -> None:
-        super().__init__(
-            **({} if basis is None else one_draft_state(basis_of(basis, source))) | values
-        )
+        state = {} if basis is None else one_draft_state(basis_of(basis, source))
+        super().__init__(**state | values)
 
 
 def one_draft_state(basis: Basis) -> dict[str, Any]:
@@ -71,24 +70,27 @@ def one_draft_state(basis: Basis) -> dict[str, Any]:
     known = basis.calibration
     cost = known.costs[known.target]
     one = cost.verifying(1)
-    # Kept to the sliders' steps, so that a preset stays recognised.
-    fitted = lambda value, step, top: round(min(top, round(max(0.0, value) / step) * step), 6)
-    presets = [
-        {
-            "name": draft,
-            "acceptance": fitted(rate(known.edge(draft, known.target)), 0.01, 0.99),
-            "cost": fitted(
-                known.costs[draft].alone(USUAL) / USUAL / (one + cost.overhead), 0.005, 1.0
-            ),
-            "slope": fitted((cost.verifying(5) - one) / 4 / (one + cost.overhead), 0.01, 0.5),
+    forward = one + cost.overhead
+    slope = (cost.verifying(5) - one) / 4 / forward
+    presets = []
+    chosen: dict[str, float] = {}
+    for draft, verifier in known.edges:
+        if verifier != known.target:
+            continue
+        acceptance = rate(known.edge(draft, verifier))
+        drafting = known.costs[draft].alone(USUAL) / USUAL / forward
+        chosen = {
+            "acceptance": _on_slider(acceptance, step=0.01, top=0.99),
+            "cost": _on_slider(drafting, step=0.005, top=1.0),
+            "slope": _on_slider(slope, step=0.01, top=0.5),
         }
-        for draft, verifier in known.edges
-        if verifier == known.target
-    ]
-    chosen = (
-        {name: value for name, value in presets[-1].items() if name != "name"} if presets else {}
-    )
+        presets.append({"name": draft, **chosen})
     return {"presets": presets, "source": basis.predicted, **chosen}
+
+
+def _on_slider(value: float, *, step: float, top: float) -> float:
+    """Return a value at a step of its slider, so that a preset stays recognised."""
+    return round(min(top, round(max(0.0, value) / step) * step), 6)
 
 
 KINDS = {
@@ -111,7 +113,8 @@ class HierarchyGraph(View):
     picked = traitlets.Dict().tag(sync=True)
 
     def __init__(self, basis: Any, *, source: str = "") -> None:
-        super().__init__(**hierarchy_state(basis_of(basis, source)))
+        state = hierarchy_state(basis_of(basis, source))
+        super().__init__(graph=state["graph"], picked=state["picked"])
 
 
 def hierarchy_state(basis: Basis) -> dict[str, Any]:
@@ -120,7 +123,8 @@ def hierarchy_state(basis: Basis) -> dict[str, Any]:
     """
     known = basis.calibration
     choice = select(known)
-    best, single = choice.picked, choice.best_single_draft
+    best = choice.picked
+    single = choice.best_single_draft
     lookaheads = {draft.name: draft.lookahead for draft in best.levels.drafts}
     picked = {
         "stack": best.stack,
@@ -132,14 +136,12 @@ def hierarchy_state(basis: Basis) -> dict[str, Any]:
         "length": best.acceptance_length,
         "words": KINDS[choice.kind],
     }
-    edges = [
-        {"from": d, "to": v, "rate": rate(edge), "per": None}
-        for (d, v), edge in known.edges.items()
-    ]
-    edges += [
-        {"from": b, "to": v, "rate": tier_rate(t), "per": t.tokens - 1}
-        for (b, v), t in known.tiers.items()
-    ]
+    edges: list[dict[str, Any]] = []
+    for (draft, verifier), edge in known.edges.items():
+        edges.append({"from": draft, "to": verifier, "rate": rate(edge), "per": None})
+    for (database, verifier), tier in known.tiers.items():
+        per_draft = tier.tokens - 1
+        edges.append({"from": database, "to": verifier, "rate": tier_rate(tier), "per": per_draft})
     levels = [_level(known, name) for name in (*known.databases, *known.models)]
     return {
         "graph": {"levels": levels, "edges": edges, "source": basis.predicted},
@@ -154,12 +156,11 @@ def _level(known: Calibration, name: str) -> dict[str, Any]:
     """
     if name in known.databases:
         parts = [item for item in read_source(name).items if item in DATABASES]
-        ms, keys = (
-            known.lookup(name).lookup,
-            parts or (list(DATABASES) if name == "db" else ["baseline"]),
-        )
+        ms = known.lookup(name).lookup
+        keys = parts or (list(DATABASES) if name == "db" else ["baseline"])
     else:
-        cost, keys = known.costs[name], ["target" if name == known.target else family(name)]
+        cost = known.costs[name]
+        keys = ["target" if name == known.target else family(name)]
         forward = name == known.target or cost.draft is None
         ms = cost.verifying(1) if forward else cost.alone(USUAL) / USUAL
     return {"name": name, "ms": ms, "hues": [asdict(HUES[key]) for key in keys]}

@@ -41,7 +41,10 @@ RECORDINGS = "recordings.html"
 _SCRIPTS = ("elements.js", "site.js", "site.css", "tab-worker.js", "hsd-viz.js", "page.css")
 #: Where verification is nearly free: one card, weights of one byte, and models of 70, 8 and 1
 #: billion parameters.
-_GPU, _WEIGHTS, _CONTEXT, _WIDEST = "H200", "fp8", 2048, 64
+_GPU = "H200"
+_WEIGHTS = "fp8"
+_CONTEXT = 2048
+_WIDEST = 64
 _MODELS = {"target": "llama-70b", "small": "llama-8b", "nano": "llama-1b"}
 
 #: A link of the index: its address, title and description, and what makes its page (``None``: it
@@ -171,12 +174,13 @@ def _data() -> dict[str, Any]:
     predicted for a GPU.
     """
     machine = Machine(gpu_of(_GPU))
-    step = lambda name, m: machine.step_ms(
-        shape_of(name), tokens=m, context=_CONTEXT, weights=_WEIGHTS
-    )
-    costs = {
-        name: [step(model, m) for m in range(1, _WIDEST + 1)] for name, model in _MODELS.items()
-    }
+    costs: dict[str, list[float]] = {}
+    for name, model in _MODELS.items():
+        shape = shape_of(model)
+        costs[name] = []
+        for tokens in range(1, _WIDEST + 1):
+            step = machine.step_ms(shape, tokens=tokens, context=_CONTEXT, weights=_WEIGHTS)
+            costs[name].append(step)
     return {
         **about(),
         "bytes": sum(path.stat().st_size for path in tab.files().values()),

@@ -46,7 +46,11 @@ class Part(anywidget.AnyWidget):
     _esm = (STATIC / "loader.js").read_text(encoding="utf-8")
 
     view = traitlets.Unicode().tag(sync=True)
-    bundle = traitlets.Instance(widgets.Widget).tag(sync=True, **widgets.widget_serialization)
+    bundle = traitlets.Instance(widgets.Widget).tag(
+        sync=True,
+        to_json=widgets.widget_serialization["to_json"],
+        from_json=widgets.widget_serialization["from_json"],
+    )
 
     def __init__(self, **options: Any) -> None:
         if not _bundles or _bundles[0].comm is None:
@@ -108,7 +112,8 @@ class Chart(View):
     library = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, figure: go.Figure) -> None:
-        super().__init__(library=library_of(figure), **figure_part(figure)["figure"])
+        state = figure_part(figure)["figure"]
+        super().__init__(library=library_of(figure), drawn=state["drawn"], dark=state["dark"])
         self.figure = figure
 
 

@@ -8,7 +8,7 @@ import json
 import time
 
 from benchmarks import rounds
-from hsd_viz.torch_models.decode import Board
+from hsd_viz.torch_models.steps import Board
 
 
 class Slow(rounds.Nothing):

@@ -109,7 +109,7 @@ def played(tmp_path_factory) -> str:
     load, first = recorded_runs(), about()["recordings"][0]["name"]
     runs = {name: run_data.snapshot(load[name](), name) for name in (*sorted(names), first)}
     path = tmp_path_factory.mktemp("pages") / "game.html"
-    content = {"about": about(races=[]), "runs": runs}
+    content = {"about": about() | {"races": []}, "runs": runs}
     path.write_text(document(content, '<main class="hsd-page"></main>', "game"), encoding="utf-8")
     return path.as_uri()
 

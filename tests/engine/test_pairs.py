@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import pytest
 
+from hsd_viz.decoding.engine import DecodeCall
 from hsd_viz.engine.live import decode_beside_plain, note_plain
 from hsd_viz.trace import Finished, Trace
 from tests.changes import plain_trace
@@ -46,11 +47,12 @@ class Timed:
 )
 def test_pairs_are_timed_for_about_three_seconds(seconds, pairs):
     engine = Timed(seconds)
-    list(decode_beside_plain(engine, "x", "db > target", max_new_tokens=99))
+    list(decode_beside_plain(engine, DecodeCall("x", "db > target", {"max_new_tokens": 99})))
     assert engine.asked == [("db > target", 99), ("target", 99)] * pairs
 
 
 def test_a_long_run_is_compared_with_a_short_plain_one():
     engine = Timed(3.5)
-    list(decode_beside_plain(engine, "x", "db > target", max_new_tokens=99, least=32))
+    call = DecodeCall("x", "db > target", {"max_new_tokens": 99})
+    list(decode_beside_plain(engine, call, least=32))
     assert engine.asked == [("db > target", 99), ("target", 32)]

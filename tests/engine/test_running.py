@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 
-from hsd_viz.decoding.engine import DEFAULTS, Options
+from hsd_viz.decoding.engine import DEFAULTS, DecodeCall, Options
 from hsd_viz.engine import LocalEngine, load_engine, local
 from hsd_viz.engine.live import REPORT_EVERY, decode_beside_plain
 from hsd_viz.engine.remote import RemoteEngine
@@ -75,9 +75,8 @@ def test_models_in_int8_are_decoded_without_their_modules():
 
 
 def test_plain_decoding_follows_the_run_and_its_speed_is_noted(shipped):
-    events = list(
-        decode_beside_plain(shipped, "def main(", "db > target", pairs=1, max_new_tokens=40, seed=3)
-    )
+    call = DecodeCall("def main(", "db > target", {"max_new_tokens": 40, "seed": 3})
+    events = list(decode_beside_plain(shipped, call, pairs=1))
     (end,) = [i for i, e in enumerate(events) if isinstance(e, Finished)]
     trace, after = events[end].trace, events[end + 1 :]
     assert [t for e in events if isinstance(e, Step) for t in e.token_ids] == trace.token_ids
@@ -89,12 +88,14 @@ def test_plain_decoding_follows_the_run_and_its_speed_is_noted(shipped):
 
 
 def test_plain_decoding_itself_is_decoded_once(shipped):
-    events = list(decode_beside_plain(shipped, "def main(", "target", max_new_tokens=8))
+    call = DecodeCall("def main(", "target", {"max_new_tokens": 8})
+    events = list(decode_beside_plain(shipped, call))
     assert isinstance(events[-1], Finished) and "plain" not in events[-1].trace.meta
 
 
 def test_cancelling_the_comparison_keeps_the_run(shipped):
-    events = decode_beside_plain(shipped, "def main(", "db > target", max_new_tokens=40)
+    call = DecodeCall("def main(", "db > target", {"max_new_tokens": 40})
+    events = decode_beside_plain(shipped, call)
     trace = next(e.trace for e in events if isinstance(e, Finished))
     assert isinstance(next(events), Stage)
     events.close()

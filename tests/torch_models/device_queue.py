@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from hsd_viz.torch_models import decode
-from hsd_viz.torch_models.decode import Board, Step
+from hsd_viz.torch_models.steps import Board, Step
 
 
 @dataclass(slots=True)
@@ -97,7 +97,7 @@ class DeviceQueue:
 
 
 class QueueClock:
-    """Stands for :class:`hsd_viz.torch_models.decode.Clock` on a GPU, whose events cannot be read
+    """Stands for :class:`hsd_viz.torch_models.clock.Clock` on a GPU, whose events cannot be read
     before they are reached.
     """
 

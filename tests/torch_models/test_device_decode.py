@@ -23,10 +23,11 @@ from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.torch_models.alone import DeviceModel
 from hsd_viz.torch_models.board import Plan
 from hsd_viz.torch_models.compiled import CompiledModel
-from hsd_viz.torch_models.decode import Board, DeviceDecode, can_decode
+from hsd_viz.torch_models.decode import DeviceDecode, can_decode
 from hsd_viz.torch_models.eager import HFModel
 from hsd_viz.torch_models.graphs import CompiledGraph, Graph
 from hsd_viz.torch_models.sampling import Shaping
+from hsd_viz.torch_models.steps import Board
 
 #: By name the noise of each model, the target's last, and the lookaheads below it.
 STACKS = {
@@ -113,7 +114,7 @@ def test_the_next_round_is_started_before_the_last_one_is_read(monkeypatch):
 
 
 def test_numbers_are_replaced_between_rounds_that_are_started_ahead(monkeypatch, queue):
-    monkeypatch.setattr("hsd_viz.torch_models.decode._NUMBERS", 128)
+    monkeypatch.setattr("hsd_viz.torch_models.steps.NUMBERS", 128)
     compare("draft:5 > target", Sampling(1.0, seed=6), tokens=90, details=0)
 
 
@@ -167,7 +168,7 @@ def test_a_drafter_learns_what_it_learns_in_the_loop(sampling):
 
 
 def test_numbers_that_never_repeat_are_replaced_when_they_are_used(monkeypatch):
-    monkeypatch.setattr("hsd_viz.torch_models.decode._NUMBERS", 128)
+    monkeypatch.setattr("hsd_viz.torch_models.steps.NUMBERS", 128)
     compare("nano:2 > small:5 > target", Sampling(1.0, seed=6), tokens=60, details=0)
 
 

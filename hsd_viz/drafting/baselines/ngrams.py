@@ -127,11 +127,7 @@ class NgramCache(Baseline):
                     if _passes(static[token], total, LAX[STATIC - 1])
                     else None
                 )
-            seen = (
-                seen
-                or bool(static)
-                or any(tail[-n:] in c for c in caches for n in range(1, LONGEST + 1))
-            )
+            seen = seen or bool(static) or any(_has_end(cache, tail) for cache in caches)
             if best is None:
                 break
             token, length, count = best
@@ -140,6 +136,11 @@ class NgramCache(Baseline):
                 break
             tail = (tail + chr(token))[-LONGEST:]
         return tree.or_reason(budget, "not worth it" if seen else "no match")
+
+
+def _has_end(counts: Mapping[str, Counter[int]], tail: str) -> bool:
+    """Return whether an n-gram at the end of the text was counted."""
+    return any(tail[-n:] in counts for n in range(1, LONGEST + 1))
 
 
 def _pick(

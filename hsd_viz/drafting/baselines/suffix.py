@@ -18,8 +18,13 @@ _ROUNDING = 1 + 1e-9
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """A sequence of tokens with which ``count`` suffixes begin, first the one of text ``which`` at
-    ``start``. Without ``children`` it is a leaf, whose only continuation is read from that text.
+    """A sequence of tokens with which suffixes begin.
+
+    Attributes:
+        which: the text of the first of these suffixes.
+        start: where it begins there.
+        count: how many suffixes begin so.
+        children: by next token; ``None``: a leaf, whose only continuation is read from that text.
     """
 
     which: int

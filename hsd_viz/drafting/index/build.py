@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hsd_viz.disk import followed
+from hsd_viz.drafting.context import Match
 from hsd_viz.drafting.index.count import (
     PART_TOKENS,
     Document,
@@ -54,8 +55,10 @@ def build_database(
 
     ``kind`` is ``statistics`` (a corpus) or ``model`` (a model's own outputs, where a continuation
     counts once per output). Memory and disk space: see :mod:`hsd_viz.drafting.index.count`; a
-    temporary file without a name takes the space beside ``path``. Raises: ValueError: if there are
-    no tokens, or ``longest`` is out of range.
+    temporary file without a name takes the space beside ``path``.
+
+    Raises:
+        ValueError: if there are no tokens, or ``longest`` is out of range.
     """
     check_range("the longest key", longest, 1, MOST_LONGEST)
     pruning = pruning or PRUNING[kind]
@@ -94,7 +97,8 @@ def build_fivegrams(
     counted: Counter[tuple[int, ...]] = Counter()
     for sequence in sequences:
         tokens = [int(t) for t in sequence]
-        counted.update({tuple(tokens[i : i + 5]) for i in range(len(tokens) - 4)})
+        places = range(len(tokens) - 4)
+        counted.update({tuple(tokens[i : i + 5]) for i in places})
     taken: Counter[int] = Counter()
     rows = []  # token, rank, the other four tokens, count
     for gram, seen in sorted(counted.items(), key=lambda item: (-item[1], item[0]))[:most]:
@@ -124,42 +128,84 @@ def describe(path: str | Path, most: int = 10) -> dict:
     ``meta`` is its origin, ``most_used`` the ``most`` entries with the highest counts: ``tokens``
     followed the token ids ``key``. The file contains the marks of keys, not the keys, so they are
     found by look-up: every token alone, then the most frequent of those with their followers, and
-    so on. Raises: DatabaseError: if it cannot be used.
+    so on.
+
+    Raises:
+        DatabaseError: if it cannot be used.
     """
     index = Index(path, verify=True)
     lengths = {int(n): keys for n, keys in index.header["keys_by_length"].items()}
     vocabulary = range(index.header["vocabulary_size"])
     is_fivegrams = index.header["kind"] == "fivegrams"
     keys: list[tuple[int, ...]] = [(token, 0) if is_fivegrams else (token,) for token in vocabulary]
-    entries: list[tuple[int, int, list[int], list[int], int]] = []
+    entries: list[_Entry] = []
     while keys:
-        matches = [
-            (match, key)
-            for key in keys
-            if (match := index.lookup(spell(key))) and match[0] == len(key)
-        ]
-        matches.sort(key=lambda pair: (-pair[0][1], pair[1]))
-        del matches[_FOLLOWED * most :]
-        for (length, total, continuations), key in matches:
-            followed = list(key[:1] if is_fivegrams else key)
-            for group in [continuations] if is_fivegrams else [[one] for one in continuations]:
-                entries.append(
-                    (-group[0][1], -length, followed, [token for token, _, _ in group], total)
-                )
+        matches = _whole_matches(index, keys)[: _FOLLOWED * most]
+        for key, match in matches:
+            if is_fivegrams:
+                # Its continuations are the other tokens of one 5-gram.
+                tokens = [token for token, _, _ in match.continuations]
+                count = match.continuations[0][1]
+                entries.append(_Entry(-count, -match.length, [key[0]], tokens, match.total))
+                continue
+            for token, count, _ in match.continuations:
+                entries.append(_Entry(-count, -match.length, list(key), [token], match.total))
         is_last = is_fivegrams or len(keys[0]) == index.longest
         keys = []
         if not is_last:
-            for (_, _, continuations), key in matches:
-                keys += [(*key, token) for token, _, _ in continuations]
-    names = ("kind", "continuations", "vocabulary_size", "vocabulary_hash", "meta")
+            for key, match in matches:
+                for token, _, _ in match.continuations:
+                    keys.append((*key, token))
     return {
         "path": str(path),
-        **{name: index.header[name] for name in names},
+        "kind": index.header["kind"],
+        "continuations": index.header["continuations"],
+        "vocabulary_size": index.header["vocabulary_size"],
+        "vocabulary_hash": index.header["vocabulary_hash"],
+        "meta": index.header["meta"],
         "bytes": index.size,
         "keys": sum(lengths.values()),
         "keys_by_length": lengths,
-        "most_used": [
-            {"key": key, "tokens": tokens, "token_id": tokens[0], "count": -count, "total": total}
-            for count, _, key, tokens, total in sorted(entries)[:most]
-        ],
+        "most_used": [entry.to_dict() for entry in sorted(entries)[:most]],
     }
+
+
+class _Entry(NamedTuple):
+    """Tokens that followed a key; sorted, those with the highest counts come first.
+
+    Attributes:
+        negative_count: how often they did, negated.
+        negative_length: the tokens of the key, negated.
+        key: the key.
+        tokens: the tokens.
+        total: how often the key was seen.
+    """
+
+    negative_count: int
+    negative_length: int
+    key: list[int]
+    tokens: list[int]
+    total: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the entry as JSON data."""
+        return {
+            "key": self.key,
+            "tokens": self.tokens,
+            "token_id": self.tokens[0],
+            "count": -self.negative_count,
+            "total": self.total,
+        }
+
+
+def _whole_matches(
+    index: Index, keys: Iterable[tuple[int, ...]]
+) -> list[tuple[tuple[int, ...], Match]]:
+    """Return the keys that an index has with their matches, the most frequent first."""
+    matches = []
+    for key in keys:
+        match = index.lookup(spell(key))
+        if match is not None and match.length == len(key):
+            matches.append((key, match))
+    matches.sort(key=lambda pair: (-pair[1].total, pair[0]))
+    return matches

@@ -38,7 +38,11 @@ Progress = Callable[[str, float], None]
 
 
 def _is_text(file: Path) -> bool:
-    """Return whether a file is UTF-8 to its end. Raises: ValueError: if it is not."""
+    """Return whether a file is UTF-8 to its end.
+
+    Raises:
+        ValueError: if it is not.
+    """
     for _ in read_pieces(file):
         pass
     return True
@@ -48,7 +52,8 @@ def find_texts(paths: Sequence[str | Path]) -> tuple[list[Path], int]:
     """Return the UTF-8 text files of ``paths``, and those below folders, sorted, and how many
     others are there. Hidden ones and links are skipped.
 
-    Raises: ValueError: if a path does not exist, a named file is not text, or there are no files.
+    Raises:
+        ValueError: if a path does not exist, a named file is not text, or there are no files.
     """
     texts: dict[Path, bool] = {}
     for path in map(Path, paths):
@@ -70,8 +75,10 @@ def find_texts(paths: Sequence[str | Path]) -> tuple[list[Path], int]:
 
 def read_pieces(path: Path) -> Iterator[str]:
     """Yield the text of a UTF-8 file in pieces of about :data:`PIECE` characters that end at line
-    ends, except in lines longer than that. Line ends become ``\\n``. Raises: ValueError: if it
-    cannot be read, is not UTF-8, or contains a zero byte.
+    ends, except in lines longer than that. Line ends become ``\\n``.
+
+    Raises:
+        ValueError: if it cannot be read, is not UTF-8, or contains a zero byte.
     """
     try:
         with open(path, encoding="utf-8-sig") as file:
@@ -112,7 +119,8 @@ def read_documents(
 def write_corpus(documents: Iterable[Document], file: IO[bytes], vocabulary_size: int) -> Corpus:
     """Write documents to an empty file. Memory: 8 bytes per document.
 
-    Raises: UserError: if a token is outside the vocabulary, or there are none.
+    Raises:
+        UserError: if a token is outside the vocabulary, or there are none.
     """
     dtype = np.dtype("<u4" if vocabulary_size > 2**16 else "<u2")
     size = 0
@@ -137,9 +145,14 @@ def write_corpus(documents: Iterable[Document], file: IO[bytes], vocabulary_size
 
 @dataclass(frozen=True, slots=True)
 class Pruning:
-    """Which keys and continuations to store: the minimum count of a key, the minimum count and
-    share of a continuation that is not the most frequent one, the most continuations per key, and
-    the size of the file, which takes the keys with the highest gains.
+    """Which keys and continuations to store.
+
+    Attributes:
+        least: the minimum count of a key.
+        least_continuation: the minimum count of a continuation that is not the most frequent one.
+        least_share: its minimum share.
+        most: the most continuations per key.
+        max_bytes: the size of the file, which takes the keys with the highest gains.
     """
 
     least: int = 2

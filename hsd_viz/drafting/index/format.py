@@ -19,7 +19,6 @@ import mmap
 import zlib
 from codecs import utf_32_le_encode
 from collections.abc import Iterable, Mapping
-from itertools import accumulate
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -86,11 +85,17 @@ def pack_counts(counts: np.ndarray, wide: bool) -> np.ndarray:
 
 
 class KeyTable(NamedTuple):
-    """Counted keys, one row per key. ``marks`` uint32 [keys]; ``lengths``, ``totals`` (times seen
-    with anything after them) and ``numbers`` (of continuations, at most seven) int [keys];
-    ``gains``: correct first continuations that a key adds to those of its suffix, float [keys]. Its
-    continuations, in the order of the keys and most frequent first, are ``tokens`` with ``counts``,
-    int [continuations].
+    """Counted keys, a row per key, with their continuations in the order of the keys, most frequent
+    first.
+
+    Attributes:
+        marks: of the keys, uint32 [keys].
+        lengths: their tokens, int [keys].
+        totals: how often each was seen with anything after it, int [keys].
+        numbers: how many continuations each has, at most seven, int [keys].
+        gains: the correct first continuations that a key adds to those of its suffix, float [keys].
+        tokens: of the continuations, int [continuations].
+        counts: of the continuations, int [continuations].
     """
 
     marks: np.ndarray
@@ -110,8 +115,10 @@ def write_index(
     vocabulary_hash: str,
     meta: Mapping[str, Any],
 ) -> None:
-    """Write a database atomically; ``meta`` is its origin. Raises: ValueError: if there are too
-    many values.
+    """Write a database atomically; ``meta`` is its origin.
+
+    Raises:
+        ValueError: if there are too many values.
     """
     wide = vocabulary_size > 2**16
     keys = len(table.marks)
@@ -153,16 +160,16 @@ def write_index(
         (offsets * 8 + numbers).astype("<u4"),
         values,
     )
-    body = b"".join(tensor.tobytes() for tensor in tensors)
-    ends = accumulate(tensor.nbytes for tensor in tensors)
-    entries = {
-        name: {
-            "dtype": f"U{8 * t.itemsize}",
-            "shape": [len(t)],
-            "data_offsets": [end - t.nbytes, end],
+    body = b""
+    entries = {}
+    for name, tensor in zip(_TENSORS, tensors, strict=True):
+        start = len(body)
+        body += tensor.tobytes()
+        entries[name] = {
+            "dtype": f"U{8 * tensor.itemsize}",
+            "shape": [len(tensor)],
+            "data_offsets": [start, len(body)],
         }
-        for name, t, end in zip(_TENSORS, tensors, ends, strict=True)
-    }
     checksums = {"checksum": _NO_CHECKSUM, "tensors": f"{zlib.crc32(body):08x}"}
     metadata = {"hsd_viz": VERSION, **checksums, "facts": json.dumps(facts)}
     head = json.dumps({"__metadata__": metadata, **entries}).encode()
@@ -225,14 +232,23 @@ def _wrong_in_tensors(header: Mapping[str, Any], entries: Mapping[str, Any]) -> 
     return None
 
 
+def _tensor_in(contents: memoryview, entry: Mapping[str, Any]) -> memoryview:
+    """Return a tensor by its entry in the header."""
+    start, end = entry["data_offsets"]
+    return contents[start:end].cast(_TYPES[entry["dtype"]])
+
+
 class Index:
     """An open database file, read-only and memory-mapped: runs and processes share its pages.
 
     ``starts``, ``marks``, ``places`` and ``values`` are its tensors as memoryviews, ``bits`` the
     shift from a mark to its bucket, ``wide`` whether values are u32. Tokens from
     ``vocabulary_size`` on are not returned. ``verify``: whether to check the tensors (default:
-    those of files that are not large). Raises: DatabaseError: if the file is missing, damaged, of
-    another version or, where ``vocabulary_hash`` is given, of another tokenizer.
+    those of files that are not large).
+
+    Raises:
+        DatabaseError: if the file is missing, damaged, of another version or, where
+            ``vocabulary_hash`` is given, of another tokenizer.
     """
 
     def __init__(
@@ -288,8 +304,7 @@ class Index:
             raise DatabaseError(f"{name} was made with another tokenizer ({vocabularies})")
         # Reading a scalar from a memoryview is several times as fast as from a numpy array.
         self.starts, self.marks, self.places, self.values = (
-            contents[slice(*entries[tensor]["data_offsets"])].cast(_TYPES[entries[tensor]["dtype"]])
-            for tensor in _TENSORS
+            _tensor_in(contents, entries[name]) for name in _TENSORS
         )
         self.limit = own if vocabulary_size is None else min(own, vocabulary_size)
         self.bits = 32 - self.header["bits"]
@@ -335,7 +350,10 @@ class Index:
             else:
                 break
         row = self._read(found) if found >= 0 else None
-        return None if row is None else (size - (length >> 2), *row)
+        if row is None:
+            return None
+        total, continuations = row
+        return Match(size - (length >> 2), total, continuations)
 
     def _read(self, key: int) -> tuple[int, list[tuple[int, int, None]]] | None:
         """Return the total and the possible continuations of row ``key``; ``None`` if it has

@@ -19,9 +19,10 @@ from typing import Any
 import msgspec
 import traitlets
 
-from hsd_viz.engine import Engine, prepare
+from hsd_viz.engine import DecodeCall, Engine, prepare
 from hsd_viz.engine.access import Access
 from hsd_viz.engine.live import batches, decode_beside_plain
+from hsd_viz.engine.options import EngineOptions
 from hsd_viz.engine.remote import RemoteEngine
 from hsd_viz.engine.replay import load_bundled
 from hsd_viz.errors import UserError, is_debugging, parsing, report_fault, visitor_message
@@ -69,17 +70,19 @@ class App(Part):
         shown: Given | None = None,
         family: str = DEFAULT,
     ) -> None:
-        self._engine, self._own = engine, engine is None
+        self._engine = engine
+        #: Whether the page loads its engine itself.
+        self._own = engine is None
         self._access = Access.of(allow_models)
         # Any object that decodes may be an engine, also one that does not name its family.
         self._family = find_family(getattr(engine, "family", family))
-        self._machine: dict[str, Any] = {}
+        self._machine: EngineOptions | None = None
         self._loading = threading.Lock()
         self._cancels: dict[str, threading.Event] = {}
         self._runs: dict[str, Trace] = {}
         self._recordings: dict[str, Callable[[], Trace]] = {**recorded_runs()}
         self._widget: Any = None
-        page = about(tabs=list(registered()), **family_form(self._family))
+        page = about() | family_form(self._family) | {"tabs": list(registered())}
         if allow_models:
             page["models"] = None
         if self._own:
@@ -89,11 +92,10 @@ class App(Part):
             page["families"] = [one for one in page["families"] if one["name"] == self._family.name]
         if shown is not None:
             trace = trace_of(shown)
-            self._recordings[GIVEN] = lambda: trace
+            self._recordings[GIVEN] = partial(trace_of, trace)
             self._keep(trace, GIVEN)
-            page["recordings"].insert(
-                0, {"name": GIVEN, "title": trace.stack or "trace", "blurb": "As given."}
-            )
+            recording = {"name": GIVEN, "title": trace.stack or "trace", "blurb": "As given."}
+            page["recordings"].insert(0, recording)
         super().__init__(about=page, can=["decode", *answers.TOPICS, *registered()])
 
     @property
@@ -136,7 +138,11 @@ class App(Part):
     def _request(
         self, key: str, content: dict[str, Any], buffers: Any, cancelled: threading.Event
     ) -> Request:
-        """Return a message as a request. Raises: UserError: if it is not one."""
+        """Return a message as a request.
+
+        Raises:
+            UserError: if it is not one.
+        """
         kind = content.get("kind")
         if kind not in KINDS:
             raise UserError(f"the page knows no request {kind!r:.40}")
@@ -192,7 +198,8 @@ class App(Part):
     def _take(self, asked: Request) -> dict[str, Any]:
         with parsing("the run"):
             kept = asked.message["snapshot"]
-            trace, run = run_data.trace_from(kept), str(kept["run"])
+            trace = run_data.trace_from(kept)
+            run = str(kept["run"])
         self._keep(trace, run)
         return {}
 
@@ -217,7 +224,9 @@ class App(Part):
 
     def _decode(self, asked: Request) -> dict[str, Any]:
         request = _decode_request(asked.message.get("request"))
-        run, seq, trace = uuid.uuid4().hex, 0, Trace({})
+        run = uuid.uuid4().hex
+        seq = 0
+        trace = Trace({})
         for batch in batches(lambda: self._events(request), asked.cancelled, FLUSH):
             steps = []
             for event in batch:
@@ -253,37 +262,43 @@ class App(Part):
         folder = request.get("databases") or None
         if folder is not None:
             folder = self._access.check("databases", str(folder))
-        machine = {name: request.get(name) or None for name in ("device", "dtype")}
-        machine |= {"target": str(request.get("target") or "target"), "databases": folder}
-        machine["family"] = find_family(str(request.get("family") or self._family.name)).name
-        if not self._own and machine["family"] != self._family.name:
+        machine = EngineOptions(
+            target=str(request.get("target") or "target"),
+            family=find_family(str(request.get("family") or self._family.name)).name,
+            device=request.get("device") or None,
+            dtype=request.get("dtype") or None,
+            # The page and the browser need the other cores, and small models do not profit from
+            # more.
+            threads=min(8, max(1, (os.cpu_count() or 2) // 2)),
+            databases=folder,
+        )
+        if not self._own and machine.family != self._family.name:
             raise UserError(
                 f"the engine of this page decodes the family {self._family.name}, "
-                f"not {machine['family']}"
+                f"not {machine.family}"
             )
         with self._loading:
             if self._own and (self._engine is None or machine != self._machine):
-                from hsd_viz.engine.local import load_engine
-
                 yield Stage("loading the models")
                 self._engine = None  # frees the previous models
-                # The page and the browser need the other cores, and small models do not profit from
-                # more.
-                threads = min(8, max(1, (os.cpu_count() or 2) // 2))
-                allow_models = self._access.models is None
-                self._engine = load_engine(**machine, threads=threads, allow_models=allow_models)
+                self._engine = machine.load(allow_models=self._access.models is None)
                 self._machine = machine
             engine = self._engine
         assert engine is not None
-        decode = (
-            partial(decode_beside_plain, engine) if request.get("beside_plain") else engine.decode
-        )
         options: Any = {name: request[name] for name in OPTIONS if name in request}
-        yield from decode(str(request["prompt"]), str(request["stack"]), **options)
+        call = DecodeCall(str(request["prompt"]), str(request["stack"]), options)
+        if request.get("beside_plain"):
+            yield from decode_beside_plain(engine, call)
+        else:
+            yield from call.events(engine)
 
 
 def _decode_request(request: Any) -> dict[str, Any]:
-    """Return the request of a decode. Raises: UserError: if it is not one, or above the limits."""
+    """Return the request of a decode.
+
+    Raises:
+        UserError: if it is not one, or above the limits.
+    """
     limits = ABOUT["limits"]
     if not isinstance(request, dict):
         raise UserError("the request has no settings of a decode")
@@ -329,7 +344,8 @@ def dashboard(
             raise TypeError(
                 f"dashboard() shows a trace or the path of its file, not {type(shown).__name__}"
             )
-        shown, engine = None, shown
+        engine = shown
+        shown = None
     if engine is None and (url := os.environ.get(ENGINE_URL)):
         engine = RemoteEngine(url, engine_token())
     return App(engine, allow_models=allow_models, shown=shown, family=family)

@@ -45,7 +45,7 @@ class PageKernels(AsyncMappingKernelManager):
         0, help="the most kernels, one more is refused with 503; 0: no limit"
     ).tag(config=True)
     #: ``time.monotonic()`` since when a kernel that has started has no page.
-    _left = traitlets.Dict()
+    _left: traitlets.Dict[str, float] = traitlets.Dict()
     #: The task that started a kernel, as long as it is needed: of Voilà's pool until a visitor
     #: takes it.
     _starts = traitlets.Instance(WeakValueDictionary, ())
@@ -54,10 +54,14 @@ class PageKernels(AsyncMappingKernelManager):
     #: The kernels whose page said that it was closed.
     _closed = traitlets.Set()
     #: ``time.monotonic()`` of the latest ends of pages.
-    _ends = traitlets.List()
+    _ends: traitlets.List[float] = traitlets.List()
 
-    async def start_kernel(self, **kwargs: Any) -> str:
-        """Start a kernel. Raises: HTTPError: 503 if all pages are in use."""
+    async def start_kernel(self, **kwargs: Any) -> str:  # type: ignore[override]
+        """Start a kernel.
+
+        Raises:
+            HTTPError: 503 if all pages are in use.
+        """
         if self.pages and len(self.list_kernel_ids()) >= self.pages:
             raise HTTPError(
                 503,
@@ -66,8 +70,10 @@ class PageKernels(AsyncMappingKernelManager):
         kernel = await super().start_kernel(**kwargs)
         if self.pages:
             # Thirty pages that start leave the processor to the server, which answers all of them.
-            with suppress(AttributeError, OSError):
-                os.setpriority(os.PRIO_PROCESS, self.get_kernel(kernel).provisioner.pid, NICE)
+            process = self._process(kernel)
+            if process is not None:
+                with suppress(AttributeError, OSError):
+                    os.setpriority(os.PRIO_PROCESS, process, NICE)
         self._left[kernel] = time.monotonic()
         self._processes[kernel] = self._process(kernel)
         if task := asyncio.current_task():
@@ -115,7 +121,7 @@ class PageKernels(AsyncMappingKernelManager):
         kernel for ``cull_idle_timeout`` seconds until another visitor waits.
         """
         now = time.monotonic()
-        for kernel_id in sorted(self._left, key=self._left.get):
+        for kernel_id in sorted(self._left, key=self._left.__getitem__):
             needed = kernel_id in self._closed or waiting > self.pages - self._taken()
             if now - self._left[kernel_id] < RETURN_SECONDS or not needed:
                 continue
@@ -155,7 +161,7 @@ class PageKernels(AsyncMappingKernelManager):
                     count += task.result()["task"].done()
             starting = sum(not task.done() for task in pool)
             if len(self.list_kernel_ids()) + starting < self.pages:
-                self.fill_if_needed(notebook_name=notebook)
+                self._fill(notebook)
         return count
 
     async def replace_dead(self) -> None:
@@ -172,7 +178,13 @@ class PageKernels(AsyncMappingKernelManager):
                 pool.remove(task)
                 if kernel in self:
                     await ensure_async(self.shutdown_kernel(kernel, now=True))
-                self.fill_if_needed(delay=0, notebook_name=notebook)
+                self._fill(notebook, delay=0)
+
+    def _fill(self, notebook: str, delay: float | None = None) -> None:
+        """Start the kernels that Voilà's pool of a notebook lacks."""
+        # Voilà makes the class of its kernel manager from this one and adds the method.
+        manager: Any = self
+        manager.fill_if_needed(delay=delay, notebook_name=notebook)
 
     def all_in_use(self) -> bool:
         """Return whether visitors have all pages, so that no kernel is or becomes warm."""

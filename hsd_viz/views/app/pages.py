@@ -19,7 +19,7 @@ import time
 from collections.abc import Container
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import nbformat
 import tornado.ioloop
@@ -43,6 +43,9 @@ from hsd_viz.views.app.guard import (
     hide,
     refuse_other_sites,
 )
+
+if TYPE_CHECKING:
+    from hsd_viz.views.app.kernels import PageKernels
 
 COOKIE = "hsd-viz-turn"
 #: Milliseconds between two looks for pages that were left.
@@ -160,7 +163,7 @@ class Page(TornadoVoilaHandler):
     @tornado.web.authenticated
     async def get(self, path: str | None = None) -> None:
         await self.kernel_manager.replace_dead()
-        await super().get(path)
+        await ensure_async(super().get(path))
 
 
 class PageInTurn(Page):
@@ -172,7 +175,7 @@ class PageInTurn(Page):
     @tornado.web.authenticated
     async def get(self, path: str | None = None) -> None:
         if path:
-            await super().get(path)
+            await ensure_async(super().get(path))
             return
         ticket = self.get_cookie(COOKIE) or secrets.token_urlsafe(12)
         self.set_cookie(COOKIE, ticket, httponly=True, samesite="Strict")
@@ -190,7 +193,7 @@ class PageInTurn(Page):
             return
         turns.leave(ticket)
         self._sent = []
-        await super().get(path)
+        await ensure_async(super().get(path))
         self._take_seat(ticket, "".join(self._sent))
 
     def write(self, chunk: Any) -> None:
@@ -215,7 +218,7 @@ class Place(JupyterHandler):
 
     @tornado.web.authenticated
     def get(self) -> None:
-        kernels = self.kernel_manager
+        kernels = _kernels_of(self)
         ticket = self.get_cookie(COOKIE)
         place = self.settings["turns"].place(ticket, kernels.ready()) if ticket else 0
         self.set_header("Cache-Control", "no-store")
@@ -227,6 +230,11 @@ class Place(JupyterHandler):
                 "seconds": kernels.seconds_to_wait(place),
             }
         )
+
+
+def _kernels_of(handler: JupyterHandler) -> PageKernels:
+    """Return the kernel manager, which the server makes of the class in its configuration."""
+    return cast("PageKernels", handler.kernel_manager)
 
 
 class Recorded(JupyterHandler):

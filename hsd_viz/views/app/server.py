@@ -12,7 +12,6 @@ import sys
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from hsd_viz.disk import read_text, write_whole
 from hsd_viz.errors import FAULTS_VARIABLE, UserError
@@ -68,7 +67,15 @@ def engine_token() -> str | None:
 
 
 def serve(
-    host: str = "127.0.0.1", port: int = 8866, token: str | None = None, **options: Any
+    host: str = "127.0.0.1",
+    port: int = 8866,
+    token: str | None = None,
+    *,
+    allow_models: bool = False,
+    family: str = DEFAULT,
+    open_browser: bool = False,
+    engine: tuple[str, str | None] | None = None,
+    pages: int | None = None,
 ) -> int:
     """Serve until interrupted (Ctrl-C, SIGTERM, or end of the terminal) and return Voilà's exit
     code; its kernels end with it. The options are those of :func:`command`. Prints the address.
@@ -80,7 +87,17 @@ def serve(
     check_address(host, port, token)
     for name in {"SIGTERM", "SIGHUP"} & set(dir(signal)):
         signal.signal(getattr(signal, name), signal.default_int_handler)
-    arguments, environment, folder = command(host, port, token, **{"preheat": True, **options})
+    arguments, environment, folder = command(
+        host,
+        port,
+        token,
+        allow_models=allow_models,
+        family=family,
+        open_browser=open_browser,
+        preheat=True,
+        engine=engine,
+        pages=pages,
+    )
     with folder:
         print(f"dashboard: {url(host, port)} (Ctrl-C to stop)", flush=True)
         # In a new session, so that Voilà gets a signal only once, from here.

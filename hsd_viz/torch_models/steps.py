@@ -1,0 +1,282 @@
+"""The device's side of a decode: its state in device memory, and the steps that work on it.
+
+A step is a forward pass of one level and what follows it, a drafted token or a verification
+(:mod:`hsd_viz.torch_models.board`). It finds its input in device memory, so that the host starts it
+without knowing a number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from hsd_viz.torch_models import board
+from hsd_viz.torch_models.board import Plan, State
+from hsd_viz.torch_models.cache import StaticCache
+from hsd_viz.torch_models.compiled import CompiledModel
+from hsd_viz.torch_models.graphs import Graph, record
+
+#: Numbers that never repeat which are on the device at a time.
+NUMBERS = 4096
+
+
+class Step(NamedTuple):
+    """A step of a decode: a tuple, because its graph is looked up by it in every round.
+
+    Attributes:
+        level: the level whose model runs.
+        width: the tokens that its forward pass is compiled for.
+        drafts: whether a token is drafted; else a draft is verified.
+        opens: the drafts of so many of the lowest levels begin with it.
+        places: the places for draft tokens of a verification.
+        moves: whether the accepted path of a tree is moved together in the cache.
+    """
+
+    level: int
+    width: int
+    drafts: bool
+    opens: int = 0
+    places: int = 0
+    moves: bool = False
+
+
+class Board:
+    """The device's side of a decode: its state, and the steps on it. On a GPU each step is recorded
+    as one graph when it is used for the second time.
+
+    Attributes:
+        waits: how often the host waited for the device.
+        bytes_read: the bytes that it read.
+    """
+
+    def __init__(
+        self, plan: Plan, models: Sequence[CompiledModel], caches: Sequence[StaticCache], eos: int
+    ) -> None:
+        self.plan = plan
+        self._models = models
+        self._caches = caches
+        self.device = models[-1].device
+        self.state = self._new_state(max(cache.places for cache in caches), eos)
+        self.waits = 0
+        self.bytes_read = 0
+        on_gpu = self.device.type == "cuda"
+        # Two rounds may be under way: the report of one is read while the other runs.
+        self._hosts = [
+            torch.empty_like(self.state.report, device="cpu", pin_memory=on_gpu) for _ in range(2)
+        ]
+        self._turn = 0
+        #: By number of lines and turn the report, its copy on the host, and that as numpy's.
+        self._views: dict[tuple[int, int], tuple[Tensor, Tensor, np.ndarray]] = {}
+        # Views of the marks: a graph reads them where they are.
+        self._marks = self.state.marks.unbind()
+        self._chains = [model.no_parents(model.nodes_for(1)) for model in models]
+        #: Steps that ran once, and what replays those that ran again.
+        self._ready: dict[Step, Callable[[], None]] = {}
+        self._bound: dict[Step, Callable[[], None]] = {}
+
+    def _new_state(self, places: int, eos: int) -> State:
+        plan = self.plan
+        device = self.device
+        target = self._models[-1]
+        levels = range(plan.top + 1)
+        width = max(board.report_size(plan, level) for level in levels)
+        nodes = target.nodes_for(plan.drafter)
+        if plan.drafter:
+            nodes = self._models[0].nodes_for(plan.drafter)
+        return State(
+            text=torch.zeros(places, dtype=torch.long, device=device),
+            marks=torch.zeros(board.level_count(plan), dtype=torch.long, device=device),
+            settings=torch.ones(4, dtype=torch.float64, device=device),
+            fresh=torch.zeros(NUMBERS, dtype=torch.float64, device=device),
+            placed=torch.zeros(places, dtype=torch.float64, device=device),
+            eos=torch.full((max(1, eos),), -1, device=device),
+            parents=torch.arange(nodes, device=device) - 1,
+            path=torch.arange(nodes, device=device),
+            report=torch.zeros((plan.rounds(), width), dtype=torch.float64, device=device),
+            rows=[self._rows_of(level) for level in range(plan.top)],
+        )
+
+    def _rows_of(self, level: int) -> Tensor:
+        """Return room for the rows of a level's draft; a point mass has none."""
+        plan = self.plan
+        has_rows = not plan.shaping.greedy and not (level == 0 and plan.drafter)
+        model = self._model(level) if has_rows else self._models[0]
+        dtype = torch.float64 if model.dtype == "float64" else torch.float32
+        rows = plan.most(level) + 1 if has_rows else 0
+        return torch.zeros((rows, model.vocab_size), dtype=dtype, device=self.device)
+
+    def _at(self, level: int) -> int:
+        """Return the place of a level among the models: a drafter is none."""
+        return level - (1 if self.plan.drafter else 0)
+
+    def _model(self, level: int) -> CompiledModel:
+        return self._models[self._at(level)]
+
+    def run(self, step: Step) -> None:
+        """Put a step on the device; the caller switches gradients off."""
+        replay = self._bound.get(step)
+        if replay is not None:
+            replay()
+        elif step in self._ready:
+            self._bound[step] = record(self._ready[step], self.device)
+            self._bound[step]()
+        else:
+            # The first time it is compiled, and its kernels are loaded.
+            self._ready[step] = self._start(step)
+
+    def _start(self, step: Step) -> Callable[[], None]:
+        """Run a step, and return what runs it again."""
+        model = self._model(step.level)
+        cache = self._caches[self._at(step.level)]
+        parents = self._chains[self._at(step.level)]
+        if self.plan.is_tree(step.level):
+            parents = self.state.parents
+        if not model.strict:
+            return self._graph(step, model.width_for(step.width)).bind(cache, self.state, parents)
+
+        # The forward pass is the graph of all strict passes, and what follows is another one.
+        def run() -> None:
+            scores = self._read(step)
+            self._graph(step, None)(cache, self.state, scores)
+
+        run()
+        return run
+
+    def _graph(self, step: Step, width: int | None) -> Graph:
+        """Return the graph of a step, with its forward pass or, if ``width`` is ``None``,
+        without, compiled once.
+        """
+        model = self._model(step.level)
+        cache = self._caches[self._at(step.level)]
+        state = self.state
+        sizes = (cache.places, len(state.text), len(state.eos), len(state.parents))
+        key = (self.plan, step._replace(width=width or -step.width), *sizes)
+        if key not in model.steps:
+            function = _step_after(self.plan, step)
+            if width is not None:
+                function = _whole_step(self.plan, step, model.forward_pass_of(width), function)
+            model.steps[key] = model.compiler(function)
+        return model.steps[key]
+
+    def _read(self, step: Step) -> Tensor:
+        """Run the forward pass of a strict step: a wide one is several."""
+        level = step.level
+        model = self._model(level)
+        state = self.state
+        cache = self._caches[self._at(level)]
+        start = self._marks[board.cached_mark(level)]
+        draft_start = self._marks[_draft_start_mark(self.plan, level)]
+        parents = state.parents if self.plan.is_tree(level) else self._chains[self._at(level)]
+        width = model.widths[-1]
+        parts = []
+        for begin in range(0, step.width, width):
+            at = start + begin if begin else start
+            parts.append(model.read(cache, state.text, at, draft_start, parents, width).clone())
+        return parts[0] if len(parts) == 1 else torch.cat(parts)
+
+    def fetch(self, lines: int) -> Callable[[], np.ndarray]:
+        """Start to copy the first ``lines`` of the report as all steps so far leave it; return
+        what waits for them.
+        """
+        self._turn = 1 - self._turn
+        key = (lines, self._turn)
+        if key not in self._views:
+            host = self._hosts[self._turn][:lines]
+            self._views[key] = (self.state.report[:lines], host, host.numpy())
+        report, host, numbers = self._views[key]
+        host.copy_(report, non_blocking=True)
+        done = None
+        if self.device.type == "cuda":
+            done = torch.cuda.Event()
+            done.record()
+
+        def wait() -> np.ndarray:
+            if done is not None:
+                done.synchronize()
+            self.waits += 1
+            self.bytes_read += numbers.nbytes
+            return numbers
+
+        return wait
+
+    def read(self, lines: int) -> np.ndarray:
+        """Wait for the first ``lines`` of the report."""
+        return self.fetch(lines)()
+
+    def send(self, values: Sequence[float], to: Tensor, start: int = 0) -> None:
+        """Write values to device memory."""
+        sent = torch.tensor(values, dtype=to.dtype)
+        if self.device.type == "cuda":
+            sent = sent.pin_memory()
+        to[start : start + len(values)].copy_(sent, non_blocking=True)
+
+
+def _draft_start_mark(plan: Plan, level: int) -> int:
+    """Return the place in the marks of where a draft tree begins in a pass by ``level``, else of
+    the end.
+    """
+    return board.base_mark(plan, 0) if plan.is_tree(level) else board.END
+
+
+def _step_after(plan: Plan, step: Step) -> Callable[[StaticCache, State, Tensor], None]:
+    """Return what follows the forward pass of a step, as a function of its logits."""
+    level = step.level
+
+    def draft(cache: StaticCache, state: State, scores: Tensor) -> None:
+        board.draft_step(state, scores, plan, step.opens)
+
+    def verify(cache: StaticCache, state: State, scores: Tensor) -> None:
+        board.verify_step(state, scores, plan, level, step.places, step.opens)
+        if step.moves:
+            _move(cache, state.path, state.marks[board.base_mark(plan, level - 1)])
+
+    return draft if step.drafts else verify
+
+
+def _whole_step(
+    plan: Plan,
+    step: Step,
+    forward_pass: Callable[..., Tensor],
+    after: Callable[[StaticCache, State, Tensor], None],
+) -> Callable[[StaticCache, State, Tensor], None]:
+    """Return a step with its forward pass, as a function of cache, state and the parents of a
+    draft tree.
+    """
+    cached = board.cached_mark(step.level)
+    draft_start = _draft_start_mark(plan, step.level)
+
+    def whole(cache: StaticCache, state: State, parents: Tensor) -> None:
+        start = state.marks[cached]
+        scores = forward_pass(cache, state.text, start, state.marks[draft_start], parents)
+        after(cache, state, scores)
+
+    return whole
+
+
+def _move(cache: StaticCache, path: Tensor, base: Tensor) -> None:
+    """Move the entries of the nodes ``path`` of a draft tree that starts at place ``base`` to
+    its first places.
+    """
+    to = base + torch.arange(len(path), device=path.device)
+    origin = base + path
+    for layer in cache.layers:
+        if layer.is_initialized:
+            layer.keys.index_copy_(2, to, layer.keys[:, :, origin])
+            layer.values.index_copy_(2, to, layer.values[:, :, origin])
+
+
+def board_for(
+    plan: Plan, models: Sequence[CompiledModel], caches: Sequence[StaticCache], eos: int
+) -> Board:
+    """Return the board of a plan on these caches: a new one, or that of an earlier decode with
+    its graphs.
+    """
+    key = (plan, eos, *map(id, caches))
+    boards = caches[-1].boards
+    if key not in boards:
+        boards[key] = Board(plan, models, caches, eos)
+    return boards[key]
