@@ -23,17 +23,22 @@ LIKELIEST = 5
 
 
 class Decode(ABC):
-    """One decode by ``levels``, the target last, with ``drafter``, a database or baseline, below
-    them, if any.
-
-    ``eos`` ends the text, as do ``max_new_tokens`` emitted tokens and ``positions`` tokens of text.
-    ``budget`` bounds the nodes of a database's draft (``None``: the drafter's own default). With
-    ``details`` > 0 the target describes its rows, with so many of the likeliest tokens. Times are
-    nanoseconds from the start of the decode.
+    """One decode. Times are nanoseconds from its start.
 
     Once the text fills the context of a draft model, decoding continues without that model: the
     level below it then drafts for the level above. Which models take part depends on the length of
     the text only.
+
+    Args:
+        levels: the models, the target last.
+        drafter: a database or baseline below them; ``None``: there is none.
+        sampling: how tokens are drawn.
+        prompt: the tokens to continue.
+        max_new_tokens: so many emitted tokens end the text.
+        positions: so many tokens of text end it, too.
+        eos: the tokens that end it.
+        budget: the most nodes of a drafter's draft; ``None``: the drafter's own default.
+        details: so many of the likeliest tokens describe each row of the target; 0: none.
 
     Attributes:
         text: the prompt and the emitted tokens.

@@ -20,13 +20,16 @@ if TYPE_CHECKING:
 
 
 class Options(SamplingOptions, total=False):
-    """The options of a decode: the settings of :mod:`hsd_viz.options`, and
+    """The options of a decode: the settings of :mod:`hsd_viz.options`, and some more.
 
-    ``record=False`` omits what is expensive to record: probabilities, entropies and top-5 lists.
-    ``chat`` passes the prompt as one user turn by the target's chat template. ``budget`` is the
-    most draft tokens that a database or baseline may propose at a time, 1-256, regardless of their
-    cost; by default each uses its own limit. ``memory`` is what drafters remember from run to run:
-    the same one for every run of a stack means warm; by default a run is cold.
+    Attributes:
+        max_new_tokens: the most tokens of the output.
+        record: whether to record what is expensive: probabilities, entropies and top-5 lists.
+        chat: whether to pass the prompt as one user turn by the target's chat template.
+        budget: the most draft tokens that a database or baseline may propose at a time, 1-256,
+            regardless of their cost; by default each uses its own limit.
+        memory: what drafters remember from run to run: the same one for every run of a stack means
+            warm; by default a run is cold.
     """
 
     max_new_tokens: int
@@ -61,17 +64,23 @@ class DecodeCall:
 
     def events(self, engine: Engine) -> Iterator[Event]:
         """Return the events of the decode by an engine."""
-        return engine.decode(self.prompt, self.stack, **self.options)
+        return engine.decode(prompt=self.prompt, stack=self.stack, **self.options)
 
     def run(self, engine: Engine) -> Trace:
         """Decode to the end with an engine and return the trace."""
-        return engine.run(self.prompt, self.stack, **self.options)
+        return engine.run(prompt=self.prompt, stack=self.stack, **self.options)
 
 
 class Engine(Protocol):
     """Decodes prompts with stacks and reports events as they happen. An engine implements
-    :meth:`decode` and inherits the rest where it fits. ``family`` is the family whose models have
-    short names, ``target`` the model's own name, ``databases`` a folder in place of the family's.
+    :meth:`decode` and inherits the rest where it fits.
+
+    Attributes:
+        family: the family whose models have short names.
+        target: the target's own name.
+        device: where models run.
+        dtype: the type of their weights.
+        databases: a folder in place of the family's.
     """
 
     family: str = "code"

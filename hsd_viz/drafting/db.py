@@ -234,14 +234,17 @@ def _make(run: Run) -> Drafter:
 
 @drafter("db", items=(*DATABASES, SEMANTIC, LOGITS), remembers=LogitsDatabase, make=_make)
 class DatabaseDrafter(Drafter):
-    """Drafts for one run from the databases named in ``sources``, in that order.
+    """Drafts for one run from databases, the most local first.
 
-    ``databases`` holds those that outlive a run by source name (``model``, ``statistics``); the
-    context database is created here. ``costs`` are the costs of verification
-    (:func:`~hsd_viz.drafting.make.cost_curve`), of which each tree maximizes its ratio of tokens;
-    with ``None`` it fills the budget. ``temperature`` is that of the target's sampling: the higher,
-    the lower the initial trust in proposals. An end-of-text token (one of ``eos``) may be drafted,
-    nothing after it.
+    Args:
+        sources: the names of the databases, in the order in which they are asked.
+        databases: those that outlive a run by source name (``model``, ``statistics``); the context
+            database is created here.
+        eos: the tokens that end a text: one may be drafted, nothing after it.
+        costs: of verification (:func:`~hsd_viz.drafting.make.cost_curve`): each tree has the best
+            ratio of tokens to cost. ``None``: it fills the budget.
+        temperature: of the target's sampling: the higher, the lower the initial trust in proposals.
+        longest: the most tokens of a key of the context database.
     """
 
     nodes = 24

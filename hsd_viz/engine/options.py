@@ -44,7 +44,7 @@ class EngineOptions:
         from hsd_viz.engine.local import load_engine
 
         return load_engine(
-            self.target,
+            target=self.target,
             family=self.family,
             device=self.device,
             dtype=self.dtype,

@@ -103,12 +103,19 @@ def owned(
 
 
 class NativeModel:
-    """Weights packed for the native forward pass, with the first ``vocab_size`` rows of the head,
-    shared by all decodes. In ``int8`` logits have the bits that ``docs/reference/arithmetic.md``
-    states, on every machine. In float32 and float64 all arithmetic is of that type (norms in
-    float32, as in transformers). With bfloat16 only the weights are: activations, sums and the
-    cache are float32. ``weight_bytes`` is what one forward pass reads, except the embedding's rows
-    (padding included), ``cache_bytes_per_token`` the size of a session's cache.
+    """Weights packed for the native forward pass, shared by all decodes.
+
+    In ``int8`` logits have the bits that ``docs/reference/arithmetic.md`` states, on every machine.
+    In float32 and float64 all arithmetic is of that type (norms in float32, as in transformers).
+    With bfloat16 only the weights are: activations, sums and the cache are float32.
+
+    Args:
+        weights: the weights; the head has its first ``vocab_size`` rows.
+        build: of the library; ``None``: the default one.
+
+    Attributes:
+        weight_bytes: what one forward pass reads, except the embedding's rows (padding included).
+        cache_bytes_per_token: the size of a session's cache.
 
     Raises:
         ValueError: if there is no native runtime here.

@@ -71,7 +71,7 @@ def decode_with(engine: Engine) -> Decode:
 
     async def decode(request: Record) -> AsyncGenerator[list[Record]]:
         options: Any = dict(request)
-        call = DecodeCall(options.pop("prompt"), options.pop("stack", "target"), options)
+        call = DecodeCall(options.pop("prompt", ""), options.pop("stack", "target"), options)
         cancelled = threading.Event()
         running = batches(lambda: call.events(engine), cancelled)
         try:

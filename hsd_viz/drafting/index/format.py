@@ -241,10 +241,16 @@ def _tensor_in(contents: memoryview, entry: Mapping[str, Any]) -> memoryview:
 class Index:
     """An open database file, read-only and memory-mapped: runs and processes share its pages.
 
-    ``starts``, ``marks``, ``places`` and ``values`` are its tensors as memoryviews, ``bits`` the
-    shift from a mark to its bucket, ``wide`` whether values are u32. Tokens from
-    ``vocabulary_size`` on are not returned. ``verify``: whether to check the tensors (default:
-    those of files that are not large).
+    Args:
+        path: of the file.
+        vocabulary_hash: of the tokenizer that it must be of; ``None``: of any.
+        vocabulary_size: tokens from this one on are not returned.
+        verify: whether to check the tensors; ``None``: those of files that are not large.
+
+    Attributes:
+        starts: tensors as memoryviews, like ``marks``, ``places`` and ``values``.
+        bits: the shift from a mark to its bucket.
+        wide: whether values are u32.
 
     Raises:
         DatabaseError: if the file is missing, damaged, of another version or, where

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 from weakref import WeakValueDictionary
@@ -161,7 +162,7 @@ class PageKernels(AsyncMappingKernelManager):
                     count += task.result()["task"].done()
             starting = sum(not task.done() for task in pool)
             if len(self.list_kernel_ids()) + starting < self.pages:
-                self._fill(notebook)
+                self._fill(notebook_name=notebook)
         return count
 
     async def replace_dead(self) -> None:
@@ -178,13 +179,15 @@ class PageKernels(AsyncMappingKernelManager):
                 pool.remove(task)
                 if kernel in self:
                     await ensure_async(self.shutdown_kernel(kernel, now=True))
-                self._fill(notebook, delay=0)
+                self._fill(delay=0, notebook_name=notebook)
 
-    def _fill(self, notebook: str, delay: float | None = None) -> None:
-        """Start the kernels that Voilà's pool of a notebook lacks."""
-        # Voilà makes the class of its kernel manager from this one and adds the method.
+    @property
+    def _fill(self) -> Callable[..., None]:
+        """What starts the kernels that Voilà's pool of a notebook lacks: a method that Voilà adds
+        to the class of its kernel manager, which it makes from this one.
+        """
         manager: Any = self
-        manager.fill_if_needed(delay=delay, notebook_name=notebook)
+        return manager.fill_if_needed
 
     def all_in_use(self) -> bool:
         """Return whether visitors have all pages, so that no kernel is or becomes warm."""
