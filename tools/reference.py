@@ -212,7 +212,9 @@ def _entry(thing: object, name: str, seen: set[str]) -> Iterator[str]:
     elif isinstance(found, ast.FunctionDef):
         yield f"### `{found.name}`"
         yield _code(_call(found.name, found))
-        yield _first(ast.get_docstring(found) or "")
+        text = ast.get_docstring(found) or ""
+        yield _first(text)
+        yield from _sections(text)
 
 
 def _class(node: ast.ClassDef) -> Iterator[str]:
@@ -229,14 +231,31 @@ def _class(node: ast.ClassDef) -> Iterator[str]:
         yield _code(_call(node.name, methods["__init__"]))
     elif any("dataclass" in ast.unparse(d) for d in node.decorator_list):
         yield _code("\n".join([f"class {node.name}:", *fields]))
-    yield _first(ast.get_docstring(node) or "")
+    text = ast.get_docstring(node) or ""
+    yield _first(text)
+    yield from _sections(text)
     lines = []
     for method in methods.values():
-        if method.name[0] != "_" and (text := ast.get_docstring(method)):
+        summary = ast.get_docstring(method)
+        if method.name[0] != "_" and summary:
             is_property = any(ast.unparse(d).endswith("property") for d in method.decorator_list)
             arguments = "" if is_property else f"({_arguments(method)})"
-            lines.append(f"- `{method.name}{arguments}`: {_sentence(text)}")
+            lines.append(f"- `{method.name}{arguments}`: {_sentence(summary)}")
     yield "\n".join(lines)
+
+
+def _sections(text: str) -> Iterator[str]:
+    """Yield the arguments, fields and errors of a docstring as lists."""
+    for title in ("Args", "Attributes", "Raises"):
+        section = re.search(rf"^{title}:\n((?:    .*\n?)+)", text, re.M)
+        if section is None:
+            continue
+        lines = []
+        for entry in re.split(r"\n(?=    \S)", section[1].rstrip()):
+            name, _, meaning = " ".join(entry.split()).partition(": ")
+            label = "raises " if title == "Raises" else ""
+            lines.append(f"- {label}`{name.strip('`')}`: {_prose(meaning)}")
+        yield "\n".join(lines)
 
 
 def _arguments(node: ast.FunctionDef) -> str:

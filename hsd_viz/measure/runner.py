@@ -176,7 +176,10 @@ def run_bench(
     each stack has decoded a few tokens that do not count. ``template``: how turns and answers
     become prompts (:func:`~hsd_viz.prompts.templates.choose_template`). Decodes that are ``kept``
     are not repeated, and new ones are added to them. An interrupted bench returns what all stacks
-    have finished. Raises: ValueError: if a stack, a prompt or a setting is not valid.
+    have finished.
+
+    Raises:
+        ValueError: if a stack, a prompt or a setting is not valid.
     """
     settings = settings or BenchSettings()
     rows = rows_of(read_stacks(stacks), settings.state)

@@ -19,7 +19,10 @@ export interface Token {
   residual_sum: number | null;
 }
 
-/** One token submitted to a verifier; a token that passes several levels has a row in each of their rounds. */
+/**
+ * One token submitted to a verifier; a token that passes several levels has a row in each of their
+ * rounds.
+ */
 export interface Draft {
   round: number;
   level: number;
