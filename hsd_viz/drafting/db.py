@@ -361,7 +361,14 @@ class DatabaseDrafter(Drafter):
                     )
                 else:
                     similar = before.cosine if cosine is None else cosine
-                    candidates[token] = before._replace(score=before.score + score, cosine=similar)
+                    candidates[token] = Candidate(
+                        before.score + score,
+                        before.source,
+                        before.key_length,
+                        before.count,
+                        before.position,
+                        similar,
+                    )
             answers.append(Answer(number, bucket, seen / total, continuations))
             left -= scale * seen
         return Proposals(candidates, answers, matched)
