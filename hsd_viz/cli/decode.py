@@ -15,7 +15,6 @@ from typing import Annotated as A
 
 from hsd_viz.cli import arguments
 from hsd_viz.cli.arguments import MachineOptions, Save
-from hsd_viz.decoding.engine import DecodeCall, options_of
 from hsd_viz.disk import read_text
 from hsd_viz.errors import UserError
 from hsd_viz.options import MAX_NEW_TOKENS, DecodingOptions
@@ -53,6 +52,7 @@ def decode(
         )
     if (prompt is None) == (prompt_file is None):
         raise UserError("give the text to continue by one of --prompt and --prompt-file")
+    from hsd_viz.decoding.engine import DecodeCall, options_of
     from hsd_viz.engine.live import PLAIN_TOKENS, decode_beside_plain
 
     file = Path("/dev/stdin") if str(prompt_file) == "-" else prompt_file
