@@ -21,8 +21,21 @@ settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCh
 settings.load_profile("busy")
 
 #: Files that take long.
-LONG = """test_compiled test_greedy test_native test_views_serve test_stacks_exact test_law_real test_chi_square
-test_bridges_exact test_attack_files test_views_site test_scripts test_tab test_without_torch""".split()
+LONG = (
+    "test_compiled",
+    "test_greedy",
+    "test_native",
+    "test_views_serve",
+    "test_stacks_exact",
+    "test_law_real",
+    "test_chi_square",
+    "test_bridges_exact",
+    "test_attack_files",
+    "test_views_site",
+    "test_scripts",
+    "test_tab",
+    "test_without_torch",
+)
 
 
 @pytest.fixture(scope="module")

@@ -36,7 +36,7 @@ def commands(text: str) -> list[str]:
 def rows(text: str) -> list[list[str]]:
     """Return the cells of a table, without its head."""
     lines = [line for line in text.splitlines() if line.startswith("| ")]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+    return [list(map(str.strip, line.strip("|").split("|"))) for line in lines[2:]]
 
 
 @pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)

@@ -42,7 +42,9 @@ def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
 
 
 def test_a_file_keeps_its_permissions_and_a_link_still_leads_to_it(tmp_path):
-    path, link, chain = tmp_path / "file", tmp_path / "link", tmp_path / "chain"
+    path = tmp_path / "file"
+    link = tmp_path / "link"
+    chain = tmp_path / "chain"
     path.write_text("old")
     path.chmod(0o640)
     link.symlink_to("file")
@@ -85,7 +87,8 @@ def test_a_device_is_written_to_and_stays_a_device(tmp_path, number):
 
 
 def test_a_pipe_is_written_to(tmp_path):
-    path, content = tmp_path / "pipe", []
+    path = tmp_path / "pipe"
+    content = []
     os.mkfifo(path)
     reader = threading.Thread(target=lambda: content.append(path.read_bytes()))
     reader.start()

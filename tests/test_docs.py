@@ -10,7 +10,7 @@ import re
 import shlex
 import subprocess
 import sys
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 
 import pytest
@@ -102,8 +102,10 @@ def test_the_ten_files_exist():
 
 
 def pages_of(nav) -> list[str]:
-    parts = [] if isinstance(nav, str) else nav if isinstance(nav, list) else nav.values()
-    return [nav] if isinstance(nav, str) else [page for part in parts for page in pages_of(part)]
+    if isinstance(nav, str):
+        return [nav]
+    parts = nav if isinstance(nav, list) else nav.values()
+    return list(chain(*map(pages_of, parts)))
 
 
 def test_every_page_is_in_the_navigation():
@@ -128,7 +130,10 @@ def test_the_site_loads_nothing_from_a_network(tmp_path):
     subprocess.run(command, cwd=ROOT, check=True, timeout=120)
     pages, styles = (list((tmp_path / "site").rglob(f"*.{kind}")) for kind in ("html", "css"))
     element = r"<(?:script|link|img|iframe)[^>]*(?:src|href)=\"(?:https?:)?//[^\"]+"
-    loaded = [found for page in pages for found in re.findall(element, page.read_text())]
+    loaded = []
+    for page in pages:
+        loaded += re.findall(element, page.read_text())
     address = r"(?:url\([\"']?|@import [\"']?)(?:https?:)?//\S+"
-    loaded += [found for style in styles for found in re.findall(address, style.read_text())]
+    for style in styles:
+        loaded += re.findall(address, style.read_text())
     assert pages and loaded == []

@@ -98,10 +98,11 @@ def accepted_share() -> float:
     q.
     """
     grid = (np.arange(2000) + 0.5) / 2000
-    return sum(
-        Q[0, token] * np.mean([token_rule((token,), Q, P, (u,)).accepted for u in grid])
-        for token in range(3)
-    )
+    total = 0.0
+    for token in range(3):
+        accepted = [token_rule((token,), Q, P, (u,)).accepted for u in grid]
+        total += Q[0, token] * np.mean(accepted)
+    return total
 
 
 def chi_square() -> float:

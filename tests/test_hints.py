@@ -27,12 +27,10 @@ from tests.figures.sample_calibration import DEAR
 from tests.measure.fake_engine import FakeEngine
 
 ROOT = Path(__file__).resolve().parents[1]
-HINTS = [
-    pytest.param(hint, id=f"{owner}.{name}: {hint}")
-    for owner, names in guesses().items()
-    for name, hints in names.items()
-    for hint in hints
-]
+HINTS = []
+for _owner, _names in guesses().items():
+    for _name, _hints in _names.items():
+        HINTS += [pytest.param(hint, id=f"{_owner}.{_name}: {hint}") for hint in _hints]
 
 
 @pytest.fixture(scope="module")
@@ -185,12 +183,10 @@ def strings(path: Path) -> list[str]:
         for node in ast.walk(tree)
         if isinstance(node, documented) and node.body and isinstance(node.body[0], ast.Expr)
     }
-    inside = {
-        id(part)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.JoinedStr)
-        for part in node.values
-    }
+    inside = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            inside |= set(map(id, node.values))
     found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):

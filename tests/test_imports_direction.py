@@ -13,40 +13,38 @@ import pytest
 PACKAGE = Path(__file__).resolve().parent.parent / "hsd_viz"
 #: Pure helpers that every other package may import.
 BASE = {"dtypes", "errors", "json_data", "version", "words"}
-ALLOWED = {
-    part: set(names.split())
-    for part, names in {
-        "words": "errors",
-        "options": "trace",
-        "results": "disk stack terminal",
-        "trace": "disk",
-        "stack": "",
-        "disk": "",
-        "terminal": "",
-        "machine": "disk",
-        "records": "disk results trace",
-        "drafting": "disk stack trace",
-        "latency": "disk stack trace results",
-        "decoding": "drafting latency stack terminal trace options",
-        "ladder": "models torch_models",
-        "prompts": "disk",
-        "models": "disk decoding prompts trace",
-        "native": "decoding disk drafting machine models trace",
-        "torch_models": "decoding drafting machine models native trace",
-        "audit": "decoding drafting results stack trace options",
-        "engine": "decoding disk drafting latency machine models native prompts stack terminal "
-        "torch_models trace options",
-        "figures": "disk drafting engine latency measure records stack trace results",
-        "measure": "decoding disk drafting engine latency machine models native options prompts records stack "
-        "terminal trace results",
-        "views": "records disk drafting engine exercises figures latency machine measure models prompts stack "
-        "terminal trace options results",
-        "exercises": "audit disk drafting engine latency models prompts trace results",
-        "serve": "engine machine models stack trace options",
-        "mcp": "engine measure models results stack trace",
-        "quick": "engine stack terminal trace",
-    }.items()
+_ALLOWED_NAMES = {
+    "words": "errors",
+    "options": "trace",
+    "results": "disk stack terminal",
+    "trace": "disk",
+    "stack": "",
+    "disk": "",
+    "terminal": "",
+    "machine": "disk",
+    "records": "disk results trace",
+    "drafting": "disk stack trace",
+    "latency": "disk stack trace results",
+    "decoding": "drafting latency stack terminal trace options",
+    "ladder": "models torch_models",
+    "prompts": "disk",
+    "models": "disk decoding prompts trace",
+    "native": "decoding disk drafting machine models trace",
+    "torch_models": "decoding drafting machine models native trace",
+    "audit": "decoding drafting results stack trace options",
+    "engine": "decoding disk drafting latency machine models native prompts stack terminal "
+    "torch_models trace options",
+    "figures": "disk drafting engine latency measure records stack trace results",
+    "measure": "decoding disk drafting engine latency machine models native options prompts "
+    "records stack terminal trace results",
+    "views": "records disk drafting engine exercises figures latency machine measure models "
+    "prompts stack terminal trace options results",
+    "exercises": "audit disk drafting engine latency models prompts trace results",
+    "serve": "engine machine models stack trace options",
+    "mcp": "engine measure models results stack trace",
+    "quick": "engine stack terminal trace",
 }
+ALLOWED = {part: set(names.split()) for part, names in _ALLOWED_NAMES.items()}
 #: May import anything.
 FREE = {"cli", "__init__", "__main__", "voila"}
 #: Import no torch.
@@ -98,7 +96,8 @@ def imported_modules(path: Path) -> set[str]:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_imports_have_one_direction(path):
-    part, names = path.relative_to(PACKAGE).parts[0].removesuffix(".py"), import_names(path)
+    part = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    names = import_names(path)
     assert not {n for n in names if n.split(".")[0] in ("tools", "benchmarks", "tests")}
     assert part not in PURE or not {"torch", "transformers"} & {
         name.split(".")[0] for name in names

@@ -19,7 +19,7 @@ SPACE = ROOT / "deploy" / "space"
 def test_the_image_copies_what_a_build_and_the_server_read():
     text = (SPACE / "Dockerfile").read_text()
     copies = re.findall(r"^COPY (?!--from)(.+) \S+$", text, re.M)
-    copied = {name for line in copies for name in line.split()}
+    copied = set(" ".join(copies).split())
     wheel = PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
     read = {"pyproject.toml", "hatch_build.py", PROJECT["readme"], *PROJECT["license-files"]}
     read |= {*wheel["packages"], *wheel["force-include"], "constraints.txt", "docs/bench"}

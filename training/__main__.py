@@ -153,7 +153,9 @@ def _evaluate(args: argparse.Namespace) -> list[Any]:
 def _databases(args: argparse.Namespace) -> list[Any]:
     from .databases import rebuild_databases
 
-    show = lambda activity, share: status(f"{activity} {share:.0%}")
+    def show(activity, share):
+        status(f"{activity} {share:.0%}")
+
     return rebuild_databases(
         args.out, weights=args.weights, data=args.data, only=args.only, progress=show
     )
@@ -164,9 +166,15 @@ def _rebuild(args: argparse.Namespace) -> list[Any]:
 
     if args.list:
         pending = rebuild.pending()
-        row = lambda part, text: f"{part:<13} {'pending' if part in pending else 'done':<8} {text}"
+
+        def row(part, text):
+            return f"{part:<13} {'pending' if part in pending else 'done':<8} {text}"
+
         return [row(part, text) for part, (text, _) in rebuild.PARTS.items()]
-    say = lambda text: print(text, file=sys.stderr, flush=True)
+
+    def say(text):
+        print(text, file=sys.stderr, flush=True)
+
     return rebuild.rebuild(args.parts, args.trained, progress=status, say=say)
 
 

@@ -46,13 +46,8 @@ def _losses(models: dict) -> str:
     buckets = list(next(iter(models.values()))["loss_by_position"])
     rows = [["model", "held-out loss", *(f"at {b}" for b in buckets), "accuracy"]]
     for name, m in models.items():
-        rows.append(
-            [
-                name,
-                *(f"{v:.3f}" for v in (m["loss"], *m["loss_by_position"].values())),
-                f"{m['accuracy']:.1%}",
-            ]
-        )
+        losses = (m["loss"], *m["loss_by_position"].values())
+        rows.append([name, *map("{:.3f}".format, losses), f"{m['accuracy']:.1%}"])
     return markdown(rows)
 
 
@@ -62,7 +57,9 @@ def _pairs(pairs: dict) -> str:
         rows.append(
             [
                 key.replace("/", " → "),
-                *(f"{v[k]:.3f}" for k in ("overlap", "greedy_agreement", "kl")),
+                f"{v['overlap']:.3f}",
+                f"{v['greedy_agreement']:.3f}",
+                f"{v['kl']:.3f}",
             ]
         )
     return markdown(rows)
@@ -72,7 +69,10 @@ def _licences(corpus: dict) -> str:
     groups: dict[str, list[tuple[str, dict]]] = {}
     for package, row in corpus["packages"].items():
         groups.setdefault(row["licence"], []).append((package, row))
-    size = lambda group: sum(row["bytes"] for _, row in group)
+
+    def size(group):
+        return sum(row["bytes"] for _, row in group)
+
     rows = [["licence", "training text", "packages"]]
     for licence, group in sorted(groups.items(), key=lambda g: -size(g[1])):
         rows.append(
@@ -95,10 +95,12 @@ def _recipe(found: dict) -> str:
         rates = ", ".join(f"{rate:g} ({name})" for name, rate in run["rates"].items())
         windows = ", ".join(f"{length} tokens from {share:.0%}" for share, length in run["windows"])
         parts = [
-            f"- **{' and '.join(names)}** (profile `{t['profile']}`): {t['step']} steps of {run['batch']} tokens",
+            f"- **{' and '.join(names)}** (profile `{t['profile']}`): "
+            f"{t['step']} steps of {run['batch']} tokens",
             f"windows of {windows} of the run",
             f"Muon at {rates} on the matrices, AdamW at {run['vector_rate']:g} on the rest",
-            f"warm-up {run['warmup']} steps, decay to {run['floor']:.0%} over the last {run['decay']:.0%}",
+            f"warm-up {run['warmup']} steps, "
+            f"decay to {run['floor']:.0%} over the last {run['decay']:.0%}",
         ]
         if weight := run["distillation"]:
             parts.append(f"loss {weight:g} · KL(target ‖ draft) + {1 - weight:.2g} · cross-entropy")
@@ -112,15 +114,17 @@ def _writing(writing: dict) -> str:
         "copied": "of the 4-grams after `edit` prompts are copied from the prompt (median)",
         "parsed": "of the lines below belong to a block that `ast.parse` accepts",
     }
-    shares = "; ".join(
-        f"{writing[key]:.0%} {label}" for key, label in labels.items() if key in writing
-    )
-    parts = [f"The target's first samples, with fixed seeds; none was selected. {shares}."]
+    shares = []
+    for key, label in labels.items():
+        if key in writing:
+            shares.append(f"{writing[key]:.0%} {label}")
+    parts = [
+        f"The target's first samples, with fixed seeds; none was selected. {'; '.join(shares)}."
+    ]
     for sample in writing.get("samples", []):
         opening = sample["prompt"].splitlines()[0]
-        parts.append(
-            f"Temperature {sample['temperature']}, from `{opening}`:\n\n```python\n{sample['text']}\n```"
-        )
+        parts.append(f"Temperature {sample['temperature']}, from `{opening}`:")
+        parts.append(f"```python\n{sample['text']}\n```")
     return "\n\n".join(parts)
 
 
@@ -129,8 +133,12 @@ def stale_models(found: dict) -> list[str]:
     they are nor before :mod:`tools.int8` rounded them.
     """
     measured = found.get("evaluation", {}).get("models", {})
-    evaluated = lambda name: [measured.get(name, {}).get(key) for key in ("hash", "rounded_hash")]
-    return [name for name, row in found["models"].items() if row["hash"] not in evaluated(name)]
+    stale = []
+    for name, row in found["models"].items():
+        evaluated = measured.get(name, {})
+        if row["hash"] not in (evaluated.get("hash"), evaluated.get("rounded_hash")):
+            stale.append(name)
+    return stale
 
 
 def render(found: dict) -> str:
@@ -146,8 +154,10 @@ def render(found: dict) -> str:
         raise ValueError(
             f"the evaluation is of other weights of {', '.join(names)}: evaluate the ladder first"
         )
-    corpus, evaluation = found["corpus"], found["evaluation"]
-    total, first = corpus["total"], next(iter(found["models"].values()))
+    corpus = found["corpus"]
+    evaluation = found["evaluation"]
+    total = corpus["total"]
+    first = next(iter(found["models"].values()))
     return _TEMPLATE.read_text(encoding="utf-8").format(
         architecture=first["architecture"],
         models=_models(found),

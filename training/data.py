@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,11 +43,15 @@ def save_tokenizer(tokenizer: Tokenizer, directory: Path, context: int = 2048) -
     ``AutoTokenizer``. It adds no special tokens; ``<|endoftext|>`` begins and ends a file.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    special = dict.fromkeys(("bos_token", "eos_token", "pad_token"), EOS)
-    settings = {"model_max_length": context, "clean_up_tokenization_spaces": False}
-    PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special, **settings).save_pretrained(
-        str(directory)
+    saved = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        bos_token=EOS,
+        eos_token=EOS,
+        pad_token=EOS,
+        model_max_length=context,
+        clean_up_tokenization_spaces=False,
     )
+    saved.save_pretrained(str(directory))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +79,11 @@ def prepare(profile: Profile, out: Path, tokenizer_dir: Path | None = None) -> D
             train = corpus.train_files(files)[: profile.corpus_files]
             files = train + corpus.heldout_files(files)[: max(2, profile.corpus_files // 10)]
         if tokenizer_dir is None:
-            texts = [f.text for f in corpus.train_files(files)]
-            before = np.cumsum([0, *(len(text.encode()) for text in texts)])[:-1]
-            sample = [
-                text
-                for text, size in zip(texts, before, strict=True)
-                if size <= profile.tokenizer_bytes
-            ]
-            save_tokenizer(
-                train_tokenizer(sample, profile.vocabulary), out / "tokenizer", profile.context
+            trained = train_tokenizer(
+                _first_texts(corpus.train_files(files), profile.tokenizer_bytes),
+                profile.vocabulary,
             )
+            save_tokenizer(trained, out / "tokenizer", profile.context)
         else:
             (out / "tokenizer").mkdir(parents=True, exist_ok=True)
             for name in ("tokenizer.json", "tokenizer_config.json"):
@@ -92,9 +91,8 @@ def prepare(profile: Profile, out: Path, tokenizer_dir: Path | None = None) -> D
     tokenizer = Tokenizer.from_file(str(out / "tokenizer" / "tokenizer.json"))
     if not (folder / "manifest.json").exists():
         _tokenize(files, tokenizer, folder)
-    train, heldout = (
-        np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("train", "heldout")
-    )
+    train = np.load(folder / "train.npy", mmap_mode="r")
+    heldout = np.load(folder / "heldout.npy", mmap_mode="r")
     return Data(train, heldout, line_breaks(tokenizer))
 
 
@@ -111,6 +109,18 @@ def _tokenize(files: list[corpus.SourceFile], tokenizer: Tokenizer, folder: Path
         manifest["total"][f"{name}_tokens"] = len(ids)
     # Written last: its presence means that the rest is complete.
     write_whole(folder / "manifest.json", json.dumps(manifest, indent=1))
+
+
+def _first_texts(files: Sequence[corpus.SourceFile], most_bytes: int) -> list[str]:
+    """Return texts until they have more than so many bytes."""
+    texts = []
+    before = 0
+    for file in files:
+        if before > most_bytes:
+            break
+        texts.append(file.text)
+        before += len(file.text.encode())
+    return texts
 
 
 def line_breaks(tokenizer: Tokenizer) -> np.ndarray:
@@ -159,7 +169,8 @@ def add_repeats(windows: np.ndarray, share: float, step: int, seed: int) -> np.n
     """
     if not share:
         return windows
-    windows, random = windows.copy(), np.random.default_rng([seed, step, 1])
+    windows = windows.copy()
+    random = np.random.default_rng([seed, step, 1])
     size = windows.shape[1]
     for row in np.flatnonzero(random.random(len(windows)) < share):
         text = windows[row]
@@ -180,7 +191,8 @@ def split_breaks(
     """
     if not share:
         return windows
-    windows, random = windows.copy(), np.random.default_rng([seed, step, 2])
+    windows = windows.copy()
+    random = np.random.default_rng([seed, step, 2])
     chosen = (breaks[windows].sum(-1) > 0) & (random.random(windows.shape) < share)
     for row in np.flatnonzero(chosen.any(axis=1)):
         places = np.flatnonzero(chosen[row])

@@ -127,9 +127,7 @@ def rebuild_databases(
         sequences = []
         for number, some in enumerate(batches, start=1):
             for prompt, output in zip(some, generate(some), strict=True):
-                end = next(
-                    (i + 1 for i, token in enumerate(output) if token == EOS_ID), len(output)
-                )
+                end = output.index(EOS_ID) + 1 if EOS_ID in output else len(output)
                 sequences.append([prompt[-1], *output[:end]])
             if progress:
                 progress("writing", number / len(batches))

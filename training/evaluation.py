@@ -52,7 +52,8 @@ def _compare(log_q: torch.Tensor, log_p: torch.Tensor) -> dict[str, float]:
     """Compare a draft's rows with a target's: overlap, greedy agreement and KL(p ‖ q), averaged
     over positions.
     """
-    q, p = log_q.exp(), log_p.exp()
+    q = log_q.exp()
+    p = log_p.exp()
     return {
         "overlap": torch.minimum(p, q).sum(-1).mean().item(),
         "greedy_agreement": (log_q.argmax(-1) == log_p.argmax(-1)).float().mean().item(),
@@ -80,37 +81,44 @@ def measure(
     Raises:
         ValueError: if ``root`` contains no model of the ladder.
     """
-    present = [n for n in CODE.names if (root / n / "config.json").exists()]
-    if not present:
+    models = {}
+    for name in CODE.names:
+        if (root / name / "config.json").exists():
+            models[name] = load_model(str(root / name))
+    if not models:
         raise ValueError(f"{root} contains none of the models {', '.join(CODE.names)}")
-    models = {n: load_model(str(root / n)) for n in present}
     rows = torch.from_numpy(heldout_windows(heldout, windows, window))
-    buckets = [b for b in BUCKETS if b[0] < window]
-    losses: dict[str, list[torch.Tensor]] = {n: [] for n in present}
-    hits = dict.fromkeys(present, 0.0)
+    losses: dict[str, list[torch.Tensor]] = {name: [] for name in models}
+    hits = dict.fromkeys(models, 0.0)
     pairs: dict[str, dict[str, float]] = {}
     for row in rows:
-        ids, targets = row[:-1], row[1:]
-        logs = {n: _rows(m, ids) for n, m in models.items()}
-        for n, log in logs.items():
-            losses[n].append(-log.gather(1, targets[:, None])[:, 0])
-            hits[n] += (log.argmax(-1) == targets).float().mean().item() / len(rows)
-        for a, b in combinations(present, 2):
-            total = pairs.setdefault(f"{a}/{b}", {})
-            for key, value in _compare(logs[a], logs[b]).items():
+        ids = row[:-1]
+        targets = row[1:]
+        logs = {}
+        for name, model in models.items():
+            log = _rows(model, ids)
+            logs[name] = log
+            losses[name].append(-log.gather(1, targets[:, None])[:, 0])
+            hits[name] += (log.argmax(-1) == targets).float().mean().item() / len(rows)
+        for draft, target in combinations(models, 2):
+            total = pairs.setdefault(f"{draft}/{target}", {})
+            for key, value in _compare(logs[draft], logs[target]).items():
                 total[key] = total.get(key, 0.0) + value / len(rows)
     found: dict = {"windows": len(rows), "window": window, "models": {}, "pairs": pairs}
-    for n in present:
-        by_position = torch.stack(losses[n])
-        found["models"][n] = {
+    for name in models:
+        by_position = torch.stack(losses[name])
+        by_bucket = {}
+        for begin, end in BUCKETS:
+            if begin < window:
+                mean = by_position[:, begin:end].mean()
+                by_bucket[f"{begin}-{min(end, window)}"] = mean.item()
+        found["models"][name] = {
             "loss": by_position.mean().item(),
-            "loss_by_position": {
-                f"{a}-{min(b, window)}": by_position[:, a:b].mean().item() for a, b in buckets
-            },
-            "accuracy": hits[n],
-            "hash": folder_hash(root / n),
+            "loss_by_position": by_bucket,
+            "accuracy": hits[name],
+            "hash": folder_hash(root / name),
         }
-    if "target" in present and prompts is not None:
+    if "target" in models and prompts is not None:
         found["writing"] = measure_writing(
             models["target"], load_tokenizer(root / "target"), prompts
         )
@@ -135,7 +143,8 @@ def evaluate_ladder(
     ``trained/data``. Writes ``evaluation.json``, the corpus manifest and the training log beside
     the models, or with ``out`` only the evaluation into this file. Returns the evaluation.
     """
-    trained, root = Path(trained), Path(root) if root is not None else Path(trained) / "weights"
+    trained = Path(trained)
+    root = Path(root) if root is not None else trained / "weights"
     heldout = np.load(trained / "data" / "heldout.npy", mmap_mode="r")
     found = measure(root, heldout, prompts=prompts, **settings)
     write_whole(out or root / "evaluation.json", json.dumps(found, indent=1) + "\n")
@@ -169,7 +178,8 @@ def markdown(rows: Sequence[Sequence[str]], align: str = "---") -> str:
     but the first.
     """
     head, *lines = ("| " + " | ".join(row) + " |" for row in rows)
-    return "\n".join([head, f"|---{f'|{align}' * (len(rows[0]) - 1)}|", *lines])
+    aligned = f"|{align}" * (len(rows[0]) - 1)
+    return "\n".join([head, f"|---{aligned}|", *lines])
 
 
 def _value(evaluation: dict, path: tuple[str, ...]) -> float | None:

@@ -50,17 +50,29 @@ def optimisers(
     lower loss than AdamW alone at a few million tokens. Each parameter group stores its peak
     learning rate as ``peak``.
     """
-    matrices = [p for n, p in network.named_parameters() if p.dim() == 2 and "embed" not in n]
-    others = [p for n, p in network.named_parameters() if p.dim() != 2 or "embed" in n]
-    muon = {"weight_decay": run.weight_decay, "momentum": 0.95, "adjust_lr_fn": "match_rms_adamw"}
+    matrices = []
+    others = []
+    for name, parameter in network.named_parameters():
+        is_matrix = parameter.dim() == 2 and "embed" not in name
+        if is_matrix:
+            matrices.append(parameter)
+        else:
+            others.append(parameter)
     found = [
-        torch.optim.Muon(matrices, lr=matrix_rate, **muon),
+        torch.optim.Muon(
+            matrices,
+            lr=matrix_rate,
+            weight_decay=run.weight_decay,
+            momentum=0.95,
+            adjust_lr_fn="match_rms_adamw",
+        ),
         torch.optim.AdamW(
             others, lr=run.vector_rate, betas=(0.9, 0.95), weight_decay=0.0, fused=True
         ),
     ]
-    for group in (g for optimiser in found for g in optimiser.param_groups):
-        group["peak"] = group["lr"]
+    for optimiser in found:
+        for group in optimiser.param_groups:
+            group["peak"] = group["lr"]
     return found
 
 
@@ -80,7 +92,8 @@ class Teacher:
     """The trained target as a source of logits for distillation."""
 
     def __init__(self, network: Qwen3ForCausalLM, profile: Profile, device: str) -> None:
-        self.network, self.device = network.to(device).eval(), device
+        self.network = network.to(device).eval()
+        self.device = device
         self._logits = compiled(self._forward, profile)
 
     def _forward(self, ids: Tensor) -> Tensor:
@@ -97,7 +110,9 @@ class Learner:
     """One model and everything its next step depends on, apart from the text."""
 
     def __init__(self, name: str, profile: Profile, run: Run, seed: int, device: str) -> None:
-        self.name, self.run, self.device = name, run, device
+        self.name = name
+        self.run = run
+        self.device = device
         generator = torch.Generator().manual_seed(seed)
         self.profile = profile
         self.network = build(name, profile, generator).to(device)
@@ -180,4 +195,5 @@ class Learner:
         for optimiser, saved in zip(self.optimisers, state["optimisers"], strict=True):
             optimiser.load_state_dict(saved)
         self.average = [value.to(self.device) for value in state["average"]]
-        self.loss_sum, self.heldout = state["loss_sum"].to(self.device), dict(state["heldout"])
+        self.loss_sum = state["loss_sum"].to(self.device)
+        self.heldout = dict(state["heldout"])

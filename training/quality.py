@@ -77,10 +77,10 @@ def copied_share(prompt: str, text: str, n: int = 4) -> float:
     """Return the share of the n-grams of ``text`` (words and punctuation) that occur in ``prompt``.
     N-grams that begin in the last ``n`` - 1 words of the prompt count as part of the text.
     """
-    before, after = _WORDS.findall(prompt), _WORDS.findall(text)
-    known = {tuple(before[k : k + n]) for k in range(len(before) - n + 1)}
-    joined = before[max(0, len(before) - n + 1) :] + after
-    grams = [tuple(joined[k : k + n]) for k in range(len(joined) - n + 1)]
+    before = _WORDS.findall(prompt)
+    after = _WORDS.findall(text)
+    known = set(_grams(before, n))
+    grams = _grams(before[max(0, len(before) - n + 1) :] + after, n)
     return sum(gram in known for gram in grams) / len(grams) if grams else 0.0
 
 
@@ -90,6 +90,11 @@ def _parses(text: str) -> bool:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return True
+
+
+def _grams(words: list[str], n: int) -> list[tuple[str, ...]]:
+    """Return the sequences of n adjacent words."""
+    return [tuple(words[k : k + n]) for k in range(len(words) - n + 1)]
 
 
 def parsed_lines(text: str) -> tuple[int, int]:
@@ -103,19 +108,23 @@ def parsed_lines(text: str) -> tuple[int, int]:
     """
     lines = text.split("\n")
     blank = [not line.strip() for line in lines]
-    starts = [
-        k
-        for k, line in enumerate(lines)
-        if not blank[k] and not line[0].isspace() and not _CONTINUES.match(line)
-    ]
-    starts = [k for k in starts if not (k and lines[k - 1].startswith("@"))] or [0]
-    edges = [*starts, len(lines)]
-    count = lambda a, b: sum(not blank[k] for k in range(a, b))
+    starts = []
+    for k, line in enumerate(lines):
+        is_decorated = k > 0 and lines[k - 1].startswith("@")
+        if blank[k] or line[0].isspace() or _CONTINUES.match(line) or is_decorated:
+            continue
+        starts.append(k)
+    edges = [*(starts or [0]), len(lines)]
+
+    def count(a, b):
+        return sum(not blank[k] for k in range(a, b))
+
     best = [0] * len(edges)
     for j in range(1, len(edges)):
         best[j] = best[j - 1]
         for i in range(j):
-            first, end = edges[i], edges[j]
+            first = edges[i]
+            end = edges[j]
             stops = range(end, first, -1) if j == len(edges) - 1 and i == j - 1 else [end]
             stop = next((s for s in stops if _parses("\n".join(lines[first:s]))), first)
             best[j] = max(best[j], best[i] + count(first, stop))
@@ -142,25 +151,24 @@ def measure_writing(
     """
     found: dict = {}
     if prompts.get("heldout"):
-        found["repetition"] = mean(
-            repetition_share(ids)
-            for ids in continuations(model, tokenizer, prompts["heldout"], tokens)
-        )
+        written = continuations(model, tokenizer, prompts["heldout"], tokens)
+        found["repetition"] = mean(map(repetition_share, written))
     if prompts.get("edit"):
         written = continuations(model, tokenizer, prompts["edit"], tokens)
-        shares = [
-            copied_share(p, tokenizer.decode(ids))
-            for p, ids in zip(prompts["edit"], written, strict=True)
-        ]
+        shares = []
+        for prompt, ids in zip(prompts["edit"], written, strict=True):
+            shares.append(copied_share(prompt, tokenizer.decode(ids)))
         found["copied"] = median(shares)
-    samples = continuations(model, tokenizer, OPENINGS, sample_tokens, TEMPERATURE)
-    texts = [
-        opening + tokenizer.decode(ids) for opening, ids in zip(OPENINGS, samples, strict=True)
-    ]
-    accepted, lines = map(sum, zip(*map(parsed_lines, texts), strict=True))
+    accepted = 0
+    lines = 0
+    samples = []
+    written = continuations(model, tokenizer, OPENINGS, sample_tokens, TEMPERATURE)
+    for opening, ids in zip(OPENINGS, written, strict=True):
+        text = opening + tokenizer.decode(ids)
+        samples.append({"prompt": opening, "temperature": TEMPERATURE, "text": text})
+        accepted_lines, all_lines = parsed_lines(text)
+        accepted += accepted_lines
+        lines += all_lines
     found["parsed"] = accepted / lines
-    found["samples"] = [
-        {"prompt": o, "temperature": TEMPERATURE, "text": t}
-        for o, t in zip(OPENINGS, texts, strict=True)
-    ]
+    found["samples"] = samples
     return found

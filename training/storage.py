@@ -24,7 +24,8 @@ PART_BYTES = 15 * 2**20
 def save_checkpoint(path: Path, state: dict[str, Any]) -> None:
     """Write ``state`` atomically; the checkpoint before it is kept as ``<name>.previous.pt``."""
     # One temporary name, so that a kill in the middle leaves at most one file behind.
-    fresh, previous = path.with_suffix(".tmp"), path.with_suffix(".previous.pt")
+    fresh = path.with_suffix(".tmp")
+    previous = path.with_suffix(".previous.pt")
     with fresh.open("wb") as f:
         torch.save(state, f)
         f.flush()
@@ -92,7 +93,8 @@ def split_weights(trained: Path, folder: Path) -> list[Path]:
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         for name in ("weights", LOG):
             archive.add(trained / name, name)
-    content, paths = buffer.getvalue(), []
+    content = buffer.getvalue()
+    paths = []
     folder.mkdir(parents=True, exist_ok=True)
     for start in range(0, len(content), PART_BYTES):
         paths.append(folder / f"ladder.tar.{len(paths):02d}")

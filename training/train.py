@@ -39,13 +39,21 @@ class Stage:
     def __init__(
         self, name: str, profile: Profile, data: text.Data, out: Path, seed: int, device: str
     ) -> None:
-        self.name, self.profile, self.run = name, profile, profile.runs[name]
-        self.data, self.seed, self.device = data, seed, device
-        self.path, self.log = out / f"{name}.pt", RunLog(out)
+        self.name = name
+        self.profile = profile
+        self.run = profile.runs[name]
+        self.data = data
+        self.seed = seed
+        self.device = device
+        self.path = out / f"{name}.pt"
+        self.log = RunLog(out)
         self.learners = [Learner(model, profile, self.run, seed, device) for model in STAGES[name]]
         self.teacher: Teacher | None = None
-        self.step, self.steps = 0, self.run.steps
-        self.seconds, self.processor_seconds, self.summed = 0.0, 0.0, 0
+        self.step = 0
+        self.steps = self.run.steps
+        self.seconds = 0.0
+        self.processor_seconds = 0.0
+        self.summed = 0
 
     @property
     def tokens(self) -> int:
@@ -54,7 +62,8 @@ class Stage:
 
     def batch_at(self, step: int) -> tuple[torch.Tensor, torch.Tensor]:
         """Return inputs and targets of a step, [windows, length] each."""
-        run, chunk = self.run, self.profile.chunk
+        run = self.run
+        chunk = self.profile.chunk
         chunks = text.step_chunks(self.data.train, step, run.batch // chunk, chunk, self.seed)
         rows = text.add_repeats(
             text.cut(chunks, run.window_at(step, self.steps)), run.repeats, step, self.seed
@@ -67,8 +76,8 @@ class Stage:
         """Compile all window lengths, so that no later step waits; return the estimated seconds
         of the stage.
         """
-        lengths = [window for _, window in self.run.windows]
-        edges = [*(share for share, _ in self.run.windows), 1.0]
+        shares, lengths = zip(*self.run.windows, strict=True)
+        edges = [*shares, 1.0]
         seconds = 0.0
         for length, share in zip(lengths, np.diff(edges), strict=True):
             ids = torch.zeros(
@@ -102,10 +111,15 @@ class Stage:
 
     def state(self) -> dict[str, Any]:
         """Return the checkpoint."""
-        kept = ("step", "steps", "seconds", "processor_seconds", "summed", "seed")
-        models = {learner.name: learner.state() for learner in self.learners}
-        return {"profile": self.profile.name, "models": models} | {
-            key: getattr(self, key) for key in kept
+        return {
+            "profile": self.profile.name,
+            "models": {learner.name: learner.state() for learner in self.learners},
+            "step": self.step,
+            "steps": self.steps,
+            "seconds": self.seconds,
+            "processor_seconds": self.processor_seconds,
+            "summed": self.summed,
+            "seed": self.seed,
         }
 
     def restore(self) -> None:
@@ -128,17 +142,16 @@ class Stage:
         brought forward so that it ends in time.
         """
         windows = text.heldout_windows(self.data.heldout, 16, min(self.profile.chunk, 1024))
-        begun, before = (
-            time.perf_counter() - self.seconds,
-            time.process_time() - self.processor_seconds,
-        )
-        first, earlier, saved, stays = self.step, self.seconds, self.seconds, 1 - self.run.decay
+        begun = time.perf_counter() - self.seconds
+        before = time.process_time() - self.processor_seconds
+        first = self.step
+        earlier = self.seconds
+        saved = self.seconds
+        stays = 1 - self.run.decay
         while self.step < self.steps:
             self.one_step()
-            self.seconds, self.processor_seconds = (
-                time.perf_counter() - begun,
-                time.process_time() - before,
-            )
+            self.seconds = time.perf_counter() - begun
+            self.processor_seconds = time.process_time() - before
             if (
                 limit is not None
                 and self.step < stays * self.steps
@@ -167,33 +180,38 @@ class Stage:
         for learner in self.learners:
             learner.loss_sum.zero_()
         self.summed = 0
-        place = {"stage": self.name, "step": self.step, "tokens": self.tokens, "loss": losses}
-        rate, window = (
-            rate_at(self.step - 1, self.steps, self.run),
-            self.run.window_at(self.step - 1, self.steps),
+        self.log.write(
+            "step",
+            stage=self.name,
+            step=self.step,
+            tokens=self.tokens,
+            loss=losses,
+            rate=round(rate_at(self.step - 1, self.steps, self.run), 4),
+            window=self.run.window_at(self.step - 1, self.steps),
+            seconds=round(self.seconds, 1),
+            processor_seconds=round(self.processor_seconds, 1),
         )
-        spent = {
-            "seconds": round(self.seconds, 1),
-            "processor_seconds": round(self.processor_seconds, 1),
-        }
-        self.log.write("step", **place, rate=round(rate, 4), window=window, **spent)
-        shown = "  ".join(
-            f"{learner.name} {losses[learner.name]:.3f} (held-out "
-            + ", ".join(f"{kind} {value:.3f}" for kind, value in learner.heldout.items())
-            + ")"
-            for learner in self.learners
-        )
+        of_learners = []
+        for learner in self.learners:
+            heldout = ", ".join(f"{kind} {value:.3f}" for kind, value in learner.heldout.items())
+            of_learners.append(f"{learner.name} {losses[learner.name]:.3f} (held-out {heldout})")
+        shown = "  ".join(of_learners)
         left = (self.steps - self.step) / speed / 60
         reached = f"{self.name} {self.step}/{self.steps}  {self.tokens / 1e6:.2f} M tokens"
         return f"{reached}  {shown}  {speed * self.run.batch:.0f} tokens/s  {left:.0f} min left"
 
     def record(self) -> dict[str, Any]:
         """Return the part of the run that is shipped beside the weights."""
-        kept = {
-            key: getattr(self, key)
-            for key in ("step", "steps", "seconds", "processor_seconds", "seed", "tokens")
+        return {
+            "profile": self.profile.name,
+            "step": self.step,
+            "steps": self.steps,
+            "seconds": self.seconds,
+            "processor_seconds": self.processor_seconds,
+            "seed": self.seed,
+            "tokens": self.tokens,
+            "run": asdict(self.run),
         }
-        return {"profile": self.profile.name, **kept, "run": asdict(self.run)}
 
     def export(self, out: Path) -> None:
         """Write the Hugging Face checkpoints of this stage into ``out/weights``."""
@@ -289,7 +307,8 @@ def _limits(stages: list[Stage], deadline: float) -> dict[str, float]:
         if stage.run.distillation:
             stage.teacher = Teacher(build("target", stage.profile), stage.profile, stage.device)
         durations[stage.name] = stage.compile()
-    left, total = deadline - time.perf_counter(), sum(durations.values())
+    left = deadline - time.perf_counter()
+    total = sum(durations.values())
     return {stage.name: stage.seconds + left * durations[stage.name] / total for stage in stages}
 
 
@@ -301,13 +320,18 @@ def _run_stage(
     stop_at: int | None,
 ) -> None:
     """Train one stage to its end and export its models."""
-    settings = {
-        "device": stage.device,
-        "threads": torch.get_num_threads(),
-        "torch": torch.__version__,
-    }
-    place = {"step": stage.step, "steps": stage.steps, "seed": stage.seed, "pid": os.getpid()}
-    stage.log.write("start", profile=stage.profile.name, stage=stage.name, **place, **settings)
+    stage.log.write(
+        "start",
+        profile=stage.profile.name,
+        stage=stage.name,
+        step=stage.step,
+        steps=stage.steps,
+        seed=stage.seed,
+        pid=os.getpid(),
+        device=stage.device,
+        threads=torch.get_num_threads(),
+        torch=torch.__version__,
+    )
     if stage.step < stage.steps:
         if stage.run.distillation:
             network = trained_target(out, stage.profile)

@@ -110,7 +110,8 @@ def test_changed_reports_are_shown_or_refused(one_line, tmp_path):
             path for path in saved_reports().values() if path.stem.startswith("heldout")
         ).read_bytes()
     )
-    path, codes = tmp_path / "report.json", []
+    path = tmp_path / "report.json"
+    codes = []
     for content in mutants(data, 30):
         path.write_bytes(content)
         codes.append(one_line("bench", "--from", path, "--html", tmp_path / "page.html"))
@@ -124,18 +125,19 @@ def test_changed_reports_are_shown_or_refused(one_line, tmp_path):
 
 @pytest.mark.parametrize("name", sorted(path.name for path in RECORDS.iterdir()))
 def test_changed_records_of_engines_are_read_or_refused(one_line, name, tmp_path):
-    original, chance, path = (RECORDS / name).read_bytes(), random.Random(1), tmp_path / name
-    variants = [
-        bytes(b ^ (chance.random() < 0.002) * chance.randrange(256) for b in original)
-        for _ in range(4)
-    ]
+    original = (RECORDS / name).read_bytes()
+    chance = random.Random(1)
+    path = tmp_path / name
+    variants = []
+    for _ in range(4):
+        changed = (b ^ (chance.random() < 0.002) * chance.randrange(256) for b in original)
+        variants.append(bytes(changed))
     if name.endswith(".jsonl"):
         data = [json.loads(line) for line in original.splitlines() if line.strip()]
-        variants += [
-            b"\n".join(json.dumps(line).encode() for line in json.loads(m))
-            for m in mutants(data, 12)
-            if m[:1] == b"["
-        ]
+        for mutant in mutants(data, 12):
+            if mutant[:1] == b"[":
+                rows = [json.dumps(line).encode() for line in json.loads(mutant)]
+                variants.append(b"\n".join(rows))
     for content in variants:
         path.write_bytes(content)
         one_line("import", path)
@@ -213,7 +215,8 @@ def damaged(trace: Trace, count: int) -> list[bytes]:
     """Return this many damaged files of a trace: other values, missing and doubled parts, other
     bytes, cut and gzipped.
     """
-    data, chance = trace.to_dict(), random.Random(5)
+    data = trace.to_dict()
+    chance = random.Random(5)
     found = [*mutants(data, count // 2, seed=3)]
     for path in chance.sample([path for path in leaves(data) if path], count // 5):
         copy = json.loads(json.dumps(data))
@@ -225,7 +228,8 @@ def damaged(trace: Trace, count: int) -> list[bytes]:
         else:
             del part[path[-1]]
         found.append(json.dumps(copy).encode())
-    whole, packed = trace.to_bytes(packed=False), trace.to_bytes()
+    whole = trace.to_bytes(packed=False)
+    packed = trace.to_bytes()
     while len(found) < count:
         content = bytearray(chance.choice((whole, packed)))
         for _ in range(chance.choice((1, 1, 8))):
@@ -245,7 +249,9 @@ def test_damaged_traces_are_opened_or_refused(count, trace, tmp_path, capsys):
     """Every door opens a file whole or refuses it in one line, and leaves nothing of a refused
     one.
     """
-    page, path, out = App(), tmp_path / "run.json", tmp_path / "out"
+    page = App()
+    path = tmp_path / "run.json"
+    out = tmp_path / "out"
     counts: dict[str, Counter[str]] = {}
 
     def command(*argv: str) -> str:
@@ -319,7 +325,8 @@ def test_script_in_every_text_is_text_in_every_export(trace, tmp_path):
     data["suite"]["name"] = data["machine"]["cpu"] = SCRIPT
     for stack in data["stacks"]:
         stack["stack"] += SCRIPT
-    report, page = tmp_path / "report.json", tmp_path / "page.html"
+    report = tmp_path / "report.json"
+    page = tmp_path / "page.html"
     report.write_text(json.dumps(data))
     if main(["bench", "--from", str(report), "--html", str(page)]) == 0:
         pages.append(page.read_text())
@@ -388,7 +395,8 @@ def test_a_full_disk(command, files, tmp_path, capsys, monkeypatch):
     out = tmp_path / "out"
     out.mkdir()
     (out / "file.json").write_text("old")
-    words, (soft, hard) = written(command, files, out), resource.getrlimit(resource.RLIMIT_FSIZE)
+    words = written(command, files, out)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (64, hard))
         code = main(words)

@@ -53,7 +53,8 @@ def test_a_bench_writes_table_and_report(suite, tmp_path, cli):
 
 
 def test_an_interrupted_bench_reports_what_was_measured(suite, tmp_path, monkeypatch, capsys):
-    run, asked = LocalEngine.run, []
+    run = LocalEngine.run
+    asked = []
 
     def interrupted(self, prompt, stack, **options):
         asked.append(stack)
@@ -77,7 +78,9 @@ def test_an_interrupted_bench_reports_what_was_measured(suite, tmp_path, monkeyp
 
 
 def test_states_budget_and_page(suite, tmp_path, cli):
-    out, html, again = tmp_path / "report.json", tmp_path / "report.html", tmp_path / "again.html"
+    out = tmp_path / "report.json"
+    html = tmp_path / "report.html"
+    again = tmp_path / "again.html"
     argv = [
         "bench",
         "--stack",
@@ -122,7 +125,9 @@ def test_states_budget_and_page(suite, tmp_path, cli):
 def test_a_prompt_that_is_too_long_is_named(stacks, tmp_path, cli):
     path = tmp_path / "long.txt"
     path.write_text("def one():\n\n\n\n\n" + "alpha beta gamma delta\n" * 2000)
-    words = [word for stack in stacks for word in ("--stack", stack)]
+    words = []
+    for stack in stacks:
+        words += ["--stack", stack]
     said = cli("bench", *words, "--suite", path, "--repeats", "1", "--max-new-tokens", "2", code=2)
     assert said.startswith("hsd-viz: prompt 2: the prompt has ")
 
@@ -197,7 +202,8 @@ def test_a_plan_of_the_shipped_ladder(three, tmp_path, calibrations, capsys):
 
 
 def test_interrupted_it_says_what_is_known(three, calibrations, tmp_path, monkeypatch, capsys):
-    run, measuring = LocalEngine.run, []
+    run = LocalEngine.run
+    measuring = []
 
     def interrupted(self, prompt, stack, **options):
         if prompt.startswith("class Two"):

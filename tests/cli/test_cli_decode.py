@@ -21,7 +21,8 @@ FEW = ["--max-new-tokens", "12", "--threads", "1"]
 def run(tmp_path_factory):
     """One decode with --json and --save: (exit code, object, stderr, trace)."""
     path = tmp_path_factory.mktemp("decode") / "run.json.gz"
-    out, err = io.StringIO(), io.StringIO()
+    out = io.StringIO()
+    err = io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         words = ["--prompt", PROMPT, "--json", "--save", str(path), *FEW]
         code = main(["decode", "--stack", "db > nano:3 > target", *words])

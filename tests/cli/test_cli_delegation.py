@@ -76,8 +76,9 @@ def test_ladder_train_runs_the_recipe_of_the_checkout(monkeypatch, tmp_path, cli
         return out / "weights"
 
     monkeypatch.setattr(training.train, "train_ladder", train_ladder)
-    words = f"train --profile tiny --out {tmp_path} --stages target --seed 3 --threads 1 --minutes 2 --fresh"
-    assert cli("ladder", *words.split(), "--steps", "target=9") == f"{tmp_path / 'weights'}\n"
+    words = f"train --profile tiny --out {tmp_path} --stages target --seed 3 --threads 1"
+    limits = "--minutes 2 --fresh --steps target=9"
+    assert cli("ladder", *words.split(), *limits.split()) == f"{tmp_path / 'weights'}\n"
     assert (asked.pop("profile"), asked.pop("out"), asked.pop("steps")) == (
         "tiny",
         tmp_path,
@@ -96,7 +97,11 @@ def test_ladder_train_runs_the_recipe_of_the_checkout(monkeypatch, tmp_path, cli
 
 def test_the_dashboard_passes_its_options_on(monkeypatch, tmp_path):
     asked = {}
-    serve = lambda *args, **options: asked.update(options, args=args) or 7
+
+    def serve(*args, **options):
+        asked.update(options, args=args)
+        return 7
+
     monkeypatch.setattr("hsd_viz.views.app.server.serve", serve)
     (tmp_path / "token").write_text("abc\n")
     token = ["--token-file", str(tmp_path / "token")]
@@ -122,11 +127,9 @@ def saved(tmp_path):
 
 
 def test_all_formats_in_one_go(saved, tmp_path, cli):
-    html, timeline, tables = (
-        tmp_path / "run.html",
-        tmp_path / "run.json",
-        tmp_path / "new" / "tables",
-    )
+    html = tmp_path / "run.html"
+    timeline = tmp_path / "run.json"
+    tables = tmp_path / "new" / "tables"
     written = cli(
         "export", saved, "--html", html, "--perfetto", timeline, "--csv", tables
     ).splitlines()
@@ -243,7 +246,8 @@ def test_a_model_database_is_built_whole_or_not_at_all(tmp_path, monkeypatch, ca
         tmp_path / "a.txt",
         "heldout",
     )
-    run, decoded = LocalEngine.run, []
+    run = LocalEngine.run
+    decoded = []
 
     def interrupted(self, prompt, stack, **options):
         if len(decoded) == 2:

@@ -102,24 +102,31 @@ replay log.jsonl --tokenizer target --drafter dbb | 'dbb' cannot be replayed
 replay log.jsonl --tokenizer target --databases a | there are no databases in 'a'
 replay log.jsonl --json none/x | cannot write none/x
 replay log.jsonl --budget 0 | argument --budget
-import log.jsonl --engine vlm | mlx-vlm, fastdeploy, lmdeploy, tokenspeed, mlc-llm, openai, tgi; did you mean 'vllm'?
+import log.jsonl --engine vlm | \
+mlx-vlm, fastdeploy, lmdeploy, tokenspeed, mlc-llm, openai, tgi; did you mean 'vllm'?
 databases inspect nowhere.hsdb | nowhere.hsdb
 databases build --out o --kind model | --kind model needs --prompts
 databases build --out o --kind statistics | --kind statistics needs --text
 databases build --out latin.txt --kind statistics --text latin.txt | it is a file; give a folder
-databases build --out o --kind statistics --text nowhere.txt | there is no file or folder 'nowhere.txt'
-databases build --out o --kind model --prompts x --text y | --text is allowed only with --kind statistics
+databases build --out o --kind statistics --text nowhere.txt | \
+there is no file or folder 'nowhere.txt'
+databases build --out o --kind model --prompts x --text y | \
+--text is allowed only with --kind statistics
 databases build --out o --prompts x | --kind
-databases build --out o --kind statistics --text x --max-key-length 0 | --max-key-length: the value 0 is out of range
-databases build --out o --kind statistics --text log.jsonl --tokenizer log.jsonl | is not a valid tokenizer
+databases build --out o --kind statistics --text x --max-key-length 0 | \
+--max-key-length: the value 0 is out of range
+databases build --out o --kind statistics --text log.jsonl --tokenizer log.jsonl | \
+is not a valid tokenizer
 databases build --out o --kind model --prompts heldout --model tiny | unknown model 'tiny'
 export nowhere.json.gz --csv tables | nowhere.json.gz
-export run.json.gz | no output given: use --html FILE, --perfetto FILE, --csv DIR, --aiperf FILE or --costs FILE
+export run.json.gz | \
+no output given: use --html FILE, --perfetto FILE, --csv DIR, --aiperf FILE or --costs FILE
 export x.json --csv tables | not an hsd_viz trace
 export run.json.gz --html "" | argument --html: the file name is empty
 export run.json.gz --perfetto . | cannot write .
 export run.json.gz run.json.gz --csv x | --perfetto and --csv write one trace
-export run.json.gz run.json.gz run.json.gz run.json.gz --html x.html | 4 runs are too many to compare
+export run.json.gz run.json.gz run.json.gz run.json.gz --html x.html | \
+4 runs are too many to compare
 ladder train --profile huge --out x | 'huge'
 doctor | give one of a record, measure and acceptance
 doctor missing | cannot read
@@ -147,7 +154,8 @@ audit --speculative ftp://x --plain ftp://x | unsupported protocol
 audit --speculative http://127.0.0.1:9/v1 --plain http://127.0.0.1:9/v1 | does not answer
 audit --exact nothing | does not name a function
 audit --exact no_such_module:f | cannot import no_such_module
-audit --exact json:dumps | json:dumps failed: TypeError: Object of type Task is not JSON serializable
+audit --exact json:dumps | \
+json:dumps failed: TypeError: Object of type Task is not JSON serializable
 dashboard --host 0.0.0.0 | token
 """
 
@@ -179,7 +187,8 @@ def python(code: str) -> subprocess.CompletedProcess:
 def test_a_missing_torch_names_the_extra():
     words = ["decode", "--stack", "target", "--prompt", "x", "--runtime", "eager"]
     done = python(
-        f"import sys; sys.modules['torch'] = None\nfrom hsd_viz.cli import main\nsys.exit(main({words}))"
+        "import sys; sys.modules['torch'] = None\n"
+        f"from hsd_viz.cli import main\nsys.exit(main({words}))"
     )
     assert done.returncode == 2 and done.stdout == ""
     assert (
@@ -204,7 +213,8 @@ sys.exit(any(m.partition(".")[0] in ("torch", "transformers") for m in sys.modul
 
 def test_help_imports_neither_numpy_nor_traces():
     done = python(
-        "import sys; from hsd_viz.cli import main; main(['--help']); sys.exit('numpy' in sys.modules)"
+        "import sys; from hsd_viz.cli import main; "
+        "main(['--help']); sys.exit('numpy' in sys.modules)"
     )
     assert done.returncode == 0
 

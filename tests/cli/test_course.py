@@ -78,7 +78,10 @@ def test_figures_are_stored_in_the_student_edition_only(tmp_path, monkeypatch):
         )
         == 0
     )
-    count = lambda path: sum(bool(cell.get("outputs")) for cell in nbformat.read(path, 4).cells)
+
+    def count(path):
+        return sum(bool(cell.get("outputs")) for cell in nbformat.read(path, 4).cells)
+
     counts = [
         sorted(map(count, (tmp_path / edition).iterdir())) for edition in ("student", "otter")
     ]

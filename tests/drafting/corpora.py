@@ -37,9 +37,11 @@ class Exact:
         most = self.longest if longest is None else min(longest, self.longest)
         for n in range(min(most, len(tail)), 0, -1):
             key = tail[len(tail) - n :]
-            after = Counter(
-                t[i + n] for t in self.texts for i in range(len(t) - n) if t[i : i + n] == key
-            )
+            after = Counter()
+            for text in self.texts:
+                for i in range(len(text) - n):
+                    if text[i : i + n] == key:
+                        after[text[i + n]] += 1
             if after:
                 ranked = sorted(after.items(), key=lambda item: (-item[1], item[0]))
                 return n, sum(after.values()), [(ord(c), count, None) for c, count in ranked]

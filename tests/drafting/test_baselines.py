@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 
+import numpy as np
 import pytest
 from corpora import Exact, check, make, paths
 from hypothesis import given, settings
@@ -54,7 +55,9 @@ def test_rows_are_overwritten_rejected_nodes_too():
 
 
 def test_a_full_matrix_fills_the_template_and_the_kth_child_is_the_kth_successor():
-    successors = {t: tuple((t * 7 + k) % 97 for k in range(8)) for t in range(97)}
+    successors = {}
+    for token in range(97):
+        successors[token] = tuple((token * 7 + k) % 97 for k in range(8))
     tree = make("recycling", state=successors).draft([3], 99)
     assert len(tree) == 80
     for token, parent, (above, rank) in zip(
@@ -75,13 +78,12 @@ def rest(texts, text, longest, shortest, depth):
     """
     for n in range(min(longest, len(text)), shortest - 1, -1):
         key = text[len(text) - n :]
-        after = [
-            t[i + n : i + n + depth]
-            for t in texts
-            for i in range(len(t) - n + 1)
-            if t[i : i + n] == key
-        ]
-        counts = Counter(tuple(a[:k]) for a in after for k in range(1, len(a) + 1))
+        counts = Counter()
+        for known in texts:
+            for i in range(len(known) - n + 1):
+                if known[i : i + n] == key:
+                    after = tuple(known[i + n : i + n + depth])
+                    counts.update(after[:k] for k in range(1, len(after) + 1))
         if counts:
             return n, counts
     return None, Counter()
@@ -126,8 +128,10 @@ def test_retrieval_by_hand():
     assert make("retrieval", statistics=corpus).draft([7, 2], 64).why_empty == "no match", (
         "one token is no key"
     )
-    shorter, fewer = make("retrieval", statistics=corpus), make("retrieval", statistics=corpus)
-    shorter.shortest, fewer.nodes = 1, 2
+    shorter = make("retrieval", statistics=corpus)
+    fewer = make("retrieval", statistics=corpus)
+    shorter.shortest = 1
+    fewer.nodes = 2
     assert shorter.draft([7, 2], 2).tokens == [3, 9]
     assert fewer.draft([1, 2], 64).tokens == [3, 6]
     assert paths(make("retrieval", statistics=corpus, eos=3).draft([1, 2], 64)) == [(3,), (6,)]
@@ -145,15 +149,18 @@ BOTTOMS = [
     DraftSource("retrieval"),
     DraftSource("ngram-cache"),
 ]
-CORPUS = Exact([[k % 7 for k in range(s, s + 40, 3)] for s in range(5)], longest=6)
+CORPUS_TEXTS = [np.arange(start, start + 40, 3) % 7 for start in range(5)]
+CORPUS = Exact([text.tolist() for text in CORPUS_TEXTS], longest=6)
 SHARED = SharedDatabases({"statistics": CORPUS})
 
 
 def top_of(text, tree, size=8):
     """Any eight different tokens for each row."""
-    return [
-        [(sum(path) + len(text) + 3 * k) % 11 for k in range(size)] for path in [(), *paths(tree)]
-    ]
+    rows = []
+    for path in [(), *paths(tree)]:
+        first = sum(path) + len(text)
+        rows.append([(first + 3 * k) % 11 for k in range(size)])
+    return rows
 
 
 @settings(deadline=None, max_examples=60)

@@ -42,8 +42,9 @@ def test_lookup_finds_the_longest_suffix(text, ahead, cap, most):
     key_length, total, continuations = match
     assert key_length == n
     assert total == len(places)
+    last_place = {text[place]: place for place in sorted(places)}
     ranked = sorted(
-        ((followers.count(t), max(p for p in places if text[p] == t), t) for t in set(followers)),
+        ((followers.count(t), last_place[t], t) for t in set(followers)),
         reverse=True,
     )
     assert continuations == [(t, c, p) for c, p, t in ranked[:most]]

@@ -25,11 +25,14 @@ def shared(tmp_path_factory):
         while len(text) < 150:
             text.append((text[-1] + 1) % 8 if rng.random() < 0.8 else int(rng.integers(8)))
         texts.append(text)
-    facts = {"vocabulary_size": 8, "vocabulary_hash": vocabulary_hash(VOCABULARY)}
-    pruning = Pruning(least=2)
     for kind, some in (("statistics", texts[:30]), ("model", texts[30:])):
         build_database(
-            ([t] for t in some), folder / f"{kind}.hsdb", kind=kind, pruning=pruning, **facts
+            ([text] for text in some),
+            folder / f"{kind}.hsdb",
+            kind=kind,
+            pruning=Pruning(least=2),
+            vocabulary_size=8,
+            vocabulary_hash=vocabulary_hash(VOCABULARY),
         )
     return SharedDatabases.open(folder, VOCABULARY)
 
@@ -72,9 +75,11 @@ def test_every_tree_is_well_formed(shared, text, ahead, budget, stack, costs):
             assert tree.scores[node] <= tree.scores[parent]
         if tree.sources[node] == "context":
             # The key really stands before the place it was copied from.
-            path, up = [], parent
+            path = []
+            up = parent
             while up >= 0:
-                path, up = [tree.tokens[up], *path], tree.parents[up]
+                path = [tree.tokens[up], *path]
+                up = tree.parents[up]
             n = tree.key_lengths[node]
             assert (
                 text[tree.positions[node] - n : tree.positions[node]] == (text + ahead + path)[-n:]
@@ -96,7 +101,8 @@ def started(databases, prompt=(), **options):
 
 
 def test_a_token_of_two_databases_is_kept_once_with_the_more_local_source():
-    local, far = Says((5, 3), (6, 1)), Says((5, 9), (7, 9))
+    local = Says((5, 3), (6, 1))
+    far = Says((5, 9), (7, 9))
     both = started({"model": local, "statistics": far}, costs=None)
     tree = both.draft([1, 2], 3)
     (root,) = (
@@ -108,7 +114,8 @@ def test_a_token_of_two_databases_is_kept_once_with_the_more_local_source():
 
 
 def test_less_local_databases_are_left_alone_when_nothing_is_left_to_say():
-    sure, far = Says((5, 1000)), Says((6, 1000))
+    sure = Says((5, 1000))
+    far = Says((6, 1000))
     drafter = started({"model": sure, "statistics": far}, costs=0.3)
     drafter._trust.rates[0][:] = [1.0] * 9
     tree = drafter.draft([1, 2], 8)

@@ -122,12 +122,15 @@ def test_costs_in_any_form(costs, relative):
 )
 def test_a_report_on_a_database_by_hand(kind, most_used, tmp_path):
     path = tmp_path / f"{kind}.hsdb"
-    facts = {
-        "vocabulary_size": 5,
-        "vocabulary_hash": "h",
-        "pruning": Pruning(least=1, least_continuation=1),
-    }
-    build_database([[[1, 2, 1, 2, 1, 3]]], path, kind=kind, longest=2, **facts)
+    build_database(
+        [[[1, 2, 1, 2, 1, 3]]],
+        path,
+        kind=kind,
+        longest=2,
+        vocabulary_size=5,
+        vocabulary_hash="h",
+        pruning=Pruning(least=1, least_continuation=1),
+    )
     found = describe(path, most=4)
     # Keys of one token: 1 and 2. Those of two tokens have no other continuations than their last
     # token.

@@ -35,17 +35,21 @@ def whole(texts, tmp_path_factory):
     large vocabulary.
     """
     folder = tmp_path_factory.mktemp("good")
-    facts = {"vocabulary_size": SIZE, "vocabulary_hash": vocabulary_hash(VOCABULARY)}
-    sequences = [t.tolist() for t in texts]
-    build_fivegrams(sequences, folder / "fivegrams", **facts)
+    hashed = vocabulary_hash(VOCABULARY)
+    sequences = [text.tolist() for text in texts]
+    build_fivegrams(sequences, folder / "fivegrams", vocabulary_size=SIZE, vocabulary_hash=hashed)
     for name, kind, size in (
-        ("statistics",) * 2 + (SIZE,),
-        ("model",) * 2 + (SIZE,),
+        ("statistics", "statistics", SIZE),
+        ("model", "model", SIZE),
         ("wide", "statistics", 70_000),
     ):
-        facts["vocabulary_size"] = size
         build_database(
-            ([t] for t in texts), folder / name, kind=kind, pruning=Pruning(least=2), **facts
+            ([text] for text in texts),
+            folder / name,
+            kind=kind,
+            pruning=Pruning(least=2),
+            vocabulary_size=size,
+            vocabulary_hash=hashed,
         )
     return {p.name: p.read_bytes() for p in folder.iterdir()}
 
@@ -66,7 +70,8 @@ def damaged(good: bytes, rng: np.random.Generator) -> bytes:
     if kind == 2:
         bad[int(rng.integers(len(bad)))] ^= 1 << int(rng.integers(8))
     else:
-        start, value = int(rng.integers(len(bad))), int(rng.integers(256))
+        start = int(rng.integers(len(bad)))
+        value = int(rng.integers(256))
         bad[start : start + 3000] = bytes([value]) * len(bad[start : start + 3000])
     return bytes(bad)
 
@@ -124,7 +129,9 @@ def test_damage_is_refused_or_harmless(whole, texts, tmp_path):
     """Half of the cases: any harm, opened as ever; half: arrays alone, not read whole, then
     asked and drafted from.
     """
-    cases, folder, rng = 400, tmp_path, np.random.default_rng(1)
+    cases = 400
+    folder = tmp_path
+    rng = np.random.default_rng(1)
     refused = misled = 0
     slowest = 0.0
     for case in range(cases):
@@ -199,9 +206,11 @@ def test_rows_that_cannot_be_are_not_given(whole, tmp_path):
 def test_models_that_know_fewer_tokens_are_given_none_beyond(whole, tmp_path):
     (tmp_path / "statistics.hsdb").write_bytes(whole["statistics"])
     shared = SharedDatabases.open(tmp_path, VOCABULARY, size=5)
-    given = [
-        c[0] for t in range(SIZE) if (m := shared.found["statistics"].lookup(chr(t))) for c in m[2]
-    ]
+    given = []
+    for token in range(SIZE):
+        match = shared.found["statistics"].lookup(chr(token))
+        if match:
+            given += [continuation[0] for continuation in match[2]]
     assert given and max(given) < 5
 
 

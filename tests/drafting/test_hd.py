@@ -1,4 +1,6 @@
 import itertools
+from functools import partial
+from itertools import chain, product
 
 import pytest
 from corpora import Exact, paths
@@ -60,7 +62,7 @@ def test_unseen_tokens_ahead_are_no_text():
 
 def test_a_full_bucket_drops_its_oldest_five_gram():
     hd = drafter()
-    text = [t for i in range(8) for t in gram(i)] + [1]
+    text = [*chain(*map(gram, range(8))), 1]
     hd.start(text)
     assert [chain[0] for chain in chains(hd.draft(text, 28))] == [17, 16, 15, 14, 13, 12, 11]
 
@@ -78,9 +80,10 @@ def test_a_draft_names_the_place_in_the_text_that_it_was_copied_from():
 
 
 def test_seven_drafts_and_the_rest_are_not_asked():
-    model, statistics = Ranked(_1=[(5, 5, 5, 5)]), Exact([[1, 6, 6, 6, 6]])
+    model = Ranked(_1=[(5, 5, 5, 5)])
+    statistics = Exact([[1, 6, 6, 6, 6]])
     hd = drafter(("context", "model", "statistics"), fivegrams=model, statistics=statistics)
-    text = [t for i in range(7) for t in gram(i)] + [1]
+    text = [*chain(*map(gram, range(7))), 1]
     hd.start(text)
     assert len(chains(hd.draft(text, 28))) == 7
     assert not model.asked and not statistics.asked
@@ -161,7 +164,8 @@ def test_the_tree_is_the_published_chains_merged(text, given_first, stored, orde
         hd.extend([token])
     buckets = {k: [] for k in range(4)}
     for i in range(len(text) - 4):
-        bucket, four = buckets[text[i]], tuple(text[i + 1 : i + 5])
+        bucket = buckets[text[i]]
+        four = tuple(text[i + 1 : i + 5])
         if four in bucket:
             bucket.remove(four)
         bucket.append(four)
@@ -175,7 +179,8 @@ def test_the_tree_is_the_published_chains_merged(text, given_first, stored, orde
                 wanted.append(four)
     tree = hd.draft(text, 28)
     assert sorted(chains(tree)) == sorted(wanted)
-    assert len(tree) == len({c[:k] for c in wanted for k in range(1, 5)}), "no beginning twice"
+    beginnings = {chain_[:k] for chain_, k in product(wanted, range(1, 5))}
+    assert len(tree) == len(beginnings), "no beginning twice"
     assert list(dict.fromkeys(p for p in paths(tree) if len(p) == 4)) == wanted
 
 
@@ -191,13 +196,15 @@ def fivegrams(tmp_path):
         *([1, 7, 7, 7, k] for k in range(8)),
     ]
     vocabulary = {f"t{i}": i for i in range(10)}
-    facts = {"vocabulary_size": 10, "vocabulary_hash": vocabulary_hash(vocabulary)}
-    build_fivegrams(outputs, tmp_path / "fivegrams.hsdb", **facts)
-    return tmp_path, vocabulary, outputs, facts
+    build = partial(
+        build_fivegrams, vocabulary_size=10, vocabulary_hash=vocabulary_hash(vocabulary)
+    )
+    build(outputs, tmp_path / "fivegrams.hsdb")
+    return tmp_path, vocabulary, outputs, build
 
 
 def test_fivegrams_count_once_per_output(fivegrams):
-    folder, vocabulary, outputs, facts = fivegrams
+    folder, vocabulary, outputs, build = fivegrams
     shared = SharedDatabases.open(folder, vocabulary)
     rows = StoredDrafts(shared.found).model(chr(1))
     # 1 2 3 4 6 is in two outputs; 1 2 3 4 5 three times, but in one output, like the rest: these go
@@ -211,9 +218,9 @@ def test_fivegrams_count_once_per_output(fivegrams):
         (1, 2, 3, 4)
     ]
     assert StoredDrafts(shared.found).model(chr(7)) == []
-    build_fivegrams(outputs, folder / "few.hsdb", most=3, **facts)
+    build(outputs, folder / "few.hsdb", most=3)
     assert sum(Index(folder / "few.hsdb").header["keys_by_length"].values()) == 3
-    build_fivegrams([[1, 2]], folder / "none.hsdb", **facts)
+    build([[1, 2]], folder / "none.hsdb")
     assert StoredDrafts({"fivegrams": Index(folder / "none.hsdb")}).model(chr(1)) == []
 
 

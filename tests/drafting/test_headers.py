@@ -136,7 +136,8 @@ def test_what_is_no_file_is_refused(tmp_path):
 
 
 def test_a_killed_build_leaves_nothing(tmp_path):
-    text, out = tmp_path / "text", tmp_path / "out"
+    text = tmp_path / "text"
+    out = tmp_path / "out"
     text.mkdir()
     for number in range(300):
         (text / f"{number}.txt").write_text(f"def name_{number}(a, b): return a + b\n" * 2000)

@@ -3,6 +3,8 @@ import struct
 import tracemalloc
 import zlib
 from collections import Counter, defaultdict
+from functools import partial
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -49,7 +51,8 @@ documents = st.lists(st.lists(st.integers(0, 5), max_size=30), min_size=1, max_s
 
 
 def in_pieces(texts, length=7):
-    return ([text[k : k + length] for k in range(0, len(text), length)] for text in texts)
+    for text in texts:
+        yield [text[k : k + length] for k in range(0, len(text), length)]
 
 
 def counted(texts, path, *, per_document=False, **options):
@@ -65,15 +68,17 @@ def counted(texts, path, *, per_document=False, **options):
 def test_every_count_is_exact(tmp_path_factory, texts, per_document, vocabulary_size, part_tokens):
     assume(any(texts))
     path = tmp_path_factory.mktemp("index") / "x.hsdb"
-    options = {
-        "vocabulary_size": vocabulary_size,
-        "longest": 4,
-        "pruning": EVERYTHING,
-        "part_tokens": part_tokens,
-    }
     # Keys whose first continuation is no likelier than the shorter key says have no gain and are
     # dropped: see below.
-    index = counted(texts, path, per_document=per_document, **options)
+    index = counted(
+        texts,
+        path,
+        per_document=per_document,
+        vocabulary_size=vocabulary_size,
+        longest=4,
+        pruning=EVERYTHING,
+        part_tokens=part_tokens,
+    )
     truth = brute(texts, 4, per_document)
     for key in truth:
         match = index.lookup(spell(key))
@@ -142,14 +147,14 @@ VOCABULARY = {f"t{i}": i for i in range(50)}
 def folder(tmp_path):
     rng = np.random.default_rng(1)
     texts = [rng.integers(0, 50, 300) for _ in range(30)]
-    facts = {"vocabulary_size": 50, "vocabulary_hash": vocabulary_hash(VOCABULARY)}
     for kind in ("statistics", "model"):
         build_database(
             ([t] for t in texts),
             tmp_path / f"{kind}.hsdb",
             kind=kind,
             meta={"decoding": "greedy"},
-            **facts,
+            vocabulary_size=50,
+            vocabulary_hash=vocabulary_hash(VOCABULARY),
         )
     return tmp_path
 
@@ -226,16 +231,16 @@ def test_parts_change_nothing_and_memory_is_that_of_a_part(tmp_path):
             np.random.default_rng(k).zipf(1.3, 5_000).astype(np.uint16) % 300
             for k in range(documents)
         )
-        options = {
-            "vocabulary_size": 300,
-            "vocabulary_hash": "v",
-            "kind": "statistics",
-            "part_tokens": part_tokens,
-        }
         tracemalloc.start()
-        pruning = Pruning(least=4, max_bytes=30_000)
         build_database(
-            in_pieces(texts, 1000), tmp_path / "x", longest=3, pruning=pruning, **options
+            in_pieces(texts, 1000),
+            tmp_path / "x",
+            longest=3,
+            pruning=Pruning(least=4, max_bytes=30_000),
+            vocabulary_size=300,
+            vocabulary_hash="v",
+            kind="statistics",
+            part_tokens=part_tokens,
         )
         most = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
@@ -255,13 +260,13 @@ def test_an_interrupted_build_leaves_nothing(tmp_path):
         yield [[1, 2, 3]]
         raise KeyboardInterrupt
 
-    options = {"vocabulary_hash": "v", "vocabulary_size": 6, "kind": "statistics"}
+    build = partial(build_database, vocabulary_hash="v", vocabulary_size=6, kind="statistics")
     with pytest.raises(KeyboardInterrupt):
-        build_database(interrupted(), path, **options)
+        build(interrupted(), path)
     with pytest.raises(ValueError, match="no tokens"):
-        build_database([], path, **options)
+        build([], path)
     with pytest.raises(ValueError, match="token 6 is outside"):
-        build_database([[[6]]], path, **options)
+        build([[[6]]], path)
     assert list(tmp_path.iterdir()) == [path] and path.read_bytes() == b"the one before"
 
 
@@ -270,23 +275,21 @@ def encode(text):
 
 
 def documents_of(paths):
-    return [
-        [t for piece in document for t in piece]
-        for document in read_documents(find_texts(paths)[0], encode, eos=0)
-    ]
+    documents = read_documents(find_texts(paths)[0], encode, eos=0)
+    return [list(chain(*pieces)) for pieces in documents]
 
 
 @pytest.mark.parametrize("piece", [1, 2, 5, 1000])
 def test_pieces_make_up_the_text(tmp_path, monkeypatch, piece):
     monkeypatch.setattr(count, "PIECE", piece)
-    path, text = tmp_path / "a.txt", "one\ntwo ü\n\n漢字 in a line without an end\nthree"
+    path = tmp_path / "a.txt"
+    text = "one\ntwo ü\n\n漢字 in a line without an end\nthree"
     path.write_bytes("\ufeffone\r\ntwo ü\r\n\r\n漢字 in a line without an end\rthree".encode())
     assert "".join(read_pieces(path)) == text
     assert documents_of([path]) == [[0, *encode(text), 0]]
     (tmp_path / "empty").touch()
-    assert [
-        t for piece in next(read_documents([tmp_path / "empty"], encode, eos=0)) for t in piece
-    ] == []
+    pieces = next(read_documents([tmp_path / "empty"], encode, eos=0))
+    assert list(chain(*pieces)) == []
 
 
 def test_files_and_folders_are_found_in_order(tmp_path):

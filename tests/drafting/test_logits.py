@@ -25,7 +25,8 @@ def test_the_longest_key_answers_and_the_latest_row_stands():
 def test_what_cannot_come_is_no_proposal_and_the_oldest_keys_go():
 
     class Small(LogitsDatabase):
-        longest, most = 1, 2
+        longest = 1
+        most = 2
 
     rows = Small()
     for token in (1, 2, 3):

@@ -96,7 +96,8 @@ def sam_reference(text, ahead, most, alpha, budget):
     """(draft, key length, place): every suffix of text and ahead that goes on in the text,
     longest first.
     """
-    whole, choice = text + ahead, None
+    whole = text + ahead
+    choice = None
     before = None
     for m in range(len(whole), 0, -1):
         ends = ends_of(text, whole[len(whole) - m :])
@@ -121,7 +122,8 @@ def sam_reference(text, ahead, most, alpha, budget):
 )
 def test_the_rule_of_sam(text, ahead, most, alpha, budget):
     drafter = make("sam")
-    drafter.nodes, drafter.alpha = most, alpha
+    drafter.nodes = most
+    drafter.alpha = alpha
     drafter.start(text[: len(text) // 2])
     for token in text[len(text) // 2 :]:
         drafter.extend([token])

@@ -12,19 +12,20 @@ texts = st.lists(st.integers(0, 3), max_size=30)
 
 def counted(texts, depth):
     """How often each sequence of at most ``depth`` tokens occurs."""
-    return Counter(
-        tuple(t[i : i + n])
-        for t in texts
-        for i in range(len(t))
-        for n in range(1, min(depth, len(t) - i) + 1)
-    )
+    found = Counter()
+    for text in texts:
+        for start in range(len(text)):
+            longest = min(depth, len(text) - start)
+            found.update(tuple(text[start : start + n]) for n in range(1, longest + 1))
+    return found
 
 
 def spelled(tree, text=None):
     """The same, read off a tree; every node must be where :meth:`locate` says, and in its
     ``text``.
     """
-    out, nodes = {}, [((), tree.root)]
+    out = {}
+    nodes = [((), tree.root)]
     while nodes:
         path, node = nodes.pop()
         for token, child in tree.children(node, len(path)):
@@ -85,8 +86,10 @@ def best_of(counts, key, depth, budget, alpha=1.0, least=0.1):
         tail = tuple(key[len(key) - p :])
         if tail not in counts:
             break
-        seen, total = [(1.0, tail)], 0.0
-        options, picked = [], 0
+        seen = [(1.0, tail)]
+        total = 0.0
+        options = []
+        picked = 0
         while picked < min(budget, int(alpha * p + 1e-6)):
             for prob, path in seen:
                 options += [
@@ -99,7 +102,9 @@ def best_of(counts, key, depth, budget, alpha=1.0, least=0.1):
                 break
             top = max(options, key=lambda o: o[0])
             options.remove(top)
-            seen, total, picked = [top], total + top[0], picked + 1
+            seen = [top]
+            total = total + top[0]
+            picked = picked + 1
         if total >= best[0] and total > 0:
             best = (total, p)
     return best
@@ -120,7 +125,8 @@ def test_the_rule(earlier, text, ahead, budget, depth):
         drafter.start([])
         drafter.extend(output)
     drafter = make("suffix", state=outputs)
-    prompt, output = text[: len(text) // 2], text[len(text) // 2 :]
+    prompt = text[: len(text) // 2]
+    output = text[len(text) // 2 :]
     drafter.start(prompt)
     for token in output:
         drafter.extend([token])

@@ -136,7 +136,8 @@ def test_no_way_of_the_page_reaches_a_file_of_a_visitors_choice(way, page, watch
         try:
             answer = page.ask(WAYS[way](name), LOG[0], LOG[0])
         finally:
-            opened, watched.opened = watched.opened, None
+            opened = watched.opened
+            watched.opened = None
         assert answer["kind"] in ("done", "failed")
         assert "fault of hsd-viz" not in answer.get("message", ""), (name, answer)
         outside += [
@@ -180,6 +181,19 @@ def test_a_way_is_open_for_what_is_offered(way, name, page):
     assert answer["kind"] == "done", answer
 
 
+def fields_read(module):
+    """The fields of a message that a module reads by ``get``."""
+    found = set()
+    for node in ast.walk(ast.parse(Path(module.__file__).read_text())):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            continue
+        source = ast.unparse(node.func.value)
+        is_message = source.endswith(("message", "options", "request", "content"))
+        if node.func.attr == "get" and is_message and isinstance(node.args[0], ast.Constant):
+            found.add(node.args[0].value)
+    return found
+
+
 def test_all_fields_that_the_page_reads_are_ways():
     """A new kind of request, question or field needs a line in the list above."""
     ways = {tuple(way.split()[:2]) for way in WAYS}
@@ -188,17 +202,10 @@ def test_all_fields_that_the_page_reads_are_ways():
     # A stack and a run are data of the visitor; the other fields are numbers and booleans.
     harmless = {"id", "kind", "names", "options", "request", "snapshot", "runs", "beside_plain"}
     harmless |= {"prompt", "max_new_tokens", "run", "about", "parent"}
-    fields = {name for _, *names in ways for name in names} | harmless
-    read = {
-        node.args[0].value
-        for module in (dashboard, answers)
-        for node in ast.walk(ast.parse(Path(module.__file__).read_text()))
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr == "get"
-        and ast.unparse(node.func.value).endswith(("message", "options", "request", "content"))
-        and isinstance(node.args[0], ast.Constant)
-    }
+    fields = set(harmless)
+    for _, *names in ways:
+        fields |= set(names)
+    read = fields_read(dashboard) | fields_read(answers)
     assert read <= fields
     assert {"tokenizer", "databases", "target"} <= read
 

@@ -19,7 +19,8 @@ from hsd_viz.engine.forwards import Costs, draft_costs
 
 class Session(session.Session):
     def __init__(self, model):
-        self.model, self.length = model, 0
+        self.model = model
+        self.length = 0
 
     def forward(self, tokens, rows, parents=None):
         self.length += len(tokens)
@@ -44,10 +45,14 @@ class Clock:
 
 
 class Model:
-    name, runtime, positions, vocab_size = "m", "eager", None, 4
+    name = "m"
+    runtime = "eager"
+    positions = None
+    vocab_size = 4
 
     def __init__(self, ms):
-        self.ms, self.fed = ms, []
+        self.ms = ms
+        self.fed = []
 
     def session(self):
         return Session(self)
@@ -64,7 +69,8 @@ class Model:
 def test_the_curve_is_what_forwards_took_and_never_falls(ms, monkeypatch):
     monkeypatch.setattr(costs, "time", Clock())
     model = Model(ms)
-    curve, slow = draft_costs(model), ms(1) > costs.SLOW
+    curve = draft_costs(model)
+    slow = ms(1) > costs.SLOW
     assert len(curve) == max(costs.FEW if slow else costs.WIDTHS) and all(
         a <= b for a, b in pairwise(curve)
     )
@@ -78,15 +84,19 @@ def test_the_curve_is_what_forwards_took_and_never_falls(ms, monkeypatch):
 
 def test_a_model_is_timed_once_for_each_runtime(monkeypatch):
     monkeypatch.setattr(costs, "time", Clock())
-    measured, model = Costs("measured"), Model(lambda fed: 2.0 + 0.5 * (fed - 1))
-    curve, asked = measured.of(model), len(model.fed)
+    measured = Costs("measured")
+    model = Model(lambda fed: 2.0 + 0.5 * (fed - 1))
+    curve = measured.of(model)
+    asked = len(model.fed)
     assert measured.of(model) is curve and len(model.fed) == asked
     model.runtime = "native"
     assert measured.of(model) is not curve and len(model.fed) > asked
 
 
 def test_threads_that_need_the_costs_at_once_time_them_once(monkeypatch):
-    timed, measured, model = [], Costs("measured"), Model(float)
+    timed = []
+    measured = Costs("measured")
+    model = Model(float)
     monkeypatch.setattr(
         costs, "draft_costs", lambda model: time.sleep(0.05) or timed.append(model) or (1.0, 1.5)
     )

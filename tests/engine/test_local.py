@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import itertools
 import threading
+from functools import partial
+from itertools import product
 
 import pytest
 import torch
@@ -71,8 +73,10 @@ def test_events_come_in_order_and_agree_with_the_trace(engine, paths):
             assert trace.meta["stop_reason"] == ("eos" if ended else "length") and (
                 ended or len(trace) == 30
             )
-            named = {t.token_id for t in trace.token_rows} | {d.token_id for d in trace.draft_rows}
-            named |= {i for t in trace.token_rows for i, _ in t.top} | set(trace.meta["prompt_ids"])
+            named = {row.token_id for row in (*trace.token_rows, *trace.draft_rows)}
+            for row in trace.token_rows:
+                named |= {token_id for token_id, _ in row.top}
+            named |= set(trace.meta["prompt_ids"])
             assert named <= set(trace.pieces)
             times = [(c.start_ns, c.start_ns + c.duration_ns) for c in trace.call_rows]
             assert all(end <= begin for (_, end), (begin, _) in itertools.pairwise(times)), (
@@ -177,7 +181,8 @@ def test_eos_stops_without_a_bonus(engine, paths):
     plain = engine.run("ab", "target", max_new_tokens=40).token_ids
     eos = next(t for k, t in enumerate(plain) if k >= 3 and t not in plain[:k])
     config = engine.module("target").generation_config
-    before, config.eos_token_id = config.eos_token_id, [eos, 99_999]
+    before = config.eos_token_id
+    config.eos_token_id = [eos, 99_999]
     try:
         for stack in stacks(paths):
             trace = engine.run("ab", stack, max_new_tokens=40)
@@ -226,15 +231,13 @@ def test_closing_cancels_and_keeps_what_was_decoded(engine, paths, monkeypatch):
 
 
 def test_two_decodes_at_once_do_not_disturb_each_other(engine, paths):
-    expected = [
-        engine.run(p, s, max_new_tokens=40).token_ids for p in ("ab", "xyz") for s in stacks(paths)
-    ]
+    jobs = list(product(("ab", "xyz"), stacks(paths)))
+    expected = [engine.run(*job, max_new_tokens=40).token_ids for job in jobs]
     found: dict[int, list[int]] = {}
 
     def work(k, prompt, stack):
         found[k] = engine.run(prompt, stack, max_new_tokens=40).token_ids
 
-    jobs = [(p, s) for p in ("ab", "xyz") for s in stacks(paths)]
     threads = [threading.Thread(target=work, args=(k, *job)) for k, job in enumerate(jobs)]
     for t in threads:
         t.start()
@@ -287,8 +290,8 @@ def test_models_with_other_tokenizers_are_the_lowest_level(engine, paths):
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 @pytest.mark.parametrize("stack", ["{added}:3 > target", "{draft}:2 > {added}:3 > target"])
 def test_a_vocabulary_with_an_added_token_is_read_by_its_ids(engine, paths, stack, temperature):
-    settings = {"max_new_tokens": 30, "temperature": temperature, "seed": 2}
-    drafted = engine.run("ab ab", stack.format(**paths), **settings)
+    run = partial(engine.run, "ab ab", max_new_tokens=30, temperature=temperature, seed=2)
+    drafted = run(stack.format(**paths))
     check(drafted)
     about = drafted.meta["models"][-2]["bridge"]
     # All 256 bytes; the first of the special tokens has another id there, the name of the last
@@ -296,7 +299,7 @@ def test_a_vocabulary_with_an_added_token_is_read_by_its_ids(engine, paths, stac
     assert (about["bridge"], about["shared_tokens"]) == ("ids", 259)
     assert drafted.metrics()["accepted"] > 0
     if not temperature:
-        assert drafted.token_ids == engine.run("ab ab", "target", **settings).token_ids
+        assert drafted.token_ids == run("target").token_ids
 
 
 @pytest.mark.parametrize(

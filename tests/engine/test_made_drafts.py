@@ -29,7 +29,8 @@ def other(tmp_path_factory):
     for file in CODE.path("nano").iterdir():
         (path / file.name).write_bytes(file.read_bytes())
     tokenizer = json.loads((path / "tokenizer.json").read_text())
-    vocabulary, special = tokenizer["model"]["vocab"], {t["id"] for t in tokenizer["added_tokens"]}
+    vocabulary = tokenizer["model"]["vocab"]
+    special = {t["id"] for t in tokenizer["added_tokens"]}
     ids = [i for i in vocabulary.values() if i not in special]
     moved = dict(zip(ids, random.Random(0).sample(ids, len(ids)), strict=True))
     tokenizer["model"]["vocab"] = {token: moved.get(i, i) for token, i in vocabulary.items()}
@@ -101,10 +102,8 @@ def test_text_in_bytes_is_cut_into_the_targets_tokens(tmp_path):
     assert len(bridge.cut(text, b" += value")) < 9
     assert target.tokenizer.decode(bridge.cut(text, b" = \xc3")) == " = "
     read = bridge.read(text)
-    assert (
-        bytes(b for t in read for b in bridge.draft.pieces[t])
-        == (PROMPT + "        total").encode()
-    )
+    pieces = b"".join(bytes(bridge.draft.pieces[token]) for token in read)
+    assert pieces == (PROMPT + "        total").encode()
 
 
 def test_refusals_are_one_line(other, capsys):

@@ -45,12 +45,16 @@ def test_padded_rows_are_never_drawn(paths, runtime):
     exact, padded = (engine_of(paths[name], runtime=runtime) for name in ("exact", "padded"))
     assert padded.module().config.vocab_size == 320
     for temperature in (0.0, 1.0):
-        settings = {"max_new_tokens": 40, "temperature": temperature, "seed": 4}
-        plain = padded.run("ab ab", "target", **settings)
-        assert plain.token_ids == exact.run("ab ab", "target", **settings).token_ids
-        assert all(i < TOKENS for t in plain.token_rows for i, _ in t.top)
+
+        def run(engine, stack, temperature=temperature):
+            return engine.run("ab ab", stack, max_new_tokens=40, temperature=temperature, seed=4)
+
+        plain = run(padded, "target")
+        assert plain.token_ids == run(exact, "target").token_ids
+        for row in plain.token_rows:
+            assert all(token_id < TOKENS for token_id, _ in row.top)
         for stack in ("db[context] > target", "lookup > target"):
-            assert padded.run("ab ab", stack, **settings).token_ids == plain.token_ids
+            assert run(padded, stack).token_ids == plain.token_ids
 
 
 def test_drafts_of_another_width(paths):

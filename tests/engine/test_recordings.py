@@ -34,11 +34,13 @@ def test_all_recipes_were_recorded():
 def test_bundled_trace(name):
     trace = load_bundled(name)
     if name in SELECTED:
-        stacks, prompts = SELECTED[name].stacks, [record.PRESETS[p] for p in SELECTED[name].prompts]
+        stacks = SELECTED[name].stacks
+        prompts = [record.PRESETS[p] for p in SELECTED[name].prompts]
         assert trace.meta["sampling"]["temperature"] == TEMPERATURE
     else:
         recipe = next(r for r in record.RECIPES if r.name == name)
-        stacks, prompts = [recipe.stack], [recipe.prompt]
+        stacks = [recipe.stack]
+        prompts = [recipe.prompt]
     assert trace.meta["stack"] in stacks and trace.meta["prompt"] in prompts
     # The reference: plain decoding of the same prompt, interleaved with it.
     assert ("plain" in trace.meta) == (trace.meta["stack"] != "target")
@@ -80,7 +82,9 @@ def weights_of(family, model):
     "path", sorted(TRACES.rglob("*.json.gz")), ids=lambda path: f"{path.parent.name}/{path.name}"
 )
 def test_replayed_token_for_token(path, engine_of):
-    """The prompt, stack, sampling and seed of a recording give its tokens, drafts and verdicts on any machine."""
+    """The prompt, stack, sampling and seed of a recording give its tokens, drafts and verdicts on
+    any machine.
+    """
     trace = Trace.load(path)
     meta = trace.meta
     check(trace)
@@ -165,8 +169,13 @@ def test_slower_runs_are_labelled():
 
 def test_each_database_does_its_part():
     copied, idioms, new = (facts(load_bundled(name)) for name in ("copied", "idioms", "new"))
-    context = lambda f: f.shares.get("context", 0.0)
-    stored = lambda f: f.shares.get("model", 0.0) + f.shares.get("statistics", 0.0)
+
+    def context(f):
+        return f.shares.get("context", 0.0)
+
+    def stored(f):
+        return f.shares.get("model", 0.0) + f.shares.get("statistics", 0.0)
+
     assert context(copied) > max(context(idioms), context(new))
     assert stored(idioms) > max(stored(copied), stored(new))
     assert new.own > copied.own

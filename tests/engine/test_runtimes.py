@@ -22,7 +22,8 @@ class FakeBuild:
     """A build in whatever state a test wants; waiting ends a compilation."""
 
     def __init__(self, compiling: bool = False, reason: str | None = None) -> None:
-        self.compiling, self.reason = compiling, reason
+        self.compiling = compiling
+        self.reason = reason
 
     def start(self):
         return self
@@ -58,7 +59,8 @@ def test_what_is_compiled_is_waited_for():
     assert (
         stages[0] == Stage("compiling the native runtime") and found.fast(name).runtime == "native"
     )
-    said, waiting = [], models(name, build=FakeBuild(compiling=True))
+    said = []
+    waiting = models(name, build=FakeBuild(compiling=True))
     LocalEngine(waiting, Costs()).wait_ready(said.append)
     assert said == ["compiling the native runtime"]
 

@@ -37,17 +37,21 @@ from hsd_viz.trace.metrics import repetition_share
 def copies(prompt, output, draft, at_least=1):
     place = rounds = 0
     while place < len(output):
-        proposed, rest, agreed = draft(prompt + output[:place]), output[place:], 0
+        proposed = draft(prompt + output[:place])
+        rest = output[place:]
+        agreed = 0
         while agreed < min(len(proposed), len(rest)) and proposed[agreed] == rest[agreed]:
             agreed += 1
-        place, rounds = place + agreed + at_least, rounds + 1
+        place = place + agreed + at_least
+        rounds = rounds + 1
     return rounds
 
 
 def drafts(target, drafter, prompt, length, lookahead, beyond=0):
     text = list(prompt)
     while (missing := length - (len(text) - len(prompt))) > 0:
-        draft, agreed = drafter(text, min(lookahead, missing - 1) + beyond), 0
+        draft = drafter(text, min(lookahead, missing - 1) + beyond)
+        agreed = 0
         own = target(text, draft)
         while agreed < len(draft) and draft[agreed] == own[agreed]:
             agreed += 1
@@ -91,7 +95,10 @@ def length(parents, chances, nodes):
 
 def best_of_all_trees(parents, chances, budget):
     chosen = combinations(range(len(parents)), budget)
-    trees = [nodes for nodes in chosen if all(parents[n] in (-1, *nodes) for n in nodes)]
+    trees = []
+    for nodes in chosen:
+        if all(parents[node] in (-1, *nodes) for node in nodes):
+            trees.append(nodes)
     return max(trees, key=lambda nodes: length(parents, chances, nodes))
 
 
@@ -236,7 +243,10 @@ def test_names_of_mistakes_are_those_of_the_audit():
 
 def test_an_unknown_mistake_has_no_name():
     """Not one either that equals a known mistake in the first cases only."""
-    half = lambda p, q: sum(a * b for a, b in zip(p, q, strict=True)) if p[0] else 7
+
+    def half(p, q):
+        return sum(a * b for a, b in zip(p, q, strict=True)) if p[0] else 7
+
     assert not any(
         "mistake" in check(n, a).message
         for n, a in [("3.1", lambda u, p, q: u * q < p * p), ("3.3", half)]
@@ -244,7 +254,9 @@ def test_an_unknown_mistake_has_no_name():
 
 
 def test_a_failing_case_has_the_words_of_the_recording():
-    place = lambda name, test: f"{test.text!r} in round {test.round} of {name!r}, "
+    def place(name, test):
+        return f"{test.text!r} in round {test.round} of {name!r}, "
+
     assert {r.accepted == len(r.draft) for r in greedy_rounds()} == {True, False}
     message = check("2.1", lambda draft, own: (len(draft), draft)).message
     first = greedy_rounds()[0]
@@ -293,7 +305,11 @@ def deeper(alpha, gamma):
             lambda p, q: [max(a - b, 0) for a, b in zip(p, q, strict=True)],
             "residual(p=[0, 0, 1], q=[0, 1/4, 3/4]): got [0, 0, 1/4], expected [0, 0, 1]",
         ),
-        ("4.1", lambda decode: missing_name, "a bonus token': got rejected (NameError"),  # noqa: F821
+        (
+            "4.1",
+            lambda decode: missing_name,  # noqa: F821
+            "a bonus token': got rejected (NameError",
+        ),
         (
             "4.1",
             lambda decode: 0,

@@ -30,7 +30,8 @@ def test_tests_are_scored():
     tests do.
     """
     asked = lessons.run("4-lossy-bug-hunt", "student")[1]
-    wrong, right = len(hunt.WRONG), len(hunt.RIGHT)
+    wrong = len(hunt.WRONG)
+    right = len(hunt.RIGHT)
     greedy = hunt.score(asked["greedy_test"])
     assert 0 < greedy.count("\n  killed ") < wrong / 2 and "mutants, 0 false alarms" in greedy
     everything = f"killed {wrong} of {wrong} mutants, {right} false alarms"

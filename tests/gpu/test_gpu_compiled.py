@@ -60,11 +60,14 @@ def decoded(loop_class: type[Loop], models: list, sampling: Sampling) -> list[in
 
 def test_graphs_give_the_rows_of_the_module():
     model = eager(torch.float32)
-    session, plain = CompiledModel(model).session(), model.session()
+    session = CompiledModel(model).session()
+    plain = model.session()
     for step, n in enumerate((40, 1, 4, 9, 1, 5, 16, 1, 30)):
-        tokens, base = text(n, step), session.length
+        tokens = text(n, step)
+        base = session.length
         parents = [k // 2 - 1 for k in range(n)] if step % 2 else None
-        ours, own = session.forward(tokens, n, parents), plain.forward(tokens, n, parents)
+        ours = session.forward(tokens, n, parents)
+        own = plain.forward(tokens, n, parents)
         assert np.allclose(ours, own, rtol=1e-3, atol=1e-3)
         for each in (session, plain):
             each.keep(base, [0] if parents else range(n))
@@ -83,7 +86,8 @@ def test_recorded_steps_give_the_texts_of_the_loop(depth, sampling):
 
 def test_strict_rows_are_bit_equal():
     model = CompiledModel(eager(torch.bfloat16), strict=True)
-    alone, parts = model.session(), model.session()
+    alone = model.session()
+    parts = model.session()
     tokens = text(40)
     rows = np.concatenate([alone.forward([token], 1) for token in tokens])
     cuts = ((0, 1), (1, 6), (6, 23), (23, 40))

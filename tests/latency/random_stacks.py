@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 
 import numpy as np
 
@@ -60,15 +61,13 @@ def random_calibration(
     models = (*NAMES[:drafts], "target")
     scales = np.sort(np.exp(random.uniform(np.log(0.01), np.log(0.6), drafts)))
     costs = {m: random_cost(random, float(s)) for m, s in zip(models, [*scales, 1.0], strict=True)}
-    edges = {(d, v): random_edge(random) for i, d in enumerate(models) for v in models[i + 1 :]}
+    # Each model drafts for each larger one.
+    edges = {pair: random_edge(random) for pair in combinations(models, 2)}
     if ladder:
         steps = random.uniform(0.03, 0.25, drafts)
-        distance = {
-            (d, v): steps[i : models.index(v)].sum()
-            for i, d in enumerate(models)
-            for v in models[i + 1 :]
-        }
-        edges = {pair: Edge(tail=float(max(0.05, 1 - far))) for pair, far in distance.items()}
+        for draft, verifier in edges:
+            far = steps[models.index(draft) : models.index(verifier)].sum()
+            edges[draft, verifier] = Edge(tail=float(max(0.05, 1 - far)))
     tiers = {("db", v): random_tier(random) for v in models} if databases else {}
     lookups = (
         {"db": LookupCost(float(random.uniform(0, 0.05)), float(random.uniform(0, 0.1)))}

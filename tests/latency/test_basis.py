@@ -40,7 +40,8 @@ def test_the_times_of_the_levels_add_up_and_forwards_are_counted():
 
 def test_acceptance_of_a_curve_is_accepted_over_examined():
     edge = Edge((0.9, 0.45), 0.2)
-    stops, n = edge.stops(4), 4
+    stops = edge.stops(4)
+    n = 4
     accepted = sum(k * p for k, p in enumerate(stops))
     examined = sum(min(k + 1, n) * p for k, p in enumerate(stops))
     assert rate(edge) == pytest.approx(accepted / examined)

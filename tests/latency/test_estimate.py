@@ -56,10 +56,8 @@ def test_the_curve_is_found_again_through_drafts_of_any_length():
 def test_curves_are_of_one_rule():
     """Rounds of another rule are left out; the rule is reported."""
     names = [{"name": "nano", "parameters": 1}, {"name": "target", "parameters": 9}]
-    meta, traces = (
-        {"stack": "nano:2 > target", "models": [{**m, "level": k} for k, m in enumerate(names)]},
-        [],
-    )
+    meta = {"stack": "nano:2 > target", "models": [{**m, "level": k} for k, m in enumerate(names)]}
+    traces = []
     for rule, accepted, n in (("token", 0, 10), ("block", 2, 30)):
         trace = Trace(meta)
         replace_rows(
@@ -96,7 +94,8 @@ def timed_trace(lookahead: int) -> Trace:
     )
     now = 0
     for k in range(60):
-        start, drafted = now, lookahead
+        start = now
+        drafted = lookahead
         spent = int((0.5 + 0.2 * drafted) * ms)
         trace.add_rows(calls=[CallRow(k, 0, "d", "draft", drafted, drafted, 0, now, spent)])
         now += spent
@@ -117,7 +116,8 @@ def timed_trace(lookahead: int) -> Trace:
 
 def test_costs_come_from_calls():
     found = estimate([timed_trace(2), timed_trace(6), timed_trace(4)])
-    draft, target = found.costs["d"], found.costs["target"]
+    draft = found.costs["d"]
+    target = found.costs["target"]
     assert found.models == ("d", "target") and [*found.edges] == [("d", "target")]
     # A launch's steps are not a single forward.
     assert draft.drafting(1) == pytest.approx(0.2) and draft.draft_overhead == pytest.approx(0.5)
@@ -137,7 +137,8 @@ def test_a_verification_costs_what_it_costs_above_the_model_that_just_ran():
     """The same widths above `d` and above `e`, half as long again above `e`: the law predicts
     each as it was measured.
     """
-    ms, traces = 1_000_000, []
+    ms = 1_000_000
+    traces = []
     for name, cost in (("d", 2 * ms), ("e", 3 * ms)):
         models = [{"name": name, "parameters": 1}, {"name": "target", "parameters": 9}]
         trace = Trace({"stack": f"{name}:1 > target", "models": models})
@@ -212,11 +213,9 @@ def test_stopped_rounds_are_no_lookups():
 
 def test_the_tail_pools_the_last_two_places():
     """Of 40 examined at place 1, 20 at 2 and 10 at 3, too few at 4: the tail counts 2, 3 and 4."""
-    rows = [
-        row(4, a)
-        for a, n in ((0, ENOUGH), (1, ENOUGH), (2, ENOUGH), (3, 2), (4, 3))
-        for _ in range(n)
-    ]
+    rows = []
+    for accepted, n in ((0, ENOUGH), (1, ENOUGH), (2, ENOUGH), (3, 2), (4, 3)):
+        rows += [row(4, accepted) for _ in range(n)]
     n = ENOUGH
     assert len(estimate_edge(rows).survival) == 3
     assert estimate_edge(rows).tail == pytest.approx((n + 5 + 5 + 3) / (2 * n + 5 + n + 5 + 5))

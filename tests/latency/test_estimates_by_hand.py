@@ -118,13 +118,10 @@ def test_a_falling_curve_is_pooled_by_weight(values, weights, curve):
 def forward_passes(times: dict[int, list[float]]) -> Trace:
     """Verifications of a target by tokens fed, in ms."""
     trace = Trace({"stack": "target"})
-    trace.add_rows(
-        calls=[
-            CallRow(0, 0, "target", "verify", 1, fed, 0, 0, round(ms * MS))
-            for fed, measured in times.items()
-            for ms in measured
-        ]
-    )
+    for fed, measured in times.items():
+        for ms in measured:
+            call = CallRow(0, 0, "target", "verify", 1, fed, 0, 0, round(ms * MS))
+            trace.add_rows(calls=[call])
     return trace
 
 
@@ -158,13 +155,10 @@ def test_the_cost_of_a_verification_by_tokens_fed(times, curve):
 )
 def test_the_cost_of_drafting_by_tokens_per_launch(launches, each, launch):
     trace = Trace({"stack": "d:1 > target"})
-    trace.add_rows(
-        calls=[
-            CallRow(0, 0, "d", "draft", steps, steps, 0, 0, round(ms * MS))
-            for steps, measured in launches.items()
-            for ms in measured
-        ]
-    )
+    for steps, measured in launches.items():
+        for ms in measured:
+            call = CallRow(0, 0, "d", "draft", steps, steps, 0, 0, round(ms * MS))
+            trace.add_rows(calls=[call])
     trace.add_rows(calls=[CallRow(0, 1, "target", "verify", 1, 1, 0, 0, MS)])
     cost = estimate([trace]).costs["d"]
     assert cost.drafting(1) == pytest.approx(each)

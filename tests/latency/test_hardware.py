@@ -70,7 +70,8 @@ def test_verification_touches_more_experts():
 
 
 def test_two_step_times_are_met():
-    shape, plain = MODELS["llama-8b"], Machine(GPUS["H100 SXM"])
+    shape = MODELS["llama-8b"]
+    plain = Machine(GPUS["H100 SXM"])
     for one, many in [(6.0, 6.5), (9.0, 9.0), (12.0, 15.0)]:
         own = fitted(plain, shape, one, many)
         assert own.step_ms(shape) == pytest.approx(one)
@@ -111,30 +112,42 @@ def test_published_figures_are_met():
 
 def test_a_cache_that_heads_share_may_be_read_once_for_each_of_them():
     """Llama 70B has 8 attention heads for each head of the cache, Llama 2 7B one."""
-    far = {"batch": 64, "context": 4096, "weights": "fp8", "cache": "fp8"}
+
+    def step_ms(machine, model):
+        return machine.step_ms(model, batch=64, context=4096, weights="fp8", cache="fp8")
+
     shared = Machine(GPUS["H100 SXM"], 2)
     again = replace(shared, efficiency=replace(PUBLISHED, rereads=1.0))
     one = MODELS["llama-2-7b"]
-    assert again.step_ms(one, **far) == shared.step_ms(one, **far)
+    assert step_ms(again, one) == step_ms(shared, one)
     many = MODELS["llama-70b"]
     cache_ms = 64 * many.cached(4097) / (3350e9 * 0.825) / 2 * 1e3
-    more = again.step_ms(many, **far) - shared.step_ms(many, **far)
+    more = step_ms(again, many) - step_ms(shared, many)
     assert more == pytest.approx(7 * cache_ms, rel=0.01)
 
 
 def test_a_card_has_the_efficiency_of_what_usually_runs_on_it():
     known = {
-        "H100 SXM": PUBLISHED, "RTX 4090": LLAMA_CPP, "RX 7900 XTX": LLAMA_CPP, "Arc B580": LLAMA_CPP,
-        "M3 Max": APPLE, "MI300X": INSTINCT, "Gaudi 3": GAUDI,
-    }  # fmt: skip
+        "H100 SXM": PUBLISHED,
+        "RTX 4090": LLAMA_CPP,
+        "RX 7900 XTX": LLAMA_CPP,
+        "Arc B580": LLAMA_CPP,
+        "M3 Max": APPLE,
+        "MI300X": INSTINCT,
+        "Gaudi 3": GAUDI,
+    }
     assert {name: efficiency_of(GPUS[name]) for name in known} == known
 
 
 def test_a_config_is_read_and_strange_ones_are_refused(tmp_path):
     config = {
-        "num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32, "num_key_value_heads": 8,
-        "intermediate_size": 14336, "vocab_size": 128256,
-    }  # fmt: skip
+        "num_hidden_layers": 32,
+        "hidden_size": 4096,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 8,
+        "intermediate_size": 14336,
+        "vocab_size": 128256,
+    }
     (tmp_path / "config.json").write_text(json.dumps(config))
     found = shape_of(str(tmp_path))
     assert found.parameters == MODELS["llama-8b"].parameters

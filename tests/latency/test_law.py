@@ -18,14 +18,15 @@ def test_tokens_from_a_database_survive_by_their_own_rate():
     """Two coins, played along the rounds of a call; with equal coins the law is that of one
     edge.
     """
-    tier, cost, coins = (
-        Tier(((0, 0, 0.5), (4, 4, 0.3), (4, 1, 0.2))),
-        LevelCost((1.0, 1.3)),
-        random.Random(4),
-    )
-    below, over = verify(look_up(tier, LookupCost()), None, cost), OverDatabase(0.95, 0.4)
+    tier = Tier(((0, 0, 0.5), (4, 4, 0.3), (4, 1, 0.2)))
+    cost = LevelCost((1.0, 1.3))
+    coins = random.Random(4)
+    below = verify(look_up(tier, LookupCost()), None, cost)
+    over = OverDatabase(0.95, 0.4)
     found = verify(repeat(below, 3, over), None, cost)
-    gained, catch_up, games = [], 0, 200_000
+    gained = []
+    catch_up = 0
+    games = 200_000
     for _ in range(games):
         kinds: list[bool] = []
         while len(kinds) < 3:
@@ -63,7 +64,8 @@ def test_two_levels_are_the_published_formula():
 
 
 def test_a_database_costs_its_look_up_and_its_update_once_a_round():
-    tier, cost = Tier(((0, 0, 0.5), (2, 1, 0.5))), LevelCost((1.0, 1.2, 1.6))
+    tier = Tier(((0, 0, 0.5), (2, 1, 0.5)))
+    cost = LevelCost((1.0, 1.2, 1.6))
     found = Calibration(
         ("target",),
         {"target": cost},

@@ -40,7 +40,12 @@ def even(models: int, seed: int) -> list[np.ndarray]:
     rows = [random.normal(size=V) * 1.5]
     for _ in range(models - 1):
         rows.append(rows[-1] + random.normal(size=V) * 0.5)
-    return [np.stack([np.roll(row, v) for v in range(V)]) for row in rows]
+    return [rolled(row) for row in rows]
+
+
+def rolled(row: np.ndarray) -> np.ndarray:
+    """The rows after each token: the same row, moved by the token."""
+    return np.stack([np.roll(row, token) for token in range(V)])
 
 
 def softmax(x: np.ndarray) -> np.ndarray:
@@ -84,7 +89,8 @@ def priced(trace: Trace, costs) -> float:
 
 def error(trace: Trace, edges, tiers) -> float:
     """The law's relative error in ms per token at these acceptances."""
-    models = tuple(m for m in COSTS if any(c.name == m for c in trace.call_rows))
+    called = {call.name for call in trace.call_rows}
+    models = tuple(name for name in COSTS if name in called)
     return (
         predict(trace.meta["stack"], Calibration(models, COSTS, edges, tiers)).ms_per_token
         / priced(trace, COSTS)
@@ -99,9 +105,13 @@ def error(trace: Trace, edges, tiers) -> float:
 def test_law_is_what_the_real_loop_does(models, lookaheads, database):
     tables = even(models, 1)
     trace = decode(tables, lookaheads, 12_000, Guesser(tables[-1], seed=3) if database else None)
-    known, (rounds, _) = estimate([trace]), rounds_of([trace])
+    known = estimate([trace])
+    rounds, _ = rounds_of([trace])
+
     # Acceptance estimated from the run: as measured curves, and independent.
-    sums = lambda rows, name: sum(getattr(row, name) for row in rows)
+    def sums(rows, name):
+        return sum(getattr(row, name) for row in rows)
+
     flat = {
         pair: Edge(tail=sums(rows, "accepted") / sums(rows, "examined"))
         for pair, rows in rounds.items()
@@ -123,7 +133,8 @@ def test_law_is_what_the_loop_does_under_block_verification(lookaheads):
     """With curves estimated under the rule. Those of the token rule predict more forward passes
     than there are.
     """
-    tables, traces = even(len(lookaheads) + 1, 1), {}
+    tables = even(len(lookaheads) + 1, 1)
+    traces = {}
     for rule in ("token", "block"):
         traces[rule] = decode(tables, lookaheads, 8_000, rule=rule)
     found = {rule: estimate([trace]) for rule, trace in traces.items()}

@@ -30,13 +30,18 @@ def every_stack(calibration: Calibration, most: int, max_drafts: int | None = No
 
 def affine_by_hand(calibration: Calibration, bottom, subset, lookaheads) -> float:
     """The affine form of one stack, level by level and sum by sum."""
-    ms, chain = None, (*subset, calibration.target)
+    ms = None
+    chain = (*subset, calibration.target)
     for level, model in enumerate(chain):
         cost = calibration.costs[model]
-        own = lambda m, cost=cost: cost.verifying(m) + cost.overhead
+
+        def own(m, cost=cost):
+            return cost.verifying(m) + cost.overhead
+
         update = calibration.lookup(bottom).update if bottom and level == len(chain) - 1 else 0.0
         if level > 0:
-            g, edge = lookaheads[level - 1], calibration.edges[chain[level - 1], model]
+            g = lookaheads[level - 1]
+            edge = calibration.edges[chain[level - 1], model]
             before = calibration.costs[chain[0]]
             below = (
                 g * ms if level > 1 or bottom else g * before.drafting(1) + before.draft_overhead
@@ -88,13 +93,15 @@ def test_the_shortest_path_is_the_best_of_the_affine_form():
 
 
 def test_the_pick_is_the_best_by_the_exact_law():
-    kinds, regrets = Counter(), []
+    kinds = Counter()
+    regrets = []
     for seed in range(24):
         random = np.random.default_rng(seed)
         calibration = random_calibration(
             random, 2 + seed % 2, databases=seed % 4 == 0, ladder=seed % 5 > 0
         )
-        law, choice = Law(calibration), select(calibration, most=6)
+        law = Law(calibration)
+        choice = select(calibration, most=6)
         best = min(law.predict(text(*stack)).ms_per_token for stack in every_stack(calibration, 6))
         regrets.append(choice.picked.ms_per_token / best - 1)
         kinds[choice.kind] += 1
@@ -104,7 +111,10 @@ def test_the_pick_is_the_best_by_the_exact_law():
 
 def test_every_answer_is_possible():
     """Databases, one draft, a hierarchy and no draft at all, each where it must win."""
-    even = lambda a: Edge(tail=a)
+
+    def even(a):
+        return Edge(tail=a)
+
     costs = {"a": LevelCost((0.02,)), "b": LevelCost((0.2,)), "target": LevelCost((1.0,))}
     edges = {("a", "b"): even(0.75), ("a", "target"): even(0.6), ("b", "target"): even(0.85)}
     models = ("a", "b", "target")

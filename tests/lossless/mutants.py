@@ -30,7 +30,8 @@ class ResidualProposed(Loop):
     def verify(self, i, draft):
         found = super().verify(i, draft)
         if i < self.top and draft.rows is not None and found.outcome == "correction":
-            rows, row = found.verdict.rows.copy(), found.verdict.row
+            rows = found.verdict.rows.copy()
+            row = found.verdict.row
             left = np.maximum(rows[row] - draft.rows[row], 0)
             rows[row] = left / left.sum() if left.sum() else rows[row]
             found.verdict.rows = rows
@@ -89,7 +90,9 @@ class SoftmaxOfArgMax(Loop):
     """Rule 6: the draft is the arg-max, its q the softmax."""
 
     def _sample(self, i, n):
-        session, tokens, rows = self.levels[i].session, [], []
+        session = self.levels[i].session
+        tokens = []
+        rows = []
         for _ in range(n):
             row = session.forward(tokens[-1:] or self.text[session.length :], 1)[0]
             rows.append(distribution(row, self.sampling))
@@ -110,7 +113,11 @@ class OneNumberForADraft(Loop):
 
     def _sample(self, i, n):
         fresh = self.draws.fresh
-        self.draws.fresh = lambda n: fresh(1) * n
+
+        def one_number(n):
+            return fresh(1) * n
+
+        self.draws.fresh = one_number
         try:
             return super()._sample(i, n)
         finally:
@@ -123,9 +130,12 @@ class EachSiblingTriedAlone(Loop):
     """
 
     def verify(self, i, draft):
-        found, tree = super().verify(i, draft), draft.tree
+        found = super().verify(i, draft)
+        tree = draft.tree
         scores = self.levels[i].session.logits[[self.text[-1], *tree.tokens]]
-        p, path, place = distribution(scores, self.sampling), [], -1
+        p = distribution(scores, self.sampling)
+        path = []
+        place = -1
         while True:
             children = [node for node, parent in enumerate(tree.parents) if parent == place]
             row = p[place + 1]
@@ -136,10 +146,8 @@ class EachSiblingTriedAlone(Loop):
                 break
             place = hit
             path.append(hit)
-        found.accepted, found.tokens = (
-            path,
-            [*(tree.tokens[n] for n in path), draw(row, self.draws.fresh(1)[0])],
-        )
+        found.accepted = path
+        found.tokens = [*(tree.tokens[n] for n in path), draw(row, self.draws.fresh(1)[0])]
         session = self.levels[i].session
         session.truncate(len(self.text))
         session.feed(found.tokens[:-1]) if path else None

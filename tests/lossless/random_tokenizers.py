@@ -32,7 +32,7 @@ def make_tokenizer(kind: str, size: int, seed: int, special: str | None) -> PreT
     rng.shuffle(pieces)
     if kind == "bytes":
         letters = {b: c for c, b in BYTES.items()}
-        tokens = ["".join(letters[b] for b in piece) for piece in pieces]
+        tokens = ["".join(map(letters.__getitem__, piece)) for piece in pieces]
     else:
         tokens = [_text(piece, k) for k, piece in enumerate(pieces)]
     vocabulary = {t: k for k, t in enumerate(tokens)}
@@ -42,23 +42,18 @@ def make_tokenizer(kind: str, size: int, seed: int, special: str | None) -> PreT
             models.Unigram([(t, -float(1 + k)) for k, t in enumerate(tokens)], unk_id=0)
         )
     else:
-        merges = [
-            (t[:c], t[c:])
-            for t in tokens
-            for c in range(1, len(t))
-            if t[:c] in vocabulary and t[c:] in vocabulary
-        ]
+        merges = []
+        for token in tokens:
+            for cut in range(1, len(token)):
+                if token[:cut] in vocabulary and token[cut:] in vocabulary:
+                    merges.append((token[:cut], token[cut:]))
         made = Tokenizer(models.BPE(vocabulary, merges, byte_fallback=kind == "metaspace"))
     if kind == "bytes":
-        made.pre_tokenizer, made.decoder = (
-            pre_tokenizers.ByteLevel(add_prefix_space=False),
-            decoders.ByteLevel(),
-        )
+        made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        made.decoder = decoders.ByteLevel()
     elif kind == "metaspace":
-        made.pre_tokenizer, made.decoder = (
-            pre_tokenizers.Metaspace(prepend_scheme="first"),
-            decoders.Metaspace(),
-        )
+        made.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
+        made.decoder = decoders.Metaspace()
     elif kind == "lowercase":
         made.normalizer = normalizers.Lowercase()
     if special is not None:

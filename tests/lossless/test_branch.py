@@ -14,7 +14,8 @@ from scipy.sparse import coo_array
 
 from hsd_viz.decoding.verify import VerifiedDraft, block_rule, branch_rule
 
-NEVER, ALWAYS = 2.0, -1.0
+NEVER = 2.0
+ALWAYS = -1.0
 
 
 def tables(seed: int, length: int, v: int) -> tuple[dict, dict]:
@@ -22,7 +23,9 @@ def tables(seed: int, length: int, v: int) -> tuple[dict, dict]:
     of the entries is 0, as after top-k and top-p.
     """
     random = np.random.default_rng(seed)
-    prefixes = [c for n in range(length + 1) for c in itertools.product(range(v), repeat=n)]
+    prefixes = []
+    for n in range(length + 1):
+        prefixes += itertools.product(range(v), repeat=n)
     p, q = (random.dirichlet(np.full(v, 0.6), len(prefixes)) for _ in range(2))
     if seed % 2:
         for rows, always in ((p, -1), (q, 0)):
@@ -37,11 +40,15 @@ def stops(rule, tokens, q, p) -> list[tuple[int, float, np.ndarray]]:
     of the rule itself.
     """
     n = len(tokens)
-    found: list[VerifiedDraft] = [
-        rule(tokens, q, p, [NEVER if k != stop - 1 else ALWAYS for k in range(n)])
-        for stop in range(n, -1, -1)
-    ]
-    h, left, out = rule(tokens, q, p, [NEVER] * n).h, 1.0, []
+    found: list[VerifiedDraft] = []
+    for stop in range(n, -1, -1):
+        u = [NEVER] * n
+        if stop:
+            u[stop - 1] = ALWAYS
+        found.append(rule(tokens, q, p, u))
+    h = rule(tokens, q, p, [NEVER] * n).h
+    left = 1.0
+    out = []
     for judged in found:
         k = judged.accepted
         chance = left * (h[k - 1] if k else 1.0)
@@ -101,9 +108,10 @@ def most_accepted(seed: int, length: int, v: int) -> float:
     all rows of both models.
     """
     p_of, q_of = tables(seed, length, v)
-    chance = lambda rows, text, first=0: float(
-        np.prod([rows[text[:k]][text[k]] for k in range(first, len(text))])
-    )
+
+    def chance(rows, text, first=0):
+        return float(np.prod([rows[text[:k]][text[k]] for k in range(first, len(text))]))
+
     texts, chains = (list(itertools.product(range(v), repeat=n)) for n in (length + 1, length))
     ends = list(itertools.product(range(len(chains)), range(length + 1), range(v)))
     entries = []
@@ -141,11 +149,14 @@ def test_no_lossless_rule_accepts_more(length, v):
 def test_branch_and_block_give_one_verdict():
     random = np.random.default_rng(0)
     for _ in range(2000):
-        n, v = int(random.integers(1, 13)), int(random.integers(2, 9))
-        q, p = random.dirichlet(np.full(v, 0.7), n), random.dirichlet(np.full(v, 0.7), n + 1)
+        n = int(random.integers(1, 13))
+        v = int(random.integers(2, 9))
+        q = random.dirichlet(np.full(v, 0.7), n)
+        p = random.dirichlet(np.full(v, 0.7), n + 1)
         tokens = [int(random.choice(v, p=row)) for row in q]
         u = random.random(n).tolist()
-        block, branch = block_rule(tokens, q, p, u), branch_rule(tokens, q, p, u)
+        block = block_rule(tokens, q, p, u)
+        branch = branch_rule(tokens, q, p, u)
         assert (block.accepted, block.compared) == (branch.accepted, branch.compared)
         assert branch.h == pytest.approx(block.h, rel=1e-12, abs=1e-14)
         if block.residual is not None:
@@ -154,14 +165,19 @@ def test_branch_and_block_give_one_verdict():
 
 def test_ratios_beyond_the_largest_number_are_judged():
     n = 40
-    q, p = np.full((n, 2), [1 - 1e-30, 1e-30]), np.full((n + 1, 2), 0.5)
+    q = np.full((n, 2), [1 - 1e-30, 1e-30])
+    p = np.full((n + 1, 2), 0.5)
     judged = branch_rule([1] * n, q, p, [0.999999] * n)
     assert judged.accepted == n and np.isfinite(judged.h).all()
 
 
 def mutant(tokens, q, p, u, *, mistake: str) -> VerifiedDraft:
     """The branch rule with one mistake."""
-    n, ratio, cap, w, joint = len(tokens), 1.0, 1.0, [1.0], [1.0]
+    n = len(tokens)
+    ratio = 1.0
+    cap = 1.0
+    w = [1.0]
+    joint = [1.0]
     for k, token in enumerate(tokens):
         ratio *= float(p[k, token]) / float(q[k, token])
         cap = max(cap, ratio)
@@ -169,7 +185,9 @@ def mutant(tokens, q, p, u, *, mistake: str) -> VerifiedDraft:
         joint.append(min(1.0, ratio))
         if mistake == "forgotten cap":
             cap = max(1.0, ratio)
-    h, k, residual = [0.0] * n, n, None
+    h = [0.0] * n
+    k = n
+    residual = None
     while True:
         if k < n:
             residual = np.maximum((1.0 if mistake == "token residual" else w[k]) * p[k] - q[k], 0)
@@ -177,7 +195,12 @@ def mutant(tokens, q, p, u, *, mistake: str) -> VerifiedDraft:
             break
         s = 0.0 if residual is None else float(np.maximum(w[k] * p[k] - q[k], 0).sum())
         last = joint[n] if mistake == "uncapped whole draft" else min(1.0, w[n])
-        h[k - 1] = last if k == n else 1.0 if w[k] >= 1 else s / (s + 1 - w[k])
+        if k == n:
+            h[k - 1] = last
+        elif w[k] >= 1:
+            h[k - 1] = 1.0
+        else:
+            h[k - 1] = s / (s + 1 - w[k])
         if u[k - 1] < h[k - 1]:
             break
         k -= 1

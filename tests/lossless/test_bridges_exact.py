@@ -67,7 +67,8 @@ def test_the_pairs_disagree_and_their_drafts_are_accepted():
         for seed in sharing:
             _, size, _ = STACKS[seed % len(STACKS)]
             for verified in run(seed, kind, size, 60).rounds():
-                drafted, accepted = drafted + len(verified.draft), accepted + len(verified.accepted)
+                drafted = drafted + len(verified.draft)
+                accepted = accepted + len(verified.accepted)
         assert drafted > 10 * len(sharing) and accepted > 3 * len(sharing), (
             kind,
             drafted,
@@ -146,7 +147,8 @@ def test_mutants_are_caught(mutant, kind):
 def test_chi_square_of_restricted_rows(rule):
     """60 000 tokens in runs of 200."""
     seed = next(s for s in PAIRS if len(make_bridge(s, V)[0].shared) >= 3)
-    target, tokens = models(2)[1], []
+    target = models(2)[1]
+    tokens = []
     for k in range(300):
         tokens += sample(run(seed, "tli", V, 200, target, Sampling(1.0, seed=k, rule=rule)))
     exact_rows = distribution(target, Sampling(1.0))

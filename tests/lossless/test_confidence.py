@@ -21,7 +21,8 @@ from hsd_viz.trace.tables import RULES
 
 TOLERANCE = 1e-12
 #: Random instances in each part; the parts are of 216 in all.
-INSTANCES, PARTS = 27, 8
+INSTANCES = 27
+PARTS = 8
 #: Shapes: draft models, whether a database that drafts trees is below them, new tokens, the largest
 #: vocabulary.
 SHAPES = [(1, False, 4, 3), (2, False, 3, 2), (1, True, 3, 3), (2, True, 3, 2)]

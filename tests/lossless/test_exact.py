@@ -36,7 +36,8 @@ def scores_of(rows: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("zeros", [False, True])
 def test_a_tree_gives_the_verifiers_law(zeros):
-    v, tree = 3, DraftTree()
+    v = 3
+    tree = DraftTree()
     a = tree.add(0, -1, "context")
     tree.add(2, -1, "model")
     b = tree.add(1, a, "context")
@@ -177,7 +178,8 @@ def test_numbers_are_those_of_splitmix64():
 
 
 def test_numbers_never_repeat_and_do_not_depend_on_each_other():
-    one, other = Draws(5), Draws(5)
+    one = Draws(5)
+    other = Draws(5)
     first = one.fresh(3)
     assert one.at(7) == other.at(7) and other.fresh(5)[:3] == first
     found = [*first, *one.fresh(2000), *(one.at(k) for k in range(2000)), *Draws(6).fresh(2000)]

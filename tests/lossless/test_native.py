@@ -90,7 +90,10 @@ def blind(noise: float = 0.0, dtype: str = "float32") -> NativeModel:
 
 def exact_rows(sampling: Sampling) -> np.ndarray:
     """``[V * V, V]``: the target's row after each pair."""
-    pairs = [blind().session().forward([a, b], 1) for a in range(V) for b in range(V)]
+    pairs = []
+    for a in range(V):
+        for b in range(V):
+            pairs.append(blind().session().forward([a, b], 1))
     return distribution(np.concatenate(pairs), sampling).astype(float)
 
 
@@ -103,7 +106,8 @@ def sampled(lookaheads: list[int], sampling: Sampling, session_of=NativeModel.se
     accepted = drafted = 0
     for verified in loop.rounds():
         loop.log.take()
-        accepted, drafted = accepted + len(verified.accepted), drafted + len(verified.draft)
+        accepted = accepted + len(verified.accepted)
+        drafted = drafted + len(verified.draft)
     assert 0.2 < accepted / drafted < 0.98
     return loop.text[1:]
 
@@ -115,7 +119,8 @@ def sampled(lookaheads: list[int], sampling: Sampling, session_of=NativeModel.se
 @pytest.mark.parametrize("lookaheads", [[4], [3, 6]], ids=str)
 def test_sampled_drafts(lookaheads, sampling, rule):
     sampling = dataclasses.replace(sampling, rule=rule)
-    tokens, exact = sampled(lookaheads, sampling), exact_rows(sampling)
+    tokens = sampled(lookaheads, sampling)
+    exact = exact_rows(sampling)
     assert min(p_value(tokens, exact, 2), p_value(tokens, exact, 3)) > LEVEL
 
 
@@ -136,15 +141,15 @@ def test_int8_by_enumeration(lookaheads, cls, lossless, rule):
         loop.draws = EnumeratedDraws(choices)
         return tuple(sample(loop))
 
-    law, exact = law_of(decode), {(): 1.0}
+    law = law_of(decode)
+    exact = {(): 1.0}
     for _ in range(3):
-        exact = {
-            (*text, token): chance * p
-            for text, chance in exact.items()
-            for token, p in enumerate(
-                distribution(models[-1].session().forward([0, *text], 1)[0], sampling).astype(float)
-            )
-        }
+        longer = {}
+        for text, chance in exact.items():
+            row = models[-1].session().forward([0, *text], 1)[0]
+            for token, p in enumerate(distribution(row, sampling).astype(float)):
+                longer[*text, token] = chance * p
+        exact = longer
     assert bool(max(abs(law.get(text, 0.0) - p) for text, p in exact.items()) < 1e-6) is lossless
 
 
@@ -194,5 +199,6 @@ def test_mutants_are_caught(mutant):
         session = model.session()
         return session if model is blind() else mutant(session)
 
-    tokens, exact = sampled([4], SHARP, session_of), exact_rows(SHARP)
+    tokens = sampled([4], SHARP, session_of)
+    exact = exact_rows(SHARP)
     assert min(p_value(tokens, exact, 2), p_value(tokens, exact, 3)) < LEVEL

@@ -67,7 +67,8 @@ def shaped_error(seed: int, rule: str, cls: type[Loop] = Loop) -> float:
     limits cut drafts, every second instance has an end token.
     """
     random = np.random.default_rng(seed)
-    levels, v = int(random.integers(2, 4)), int(random.integers(3, 6))
+    levels = int(random.integers(2, 4))
+    v = int(random.integers(3, 6))
     cut = ("top-p", "top-k", "min-p")[seed % 3]
     new_tokens = int(random.integers(2, 4 if cut != "top-k" or levels == 3 else 7))
     sampling = Sampling(
@@ -84,7 +85,8 @@ def shaped_error(seed: int, rule: str, cls: type[Loop] = Loop) -> float:
         int(random.integers(1, 6 if levels == 2 else 4)),
         *([int(random.integers(1, 3))] * (levels - 2)),
     ]
-    prompt, eos = [0, 1], frozenset({v - 1} if seed % 2 else ())
+    prompt = [0, 1]
+    eos = frozenset({v - 1} if seed % 2 else ())
 
     def text(choices) -> tuple[int, ...]:
         levels = levels_of(map(ToySession, tables), lookaheads)
@@ -124,7 +126,8 @@ def mutated(
     tokens, q, p, u, *, unclipped=False, token_residual=False, first_failure=False
 ) -> VerifiedDraft:
     """Block verification as published, with one mistake."""
-    n, w = len(tokens), [1.0]
+    n = len(tokens)
+    w = [1.0]
     for k, token in enumerate(tokens):
         ratio = w[k] * p[k, token] / q[k, token]
         w.append(ratio if unclipped else min(1.0, ratio))
@@ -134,13 +137,24 @@ def mutated(
 
     def passes(k: int) -> bool:
         s = float(left(k).sum()) if k < n else 0.0
-        return u[k - 1] < (w[k] if k == n else 1.0 if w[k] >= 1 else s / (s + 1 - w[k]))
+        if k == n:
+            chance = w[k]
+        elif w[k] >= 1:
+            chance = 1.0
+        else:
+            chance = s / (s + 1 - w[k])
+        return u[k - 1] < chance
 
     if first_failure:
         k = next((k for k in range(n) if not passes(k + 1)), n)
     else:
         k = next((k for k in range(n, 0, -1) if passes(k)), 0)
-    residual = None if k == n else np.maximum(p[k] - q[k], 0) if token_residual else left(k)
+    if k == n:
+        residual = None
+    elif token_residual:
+        residual = np.maximum(p[k] - q[k], 0)
+    else:
+        residual = left(k)
     return VerifiedDraft(k, residual, range(n), [0.0] * n)
 
 

@@ -84,7 +84,8 @@ class FakeEngine(Engine):
 
 class _Run:
     def __init__(self, engine: FakeEngine, prompt: str, stack: str, options: dict) -> None:
-        self.world, self.stack = engine.world, parse(stack).resolved(4)
+        self.world = engine.world
+        self.stack = parse(stack).resolved(4)
         self.random = random.Random(zlib.crc32(f"{prompt}{stack}{options['seed']}".encode()))
         self.names = [*(["db"] if self.stack.bottom else []), *(m.name for m in self.stack.models)]
         self.lookaheads = [
@@ -94,12 +95,15 @@ class _Run:
         self.cached = [0] * len(self.names)
         self.text = self.now = self.round = 0
         self.open: list[int] = []
-        about = lambda name: {
-            "name": name,
-            "model": name,
-            "parameters": SIZES[name],
-            "weights": engine.weights + name,
-        }
+
+        def about(name):
+            return {
+                "name": name,
+                "model": name,
+                "parameters": SIZES[name],
+                "weights": engine.weights + name,
+            }
+
         first = len(self.names) - len(self.stack.models)
         models = [
             about(m.name)
@@ -123,9 +127,11 @@ class _Run:
             "seed": options["seed"],
         }
         self.trace = Trace(meta | {"sampling": sampling})
-        top, limit = len(self.names) - 1, options["max_new_tokens"]
+        top = len(self.names) - 1
+        limit = options["max_new_tokens"]
         while self.text < limit:
-            base, kept = self.text, self.verify(top, limit - self.text)
+            base = self.text
+            kept = self.verify(top, limit - self.text)
             for _ in range(kept):
                 index = len(self.trace)
                 own = self.trace.columns["rounds"]["id"][-1]
@@ -145,7 +151,9 @@ class _Run:
 
     def verify(self, level: int, room: int) -> int:
         """One round; returns the tokens kept. ``text`` is left where it was."""
-        name, id, start = self.names[level], self.round, self.now
+        name = self.names[level]
+        id = self.round
+        start = self.now
         self.round += 1
         self.open.append(id)
         base = self.text
@@ -166,8 +174,15 @@ class _Run:
         self.now += round(self.world.overhead * MS)
         parent = self.open[-2] if len(self.open) > 1 else None
         self.open.pop()
-        outcome = "correction" if accepted < drafted else "bonus" if drafted else "plain"
-        why = None if drafted else ("no match" if level and room > 1 else "no room")
+        if accepted < drafted:
+            outcome = "correction"
+        elif drafted:
+            outcome = "bonus"
+        else:
+            outcome = "plain"
+        why = None
+        if not drafted:
+            why = "no match" if level and room > 1 else "no room"
         examined = min(accepted + 1, drafted)
         counts = drafted, examined, accepted
         self.trace.add_rows(
@@ -186,7 +201,8 @@ class _Run:
             found = min(self.world.found, room) if self.random.random() < self.world.hit else 0
             self.spend(level, "lookup", self.world.lookup, found)
             return found
-        name, wanted = self.names[level], min(self.lookaheads[level], room)
+        name = self.names[level]
+        wanted = min(self.lookaheads[level], room)
         if level == 0:
             wanted = self.until_unsure(level, wanted)
             self.end_of(level, wanted, room)
@@ -195,7 +211,9 @@ class _Run:
             )
             self.cached[level] = self.text + wanted
             return wanted
-        base, kept, sure = self.text, 0, True
+        base = self.text
+        kept = 0
+        sure = True
         while kept < wanted and sure:
             got = self.verify(level, room - kept)
             sure = self.until_unsure(level, got + 1) > got

@@ -15,7 +15,7 @@ from hsd_viz.measure.verdict import diagnose
 RATES = [0.816082, 0.776577, 0.749591]
 
 
-def file_of(tmp_path, **data):
+def file_of(tmp_path, data):
     path = tmp_path / "speculation_profile.json"
     path.write_text(json.dumps(data))
     return path
@@ -28,7 +28,7 @@ def test_a_profile_of_the_interchange_form_is_read(tmp_path):
         "conditional_accept_rates": RATES,
         "mean_accept_length": 2.924887,
     }
-    found = read_profile(file_of(tmp_path, **given))["marginal_accept_rates"]
+    found = read_profile(file_of(tmp_path, given))["marginal_accept_rates"]
     edge = edge_of(found)
     assert sum(edge.curve(3)) == pytest.approx(2.924887, abs=1e-4) and edge.tail == pytest.approx(
         RATES[-1]
@@ -40,7 +40,7 @@ def test_a_profile_of_rounds_is_read_back(tmp_path):
     seen = Observation("log", {(3, 0): 20, (3, 1): 30, (3, 2): 20, (3, 3): 30}, method="eagle3")
     data = profile_of(seen)
     assert data["acceptance_length_histogram"] == {"1": 20, "2": 30, "3": 20, "4": 30}
-    assert read_profile(file_of(tmp_path, **data))["marginal_accept_rates"] == [0.8, 0.5, 0.3]
+    assert read_profile(file_of(tmp_path, data))["marginal_accept_rates"] == [0.8, 0.5, 0.3]
     assert acceptance_of(seen) == (0.8, 0.5, 0.3)
 
 
@@ -78,7 +78,7 @@ def test_acceptance_is_divided_by_category_context_and_temperature(tmp_path):
     rows.append(odd)
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     seen = observe(path).seen
-    cells = read_profile(file_of(tmp_path, **profile_of(seen)))["cells"]
+    cells = read_profile(file_of(tmp_path, profile_of(seen)))["cells"]
     named = {
         (c["category"], c["context"], c["temperature"]): (
             c["rounds"],
@@ -87,9 +87,12 @@ def test_acceptance_is_divided_by_category_context_and_temperature(tmp_path):
         for c in cells
     }
     assert named == {
-        ("code", 2048, 0): (16, 0), ("chat", 2048, 0): (16, 1), ("code", 8192, 0): (16, 2), ("code", 2048, 0.7): (16, 3),
+        ("code", 2048, 0): (16, 0),
+        ("chat", 2048, 0): (16, 1),
+        ("code", 8192, 0): (16, 2),
+        ("code", 2048, 0.7): (16, 3),
         ("", None, None): (8, 3),
-    }  # fmt: skip
+    }
     assert any("temperature" in table.title for table in diagnose(seen).tables())
 
 
@@ -121,4 +124,4 @@ def test_two_profiles_are_compared_with_an_interval():
 )
 def test_what_would_mislead_is_refused(tmp_path, data, words):
     with pytest.raises(ValueError, match=words):
-        read_profile(file_of(tmp_path, **data))
+        read_profile(file_of(tmp_path, data))

@@ -214,7 +214,8 @@ def saved_reports() -> list[Path]:
 @pytest.mark.parametrize("path", saved_reports(), ids=lambda path: path.stem)
 def test_saved_reports_open_and_are_written_as_they_were(path):
     text = path.read_text(encoding="utf-8")
-    report, data = read_report(text, path.name), json.loads(text)
+    report = read_report(text, path.name)
+    data = json.loads(text)
     assert read_report(json.dumps(report.to_dict()), "x") == report
     assert BenchResult(report).text() and "<html" in page(report)
     assert path.parent != SAVED or not any("plausible" in line for line in warnings(report))

@@ -41,7 +41,8 @@ class FakeEngine(Engine):
 def test_stacks_take_turns_after_a_short_warm_up():
     engine = FakeEngine()
     seen = []
-    stacks, settings = ["db > target", "target"], BenchSettings(max_new_tokens=20, repeats=3)
+    stacks = ["db > target", "target"]
+    settings = BenchSettings(max_new_tokens=20, repeats=3)
     measured = run_bench(
         engine, stacks, SUITE, settings, progress=lambda *state: seen.append(state)
     )
@@ -166,7 +167,8 @@ def test_warm_rows_keep_one_memory_through_a_repeat():
     measured = [
         options.get("memory") for (_, stack), options in pairs if stack == "suffix > target"
     ]
-    cold, warm = measured[2::2], measured[3::2]
+    cold = measured[2::2]
+    warm = measured[3::2]
     assert cold == [None] * 4
     # The two prompts of a repeat share a memory, and each repeat has its own: a prompt never meets
     # its own earlier output.
@@ -178,11 +180,12 @@ def test_warm_rows_keep_one_memory_through_a_repeat():
 def test_only_what_remembers_has_a_row_for_each_state():
     stacks = read_stacks(["db > target", "suffix > target", "hf-lookup"])
     rows = {states: rows_of(stacks, states) for states in ("cold", "warm", "both")}
-    found = {
-        states: [(name, state) for name, (_, state) in of.items()] for states, of in rows.items()
-    }
+    found = {}
+    for states, of_states in rows.items():
+        found[states] = [(name, state) for name, (_, state) in of_states.items()]
     beside = ("target", None), ("db > target", None), ("hf-lookup", None)
-    cold, warm = ("suffix > target", "cold"), ("suffix > target (warm)", "warm")
+    cold = ("suffix > target", "cold")
+    warm = ("suffix > target (warm)", "warm")
     assert found["cold"] == [*beside[:2], cold, beside[2]]
     assert found["warm"] == [*beside[:2], warm, beside[2]]
     assert found["both"] == [*beside[:2], cold, warm, beside[2]]
@@ -190,7 +193,8 @@ def test_only_what_remembers_has_a_row_for_each_state():
 
 @pytest.mark.parametrize("name", sorted(set(draft_sources()) - {"auto", "retrieval"}))
 def test_the_drafters_that_remember_are_those_that_a_memory_changes(name):
-    source, prompt = DraftSource(name), [1, 2]
+    source = DraftSource(name)
+    prompt = [1, 2]
 
     def drafts(memory: Memory) -> list[int]:
         drafter = make_drafter(source, memory=memory)
@@ -221,9 +225,10 @@ def test_the_parts_of_a_round_sum_to_its_time(engine):
     assert [sum(p.values()) >= r.duration_ns for p, r in zip(parts, rounds, strict=True)] == [
         True
     ] * len(rounds)
-    own = lambda r: sum(
-        c.duration_ns for c in trace.call_rows if c.round == r.id and c.kind == "verify"
-    )
+
+    def own(r):
+        return sum(c.duration_ns for c in trace.call_rows if c.round == r.id and c.kind == "verify")
+
     assert [p["forward target"] for p in parts] == [own(r) for r in rounds]
 
 
@@ -255,7 +260,8 @@ def test_nothing_is_measured_while_the_engine_compiles():
             events.append("decode")
             raise KeyboardInterrupt
 
-    seen, settings = [], BenchSettings(4)
+    seen = []
+    settings = BenchSettings(4)
     assert not run_bench(
         Compiling(), ["target"], ONE, settings, progress=lambda *state: seen.append(state)
     ).complete

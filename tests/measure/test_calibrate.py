@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -55,7 +56,8 @@ def test_what_is_known_is_found_again(known):
             WORLD.acceptance[pair] ** np.arange(1, 5), abs=0.035
         )
     for verifier in calibration.models:
-        tier, rate = calibration.tiers["db", verifier], WORLD.acceptance["db", verifier]
+        tier = calibration.tiers["db", verifier]
+        rate = WORLD.acceptance["db", verifier]
         assert 1 - tier.drafted()[0] == pytest.approx(WORLD.hit, abs=0.03)
         assert tier.tokens == pytest.approx(
             1 + WORLD.hit * sum(rate**k for k in range(1, 6)), abs=0.06
@@ -92,7 +94,8 @@ def test_costs_are_those_that_rounds_pay(known):
 )
 def test_stacks_that_were_not_decoded_are_predicted(known, stack):
     assert stack not in map(str, work(1).stacks()) or stack == "db > target"
-    engine, law = FakeEngine(), Law(known.calibration)
+    engine = FakeEngine()
+    law = Law(known.calibration)
     traces = [
         engine.run(f"other {k}", stack, max_new_tokens=400, temperature=1.0, seed=k)
         for k in range(12)
@@ -102,9 +105,8 @@ def test_stacks_that_were_not_decoded_are_predicted(known, stack):
     said = law.predict(stack)
     assert said.ms_per_token == pytest.approx(measured, rel=0.03)
     for name, n in zip(said.names, said.forwards_per_token, strict=True):
-        steps = sum(
-            c.steps for t in traces for c in t.call_rows if c.name == name and c.kind != "update"
-        )
+        calls = chain(*(trace.call_rows for trace in traces))
+        steps = sum(call.steps for call in calls if call.name == name and call.kind != "update")
         assert n == pytest.approx(steps / tokens, rel=0.04)
 
 

@@ -136,10 +136,11 @@ def test_what_works_is_said_to_work_and_is_kept_at_its_speed(name):
 
 def words_of(records):
     """Return the lines of each record but those of its file, as the table has them."""
-    return {
-        name: " ".join(line for line in diagnose(seen).lines() if not line.startswith("Record:"))
-        for name, seen in records.items()
-    }
+    words = {}
+    for name, seen in records.items():
+        lines = [line for line in diagnose(seen).lines() if not line.startswith("Record:")]
+        words[name] = " ".join(lines)
+    return words
 
 
 def test_twenty_records_have_the_words_of_the_table_each_of_two_times():
@@ -267,14 +268,16 @@ def test_longer_drafts_use_the_pooled_acceptance_after_the_first_position():
     four = next(o for o in diagnose(seen).options if o.tokens == 4)
     assert four.speedup == pytest.approx(3.0 / 1.04, rel=1e-3)
     # The second position alone is no base for longer ones.
-    assert (
-        max(o.tokens for o in diagnose(replace(seen, rounds={(1, 0): 500, (1, 1): 500})).options)
-        == 1
-    )
+    assert longest_option(replace(seen, rounds={(1, 0): 500, (1, 1): 500})) == 1
     # An n-gram draft ends where its match ends, a mean has no positions.
-    assert max(o.tokens for o in diagnose(replace(seen, method="suffix")).options) == 2
-    assert max(o.tokens for o in diagnose(with_times(from_figures([0.6], 5), step=10.0, verify=11.0, draft=1.0,
-        overhead=0.0)).options) == 5  # fmt: skip
+    assert longest_option(replace(seen, method="suffix")) == 2
+    figures = from_figures([0.6], 5)
+    assert longest_option(with_times(figures, step=10.0, verify=11.0, draft=1.0, overhead=0.0)) == 5
+
+
+def longest_option(seen):
+    """Return the longest draft that is advised or compared."""
+    return max(option.tokens for option in diagnose(seen).options)
 
 
 def test_acceptance_is_read_as_engines_print_it():
@@ -326,7 +329,8 @@ def test_measured_speeds_are_not_called_predicted_and_fire_no_signature_of_predi
         )
         return diagnose(given, with_hardware(given, H100))
 
-    lost, near = of(61.0), of(85.0)
+    lost = of(61.0)
+    near = of(85.0)
     assert (
         lost.verdict.startswith("speculation loses: 0.73")
         and not lost.findings
@@ -349,7 +353,12 @@ def test_verdict_advice_and_settings_agree(ratio, batch):
     )
     found = diagnose(seen, with_hardware(seen, H100))
     low, high = found.speedup.interval
-    said = "pays" if low > 1 else "loses" if high < 1 else "undecided"
+    if low > 1:
+        said = "pays"
+    elif high < 1:
+        said = "loses"
+    else:
+        said = "undecided"
     assert said in found.verdict and found.advised.speedup >= found.observed.speedup
     assert (found.advised.tokens == 0) == ("leave out" in found.flags["vllm 0.32.0"])
     assert found.observed.speedup >= 1 or "keep" not in found.lines()[1]
@@ -409,7 +418,8 @@ def test_what_import_reads_doctor_reads(record, cli):
 
 
 def test_a_record_of_another_engine_with_given_times(cli, tmp_path):
-    record, out = str(RECORDS / "sglang-0.5.9.jsonl"), tmp_path / "out.json"
+    record = str(RECORDS / "sglang-0.5.9.jsonl")
+    out = tmp_path / "out.json"
     times = ["--step-ms", "10", "--verify-ms", "11", "--draft-ms", "5", "--overhead-ms", "0"]
     printed = cli("doctor", record, *times, "--json", out, "--html", tmp_path / "out.html")
     data = json.loads(out.read_text())
@@ -464,7 +474,8 @@ def test_flags_name_the_number_of_tokens_and_the_verified_token_of_sglang():
 
 
 def test_a_profile_is_written_and_predicts(tmp_path, cli):
-    record, out = str(RECORDS / "llama.cpp-f5e85d4.log"), tmp_path / "profile.json"
+    record = str(RECORDS / "llama.cpp-f5e85d4.log")
+    out = tmp_path / "profile.json"
     cli("doctor", record, "--profile", out)
     assert read_profile(out)["marginal_accept_rates"] == pytest.approx(
         (0.805, 0.632, 0.483), abs=0.01

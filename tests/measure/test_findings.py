@@ -12,9 +12,15 @@ from hsd_viz.measure.findings import RULES, findings
 from hsd_viz.measure.observation import Observation, Served
 from hsd_viz.records.time import Change
 
-TIMES = {"step": 10.0, "verify": 11.0, "draft": 2.0, "overhead": 1.0}
 GOOD = Observation(
-    "case", rates=(0.8, 0.62, 0.45, 0.33), verifications=500, method="eagle3", **TIMES
+    "case",
+    rates=(0.8, 0.62, 0.45, 0.33),
+    verifications=500,
+    method="eagle3",
+    step=10.0,
+    verify=11.0,
+    draft=2.0,
+    overhead=1.0,
 )
 
 
@@ -60,8 +66,9 @@ CASES = {
     "only the first": (
         (FIRST,),
         [
-            (replace(FIRST, **change),)
-            for change in ({"verifications": 40}, {"rates": (0.6, 0.12)}, {"rates": (0.6,)})
+            (replace(FIRST, verifications=40),),
+            (replace(FIRST, rates=(0.6, 0.12)),),
+            (replace(FIRST, rates=(0.6,)),),
         ],
     ),
     "everything accepted": (
@@ -117,9 +124,9 @@ def test_a_rule_fires_on_its_case_only(rule):
     (found,) = findings(*case)
     assert found.rule == rule and found.confidence in ("high", "medium")
     assert "https://github.com/" in found.thread and found.check
-    assert len(misses) == 3 and all(
-        rule not in [one.rule for one in findings(*miss)] for miss in misses
-    )
+    assert len(misses) == 3
+    for miss in misses:
+        assert rule not in [one.rule for one in findings(*miss)]
 
 
 def test_a_healthy_record_and_n_grams_fire_nothing():

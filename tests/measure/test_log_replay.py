@@ -6,6 +6,7 @@ import gzip
 import json
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -146,10 +147,8 @@ def test_without_the_ladders_tokenizer_there_are_no_shipped_databases(tmp_path):
 
 
 def test_broken_records_are_counted_and_reports_hold_no_text(tmp_path):
-    good, text = (
-        {"prompt_ids": [1, 2], "output_ids": [1, 2]},
-        {"prompt": "SECRET", "output": "SECRET answer"},
-    )
+    good = {"prompt_ids": [1, 2], "output_ids": [1, 2]}
+    text = {"prompt": "SECRET", "output": "SECRET answer"}
     report = replay(write(tmp_path / "log.jsonl", good, text, 0, good), drafters=("lookup",))
     assert (report.log["requests"], report.log["broken"]) == (2, 2)
     assert "give the tokenizer" in dict(report.log["examples"])[2]
@@ -183,7 +182,7 @@ def test_few_requests_are_said_to_have_no_interval(tmp_path):
 def test_an_interrupted_replay_has_whole_requests(tmp_path, monkeypatch):
     monkeypatch.setattr("hsd_viz.measure.replay.SHOW", -1.0)
     path = write(tmp_path / "log.jsonl", *[{"prompt": "x y", "output": "x y z x y z"}] * 9)
-    options = {"drafters": ("suffix", "lookup"), "tokenizer": "target"}
+    replay_both = partial(replay, path, drafters=("suffix", "lookup"), tokenizer="target")
     done = []
 
     def interrupt(at, size, about):
@@ -191,9 +190,9 @@ def test_an_interrupted_replay_has_whole_requests(tmp_path, monkeypatch):
         if len(done) == 2:
             raise KeyboardInterrupt
 
-    part = replay(path, progress=interrupt, **options)
+    part = replay_both(progress=interrupt)
     assert not part.complete and part.log["requests"] == 2 and "Interrupted" in str(part)
-    limited = replay(path, limit=2, **options)
+    limited = replay_both(limit=2)
     assert limited.complete and part.drafters == limited.drafters
 
 
@@ -217,7 +216,8 @@ def read(path, tokenizer=TOKENIZER):
         reader.close()
 
 
-USER, ANSWER = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}
+USER = {"role": "user", "content": "Hi"}
+ANSWER = {"role": "assistant", "content": "Hello"}
 PARTS = {"role": "user", "content": [{"type": "text", "text": "Hi"}]}
 #: A form -> an entry, and its prompt.
 FORMS = {
@@ -317,19 +317,19 @@ def test_a_sampled_log_is_replayed_as_its_decode_counts(engine, tmp_path):
     """``db`` makes other trees for sampled text: the temperature of the log, not 0."""
     prompt = load_suite("python").limited(1).prompts[0]
     ids = engine.tokenizer(prompt.text, add_special_tokens=False)["input_ids"]
-    options = {"max_new_tokens": 60, "record": False, "temperature": 1.0, "seed": 3}
-    text = engine.run(ids, "target", **options).token_ids
+    run = partial(engine.run, ids, max_new_tokens=60, record=False, temperature=1.0, seed=3)
+    text = run("target").token_ids
     row = {"prompt_ids": ids, "output_ids": text, "max_new_tokens": 60, "temperature": 1.0}
     path = write(tmp_path / "log.jsonl", row)
-    decoded = engine.run(ids, "db[context] > target", budget=9, **options)
+    decoded = run("db[context] > target", budget=9)
     assert decoded.token_ids == text
-    options = {"drafters": ("db[context]",), "tokenizer": "target", "budget": 9}
-    report = replay(path, **options)
+    replay_log = partial(replay, path, drafters=("db[context]",), tokenizer="target", budget=9)
+    report = replay_log()
     (found,) = report.drafters
     figures = decoded.metrics()
     assert (found["rounds"], found["drafted"]) == (figures["rounds"], figures["drafted"])
     assert "1 request sampled" in str(report)
-    assert replay(path, temperature=0.0, **options).drafters[0]["drafted"] != found["drafted"]
+    assert replay_log(temperature=0.0).drafters[0]["drafted"] != found["drafted"]
 
 
 @pytest.mark.parametrize("pack", [False, True])

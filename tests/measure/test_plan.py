@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter, defaultdict
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,11 +22,12 @@ from hsd_viz.prompts.suites import Prompt, Suite, load_suite
 from hsd_viz.stack import parse
 
 WARM = Sampling(temperature=1.0)
-SUITE = Suite(
-    "some",
-    {"a": "A.", "b": "B."},
-    tuple(Prompt(f"{c}{k}", c, f"text {c}{k}") for c in "ab" for k in range(16)),
-)
+PROMPTS = []
+for _category in "ab":
+    for _number in range(16):
+        _name = f"{_category}{_number}"
+        PROMPTS.append(Prompt(_name, _category, f"text {_name}"))
+SUITE = Suite("some", {"a": "A.", "b": "B."}, tuple(PROMPTS))
 
 
 @pytest.fixture(autouse=True)
@@ -51,19 +53,19 @@ def test_calibration_and_measurement_share_no_prompt(measured):
     engine, data = measured
     first, second = split(SUITE, 12)
     assert not {p.id for p in first.prompts} & {p.id for p in second.prompts}
-    assert [
-        sum(p.category == c for p in half.prompts) for half in (first, second) for c in "ab"
-    ] == [6, 6, 6, 6]
-    on = {
-        str(stack): {prompt for prompt, asked in engine.asked if asked == stack}
-        for _, stack in engine.asked
-    }
+    for half in (first, second):
+        assert Counter(p.category for p in half.prompts) == {"a": 6, "b": 6}
+    on = defaultdict(set)
+    for prompt, stack in engine.asked:
+        on[str(stack)].add(prompt)
     assert on[data["picked"]] == {p.text for p in second.prompts}
     assert on["mid:8 > target"] == {p.text for p in first.prompts}
     heldout = split(load_suite("heldout"), 1000)
     assert [len(half.prompts) for half in heldout] == [36, 36]
     one_each = Suite("few", {"a": "A.", "b": "B."}, (Prompt("1", "a", "x"), Prompt("2", "b", "y")))
-    assert [[p.id for p in half.prompts] for half in split(one_each, 5)] == [["1"], ["2"]]
+    first, second = split(one_each, 5)
+    assert [p.id for p in first.prompts] == ["1"]
+    assert [p.id for p in second.prompts] == ["2"]
 
 
 def test_the_report_keeps_its_contract(measured):
@@ -104,12 +106,13 @@ def test_the_law_meets_what_is_measured(measured):
     assert data["picked_over_best_measured"] < 0.05
 
 
+def slower(costs):
+    return {model: 1.5 * cost for model, cost in costs.items()}
+
+
 def test_a_machine_that_slowed_down_is_not_taken_for_an_error_of_the_law():
     planned(FakeEngine(), limit=6)
-    slower = {
-        name: {m: 1.5 * c for m, c in getattr(WORLD, name).items()} for name in ("first", "step")
-    }
-    slow = replace(WORLD, **slower)
+    slow = replace(WORLD, first=slower(WORLD.first), step=slower(WORLD.step))
     data = planned(FakeEngine(slow), limit=6, measured=2)
     assert data["calibration"]["kept"] and data["errors"]["drift"] > 1.4
     errors = data["errors"]

@@ -5,6 +5,7 @@ it assumes.
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -54,10 +55,10 @@ def test_a_measured_time_of_a_round_replaces_the_published_one():
     this time.
     """
     models = ("llama-8b", "llama-1b")
-    options = {"acceptance": 0.8, "databases": False}
-    usual = hsd.predict("H100", models, **options)
-    slow = hsd.predict("H100", models, round_ms=5.0, **options)
-    fast = hsd.predict("H100", models, round_ms=0.0, **options)
+    predict = partial(hsd.predict, "H100", models, acceptance=0.8, databases=False)
+    usual = predict()
+    slow = predict(round_ms=5.0)
+    fast = predict(round_ms=0.0)
     gains = [found.best[0].speedup_over_plain for found in (slow, usual, fast)]
     assert gains == sorted(gains) and len(set(gains)) == 3
     found = {one.name: one for one in fast.assumptions}["further time of a round"]
@@ -71,9 +72,9 @@ def test_hierarchies_pay_where_the_small_model_is_rejected_by_the_target():
     accepts.
     """
     near = {"llama-1b > llama-8b": 0.8, "llama-8b > llama-70b": 0.85}
-    options = {"tp": 4, "weights": "fp8", "databases": False}
-    close = hsd.predict("H100", LLAMAS, acceptance=near | {"llama-1b > llama-70b": 0.75}, **options)
-    far = hsd.predict("H100", LLAMAS, acceptance=near | {"llama-1b > llama-70b": 0.5}, **options)
+    predict = partial(hsd.predict, "H100", LLAMAS, tp=4, weights="fp8", databases=False)
+    close = predict(acceptance=near | {"llama-1b > llama-70b": 0.75})
+    far = predict(acceptance=near | {"llama-1b > llama-70b": 0.5})
     assert close.second_draft_gain[0]["gain"] < 0 < far.second_draft_gain[0]["gain"]
     assert far.best[0].stack.startswith("llama-1b:")
 
@@ -106,7 +107,15 @@ def test_the_command_answers_in_text_json_and_a_figure(tmp_path, capsys):
     text = capsys.readouterr().out
     assert "num_speculative_tokens" in text and "best single draft" in text and "assumed" in text
     data = json.loads(paths["json"].read_text())
-    assert {"stack", "batch", "context", "tokens_per_second", "speedup_over_plain", "speedup_over_plain_ci", "fits"} <= set(data["rows"][0])  # fmt: skip
+    assert {
+        "stack",
+        "batch",
+        "context",
+        "tokens_per_second",
+        "speedup_over_plain",
+        "speedup_over_plain_ci",
+        "fits",
+    } <= set(data["rows"][0])
     assert {"name", "value", "kind", "source"} == set(data["assumptions"][0])
     assert "plotly" in paths["html"].read_text()[:5_000_000]
 
@@ -149,18 +158,20 @@ def test_the_present_length_of_a_profile_is_compared_with_the_best():
 
 def test_a_draft_breaks_even_at_a_batch_and_a_context():
     """At the ends themselves, and one step before them, the rows of a plan say the same."""
-    models, options = ("llama-8b", "llama-1b"), {"databases": False}
-    first = lambda **at: hsd.predict("H100", models, **options, **at).rows[0].stack
-    found = hsd.predict("H100", models, acceptance=0.5, context=(512,), **options)
+    models = ("llama-8b", "llama-1b")
+    predict = partial(hsd.predict, "H100", models, databases=False)
+    found = predict(acceptance=0.5, context=(512,))
     stops = found.break_even_batch["llama-1b"]
     assert f"llama-1b alone pays below batch {stops} at the first context" in "\n".join(
         found.answers()
     )
-    at = {"acceptance": 0.5, "context": (512,)}
-    assert first(batch=(stops,), **at) == "llama-8b" != first(batch=(stops // 2,), **at)
-    start = hsd.predict("H100", models, acceptance=0.37, **options).break_even_context["llama-1b"]
-    at = {"acceptance": 0.37}
-    assert first(context=(start,), **at) != "llama-8b" == first(context=(start // 2,), **at)
+    at_end = predict(acceptance=0.5, context=(512,), batch=(stops,))
+    before = predict(acceptance=0.5, context=(512,), batch=(stops // 2,))
+    assert at_end.rows[0].stack == "llama-8b" != before.rows[0].stack
+    start = predict(acceptance=0.37).break_even_context["llama-1b"]
+    at_start = predict(acceptance=0.37, context=(start,))
+    before = predict(acceptance=0.37, context=(start // 2,))
+    assert at_start.rows[0].stack != "llama-8b" == before.rows[0].stack
     never = hsd.predict("H100", ("llama-8b", "llama-1b"), acceptance=0.01, databases=False)
     assert never.break_even_batch == {"llama-1b": 1} and never.break_even_context == {
         "llama-1b": None
@@ -193,7 +204,8 @@ def test_a_draft_head_is_taken_from_its_config(tmp_path):
     (about,) = [one for one in found.assumptions if one.name == "speculator"]
     assert about.value == "draft head of 1 layer, 16,000 rows in its output, 4 draft tokens"
     assert found.lookaheads[0]["present"] == 4
-    small, full = shape_of(str(folder)), MODELS["llama-8b"].head()
+    small = shape_of(str(folder))
+    full = MODELS["llama-8b"].head()
     assert full.touched(1) - small.touched(1) == (128_256 - 16_000) * 4096
     assert '"method": "eagle3"' in found.settings["vllm 0.32.0"]
 
@@ -251,7 +263,8 @@ def test_assumed_acceptances_are_those_of_the_published_pairs():
     rows = json.loads((DATA / "specbundle.json").read_text())["rows"]
     by_kind = {"mixed": []}
     for _, benchmark, _, _, tokens, length, _ in rows:
-        low, high = 0.0, 1.0
+        low = 0.0
+        high = 1.0
         for _ in range(50):
             middle = (low + high) / 2
             emitted = sum(middle**k for k in range(tokens + 1))

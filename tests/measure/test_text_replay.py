@@ -47,7 +47,8 @@ def test_a_replay_counts_what_the_decode_counted(engine, suite, temperature):
 class Fixed(Drafter):
     """Drafts one tree, whatever the text."""
 
-    name, nodes = "fixed", 8
+    name = "fixed"
+    nodes = 8
 
     def __init__(self, tree):
         self._tree = tree
@@ -96,9 +97,7 @@ def test_rows_have_states_and_add_up(engine, suite):
     rows = run_budgets(
         engine, texts, ("db", "recycling", "db[context,logits]"), (4,), temperature=0.0, tokens=24
     )
-    both = [
-        (name, state) for name in ("recycling", "db[context,logits]") for state in ("cold", "warm")
-    ]
+    both = list(product(("recycling", "db[context,logits]"), ("cold", "warm")))
     assert [(r["drafter"], r["state"]) for r in rows] == [("db", "cold"), *both]
     tokens = sum(len(t.output) for t in texts)
     for row in rows:

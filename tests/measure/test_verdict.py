@@ -37,9 +37,11 @@ def words(report) -> str:
 
 def test_the_answer_names_the_fastest_and_who_may_be_as_fast(report):
     best, second, third = report.ranked[:3]
-    least, name = best["speedup_over_plain_ci"][0], "speedup_over_plain"
+    least = best["speedup_over_plain_ci"][0]
+    name = "speedup_over_plain"
     assert third[name] < least < second[name]
-    said, low = words(report), best["low_repetition"]
+    said = words(report)
+    low = best["low_repetition"]
     assert said.startswith(f"Fastest: {best['stack']}, {best[name]:.2f}×")
     assert f"on the {low['outputs']} prompts" in said and f"{low[name]:.2f}×" in said
     assert second["stack"] in said and third["stack"] not in said
@@ -59,7 +61,8 @@ def test_the_answer_says_when_nothing_is_faster(report):
 
 def test_a_busy_machine_and_impossible_speed_ups_are_warned_of_everywhere(report):
     assert list(warnings(report)) == []
-    quiet, data = report, report.to_dict()
+    quiet = report
+    data = report.to_dict()
     data["machine"]["load_average"] = data["machine"]["cores"] + 1.5
     slow = next(s for s in data["stacks"] if s["stack"] == "lookup > target")
     slow["speedup_over_plain"] = slow["mean_acceptance_length"] * 1.2
@@ -185,10 +188,8 @@ def test_it_shows_every_stack_and_figure(saved):
     low, high = saved.stacks[1]["speedup_over_plain_ci"]
     assert f"[{low:.2f}, {high:.2f}]" in text
     best = saved.ranked[0]
-    assert (
-        f"Fastest: <strong>{best['stack'].replace('>', '&gt;')}</strong>, {best['speedup_over_plain']:.2f}×"
-        in text
-    )
+    stack = best["stack"].replace(">", "&gt;")
+    assert f"Fastest: <strong>{stack}</strong>, {best['speedup_over_plain']:.2f}×" in text
     for word in ("Speed-up by category", "What the figures mean", saved.machine.cpu):
         assert word in text
 

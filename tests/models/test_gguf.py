@@ -38,14 +38,19 @@ SIZES = {
 }
 
 
+def small(kind, **changes):
+    """A configuration of the sizes above, with changes."""
+    return kind(**SIZES | changes)
+
+
 def llama(**changes) -> LlamaForCausalLM:
     torch.manual_seed(0)
-    return LlamaForCausalLM(LlamaConfig(**SIZES | changes)).eval()
+    return LlamaForCausalLM(small(LlamaConfig, **changes)).eval()
 
 
 def qwen2() -> Qwen2ForCausalLM:
     torch.manual_seed(0)
-    module = Qwen2ForCausalLM(Qwen2Config(**SIZES)).eval()
+    module = Qwen2ForCausalLM(small(Qwen2Config)).eval()
     with torch.no_grad():
         for name, parameter in module.named_parameters():
             if name.endswith("bias"):
@@ -55,7 +60,7 @@ def qwen2() -> Qwen2ForCausalLM:
 
 def qwen3() -> Qwen3ForCausalLM:
     torch.manual_seed(0)
-    module = Qwen3ForCausalLM(Qwen3Config(**SIZES, head_dim=32)).eval()
+    module = Qwen3ForCausalLM(small(Qwen3Config, head_dim=32)).eval()
     with torch.no_grad():
         for name, parameter in module.named_parameters():
             if "_norm" in name:

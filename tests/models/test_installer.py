@@ -201,8 +201,8 @@ def test_an_environment_without_pip_is_installed_into_by_the_uv_that_started_it(
         ),
         (
             "error: No solution found\n  cause: Because x was not found in the package registry.",
-            "uv cannot install x==1: Because x was not found in the package registry; a folder with "
-            "its wheel can be named in UV_FIND_LINKS",
+            "uv cannot install x==1: Because x was not found in the package registry; "
+            "a folder with its wheel can be named in UV_FIND_LINKS",
         ),
         ("", "uv cannot install x==1: exit code 2;"),
     ],

@@ -21,8 +21,10 @@ TEXTS = (
     "def f(x):\n    return x ** 2  # square<|end|>next",
     "",
 )
-LLAMA_3 = r"""(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"""
-QWEN_2 = r"""(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"""
+_CONTRACTIONS_AND_WORDS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+"
+_SIGNS_AND_SPACES = r" ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+LLAMA_3 = rf"{_CONTRACTIONS_AND_WORDS}|\p{{N}}{{1,3}}|{_SIGNS_AND_SPACES}"
+QWEN_2 = rf"{_CONTRACTIONS_AND_WORDS}|\p{{N}}|{_SIGNS_AND_SPACES}"
 
 
 def by_words(pattern: str) -> pre_tokenizers.PreTokenizer:

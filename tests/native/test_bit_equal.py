@@ -40,7 +40,8 @@ def feed(session, ids: Sequence[int], contexts: Sequence[int], step: int) -> lis
     """Feed ``ids`` up to each context, ``step`` tokens at a time, and there with each width: all
     rows of logits.
     """
-    rows, fed = [], 0
+    rows = []
+    fed = 0
     for context in contexts:
         while fed < context:
             n = min(step, context - fed)
@@ -62,7 +63,8 @@ def differing(
 ) -> list[str]:
     """Return which settings give other bits than the forward pass in numpy."""
     monkeypatch.setattr(model_module, "BYTES_A_THREAD", 1)
-    reference, wrong = ReferenceModel(weights), []
+    reference = ReferenceModel(weights)
+    wrong = []
     models = {
         name: (NativeModel(weights, build), threads) for name, (build, threads) in builds.items()
     }

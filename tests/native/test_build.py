@@ -25,9 +25,8 @@ needs_library = pytest.mark.skipif(
 def script(path: Path, body: str) -> Path:
     """A program that stands in for a compiler; ``$out`` is the file it shall make."""
     path.write_text(
-        '#!/bin/sh\nout=; for word; do last=$before; before=$word; [ "$last" = -o ] && out=$word; done\n'
-        + body
-        + "\n"
+        "#!/bin/sh\nout=; for word; do "
+        'last=$before; before=$word; [ "$last" = -o ] && out=$word; done\n' + body + "\n"
     )
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
     return path
@@ -100,7 +99,8 @@ def test_a_full_disk_costs_one_compilation_and_no_library(compiler, tmp_path):
     """A file can have at most 64 kB, as on a disk with no more room; the compiler's own files
     are elsewhere.
     """
-    build, limits = compiler(copying()), resource.getrlimit(resource.RLIMIT_FSIZE)
+    build = compiler(copying())
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     whole = default_build().path.read_bytes()
 
     def write(folder, name, content, mode=None):
@@ -195,7 +195,8 @@ def test_the_library_of_the_package_comes_first(compiler, tmp_path, monkeypatch)
     packaged = tmp_path / "lib"
     packaged.mkdir()
     monkeypatch.setattr(build_module, "PACKAGED", packaged)
-    build, best = compiler(copying()), next(iter(build_module.kernels()))
+    build = compiler(copying())
+    best = next(iter(build_module.kernels()))
     shutil.copy(default_build().path, packaged / build_module.library_name(best))
     assert build.wait(30) and (build.path.parent, build.kernel) == (packaged, best)
     assert not (tmp_path / "cache").exists(), "nothing is compiled"

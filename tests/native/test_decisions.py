@@ -94,7 +94,8 @@ def test_a_distribution_is_that_of_the_reference_at_every_border(library):
             min_p=choose.choice([0.0, 0.05, 0.5, 1.0, ratio]),
             seed=seed,
         )
-        p, spare = np.empty(VOCAB), np.empty(VOCAB + 64)
+        p = np.empty(VOCAB)
+        spare = np.empty(VOCAB + 64)
         numbers = (
             ctypes.c_double(sampling.temperature),
             sampling.top_k,
@@ -121,7 +122,11 @@ def test_numbers_are_those_of_the_reference(library):
 
 def random_draft(choose: random.Random, scores: np.ndarray, sampling: Sampling) -> Draft:
     """A tree of point masses, of which many are likely, or a sampled chain with its rows."""
-    n, likely = len(scores) - 1, lambda row: int(choose.choice(np.argsort(scores[row])[-3:]))
+    n = len(scores) - 1
+
+    def likely(row):
+        return int(choose.choice(np.argsort(scores[row])[-3:]))
+
     if sampling.greedy or choose.random() < 0.5:
         tree: DraftTree = DraftTree()
         while len(tree) < n:
@@ -141,7 +146,8 @@ def random_draft(choose: random.Random, scores: np.ndarray, sampling: Sampling) 
 
 def test_verdicts_are_those_of_the_reference(library):
     """On random trees, chains and rules: what is accepted, drawn, examined and recorded."""
-    choose, seen = random.Random(2), set()
+    choose = random.Random(2)
+    seen = set()
     for _ in range(3000):
         shape = (
             choose.choice([0.0, 1.0, 1.0, 0.7]),
@@ -153,7 +159,8 @@ def test_verdicts_are_those_of_the_reference(library):
         n = choose.choice([0, 1, 2, 3, 6])
         scores = rows(choose, n + 1)
         draft = random_draft(choose, scores, sampling)
-        r, u = ([number(choose) for _ in range(n + 1)] for _ in range(2))
+        r = [number(choose) for _ in range(n + 1)]
+        u = [number(choose) for _ in range(n + 1)]
         expected = judge(
             scores,
             draft,
@@ -161,7 +168,9 @@ def test_verdicts_are_those_of_the_reference(library):
             None if sampling.greedy else Numbers(r, u),
             RecordOptions(details=5),
         )
-        found, numbers, details = np.zeros(4 + n, np.int32), np.empty((4, n)), np.zeros(3)
+        found = np.zeros(4 + n, np.int32)
+        numbers = np.empty((4, n))
+        details = np.zeros(3)
         tree = [np.array(column, np.int32) for column in (draft.tree.tokens, draft.tree.parents)]
         q = None if draft.rows is None else pointer(draft.rows)
         drawn = np.array(r), np.array(u)

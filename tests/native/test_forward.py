@@ -110,7 +110,9 @@ def test_any_tree_gives_the_bits_of_its_paths(name, dtype, build):
     """
     model = native(name, dtype, build)
     for seed, (cached, nodes) in enumerate([(0, 9), (1, 17), (20, 5), (63, 16), (64, 40)]):
-        text, drafted, parents = ids(cached, seed), ids(nodes, seed + 50), random_tree(nodes, seed)
+        text = ids(cached, seed)
+        drafted = ids(nodes, seed + 50)
+        parents = random_tree(nodes, seed)
         tree = model.session()
         if cached:
             tree.forward(text, 1)
@@ -201,10 +203,12 @@ def test_a_session_keeps_the_angles_that_the_library_reads(monkeypatch):
     """The cache may have others, of a thread that made them at the same time, and none when the
     interpreter ends.
     """
-    found, session = [], native("odd").session()
-    make = lambda *given: weights_module._doubled.__wrapped__(
-        *given[:2], given[2].bit_length(), given[3]
-    )
+    found = []
+    session = native("odd").session()
+
+    def make(*given):
+        return weights_module._doubled.__wrapped__(*given[:2], given[2].bit_length(), given[3])
+
     monkeypatch.setattr(
         model_module, "angles", lambda *given: found.append(make(*given)) or found[-1]
     )
@@ -216,7 +220,8 @@ def test_a_session_keeps_the_angles_that_the_library_reads(monkeypatch):
 
 def test_scales_of_another_type_are_converted():
     """The library would take them for floats."""
-    module, tensors = eager("odd").module, {}
+    module = eager("odd").module
+    tensors = {}
     for name, tensor in module.state_dict().items():
         tensors[name] = tensor.numpy()
         if tensor.dim() == 2:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from itertools import chain
 
 import pytest
 import torch
@@ -28,7 +29,8 @@ pytestmark = pytest.mark.skipif(
 
 APART = {"start_ns", "duration_ns"}
 #: Combinations in one test, and tests.
-COMBINATIONS, PARTS = 30, 8
+COMBINATIONS = 30
+PARTS = 8
 
 
 def opened(levels: list[Level]) -> list[Level]:
@@ -55,13 +57,13 @@ def compiled(
     loop = NativeDecode(opened(levels), drafter, sampling, prompt, **options)
     list(loop.prefill())
     batches = [loop.take()() for _ in loop.rounds(ns)]
-    return {
-        name: {
-            field: [value for batch in batches for value in batch[name][field]]
-            for field in table.columns
-        }
-        for name, table in TABLES.items()
-    }
+    tables = {}
+    for name, table in TABLES.items():
+        columns = {}
+        for field in table.columns:
+            columns[field] = list(chain(*(batch[name][field] for batch in batches)))
+        tables[name] = columns
+    return tables
 
 
 def check_same(expected: dict, found: dict) -> None:
@@ -79,10 +81,8 @@ def files(tmp_path_factory):
 def combination(seed: int, files: dict) -> tuple[list, dict]:
     """A stack, settings, a text and limits; the options of the compiled loop apart."""
     choose = random.Random(seed)
-    n, dtype = (
-        choose.choice([1, 2, 2, 3, 4]),
-        choose.choice(["int8", "int8 groups", torch.float32, torch.float64]),
-    )
+    n = choose.choice([1, 2, 2, 3, 4])
+    dtype = choose.choice(["int8", "int8 groups", torch.float32, torch.float64])
     names = ["odd", "long heads", "llama", "qwen2", "smollm3", REDUCED]
     models = [native(choose.choice(names), dtype) for _ in range(n)]
     levels = [
@@ -90,7 +90,8 @@ def combination(seed: int, files: dict) -> tuple[list, dict]:
         for k, model in enumerate(models)
     ]
     temperature = choose.choice([0.0, 0.3, 0.7, 1.0, 2.0])
-    top_k, top_p = choose.choice([0, 0, 1, 5, 40]), choose.choice([1.0, 1.0, 0.9, 0.5])
+    top_k = choose.choice([0, 0, 1, 5, 40])
+    top_p = choose.choice([1.0, 1.0, 0.9, 0.5])
     sampling = Sampling(
         temperature=temperature,
         top_k=top_k,
@@ -102,7 +103,8 @@ def combination(seed: int, files: dict) -> tuple[list, dict]:
     prompt = ids(choose.choice([1, 2, 7, 40, 600]), seed)
     if choose.random() < 0.5:
         prompt = (ids(5, seed) * 120)[: len(prompt)]
-    drafter, eos = None, frozenset(choose.sample(range(VOCAB), choose.choice([0, 1, 20])))
+    drafter = None
+    eos = frozenset(choose.sample(range(VOCAB), choose.choice([0, 1, 20])))
     if choose.random() < 0.6:
         sources = choose.choice(
             [

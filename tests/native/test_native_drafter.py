@@ -5,6 +5,7 @@ from and learnt.
 from __future__ import annotations
 
 import random
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -32,8 +33,9 @@ pytestmark = pytest.mark.skipif(
 #: How many token ids there are: few, so that much is found.
 SIZE = 12
 _NAMES = (
-    "context|model|statistics|context,model|model,context|statistics,context|statistics,model|context,model,statistics|"
-    "statistics,model,context|model,context,statistics|semantic|context,semantic|semantic,context,model,statistics"
+    "context|model|statistics|context,model|model,context|statistics,context|statistics,model|"
+    "context,model,statistics|statistics,model,context|model,context,statistics|semantic|"
+    "context,semantic|semantic,context,model,statistics"
 )
 STACKS = tuple(tuple(names.split(",")) for names in _NAMES.split("|"))
 COSTS = (None, 0.0, 0.02, 0.15, 0.6, (5, 5, 5, 5, 9, 9, 9, 9, 14), (1.0, 1.6, 1.6, 1.6, 3.0))
@@ -66,12 +68,13 @@ def habits(seed: int, size: int, count: int, length: int) -> list[list[int]]:
 def write(folder: Path, size: int, texts: list[list[int]]) -> dict[str, Path]:
     """A model and a statistics database of these texts."""
     paths = {"model": folder / "model.hsdb", "statistics": folder / "statistics.hsdb"}
-    facts = {"vocabulary_size": size, "vocabulary_hash": "h", "pruning": Pruning(least=2)}
-    half = len(texts) // 2
-    build_database(
-        ([np.array(text)] for text in texts[half:]), paths["statistics"], kind="statistics", **facts
+    build = partial(
+        build_database, vocabulary_size=size, vocabulary_hash="h", pruning=Pruning(least=2)
     )
-    build_database(([text] for text in texts[:half]), paths["model"], kind="model", **facts)
+    half = len(texts) // 2
+    general = ([np.array(text)] for text in texts[half:])
+    build(general, paths["statistics"], kind="statistics")
+    build(([text] for text in texts[:half]), paths["model"], kind="model")
     return paths
 
 
@@ -125,7 +128,8 @@ def follow(one, twin, prompt, rounds) -> int:
     """
     one.start(prompt)
     twin.start(prompt)
-    text, nodes = list(prompt), 0
+    text = list(prompt)
+    nodes = 0
     draw = np.random.default_rng(len(prompt))
     directions = draw.integers(-127, 128, (SIZE, 5))
     known = 0
@@ -181,7 +185,8 @@ def test_large_vocabularies_and_wide_files(tmp_path, size):
     # Habits of many ids: stretches that return are what is found.
     opened = {name: Index(path) for name, path in write(tmp_path, size, texts * 3).items()}
     one, twin = pair(("context", "model", "statistics"), opened, costs=0.02)
-    text, nodes = texts[0], 0
+    text = texts[0]
+    nodes = 0
     for at in range(0, 400, 3):
         tree = one.draft(text[:at], 16)
         same(tree, twin.draft(text[:at], 16))
@@ -251,10 +256,8 @@ def damages(arrays: dict, draw: random.Random):
             array[:] = np.frombuffer(draw.randbytes(array.nbytes), array.dtype)
 
     def full_buckets(arrays):
-        arrays["starts"][::2], arrays["starts"][1::2] = (
-            draw.randrange(n["marks"]),
-            draw.choice([n["marks"], 2**32 - 1]),
-        )
+        arrays["starts"][::2] = draw.randrange(n["marks"])
+        arrays["starts"][1::2] = draw.choice([n["marks"], 2**32 - 1])
 
     def rows_at_the_end(arrays):
         k = np.array([draw.randrange(8) for _ in range(n["places"])])
@@ -267,10 +270,13 @@ def damages(arrays: dict, draw: random.Random):
 @pytest.mark.parametrize("way", range(4))
 def test_damaged_files_are_read_like_in_python_and_never_past_their_end(paths, tmp_path, way):
     for seed in range(8):
-        draw, shared = random.Random(seed), {}
+        draw = random.Random(seed)
+        shared = {}
         for name, path in paths.items():
             raw = bytearray(path.read_bytes())
-            at, arrays, whole = 8 + int.from_bytes(raw[:8], "little"), {}, Index(path)
+            at = 8 + int.from_bytes(raw[:8], "little")
+            arrays = {}
+            whole = Index(path)
             for name_of in ("starts", "marks", "places", "values"):
                 view = getattr(whole, name_of)
                 arrays[name_of] = np.frombuffer(raw, view.format, len(view), at)
@@ -315,7 +321,8 @@ def test_a_file_that_is_overwritten_while_it_is_open_is_never_read_past_its_end(
 
 
 def test_what_has_no_twin_stays_as_it_is(files):
-    library, shared = default_build().library, SharedDatabases(found=dict(files))
+    library = default_build().library
+    shared = SharedDatabases(found=dict(files))
     other = SimpleNamespace(lookup=lambda tail, longest=None: None)
     for drafter in (
         None,
@@ -330,7 +337,7 @@ def test_what_has_no_twin_stays_as_it_is(files):
     assert native_drafter(twin, library) is twin
 
 
-def test_python_drafts_where_there_is_no_library_and_where_it_is_not_wanted():
+def test_python_drafts_where_there_is_no_library_and_where_it_is_not_wanted(monkeypatch):
     missing = SimpleNamespace(start=lambda: SimpleNamespace(wait=lambda: False))
     for runtime, build, kind in (
         ("auto", None, NativeDatabaseDrafter),
@@ -338,5 +345,6 @@ def test_python_drafts_where_there_is_no_library_and_where_it_is_not_wanted():
         ("eager", None, DatabaseDrafter),
     ):
         engine = LocalEngine(Models("target", "cpu", runtime=runtime, build=build), Costs())
-        engine.models.fast = lambda name: SimpleNamespace(vocab_size=4096)
+        model = SimpleNamespace(vocab_size=4096)
+        monkeypatch.setattr(engine.models, "fast", lambda name, model=model: model)
         assert type(engine.drafter("db > target")[0]) is kind

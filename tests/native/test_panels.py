@@ -31,7 +31,8 @@ def unpacked(content: np.ndarray, bits: int, rows: int, depth: int) -> np.ndarra
         for k in range(depth):
             start = (row // 32 * groups + k // 32) * block_bytes(bits)
             block = content[start : start + block_bytes(bits)]
-            column, place = row % 32, k % 32
+            column = row % 32
+            place = k % 32
             halves = block[1024 * bits // 8 :].view(np.float16).astype(np.float32)
             if bits == 8:
                 number = (

@@ -12,7 +12,11 @@ FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
 #: Lessons run in the tests of the exercises, without a kernel; one of them runs here.
 LESSONS = sorted(FOLDER.glob("course/student/*.ipynb"))
 RUN = [*sorted(FOLDER.glob("*.ipynb")), LESSONS[0]]
-stem = lambda path: path.stem
+
+def stem(path):
+    return path.stem
+
+
 
 
 @pytest.mark.parametrize("path", [*RUN, *LESSONS[1:]], ids=stem)
@@ -30,8 +34,13 @@ def test_is_committed_without_outputs_or_state(path):
 @pytest.mark.parametrize("path", RUN, ids=stem)
 def test_runs(path, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    notebook, place = nbformat.read(path, as_version=4), {"metadata": {"path": str(path.parent)}}
+    notebook = nbformat.read(path, as_version=4)
+    place = {"metadata": {"path": str(path.parent)}}
     NotebookClient(notebook, timeout=300, kernel_name="python3", resources=place).execute()
-    shown = [output.get("data", {}) for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    shown = []
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            shown += [output.get("data", {}) for output in cell.outputs]
     assert any("application/vnd.jupyter.widget-view+json" in data for data in shown)
-    assert sum('class="question"' in data.get("text/html", "") for data in shown) == (path in LESSONS)
+    questions = sum('class="question"' in data.get("text/html", "") for data in shown)
+    assert questions == (path in LESSONS)

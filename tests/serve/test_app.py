@@ -84,19 +84,17 @@ class Slow:
 @pytest.mark.parametrize("temperature", [0.0, 0.7])
 @pytest.mark.parametrize("stack", STACKS)
 def test_a_remote_trace_equals_the_local_one(engine, address, stack, temperature):
-    options = {"max_new_tokens": 24, "temperature": temperature, "seed": 3}
     here, there = (
-        engine.run("def main(", stack, **options),
-        connect(address).run("def main(", stack, **options),
+        place.run("def main(", stack, max_new_tokens=24, temperature=temperature, seed=3)
+        for place in (engine, connect(address))
     )
     assert there.token_rows == here.token_rows
     assert there.draft_rows == here.draft_rows
     assert there.pieces == here.pieces
-    no_time = {"start_ns": 0, "duration_ns": 0}
-    without_times = [
-        [row._replace(**no_time) for row in trace.round_rows + trace.call_rows]
-        for trace in (here, there)
-    ]
+    without_times = []
+    for trace in (here, there):
+        rows = trace.round_rows + trace.call_rows
+        without_times.append([row._replace(start_ns=0, duration_ns=0) for row in rows])
     assert without_times[0] == without_times[1]
     times = {"created", "prefill_ns", "wall_ns"}
     assert {k: v for k, v in there.meta.items() if k not in times} == json.loads(
@@ -107,7 +105,8 @@ def test_a_remote_trace_equals_the_local_one(engine, address, stack, temperature
 
 
 def test_closing_the_generator_cancels_within_half_a_second():
-    slow, spent = Slow(), []
+    slow = Slow()
+    spent = []
     with serving(slow.decode) as address:
         while (
             min(spent, default=1) > 0.5 and len(spent) < 5
@@ -330,10 +329,14 @@ def test_a_token_is_required_where_one_is_set(engine):
 
 
 def test_the_page_is_made_once_and_needs_the_token():
-    made, script, right = [], 'x = "<é>"\n', "/?token=s/%C3%A9"
-    page = lambda settings: (
-        made.append(settings.new_tokens) or f'<script type="module">{script}</script>'
-    )
+    made = []
+    script = 'x = "<é>"\n'
+    right = "/?token=s/%C3%A9"
+
+    def page(settings):
+        made.append(settings.new_tokens)
+        return f'<script type="module">{script}</script>'
+
     with serving(Slow().decode, page, token="s/é", new_tokens=7) as address:
         for path in (
             "/",
@@ -390,10 +393,9 @@ def test_waiting_clients_get_their_position_and_a_full_queue_refuses():
 
 def test_a_place_that_changes_while_it_is_told_is_noticed():
     async def wait():
-        service, (running, waiting) = (
-            Service(Slow().decode, Settings()),
-            (asyncio.Event(), asyncio.Event()),
-        )
+        service = Service(Slow().decode, Settings())
+        running = asyncio.Event()
+        waiting = asyncio.Event()
         service.places += [running, waiting]
         lines = service.lines({"prompt": "x"}, waiting)
         assert b"queued" in await anext(lines)
@@ -408,10 +410,8 @@ def test_a_place_that_changes_while_it_is_told_is_noticed():
 def test_a_waiting_client_that_leaves_frees_its_place():
     slow = Slow()
     with serving(slow.decode, queue=1) as address:
-        running, waiting = (
-            RemoteEngine(address).decode("first"),
-            RemoteEngine(address).decode("second"),
-        )
+        running = RemoteEngine(address).decode("first")
+        waiting = RemoteEngine(address).decode("second")
         next(running), next(waiting)
         waiting.close()
         for _ in range(150):

@@ -11,6 +11,7 @@ import re
 import subprocess
 import time
 import uuid
+from itertools import product
 
 import pytest
 from tornado.httpclient import HTTPClientError, HTTPRequest
@@ -26,7 +27,8 @@ PROTOCOL = "v1.kernel.websocket.jupyter.org"
 
 class Server:
     def __init__(self, port: int, log) -> None:
-        self.port, self.log = port, log
+        self.port = port
+        self.log = log
         #: The kernel of the first visitor's page.
         self.kernel = ""
 
@@ -101,7 +103,8 @@ def _framed(message, protocol) -> tuple[bytes | str, bool]:
         channel.encode(),
         *(json.dumps(part).encode() for part in (header, {}, VERSION, content)),
     ]
-    offsets, at = [], 8 * (len(parts) + 2)
+    offsets = []
+    at = 8 * (len(parts) + 2)
     for part in parts:
         offsets.append(at)
         at += len(part)
@@ -142,21 +145,15 @@ def server(request, tmp_path_factory):
 def test_a_visitor_may_send_widget_messages_only(server, protocol, tmp_path):
     mark = tmp_path / "ran"
     code = f"open({str(mark)!r}, 'w').write('x')"
-    messages = [
-        (
-            kind,
-            channel,
-            {"code": code, "silent": False, "cursor_pos": 3, "user_expressions": {"a": code}},
-        )
-        for kind in (
-            "execute_request",
-            "inspect_request",
-            "complete_request",
-            "EXECUTE_REQUEST",
-            "history_request",
-        )
-        for channel in ("shell", "control")
-    ]
+    content = {"code": code, "silent": False, "cursor_pos": 3, "user_expressions": {"a": code}}
+    kinds = (
+        "execute_request",
+        "inspect_request",
+        "complete_request",
+        "EXECUTE_REQUEST",
+        "history_request",
+    )
+    messages = [(*way, content) for way in product(kinds, ("shell", "control"))]
     messages += [
         (
             "debug_request",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from itertools import chain
 
 import pytest
 
@@ -52,7 +53,8 @@ def answer(service: Service, *, lines: int | None = None) -> list[bytes]:
     async def read() -> list[bytes]:
         place = asyncio.Event()
         service.places.append(place)
-        running, found = service.lines({}, place), []
+        running = service.lines({}, place)
+        found = []
         async for line in running:
             found.append(line)
             if len(found) == lines:
@@ -70,7 +72,7 @@ def figure(service: Service, name: str, **labels: str) -> float:
 
 def outcomes(service: Service) -> dict[str, float]:
     """Requests by outcome."""
-    samples = (sample for metric in service.registry.collect() for sample in metric.samples)
+    samples = chain(*(metric.samples for metric in service.registry.collect()))
     return {
         sample.labels["outcome"]: sample.value
         for sample in samples
@@ -124,7 +126,8 @@ def test_waiting_requests_are_those_beyond_the_slots(clock):
 def test_seconds_in_the_queue_end_with_the_turn(clock):
     async def wait() -> Service:
         service = service_of(clock, [(1, [FINISHED])])
-        ahead, place = asyncio.Event(), asyncio.Event()
+        ahead = asyncio.Event()
+        place = asyncio.Event()
         service.places += [ahead, place]
         lines = service.lines({}, place)
         assert b'"position":1' in await anext(lines)

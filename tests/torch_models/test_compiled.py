@@ -185,9 +185,11 @@ def test_strict_rows_do_not_depend_on_what_is_fed_with_them():
     """In bfloat16, bit for bit: one token at a time, as a verification of any width, behind any
     number of others.
     """
-    model, text = strict(), text_of(30)
+    model = strict()
+    text = text_of(30)
     assert model.runtime == "strict" and model.widths == (WIDTH,)
-    alone, parts = model.session(), model.session()
+    alone = model.session()
+    parts = model.session()
     rows = np.concatenate([alone.forward([token], 1) for token in text])
     cuts = [0, 1, 4, 11, 13, 30]
     found = [parts.forward(text[a:b], b - a) for a, b in itertools.pairwise(cuts)]
@@ -336,7 +338,8 @@ def test_a_bound_graph_runs_again_on_the_same_tensors():
     def add(x, to):
         to.add_(x)
 
-    x, to = torch.ones(4), torch.zeros(4)
+    x = torch.ones(4)
+    to = torch.zeros(4)
     again = CompiledGraph(add).bind(x, to)
     x.fill_(3)
     again()

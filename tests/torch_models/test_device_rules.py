@@ -201,7 +201,8 @@ def beside(mark: float, below: bool) -> float:
 def test_the_law_of_a_chain_is_the_targets(rule, seed):
     """By enumeration of all drafts and all outcomes of the comparisons: lossless to 1e-12."""
     # With fewer tokens a residual has often one token, whatever it is computed from.
-    v, n = 5, 2
+    v = 5
+    n = 2
     rng = np.random.default_rng(seed)
     target = distribution(1.5 * rng.normal(size=(v + 1, v)), Sampling(1.0))
     drafter = distribution(1.5 * rng.normal(size=(v + 1, v)), Sampling(1.0))

@@ -16,7 +16,8 @@ from hsd_viz.drafting.tree import Drafter, DraftTree
 from hsd_viz.torch_models.eager import HFModel
 from hsd_viz.torch_models.load import check_config, check_forward
 
-PROMPT, TOKENS = text_of(12), 40
+PROMPT = text_of(12)
+TOKENS = 40
 
 
 class Grove(Drafter):
@@ -38,7 +39,8 @@ class Grove(Drafter):
         pass
 
     def draft(self, text, budget):
-        tree, parent = DraftTree(), -1
+        tree = DraftTree()
+        parent = -1
         for token in self.known[len(text) : len(text) + int(self.random.integers(0, 5))]:
             wrong = [
                 t

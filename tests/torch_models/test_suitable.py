@@ -148,7 +148,8 @@ def test_a_cache_grows_past_its_first_capacity():
 def test_rows_end_where_the_tokenizer_does():
     """Checkpoints pad their embeddings; a padded id is no token and must not be drawn."""
     padded = module("llama")
-    narrow, wide = HFModel("llama", padded, tokens=44), HFModel("llama", padded, tokens=999)
+    narrow = HFModel("llama", padded, tokens=44)
+    wide = HFModel("llama", padded, tokens=999)
     assert (narrow.vocab_size, wide.vocab_size) == (44, 50)
     rows = narrow.session().forward(text_of(9), 3)
     assert rows.shape == (3, 44) and np.array_equal(

@@ -24,9 +24,9 @@ def test_overlap_of_a_model_with_itself_is_one(tiny, tmp_path) -> None:
 
 
 def test_an_evaluation_can_be_written_elsewhere(tiny, tmp_path, monkeypatch) -> None:
-    short = lambda model, tokenizer, prompts, tokens, *rest: continuations(
-        model, tokenizer, prompts, 20, *rest
-    )
+    def short(model, tokenizer, prompts, tokens, *rest):
+        return continuations(model, tokenizer, prompts, 20, *rest)
+
     monkeypatch.setattr("training.quality.continuations", short)
     prompts = {"heldout": ["def f(x):\n", "import"], "edit": ["a = 1\nb = 2\n"]}
     found = evaluate_ladder(tiny, out=tmp_path / "e.json", prompts=prompts, windows=2, window=64)
@@ -47,10 +47,8 @@ def test_the_table_compares_with_the_goals() -> None:
 
 
 def test_padding_does_not_change_a_continuation(tiny) -> None:
-    model, tokenizer = (
-        load_model(str(tiny / "weights" / "target"), dtype="float64"),
-        load_tokenizer(tiny / "weights" / "target"),
-    )
+    model = load_model(str(tiny / "weights" / "target"), dtype="float64")
+    tokenizer = load_tokenizer(tiny / "weights" / "target")
     prompts = ["def function(argument):", "x"]
     assert continuations(model, tokenizer, prompts, 8) == [
         continuations(model, tokenizer, [p], 8)[0] for p in prompts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
@@ -60,7 +60,7 @@ def school(tmp_path_factory):
     for shard in range(2):
         texts = [conversation(48 * shard + k, 8 + k % 5) for k in range(48)]
         save(shard_path(folder / "text", shard), texts)
-        save_rows(rows_path(folder / "rows", shard), [row for one in texts for row in rows_of(one)])
+        save_rows(rows_path(folder / "rows", shard), list(chain(*map(rows_of, texts))))
     return folder
 
 
@@ -91,7 +91,7 @@ def lessons(count: int) -> list[Lesson]:
 
 def test_an_epoch_has_every_lesson_once_in_batches_within_the_limit():
     made = groups(lessons(200), most_tokens=40, seed=3)
-    assert sorted(lesson.number for group in made for lesson in group) == list(range(200))
+    assert sorted(lesson.number for lesson in chain(*made)) == list(range(200))
     for group in made:
         assert batch_of(group).tokens.numel() <= 40
     other = groups(lessons(200), most_tokens=40, seed=4)

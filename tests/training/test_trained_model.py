@@ -36,7 +36,8 @@ def test_blocked_attention_is_causal_attention(length) -> None:
 
 def test_distillation_is_least_where_the_rows_agree() -> None:
     generator = torch.Generator().manual_seed(0)
-    p, q = torch.randn(2, 5, 11, generator=generator), torch.randn(2, 5, 11, generator=generator)
+    p = torch.randn(2, 5, 11, generator=generator)
+    q = torch.randn(2, 5, 11, generator=generator)
     targets = torch.randint(0, 11, (2, 5), generator=generator)
     assert (
         distillation_loss(p, p, targets, 1.0).abs() < 1e-6 < distillation_loss(q, p, targets, 1.0)

@@ -117,7 +117,8 @@ def test_collect_takes_only_what_it_should(environment) -> None:
 
 def test_the_split_is_disjoint_and_depends_on_names_alone(environment) -> None:
     files = corpus.collect([environment], stdlib=False)
-    train, heldout = corpus.train_files(files), corpus.heldout_files(files)
+    train = corpus.train_files(files)
+    heldout = corpus.heldout_files(files)
     assert train and heldout and len(train) + len(heldout) == len(files)
     assert not {f.path for f in train} & {f.path for f in heldout}
     assert not {f.text for f in train} & {f.text for f in heldout}

@@ -24,12 +24,10 @@ class Engine:
     """Decodes to the trace made for tests, waiting for ``go`` between its steps."""
 
     def __init__(self) -> None:
-        self.go, self.asked, self.closed, self.error = (
-            threading.Event(),
-            [],
-            threading.Event(),
-            None,
-        )
+        self.go = threading.Event()
+        self.asked = []
+        self.closed = threading.Event()
+        self.error = None
         self.go.set()
 
     def decode(self, prompt, stack, **options):
@@ -71,7 +69,9 @@ class Page:
         self.app._on_message(None, message, [memoryview(content) for _, content in files])
 
     def wait(self, kind: str, key: str = "1") -> tuple[dict, list]:
-        found = lambda: [h for h in self.heard if h[0]["kind"] == kind and h[0]["id"] == key]
+        def found():
+            return [h for h in self.heard if h[0]["kind"] == kind and h[0]["id"] == key]
+
         with self.news:
             assert self.news.wait_for(found, timeout=60), [h[0]["kind"] for h in self.heard]
             return found()[-1]
@@ -81,7 +81,10 @@ class Page:
         self.heard.clear()
         self.send(kind, files, **content)
         with self.news:
-            last = lambda: [h for h in self.heard if h[0]["kind"] in ("done", "failed")]
+
+            def last():
+                return [h for h in self.heard if h[0]["kind"] in ("done", "failed")]
+
             assert self.news.wait_for(last, timeout=120)
             return last()[0]
 

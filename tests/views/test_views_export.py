@@ -55,7 +55,9 @@ class Elements(HTMLParser):
         self.held.append((*self.within[-1], data))
 
     def content(self, tag: str, **wanted) -> str:
-        fits = lambda attributes: all(attributes.get(k) == v for k, v in wanted.items())
+        def fits(attributes):
+            return all(attributes.get(k) == v for k, v in wanted.items())
+
         return "".join(text for t, attributes, text in self.held if t == tag and fits(attributes))
 
 

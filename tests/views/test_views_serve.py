@@ -17,6 +17,7 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 
 import psutil
@@ -108,7 +109,8 @@ def answers(port: int) -> bool:
 def test_a_kernel_ends_with_its_page_and_never_one_with_an_open_page(tmp_path, monkeypatch):
     from tornado.websocket import websocket_connect
 
-    port, gone = free_port(), 8
+    port = free_port()
+    gone = 8
     notebook = tmp_path / "page.ipynb"
     cell = {
         "cell_type": "code",
@@ -150,11 +152,14 @@ def test_a_kernel_ends_with_its_page_and_never_one_with_an_open_page(tmp_path, m
         page = await websocket_connect(f"ws://127.0.0.1:{port}/api/kernels/{stays}/channels")
         goes = await loop.run_in_executor(None, visit)
         assert await loop.run_in_executor(None, waits_for, lambda: not lives(goes), 120)
+
         # The one with a page, and the one without visitor, live on when they are older than that.
-        ages = lambda: [
-            time.time() - psutil.Process(pid).create_time() for pid in kernels_of(server)
-        ]
-        old = lambda: len(ages()) == 2 and min(ages()) > gone + 3
+        def ages():
+            return [time.time() - psutil.Process(pid).create_time() for pid in kernels_of(server)]
+
+        def old():
+            return len(ages()) == 2 and min(ages()) > gone + 3
+
         assert await loop.run_in_executor(None, waits_for, old, 120)
         assert await loop.run_in_executor(None, lives, stays)
         waiting = await loop.run_in_executor(None, visit)
@@ -203,12 +208,8 @@ def test_the_server_and_its_kernels_end_with_the_command(name, tmp_path):
                 "dashboard: "
             )
             assert "not trusted" not in log_text and "unencrypted TCP" not in log_text
-            ports = [
-                c.laddr.port
-                for p in command_.children(True)
-                for c in p.net_connections()
-                if c.status == "LISTEN"
-            ]
+            connections = chain(*(child.net_connections() for child in command_.children(True)))
+            ports = [c.laddr.port for c in connections if c.status == "LISTEN"]
             assert len(ports) <= 1 + len(kernels_of(command_))
             process.send_signal(getattr(signal, name))
             assert process.wait(60) == 0

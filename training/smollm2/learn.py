@@ -1,9 +1,11 @@
-"""Train a draft model for SmolLM2: ``python -m training.smollm2.learn NAME --text DIR --rows DIR --out DIR``.
+"""Train a draft model for SmolLM2.
+
+    python -m training.smollm2.learn NAME --text DIR --rows DIR --out DIR
 
 The draft model learns the target's probabilities at temperature 1 from the target's own text. The
 loss is the cross-entropy with them, and from ``--half`` on, by half, the total variation, which is
-what a verification rejects (1 minus the overlap of the rows). The same command resumes a stopped run
-from its last checkpoint.
+what a verification rejects (1 minus the overlap of the rows). The same command resumes a stopped
+run from its last checkpoint.
 """
 
 from __future__ import annotations

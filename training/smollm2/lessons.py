@@ -64,9 +64,14 @@ def read_lessons(text: Path, rows: Path) -> list[Lesson]:
 
 def split(lessons: Sequence[Lesson]) -> tuple[list[Lesson], list[Lesson]]:
     """Return the lessons to learn from, and a tenth of those kept aside to measure with."""
-    aside = [lesson for lesson in lessons if is_measured(lesson.number)]
-    learnt = [lesson for lesson in lessons if not is_measured(lesson.number)]
-    return learnt, aside
+    learned = []
+    aside = []
+    for lesson in lessons:
+        if is_measured(lesson.number):
+            aside.append(lesson)
+        else:
+            learned.append(lesson)
+    return learned, aside
 
 
 def is_measured(number: int) -> bool:

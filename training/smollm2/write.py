@@ -14,6 +14,7 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -159,6 +160,13 @@ class Writer:
         return self.dialogue.next(sampled)
 
 
+def _numbers(missing: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield the conversations of shards, each as its shard and its number."""
+    for shard in missing:
+        for number in range(shard * SHARD, (shard + 1) * SHARD):
+            yield shard, number
+
+
 def write(
     missing: Sequence[int],
     model: NativeModel,
@@ -172,9 +180,7 @@ def write(
 
     ``texts`` conversations are written at a time; ``ends`` are the tokens that end a reply.
     """
-    numbers = (
-        (shard, number) for shard in missing for number in range(shard * SHARD, (shard + 1) * SHARD)
-    )
+    numbers = _numbers(missing)
     batch = NativeBatch(model)
     #: Those that are written now, with the logits after what they have been fed.
     active: list[tuple[Writer, np.ndarray]] = []
@@ -241,9 +247,7 @@ def main() -> None:
     for shard, writers in finished:
         temperature = temperature_of(shard)
         if options.rows:
-            save_rows(
-                rows_path(options.rows, shard), [row for each in writers for row in each.rows]
-            )
+            save_rows(rows_path(options.rows, shard), list(chain(*(each.rows for each in writers))))
         conversations = [each.dialogue.conversation(temperature) for each in writers]
         save(shard_path(options.out, shard), conversations)
         written += sum(int(each.written.sum()) for each in conversations)
