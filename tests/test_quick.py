@@ -26,8 +26,9 @@ class Scripted(Engine):
 
 def race() -> dict[str, Trace]:
     folder = SIDE_BY_SIDE / "greedy"
-    traces = [hsd.load_bundled(recording.name, folder) for recording in hsd.bundled(folder)]
-    return {trace.meta["stack"]: trace for trace in traces}
+    return {
+        t.meta["stack"]: t for t in (hsd.load_bundled(r.name, folder) for r in hsd.bundled(folder))
+    }
 
 
 @pytest.fixture

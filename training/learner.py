@@ -50,29 +50,17 @@ def optimisers(
     lower loss than AdamW alone at a few million tokens. Each parameter group stores its peak
     learning rate as ``peak``.
     """
-    matrices = []
-    others = []
-    for name, parameter in network.named_parameters():
-        is_matrix = parameter.dim() == 2 and "embed" not in name
-        if is_matrix:
-            matrices.append(parameter)
-        else:
-            others.append(parameter)
+    matrices = [p for n, p in network.named_parameters() if p.dim() == 2 and "embed" not in n]
+    others = [p for n, p in network.named_parameters() if p.dim() != 2 or "embed" in n]
+    muon = {"weight_decay": run.weight_decay, "momentum": 0.95, "adjust_lr_fn": "match_rms_adamw"}
     found = [
-        torch.optim.Muon(
-            matrices,
-            lr=matrix_rate,
-            weight_decay=run.weight_decay,
-            momentum=0.95,
-            adjust_lr_fn="match_rms_adamw",
-        ),
+        torch.optim.Muon(matrices, lr=matrix_rate, **muon),
         torch.optim.AdamW(
             others, lr=run.vector_rate, betas=(0.9, 0.95), weight_decay=0.0, fused=True
         ),
     ]
-    for optimiser in found:
-        for group in optimiser.param_groups:
-            group["peak"] = group["lr"]
+    for group in (g for optimiser in found for g in optimiser.param_groups):
+        group["peak"] = group["lr"]
     return found
 
 

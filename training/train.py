@@ -76,8 +76,8 @@ class Stage:
         """Compile all window lengths, so that no later step waits; return the estimated seconds
         of the stage.
         """
-        shares, lengths = zip(*self.run.windows, strict=True)
-        edges = [*shares, 1.0]
+        lengths = [window for _, window in self.run.windows]
+        edges = [*(share for share, _ in self.run.windows), 1.0]
         seconds = 0.0
         for length, share in zip(lengths, np.diff(edges), strict=True):
             ids = torch.zeros(
@@ -111,15 +111,10 @@ class Stage:
 
     def state(self) -> dict[str, Any]:
         """Return the checkpoint."""
-        return {
-            "profile": self.profile.name,
-            "models": {learner.name: learner.state() for learner in self.learners},
-            "step": self.step,
-            "steps": self.steps,
-            "seconds": self.seconds,
-            "processor_seconds": self.processor_seconds,
-            "summed": self.summed,
-            "seed": self.seed,
+        kept = ("step", "steps", "seconds", "processor_seconds", "summed", "seed")
+        models = {learner.name: learner.state() for learner in self.learners}
+        return {"profile": self.profile.name, "models": models} | {
+            key: getattr(self, key) for key in kept
         }
 
     def restore(self) -> None:
@@ -180,38 +175,31 @@ class Stage:
         for learner in self.learners:
             learner.loss_sum.zero_()
         self.summed = 0
-        self.log.write(
-            "step",
-            stage=self.name,
-            step=self.step,
-            tokens=self.tokens,
-            loss=losses,
-            rate=round(rate_at(self.step - 1, self.steps, self.run), 4),
-            window=self.run.window_at(self.step - 1, self.steps),
-            seconds=round(self.seconds, 1),
-            processor_seconds=round(self.processor_seconds, 1),
+        place = {"stage": self.name, "step": self.step, "tokens": self.tokens, "loss": losses}
+        rate = rate_at(self.step - 1, self.steps, self.run)
+        window = self.run.window_at(self.step - 1, self.steps)
+        spent = {
+            "seconds": round(self.seconds, 1),
+            "processor_seconds": round(self.processor_seconds, 1),
+        }
+        self.log.write("step", **place, rate=round(rate, 4), window=window, **spent)
+        shown = "  ".join(
+            f"{learner.name} {losses[learner.name]:.3f} (held-out "
+            + ", ".join(f"{kind} {value:.3f}" for kind, value in learner.heldout.items())
+            + ")"
+            for learner in self.learners
         )
-        of_learners = []
-        for learner in self.learners:
-            heldout = ", ".join(f"{kind} {value:.3f}" for kind, value in learner.heldout.items())
-            of_learners.append(f"{learner.name} {losses[learner.name]:.3f} (held-out {heldout})")
-        shown = "  ".join(of_learners)
         left = (self.steps - self.step) / speed / 60
         reached = f"{self.name} {self.step}/{self.steps}  {self.tokens / 1e6:.2f} M tokens"
         return f"{reached}  {shown}  {speed * self.run.batch:.0f} tokens/s  {left:.0f} min left"
 
     def record(self) -> dict[str, Any]:
         """Return the part of the run that is shipped beside the weights."""
-        return {
-            "profile": self.profile.name,
-            "step": self.step,
-            "steps": self.steps,
-            "seconds": self.seconds,
-            "processor_seconds": self.processor_seconds,
-            "seed": self.seed,
-            "tokens": self.tokens,
-            "run": asdict(self.run),
+        kept = {
+            key: getattr(self, key)
+            for key in ("step", "steps", "seconds", "processor_seconds", "seed", "tokens")
         }
+        return {"profile": self.profile.name, **kept, "run": asdict(self.run)}
 
     def export(self, out: Path) -> None:
         """Write the Hugging Face checkpoints of this stage into ``out/weights``."""
@@ -320,18 +308,13 @@ def _run_stage(
     stop_at: int | None,
 ) -> None:
     """Train one stage to its end and export its models."""
-    stage.log.write(
-        "start",
-        profile=stage.profile.name,
-        stage=stage.name,
-        step=stage.step,
-        steps=stage.steps,
-        seed=stage.seed,
-        pid=os.getpid(),
-        device=stage.device,
-        threads=torch.get_num_threads(),
-        torch=torch.__version__,
-    )
+    settings = {
+        "device": stage.device,
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+    }
+    place = {"step": stage.step, "steps": stage.steps, "seed": stage.seed, "pid": os.getpid()}
+    stage.log.write("start", profile=stage.profile.name, stage=stage.name, **place, **settings)
     if stage.step < stage.steps:
         if stage.run.distillation:
             network = trained_target(out, stage.profile)

@@ -125,9 +125,7 @@ def test_states_budget_and_page(suite, tmp_path, cli):
 def test_a_prompt_that_is_too_long_is_named(stacks, tmp_path, cli):
     path = tmp_path / "long.txt"
     path.write_text("def one():\n\n\n\n\n" + "alpha beta gamma delta\n" * 2000)
-    words = []
-    for stack in stacks:
-        words += ["--stack", stack]
+    words = [word for stack in stacks for word in ("--stack", stack)]
     said = cli("bench", *words, "--suite", path, "--repeats", "1", "--max-new-tokens", "2", code=2)
     assert said.startswith("hsd-viz: prompt 2: the prompt has ")
 

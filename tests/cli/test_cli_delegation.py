@@ -76,9 +76,8 @@ def test_ladder_train_runs_the_recipe_of_the_checkout(monkeypatch, tmp_path, cli
         return out / "weights"
 
     monkeypatch.setattr(training.train, "train_ladder", train_ladder)
-    words = f"train --profile tiny --out {tmp_path} --stages target --seed 3 --threads 1"
-    limits = "--minutes 2 --fresh --steps target=9"
-    assert cli("ladder", *words.split(), *limits.split()) == f"{tmp_path / 'weights'}\n"
+    words = f"train --profile tiny --out {tmp_path} --stages target --seed 3 --threads 1 --minutes 2 --fresh"
+    assert cli("ladder", *words.split(), "--steps", "target=9") == f"{tmp_path / 'weights'}\n"
     assert (asked.pop("profile"), asked.pop("out"), asked.pop("steps")) == (
         "tiny",
         tmp_path,
@@ -99,8 +98,7 @@ def test_the_dashboard_passes_its_options_on(monkeypatch, tmp_path):
     asked = {}
 
     def serve(*args, **options):
-        asked.update(options, args=args)
-        return 7
+        return asked.update(options, args=args) or 7
 
     monkeypatch.setattr("hsd_viz.views.app.server.serve", serve)
     (tmp_path / "token").write_text("abc\n")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import random
-from itertools import chain
 
 import pytest
 
@@ -51,15 +50,16 @@ def words_of(parser, chance) -> list[str]:
     for action in chance.sample(actions, chance.randint(0, min(6, len(actions)))):
         values = [*VALUES, *map(str, action.choices or ())] if action.nargs != 0 else ()
         count = {None: 1, "+": 2, "*": 1, "?": 1}.get(action.nargs, action.nargs)
-        words = []
-        if values:
-            number = count if chance.random() < 0.95 else count + 1
-            words = [chance.choice(values) for _ in range(number)]
-        if action.option_strings:
-            words = [chance.choice(action.option_strings), *words]
-        found.append(words)
+        value = (
+            [chance.choice(values) for _ in range(count if chance.random() < 0.95 else count + 1)]
+            if values
+            else []
+        )
+        found.append(
+            ([chance.choice(action.option_strings)] if action.option_strings else []) + value
+        )
     chance.shuffle(found)
-    return list(chain(*found))
+    return [word for part in found for word in part]
 
 
 @pytest.mark.slow

@@ -32,7 +32,7 @@ def make_tokenizer(kind: str, size: int, seed: int, special: str | None) -> PreT
     rng.shuffle(pieces)
     if kind == "bytes":
         letters = {b: c for c, b in BYTES.items()}
-        tokens = ["".join(map(letters.__getitem__, piece)) for piece in pieces]
+        tokens = ["".join(letters[b] for b in piece) for piece in pieces]
     else:
         tokens = [_text(piece, k) for k, piece in enumerate(pieces)]
     vocabulary = {t: k for k, t in enumerate(tokens)}
@@ -42,11 +42,12 @@ def make_tokenizer(kind: str, size: int, seed: int, special: str | None) -> PreT
             models.Unigram([(t, -float(1 + k)) for k, t in enumerate(tokens)], unk_id=0)
         )
     else:
-        merges = []
-        for token in tokens:
-            for cut in range(1, len(token)):
-                if token[:cut] in vocabulary and token[cut:] in vocabulary:
-                    merges.append((token[:cut], token[cut:]))
+        merges = [
+            (t[:c], t[c:])
+            for t in tokens
+            for c in range(1, len(t))
+            if t[:c] in vocabulary and t[c:] in vocabulary
+        ]
         made = Tokenizer(models.BPE(vocabulary, merges, byte_fallback=kind == "metaspace"))
     if kind == "bytes":
         made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)

@@ -5,7 +5,6 @@ decoding.
 from __future__ import annotations
 
 import functools
-from itertools import chain
 
 import pytest
 import torch
@@ -87,4 +86,4 @@ def compiled(models, lookaheads, database: bool, prompt: list[int]) -> list[int]
     levels = levels_of((model.session() for model in models), lookaheads)
     loop = NativeDecode(levels, drafter, Sampling(), prompt, max_new_tokens=TOKENS, positions=256)
     list(loop.prefill())
-    return list(chain.from_iterable(loop.rounds()))
+    return [token for tokens in loop.rounds() for token in tokens]

@@ -137,24 +137,13 @@ def mutated(
 
     def passes(k: int) -> bool:
         s = float(left(k).sum()) if k < n else 0.0
-        if k == n:
-            chance = w[k]
-        elif w[k] >= 1:
-            chance = 1.0
-        else:
-            chance = s / (s + 1 - w[k])
-        return u[k - 1] < chance
+        return u[k - 1] < (w[k] if k == n else 1.0 if w[k] >= 1 else s / (s + 1 - w[k]))
 
     if first_failure:
         k = next((k for k in range(n) if not passes(k + 1)), n)
     else:
         k = next((k for k in range(n, 0, -1) if passes(k)), 0)
-    if k == n:
-        residual = None
-    elif token_residual:
-        residual = np.maximum(p[k] - q[k], 0)
-    else:
-        residual = left(k)
+    residual = None if k == n else np.maximum(p[k] - q[k], 0) if token_residual else left(k)
     return VerifiedDraft(k, residual, range(n), [0.0] * n)
 
 

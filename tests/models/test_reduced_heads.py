@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -86,11 +85,11 @@ def test_a_reduced_head_drafts_in_every_runtime(tmp_path, runtime, temperature):
     save_form(target, "llama")
     save_form(draft, "llama-llama3")
     reduce_head(draft)
+    settings = {"max_new_tokens": 24, "temperature": temperature, "seed": 3}
 
     with load_engine(str(target), dtype="float32", runtime=runtime, threads=1) as engine:
-        run = partial(engine.run, PROMPT, max_new_tokens=24, temperature=temperature, seed=3)
-        plain = run("target")
-        trace = run(f'"{draft}":4 > target')
+        plain = engine.run(PROMPT, "target", **settings)
+        trace = engine.run(PROMPT, f'"{draft}":4 > target', **settings)
 
     drafted = set(trace.drafts["token_id"])
     assert drafted

@@ -159,8 +159,7 @@ def test_verdicts_are_those_of_the_reference(library):
         n = choose.choice([0, 1, 2, 3, 6])
         scores = rows(choose, n + 1)
         draft = random_draft(choose, scores, sampling)
-        r = [number(choose) for _ in range(n + 1)]
-        u = [number(choose) for _ in range(n + 1)]
+        r, u = ([number(choose) for _ in range(n + 1)] for _ in range(2))
         expected = judge(
             scores,
             draft,

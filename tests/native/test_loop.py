@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
-from itertools import chain
 
 import pytest
 import torch
@@ -57,13 +56,13 @@ def compiled(
     loop = NativeDecode(opened(levels), drafter, sampling, prompt, **options)
     list(loop.prefill())
     batches = [loop.take()() for _ in loop.rounds(ns)]
-    tables = {}
-    for name, table in TABLES.items():
-        columns = {}
-        for field in table.columns:
-            columns[field] = list(chain(*(batch[name][field] for batch in batches)))
-        tables[name] = columns
-    return tables
+    return {
+        name: {
+            field: [value for batch in batches for value in batch[name][field]]
+            for field in table.columns
+        }
+        for name, table in TABLES.items()
+    }
 
 
 def check_same(expected: dict, found: dict) -> None:

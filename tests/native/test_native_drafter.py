@@ -5,7 +5,6 @@ from and learnt.
 from __future__ import annotations
 
 import random
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -33,9 +32,8 @@ pytestmark = pytest.mark.skipif(
 #: How many token ids there are: few, so that much is found.
 SIZE = 12
 _NAMES = (
-    "context|model|statistics|context,model|model,context|statistics,context|statistics,model|"
-    "context,model,statistics|statistics,model,context|model,context,statistics|semantic|"
-    "context,semantic|semantic,context,model,statistics"
+    "context|model|statistics|context,model|model,context|statistics,context|statistics,model|context,model,statistics|"
+    "statistics,model,context|model,context,statistics|semantic|context,semantic|semantic,context,model,statistics"
 )
 STACKS = tuple(tuple(names.split(",")) for names in _NAMES.split("|"))
 COSTS = (None, 0.0, 0.02, 0.15, 0.6, (5, 5, 5, 5, 9, 9, 9, 9, 14), (1.0, 1.6, 1.6, 1.6, 3.0))
@@ -68,13 +66,12 @@ def habits(seed: int, size: int, count: int, length: int) -> list[list[int]]:
 def write(folder: Path, size: int, texts: list[list[int]]) -> dict[str, Path]:
     """A model and a statistics database of these texts."""
     paths = {"model": folder / "model.hsdb", "statistics": folder / "statistics.hsdb"}
-    build = partial(
-        build_database, vocabulary_size=size, vocabulary_hash="h", pruning=Pruning(least=2)
-    )
+    facts = {"vocabulary_size": size, "vocabulary_hash": "h", "pruning": Pruning(least=2)}
     half = len(texts) // 2
-    general = ([np.array(text)] for text in texts[half:])
-    build(general, paths["statistics"], kind="statistics")
-    build(([text] for text in texts[:half]), paths["model"], kind="model")
+    build_database(
+        ([np.array(text)] for text in texts[half:]), paths["statistics"], kind="statistics", **facts
+    )
+    build_database(([text] for text in texts[:half]), paths["model"], kind="model", **facts)
     return paths
 
 
@@ -337,7 +334,7 @@ def test_what_has_no_twin_stays_as_it_is(files):
     assert native_drafter(twin, library) is twin
 
 
-def test_python_drafts_where_there_is_no_library_and_where_it_is_not_wanted(monkeypatch):
+def test_python_drafts_where_there_is_no_library_and_where_it_is_not_wanted():
     missing = SimpleNamespace(start=lambda: SimpleNamespace(wait=lambda: False))
     for runtime, build, kind in (
         ("auto", None, NativeDatabaseDrafter),
@@ -345,6 +342,5 @@ def test_python_drafts_where_there_is_no_library_and_where_it_is_not_wanted(monk
         ("eager", None, DatabaseDrafter),
     ):
         engine = LocalEngine(Models("target", "cpu", runtime=runtime, build=build), Costs())
-        model = SimpleNamespace(vocab_size=4096)
-        monkeypatch.setattr(engine.models, "fast", lambda name, model=model: model)
+        engine.models.fast = lambda name: SimpleNamespace(vocab_size=4096)
         assert type(engine.drafter("db > target")[0]) is kind

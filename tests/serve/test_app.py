@@ -84,17 +84,17 @@ class Slow:
 @pytest.mark.parametrize("temperature", [0.0, 0.7])
 @pytest.mark.parametrize("stack", STACKS)
 def test_a_remote_trace_equals_the_local_one(engine, address, stack, temperature):
-    here, there = (
-        place.run("def main(", stack, max_new_tokens=24, temperature=temperature, seed=3)
-        for place in (engine, connect(address))
-    )
+    options = {"max_new_tokens": 24, "temperature": temperature, "seed": 3}
+    here = engine.run("def main(", stack, **options)
+    there = connect(address).run("def main(", stack, **options)
     assert there.token_rows == here.token_rows
     assert there.draft_rows == here.draft_rows
     assert there.pieces == here.pieces
-    without_times = []
-    for trace in (here, there):
-        rows = trace.round_rows + trace.call_rows
-        without_times.append([row._replace(start_ns=0, duration_ns=0) for row in rows])
+    no_time = {"start_ns": 0, "duration_ns": 0}
+    without_times = [
+        [row._replace(**no_time) for row in trace.round_rows + trace.call_rows]
+        for trace in (here, there)
+    ]
     assert without_times[0] == without_times[1]
     times = {"created", "prefill_ns", "wall_ns"}
     assert {k: v for k, v in there.meta.items() if k not in times} == json.loads(
@@ -334,8 +334,7 @@ def test_the_page_is_made_once_and_needs_the_token():
     right = "/?token=s/%C3%A9"
 
     def page(settings):
-        made.append(settings.new_tokens)
-        return f'<script type="module">{script}</script>'
+        return made.append(settings.new_tokens) or f'<script type="module">{script}</script>'
 
     with serving(Slow().decode, page, token="s/é", new_tokens=7) as address:
         for path in (

@@ -11,7 +11,6 @@ import re
 import subprocess
 import time
 import uuid
-from itertools import product
 
 import pytest
 from tornado.httpclient import HTTPClientError, HTTPRequest
@@ -145,15 +144,21 @@ def server(request, tmp_path_factory):
 def test_a_visitor_may_send_widget_messages_only(server, protocol, tmp_path):
     mark = tmp_path / "ran"
     code = f"open({str(mark)!r}, 'w').write('x')"
-    content = {"code": code, "silent": False, "cursor_pos": 3, "user_expressions": {"a": code}}
-    kinds = (
-        "execute_request",
-        "inspect_request",
-        "complete_request",
-        "EXECUTE_REQUEST",
-        "history_request",
-    )
-    messages = [(*way, content) for way in product(kinds, ("shell", "control"))]
+    messages = [
+        (
+            kind,
+            channel,
+            {"code": code, "silent": False, "cursor_pos": 3, "user_expressions": {"a": code}},
+        )
+        for kind in (
+            "execute_request",
+            "inspect_request",
+            "complete_request",
+            "EXECUTE_REQUEST",
+            "history_request",
+        )
+        for channel in ("shell", "control")
+    ]
     messages += [
         (
             "debug_request",

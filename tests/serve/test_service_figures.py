@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
-from itertools import chain
 
 import pytest
 
@@ -72,7 +71,7 @@ def figure(service: Service, name: str, **labels: str) -> float:
 
 def outcomes(service: Service) -> dict[str, float]:
     """Requests by outcome."""
-    samples = chain(*(metric.samples for metric in service.registry.collect()))
+    samples = (sample for metric in service.registry.collect() for sample in metric.samples)
     return {
         sample.labels["outcome"]: sample.value
         for sample in samples

@@ -248,26 +248,19 @@ def test_what_a_round_costs_outside_of_its_graphs(stack, waits):
     assert not any("_local_scalar_dense" in name for name in outside.operators)
 
 
-def test_a_guaranteed_round_of_a_middle_level_is_not_waited_for(monkeypatch):
+def test_a_guaranteed_round_of_a_middle_level_is_not_waited_for():
     """Two drafts of three tokens cannot be enough for eight: the third round is the first that
     is asked for.
     """
     models = [on_device(0.1), on_device(0.05), on_device(0.0)]
     started: list[str] = []
-    own_run = Board.run
-    own_read = Board.read
-
-    def run(self, step):
-        started.append("step")
-        return own_run(self, step)
-
-    def read(self, lines):
-        started.append("wait")
-        return own_read(self, lines)
-
-    monkeypatch.setattr(Board, "run", run)
-    monkeypatch.setattr(Board, "read", read)
-    decode(DeviceDecode, models, [2, 8], Sampling(seed=1), tokens=60)
+    own = Board.run, Board.read
+    Board.run = lambda self, step: (started.append("step"), own[0](self, step))[1]
+    Board.read = lambda self, lines: (started.append("wait"), own[1](self, lines))[1]
+    try:
+        decode(DeviceDecode, models, [2, 8], Sampling(seed=1), tokens=60)
+    finally:
+        Board.run, Board.read = own
     runs = [len(list(group)) for kind, group in itertools.groupby(started) if kind == "step"]
     assert runs[0] == 9, "three rounds of two drafts and a verification before the first wait"
 

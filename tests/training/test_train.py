@@ -13,7 +13,6 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -26,7 +25,7 @@ from training.recipe import STAGES, Run, profile
 from training.storage import LOG, exclusive, load_checkpoint, save_checkpoint
 from training.train import Stage, train_ladder
 
-train_quietly = partial(train_ladder, threads=1, progress=lambda _: None)
+QUIET = {"threads": 1, "progress": lambda _: None}
 
 
 def entries_of(log):
@@ -74,7 +73,7 @@ def test_a_killed_run_repeats_the_uninterrupted_losses(tiny, prepared) -> None:
         process.send_signal(signal.SIGKILL)
         process.wait()
         assert len(losses(prepared)) < len(expected)
-    train_quietly("tiny", prepared)
+    train_ladder("tiny", prepared, **QUIET)
     found = losses(prepared)
     assert found.keys() == expected.keys()
     for key, row in expected.items():
@@ -88,7 +87,7 @@ def test_a_time_limit_shortens_the_run(prepared) -> None:
     plan = profile("tiny")
     runs = {name: replace(run, steps=100_000) for name, run in plan.runs.items()}
     started = time.monotonic()
-    train_quietly(replace(plan, runs=runs), prepared, minutes=0.02)
+    train_ladder(replace(plan, runs=runs), prepared, minutes=0.02, **QUIET)
     assert time.monotonic() - started < 30
     for stage in STAGES:
         state = load_checkpoint(prepared / f"{stage}.pt")
@@ -113,15 +112,15 @@ def test_invalid_arguments(tmp_path, arguments, message) -> None:
 def test_a_checkpoint_of_another_seed_is_rejected(tiny, tmp_path) -> None:
     shutil.copytree(tiny, tmp_path / "run")
     with pytest.raises(ValueError, match="seed 0"):
-        train_quietly("tiny", tmp_path / "run", stages=["target"], seed=1)
+        train_ladder("tiny", tmp_path / "run", stages=["target"], seed=1, **QUIET)
 
 
 def test_drafts_need_the_final_target(prepared) -> None:
     with pytest.raises(ValueError, match="finish the target"):
-        train_quietly("tiny", prepared, stages=["drafts"])
-    train_quietly("tiny", prepared, stages=["target"], stop_at=5)
+        train_ladder("tiny", prepared, stages=["drafts"], **QUIET)
+    train_ladder("tiny", prepared, stages=["target"], stop_at=5, **QUIET)
     with pytest.raises(ValueError, match="finish the target"):
-        train_quietly("tiny", prepared, stages=["drafts"])
+        train_ladder("tiny", prepared, stages=["drafts"], **QUIET)
 
 
 def test_exported_weights_are_the_trained_ones(tiny) -> None:

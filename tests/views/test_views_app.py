@@ -1,6 +1,4 @@
-"""The page's widget: what it answers, what it refuses, and that one request is one message or
-several of its own id.
-"""
+"""The page's widget: what it answers, what it refuses, and that one request is one message or several of its own id."""
 
 from __future__ import annotations
 
@@ -8,7 +6,6 @@ import gzip
 import json
 import re
 import time
-from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -72,10 +69,9 @@ def test_a_decode_is_streamed_and_can_be_asked_about(page):
     kinds = [content["kind"] for content, _ in page.heard]
     assert kinds[:2] == ["stage", "begin"] and kinds[-1] == "done" and "append" in kinds
     begin = next(c for c, _ in page.heard if c["kind"] == "begin")["run"]
-    appended = [content for content, _ in page.heard if content["kind"] == "append"]
-    steps = list(chain(*(content["steps"]["steps"] for content in appended)))
+    steps = [step for c, _ in page.heard if c["kind"] == "append" for step in c["steps"]["steps"]]
     assert begin["seq"] == 0 and begin["tokens"]["index"] == []
-    assert list(chain(*(step["tokens"]["index"] for step in steps))) == [0, 1, 2]
+    assert [i for step in steps for i in step["tokens"]["index"]] == [0, 1, 2]
     assert message["head"]["seq"] == len(steps) == 2 and message["head"]["run"] == begin["run"]
     assert page.engine.asked == [
         (
@@ -299,7 +295,7 @@ def test_a_run_that_the_browser_kept_can_be_asked_about_in_another_kernel(page):
     )
 
 
-# --- questions ------------------------------------------------------------------------------------
+# --- questions --------------------------------------------------------------------------------------------------------
 
 
 def test_questions_about_a_run_are_answered(page):
@@ -396,8 +392,7 @@ def test_a_record_of_a_server_is_diagnosed(page):
     assert (part["view"], spec["title"]) == ("doctor", "What limits this run")
     assert "at most 2.00 times" in spec["lines"][0]
     assert [table["title"] for table in spec["tables"]][:1] == ["Acceptance by position"]
-    rows = chain(*(table["rows"] for table in spec["tables"]))
-    cells = list(chain(*rows))
+    cells = [cell for table in spec["tables"] for row in table["rows"] for cell in row]
     assert cells and all(isinstance(cell, str) for cell in cells)
     saved = {name: content for name, _, content in message["answer"]["files"]}
     assert json.loads(saved["hsd_viz_diagnosis.json"])["source"] == "../../server.log"
@@ -434,7 +429,7 @@ def test_a_prediction_is_of_the_chosen_hardware(page):
     assert page.ask("ask", about="predict", options={"models": "../x"})[0]["kind"] == "failed"
 
 
-# --- files ----------------------------------------------------------------------------------------
+# --- files ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -539,7 +534,7 @@ def test_a_comparison_is_saved_as_a_page(page):
     )
 
 
-# --- the models of a page -------------------------------------------------------------------------
+# --- the models of a page ---------------------------------------------------------------------------------------------
 
 
 def test_the_engine_is_loaded_with_the_first_run_and_again_for_another_device(monkeypatch):

@@ -17,7 +17,6 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from itertools import chain
 from pathlib import Path
 
 import psutil
@@ -208,8 +207,12 @@ def test_the_server_and_its_kernels_end_with_the_command(name, tmp_path):
                 "dashboard: "
             )
             assert "not trusted" not in log_text and "unencrypted TCP" not in log_text
-            connections = chain(*(child.net_connections() for child in command_.children(True)))
-            ports = [c.laddr.port for c in connections if c.status == "LISTEN"]
+            ports = [
+                c.laddr.port
+                for p in command_.children(True)
+                for c in p.net_connections()
+                if c.status == "LISTEN"
+            ]
             assert len(ports) <= 1 + len(kernels_of(command_))
             process.send_signal(getattr(signal, name))
             assert process.wait(60) == 0

@@ -1,6 +1,4 @@
-"""Turns on the server of a class: the order, who has left, and warm kernels that could not
-start.
-"""
+"""Turns on the server of a class: the order, who has left, and warm kernels that could not start."""
 
 import asyncio
 import random
