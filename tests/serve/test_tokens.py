@@ -64,9 +64,9 @@ def test_the_engine_of_pages_has_its_token_in_a_file(monkeypatch):
 def test_a_server_of_a_token_accepts_any_name_and_others_local_ones(monkeypatch):
     asked = []
     monkeypatch.setattr("hsd_viz.serve.app.run", lambda *words: asked.append(words[2]) or 0)
-    for token, hosts in ((None, ["127.0.0.1", "localhost"]), ("secret", ["*"])):
+    for token, hosts in ((None, ("127.0.0.1", "localhost")), ("secret", ("*",))):
         if token:
             monkeypatch.setenv(TOKEN_VARIABLE, token)
         assert main(["serve", "--port", str(free_port())]) == 0
-        assert asked[-1]["hosts"] == hosts and asked[-1]["token"] == token
+        assert asked[-1].hosts == hosts and asked[-1].token == token
     assert decode.serve
