@@ -107,7 +107,8 @@ if (mode === "--watch") {
   if (mode === "--check") {
     if (differing.length) {
       console.error(
-        `Built files differ from js/: ${differing.join(", ")}. Run \`npm run build\` in js/ and commit the result.`,
+        `Built files differ from js/: ${differing.join(", ")}. ` +
+          "Run `npm run build` in js/ and commit the result.",
       );
       process.exitCode = 1;
     }

@@ -130,7 +130,7 @@ DONE = (
     "training/storage.py",
 )
 #: Parts without a line longer than 100 columns, but for `UNWRAPPED`.
-WRAPPED = ("hsd_viz", "hsd_viz/native/src", "tests", "benchmarks", "tools", "training")
+WRAPPED = ("hsd_viz", "hsd_viz/native/src", "js", "tests", "benchmarks", "tools", "training")
 UNWRAPPED = (
     "tests/browser",
     "tests/cli/test_cli_delegation.py",

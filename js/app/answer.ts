@@ -59,6 +59,21 @@ function framed(title: string, page: string) {
   return { el, close: () => seen.disconnect() };
 }
 
+interface Titled {
+  title?: string;
+  text?: string;
+}
+const WHAT_IF: Titled = {
+  title: "What if: one draft model",
+  text: "Its speed at each lookahead, for the acceptance and the costs that you set.",
+};
+/** A part that is closed at first. */
+function within({ title = "", text = "" }: Titled, { el, close }: Pick<Mounted, "el" | "close">) {
+  const folder = foldOf(title, text);
+  folder.append(el);
+  return { el: folder, close };
+}
+
 /** A part as an element, with what ends it. */
 function partOf(host: Host, part: Part, state: Record<string, unknown>) {
   if (part.kind === "text")
@@ -70,13 +85,7 @@ function partOf(host: Host, part: Part, state: Record<string, unknown>) {
     const config = { displaylogo: false, responsive: false, displayModeBar: false };
     const drawn = mount("plot", { ...part.figure, config, library: "cartesian" });
     if (!part.folded) return drawn;
-    const { title = "", text = "" } = (part.figure.drawn.layout.meta ?? {}) as {
-      title?: string;
-      text?: string;
-    };
-    const folder = foldOf(title, text);
-    folder.append(drawn.el);
-    return { el: folder, close: drawn.close };
+    return within((part.figure.drawn.layout.meta ?? {}) as Titled, drawn);
   }
   if (part.kind === "page") {
     const made = framed(part.title, part.html);
@@ -94,7 +103,8 @@ function partOf(host: Host, part: Part, state: Record<string, unknown>) {
     );
     return { el, close: () => close() };
   }
-  return mount(part.view, { ...state, ...part.state });
+  const made = mount(part.view, { ...state, ...part.state });
+  return part.view === "one_draft" ? within(WHAT_IF, made) : made;
 }
 
 export interface Asking {

@@ -3,8 +3,8 @@ import { html, nothing, render } from "lit-html";
 import { make } from "../lib/dom";
 import { area } from "../lib/fields";
 import { drawNotice, troubleOf } from "../lib/notice";
-import type { Snapshot } from "../lib/run";
-import { MOST } from "../versus/compare";
+import type { Snapshot, Store } from "../lib/run";
+import { fastestOf, MOST, refusalOf, storesOf } from "../versus/compare";
 import { mount } from "../views";
 import { elsewhere } from "./answer";
 import { decoded } from "./decode";
@@ -34,7 +34,11 @@ export function compareView({ host, store, state, group }: Context): Section {
   const nothingYet = { group: "", runs: [], pinned: -1, time: -1 };
   const versus = mount("versus", { ...state, ...nothingYet, titles, sources: about.sources });
   const runs = () => versus.model.get("runs") as unknown as Snapshot[];
+  let headline: ReturnType<typeof fastestOf> | null = null;
+  const titleOf = ({ meta }: Store) => titles[meta.asked ?? ""] || titles[meta.stack] || meta.stack;
   const show = (all: Snapshot[]) => {
+    const stores = storesOf(all);
+    headline = refusalOf(stores) ? null : fastestOf(stores, titleOf);
     versus.model.set("runs", all as never);
     paint();
   };
@@ -78,7 +82,9 @@ export function compareView({ host, store, state, group }: Context): Section {
       const act = () => void choose(toggled(chosen, name)).catch(fail);
       return chip(title, chosen.includes(name), act, `${stack}: ${blurb}`);
     });
-    return html`${races.length > 1 ? chips("Sampling", races) : nothing}${chips("Stacks (two or three)", stacks)}`;
+    return html`${
+      races.length > 1 ? chips("Sampling", races) : nothing
+    }${chips("Stacks (two or three)", stacks)}`;
   }
 
   // --- decode
@@ -161,18 +167,31 @@ export function compareView({ host, store, state, group }: Context): Section {
     </details>`;
   function paint() {
     const { prompt, meta } = group.store;
-    const isOf = (one: Snapshot) =>
-      one.prompt === prompt && (one.meta.family ?? "") === (meta.family ?? "");
-    const apart = runs().length > 0 && !runs().every(isOf);
+    const family = (one: Snapshot["meta"]) => one.family ?? "";
+    const others = [
+      ...(runs().some((one) => family(one.meta) !== family(meta)) ? ["other models"] : []),
+      ...(runs().some((one) => one.prompt !== prompt) ? ["another prompt"] : []),
+    ];
     render(
-      html`<p class="hsd-lede hsd-separate" ?hidden=${!apart}>
-          <strong>A separate example</strong>: other models or another prompt than the run of the
-          other tabs.
+      html`<p class="hsd-headline" ?hidden=${!headline}>
+          <strong>${headline?.figure}</strong> ${headline?.words}
+        </p>
+        <p class="hsd-warning hsd-separate" ?hidden=${!others.length}>
+          <strong>Not the run of the other tabs:</strong> ${others.join(" and ")}.
         </p>
         <p class="hsd-lede">${LEDES.compare}</p>
         ${race ? recordings() : nothing}
-        ${host.file ? html`<button type="button" class="hsd-quiet" @click=${save}>Save the comparison</button>` : nothing}
-        ${host.decode ? decoding() : elsewhere("decode", "Decoding your own prompt with several stacks")}`,
+        ${
+          host.file
+            ? html`<button type="button" class="hsd-quiet"
+  @click=${save}>Save the comparison</button>`
+            : nothing
+        }
+        ${
+          host.decode
+            ? decoding()
+            : elsewhere("decode", "Decoding your own prompt with several stacks")
+        }`,
       form,
     );
   }

@@ -6,10 +6,13 @@ import { make } from "../lib/dom";
 /** Most bytes of a file sent to a kernel: the web server refuses messages of 10 MiB. */
 export const MOST_BYTES = 8_000_000;
 
+const megabytes = (bytes: number, digits: number) => (bytes / 1e6).toFixed(digits);
+
 export async function read(file: globalThis.File): Promise<File> {
   if (file.size > MOST_BYTES)
     throw new Error(
-      `${file.name} has ${(file.size / 1e6).toFixed(1)} MB; the maximum here is ${(MOST_BYTES / 1e6).toFixed(0)} MB: use the command`,
+      `${file.name} has ${megabytes(file.size, 1)} MB; ` +
+        `the maximum here is ${megabytes(MOST_BYTES, 0)} MB: use the command`,
     );
   return { name: file.name, type: file.type, bytes: await file.arrayBuffer() };
 }

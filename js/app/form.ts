@@ -9,8 +9,11 @@ import { unique } from "../lib/widget";
 import { sentence } from "../lib/words";
 import { changedIn, type Form, NUMBERS, numberOf, rangesOf, type Store } from "./state";
 
+const CHAT = "Chat: format the prompt by the target's chat template";
+const DATABASES = "made by hsd-viz databases build";
 const GREEDY =
-  "Greedy decoding: small models then repeat themselves, and repetitions are easy to draft. Speed-ups are those of a loop, not of typical text.";
+  "Greedy decoding: small models then repeat themselves, and repetitions are easy to draft. " +
+  "Speed-ups are those of a loop, not of typical text.";
 type Field = { target: HTMLInputElement };
 
 /** Return the form's template. `run` starts a decode, `cancel` ends it. */
@@ -113,10 +116,15 @@ export function formOf(store: Store, { about, panel }: Host, run: () => void, ca
     const stack = presets.find(([text]) => text === form.stack);
     const changed = Object.keys(changedIn(form, filled)).length > 0;
     const wrong = error();
-    const folder = `Folder of databases (empty: shipped${about.models ? "; others need --allow-models" : ""})`;
+    const allowedNames = about.models?.join(", ") ?? "a ladder name, hub id or path";
+    const target = `Target model (${allowedNames})`;
+    const others = about.models ? "; others need --allow-models" : "";
+    const folder = `Folder of databases (empty: shipped${others})`;
     const most = about.models === null || about.devices.length > 0;
     const family = familyOf(form);
     const missing = family && !family.installed;
+    const installs = `hsd-viz models install ${family?.name}`;
+    const install = `Not installed: run \`${installs}\`, then reload the page.`;
     return html`<h2>New run</h2>
       ${
         families.length
@@ -136,7 +144,7 @@ export function formOf(store: Store, { about, panel }: Host, run: () => void, ca
               ${panel?.(family.name) ?? nothing}`
           : nothing
       }
-      ${missing ? html`<p class="hsd-note hsd-warning">${coded(`Not installed: run \`hsd-viz models install ${family.name}\`, then reload the page.`)}</p>` : nothing}
+      ${missing ? html`<p class="hsd-note hsd-warning">${coded(install)}</p>` : nothing}
       ${field(
         "Prompt preset",
         menu(
@@ -180,19 +188,26 @@ export function formOf(store: Store, { about, panel }: Host, run: () => void, ca
           Cancel
         </button>
       </div>
-      ${check("hsd-check", "Measure speed-up over plain decoding", form.beside_plain, (on) => set({ beside_plain: on }))}
+      ${check("hsd-check", "Measure speed-up over plain decoding", form.beside_plain, (on) =>
+        set({ beside_plain: on }),
+      )}
       <div class="hsd-fields">
         ${NUMBERS.map((name) => number(name, form))}
         ${choice("Verification rule", "rule", named(about.rules).slice(1))}
         ${about.devices.length ? choice("Device", "device", named(about.devices)) : nothing}
         ${about.dtypes.length ? choice("Number type", "dtype", named(about.dtypes)) : nothing}
       </div>
-      ${numberOf(form.temperature, ranges.temperature) === 0 ? html`<p class="hsd-note">${GREEDY}</p>` : nothing}
+      ${
+        numberOf(form.temperature, ranges.temperature) === 0
+          ? html`<p
+  class="hsd-note">${GREEDY}</p>`
+          : nothing
+      }
       <details class="hsd-settings">
         <summary>More settings</summary>
         <div>
-          ${check("hsd-check", "Chat: format the prompt by the target's chat template", form.chat, (chat) => set({ chat }))}
-          ${most ? [line(`Target model (${about.models?.join(", ") ?? "a ladder name, hub id or path"})`, "target"), line(folder, "databases", "made by hsd-viz databases build")] : nothing}
+          ${check("hsd-check", CHAT, form.chat, (chat) => set({ chat }))}
+          ${most ? [line(target, "target"), line(folder, "databases", DATABASES)] : nothing}
         </div>
       </details>
       <button

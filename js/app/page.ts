@@ -19,7 +19,7 @@ import { addressOf, parameters, read as readAddress, slug } from "./address";
 import { dropZone, read, save } from "./files";
 import { formOf } from "./form";
 import { keySheet, typed } from "./keys";
-import { explorer, header, lost, type Page, picker, showToken, status, textSwitch } from "./parts";
+import { explorer, header, lost, type Page, picker, speedLine, status, textSwitch } from "./parts";
 import * as kept from "./state";
 import { createState, fieldsOf, HERE, OPENED, openedWords, YOUR_GAME } from "./state";
 import { APART, built, type Context, type Section, tabsOf } from "./tabs";
@@ -446,9 +446,14 @@ export function openPage(
     render(
       html`${stage}${lost(why, address)}${header(parts)}
         <div class="hsd-layout">
-          ${form ? html`<div class="hsd-controls hsd-form" role="form" aria-label="New run" ?inert=${Boolean(why)} ?hidden=${!drawer}>${form.template()}</div>` : nothing}
+          ${
+            form
+              ? html`<div class="hsd-controls hsd-form" role="form" aria-label="New run"
+  ?inert=${Boolean(why)} ?hidden=${!drawer}>${form.template()}</div>`
+              : nothing
+          }
           <div class=${classMap(kinds)} id=${uid}>
-            ${picker(parts)}${status(parts)}${notice} ${forks}
+            ${picker(parts)}${status(parts)}${speedLine(parts)}${notice} ${forks}
             <div class="hsd-transport">${stairs.el}</div>
             ${folds ? textSwitch(parts) : nothing}
             <div class="hsd-text-view">${stream.el}</div>
@@ -459,10 +464,6 @@ export function openPage(
         ${tour.root}`,
       root,
     );
-    if (kinds["hsd-folded"] !== folded) {
-      folded = kinds["hsd-folded"];
-      showToken(stream.el);
-    }
     if (trouble !== shownTrouble) {
       shownTrouble = trouble;
       drawNotice(notice, trouble ?? { message: "" }, () => set({ trouble: null }));
@@ -470,7 +471,6 @@ export function openPage(
     }
   }
   let shownTrouble: kept.State["trouble"] = null;
-  let folded = false;
   function soon() {
     waiting ||= setTimeout(paint, Math.max(0, TILES - (performance.now() - drawn)));
   }

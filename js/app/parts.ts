@@ -6,6 +6,7 @@ import { field, menu } from "../lib/fields";
 import { slug } from "./address";
 import { drawingOf } from "./drawing";
 import { choose, download, save } from "./files";
+import { speedOf } from "./headline";
 import { readout } from "./readout";
 import { HERE, OPENED, YOUR_GAME } from "./state";
 import { APART, type Context, type Tab } from "./tabs";
@@ -76,6 +77,8 @@ export function picker(page: Page) {
       ><small>${hint}</small>
     </button>`;
   const kept = KEYS.indexOf(page.tourKept());
+  const stop = key || KEYS[Math.max(0, kept)];
+  const tour = tried(() => page.stop(stop), "The tour cannot start");
   // Nothing whole to save yet. A summary cannot be disabled: it is kept from opening.
   const unsaved = busy || !group.store.tokens.length;
   const keepClosed = (e: Event) => {
@@ -90,7 +93,12 @@ export function picker(page: Page) {
         disabled: busy,
       }),
     )}
-    ${host.open ? html`<button type="button" class="hsd-quiet" ?disabled=${busy} @click=${() => choose(".json,.gz", page.openFile)}>Open a trace</button>` : nothing}
+    ${
+      host.open
+        ? html`<button type="button" class="hsd-quiet" ?disabled=${busy}
+  @click=${() => choose(".json,.gz", page.openFile)}>Open a trace</button>`
+        : nothing
+    }
     <details
       class="hsd-save"
       @keydown=${(e: KeyboardEvent & { currentTarget: HTMLElement }) => {
@@ -108,7 +116,7 @@ export function picker(page: Page) {
             type="button"
             class="hsd-quiet hsd-tour-button"
             ?disabled=${busy}
-            @click=${tried(() => page.stop(key || KEYS[Math.max(0, kept)]), "The tour cannot start")}
+            @click=${tour}
           >
             ${kept > 0 ? `Resume the tour (${kept + 1}/${KEYS.length})` : "Take the tour"}
           </button>`
@@ -135,20 +143,31 @@ export function header({ host, root, uid, store, sheet, game, cancel }: Page) {
     <a class="hsd-skip" href="#${uid}" @click=${skip}>Skip to the run shown</a>
     <h1>hsd_viz</h1>
     <p>
-      <strong>Speculative decoding:</strong> draft models or databases propose several tokens, and
-      the target model verifies them in one forward pass: the same text, faster.
+      <strong>Speculative decoding:</strong> a cheap drafter proposes several tokens, one pass of
+      the large model verifies them: the same text, faster.
     </p>
     ${themes ? menu(Object.entries(THEMES), themes.chosen(), themes.choose, THEME_MENU) : nothing}
     <div class="hsd-header-tools">
-      ${host.about.games.length ? html`<button type="button" title="Beat the drafter" @click=${() => game()}>Play</button>` : nothing}<button
+      ${
+        host.about.games.length
+          ? html`<button type="button" title="Beat the drafter"
+  @click=${() => game()}>Play</button>`
+          : nothing
+      }<button
         type="button"
         title="?"
+        class="hsd-keys-button"
         @click=${() => sheet.showModal()}
       >
         Keys
       </button>
     </div>
-    ${host.decode ? html`<button type="button" class="hsd-form-switch hsd-quiet" aria-expanded=${drawer} @click=${turn}>${busy ? "Cancel run" : drawer ? "Close form" : "New run"}</button>` : nothing}
+    ${
+      host.decode
+        ? html`<button type="button" class="hsd-form-switch hsd-quiet" aria-expanded=${drawer}
+  @click=${turn}>${busy ? "Cancel run" : drawer ? "Close form" : "New run"}</button>`
+        : nothing
+    }
     ${sheet}
   </div>`;
 }
@@ -157,10 +176,30 @@ export function status({ store }: Page) {
   const known = Boolean(stage.total) && typeof stage.done === "number";
   return html`<div class="hsd-now">
     <span class="hsd-badge hsd-badge-${kind}">${BADGES[kind]}</span>
-    ${busy ? nothing : html`<span class="hsd-lede" title=${blurb || nothing}>${blurb || nothing}</span>`}
+    ${
+      busy
+        ? nothing
+        : html`<span class="hsd-lede" title=${blurb || nothing}>${blurb || nothing}</span>`
+    }
     <span class="hsd-stage hsd-note hsd-number" role="status">${stage.text}</span>
-    ${busy ? html`<progress class="hsd-meter" aria-label="Progress" max=${known ? stage.total : nothing} value=${known ? stage.done : nothing}></progress>` : nothing}
+    ${
+      busy
+        ? html`<progress
+            class="hsd-meter"
+            aria-label="Progress"
+            max=${known ? stage.total : nothing}
+            value=${known ? stage.done : nothing}
+          ></progress>`
+        : nothing
+    }
   </div>`;
+}
+/** What the run shown says at once; null while it grows. */
+export function speedLine({ host, group, store }: Page) {
+  const found = store.state.busy ? null : speedOf(group.store, host.about.games.length > 0);
+  return html`<p class="hsd-headline" ?hidden=${!found}>
+    <strong>${found?.figure}</strong> ${found?.words}
+  </p>`;
 }
 /** The line that unfolds the text above the tabs. */
 export function textSwitch({ store }: Page) {
@@ -174,34 +213,30 @@ export function textSwitch({ store }: Page) {
     ${text ? "▾ Fold the text" : "▸ Show the text"}
   </button>`;
 }
-/**
- * Scroll the text to the token under the cursor, else to the first one: it is in the two lines of
- * the folded text.
- */
-export function showToken(stream: HTMLElement) {
-  const scroll = stream.querySelector<HTMLElement>(".hsd-scroll");
-  const token =
-    stream.querySelector(".hsd-out [aria-selected=true]") ??
-    stream.querySelector(".hsd-out .hsd-tok");
-  if (!scroll || !token) return;
-  scroll.scrollTop += token.getBoundingClientRect().top - scroll.getBoundingClientRect().top - 8;
-}
 export function explorer({ host, root, uid, store, group, tabs }: Page, panel: HTMLElement) {
   const { tab, busy } = store.state;
   const pick = (k: number) => {
     store.set({ tab: k });
     const button = root.querySelector<HTMLElement>(`#${uid}-t${k}`);
     button?.focus({ preventScroll: true });
-    // Just below the buttons of the player, which stay visible: what is between is hidden as a
+    // Just below the buttons of the player where they stay visible: what is between is hidden as a
     // whole.
     const player = root.querySelector<HTMLElement>(".hsd-player-row");
-    const covered = APART.includes(tabs[k].title) ? 8 : (player?.offsetHeight ?? 0) + 8;
-    button?.style.setProperty("scroll-margin-top", `${covered}px`);
-    const stuck = (player?.getBoundingClientRect().top ?? 0) <= 8;
+    const row = player?.closest(".hsd-transport");
+    const stays = row && getComputedStyle(row).position === "sticky";
+    const covered = stays && !APART.includes(tabs[k].title) ? (player?.offsetHeight ?? 0) + 8 : 0;
+    const explorer = root.querySelector<HTMLElement>(".hsd-explorer");
+    explorer?.style.setProperty("scroll-margin-top", `${covered}px`);
+    const stuck = !stays || (player?.getBoundingClientRect().top ?? 0) <= 8;
     // A tab that would show only its first lines goes up, below the player.
     const low = (button?.getBoundingClientRect().bottom ?? 0) > innerHeight * 0.35;
-    button?.scrollIntoView({ block: low || stuck ? "start" : "nearest", inline: "nearest" });
+    button?.scrollIntoView({ block: "nearest", inline: "nearest" });
+    if (low || stuck) explorer?.scrollIntoView({ block: "start" });
   };
+  const first =
+    tab === 0
+      ? readout(group.store, busy, host.about.sources, uid)
+      : html`<h2 class="hsd-heard">${tabs[tab].title}</h2>`;
   const last = tabs.length - 1;
   const to = (k: number) => () => pick(k % tabs.length);
   const moves = { ArrowRight: to(tab + 1), ArrowLeft: to(tab + last), Home: to(0), End: to(last) };
@@ -230,7 +265,7 @@ export function explorer({ host, root, uid, store, group, tabs }: Page, panel: H
       aria-labelledby="${uid}-t${tab}"
       data-tab=${slug(tabs[tab].title)}
     >
-      ${tab === 0 ? readout(group.store, busy, host.about.sources, uid, host.about.games.length > 0) : html`<h2 class="hsd-heard">${tabs[tab].title}</h2>`}${panel}
+      ${first}${panel}
     </div>
   </div>`;
 }
@@ -238,7 +273,8 @@ export function explorer({ host, root, uid, store, group, tabs }: Page, panel: H
 export function lost(why: string, address: boolean) {
   if (!why) return nothing;
   const kept =
-    "A run in progress was interrupted. Prompt, stack, settings and finished runs are kept in this browser.";
+    "A run in progress was interrupted. " +
+    "Prompt, stack, settings and finished runs are kept in this browser.";
   const reload = html`<button type="button" class="hsd-quiet" @click=${() => location.reload()}>
     Reload
   </button>`;

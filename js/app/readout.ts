@@ -63,7 +63,7 @@ export function tilesOf(run: Run) {
 }
 
 /**
- * The verdict: what a round cost and brought, the spread, and reasons for doubt; "" without tokens.
+ * What is to be known of a speed-up: its spread, and reasons for doubt; "" without tokens.
  */
 export function verdictOf(run: Run): string {
   const m = metricsOf(run);
@@ -72,13 +72,6 @@ export function verdictOf(run: Run): string {
   const { meta } = run;
   const said: string[] = [];
   if (gain && m.rounds) {
-    const [times, length] = [`${gain.value.toFixed(2)}×`, (m.tokens / m.rounds).toFixed(1)];
-    const cost = (m.tokens / m.rounds / gain.value).toFixed(1);
-    if (gain.impossible)
-      said.push(
-        `No speed-up: ${times} at ${length} tokens per round is impossible; timings were disturbed.`,
-      );
-    else said.push(`${times}: a round cost ${cost} plain steps and brought ${length} tokens.`);
     if (meta.modelled)
       said.push("Modelled: each pass costs what recorded ones over as many tokens do.");
     else if (gain.pairs > 1)
@@ -108,13 +101,7 @@ export function stackWords(stack: string): string {
   return names.map((name) => (name === "db" ? "databases" : name)).join(", then ");
 }
 
-export function readout(
-  run: Run,
-  running: boolean,
-  sources: Sources,
-  uid: string,
-  hasGame: boolean,
-) {
+export function readout(run: Run, running: boolean, sources: Sources, uid: string) {
   if (!run.run) return nothing;
   const verdict = running ? "" : verdictOf(run);
   const note = losslessWords(run.meta, sources);
@@ -131,13 +118,14 @@ export function readout(
           html`<div class="hsd-tile">
             <div class="hsd-note">${term(label, DEFINITIONS[label], `${uid}-${k}`)}</div>
             <div class="hsd-tile-value">
-              ${value}${unit && value !== "–" ? html`<span class="hsd-tile-unit"> ${unit}</span>` : nothing}
+              ${value}${
+                unit && value !== "–" ? html`<span class="hsd-tile-unit"> ${unit}</span>` : nothing
+              }
             </div>
             <div class="hsd-source">${note}</div>
           </div>`,
       )}
     </div>
     <p class="hsd-verdict" ?hidden=${!verdict}>${verdict}</p>
-    ${hasGame ? html`<p class="hsd-note">A glance of the game is a round here: one forward pass of the target.</p>` : nothing}
   </section>`;
 }

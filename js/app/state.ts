@@ -135,7 +135,8 @@ export function numberOf(text: string, [label, least, most, whole]: Range): numb
   const fits = text.trim() !== "" && Number.isFinite(value) && value >= least && value <= most;
   if (fits && (!whole || Number.isInteger(value))) return value;
   const name = label.split(" (")[0];
-  return `${name} must be a ${whole ? "whole " : ""}number from ${least} to ${most}, not ${text.trim() || "empty"}.`;
+  const kind = whole ? "whole number" : "number";
+  return `${name} must be a ${kind} from ${least} to ${most}, not ${text.trim() || "empty"}.`;
 }
 
 /** The request of a form. Throws an error with a one-line message if a field is invalid. */

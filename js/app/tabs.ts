@@ -7,13 +7,14 @@ import { area, field, menu } from "../lib/fields";
 import { foldOf } from "../lib/fold";
 import type { Group } from "../lib/group";
 import { failure } from "../lib/notice";
-import { type Snapshot, storeOf } from "../lib/run";
+import { type Store as Run, type Snapshot, storeOf } from "../lib/run";
 import { unique } from "../lib/widget";
 import { mount } from "../views";
 import { answerView, elsewhere } from "./answer";
 import { compareView } from "./compare";
 import { decoded } from "./decode";
 import { choose, dropField, MOST_BYTES, read } from "./files";
+import { copiesOf, type Headline, timeOf } from "./headline";
 import LEDES from "./ledes.json";
 import { requestOf, type Store } from "./state";
 
@@ -34,10 +35,11 @@ export interface Context {
   run(): Snapshot | null;
 }
 type Make = (context: Context) => Section;
-/** `parts`: each with the name that the list at the top of the tab shows. */
+/** `parts`: each with the name that the list at the top of the tab shows; `says`: its sentence. */
 export interface Tab {
   title: string;
   parts: [name: string, make: Make][];
+  says?: (run: Run) => Headline | null;
 }
 type Lede = keyof typeof LEDES | "";
 
@@ -135,7 +137,7 @@ function law(context: Context): Section {
 
 /** Saved reports, and a file of the visitor. */
 function reports({ host, state }: Context): Section {
-  const root = sectionOf("report");
+  const root = sectionOf("");
   const made = answerView(host, { about: "report", words: "A benchmark report" }, state);
   if (host.ask && host.answers.includes("report")) {
     const open = make("button", "hsd-quiet", "Open a report", { type: "button" });
@@ -180,7 +182,9 @@ function traffic({ host, state }: Context): Section {
   );
   const logField = dropField(
     "Log: choose a file, or drop it here",
-    `JSON lines or one array, also .gz, up to ${MOST_BYTES / 1e6} MB (the command takes any size): prompt and output as text or token ids, OpenAI chat logs, ShareGPT.`,
+    `JSON lines or one array, also .gz, up to ${MOST_BYTES / 1e6} MB ` +
+      "(the command takes any size): " +
+      "prompt and output as text or token ids, OpenAI chat logs, ShareGPT.",
     ".jsonl,.json,.gz",
     (file) => void (log = file),
   );
@@ -257,7 +261,10 @@ function record({ host, state }: Context): Section {
     const form = make("div", "hsd-form hsd-measure");
     const take = (file: globalThis.File) =>
       void read(file).then((one) => made.ask([one]), made.fail);
-    const hint = `Server logs, copies of /metrics, responses, streams and results of benchmarks of vLLM, SGLang, llama.cpp, TensorRT-LLM and others, or a trace; also .gz, up to ${MOST_BYTES / 1e6} MB.`;
+    const hint =
+      "Server logs, copies of /metrics, responses, streams and results of benchmarks of vLLM, " +
+      "SGLang, llama.cpp, TensorRT-LLM and others, or a trace; " +
+      `also .gz, up to ${MOST_BYTES / 1e6} MB.`;
     render(dropField("Record: choose a file, or drop it here", hint, "", take), form);
     root.append(form);
   }
@@ -270,11 +277,12 @@ const RULE_LAB = {
   ...{ lookahead: 3, disagreement: 0.4, epsilon: 0.2, seed: 93 },
 };
 const tab = (title: string, ...parts: Tab["parts"]): Tab => ({ title, parts });
+const saying = (says: Tab["says"], of: Tab): Tab => ({ ...of, says });
 export const tabsOf = (host: Host): Tab[] => [
   tab("Watch", ["", asked("doctor", "What limits the speed-up")]),
   tab(
     "Why",
-    ["The round", view("scene", "scene")],
+    ["The round", view("scene")],
     ["Acceptance", view("panels", "", { which: ["byPosition", "perRound"] })],
     [
       "You are the drafter",
@@ -293,27 +301,37 @@ export const tabsOf = (host: Host): Tab[] => [
       ),
     ],
   ),
-  tab(
-    "Databases",
-    ["Tokens by source", view("timeline", "supplies", { show: "supply" })],
-    ["Copied passages", view("locality_map")],
-    ["Match length", view("panels", "", { which: ["byMatch", "inText"] })],
+  saying(
+    copiesOf,
+    tab(
+      "Databases",
+      ["Tokens by source", view("timeline", "", { show: "supply" })],
+      ["Copied passages", view("locality_map")],
+      ["Match length", view("panels", "", { which: ["byMatch", "inText"] })],
+    ),
   ),
-  tab(
-    "Time",
-    ["What survives each level", view("panels", "", { which: ["ribbons"] })],
-    ["Timeline", view("timeline", "calls", { show: "time" })],
-    ["Lookahead and the fastest stack", law],
-    [
-      "Other hardware",
-      closed(
+  saying(
+    timeOf,
+    tab(
+      "Time",
+      ["What survives each level", view("panels", "", { which: ["ribbons"] })],
+      ["Timeline", view("timeline", "", { show: "time" })],
+      ["Lookahead and the fastest stack", law],
+      [
         "Other hardware",
-        LEDES.predict,
-        asked("predict", "A prediction for other hardware", "", false),
-      ),
-    ],
+        closed(
+          "Other hardware",
+          LEDES.predict,
+          asked("predict", "A prediction for other hardware", "", false),
+        ),
+      ],
+    ),
   ),
-  tab("Compare", ["Runs of one prompt", compareView], ["Reports on many prompts", reports]),
+  tab(
+    "Compare",
+    ["Runs of one prompt", compareView],
+    ["Reports on many prompts", closed("Reports on many prompts", LEDES.report, reports)],
+  ),
   tab("Your traffic", ["What limits a server", record], ["What drafters would bring", traffic]),
   ...host.about.tabs.map((title) => tab(title, ["", asked(title, `The view '${title}'`)])),
 ];
@@ -321,8 +339,9 @@ export const tabsOf = (host: Host): Tab[] => [
 export const APART = ["Compare", "Your traffic"];
 
 /** Build a tab, with links to its parts; one that fails shows a card. */
-export function built({ parts }: Tab, context: Context) {
+export function built({ parts, says }: Tab, context: Context) {
   const el = make("div", "hsd-panel-body");
+  const headline = make("p", "hsd-headline");
   const sections: Section[] = [];
   try {
     for (const [, make] of parts) sections.push(make(context));
@@ -346,6 +365,15 @@ export function built({ parts }: Tab, context: Context) {
     render(sections.map(link), list);
     el.append(list);
   }
+  if (says) el.append(headline);
   el.append(...sections.map((s) => s.root));
-  return { el, sections };
+  const sentence: Section = {
+    root: headline,
+    refresh() {
+      const found = says?.(context.group.store);
+      headline.hidden = !found;
+      render(found ? html`<strong>${found.figure}</strong> ${found.words}` : nothing, headline);
+    },
+  };
+  return { el, sections: says ? [sentence, ...sections] : sections };
 }

@@ -57,9 +57,11 @@ export function openBranches(el: HTMLElement, first: BranchProps) {
       15,
       120,
     );
-    return svg`<svg class="hsd-stairs" width=${width} height=${SIZE.height} viewBox="0 0 ${width} ${SIZE.height}" aria-hidden="true">
+    return svg`<svg class="hsd-stairs" width=${width} height=${SIZE.height}
+      viewBox="0 0 ${width} ${SIZE.height}" aria-hidden="true">
       ${axisY(f, 3, String, "tokens")}${axisX(f, width / 150, duration, "time")}
-      <g opacity=".5">${drawStairs(before, parent.tokens, palette.family, f)}</g>${drawStairs(after, branch.tokens, palette.family, shifted)}
+      <g opacity=".5">${drawStairs(before, parent.tokens, palette.family, f)}</g>
+      ${drawStairs(after, branch.tokens, palette.family, shifted)}
       <line class="hsd-vs-now" x1=${f.x(zero)} x2=${f.x(zero)} y1=${f.top} y2=${f.foot}></line>
       ${ends.map(({ x, y, words }) => svg`<text x=${x} y=${y}>${words}</text>`)}</svg>`;
   }
@@ -92,7 +94,11 @@ export function openBranches(el: HTMLElement, first: BranchProps) {
           ${branches.map(
             (branch, k) =>
               html`<button type="button" aria-pressed=${k === shown} @click=${() => choose(k)}>
-                ${nameOf(branch)}${branch.p === null ? nothing : html` <span class="hsd-note">p ${figure(branch.p)}</span>`}
+                ${nameOf(branch)}${
+                  branch.p === null
+                    ? nothing
+                    : html` <span class="hsd-note">p ${figure(branch.p)}</span>`
+                }
               </button>`,
           )}
         </div>

@@ -48,7 +48,7 @@ const near = (a, b) => assert.ok(Math.abs(a - b) < 2e-5, `${a} is not ${b}`);
 const Q = [0.5, 0.1, 0.02, 0.03, 0.02, 0.2, 0.1, 0.03];
 
 for (const T of [0.6, 1, 1.3])
-  test(`temperature ${T}: p, q and what is left of a correction come out as they were sampled`, () => {
+  test(`temperature ${T}: p, q and the rest of a correction come out as sampled`, () => {
     const c = corrected(T, [0], Q);
     assert.deepEqual(c.taken, [{ id: 0, p: c.p[0], q: 0.5, left: 0 }]);
     for (const r of c.rest) {
@@ -63,7 +63,7 @@ for (const T of [0.6, 1, 1.3])
     assert.ok(walked.walk && walked.rest.every((r) => r.q === null && r.left === r.p));
   });
 
-test("a token drafted twice at one place is taken away once; without the sum nothing is shown", () => {
+test("a token drafted twice at a place counts once; without the sum nothing is shown", () => {
   const twice = [0, 1].map((node) => row(node, "rejected", { token_id: 4, p: 0.25, u: null }));
   const t = {
     token_id: 1,

@@ -62,11 +62,13 @@ export function boardPicture(
   const y = (p: number) => foot - (p / most) * (foot - SIZE.top);
   const box = (k: number, from: number, to: number, cls: string) =>
     to - from > 1e-9
-      ? svg`<rect class=${cls} fill=${cls === "hsd-dt-residual" ? `url(#${hatch})` : nothing} x=${left(k)} width=${wide} y=${y(to)} height=${y(from) - y(to)}></rect>`
+      ? svg`<rect class=${cls} fill=${cls === "hsd-dt-residual" ? `url(#${hatch})` : nothing}
+        x=${left(k)} width=${wide} y=${y(to)} height=${y(from) - y(to)}></rect>`
       : nothing;
   const share = (n: number, k: number) => {
     const off = Math.abs(n - columns[k].accepted - columns[k].residual) > 0.04;
-    return svg`<path class=${off ? "hsd-dt-pile hsd-off" : "hsd-dt-pile"} d="M${left(k) - 5} ${y(n)}h${wide + 10}"></path>`;
+    return svg`<path class=${off ? "hsd-dt-pile hsd-off" : "hsd-dt-pile"}
+      d="M${left(k) - 5} ${y(n)}h${wide + 10}"></path>`;
   };
   const dots = (some: Thrown[]) =>
     some
@@ -77,26 +79,34 @@ export function boardPicture(
       .join("");
   const letters = Math.max(3, Math.floor(step / 7.6));
   const [first, drawn] = [recorded?.first, columns[recorded?.token ?? -1]];
-  const ring = (k: number, at: number, cls: string) =>
-    svg`<circle class=${cls} cx=${left(k) + wide / 2} cy=${y(at)} r="5"></circle>`;
-  return svg`<svg width=${width} height=${SIZE.height} viewBox="0 0 ${width} ${SIZE.height}" aria-hidden="true">
-      <defs><pattern id=${hatch} width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"
-        ><rect width="5" height="5" class="hsd-dt-ground"></rect><line y2="5" class="hsd-dt-line"></line></pattern></defs>
+  const middle = (c: (typeof columns)[number]) => c.accepted + c.residual / 2;
+  const ring = (k: number, at: number, hit: boolean) =>
+    svg`<circle class=${hit ? "hsd-dt-ring" : "hsd-dt-ring hsd-out"} cx=${left(k) + wide / 2}
+      cy=${y(at)} r="5"></circle>`;
+  return svg`<svg width=${width} height=${SIZE.height} viewBox="0 0 ${width} ${SIZE.height}"
+    aria-hidden="true">
+      <defs><pattern id=${hatch} width="5" height="5" patternUnits="userSpaceOnUse"
+        patternTransform="rotate(45)"
+        ><rect width="5" height="5" class="hsd-dt-ground"></rect><line y2="5"
+          class="hsd-dt-line"></line></pattern></defs>
       ${columns.map(
         (c, k) => svg`<g data-family=${families[k] ?? nothing}>
           ${box(k, 0, c.accepted, "hsd-dt-accepted")}
           ${box(k, c.accepted, c.accepted + c.residual, "hsd-dt-residual")}
           ${box(k, c.accepted, c.accepted + c.surplus, "hsd-dt-surplus")}
-          <text x=${step * (k + 0.5)} y=${foot + 15} class=${k === recorded?.token ? "hsd-dt-name hsd-on" : "hsd-dt-name"}>${cut(label(names[k]), letters)}</text>
-          <text x=${step * (k + 0.5)} y=${foot + 29} class="hsd-dt-p">${(c.accepted + c.residual).toFixed(3)}</text>
+          <text x=${step * (k + 0.5)} y=${foot + 15}
+            class=${k === recorded?.token ? "hsd-dt-name hsd-on" : "hsd-dt-name"}
+            >${cut(label(names[k]), letters)}</text>
+          <text x=${step * (k + 0.5)} y=${foot + 29}
+            class="hsd-dt-p">${(c.accepted + c.residual).toFixed(3)}</text>
         </g>`,
       )}
       <line class="hsd-dt-foot" x2=${width} y1=${foot} y2=${foot}></line>
       <path class="hsd-dt-miss" d=${dots(darts.filter((d) => !d.counts))}></path>
       <path class="hsd-dt-dart" d=${dots(counted)}></path>
       ${counted.length < 50 ? nothing : pile.map(share)}
-      ${first ? ring(first.column, first.y, first.hit ? "hsd-dt-ring" : "hsd-dt-ring hsd-out") : nothing}
-      ${drawn && !first?.hit ? ring(columns.indexOf(drawn), drawn.accepted + drawn.residual / 2, "hsd-dt-ring") : nothing}
+      ${first ? ring(first.column, first.y, first.hit) : nothing}
+      ${drawn && !first?.hit ? ring(columns.indexOf(drawn), middle(drawn), true) : nothing}
     </svg>`;
 }
 
@@ -129,8 +139,10 @@ export function createDarts(host: HTMLElement, seed = 1) {
     const kept = board.left === null ? null : 1 - board.left;
     const [c] = board.columns;
     const fate = recorded?.first?.hit ? "accepted" : "rejected";
-    if (kept === null)
-      return `A dart under q = ${figure(c.accepted + c.surplus)} counts below p = ${figure(c.accepted + c.residual)}: ${fate}.`;
+    if (kept === null) {
+      const under = `A dart under q = ${figure(c.accepted + c.surplus)} counts`;
+      return `${under} below p = ${figure(c.accepted + c.residual)}: ${fate}.`;
+    }
     const last = darts.at(-1);
     const two = last && darts.length > 1 && !darts[darts.length - 2].counts;
     const thrown = last
@@ -149,7 +161,8 @@ export function createDarts(host: HTMLElement, seed = 1) {
     const worst = off.reduce((at, x, k) => (Math.abs(x) > Math.abs(off[at]) ? k : at), 0);
     const law = lawOf(board, lossy)[worst];
     const p = figure(board.columns[worst].accepted + board.columns[worst].residual);
-    const wrong = `With the correction from p this pile stays wrong: in the long run ${figure(law)} in place of ${p}.`;
+    const instead = `${figure(law)} in place of ${p}`;
+    const wrong = `With the correction from p this pile stays wrong: in the long run ${instead}.`;
     return html`<p class="hsd-dt-words">
       ${counted.length} tokens: largest difference from p ${figure(Math.abs(off[worst]))}, at
       “${names[worst]}”. ${lossy ? wrong : "The pile becomes p."}

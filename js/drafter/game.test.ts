@@ -12,7 +12,7 @@ const storeOf = (data: any) => {
 };
 
 for (const [name, data] of Object.entries(RECORDED))
-  test(`${name}: right tokens are accepted, the text stays that of the run, wrong ones stop there`, () => {
+  test(`${name}: right tokens are accepted, wrong ones stop, the text stays`, () => {
     const store = storeOf(data);
     const { tokens } = store;
     for (let at = 0; at < tokens.length - 4; at += 7) {

@@ -23,6 +23,15 @@ interface Traits {
 }
 /** Characters of the text before the place. */
 const TAIL = 220;
+const FIRST =
+  "Each verification is one pass of the target. Plain decoding gains one token per pass.";
+const RECORDED =
+  "Recorded run: a proposal is compared with the token that the target drew at each place, " +
+  "so the text is that of the run. p is at temperature 1.";
+const LIVE =
+  "Live: the target of this page decodes the next tokens after the text, and a proposal is " +
+  "accepted as far as it agrees: the verdict of one verification pass. " +
+  "The databases and nano decode the same prompt beside you.";
 const SIZE = { height: 190, left: 34, top: 12, bottom: 24 };
 /** Stacks that a live game races, and their tokens. */
 const [RACERS, RACER_TOKENS] = [["db > target", "nano:4 > target"], 48];
@@ -127,8 +136,8 @@ function drafterView({ model, root, group, store, follow, on, resized }: View<Tr
     const width = Math.max(280, plot.clientWidth || 520);
     const right = Math.min(230, 0.34 * width);
     const f = frameOf({ ...SIZE, width, right }, most, Math.max(6, ...ends.flat()));
-    const path = (tokens: number[]) =>
-      `M${f.x(0)} ${f.y(0)}${tokens.map((n, k) => `H${f.x(k + 1).toFixed(1)}V${f.y(n).toFixed(1)}`).join("")}`;
+    const step = (n: number, k: number) => `H${f.x(k + 1).toFixed(1)}V${f.y(n).toFixed(1)}`;
+    const path = (tokens: number[]) => `M${f.x(0)} ${f.y(0)}${tokens.map(step).join("")}`;
     const places = spread(
       ends.map((tokens) => ({
         x: f.x(tokens.length) + 6,
@@ -136,22 +145,30 @@ function drafterView({ model, root, group, store, follow, on, resized }: View<Tr
       })),
       15,
     );
-    const line = (
-      k: number,
-    ) => svg`<path class=${k ? "hsd-df-other" : "hsd-df-you"} d=${path(ends[k])}></path>
-      <text class=${k ? "hsd-df-name" : "hsd-df-name hsd-you"} x=${places[k].x} y=${places[k].y}>${cut(all[k].name, Math.floor(right / 7.6))}</text>`;
+    const letters = Math.floor(right / 7.6);
+    const line = (k: number) => {
+      const { x, y } = places[k];
+      const own = k === 0;
+      return svg`<path class=${own ? "hsd-df-you" : "hsd-df-other"} d=${path(ends[k])}></path>
+        <text class=${own ? "hsd-df-name hsd-you" : "hsd-df-name"} x=${x}
+          y=${y}>${cut(all[k].name, letters)}</text>`;
+    };
+    const height = Math.max(SIZE.height, ...places.map((p) => p.y + 8));
+    const across = axisX({ ...f, width: f.end + 50 }, 3, (n) => plural(n, "pass"));
     render(
-      svg`<svg class="hsd-stairs" width=${width} height=${Math.max(SIZE.height, ...places.map((p) => p.y + 8))} aria-hidden="true">
-        ${axisY(f, 3)}${axisX({ ...f, width: f.end + 50 }, 3, (n) => (n === 1 ? "1 pass" : `${n} passes`))}${drawRamp(f, most, most)}
+      svg`<svg class="hsd-stairs" width=${width} height=${height} aria-hidden="true">
+        ${axisY(f, 3)}${across}${drawRamp(f, most, most)}
         ${[...all.keys()].reverse().map(line)}</svg>`,
       plot,
     );
     const n = counts.length;
-    if (!n)
-      return "Each verification is one pass of the target. Plain decoding gains one token per pass.";
+    if (!n) return FIRST;
     const tokens = afterPasses(counts, n);
     const others = all.slice(1).map((r) => `${r.name} ${afterPasses(r.counts, n)}`);
-    return `You: ${plural(tokens, "token")} in ${plural(n, "pass")}, ${(tokens / n).toFixed(2)} per pass. In as many passes: ${[...others, `plain ${n}`].join(", ")}.`;
+    const each = `${(tokens / n).toFixed(2)} per pass`;
+    const beside = [...others, `plain ${n}`].join(", ");
+    const own = `You: ${plural(tokens, "token")} in ${plural(n, "pass")}, ${each}.`;
+    return `${own} In as many passes: ${beside}.`;
   }
   function paint() {
     root.hidden = !store.tokens.length;
@@ -196,7 +213,8 @@ function drafterView({ model, root, group, store, follow, on, resized }: View<Tr
       </form>`;
     const verdict = ({ found: { accepted, rejected }, own }: NonNullable<typeof result>) => {
       const p = rejected?.p === null || !rejected ? "" : ` (p ${figure(rejected.p)})`;
-      return `Accepted ${accepted}${rejected ? `; rejected “${glyphs(rejected.text)}”${p}` : ""}. The target’s own token: “${glyphs(own)}”.`;
+      const struck = rejected ? `; rejected “${glyphs(rejected.text)}”${p}` : "";
+      return `Accepted ${accepted}${struck}. The target’s own token: “${glyphs(own)}”.`;
     };
     const again = () => {
       game = fresh();
@@ -218,11 +236,17 @@ function drafterView({ model, root, group, store, follow, on, resized }: View<Tr
             >${before.length < prompt.length ? "…" : ""}${before}${shown.map(
               ({ text, mine }) =>
                 html`<span class=${mine ? "hsd-df-mine" : "hsd-df-own"}>${text}</span>`,
-            )}${proposal.map((part) => html`<mark>${part.text}</mark>`)}<span class="hsd-df-caret" aria-hidden="true"></span></pre>
+            )}${proposal.map(
+              (part) => html`<mark>${part.text}</mark>`,
+            )}<span class="hsd-df-caret" aria-hidden="true"></span></pre>
             ${done ? html`<p>The recorded text ends here.</p>` : controls}
             <div class="hsd-df-form">
               <button class="hsd-df-go hsd-primary" ?disabled=${waits || done} @click=${go}>
-                ${waits ? "Verifying …" : `Verify${proposal.length ? "" : " nothing: one plain token"}`}
+                ${
+                  waits
+                    ? "Verifying …"
+                    : `Verify${proposal.length ? "" : " nothing: one plain token"}`
+                }
               </button>
               <button
                 ?disabled=${waits || !proposal.length}
@@ -233,7 +257,12 @@ function drafterView({ model, root, group, store, follow, on, resized }: View<Tr
               <button ?disabled=${waits || (!counts.length && mode === "recorded")} @click=${again}>
                 Start again
               </button>
-              ${live() && mode === "recorded" ? html`<button class="hsd-df-live" @click=${begin}>Play live on the form’s prompt</button>` : nothing}
+              ${
+                live() && mode === "recorded"
+                  ? html`<button class="hsd-df-live"
+  @click=${begin}>Play live on the form’s prompt</button>`
+                  : nothing
+              }
             </div>
             <p class="hsd-df-result" role="status">${trouble || (result && verdict(result))}</p>
           </div>
@@ -241,11 +270,7 @@ function drafterView({ model, root, group, store, follow, on, resized }: View<Tr
             ${plot}
             <p class="hsd-note">${words}</p>
             <p class="hsd-note">
-              ${
-                mode === "recorded"
-                  ? "Recorded run: a proposal is compared with the token that the target drew at each place, so the text is that of the run. p is at temperature 1."
-                  : "Live: the target of this page decodes the next tokens after the text, and a proposal is accepted as far as it agrees: the verdict of one verification pass. The databases and nano decode the same prompt beside you."
-              }
+              ${mode === "recorded" ? RECORDED : LIVE}
               Choices are the target’s most probable tokens and drafts, in the order of their ids.
               Your own time is not counted.
             </p>

@@ -34,7 +34,8 @@ function check(rounds: readonly RoundCounts[]) {
     const { drafted, accepted, milliseconds } = round ?? {};
     if (!isCount(drafted) || !isCount(accepted))
       throw new Error(
-        `round ${k + 1} needs whole numbers drafted and accepted: it has ${drafted} and ${accepted}`,
+        `round ${k + 1} needs whole numbers drafted and accepted: ` +
+          `it has ${drafted} and ${accepted}`,
       );
     if (accepted > drafted)
       throw new Error(`round ${k + 1} accepts ${accepted} of ${drafted} draft tokens`);

@@ -90,7 +90,7 @@ test("the stairs to beat continue to the last glance, or to the end of the recor
   );
 });
 
-test("stairs that look the same are drawn once, with both names; over time costs make them differ", () => {
+test("stairs that look the same are drawn once, with both names; costs make them differ", () => {
   const of = (name: string, high: number, ns: number) => ({
     ...{ name, source: "", passes: [], pale: [] },
     corners: [{ passes: 1, ns, low: 0, high }],

@@ -7,6 +7,17 @@ import { cornersOf, type Player, type Price, perPass, tokensOf } from "./score";
 const SIZE = { width: 640, height: 360, left: 40, right: 470, top: 112, foot: 318 };
 const INK = { page: "#ffffff", text: "#1f2328", muted: "#57606a", line: "#d5dae0" };
 
+/** A line of the card. */
+const written = (
+  words: string,
+  x: number,
+  y: number,
+  size: number,
+  fill: string,
+  weight = 400,
+) => `<text x="${x}" y="${y}" font-size="${size}" font-weight="${weight}" fill="${fill}"
+  >${escaped(words)}</text>`;
+
 /** The drawing as text. `colours` are those of the players in order. */
 export function cardOf(
   players: readonly Player[],
@@ -25,17 +36,18 @@ export function cardOf(
     const end = y(tokensOf(player.passes));
     const words = `${player.name} ${perPass(player.passes).toFixed(1)}`;
     return `<path d="${path}" fill="none" stroke="${colours[k]}" stroke-width="${k ? 2.5 : 5}"/>
-<text x="${x(corners.length) + 10}" y="${end + 5}" font-size="15" font-weight="${k ? 400 : 700}" fill="${colours[k]}">${escaped(words)}</text>`;
+${written(words, x(corners.length) + 10, end + 5, 15, colours[k], k ? 400 : 700)}`;
   };
   const head = say(says.card_head, { number: perPass(players[0].passes).toFixed(1) });
   const line2 = say(says.card_line, { glances: players[0].passes.length });
   const lines = [...players.keys()].reverse().map((k) => line(players[k], k));
-  return `<svg xmlns="http://www.w3.org/2000/svg" width="${SIZE.width}" height="${SIZE.height}" viewBox="0 0 ${SIZE.width} ${SIZE.height}" font-family="system-ui, sans-serif">
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="${SIZE.width}" height="${SIZE.height}"
+  viewBox="0 0 ${SIZE.width} ${SIZE.height}" font-family="system-ui, sans-serif">
 <rect width="100%" height="100%" rx="14" fill="${INK.page}" stroke="${INK.line}"/>
-<text x="${SIZE.left}" y="52" font-size="30" font-weight="700" fill="${INK.text}">${escaped(head)}</text>
-<text x="${SIZE.left}" y="80" font-size="16" fill="${INK.muted}">${escaped(line2)}</text>
+${written(head, SIZE.left, 52, 30, INK.text, 700)}
+${written(line2, SIZE.left, 80, 16, INK.muted)}
 <path d="M${SIZE.left} ${SIZE.foot}H${SIZE.right}" stroke="${INK.line}"/>
 ${lines.join("\n")}
-<text x="${SIZE.left}" y="346" font-size="13" fill="${INK.muted}">${escaped(link)}</text>
+${written(link, SIZE.left, 346, 13, INK.muted)}
 </svg>`;
 }

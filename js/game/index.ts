@@ -324,7 +324,10 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
       const words = shown(text);
       const joins = k > given && k !== struckAt && mine.has(k) === mine.has(k - 1);
       const blank = joins ? "" : (/^\s+/.exec(words)?.[0] ?? "");
-      const trace = k === struckAt ? html` <s class="hsd-gm-struck">${struck}</s> →  ` : nothing;
+      const trace =
+        k === struckAt
+          ? html`${blank ? nothing : " "}<s class="hsd-gm-struck">${struck}</s>&nbsp;→ `
+          : nothing;
       return html`${blank}${trace}<span class=${mine.has(k) ? "hsd-gm-mine" : "hsd-gm-own"}
           >${words.slice(blank.length)}</span
         >`;
@@ -345,10 +348,12 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
           >${own || "↵"}</span
         >`
       : html`<span class="hsd-gm-caret" aria-hidden="true"></span>`;
-    return html`<p class="hsd-gm-line" lang="en">
+    return html`<div class="hsd-gm-sheet">
+      <p class="hsd-gm-line" lang="en">
         <span>${from > 0 ? "… " : nothing}${parts}</span>
       </p>
-      <p class="hsd-gm-words" aria-hidden="true">${chips}${last}</p>`;
+      <p class="hsd-gm-words" aria-hidden="true">${chips}${last}</p>
+    </div>`;
   }
   function writing(now: Play, of: GameText) {
     const busy = phase === "reading";
@@ -421,16 +426,43 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
     );
     return together(lines, says);
   }
-  /** The visitor beside the best of the others, or what is to be beaten before the first glance. */
-  function standing(you: Player, others: Player[]) {
+  /** The visitor beside the best of the others, as numbers that are shown. */
+  function standingOf(you: Player, others: Player[]) {
     const [best] = [...others].sort((a, b) => perPass(b.passes) - perPass(a.passes));
-    if (!best) return nothing;
-    const [mine, score] = [you, best].map(({ passes }) => perPass(passes).toFixed(1));
-    if (!you.passes.length) return say(says.to_beat, { name: best.name, score });
-    let text = says.level;
-    if (Number(mine) > Number(score)) text = says.lead;
-    if (Number(mine) < Number(score)) text = says.trail;
-    return html`<strong>${you.name} ${mine}</strong> · ${say(text, { name: best.name, score })}`;
+    if (!best) return null;
+    const mine = perPass(you.passes).toFixed(1);
+    const score = perPass(best.passes).toFixed(1);
+    return { best, mine, score, ahead: Number(mine) - Number(score) };
+  }
+  /** The score, or what is to be beaten before the first glance. */
+  function standing(you: Player, others: Player[]) {
+    const now = standingOf(you, others);
+    if (!now) return nothing;
+    const { best, mine, score, ahead } = now;
+    const other = html`<strong data-family=${palette.family(best.source)}
+      >${best.name} ${score}</strong
+    >`;
+    let said = says.level;
+    if (ahead > 0) said = says.lead;
+    if (ahead < 0) said = says.trail;
+    const line = you.passes.length
+      ? html`<strong class="hsd-gm-you">${you.name} ${mine}</strong> ${other} ${said}`
+      : html`${says.to_beat} ${other} ${says.per_glance}`;
+    return html`<p class="hsd-gm-goal">${line}</p>
+      <p class="hsd-note hsd-gm-units">${says.units}</p>`;
+  }
+  /** How a text ended: who leads, and what would have brought more. */
+  function ending(now: Play, [you, ...others]: Player[]) {
+    const found = standingOf(you, others);
+    if (!found) return nothing;
+    const { best, mine, score, ahead } = found;
+    let said = says.both_level;
+    if (ahead > 0) said = says.you_lead;
+    if (ahead < 0) said = says.it_leads;
+    const silent = now.glances[now.act].filter((one) => !one.words.length).length;
+    const tip = 2 * silent >= now.glances[now.act].length ? says.tip_alone : says.tip_wrong;
+    return html`<p class="hsd-gm-verdict">${say(said, { name: best.name, mine, score })}</p>
+      ${ahead < 0 ? html`<p class="hsd-gm-lesson">${tip}</p>` : nothing}`;
   }
   function verdict(now: Play) {
     const all = players(now);
@@ -441,10 +473,22 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
     const gain = (passes: (typeof best)["passes"]) => `${gainOf(passes, price).toFixed(2)} ×`;
     const wide = Math.max(...fewest.passes.map(({ width }) => width));
     const cost = (1 + price.more * (wide - 1)).toFixed(1);
-    const each = all.slice(0, -1).map(({ name, passes }) => `${name} ${gain(passes)}`);
+    const each = all.slice(1, -1).map(({ name, passes }) => `${name} ${gain(passes)}`);
     const fastest = say(says.fastest, { best: best.name, times: together(each, says) });
     if (best.name === fewest.name) return fastest;
     return `${fastest} ${say(says.fewest, { name: fewest.name, width: wide, cost })}`;
+  }
+  /** The result in one number, and those of the others. */
+  function outcome(now: Play) {
+    const timed = phase !== "result";
+    const { passes } = playersOf(now)[0];
+    const figure = timed ? `${gainOf(passes, price).toFixed(2)} ×` : perPass(passes).toFixed(1);
+    return html`<p class="hsd-gm-big hsd-number">
+        <strong>${figure}</strong> ${timed ? says.of_alone : says.per_glance}
+      </p>
+      <p class="hsd-gm-verdict" role="status">
+        ${timed ? verdict(now) : say(says.as_many, { score: score(now) })}
+      </p>`;
   }
   function results(now: Play) {
     const timed = phase === "time" || phase === "exact";
@@ -454,12 +498,15 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
     const isMeasured = Math.abs(price.more - measured) < 0.005;
     return html`${
       timed
-        ? html`<p class="hsd-gm-verdict" role="status">${verdict(now)}</p>
-              <label class="hsd-gm-price"
+        ? html`<label class="hsd-gm-price"
                 ><span
                   >${says.price}
                   <strong>${here}</strong
-                  >${isMeasured ? ` ${say(says.measured, { device: meta.device_name || says.a_cpu })}` : ""}</span
+                  >${
+                    isMeasured
+                      ? ` ${say(says.measured, { device: meta.device_name || says.a_cpu })}`
+                      : ""
+                  }</span
                 >${slider(0, 1, 0.01, price.more, (more) => {
                   price = { ...price, more };
                   paint();
@@ -481,28 +528,43 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
                     </button>`
               }
               <p class="hsd-note">${says.medians}</p>`
-        : html`<p class="hsd-gm-big hsd-number">
-                <strong>${perPass(playersOf(now)[0].passes).toFixed(1)}</strong> ${says.per_glance}
-              </p>
-              <p class="hsd-gm-verdict" role="status">
-                ${say(says.as_many, { score: score(now) })}
-              </p>`
+        : nothing
     }
       <div class="hsd-gm-buttons">
-        ${timed ? nothing : html`<button type="button" class="hsd-primary hsd-gm-time" @click=${toTime}>${says.with_time}</button>`}
-        ${phase === "time" && struck ? html`<button type="button" class="hsd-primary hsd-gm-exact" @click=${toExact}>${says.same_text}</button>` : nothing}
+        ${
+          timed
+            ? nothing
+            : html`<button type="button" class="hsd-primary hsd-gm-time"
+  @click=${toTime}>${says.with_time}</button>`
+        }
+        ${
+          phase === "time" && struck
+            ? html`<button type="button" class="hsd-primary hsd-gm-exact"
+  @click=${toExact}>${says.same_text}</button>`
+            : nothing
+        }
         <button
           type="button"
-          class=${phase === "exact" || (phase === "time" && !struck) ? "hsd-primary hsd-gm-explore" : "hsd-gm-explore"}
+          class=${
+            phase === "exact" || (phase === "time" && !struck)
+              ? "hsd-primary hsd-gm-explore"
+              : "hsd-gm-explore"
+          }
           @click=${explore}
         >
           ${says.explore}
         </button>
         <button type="button" class="hsd-gm-share" @click=${share}>${says.card}</button>
-        ${props.address ? html`<button type="button" class="hsd-gm-link" @click=${copyLink}>${says.link}</button>` : nothing}
+        ${
+          props.address
+            ? html`<button type="button" class="hsd-gm-link"
+  @click=${copyLink}>${says.link}</button>`
+            : nothing
+        }
         <button type="button" @click=${again}>${says.again}</button>
         <span class="hsd-note" role="status">${copied}</span>
       </div>
+      <p class="hsd-note">${says.explorer_words}</p>
       ${
         phase === "exact"
           ? html`<h3>${says.same_text}</h3>
@@ -525,7 +587,8 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
     const usual = width < NARROW ? AXIS.narrow : AXIS.wide;
     const height = playing ? usual : 1.35 * usual;
     const ahead = playing && !isOver(now) ? named(aheadOf(now)) : [];
-    const goal = playing ? standing(stairs[0], ahead.length ? ahead : stairs.slice(1)) : nothing;
+    const others = ahead.length ? ahead : stairs.slice(1);
+    const goal = playing && phase !== "lesson" ? standing(stairs[0], others) : nothing;
     render(
       stairsPicture({
         players: stairs,
@@ -539,14 +602,26 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
       }),
       plot,
     );
-    const others = Object.keys(languages).filter((one) => one !== tag);
+    const spoken = Object.keys(languages).filter((one) => one !== tag);
     render(
       html`<header class="hsd-gm-head">
           <h2>${says.title}</h2>
           <span class="hsd-note hsd-number"
-            >${playing ? say(says.act, { act: now.act + 1, acts: now.texts.length }) : says.stairs}</span
+            >${
+              playing ? say(says.act, { act: now.act + 1, acts: now.texts.length }) : says.stairs
+            }</span
           >
-          ${others.map((one) => html`<button type="button" class="hsd-gm-language" lang=${one} @click=${() => speak(one)}>${languages[one].name}</button>`)}
+          ${spoken.map(
+            (one) =>
+              html`<button
+                type="button"
+                class="hsd-gm-language"
+                lang=${one}
+                @click=${() => speak(one)}
+              >
+                ${languages[one].name}
+              </button>`,
+          )}
           <button type="button" class="hsd-gm-skip" @click=${() => props.leave()}>
             ${says[props.skip]}
           </button>
@@ -554,13 +629,14 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
         ${
           playing
             ? html`<p class="hsd-gm-asked">
-                  ${says.asked} <q lang="en">${of.asked}</q> <strong>${says.task}</strong
-                  ><br />${says.premise}
+                  ${says.premise}<br />${says.asked} <q lang="en">${of.asked}</q>
+                  <strong>${says.task}</strong>
                 </p>
                 ${line(now, of)}
                 ${
                   phase === "lesson"
                     ? html`<p class="hsd-gm-said" role="status">${said}</p>
+                        ${ending(now, stairs)}
                         <p class="hsd-gm-lesson">${lessonOf(of)}</p>
                         <div class="hsd-gm-buttons">
                           <button type="button" class="hsd-primary hsd-gm-next" @click=${onward}>
@@ -569,9 +645,10 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
                         </div>`
                     : writing(now, of)
                 }`
-            : html`<p class="hsd-gm-asked">${morph ? says.same_stairs : says.legend}</p>`
+            : html`${outcome(now)}
+                <p class="hsd-gm-asked">${morph ? says.same_stairs : says.legend}</p>`
         }
-        ${goal === nothing ? nothing : html`<p class="hsd-gm-goal">${goal}</p>`} ${plot}
+        ${goal} ${plot}
         ${playing ? nothing : results(now)}`,
       root,
     );

@@ -125,14 +125,17 @@ export function stairsPicture({
   const numbers = overTime
     ? axisX(scale, Math.max(2, width / 160), duration)
     : axisX(scale, Math.min(passes, 6), (n) => (Number.isInteger(n) ? String(n) : ""));
-  const across = svg`${numbers}<text class="hsd-axis" x=${scale.end} y=${scale.foot + 36} text-anchor="end"
+  const across = svg`${numbers}<text class="hsd-axis" x=${scale.end} y=${scale.foot + 36}
+    text-anchor="end"
     >${overTime ? says.time : says.glances}</text>`;
   const stair = ({ source, corners, pale }: Drawn, k: number) => {
     const own = source === "" ? undefined : family(source);
     const kind = k === 0 ? "hsd-gm-stair hsd-gm-you" : "hsd-gm-stair";
     const path = (some: Corner[]) => pathOf(some, x, frame.y, shiftOf(k));
-    return svg`<g class=${source === "target" ? `${kind} hsd-gm-alone` : kind} data-family=${own ?? "none"}
-      >${pale.length ? svg`<path class="hsd-gm-ahead" d=${path(pale)}></path>` : nothing}<path d=${path(corners)}></path
+    return svg`<g class=${source === "target" ? `${kind} hsd-gm-alone` : kind}
+      data-family=${own ?? "none"}
+      >${pale.length ? svg`<path class="hsd-gm-ahead" d=${path(pale)}></path>` : nothing}<path
+        d=${path(corners)}></path
       >${
         k === 0 && !corners.length
           ? svg`<circle cx=${frame.x(0)} cy=${frame.y(0)} r="6"></circle>`

@@ -39,7 +39,7 @@ const textOf = ({ runs, ...game }: any): GameText => {
 };
 
 for (const game of GAMES)
-  test(`${game.name}: each next word of the model is among the choices, and writing it keeps the text`, () => {
+  test(`${game.name}: the model's next word is a choice, and writing it keeps the text`, () => {
     const text = textOf(game);
     const { tokens, pieces } = text.plain;
     const given = tokens

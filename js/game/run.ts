@@ -18,11 +18,14 @@ const columns = <Row>(rows: readonly Row[], like: readonly string[]): Columns<Ro
   ) as Columns<Row>;
 const NAMES = {
   tokens:
-    "index token_id text raw round kind source path depth p entropy top residual_top q_top residual_sum",
+    "index token_id text raw round kind source " +
+    "path depth p entropy top residual_top q_top residual_sum",
   drafts:
-    "round level source node parent depth token_id text p q u verdict key_length count score position h",
+    "round level source node parent depth token_id text " +
+    "p q u verdict key_length count score position h",
   rounds:
-    "id parent level drafted examined accepted outcome why_no_draft start_ns duration_ns rule draft_end",
+    "id parent level drafted examined accepted " +
+    "outcome why_no_draft start_ns duration_ns rule draft_end",
   calls: "round level name kind steps fed cached start_ns duration_ns",
 };
 const named = (table: keyof typeof NAMES) => NAMES[table].split(" ");

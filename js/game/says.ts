@@ -10,14 +10,21 @@ export const ENGLISH = {
   to_explorer: "Skip to the explorer",
   to_article: "Skip to the article",
   restart: "Restart",
-  asked: "A language model was asked:",
-  task: "Write what it writes next.",
   premise:
-    "A glance is one slow run of the big model. It checks all your words at once: guessing ahead is speculative decoding, the same text, faster. A token is a word piece or a comma.",
-  to_beat: "To beat: {name}, {score} tokens per glance.",
-  lead: "{name} {score} tokens per glance: you lead.",
-  trail: "{name} {score} tokens per glance: it leads.",
-  level: "{name} {score} tokens per glance: level.",
+    "Guess what a language model writes next. One glance of it checks all your words at once: " +
+    "that is speculative decoding, the same text, faster.",
+  asked: "It was asked",
+  task: "What does it write next?",
+  to_beat: "To beat:",
+  lead: "tokens per glance: you lead.",
+  trail: "tokens per glance: it leads.",
+  level: "tokens per glance: level.",
+  units: "A glance is one slow pass of the big model, a token is a word piece or a comma.",
+  you_lead: "You lead: {mine} tokens per glance, {name} {score}.",
+  it_leads: "{name} leads: {score} tokens per glance, you {mine}.",
+  both_level: "Level with {name}: {mine} tokens per glance.",
+  tip_alone: "Propose several words: a glance without any brings one token.",
+  tip_wrong: "What follows a rejected word is lost: begin with the word that is sure.",
   legend: "A stair for each: a tread is a glance of the model, a riser what it brought.",
   same_stairs: "The same stairs over time.",
   field: "Write what comes next",
@@ -26,7 +33,9 @@ export const ENGLISH = {
   write: "Let the model write",
   choose: "tap several:",
   copy: "Copy {words:word} from above",
-  hint: "Commas, numbers and line breaks are filled in. Write several words: a wrong one loses only the words after it (checking costs a little: later).",
+  hint:
+    "Write several words: a wrong one loses only the words after it. " +
+    "Commas, numbers and line breaks are filled in.",
   wrote_alone: "The model wrote “{model}” alone: 1 token in one glance.",
   outcome: "{right} of {words:word} accepted{rejected}: {sum} = {tokens:token} in one glance.",
   rejected: ", “{word}” rejected",
@@ -40,9 +49,11 @@ export const ENGLISH = {
   per_glance: "tokens per glance",
   as_many: "In as many glances: {score}.",
   with_time: "Now with time",
-  fastest: "Fastest: {best}. Beside the model alone: {times}.",
+  of_alone: "the speed of the model alone",
+  fastest: "Fastest: {best}. {times}.",
   fewest:
-    "Fewer glances are not faster: {name} needed the fewest, and a glance over {width} tokens costs as much as {cost} over one.",
+    "Fewer glances are not faster: {name} needed the fewest, " +
+    "and a glance over {width} tokens costs as much as {cost} over one.",
   price: "Price of one more token in a glance:",
   of_a_pass: "{share} % of a pass",
   measured: "(measured on {device})",
@@ -54,9 +65,14 @@ export const ENGLISH = {
     "Passes at medians of recorded ones; drafting as recorded; your own thinking is not counted.",
   same_text: "But is it the same text?",
   exact:
-    "The game was greedy: the model writes its likeliest token. With sampling it draws one, and your word counts only when it draws it. Throw 1 000 darts: the pile becomes the model’s own p, for any proposal. With the lossy rule it does not.",
+    "The game was greedy: the model writes its likeliest token. With sampling it draws one, " +
+    "and your word counts only when it draws it. Throw 1 000 darts: " +
+    "the pile becomes the model’s own p, for any proposal. With the lossy rule it does not.",
   board: "Where you wrote “{word}”: the model’s probabilities at temperature 1",
   explore: "Explore your game",
+  explorer_words:
+    "In the explorer a glance is a round, the model alone is plain decoding, " +
+    "and the tiny model is nano.",
   card: "Save a card",
   link: "Copy the link",
   copied: "Copied.",

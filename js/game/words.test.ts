@@ -10,7 +10,7 @@ const tokensOf = (text: string) =>
     .map((part, id) => ({ token_id: id, text: part, top: null as [number, number][] | null }));
 const MONTHS = tokensOf(" January|,| February|,| March|,| Apr|il|,| May|.|<end>");
 
-test("words are read in any case, punctuation is filled in, and the model adds its own token", () => {
+test("words are read in any case, punctuation is filled in, the model adds its token", () => {
   const outcome = readWords(MONTHS, 2, ["february", "MARCH,"]);
   assert.deepEqual(outcome, { accepted: 4, own: 6, width: 5, fates: ["accepted", "accepted"] });
 });
@@ -37,7 +37,7 @@ test("a word of several tokens counts as a whole, and can be written on from its
   assert.deepEqual(readWords(MONTHS, 6, ["Apr"]).fates, ["accepted"]);
 });
 
-test("nothing written is one token of the model alone, and the last token is never the visitor's", () => {
+test("nothing written is one token of the model; the last token is never the visitor's", () => {
   assert.deepEqual(readWords(MONTHS, 2, []), { accepted: 0, own: 2, width: 1, fates: [] });
   assert.deepEqual(readWords(MONTHS, 9, ["May", "end"]), {
     accepted: 2,
@@ -61,7 +61,7 @@ test("for any proposal the text stays the model's", () => {
   }
 });
 
-test("choices are the model's likeliest words in alphabetical order, with its own among them", () => {
+test("choices are the model's likeliest words in alphabetical order, with its own", () => {
   const tokens = tokensOf(" a|,| March|,| May|.");
   tokens[2].top = [
     [2, 0.5],
@@ -87,7 +87,7 @@ test("a proposed word is not offered again, except where the text repeats it", (
   assert.deepEqual(choicesAfter(tokens, pieces, 1, ["x"]), ["b", "y"]);
 });
 
-test("the accepted tokens of a glance are words, their further pieces, commas and other marks", () => {
+test("accepted tokens of a glance are words, further pieces, commas and other marks", () => {
   const parts = (at: number, words: string[], tokens = MONTHS) =>
     partsOf(tokens, at, readWords(tokens, at, words));
   assert.deepEqual(parts(2, ["February", "March", "April"]), {

@@ -121,12 +121,13 @@ export function createCard(
     if (refused.u === null) return `${words}; this is its own token.`;
     if (!RULES.includes(r.rule))
       return `${words}; this token was drawn from the weights of the rule “${r.rule}”.`;
-    return `${words} and drew this token from the residual max(0, ${r.rule === "token" ? "p" : "w·p"} − q), scaled to 1.`;
+    const weight = r.rule === "token" ? "p" : "w·p";
+    return `${words} and drew this token from the residual max(0, ${weight} − q), scaled to 1.`;
   }
   function draftFacts(d: Draft): Fact[] {
     const jump = (at: number) =>
       html`<button title="Show the copied text" @click=${() => light(at)}>
-        text position ${at}
+        position ${at}
       </button>`;
     const known: [string, number | null, (x: number) => unknown][] = [
       ["draft position", d.depth, String],
@@ -187,6 +188,15 @@ export function createCard(
           )}
         </section>`
       : nothing;
+  /** The likeliest tokens of a place: the target's, those of a correction, the drafter's. */
+  function topsOf({ top, q_top, residual_top, token_id, index }: Token) {
+    const rest = q_top ? "Residual, top 5" : "p without draft tokens, scaled to 1, top 5";
+    return [
+      bars("Target’s top 5 at temperature 1", top, token_id, index),
+      bars(rest, residual_top, token_id),
+      bars("Drafter’s q, top 5", q_top, token_id),
+    ];
+  }
   /** A rejected token can continue the run in the place of the one that was drawn. */
   function rejected({ text, judged, at }: Subject) {
     const go = branch();
@@ -204,14 +214,13 @@ export function createCard(
     const last = judged.at(-1);
     const family = palette.family(source);
     const kind = last ? last.draft.verdict : (own?.outcome ?? "");
+    const acceptedBy = ({ round, draft }: VerifiedDraft) => {
+      const chance = draft.p === null ? "" : `, p ${figure(draft.p)}`;
+      return `${capital(actor(round))} accepted it${chance}.`;
+    };
     const earlier = [
       ...(last && own ? [`${capital(actor(own))} added it: ${own.outcome}.`] : []),
-      ...judged
-        .slice(0, -1)
-        .map(
-          (j) =>
-            `${capital(actor(j.round))} accepted it${j.draft.p === null ? "" : `, p ${figure(j.draft.p)}`}.`,
-        ),
+      ...judged.slice(0, -1).map(acceptedBy),
     ];
     const line = last && lineOf(last.draft, last.round.rule);
     const why = last ? verdictWords(last) : own ? ownWords(own) : "";
@@ -231,7 +240,9 @@ export function createCard(
         >
       </p>
       <p class="hsd-story">${why} ${earlier.join(" ")}</p>
-      ${line ? html`<p class="hsd-sum">${line}</p>` : nothing}${last && byBlock(last) ? H_IN_THREE_LINES : nothing}
+      ${
+        line ? html`<p class="hsd-sum">${line}</p>` : nothing
+      }${last && byBlock(last) ? H_IN_THREE_LINES : nothing}
       <dl class="hsd-facts">
         ${[...(last ? draftFacts(last.draft) : []), ...(t ? tokenFacts(t) : [])].map(
           ([name, value]) =>
@@ -241,7 +252,7 @@ export function createCard(
             </div>`,
         )}
       </dl>
-      ${rejected(subject)}${t ? [bars("Target’s top 5 at temperature 1", t.top, t.token_id, t.index), bars(t.q_top ? "Residual, top 5" : "p without draft tokens, scaled to 1, top 5", t.residual_top, t.token_id), bars("Drafter’s q, top 5", t.q_top, t.token_id)] : nothing}
+      ${rejected(subject)}${t ? topsOf(t) : nothing}
       ${note ? html`<p class="hsd-note">${note}</p>` : nothing}`;
   };
 }

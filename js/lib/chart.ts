@@ -63,7 +63,8 @@ export function axisX(f: Frame, parts: number, words: (value: number) => string,
     const said = v ? words(v) : "0";
     const anchor = !v ? "start" : f.x(v) > f.width - 50 && !name ? "end" : "middle";
     if (f.x(v) + (LETTER / 2) * said.length > free) return nothing;
-    return svg`<text class="hsd-tick" x=${f.x(v)} y=${f.foot + 16} text-anchor=${anchor}>${said}</text>`;
+    return svg`<text class="hsd-tick" x=${f.x(v)} y=${f.foot + 16}
+      text-anchor=${anchor}>${said}</text>`;
   });
   if (!name) return numbers;
   return [
@@ -99,7 +100,8 @@ export function onResize(node: Element, act: () => void): () => void {
 }
 /** A bar along a path, in the colour and the texture of its source. */
 export const mark = (family: string, d: string) =>
-  svg`<g data-family=${family}><path class="hsd-mark" d=${d}></path><path class="hsd-mark hsd-grain" d=${d}></path></g>`;
+  svg`<g data-family=${family}><path class="hsd-mark" d=${d}></path><path class="hsd-mark hsd-grain"
+    d=${d}></path></g>`;
 /** The sample of a source in a legend. */
 export const sample = (family: string) =>
   html`<svg class="hsd-swatch" width="12" height="12" aria-hidden="true">

@@ -45,10 +45,12 @@ test.each(["token", "block", "branch"])("the rule %s is lossless", (rule) => {
 
 test("a rule of another package speaks for itself and is not certified", () => {
   expect(losslessWords(sampled("best", { rule_words: "Accept all." }), SOURCES)).toBe(
-    "Verified by the rule “best” of another package, which says of itself: “Accept all.”. Nothing here has checked whether it is lossless.",
+    "Verified by the rule “best” of another package, which says of itself: “Accept all.”. " +
+      "Nothing here has checked whether it is lossless.",
   );
   expect(losslessWords(sampled("best"), SOURCES)).toBe(
-    "Verified by the rule “best” of another package. Nothing here has checked whether it is lossless.",
+    "Verified by the rule “best” of another package. " +
+      "Nothing here has checked whether it is lossless.",
   );
 });
 

@@ -48,7 +48,8 @@ export const isWhole = (rule: string) => rule === "block" || rule === "branch";
 /** A rule of another package, by its own words. */
 function otherRule({ sampling, rule_words: words }: Meta): string {
   const own = words ? `, which says of itself: “${words}”` : "";
-  return `Verified by the rule “${sampling.rule}” of another package${own}. Nothing here has checked whether it is lossless.`;
+  const rule = `Verified by the rule “${sampling.rule}” of another package${own}.`;
+  return `${rule} Nothing here has checked whether it is lossless.`;
 }
 
 /** How a run's text relates to plain decoding of its target. */
@@ -61,7 +62,8 @@ export function losslessWords(meta: Meta, sources: Sources): string {
   if (!meta.sampling.temperature) return `Lossless: the output equals plain decoding of ${target}.`;
   const models = draftsWithModels(meta.stack, sources);
   if (models && !RULES.includes(meta.sampling.rule ?? "token")) return otherRule(meta);
+  const plain = `plain sampling of ${target}`;
   return models
-    ? `Lossless in distribution: the same seed may give another text than plain sampling of ${target}.`
-    : `Lossless: the output equals plain sampling of ${target} with the same seed, token for token.`;
+    ? `Lossless in distribution: the same seed may give another text than ${plain}.`
+    : `Lossless: the output equals ${plain} with the same seed, token for token.`;
 }

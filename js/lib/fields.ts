@@ -27,7 +27,10 @@ export const menu = (
     ?disabled=${more.disabled}
     @change=${(e: { target: HTMLSelectElement }) => take(e.target.value)}
   >
-    ${options.map(([v, words]) => html`<option value=${v} .selected=${live(v === value)}>${words}</option>`)}
+    ${options.map(
+      ([v, words]) => html`<option value=${v}
+  .selected=${live(v === value)}>${words}</option>`,
+    )}
   </select>`;
 
 /** A control of the page with its label. */

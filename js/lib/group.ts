@@ -205,7 +205,8 @@ export function createGroup() {
         Escape: () => group.release(),
       };
       // Fields handle their own keys; Enter and Space activate buttons.
-      const own = `input, select, textarea${event.key === "Enter" || event.key === " " ? ", button, summary, a" : ""}`;
+      const pressed = event.key === "Enter" || event.key === " ";
+      const own = `input, select, textarea${pressed ? ", button, summary, a" : ""}`;
       if (event.key !== "Escape" && (event.target as Element).closest?.(own)) return false;
       return press(event, keys, true);
     },

@@ -52,7 +52,7 @@ test("a round is its draft, the verdicts by depth, and its own token", () => {
   assert.equal(store.topRound(77), null);
 });
 
-test("in a tree the rejected tokens precede the accepted one of their depth, or join the last token where none follows", () => {
+test("rejected tokens of a tree precede the accepted one of their depth, or are at the end", () => {
   const store = createStore();
   store.adopt(
     snapshot({
@@ -69,7 +69,7 @@ test("in a tree the rejected tokens precede the accepted one of their depth, or 
   assert.deepEqual(told(store), ["5 draft 0/0", "5 verdict 0/0", "5 verdict 0/1", "5 verdict 0/1"]);
 });
 
-test("steps extend the run once and in order; a gap wants a snapshot; an older snapshot changes nothing", () => {
+test("steps extend the run once, in order; a gap wants a snapshot; an older one is ignored", () => {
   const store = createStore();
   const heard = [];
   store.listeners.add((what, from) => heard.push([what, from]));
@@ -203,7 +203,7 @@ test("playing goes from event to event by its speed, as recorded by the time of 
   assert.deepEqual(advance(store, 0, 2.5, "recorded"), [2, 0.5]);
 });
 
-test("played, the text counts up to the cursor; at the end it stops; Escape shows all of it", async () => {
+test("played, the text counts up to the cursor and stops; Escape shows it all", async () => {
   const g = group();
   g.pace(200);
   const shown = new Set();
@@ -310,7 +310,7 @@ test("every token of the recorded runs has one event, and what is shown only gro
   }
 });
 
-test("places of the text can be pointed at; views are notified once, and another run forgets it", () => {
+test("places can be pointed at; views are notified once, and another run forgets it", () => {
   const g = group();
   const heard = [];
   g.listeners.add((now) => heard.push(now.lit));

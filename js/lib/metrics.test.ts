@@ -37,7 +37,7 @@ for (const [name, data] of Object.entries(RECORDED))
   });
 const sorted = (counts) => Object.fromEntries(Object.entries(counts).sort());
 
-test("a speed-up is the median of its pairs, and one above the tokens of a pass is impossible", () => {
+test("a speed-up is the median of its pairs; one above the tokens of a pass is impossible", () => {
   const run = (plain) =>
     ({
       tokens: [{ token_id: 1, source: "x", kind: "plain" }],

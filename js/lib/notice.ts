@@ -30,7 +30,9 @@ export function drawNotice(
   root.append(said);
   if (details) {
     const more = make("details");
-    more.append(make("summary", "", "Details"), make("pre", "", details, { tabindex: 0 })); // focusable, because it scrolls
+    // Focusable, because it scrolls.
+    const text = make("pre", "", details, { tabindex: 0 });
+    more.append(make("summary", "", "Details"), text);
     root.append(more);
   }
   if (!dismiss) return;

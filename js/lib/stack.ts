@@ -17,11 +17,15 @@ const COPY = new RegExp(String.raw`^(?<original>.+)(?<type>\[(?:${COPY_TYPES.joi
 
 const CONFIDENCE = String.raw`\?\s*(?:[0-9]*\.[0-9]+|[0-9]+)`;
 /** A lookahead, a confidence or both, at the end of a part. */
-const SUFFIX = String.raw`(?::\s*(?:[0-9]+|auto)(?:\s*${CONFIDENCE})?|${CONFIDENCE})(?=\s*(?:[>\],]|$))`;
-const TOKEN = new RegExp(
-  String.raw`\s*(?:"(?<quoted>[^"]+)"|(?<mark>[>[\],])|(?<look>${SUFFIX})|(?<word>(?:[^\s>[\],":?]|(?!${SUFFIX})[:?])+))\s*`,
-  "y",
-);
+const LOOKAHEAD = String.raw`:\s*(?:[0-9]+|auto)(?:\s*${CONFIDENCE})?`;
+const SUFFIX = String.raw`(?:${LOOKAHEAD}|${CONFIDENCE})(?=\s*(?:[>\],]|$))`;
+const PIECES = [
+  '"(?<quoted>[^"]+)"',
+  String.raw`(?<mark>[>[\],])`,
+  `(?<look>${SUFFIX})`,
+  String.raw`(?<word>(?:[^\s>[\],":?]|(?!${SUFFIX})[:?])+)`,
+];
+const TOKEN = new RegExp(String.raw`\s*(?:${PIECES.join("|")})\s*`, "y");
 const NAME =
   /^(?:(?:\.\.?\/|\/|~).*|[A-Za-z_][A-Za-z0-9_.-]*|[\p{L}\p{N}_.-]+\/[\p{L}\p{N}_.:-]+)$/su;
 
@@ -85,7 +89,8 @@ function modelOf(part: Lexeme[]): Part {
   const confidence = unsure === undefined ? null : Number(unsure);
   if (confidence !== null && !(confidence > 0 && confidence < 1))
     throw new Error(
-      `the confidence '${unsure}' of '${name.text}' is out of range: expected a number above 0 and below 1`,
+      `the confidence '${unsure}' of '${name.text}' is out of range: ` +
+        "expected a number above 0 and below 1",
     );
   if (isCopy(name.text))
     throw new Error(
@@ -234,6 +239,7 @@ export function refusalOf(parts: readonly Part[], models: readonly string[] | nu
     p.kind === "model" ? [p.name] : (autoOf(p) ?? []).filter((item) => item !== "db");
   const other = models && parts.flatMap(named).find((name) => !models.includes(name));
   return other
-    ? `'${other}' is not allowed on this page: use ${models.join(", ")}; other models need \`hsd-viz dashboard --allow-models\``
+    ? `'${other}' is not allowed on this page: use ${models.join(", ")}; ` +
+        "other models need `hsd-viz dashboard --allow-models`"
     : "";
 }

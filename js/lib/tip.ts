@@ -7,7 +7,8 @@ function show(box: HTMLElement, on: boolean) {
   // Keep it within the page's right edge.
   const tip = box.lastElementChild as HTMLElement;
   tip.style.left = "0";
-  tip.style.left = `${Math.min(0, document.documentElement.clientWidth - 12 - tip.getBoundingClientRect().right)}px`;
+  const room = document.documentElement.clientWidth - 12;
+  tip.style.left = `${Math.min(0, room - tip.getBoundingClientRect().right)}px`;
 }
 const over = ({ currentTarget }: { currentTarget: HTMLElement }) => show(currentTarget, true);
 const out = ({ currentTarget: box }: { currentTarget: HTMLElement }) =>

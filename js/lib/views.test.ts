@@ -112,7 +112,7 @@ test("a view that throws shows its card, and the others continue", () => {
   assert.deepEqual(ended, ["broken"], "a view ends once");
 });
 
-test("without a view the run is forgotten, and a view that opens takes it again from its model", () => {
+test("without a view the run is forgotten; a view that opens takes it from its model", () => {
   vi.useFakeTimers();
   const view = linkedWidget(() => {})();
   const model = modelOf({ group: "f", data: small(), palette: PALETTE });

@@ -30,8 +30,11 @@ export const WHY: Record<string, string> = {
 };
 
 // Invisible characters, bidirectional controls and lone surrogates are shown as code points.
-export const HIDDEN =
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b\u200c\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\u{e0000}-\u{e0fff}]/gu;
+const CONTROLS = String.raw`\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad`;
+const FILLERS = String.raw`\u061c\u115f\u1160\u180e\u3164\ufeff\uffa0\ufff9-\ufffb`;
+const DIRECTIONS = String.raw`\u200b\u200c\u200e\u200f\u2028-\u202e\u2060-\u206f`;
+const LONE = String.raw`\ud800-\udfff\u{e0000}-\u{e0fff}`;
+export const HIDDEN = new RegExp(`[${CONTROLS}${FILLERS}${DIRECTIONS}${LONE}]`, "gu");
 export const codePoint = (c: string) =>
   `‹U+${(c.codePointAt(0) || 0).toString(16).toUpperCase().padStart(4, "0")}›`;
 export const visible = (s: string) => s.replace(HIDDEN, codePoint);
@@ -44,8 +47,9 @@ export const brief = (s: string) =>
     .replace(/\n/g, "↵")
     .replace(/[ \t]{2,}/g, "␣");
 
-const WIDE =
-  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Extended_Pictographic}/u;
+const SCRIPTS = String.raw`\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f`;
+const FORMS = String.raw`\uff00-\uff60\uffe0-\uffe6`;
+const WIDE = new RegExp(`[${SCRIPTS}${FORMS}]|\\p{Extended_Pictographic}`, "u");
 /**
  * Columns of a text in a fixed-width font: wide scripts and emoji take two, combining marks none.
  */
@@ -78,7 +82,8 @@ export function temperatureWords(sampling: Sampling = {}) {
     min_p ? `min-p ${min_p}` : "",
   ].filter(Boolean);
   const settings = [`temperature ${temperature}`, ...cuts].join(" and ");
-  return `“p at T = 1” is before sampling settings; p and q of draft tokens are after ${settings}, so they differ for one token.`;
+  const after = `p and q of draft tokens are after ${settings}, so they differ for one token.`;
+  return `“p at T = 1” is before sampling settings; ${after}`;
 }
 /** Format nanoseconds: 12.3 ms, 45 µs. */
 export const duration = (ns: number | null | undefined) => {
@@ -119,7 +124,9 @@ export function eventWords(store: Store, palette: Pick<Palette, "phrase">, step:
   }
   if (e.kind === "verdict") {
     const d = e.draft;
-    return `“${glyphs(d ? d.text : token.text)}”, drafted by ${palette.phrase(d ? d.source : token.source)}, is ${d ? d.verdict : "accepted"}`;
+    const { text, source } = d ?? token;
+    const drafted = `“${glyphs(text)}”, drafted by ${palette.phrase(source)}`;
+    return `${drafted}, is ${d ? d.verdict : "accepted"}`;
   }
   const how = { bonus: "bonus token after a fully accepted draft", plain: "no draft" }[
     token.kind as string

@@ -21,7 +21,9 @@ function arcsView({ root, group, store, palette, follow, resized, soon }: View<o
   let text = textOf(store);
   let chosen: Passage | null = null;
   const words = (p: Passage) =>
-    `Tokens ${p.at}–${p.at + p.length - 1}: ${plural(p.length, "token")} copied from position ${p.from} by ${palette.phrase(p.source)}, ${plural(p.at - p.from, "token")} back.`;
+    `Tokens ${p.at}–${p.at + p.length - 1}: ${plural(p.length, "token")} copied ` +
+    `from position ${p.from} by ${palette.phrase(p.source)}, ` +
+    `${plural(p.at - p.from, "token")} back.`;
   function choose(p: Passage | null, pin = false) {
     if (p === chosen && !pin) return;
     chosen = p;
@@ -69,9 +71,12 @@ function arcsView({ root, group, store, palette, follow, resized, soon }: View<o
       const top = (base - (high * 4) / 3).toFixed(1);
       const d = `M${a} ${base}C${a} ${top} ${b} ${top} ${b} ${base}`;
       const at = (pin: boolean) => () => (pin || !group.cursor.pinned ? choose(p, pin) : undefined);
-      return svg`<g class=${p === chosen ? "hsd-arc hsd-on" : "hsd-arc"} data-family=${palette.family(p.source)}
+      return svg`<g class=${p === chosen ? "hsd-arc hsd-on" : "hsd-arc"}
+        data-family=${palette.family(p.source)}
         @pointerenter=${at(false)} @click=${at(true)}>
-        <path d=${d} class="hsd-arc-line" stroke-width=${Math.max(1.25, Math.min(10, p.length * wide))}></path><path d=${d} class="hsd-arc-hit"></path></g>`;
+        <path d=${d} class="hsd-arc-line"
+          stroke-width=${Math.max(1.25, Math.min(10, p.length * wide))}></path><path d=${d}
+          class="hsd-arc-hit"></path></g>`;
     };
     const runs: [source: string, from: number, to: number][] = [];
     text.sources.forEach((source, k) => {
@@ -80,25 +85,37 @@ function arcsView({ root, group, store, palette, follow, resized, soon }: View<o
       else runs.push([source, k, k + 1]);
     });
     const strip = ([source, from, to]: (typeof runs)[number]) =>
-      svg`<rect class="hsd-arc-text" data-family=${source === "prompt" ? nothing : palette.family(source)} x=${f.x(from)} y=${base} width=${Math.max(0.5, (to - from) * wide - (wide > 4 ? 1 : 0))} height=${STRIP}></rect>`;
+      svg`<rect class="hsd-arc-text"
+        data-family=${source === "prompt" ? nothing : palette.family(source)} x=${f.x(from)}
+        y=${base} width=${Math.max(0.5, (to - from) * wide - (wide > 4 ? 1 : 0))}
+            height=${STRIP}></rect>`;
     const mark = (from: number, length: number) =>
-      svg`<rect class="hsd-arc-mark" x=${f.x(from)} y=${base - 1} width=${Math.max(2, length * wide)} height=${STRIP + 2}></rect>`;
+      svg`<rect class="hsd-arc-mark" x=${f.x(from)} y=${base - 1}
+        width=${Math.max(2, length * wide)} height=${STRIP + 2}></rect>`;
     const order = text.passages.toSorted((a, b) => Number(a === chosen) - Number(b === chosen));
     const edge = f.x(text.prompt);
-    return svg`<svg width=${f.width} height=${f.height} viewBox="0 0 ${f.width} ${f.height}" aria-hidden="true">
+    return svg`<svg width=${f.width} height=${f.height} viewBox="0 0 ${f.width} ${f.height}"
+      aria-hidden="true">
       ${order.map(arc)}${runs.map(strip)}
       ${chosen ? [mark(chosen.from, chosen.length), mark(chosen.at, chosen.length)] : nothing}
-      ${text.prompt ? svg`<line class="hsd-arc-edge" x1=${edge} x2=${edge} y1=${base - 16} y2=${foot + 4}></line>` : nothing}
+      ${
+        text.prompt
+          ? svg`<line class="hsd-arc-edge" x1=${edge} x2=${edge} y1=${base - 16}
+        y2=${foot + 4}></line>`
+          : nothing
+      }
       ${axisX(f, f.width / 90, String)}</svg>`;
   }
   /** The text around a passage, which is marked. */
   function snippet(from: number, length: number) {
     const piece = (a: number, b: number) =>
       white(text.pieces.slice(Math.max(0, a), Math.max(0, b)).join(""));
-    return html`<code
-      >${piece(from - AROUND, from)}<mark>${piece(from, from + length)}</mark>${piece(from + length, from + length + 4)}</code
-    >`;
+    const to = from + length;
+    const [before, after] = [piece(from - AROUND, from), piece(to, to + 4)];
+    return html`<code>${before}<mark>${piece(from, to)}</mark>${after}</code>`;
   }
+  const pair = ({ from, at, length }: Passage) =>
+    html`<span>earlier</span>${snippet(from, length)}<span>here</span>${snippet(at, length)}`;
   function paint() {
     root.hidden = !store.tokens.length;
     if (root.hidden) return;
@@ -106,10 +123,13 @@ function arcsView({ root, group, store, palette, follow, resized, soon }: View<o
     const tokens = copied.reduce((sum, p) => sum + p.length, 0);
     const written = text.ids.length - text.prompt;
     const share = written ? Math.round((100 * tokens) / written) : 0;
-    const label = `Copy arcs: ${plural(copied.length, "passage")} copied, ${plural(tokens, "token")}. Arrow keys move between passages, Enter pins; the table lists them.`;
+    const counts = `${plural(copied.length, "passage")} copied, ${plural(tokens, "token")}`;
+    const keys = "Arrow keys move between passages, Enter pins; the table lists them.";
+    const label = `Copy arcs: ${counts}. ${keys}`;
     setAttributes(plot, { "aria-label": label });
     render(drawing(), plot);
-    const whole = `${tokens} of ${written} tokens (${share} %) were copied in ${plural(copied.length, "passage")}.`;
+    const passages = plural(copied.length, "passage");
+    const whole = `${tokens} of ${written} tokens (${share} %) were copied in ${passages}.`;
     const rows = copied
       .slice(0, MOST_ROWS)
       .map((p) => [
@@ -117,7 +137,8 @@ function arcsView({ root, group, store, palette, follow, resized, soon }: View<o
         ...[p.from, p.length, palette.words(p.source)],
         html`<code>${white(text.pieces.slice(p.at, p.at + p.length).join(""))}</code>`,
       ]);
-    const title = `Passages as a table${copied.length > rows.length ? `, the first ${MOST_ROWS}` : ""}`;
+    const first = copied.length > rows.length ? `, the first ${MOST_ROWS}` : "";
+    const title = `Passages as a table${first}`;
     render(
       html`<h3>Copied passages</h3>
         <p class="hsd-note">
@@ -128,7 +149,7 @@ function arcsView({ root, group, store, palette, follow, resized, soon }: View<o
         ${plot}
         <p class="hsd-arc-words" role="status">${chosen ? words(chosen) : whole}</p>
         <div class="hsd-arc-pair">
-          ${chosen ? html`<span>earlier</span>${snippet(chosen.from, chosen.length)}<span>here</span>${snippet(chosen.at, chosen.length)}` : nothing}
+          ${chosen ? pair(chosen) : nothing}
         </div>
         ${folded(title, tableOf("Passages", ["token", "from", "tokens", "source", "text"], rows))}`,
       root,

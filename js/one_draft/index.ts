@@ -82,8 +82,11 @@ export default templated<Traits>(
       if (name) put(values);
     };
     const dot = (n: number) =>
-      svg`<circle class=${n === chosen ? "hsd-wi-here" : n === best ? "hsd-wi-best" : "hsd-wi-dot"} cx=${x(n)} cy=${f.y(speed(n))} r=${n === chosen || n === best ? 6 : 3}><title>Lookahead ${n}: ${times(n)}</title></circle>
-          <text class="hsd-tick" x=${x(n)} y=${f.foot + 16} text-anchor="middle">${width > 400 || n % 2 ? n : ""}</text>`;
+      svg`<circle class=${n === chosen ? "hsd-wi-here" : n === best ? "hsd-wi-best" : "hsd-wi-dot"}
+        cx=${x(n)} cy=${f.y(speed(n))}
+        r=${n === chosen || n === best ? 6 : 3}><title>Lookahead ${n}: ${times(n)}</title></circle>
+          <text class="hsd-tick" x=${x(n)} y=${f.foot + 16}
+            text-anchor="middle">${width > 400 || n % 2 ? n : ""}</text>`;
     return html`<h3>What if: one draft model</h3>
       <div class="hsd-wi-body">
         <div>
@@ -93,7 +96,11 @@ export default templated<Traits>(
             ${advice} ${pays}
           </p>
           <div class="hsd-wi-fields">
-            ${presets.length ? html`<label>Draft model${menu(names, own?.name ?? "", choose)}</label>` : nothing}
+            ${
+              presets.length
+                ? html`<label>Draft model${menu(names, own?.name ?? "", choose)}</label>`
+                : nothing
+            }
             ${SLIDERS.map(
               ([name, words, min, max, step, write]) =>
                 html`<label

@@ -31,7 +31,9 @@ function panelsView({ model, root, group, store, palette, redrawn, resized }: Vi
         ([key, length, words]) =>
           html`<span
             class="hsd-pn-part"
-            data-family=${["rejected", "unreached", "rounds"].includes(key) ? "none" : palette.family(key)}
+            data-family=${
+              ["rejected", "unreached", "rounds"].includes(key) ? "none" : palette.family(key)
+            }
             data-key=${key}
             title=${words}
             .style=${`width: ${(100 * length) / most}%`}
@@ -77,7 +79,9 @@ function panelsView({ model, root, group, store, palette, redrawn, resized }: Vi
       return name === "inText" && !panel.rows.length ? nothing : table(panel, k);
     });
     render(
-      html`${levels.length > 1 && which.some((name) => OF_LEVEL.includes(name)) ? chosen() : nothing}
+      html`${
+        levels.length > 1 && which.some((name) => OF_LEVEL.includes(name)) ? chosen() : nothing
+      }
         <div class="hsd-pn-grid">
           ${store.tokens.length ? drawn : html`<p class="hsd-note">No run.</p>`}
         </div>`,

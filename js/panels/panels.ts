@@ -128,7 +128,9 @@ export function panelsOf(run: Run, palette: Pick<Palette, "words">, databases: r
     return {
       title: "By draft position",
       measure: "Conditional acceptance",
-      more: "The bars show all draft tokens at a position; in a tree with several, the verifier chooses once.",
+      more:
+        "The bars show all draft tokens at a position; in a tree with several, " +
+        "the verifier chooses once.",
       heads: ["position", "draft tokens", "accepted / examined", "rate"],
       rows,
       empty: none(drafts),
@@ -166,7 +168,9 @@ export function panelsOf(run: Run, palette: Pick<Palette, "words">, databases: r
     return {
       title: "By match length",
       measure: "Acceptance rate",
-      more: "Match length: number of latest tokens that a database found in earlier text. Draft models match nothing and are excluded.",
+      more:
+        "Match length: number of latest tokens that a database found in earlier text. " +
+        "Draft models match nothing and are excluded.",
       heads: ["tokens matched", "draft tokens", "accepted / drafted", "rate"],
       rows,
       empty:

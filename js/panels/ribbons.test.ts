@@ -5,7 +5,7 @@ import { createStore } from "../lib/run";
 import { RECORDED, small } from "../lib/testing";
 import { stagesOf } from "./ribbons";
 
-test("a stage has the draft tokens of its verifier by source, and the text what was emitted", () => {
+test("a stage has the draft tokens of its verifier by source, the text what was emitted", () => {
   const store = createStore();
   store.adopt(small());
   const stages = stagesOf(store, []);

@@ -90,7 +90,8 @@ export function ribbons(
   });
   const band = (x0: number, y0: number, h0: number, x1: number, y1: number, h1: number) => {
     const m = (x0 + x1) / 2;
-    return `M${x0} ${y0}C${m} ${y0} ${m} ${y1} ${x1} ${y1}v${h1}C${m} ${y1 + h1} ${m} ${y0 + h0} ${x0} ${y0 + h0}z`;
+    const over = `M${x0} ${y0}C${m} ${y0} ${m} ${y1} ${x1} ${y1}`;
+    return `${over}v${h1}C${m} ${y1 + h1} ${m} ${y0 + h0} ${x0} ${y0 + h0}z`;
   };
   const flow = (k: number) => (f: Flow) => {
     const top = tops[k].get(f.source) ?? 0;
@@ -98,7 +99,12 @@ export function ribbons(
     const lost = lostOf(f);
     const next = stages[k + 1]?.flows.find((o) => o.source === f.source);
     const right = x(k) + SIZE.bar;
-    const words = `${palette.words(f.source)}: ${stages[k].name === "text" ? plural(f.drafted, "token") : `${f.accepted} of ${f.drafted} accepted by ${stages[k].name}`}`;
+    const { name } = stages[k];
+    const fate =
+      name === "text"
+        ? plural(f.drafted, "token")
+        : `${f.accepted} of ${f.drafted} accepted by ${name}`;
+    const words = `${palette.words(f.source)}: ${fate}`;
     // The next level may have got fewer than were accepted, where the text ended.
     const into = Math.min(next?.drafted ?? 0, f.accepted) * scale;
     const passed = () => band(right, top, kept, x(k + 1), tops[k + 1].get(f.source) ?? 0, into);
@@ -107,13 +113,16 @@ export function ribbons(
     const inner =
       right + 4 + narrow * fallsOf(stages[k].flows.slice(stages[k].flows.indexOf(f) + 1));
     const outer = inner + narrow * lost;
-    const fallen = `M${right} ${from}Q${outer} ${from} ${outer} ${foot}H${inner}Q${inner} ${to} ${right} ${to}z`;
+    const down = `M${right} ${from}Q${outer} ${from} ${outer} ${foot}`;
+    const fallen = `${down}H${inner}Q${inner} ${to} ${right} ${to}z`;
+    const bar = `M${x(k) + SIZE.bar / 2} ${top + Math.max(1, f.drafted * scale)}V${top}`;
     const [on, off] = [() => light(f.source), () => light(null)];
-    return svg`<g data-family=${palette.family(f.source)} tabindex="0" role="img" aria-label=${words}
+    return svg`<g data-family=${palette.family(f.source)} tabindex="0" role="img"
+      aria-label=${words}
       @pointerenter=${on} @pointerleave=${off} @focus=${on} @blur=${off}><title>${words}</title>
       ${next && kept ? svg`<path class="hsd-rb-kept" d=${passed()}></path>` : nothing}
       ${lost > 0 && stages[k + 1] ? svg`<path class="hsd-rb-lost" d=${fallen}></path>` : nothing}
-      ${mark(palette.family(f.source), `M${x(k) + SIZE.bar / 2} ${top + Math.max(1, f.drafted * scale)}V${top}`)}</g>`;
+      ${mark(palette.family(f.source), bar)}</g>`;
   };
   const sources = [...new Set(stages.flatMap((s) => s.flows.map((f) => f.source)))];
   const cell = ({ name, flows }: Stage, source: string) => {
@@ -136,7 +145,9 @@ export function ribbons(
             (s) =>
               html`<div>
                 <strong>${s.name}</strong
-                ><br />${s.name === "text" ? plural(total(s), "token") : `accepts ${sum(s)} of ${total(s)}`}
+                ><br />${
+                  s.name === "text" ? plural(total(s), "token") : `accepts ${sum(s)} of ${total(s)}`
+                }
               </div>`,
           )}
         </div>

@@ -73,9 +73,13 @@ function draw({ model, el }: Drawing<Traits>) {
     const [heads, ...rows] = table ?? [];
     render(
       html`<div class="hsd-chart-head">
-          ${title ? html`<h3>${title}</h3>` : nothing}${text ? html`<p class="hsd-note">${text}</p>` : nothing}
+          ${title ? html`<h3>${title}</h3>` : nothing}${
+            text ? html`<p class="hsd-note">${text}</p>` : nothing
+          }
         </div>
-        ${frame}${table ? folded("Values as a table", tableOf(`Values of: ${name}`, heads, rows)) : nothing}
+        ${frame}${
+          table ? folded("Values as a table", tableOf(`Values of: ${name}`, heads, rows)) : nothing
+        }
         ${note ? html`<p class="hsd-source">${note}</p>` : nothing}`,
       root,
     );

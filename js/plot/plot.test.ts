@@ -10,7 +10,7 @@ beforeEach(() => {
   vi.stubGlobal("matchMedia", () => ({ matches: false }));
 });
 
-test("the page writes the heading; a figure is as wide as its place, and not too narrow to read", () => {
+test("the page writes the heading; a figure is as wide as its place, not too narrow", () => {
   const layout = () => ({
     title: { text: "t" },
     height: 200,

@@ -83,7 +83,11 @@ export default templated<Traits>({ class: "hsd-latency hsd-rl", label: "Rule lab
           “${tokens[found.token]}” drawn from
           ${found.accepted === n || lossy ? "p" : "the residual"}
         </li>
-        ${isWhole(rule) ? html`<li>h = ${thresholds(rule, models, draft).map(f).join(", ")}</li>` : nothing}
+        ${
+          isWhole(rule)
+            ? html`<li>h = ${thresholds(rule, models, draft).map(f).join(", ")}</li>`
+            : nothing
+        }
       </ol>
       <div class="hsd-rl-bars">
         ${law.first.map(

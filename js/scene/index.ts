@@ -46,6 +46,7 @@ const STILL = 1500;
 const REST = 400;
 /** The same where the view is narrow. */
 const SMALL = { cell: 7.25, pad: 14, sign: 14, gap: 4 };
+const NO_ROUND = "The draft of each round appears here when it is verified.";
 const LEGEND = [
   ["accepted", "accepted"],
   ["rejected", "rejected"],
@@ -144,12 +145,13 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
     const size = sizes();
     const wide = (text: string, sign: number) =>
       size.pad + sign + size.cell * Math.min(narrow() ? 8 : 13, Math.max(2, columnsOfText(text)));
-    const lefts = [wide(start, 0) + size.gap];
+    const lefts = [start ? wide(start, 0) + size.gap : 0];
+    /** Only a chip that rests below the text has a mark. */
+    const sign = (c: Chip) => (narrow() && c.rest === it.round.level ? 0 : size.sign);
     for (let k = 0; k < it.columns; k++) {
       const here = it.chips.filter((c) => c.column === k);
-      lefts.push(
-        lefts[k] + Math.max(40, ...here.map((c) => wide(token(c.text), size.sign))) + size.gap,
-      );
+      const widest = Math.max(40, ...here.map((c) => wide(token(c.text), sign(c))));
+      lefts.push(lefts[k] + widest + size.gap);
     }
     return lefts;
   }
@@ -196,13 +198,15 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
     );
     const ns = calls.reduce((s, c) => s + c.duration_ns, 0);
     const drafted = it.chips.filter((c) => c.born === 0 && !c.own).length;
-    return `${reading.sourceName()}: ${plural(drafted, "draft token")}${ns ? `, ${duration(ns)}` : ""}`;
+    const time = ns ? `, ${duration(ns)}` : "";
+    return `${reading.sourceName()}: ${plural(drafted, "draft token")}${time}`;
   }
   function drawStage(it: Scene) {
     const t = now(it);
     const text = it.round.level;
     const { gap } = sizes();
-    const start = `…${token(reading.before(it.round)).slice(narrow() ? -4 : -10)}`;
+    // A phone has no room for the text before the round.
+    const start = narrow() ? "" : `…${token(reading.before(it.round)).slice(-10)}`;
     const lefts = columnsOf(it, start);
     const { tops, height } = floorsOf(it);
     const on = chosen();
@@ -222,7 +226,10 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
       const foot = k ? tops[k - 1] - SIZE.line + 4 : height;
       const beam = (b: Beam) => {
         const lit = state.t !== null && t >= b.from && t <= b.to + 0.03;
-        const place = `top: ${y - 2}px; left: ${lefts[b.left]}px; width: ${Math.max(24, lefts[b.right] - lefts[b.left] - gap)}px; --reach: ${tops[k] - y + SIZE.row}px`;
+        const width = Math.max(24, lefts[b.right] - lefts[b.left] - gap);
+        const reach = tops[k] - y + SIZE.row;
+        const place =
+          `top: ${y - 2}px; left: ${lefts[b.left]}px; ` + `width: ${width}px; --reach: ${reach}px`;
         // The light moves over the chips while the pass takes its time.
         const sweep = lit ? Math.min(1, (t - b.from) / Math.max(1e-9, b.to - b.from)) : 0;
         const light = lit ? html`<i .style=${`left: ${(100 * sweep).toFixed(1)}%`}></i>` : nothing;
@@ -296,7 +303,10 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
           <div class="hsd-sc-ground" .style=${`top: ${height - 24}px; width: ${wide}px`}>
             <span class="hsd-sc-label">${ground}</span>
           </div>
-          <code class="hsd-sc-start" .style=${`top: ${tops[text]}px; width: ${lefts[0] - gap}px`}
+          <code
+            class="hsd-sc-start"
+            ?hidden=${!start}
+            .style=${`top: ${tops[text]}px; width: ${Math.max(0, lefts[0] - gap)}px`}
             >${start}</code
           >
         </div>
@@ -344,7 +354,8 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
     if (it) drawStage(it);
     const playing = state.t !== null;
     // While the scene is played only the stage changes.
-    const key = `${made}:${chip?.key}:${root.clientWidth}:${store.tokens.length}:${playing}:${store.seq}`;
+    const { tokens, seq } = store;
+    const key = [made, chip?.key, root.clientWidth, tokens.length, playing, seq].join(":");
     if (key === detailed && it) return;
     detailed = key;
     const r = roundOf(chip);
@@ -371,13 +382,12 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
             </li>`,
         )}
       </ul>
-      <p class="hsd-note">
-        Each chip is a token. Below a line: stopped by that level. In the text: accepted by all
-        levels, or the target’s own.
-      </p>`;
+      <p
+        class="hsd-note">A chip below a line was stopped by that level; the text is above all.</p>`;
     render(
       html`<div class="hsd-sc-head">
           <h3 class="hsd-sc-title hsd-number">${title}</h3>
+          <p class="hsd-sc-summary" aria-live="polite">${top ? reading.summaryOf(top) : NO_ROUND}</p>
           <div class="hsd-sc-nav">
             <button
               class="hsd-sc-play hsd-primary"
@@ -393,20 +403,17 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
               @click=${() => walk(-1)}
               aria-label="Previous round"
             >
-              ←<span> Previous round</span>
+              ←<span> Previous</span>
             </button>
             <button
               ?disabled=${!top || number === store.order.size}
               @click=${() => walk(1)}
               aria-label="Next round"
             >
-              <span>Next round </span>→
+              <span>Next </span>→
             </button>
           </div>
         </div>
-        <p class="hsd-sc-summary" aria-live="polite">
-          ${top ? reading.summaryOf(top) : "The draft of each round appears here when it is verified."}
-        </p>
         <div class="hsd-sc-body" data-wide=${isWide()} data-drawn=${drawn}>
           <div class="hsd-sc-stages">${box}${it ? legend : nothing}</div>
           <div
@@ -452,7 +459,8 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
       stop();
       Object.assign(state, { top, key: null, peek: null, inner: null, step: -1 });
     }
-    const key = `${store.run}:${top}:${top === null ? "" : store.drafts.get(top)?.length}:${store.calls.length}`;
+    const drafts = top === null ? "" : store.drafts.get(top)?.length;
+    const key = [store.run, top, drafts, store.calls.length].join(":");
     if (key !== made) {
       made = key;
       scene = top === null ? null : sceneOf(store, top);

@@ -34,7 +34,8 @@ for (const [name, data] of Object.entries(RECORDED).filter(([, run]) => run.draf
     assert.equal(example?.round.parent, null);
   });
 
-test("the page opens on a round that accepts two tokens", () => {
+const skip = !Object.keys(RECORDED).length;
+test("the page opens on a round that accepts two tokens", { skip }, () => {
   assert.ok((first(RECORDED["answers/summary"]).round?.accepted ?? 0) >= 2);
 });
 

@@ -107,7 +107,7 @@ test("a round without a draft is its own token", () => {
 });
 
 for (const name of ["both", "hierarchy"].filter((n) => RECORDED[n])) {
-  test(`${name}: the rounds below proposed exactly the tokens that the level above verified, each own token its level's`, () => {
+  test(`${name}: rounds below proposed exactly the tokens that the level above verified`, () => {
     const store = storeOf(RECORDED[name]);
     let seen = 0;
     for (const [id, children] of store.children) {

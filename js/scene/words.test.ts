@@ -16,7 +16,7 @@ const palette = { phrase: (s) => (s === "target" ? "the target" : `the draft mod
 const over = { wall_ns: 12_000_000 };
 
 for (const [name, data] of Object.entries(RECORDED)) {
-  test(`${name}: rounds follow one another in the text, and each ends in the token that the run has`, () => {
+  test(`${name}: rounds follow one another in the text, each ends in the token of the run`, () => {
     const store = storeOf(data);
     const said = createReading(store, palette);
     let text = store.pieces[store.promptIds.at(-1)];
@@ -121,7 +121,7 @@ test("a round of a level below is named by the level and its place among its lik
   assert.equal(store.levelName(7), "level 7");
 });
 
-test("where the cursor is nowhere the round of the highest score is shown, of a live run the newest, and none is left", () => {
+test("without a cursor the round of the highest score is shown, of a live run the newest", () => {
   const live = createReading(storeOf(small()), palette);
   assert.equal(
     live.usual(null, () => 0),
@@ -172,7 +172,8 @@ test("a span is a round, a call or a time without one", () => {
   const { callSentence, gapSentence, roundSentence } = createTelling(storeOf(small()));
   assert.equal(
     callSentence({ ...call, round: 1 }),
-    "target verifies: 1 token fed, 3 in the cache, 2 forward passes in one launch; 2.00 ms, from 1.00 ms; within round 1, for nano.",
+    "target verifies: 1 token fed, 3 in the cache, 2 forward passes in one launch; " +
+      "2.00 ms, from 1.00 ms; within round 1, for nano.",
   );
   assert.equal(
     callSentence({ ...call, kind: "lookup", cached: 0, steps: 1, round: 2 }),

@@ -93,8 +93,11 @@ export function createReading(store: Store, palette: Pick<Palette, "phrase">) {
   function summaryOf(r: Round) {
     const by = capital(actor(r));
     const drafts = draftsOf(r.id);
-    if (!drafts.length)
-      return `No draft: ${WHY[r.why_no_draft ?? ""] ?? r.why_no_draft ?? "reason not recorded"}.${ownOf(r) ? ` ${by} generated its own token.` : ""}`;
+    if (!drafts.length) {
+      const why = r.why_no_draft ?? "";
+      const own = ownOf(r) ? ` ${by} generated its own token.` : "";
+      return `No draft: ${WHY[why] ?? (why || "reason not recorded")}.${own}`;
+    }
     const end = {
       correction: "a correction",
       bonus: "a bonus token",
@@ -105,11 +108,17 @@ export function createReading(store: Store, palette: Pick<Palette, "phrase">) {
     const unsure = r.draft_end === "confidence" ? " The draft stopped because it was unsure." : "";
     const judged = `${isWhole(r.rule) ? "judged" : "examined"} ${plural(judgedBy(r), "position")}`;
     const whole = isWhole(r.rule) ? " as a whole" : "";
-    return `${plural(drafts.length, "token")} drafted by ${from}.${unsure} ${by} ${judged}${whole} and accepted ${r.accepted || "none"}, then ${end[r.outcome]}.`;
+    const fate = `accepted ${r.accepted || "none"}, then ${end[r.outcome]}`;
+    const drafted = `${plural(drafts.length, "token")} drafted by ${from}.`;
+    return `${drafted}${unsure} ${by} ${judged}${whole} and ${fate}.`;
   }
   /** A draft node for screen readers. */
-  const nodeWords = (d: Draft) =>
-    `position ${d.depth}, ${token(d.text)}: ${FATES[d.verdict]}, drafted by ${palette.phrase(d.source)}${d.p === null ? "" : `, p ${figure(d.p)}`}${d.u === null ? "" : `, q ${figure(d.q)}`}`;
+  function nodeWords(d: Draft): string {
+    const p = d.p === null ? "" : `, p ${figure(d.p)}`;
+    const q = d.u === null ? "" : `, q ${figure(d.q)}`;
+    const by = `drafted by ${palette.phrase(d.source)}`;
+    return `position ${d.depth}, ${token(d.text)}: ${FATES[d.verdict]}, ${by}${p}${q}`;
+  }
   /** What the drafters of the lowest level proposed. */
   const sourceName = () =>
     isDatabase(store.levels[0] ?? "") ? "databases" : (store.levels[0] ?? "");

@@ -65,6 +65,7 @@ export function elsewhere(calls: Call[], milliseconds: Record<string, number[]>)
   return sum;
 }
 
+const HEADS = ["Stack", "Tokens/s", "Speed-up here", "Speed-up there", "Tokens per target pass"];
 const WIDTHS = [1, 2, 4, 8, 16];
 const TOKENS = 64;
 /** Turns of runs that are compared; other work of the machine slows single ones. */
@@ -390,7 +391,7 @@ function hierarchies(article: Article) {
     render(
       html`<table>
           <tr>
-            ${["Stack", "Tokens/s", "Speed-up here", "Speed-up there", "Tokens per target pass"].map((head) => html`<th>${head}</th>`)}
+            ${HEADS.map((head) => html`<th>${head}</th>`)}
           </tr>
           ${[...runs].map(row)}
         </table>

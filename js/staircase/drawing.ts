@@ -36,10 +36,12 @@ export function paths(
 }
 export function drawStairs(...given: Parameters<typeof paths>) {
   const { line, between, risers } = paths(...given);
-  return svg`<path class="hsd-stairs-treads" d=${line}></path><path class="hsd-stairs-between" d=${between}></path>${[...risers].map(([family, d]) => mark(family, d))}`;
+  return svg`<path class="hsd-stairs-treads" d=${line}></path><path class="hsd-stairs-between"
+    d=${between}></path>${[...risers].map(([family, d]) => mark(family, d))}`;
 }
 /** The dotted ramp of plain decoding, from the origin to a point. */
 export const drawRamp = (f: Frame, x: number, y: number) => {
   const d = `M${f.x(0)} ${f.y(0)}L${f.x(x)} ${f.y(y)}`;
-  return svg`<path class="hsd-stairs-plain" d=${`${d}V${f.y(0)}Z`}></path><path class="hsd-stairs-ramp" d=${d}></path>`;
+  return svg`<path class="hsd-stairs-plain" d=${`${d}V${f.y(0)}Z`}></path><path
+    class="hsd-stairs-ramp" d=${d}></path>`;
 };

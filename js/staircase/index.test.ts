@@ -27,7 +27,7 @@ test("the ramp is plain decoding of as many tokens", () => {
   assert.equal(stairs.plain, 6e6);
 });
 
-test("the staircase has the speed-up of the metrics, also of pairs, and the ramp ends by it", () => {
+test("the staircase has the speed-up of the metrics, also of pairs; the ramp ends by it", () => {
   const verify = (round: number) => ({
     round,
     level: 1,
@@ -87,7 +87,7 @@ test("time between two rounds is a tread of its own kind: the staircase has no h
   assert.equal(between, "M4.00 10.00H7.00");
 });
 
-test("a point of the staircase is an event, also beyond its ends, and an event has a time within its round", () => {
+test("a point of the staircase is an event; an event has a time within its round", () => {
   const { store, stairs } = of(small());
   const { rounds, events } = store.index();
   assert.deepEqual(

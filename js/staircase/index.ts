@@ -74,7 +74,9 @@ export function staircaseView({
       frame = fit();
     }
     const across = stairs.timed ? "time" : "rounds";
-    still = svg`${axisY(frame, Math.max(2, (frame.foot - frame.top) / 48), String, "tokens")}${axisX(frame, (frame.end - frame.left) / 110, time, across)}
+    const rows = Math.max(2, (frame.foot - frame.top) / 48);
+    const columns = (frame.end - frame.left) / 110;
+    still = svg`${axisY(frame, rows, String, "tokens")}${axisX(frame, columns, time, across)}
       ${stairs.plain === null ? nothing : drawRamp(frame, stairs.plain, stairs.tokens)}
       ${drawStairs(stairs, store.tokens, palette.family, frame)}${ends.map(label)}`;
     paintCursor();
@@ -104,8 +106,10 @@ export function staircaseView({
   function label({ at, title, words, cls, x, lift }: ReturnType<typeof endsOf>[number]) {
     const top = frame.y(stairs.tokens);
     return svg`<circle class=${cls} cx=${frame.x(at)} cy=${top} r="4"></circle>
-      <text class="hsd-stairs-title ${cls}" x=${x} y=${top - 18 - lift} text-anchor="middle">${title}</text>
-      <text class="hsd-stairs-note" x=${x} y=${top - 6 - lift} text-anchor="middle">${words}</text>`;
+      <text class="hsd-stairs-title ${cls}" x=${x} y=${top - 18 - lift}
+        text-anchor="middle">${title}</text>
+      <text class="hsd-stairs-note" x=${x} y=${top - 6 - lift}
+        text-anchor="middle">${words}</text>`;
   }
   function paintCursor() {
     const { step, shown, playing, pinned, hover, speed, round } = group.cursor;
@@ -117,18 +121,30 @@ export function staircaseView({
     const seen = hover && hover.step !== step ? xOf(hover.step) : null;
     render(
       svg`<svg class="hsd-stairs" viewBox="0 0 ${width} ${height}" aria-hidden="true">${still}
-        ${shown === null ? nothing : svg`<rect class="hsd-stairs-later" x=${x} y=${top} width=${Math.max(0, frame.end - x + 6)} height=${foot - top}></rect>`}
-        ${seen === null ? nothing : svg`<line class="hsd-stairs-glance" x1=${seen} x2=${seen} y1=${top} y2=${foot}></line>`}
+        ${
+          shown === null
+            ? nothing
+            : svg`<rect class="hsd-stairs-later" x=${x} y=${top}
+          width=${Math.max(0, frame.end - x + 6)} height=${foot - top}></rect>`
+        }
+        ${
+          seen === null
+            ? nothing
+            : svg`<line class="hsd-stairs-glance" x1=${seen} x2=${seen}
+          y1=${top} y2=${foot}></line>`
+        }
         ${
           event
-            ? svg`<g class=${pinned ? "hsd-stairs-head hsd-stairs-pinned" : "hsd-stairs-head"}><line x1=${x} x2=${x} y1=${top} y2=${foot}></line
+            ? svg`<g class=${pinned ? "hsd-stairs-head hsd-stairs-pinned" : "hsd-stairs-head"}><line
+              x1=${x} x2=${x} y1=${top} y2=${foot}></line
               ><circle r="4.5" cx=${x} cy=${frame.y(event.shown)}></circle></g>`
             : nothing
         }</svg>`,
       bar,
     );
+    const at = `Round ${store.order.get(round ?? NaN)} of ${store.order.size}`;
     const place = event
-      ? `Round ${store.order.get(round ?? NaN)} of ${store.order.size}, event ${step + 1} of ${events.length}`
+      ? `${at}, event ${step + 1} of ${events.length}`
       : `${plural(events.length, "event")} in ${plural(rounds.length, "round")}`;
     const words = event
       ? eventWords(store, palette, step)
@@ -166,10 +182,17 @@ export function staircaseView({
         >${button(ON, `Next ${name} (${on})`, walk(way, 1))}</span
       >`;
     const toggle = () => (group.cursor.playing ? group.pause() : group.play());
+    const { playing: runs } = group.cursor;
+    const main = button(
+      runs ? PAUSE : PLAY,
+      runs ? "Pause (Space)" : "Play (Space)",
+      toggle,
+      "hsd-player-main hsd-primary",
+    );
     const pace = (value: string) => group.pace(value === "recorded" ? value : Number(value));
     render(
       html`<div class="hsd-player-buttons">
-          ${button(playing ? PAUSE : PLAY, playing ? "Pause (Space)" : "Play (Space)", toggle, "hsd-player-main hsd-primary")}${UNITS.map(stepper)}
+          ${main}${UNITS.map(stepper)}
         </div>
         ${menu(SPEEDS, String(speed), pace, { class: "hsd-player-speed", label: "Speed" })}
         <div class="hsd-player-line">

@@ -91,10 +91,8 @@ function streamView({ model, root, group, store, palette, follow, on }: View<Tra
       model.set("ghosts", on);
       model.save_changes();
     };
-    render(
-      html`${legendOf(store, palette)}${check("hsd-switch", "Rejected drafts", model.get("ghosts"), turn)}`,
-      bar,
-    );
+    const shown = check("hsd-switch", "Rejected drafts", model.get("ghosts"), turn);
+    render(html`${legendOf(store, palette)}${shown}`, bar);
   }
   const body = make("div", "hsd-body");
   body.append(scroll, card);

@@ -40,7 +40,9 @@ export function tokenPane(prompt: HTMLElement, out: HTMLElement, store: Store, p
   /** Begin a chunk, whose first token begins a round or not. */
   function begin(first = false) {
     if (tail) {
-      tail.style.setProperty("--lines", String(tail.querySelectorAll(".hsd-nl").length)); // estimated height until laid out
+      // Its estimated height until it is laid out.
+      const lines = tail.querySelectorAll(".hsd-nl").length;
+      tail.style.setProperty("--lines", String(lines));
       // The first line break of the next chunk is the edge of its box.
       const edge = make("span", first ? "hsd-first" : "", "", { "aria-hidden": "true" });
       edge.append(make("span", "hsd-nl", "", { "data-glyph": "↵" }));

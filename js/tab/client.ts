@@ -107,7 +107,8 @@ export class Client {
     this.loading = NOTHING;
     if (location.protocol === "file:") {
       this.lost(
-        "Browsers let no page that was opened as a file start a worker: open the site by any web server.",
+        "Browsers let no page that was opened as a file start a worker: " +
+          "open the site by any web server.",
       );
       return;
     }

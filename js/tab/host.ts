@@ -68,7 +68,8 @@ export function tabHost(own: Client, about: About, tabs: readonly FamilyTab[]): 
       const { family } = request;
       if (family && !names.includes(family))
         throw new Error(
-          `this page has no models of the family ${family}: run hsd-viz dashboard --family ${family}`,
+          `this page has no models of the family ${family}: ` +
+            `run hsd-viz dashboard --family ${family}`,
         );
       const { run, result } = await clientOf(own, tabs, family).decode(request, on, signal);
       const { stop_reason } = result;

@@ -90,7 +90,8 @@ export function check(name: string, bytes: Uint8Array, manifest: Manifest) {
   const facts = manifest.files[name];
   if (bytes.length !== facts.bytes)
     throw new Error(
-      `${name} is incomplete: it has ${bytes.length} bytes, expected ${facts.bytes}. Reload the page.`,
+      `${name} is incomplete: it has ${bytes.length} bytes, expected ${facts.bytes}. ` +
+        "Reload the page.",
     );
   if (crc32(bytes) !== facts.crc32)
     throw new Error(

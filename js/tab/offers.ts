@@ -63,7 +63,8 @@ export class FamilyTab {
   load(): Promise<void> {
     const { deviceMemory = LEAST_GB } = navigator as { deviceMemory?: number };
     if (deviceMemory < LEAST_GB) {
-      const needed = `This device has ${deviceMemory} GB of memory: ${this.name} needs one of ${LEAST_GB} GB or more.`;
+      const has = `This device has ${deviceMemory} GB of memory`;
+      const needed = `${has}: ${this.name} needs one of ${LEAST_GB} GB or more.`;
       this.set("failed", needed);
       return Promise.reject(new Error(needed));
     }
@@ -158,11 +159,12 @@ function wordsOf({ name, stage, why, offer, kept, client, memory }: FamilyTab): 
     const { done, total } = client?.loading ?? { done: 0, total: 0 };
     return total ? `${megabytes(done)} of ${megabytes(total)}` : "Starting";
   }
-  if (stage === "ready")
-    return `${name} is loaded: it decodes in this tab, in an estimated ${megabytes(memory)} of memory.`;
+  const estimated = `in an estimated ${megabytes(memory)} of memory`;
+  if (stage === "ready") return `${name} is loaded: it decodes in this tab, ${estimated}.`;
   if (kept >= offer.bytes)
-    return `${name} is kept in this browser. Loading it takes an estimated ${megabytes(memory)} of memory.`;
+    return `${name} is kept in this browser. It decodes in this tab, ${estimated}.`;
   const stays = keeps() ? "The browser keeps it." : "Over plain HTTP the browser does not keep it.";
   const rest = kept ? ` ${megabytes(kept)} have arrived.` : "";
-  return `${name} decodes in this tab after a download of ${megabytes(offer.bytes)}, in an estimated ${megabytes(memory)} of memory. ${stays}${rest}`;
+  const download = `after a download of ${megabytes(offer.bytes)}`;
+  return `${name} decodes in this tab ${download}, ${estimated}. ${stays}${rest}`;
 }

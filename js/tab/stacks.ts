@@ -25,7 +25,8 @@ export function parse(text: string, manifest: Manifest): TabStack {
   const written = text.trim();
   const elsewhere = (what: string) =>
     new Error(
-      `${what} does not run in a browser tab: use \`hsd-viz decode --stack "${written.replaceAll('"', "'")}"\``,
+      `${what} does not run in a browser tab: ` +
+        `use \`hsd-viz decode --stack "${written.replaceAll('"', "'")}"\``,
     );
   const parts = parseStack(written, sources);
   let databases: string[] | null = null;

@@ -169,7 +169,8 @@ async function decode(id: number, request: Request) {
   const { positions } = manifest.models[stack.models[stack.models.length - 1].name];
   if (prompt.length >= positions)
     throw new Error(
-      `the prompt has ${prompt.length} tokens and the context holds ${positions}: use a shorter prompt`,
+      `the prompt has ${prompt.length} tokens and the context holds ${positions}: ` +
+        "use a shorter prompt",
     );
   const files = (stack.databases ?? []).filter(
     (name) => !manifest.stacks.of_the_text.includes(name),

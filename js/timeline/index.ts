@@ -59,7 +59,8 @@ function timelineView({
 }: View<Traits>) {
   root.classList.add("hsd-timeline");
   const label =
-    "Timeline. Plus and minus zoom, Page Up and Page Down scroll, 0 shows the whole run; up and down move between calls, left and right between events; Enter pins.";
+    "Timeline. Plus and minus zoom, Page Up and Page Down scroll, 0 shows the whole run; " +
+    "up and down move between calls, left and right between events; Enter pins.";
   const area = make("div", "hsd-tl-area", "", { tabindex: 0, role: "group", "aria-label": label });
   const told = createTelling(store, palette);
   const { databases } = model.get("palette");
@@ -90,7 +91,8 @@ function timelineView({
     if (!high || r.start_ns > to() || r.start_ns + r.duration_ns < from()) return "";
     const w = r.duration_ns * scale();
     const wide = Math.max(0.75, w - (w > 4 ? 1 : 0)).toFixed(1);
-    return `M${xOf(r.start_ns).toFixed(1)} ${(foot - low).toFixed(1)}h${wide}v${(-high).toFixed(1)}h-${wide}z`;
+    const corner = `M${xOf(r.start_ns).toFixed(1)} ${(foot - low).toFixed(1)}`;
+    return `${corner}h${wide}v${(-high).toFixed(1)}h-${wide}z`;
   }
   const word = (x: number, y: number, words: string, cls: string) =>
     svg`<text x=${x} y=${y} class=${cls}>${words}</text>`;
@@ -99,8 +101,11 @@ function timelineView({
     const picture = () =>
       bars(tops).map((b) => {
         const n = String(store.order.get(tops[b.first].id));
-        return svg`<rect x=${b.x} y="2" width=${Math.max(0.75, b.w - (b.w > 4 ? 1 : 0))} height=${HIGH.rounds - 5} class=${b.count > 1 ? "hsd-tl-round hsd-many" : "hsd-tl-round"}></rect
-          >${b.count === 1 && b.w > 9 + 7 * n.length ? word(b.x + (b.w - 1) / 2, 14, n, "hsd-tl-number") : nothing}`;
+        const fits = b.count === 1 && b.w > 9 + 7 * n.length;
+        return svg`<rect x=${b.x} y="2" width=${Math.max(0.75, b.w - (b.w > 4 ? 1 : 0))}
+          height=${HIGH.rounds - 5}
+          class=${b.count > 1 ? "hsd-tl-round hsd-many" : "hsd-tl-round"}></rect
+          >${fits ? word(b.x + (b.w - 1) / 2, 14, n, "hsd-tl-number") : nothing}`;
       });
     return {
       name: "rounds",
@@ -141,9 +146,11 @@ function timelineView({
   const calls = (all: Call[]) => () =>
     bars(all).map((b) => {
       const c = all[b.first];
-      const cls = `hsd-tl-call hsd-${b.count > 1 ? "many" : c.kind}${b.count === 1 && c === looked ? " hsd-on" : ""}`;
+      const on = b.count === 1 && c === looked ? " hsd-on" : "";
+      const cls = `hsd-tl-call hsd-${b.count > 1 ? "many" : c.kind}${on}`;
       const fits = b.count > 1 ? "" : callWords(c).find((words) => b.w > 8 + 6.6 * words.length);
-      return svg`<rect x=${b.x} y="6" width=${b.w} height=${HIGH.calls - 14} class=${cls} fill-opacity=${shade(b)}></rect
+      return svg`<rect x=${b.x} y="6" width=${b.w} height=${HIGH.calls - 14} class=${cls}
+        fill-opacity=${shade(b)}></rect
         >${fits ? word(b.x + b.w / 2, HIGH.calls / 2 + 3, fits, "hsd-tl-word") : nothing}`;
     });
   function gather() {
@@ -192,7 +199,8 @@ function timelineView({
         picture: () =>
           bars(gaps).map((b) => {
             const on = gaps[b.first] === looked ? " hsd-on" : "";
-            return svg`<rect x=${b.x} y="0" width=${b.w} height=${HIGH.idle - 6} class="hsd-tl-idle${on}" fill-opacity=${shade(b)}></rect>`;
+            return svg`<rect x=${b.x} y="0" width=${b.w} height=${HIGH.idle - 6}
+              class="hsd-tl-idle${on}" fill-opacity=${shade(b)}></rect>`;
           }),
       },
     ];
@@ -204,7 +212,9 @@ function timelineView({
       ? "Simulated: look-ups for likely outcomes beside the verification before"
       : "Calls do not overlap";
     const ofSupply = `Tokens: those that a round emitted, by source. ${supplied}`;
-    const ofTime = `Share: the lane’s time over ${duration(end)}, prefill included. ${kind}; idle time is sampling, verification and bookkeeping. Number in a bar: tokens fed.`;
+    const share = `Share: the lane’s time over ${duration(end)}, prefill included.`;
+    const rest = "idle time is sampling, verification and bookkeeping";
+    const ofTime = `${share} ${kind}; ${rest}. Number in a bar: tokens fed.`;
     note = inOrder.length
       ? `${show === "time" ? "" : ofSupply}${show === "supply" ? "" : ofTime}`
       : "";
@@ -228,14 +238,20 @@ function timelineView({
       const x = xOf(t);
       const anchor = x > w - 34 ? "end" : x < 20 ? "start" : "middle";
       return svg`<line x1=${x} x2=${x} y1=${AXIS - 4} y2=${height} class="hsd-tl-tick"></line
-        ><text x=${Math.min(w - 2, Math.max(2, x))} y="12" class="hsd-tl-ticktext" text-anchor=${anchor}>${words[k]}</text>`;
+        ><text x=${Math.min(w - 2, Math.max(2, x))} y="12" class="hsd-tl-ticktext"
+          text-anchor=${anchor}>${words[k]}</text>`;
     });
     const lane = ({ row, top }: ReturnType<typeof placed>[number]) =>
-      svg`<g transform="translate(0 ${top})" class="hsd-tl-lane" data-family=${row.family ?? nothing}>${row.picture()}</g>`;
+      svg`<g transform="translate(0 ${top})" class="hsd-tl-lane"
+        data-family=${row.family ?? nothing}>${row.picture()}</g>`;
     const mark = r
-      ? svg`<rect class=${group.cursor.pinned ? "hsd-tl-here hsd-pinned" : "hsd-tl-here"} x=${xOf(r.start_ns) - 1} y=${AXIS} rx="3" width=${Math.max(3, r.duration_ns * scale() + 2)} height=${height - AXIS - 1}></rect>`
+      ? svg`<rect class=${group.cursor.pinned ? "hsd-tl-here hsd-pinned" : "hsd-tl-here"}
+        x=${xOf(r.start_ns) - 1} y=${AXIS} rx="3" width=${Math.max(3, r.duration_ns * scale() + 2)}
+        height=${height - AXIS - 1}></rect>`
       : nothing;
-    return svg`<svg width=${w} height=${height} viewBox="0 0 ${w} ${height}" aria-hidden="true">${axis}${guard([rows, w, from(), to(), looked], () => placed().map(lane))}${mark}</svg>`;
+    const lanes = guard([rows, w, from(), to(), looked], () => placed().map(lane));
+    return svg`<svg width=${w} height=${height} viewBox="0 0 ${w} ${height}" aria-hidden="true"
+      >${axis}${lanes}${mark}</svg>`;
   }
   function paint() {
     const height = rows.reduce((sum, row) => sum + row.high, AXIS + 6);
@@ -247,7 +263,8 @@ function timelineView({
     );
     const r = here();
     const title = model.get("show") === "supply" ? "Tokens by source over time" : "Timeline";
-    const range = `Shown: ${from() ? duration(from()) : 0} to ${duration(to())}${zoom ? ` of ${duration(end)}` : ""}`;
+    const whole = zoom ? ` of ${duration(end)}` : "";
+    const range = `Shown: ${from() ? duration(from()) : 0} to ${duration(to())}${whole}`;
     const names = placed().map(
       ({ row, top }) =>
         html`<div

@@ -45,6 +45,8 @@ export function createTelling(store: Store, palette: Pick<Palette, "words">) {
     );
     return why ? ` No draft: ${WHY[why] ?? why}.` : words.length ? ` ${words.join("; ")}.` : "";
   }
+  const spanWords = ({ start_ns, duration_ns }: TimeSpan) =>
+    `${duration(duration_ns)}, from ${duration(start_ns)}`;
   const told = {
     /** Set by the strip. */
     supplies: [] as Supply[],
@@ -58,12 +60,16 @@ export function createTelling(store: Store, palette: Pick<Palette, "words">) {
       const steps = c.steps > 1 ? `, ${plural(c.steps, "forward pass")} in one launch` : "";
       const where = c.round < 0 ? "before the first round" : roundWords(c.round);
       const fed = c.kind === "lookup" ? " found" : c.kind === "update" ? "" : " fed";
-      return `${c.name} ${ACTS[c.kind] || c.kind}: ${plural(c.fed, "token")}${fed}${cached}${steps}; ${duration(c.duration_ns)}, from ${duration(c.start_ns)}; ${where}.`;
+      const act = `${c.name} ${ACTS[c.kind] || c.kind}`;
+      const tokens = `${plural(c.fed, "token")}${fed}${cached}${steps}`;
+      return `${act}: ${tokens}; ${spanWords(c)}; ${where}.`;
     },
-    gapSentence: (gap: TimeSpan) =>
-      `Idle for ${duration(gap.duration_ns)}, from ${duration(gap.start_ns)}.`,
-    roundSentence: (r: Round) =>
-      `Round ${store.order.get(r.id)}: ${duration(r.duration_ns)}, from ${duration(r.start_ns)}; ${r.drafted ? `${r.drafted} drafted, ${r.accepted} accepted` : "no draft"}, ${r.outcome}.${drafted(r)}`,
+    gapSentence: (gap: TimeSpan) => `Idle for ${spanWords(gap)}.`,
+    roundSentence(r: Round) {
+      const draft = r.drafted ? `${r.drafted} drafted, ${r.accepted} accepted` : "no draft";
+      const when = `Round ${store.order.get(r.id)}: ${spanWords(r)}`;
+      return `${when}; ${draft}, ${r.outcome}.${drafted(r)}`;
+    },
   };
   return told;
 }

@@ -32,7 +32,7 @@ for (const [name, data] of Object.entries(RECORDED)) {
       [...lanes.map((l) => l.level)].sort((a, b) => b - a),
     );
   });
-  test(`${name}: bars never overlap, hold every call in view, and are few however much there is`, () => {
+  test(`${name}: bars never overlap, hold every call in view, and are few`, () => {
     const store = createStore();
     store.adopt(data);
     const wall = store.meta.wall_ns;
@@ -62,7 +62,7 @@ const supplied = (run) => {
   return suppliesOf(store, (s) => DATABASES.includes(s), DATABASES);
 };
 
-test("drafts are counted by source where they are verified first, for the target's round they served", () => {
+test("drafts are counted by source where first verified, for the round they served", () => {
   const found = supplied(
     snapshot({
       rounds: [
@@ -115,7 +115,7 @@ test("gaps are what no call covers, before, between and after", () => {
   assert.deepEqual(gapsOf([span(0, 5)], 5), []);
 });
 
-test("narrow neighbours become one bar that says how full it is; distinguishable spans are separate", () => {
+test("narrow neighbours become one bar that says how full it is; wide spans are separate", () => {
   const fine = Array.from({ length: 100 }, (_, k) => span(k * 10, 5));
   const [bar, ...more] = barsOf(fine, 0, 100_000, 100);
   assert.deepEqual([more.length, bar.count], [0, 100]);

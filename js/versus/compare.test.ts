@@ -1,6 +1,6 @@
 // What two texts of one prompt may and must have in common, by their sampling and rules.
 import { expect, test } from "vitest";
-import { agreementOf } from "./compare";
+import { agreementOf, fastestOf } from "./compare";
 
 const SOURCES = { db: ["context"] };
 const run = (
@@ -40,4 +40,34 @@ test.each([
   const [found] = agreementOf([PLAIN, other], SOURCES);
   expect(found.state).toBe(state);
   expect(found.words).toMatch(words);
+});
+
+/** A run of eight tokens in some passes of the target and some nanoseconds. */
+const timed = (letter: string, passes: number, wall_ns: number): any => ({
+  letter,
+  tokens: Array.from({ length: 8 }, (_, k) => ({ token_id: k, source: "target" })),
+  rounds: new Map(Array.from({ length: passes }, (_, id) => [id, { id, level: 0, drafted: 0 }])),
+  drafts: new Map(),
+  calls: Array.from({ length: passes }, () => ({ level: 0, kind: "verify", duration_ns: 1 })),
+  meta: { stack: letter, prefill_ns: 0, wall_ns },
+});
+const nameOf = ({ letter }: { letter: string }) =>
+  ({ A: "plain", B: "databases" })[letter] ?? "models";
+
+test("the fastest run comes first, and the one with the fewest passes where it is slower", () => {
+  const runs = [timed("A", 8, 800), timed("B", 4, 400), timed("C", 2, 1600)];
+  expect(fastestOf(runs, nameOf as any)).toEqual({
+    figure: "2.00 ×",
+    words:
+      "the speed of plain (A): databases (B) is the fastest. " +
+      "C needs the fewest target passes, 2, but runs at 0.50 ×: its drafts cost more than they save.",
+  });
+});
+test("a run with the fewest passes that is the fastest is named once", () => {
+  const found = fastestOf([timed("A", 8, 800), timed("B", 4, 400)], nameOf as any);
+  expect(found.words).toBe("the speed of plain (A): databases (B) is the fastest.");
+});
+test("plain decoding can be the fastest", () => {
+  const found = fastestOf([timed("A", 8, 400), timed("B", 8, 800)], nameOf as any);
+  expect(found).toEqual({ figure: "1.00 ×", words: "plain (A) is the fastest." });
 });

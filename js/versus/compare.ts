@@ -14,15 +14,22 @@ export const MOST = 3;
 const MACHINE = ["device_name", "device", "dtype", "threads", "runtime"] as const;
 
 export const storesOf = (runs: Snapshot[]) => runs.map((run, k) => storeOf(run, "ABC"[k]));
-export const countRefusal = (n: number) =>
-  `${n === 0 ? "No runs" : n === 1 ? "One run is too few" : `${n} runs are too many`}: select two or three of one prompt.`;
+/** A number of runs that is not compared. */
+function amountOf(n: number): string {
+  if (n === 0) return "No runs";
+  return n === 1 ? "One run is too few" : `${n} runs are too many`;
+}
+export const countRefusal = (n: number) => `${amountOf(n)}: select two or three of one prompt.`;
 
 /** Why these runs cannot be compared; "" if they can. */
 export function refusalOf(runs: Store[]): string {
   if (runs.length < 2 || runs.length > MOST) return countRefusal(runs.length);
   const empty = runs.find((run) => !run.tokens.length || !run.order.size);
   if (empty)
-    return `Run ${empty.letter} (${empty.meta.stack}) has no rounds: it ended before its first token.`;
+    return (
+      `Run ${empty.letter} (${empty.meta.stack}) has no rounds: ` +
+      "it ended before its first token."
+    );
   const short = (text: string) => `“${text.replaceAll(/\s+/g, " ").slice(0, 30)}…”`;
   const target = ({ meta }: Store) =>
     meta.models?.at(-1)?.weights ?? meta.stack.split(">").at(-1)?.trim() ?? "";
@@ -34,7 +41,10 @@ export function refusalOf(runs: Store[]): string {
   for (const [what, of, shown = of] of same) {
     const other = runs.find((run) => of(run) !== of(runs[0]));
     if (other)
-      return `These runs have different ${what}, ${shown(runs[0])} and ${shown(other)}: compare runs of one prompt, target, sampling and seed.`;
+      return (
+        `These runs have different ${what}, ${shown(runs[0])} and ${shown(other)}: ` +
+        "compare runs of one prompt, target, sampling and seed."
+      );
   }
   return "";
 }
@@ -75,14 +85,16 @@ export const agreementOf = (runs: Store[], sources: Sources) =>
       const why = greedy(one)
         ? "greedy decoding has one text"
         : "each position is drawn with the same random number";
-      return {
-        state: "same",
-        words: `${b} has the same text as ${a}, token for token${common}. ${must ? `Required: ${why}.` : "With draft models only the distribution must agree."}`,
-      };
+      const same = `${b} has the same text as ${a}, token for token${common}.`;
+      const required = must
+        ? `Required: ${why}.`
+        : "With draft models only the distribution must agree.";
+      return { state: "same", words: `${same} ${required}` };
     }
     const has = ({ tokens }: Store) =>
       at < tokens.length ? `has “${glyphs(tokens[at].text)}”` : "has ended";
-    const differs = `${b} differs from ${a} from output position ${at + 1}: ${a} ${has(one)}, ${b} ${has(run)}.`;
+    const place = `${b} differs from ${a} from output position ${at + 1}`;
+    const differs = `${place}: ${a} ${has(one)}, ${b} ${has(run)}.`;
     if (must)
       return {
         state: "broken",
@@ -92,8 +104,10 @@ export const agreementOf = (runs: Store[], sources: Sources) =>
       .map(({ meta }) => meta.sampling.rule ?? "token")
       .find((rule) => !RULES.includes(rule));
     const why = other
-      ? `The rule “${other}” is of another package: nothing here has checked whether its texts have the distribution of the target’s.`
-      : "Expected: above temperature 0, lossless means equal in distribution. Draft models use additional random numbers, so one seed gives different texts.";
+      ? `The rule “${other}” is of another package: nothing here has checked ` +
+        "whether its texts have the distribution of the target’s."
+      : "Expected: above temperature 0, lossless means equal in distribution. " +
+        "Draft models use additional random numbers, so one seed gives different texts.";
     return { state: "apart", words: `${differs} ${why}` };
   });
 
@@ -118,7 +132,8 @@ export function doubtsOf(runs: Store[]): string[] {
       : []),
     ...(disturbed
       ? [
-          "A run is faster than its tokens per forward pass allow: the plain run was disturbed. Decode again on an idle machine.",
+          "A run is faster than its tokens per forward pass allow: the plain run was disturbed. " +
+            "Decode again on an idle machine.",
         ]
       : []),
   ];
@@ -129,6 +144,28 @@ export const factsOf = ({ meta, tokens }: Store) => [
   `one prompt, ${plural(tokens.length, "token")}`,
   ...runFacts(meta, true),
 ];
+
+/**
+ * Which run is the fastest, its figure first; and the one with the fewest passes of the target,
+ * where that is another.
+ */
+export function fastestOf(runs: Store[], titleOf: (run: Store) => string) {
+  const all = runs.map((run) => ({ run, ...metricsOf(run) }));
+  const speed = (m: (typeof all)[number]) => m.tokens_per_second ?? 0;
+  const best = all.reduce((most, m) => (speed(m) > speed(most) ? m : most));
+  const fewest = all.reduce((least, m) => (m.target_forwards < least.target_forwards ? m : least));
+  const times = (m: (typeof all)[number]) => `${hundredths(speed(m) / speed(all[0]))} ×`;
+  const figure = times(best);
+  const first = `${titleOf(all[0].run)} (A)`;
+  const leads =
+    best === all[0]
+      ? `${first} is the fastest.`
+      : `the speed of ${first}: ${titleOf(best.run)} (${best.run.letter}) is the fastest.`;
+  if (fewest === best) return { figure, words: leads };
+  const passes = `needs the fewest target passes, ${fewest.target_forwards}`;
+  const cost = `but runs at ${times(fewest)}: its drafts cost more than they save`;
+  return { figure, words: `${leads} ${fewest.run.letter} ${passes}, ${cost}.` };
+}
 
 // --- metrics
 

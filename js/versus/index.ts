@@ -6,7 +6,7 @@ import { linkedWidget, type View } from "../lib/linked";
 import { drawNotice } from "../lib/notice";
 import type { Snapshot, Store } from "../lib/run";
 import type { Sources } from "../lib/stack";
-import { tableOf as valuesOf } from "../lib/table";
+import { folded, tableOf as valuesOf } from "../lib/table";
 import { term } from "../lib/tip";
 import { unique } from "../lib/widget";
 import { brief } from "../lib/words";
@@ -53,13 +53,18 @@ function metricsTable(runs: Runner[]) {
   const cell = ({ value, difference }: { value: string; difference: string }) =>
     html`<span class="hsd-vs-value">${value}</span> <span class="hsd-note">${difference}</span>`;
   const heads = runs.map((r) => html`<b class="hsd-vs-letter">${r.letter}</b> ${r.title}`);
-  const rows = tableOf(runs.map((r) => r.store)).map(({ name, definition, part, cells }, k) => [
-    html`<span class=${part ? "hsd-vs-part" : ""}>${term(name, definition, `${uid}-${k}`)}</span>`,
+  const all = tableOf(runs.map((r) => r.store));
+  const whole = all.filter(({ part }) => !part);
+  const rows = all.map(({ name, definition, cells }, k) => [
+    term(name, definition, `${uid}-${k}`),
     ...cells.map(cell),
   ]);
+  const head = ["difference to A", ...heads];
+  const times = valuesOf("Times of calls", head, rows.slice(whole.length));
   return html`<section class="hsd-vs-figures" .style=${`--runs: ${runs.length}`}>
     <h3>Figures</h3>
-    ${valuesOf("Figures", ["difference to A", ...heads], rows)}
+    ${valuesOf("Figures", head, rows.slice(0, whole.length))}
+    ${folded("Where the time goes", times)}
   </section>`;
 }
 
@@ -98,7 +103,11 @@ export function versusView({ model, root, palette, on }: View<Traits>) {
             <span>${factsOf(stores[0]).join(" · ")}</span>
           </p>
           ${doubtsOf(stores).map((words) => html`<p class="hsd-warning">${words}</p>`)}
-          ${race.root}${model.get("textless") ? nothing : agreementWords(agreementOf(stores, model.get("sources")))}${model.get("brief") ? nothing : [metricsTable(runs), shown.root]}`,
+          ${race.root}${
+            model.get("textless")
+              ? nothing
+              : agreementWords(agreementOf(stores, model.get("sources")))
+          }${model.get("brief") ? nothing : [metricsTable(runs), shown.root]}`,
       ),
       body,
     );

@@ -115,10 +115,16 @@ export function raceOf(
       y: f.y(run.stairs.tokens) + 4,
     }));
     const letters = spread(ends, 16, 16).filter(({ stairs }) => stairs.end <= t);
-    return svg`<svg class="hsd-stairs" width=${f.width} height=${f.height} viewBox="0 0 ${f.width} ${f.height}" aria-hidden="true">
-      ${axisY(f, 5, String, "tokens")}${axisX(f, f.width / 120, duration, "time")}${runs.map((r) => drawStairs(r.stairs, r.store.tokens, palette.family, f))}
-      <rect class="hsd-stairs-later" x=${f.x(t)} y="0" width=${Math.max(0, f.width - f.x(t))} height=${f.foot}></rect>
-      ${letters.map(({ letter, x, y }) => svg`<text class="hsd-stairs-title" x=${x} y=${y} text-anchor="middle">${letter}</text>`)}
+    return svg`<svg class="hsd-stairs" width=${f.width} height=${f.height}
+      viewBox="0 0 ${f.width} ${f.height}" aria-hidden="true">
+      ${axisY(f, 5, String, "tokens")}${axisX(f, f.width / 120, duration, "time")}
+      ${runs.map((r) => drawStairs(r.stairs, r.store.tokens, palette.family, f))}
+      <rect class="hsd-stairs-later" x=${f.x(t)} y="0" width=${Math.max(0, f.width - f.x(t))}
+        height=${f.foot}></rect>
+      ${letters.map(
+        ({ letter, x, y }) => svg`<text class="hsd-stairs-title" x=${x} y=${y}
+        text-anchor="middle">${letter}</text>`,
+      )}
       <line class="hsd-vs-now" x1=${f.x(t)} x2=${f.x(t)} y1=${f.top} y2=${f.foot}></line></svg>`;
   }
   function paint() {
@@ -144,6 +150,8 @@ export function raceOf(
         >
       </li>`;
     };
+    const seek = (e: { target: HTMLInputElement }) => set((Number(e.target.value) / 1000) * end);
+    const slow = { label: "Speed of the race", hidden: still() };
     const prefill = runs.map((r) => `${r.letter} ${duration(r.store.meta.prefill_ns)}`).join(", ");
     render(
       html`<h3>Race</h3>
@@ -163,10 +171,10 @@ export function raceOf(
             aria-label="Time of the race"
             aria-valuetext="${duration(t)}: ${words}"
             .value=${live(String(Math.round((1000 * t) / end)))}
-            @input=${(e: { target: HTMLInputElement }) => set((Number(e.target.value) / 1000) * end)}
+            @input=${seek}
           />
           <output>${(t / 1e6).toFixed(1)} ms</output>
-          ${menu(SPEEDS, speed, (value) => void (speed = value), { label: "Speed of the race", hidden: still() })}
+          ${menu(SPEEDS, speed, (value) => void (speed = value), slow)}
         </div>
         <p class="hsd-vs-state">${words}</p>
         <p class="hsd-note">

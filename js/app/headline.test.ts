@@ -1,0 +1,73 @@
+// The sentences with which a run and its tabs begin, by hand: their figures, and when there is none.
+import { expect, test } from "vitest";
+import { copiesOf, speedOf, timeOf } from "./headline";
+
+const call = (level: number, kind: string, duration_ns: number) => ({ level, kind, duration_ns });
+/** Eight tokens in four rounds and 40 µs, of which 30 are passes of the target and 2 look-ups. */
+const run = (plain: unknown, stack = "db > target", meta: object = {}): any => ({
+  tokens: Array.from({ length: 8 }, (_, k) => ({ token_id: k, source: "context", at: k })),
+  rounds: new Map(
+    [0, 1, 2, 3].map((id) => [
+      id,
+      { id, level: 1, drafted: 2, examined: 2, accepted: 1, start_ns: id, duration_ns: 1 },
+    ]),
+  ),
+  drafts: new Map(),
+  promptIds: [10, 11, 12],
+  pieces: {},
+  // Two passages: the first three tokens, and the sixth.
+  ownDraft: ({ at }: { at: number }) => ({ position: [0, 1, 2, -1, -1, 1][at] ?? -1 }),
+  calls: [
+    call(1, "prefill", 900),
+    call(0, "lookup", 2000),
+    ...[0, 1, 2, 3].map(() => call(1, "verify", 7500)),
+  ],
+  meta: { stack, sampling: {}, prefill_ns: 1000, wall_ns: 41_000, plain, ...meta },
+});
+
+test("the speed-up is first, with what a round brought and cost", () => {
+  const { figure, words } = speedOf(run({ tokens_per_second: 125_000 }), false) as any;
+  expect(figure).toBe("1.60 ×");
+  expect(words).toBe(
+    "the speed of plain decoding: a round brought 2.0 tokens and cost 1.3 plain steps.",
+  );
+});
+test("where the page has the game, its word for a round is said", () => {
+  const found = speedOf(run({ tokens_per_second: 125_000 }), true);
+  expect(found?.words).toContain("a round (a glance in the game) brought 2.0 tokens");
+});
+test("a speed-up above the tokens of a round is doubted", () => {
+  const found = speedOf(run({ tokens_per_second: 50_000 }), false);
+  expect(found?.words).toBe("is impossible at 2.0 tokens per round: timings were disturbed.");
+});
+test("without a plain run the speed is the figure, and so it is of plain decoding", () => {
+  expect(speedOf(run(undefined), false)?.words).toContain("Plain decoding was not measured.");
+  const plain = speedOf(run(undefined, "target"), false);
+  expect(plain).toEqual({
+    figure: "200000 tokens/s",
+    words: "plain decoding: each forward pass brings one token.",
+  });
+});
+test("a text that repeats itself is named at once", () => {
+  const looped = run({ tokens_per_second: 125_000 });
+  looped.tokens = Array.from({ length: 40 }, () => ({ token_id: 1, source: "context", at: 9 }));
+  looped.meta.plain.tokens_per_second = 900_000;
+  expect(speedOf(looped, false)?.words).toContain("The text repeats itself");
+});
+test("copied tokens are counted with their passages", () => {
+  expect(copiesOf(run(undefined))).toEqual({
+    figure: "50 %",
+    words: "of the text was copied from earlier text: 4 of 8 tokens, in 2 passages.",
+  });
+});
+test("the time of the target's passes is a share of decoding, prefill not included", () => {
+  expect(timeOf(run(undefined))).toEqual({
+    figure: "75 %",
+    words: "of 40.0 µs is the target’s forward passes, drafting 5 %.",
+  });
+});
+test("a run without tokens has no sentence", () => {
+  const empty = run(undefined);
+  Object.assign(empty, { tokens: [], calls: [], rounds: new Map() });
+  expect([speedOf(empty, false), copiesOf(empty), timeOf(empty)]).toEqual([null, null, null]);
+});

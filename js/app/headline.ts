@@ -1,0 +1,63 @@
+// The sentence with which a run and its tabs begin: its figure first. Pure.
+import { gainOf, metricsOf, REPETITIVE } from "../lib/metrics";
+import type { Store as Run } from "../lib/run";
+import { isPlain } from "../lib/stack";
+import { duration, plural } from "../lib/words";
+import { textOf } from "../locality_map/passages";
+
+export interface Headline {
+  figure: string;
+  words: string;
+}
+
+const percent = (share: number) => `${(100 * share).toFixed(share < 0.01 ? 1 : 0)} %`;
+
+/** How fast a run was, and why; null before its first token. */
+export function speedOf(run: Run, hasGame: boolean): Headline | null {
+  const m = metricsOf(run);
+  if (!m.tokens || !m.rounds) return null;
+  const speed = `${(m.tokens_per_second ?? 0).toFixed(0)} tokens/s`;
+  if (isPlain(run.meta.stack)) {
+    return { figure: speed, words: "plain decoding: each forward pass brings one token." };
+  }
+  const each = m.tokens / m.rounds;
+  const round = hasGame ? "a round (a glance in the game)" : "a round";
+  const brought = `${round} brought ${each.toFixed(1)} tokens`;
+  const gain = gainOf(run, m);
+  if (!gain) return { figure: speed, words: `${brought}. Plain decoding was not measured.` };
+  const times = `${gain.value.toFixed(2)} ×`;
+  if (gain.impossible) {
+    const words = `is impossible at ${each.toFixed(1)} tokens per round: timings were disturbed.`;
+    return { figure: times, words };
+  }
+  const cost = `cost ${(each / gain.value).toFixed(1)} plain steps`;
+  const repeats =
+    m.repetition_share >= REPETITIVE ? " The text repeats itself, which favours drafting." : "";
+  const words = `the speed of plain decoding: ${brought} and ${cost}.${repeats}`;
+  return { figure: times, words };
+}
+
+/** How much of the text is copied. */
+export function copiesOf(run: Run): Headline | null {
+  const { passages } = textOf(run);
+  const tokens = passages.reduce((sum, passage) => sum + passage.length, 0);
+  const written = run.tokens.length;
+  if (!written) return null;
+  const where = tokens ? `, in ${plural(passages.length, "passage")}` : "";
+  const words = `of the text was copied from earlier text: ${tokens} of ${written} tokens${where}.`;
+  return { figure: percent(tokens / written), words };
+}
+
+/** Where the time of a run went. */
+export function timeOf(run: Run): Headline | null {
+  const top = Math.max(0, ...run.calls.map((call) => call.level));
+  const after = run.calls.filter((call) => call.kind !== "prefill");
+  const own = after.filter((call) => call.level === top);
+  const sum = (calls: typeof after) => calls.reduce((ns, call) => ns + call.duration_ns, 0);
+  const whole = 1e9 * metricsOf(run).seconds;
+  if (!own.length || !whole) return null;
+  const rest = sum(after) - sum(own);
+  const drafting = after.length > own.length ? `, drafting ${percent(rest / whole)}` : "";
+  const words = `of ${duration(whole)} is the target’s forward passes${drafting}.`;
+  return { figure: percent(sum(own) / whole), words };
+}
