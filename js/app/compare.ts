@@ -39,6 +39,8 @@ export function compareView({ host, store, state, group }: Context): Section {
   const show = (all: Snapshot[]) => {
     const stores = storesOf(all);
     headline = refusalOf(stores) ? null : fastestOf(stores, titleOf);
+    // Before the first choice there is nothing to refuse.
+    root.append(versus.el);
     versus.model.set("runs", all as never);
     paint();
   };
@@ -202,6 +204,6 @@ export function compareView({ host, store, state, group }: Context): Section {
   };
   paint();
   if (race) choose(opening()).catch(fail);
-  root.append(form, trouble, versus.el);
+  root.append(form, trouble);
   return { root, refresh: paint };
 }

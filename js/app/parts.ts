@@ -143,8 +143,9 @@ export function header({ host, root, uid, store, sheet, game, cancel }: Page) {
     <a class="hsd-skip" href="#${uid}" @click=${skip}>Skip to the run shown</a>
     <h1>hsd_viz</h1>
     <p>
-      <strong>Speculative decoding:</strong> a cheap drafter proposes several tokens, one pass of
-      the large model verifies them: the same text, faster.
+      <strong>Speculative decoding:</strong>
+      <span>a cheap drafter proposes several tokens, one pass of the large model verifies them:</span>
+      the same text, faster.
     </p>
     ${themes ? menu(Object.entries(THEMES), themes.chosen(), themes.choose, THEME_MENU) : nothing}
     <div class="hsd-header-tools">

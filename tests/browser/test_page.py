@@ -141,7 +141,7 @@ def test_the_cursor_is_one_for_keys_pointer_staircase_and_text(open_page, voila)
     expect(page.get_by_role("tab", name="Why", exact=True)).to_have_attribute(
         "aria-selected", "true"
     )
-    page.locator(".hsd-out").focus()
+    page.get_by_role("slider", name="Events of the run").focus()
     page.keyboard.press("Escape")
     page.keyboard.press("Home")
     page.keyboard.press("ArrowRight")
