@@ -233,11 +233,11 @@ def test_a_run_is_decoded_here_kept_over_a_reload_and_cancelled(open_page, voila
     tab(page, "Time")
     expect(page.locator(".hsd-hierarchy")).to_be_visible()
     assert page.evaluate("window.pwned") is None
-    text = page.locator(".hsd-out").inner_text()
+    text = page.locator(".hsd-out").text_content()
     page.reload(wait_until="domcontentloaded")
-    page.wait_for_selector(TOKENS)
+    page.wait_for_selector(TOKENS, state="attached")
     expect(page.locator(TOKENS)).to_have_count(24)
-    assert page.locator(".hsd-out").inner_text() == text and "trace=here" in page.url
+    assert page.locator(".hsd-out").text_content() == text and "trace=here" in page.url
     # Questions about a run of the kernel before.
     expect(page.locator(".hsd-hierarchy")).to_be_visible(timeout=PATIENCE)
     page.locator(".hsd-form-switch").click()
