@@ -2,7 +2,6 @@
 import { html, nothing, render, svg } from "lit-html";
 import { menu } from "../lib/fields";
 import { folded, tableOf } from "../lib/table";
-import { unique } from "../lib/widget";
 import { cut, figure } from "../lib/words";
 import { type Board, type Dart, lawOf, numbers, throwFor } from "./board";
 
@@ -36,14 +35,10 @@ export interface Drawn {
   recorded: Recorded | null;
 }
 
-/**
- * The picture of a board, `width` pixels wide, with the darts thrown at it; `hatch` is the id of
- * its pattern, unique on the page.
- */
+/** The picture of a board, `width` pixels wide, with the darts thrown at it. */
 export function boardPicture(
   { board, names, families, recorded }: Drawn,
   width: number,
-  hatch: string,
   darts: Thrown[] = [],
 ) {
   const { columns } = board;
@@ -62,8 +57,7 @@ export function boardPicture(
   const y = (p: number) => foot - (p / most) * (foot - SIZE.top);
   const box = (k: number, from: number, to: number, cls: string) =>
     to - from > 1e-9
-      ? svg`<rect class=${cls} fill=${cls === "hsd-dt-residual" ? `url(#${hatch})` : nothing}
-        x=${left(k)} width=${wide} y=${y(to)} height=${y(from) - y(to)}></rect>`
+      ? svg`<rect class=${cls} x=${left(k)} width=${wide} y=${y(to)} height=${y(from) - y(to)}></rect>`
       : nothing;
   const share = (n: number, k: number) => {
     const off = Math.abs(n - columns[k].accepted - columns[k].residual) > 0.04;
@@ -85,10 +79,6 @@ export function boardPicture(
       cy=${y(at)} r="5"></circle>`;
   return svg`<svg width=${width} height=${SIZE.height} viewBox="0 0 ${width} ${SIZE.height}"
     aria-hidden="true">
-      <defs><pattern id=${hatch} width="5" height="5" patternUnits="userSpaceOnUse"
-        patternTransform="rotate(45)"
-        ><rect width="5" height="5" class="hsd-dt-ground"></rect><line y2="5"
-          class="hsd-dt-line"></line></pattern></defs>
       ${columns.map(
         (c, k) => svg`<g data-family=${families[k] ?? nothing}>
           ${box(k, 0, c.accepted, "hsd-dt-accepted")}
@@ -115,8 +105,7 @@ export function createDarts(host: HTMLElement, seed = 1) {
   let shown: Shown | null = null;
   let darts: Thrown[] = [];
   let lossy = false;
-  // A pattern is found by its id in the whole page.
-  const hatch = unique();
+  let frame = 0;
   const next = numbers(seed);
 
   function throwMany(n: number) {
@@ -129,7 +118,14 @@ export function createDarts(host: HTMLElement, seed = 1) {
     }
     paint();
   }
+  /** Throw darts one after the other; at once where motion is reduced. */
+  function pour(n: number) {
+    const now = matchMedia("(prefers-reduced-motion: reduce)").matches ? n : 1;
+    throwMany(now);
+    if (n > now) frame = requestAnimationFrame(() => pour(n - now));
+  }
   const clear = () => {
+    cancelAnimationFrame(frame);
     darts = [];
     paint();
   };
@@ -149,7 +145,8 @@ export function createDarts(host: HTMLElement, seed = 1) {
       ? html` Last dart: ${two ? "rejected, then " : ""}“${names[last.column]}”.`
       : nothing;
     return html`<strong>accepted ${figure(kept)} + residual ${figure(1 - kept)} = 1</strong>:
-      together they are p.${thrown}`;
+      what is kept and what is redrawn from the rest are together p, the target’s own
+      probabilities.${thrown}`;
   }
   function outcome({ board, names }: Shown) {
     const counted = darts.filter((d) => d.counts);
@@ -204,11 +201,11 @@ export function createDarts(host: HTMLElement, seed = 1) {
       html`<div class="hsd-dt" role="group" aria-label="Dart board">
         <h4>${it.title}</h4>
         <p class="hsd-dt-words" role="status">${words(it)}</p>
-        ${boardPicture(it, Math.max(240, host.clientWidth || 480), hatch, darts)}
+        ${boardPicture(it, Math.max(240, host.clientWidth || 480), darts)}
         <p class="hsd-dt-key" aria-hidden="true">
           <span data-family=${accepted ?? nothing}
-            ><i class="hsd-dt-k1"></i><span>accepted: under both</span></span
-          ><span><i class="hsd-dt-k2"></i>residual: p above q</span>${
+            ><i class="hsd-dt-k1"></i><span>accepted: kept, under both p and q</span></span
+          ><span><i class="hsd-dt-k2"></i>residual: redrawn from the rest, p above q</span>${
             it.board.rule === "ratio"
               ? html`<span><i class="hsd-dt-k3"></i>q above p: rejected</span>`
               : nothing
@@ -231,7 +228,9 @@ export function createDarts(host: HTMLElement, seed = 1) {
     );
   }
   return {
+    pour,
     show(what: Shown | null) {
+      cancelAnimationFrame(frame);
       if (what?.key !== shown?.key) darts = [];
       shown = what;
       paint();

@@ -4,8 +4,9 @@ import { test } from "vitest";
 import { createStore } from "../lib/run";
 import { columns, small } from "../lib/testing";
 import { boardOf } from "./board";
-import { joined } from "./picture";
-import { aheadOf, type GameText, MOST_GLANCES, type Play, playersOf } from "./play";
+import { column, pathOf } from "./picture";
+import { aheadOf, type GameText, MOST_GLANCES, onText, type Play, playersOf } from "./play";
+import { cornersOf } from "./score";
 
 const near = (a: number, b: number) => assert.ok(Math.abs(a - b) < 1e-12, `${a} is not ${b}`);
 
@@ -90,13 +91,29 @@ test("the stairs to beat continue to the last glance, or to the end of the recor
   );
 });
 
-test("stairs that look the same are drawn once, with both names; costs make them differ", () => {
-  const of = (name: string, high: number, ns: number) => ({
-    ...{ name, source: "", passes: [], pale: [] },
-    corners: [{ passes: 1, ns, low: 0, high }],
-  });
-  const players = [of("You", 1, 5), of("Tiny model", 2, 9), of("Copying", 1, 7), of("Alone", 1, 5)];
-  const names = (overTime: boolean) => joined(players, overTime).map(({ name }) => name);
-  assert.deepEqual(names(false), ["You", "Tiny model", "Copying = Alone"]);
-  assert.deepEqual(names(true), ["You", "Tiny model", "Copying", "Alone"]);
+test("a line starts at zero tokens, and rises only where its glance ends", () => {
+  const corners = cornersOf(
+    [2, 1].map((tokens) => ({ tokens, width: 1, drafting: 0 })),
+    { one: 1, more: 0 },
+  );
+  const path = pathOf(
+    corners,
+    ({ passes }) => 10 * passes,
+    (tokens) => 100 - tokens,
+  );
+  assert.equal(path, "M0.0 100.0H10.0V98.0H20.0V97.0");
+});
+
+test("names in a column keep the order of their lines, and never touch or leave it", () => {
+  assert.deepEqual(column([50, 10], 100), [50, 10]);
+  assert.deepEqual(column([12, 10, 12], 100), [27, 10, 44]);
+  assert.deepEqual(column([100, 100, 98, 30], 100), [83, 100, 66, 30]);
+});
+
+test("the score of a text is without the texts before it", () => {
+  const play = playedOnce();
+  const later = { ...play, texts: [...play.texts, ...play.texts], glances: [play.glances[0], []] };
+  const passes = (act: number) => playersOf(onText({ ...later, act })).map((p) => p.passes.length);
+  assert.deepEqual(passes(0), [1, 1, 1]);
+  assert.deepEqual(passes(1), [0, 0, 0]);
 });

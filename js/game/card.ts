@@ -1,6 +1,6 @@
 // The card to share: the stairs of a game as a drawing that needs no style sheet. Pure.
 import { escaped } from "./escape";
-import { pathOf } from "./picture";
+import { column, pathOf, WIDTHS } from "./picture";
 import { type Says, say } from "./says";
 import { cornersOf, type Player, type Price, perPass, tokensOf } from "./score";
 
@@ -30,17 +30,20 @@ export function cardOf(
   const glances = Math.max(1, players[0].passes.length);
   const x = (passes: number) => SIZE.left + ((SIZE.right - SIZE.left) * passes) / glances;
   const y = (tokens: number) => SIZE.foot - ((SIZE.foot - SIZE.top) * tokens) / most;
+  const names = column(
+    players.map(({ passes }) => y(tokensOf(passes)) + 5),
+    SIZE.foot,
+  );
   const line = (player: Player, k: number) => {
     const corners = cornersOf(player.passes, price);
     const path = pathOf(corners, ({ passes }) => x(passes), y);
-    const end = y(tokensOf(player.passes));
     const words = `${player.name} ${perPass(player.passes).toFixed(1)}`;
-    return `<path d="${path}" fill="none" stroke="${colours[k]}" stroke-width="${k ? 2.5 : 5}"/>
-${written(words, x(corners.length) + 10, end + 5, 15, colours[k], k ? 400 : 700)}`;
+    return `<path d="${path}" fill="none" stroke="${colours[k]}" stroke-width="${WIDTHS[k] ?? 1.5}"/>
+${written(words, x(corners.length) + 10, names[k], 15, colours[k], k ? 400 : 700)}`;
   };
   const head = say(says.card_head, { number: perPass(players[0].passes).toFixed(1) });
   const line2 = say(says.card_line, { glances: players[0].passes.length });
-  const lines = [...players.keys()].reverse().map((k) => line(players[k], k));
+  const lines = players.map(line);
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${SIZE.width}" height="${SIZE.height}"
   viewBox="0 0 ${SIZE.width} ${SIZE.height}" font-family="system-ui, sans-serif">
 <rect width="100%" height="100%" rx="14" fill="${INK.page}" stroke="${INK.line}"/>

@@ -21,15 +21,26 @@ import {
   givenOf,
   isLast,
   isOver,
+  MOST_GLANCES,
   next,
+  onText,
   type Play,
   playersOf,
   read,
 } from "./play";
 import { type Played, runOf } from "./run";
 import { IN_ENGLISH, type Language, languageOf, type Says, say, together } from "./says";
-import { fastestOf, gainOf, type Player, type Price, perPass, playOf, priceOf } from "./score";
-import { choicesAfter, MOST_WORDS, partsOf } from "./words";
+import {
+  gainOf,
+  type Player,
+  type Price,
+  perPass,
+  playOf,
+  priceOf,
+  ranked,
+  tokensOf,
+} from "./score";
+import { bare, choicesAfter, MOST_WORDS, partsOf } from "./words";
 
 /** A text of the game as the page knows it: its recordings by the player. */
 export interface GameData {
@@ -68,7 +79,12 @@ type Phase = "write" | "reading" | "lesson" | "result" | "time" | "exact";
  * glances to time.
  */
 const PACE = { light: 420, verdict: 230, own: 480, morph: 900 };
-const SOURCES: Record<string, string> = { copying: "suffix", nano: "nano" };
+/** Copying is what the context database does: it has its colour. */
+const SOURCES: Record<string, string> = { copying: "context", nano: "nano" };
+/** The visitor's colour on a card, as in style.css. */
+const YOURS = "#c2185b";
+/** Darts that are thrown without being asked for. */
+const DARTS = 100;
 const END = /<\|[^|]*\|>/g;
 /** Text of the model as it is shown: its sign for the end is not text. */
 const shown = (text: string) => text.replace(END, " ∎").replace(/\n{2,}/g, "\n");
@@ -153,7 +169,7 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
   let frame = 0;
   let closed = false;
 
-  const words = () => draft.split(/\s+/).filter(Boolean).slice(0, MOST_WORDS);
+  const words = () => draft.split(/\s+/).filter(bare).slice(0, MOST_WORDS);
   const field = () => root.querySelector<HTMLInputElement>(".hsd-gm-field");
   const text = () => play?.texts[play.act];
   const go = (to: Phase) => {
@@ -220,13 +236,14 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
     if (!play || !struck) return;
     const run = play.texts[struck.act].plain;
     const { board, names } = boardOf(run, struck);
-    // The visitor's colour is that of the page.
+    // The visitor's colour is that of the game.
     const families = board.columns.map(() => null);
     const title = say(says.board, { word: struck.word });
     phase = "exact";
     paint();
     darts.show({ board, names, families, recorded: null, key: title, title });
-    dartHost.querySelector<HTMLElement>("button:nth-of-type(2)")?.focus();
+    darts.pour(DARTS);
+    focus("h3");
   }
   const choose = (word: string) => {
     draft = `${[...words(), word].join(" ")} `;
@@ -245,9 +262,7 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
     );
   }
   const coloursOf = (players: ReturnType<typeof playersOf>) =>
-    players.map(({ source }, k) =>
-      k ? props.palette.hues[palette.family(source)]?.light : "#2b3a55",
-    );
+    players.map(({ source }, k) => (k ? props.palette.hues[palette.family(source)]?.light : YOURS));
   function share() {
     if (!play) return;
     const all = players(play);
@@ -426,56 +441,58 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
     );
     return together(lines, says);
   }
-  /** The visitor beside the best of the others, as numbers that are shown. */
-  function standingOf(you: Player, others: Player[]) {
-    const [best] = [...others].sort((a, b) => perPass(b.passes) - perPass(a.passes));
-    if (!best) return null;
-    const mine = perPass(you.passes).toFixed(1);
-    const score = perPass(best.passes).toFixed(1);
-    return { best, mine, score, ahead: Number(mine) - Number(score) };
-  }
-  /** The score, or what is to be beaten before the first glance. */
-  function standing(you: Player, others: Player[]) {
-    const now = standingOf(you, others);
-    if (!now) return nothing;
-    const { best, mine, score, ahead } = now;
+  const bestOf = (others: Player[]) =>
+    [...others].sort((a, b) => tokensOf(b.passes) - tokensOf(a.passes))[0];
+  /** On the present text: the tokens after as many glances, or what is to be beaten. */
+  function standing(now: Play) {
+    const [you, ...others] = players(onText(now));
+    const glances = you.passes.length;
+    const best = bestOf(glances ? others : named(aheadOf(onText(now))));
+    const mine = tokensOf(you.passes);
+    const tokens = tokensOf(best.passes);
     const other = html`<strong data-family=${palette.family(best.source)}
-      >${best.name} ${score}</strong
+      >${best.name} ${tokens}</strong
     >`;
     let said = says.level;
-    if (ahead > 0) said = says.lead;
-    if (ahead < 0) said = says.trail;
-    const line = you.passes.length
-      ? html`<strong class="hsd-gm-you">${you.name} ${mine}</strong> ${other} ${said}`
-      : html`${says.to_beat} ${other} ${says.per_glance}`;
+    if (mine > tokens) said = says.lead;
+    if (mine < tokens) said = says.trail;
+    const line = glances
+      ? html`<strong class="hsd-gm-you">${you.name} ${mine}</strong> ${other}
+          ${say(said, { glances })}`
+      : html`${says.to_beat} ${other} ${say(says.to_reach, { glances: best.passes.length })}`;
     return html`<p class="hsd-gm-goal">${line}</p>
       <p class="hsd-note hsd-gm-units">${says.units}</p>`;
   }
-  /** How a text ended: who leads, and what would have brought more. */
-  function ending(now: Play, [you, ...others]: Player[]) {
-    const found = standingOf(you, others);
-    if (!found) return nothing;
-    const { best, mine, score, ahead } = found;
+  /** How a text ended: who led on it, what would have brought more, and the score so far. */
+  function ending(now: Play) {
+    const [you, ...others] = players(onText(now));
+    const best = bestOf(others);
+    const mine = perPass(you.passes).toFixed(1);
+    const theirs = perPass(best.passes).toFixed(1);
+    const ahead = tokensOf(you.passes) - tokensOf(best.passes);
     let said = says.both_level;
     if (ahead > 0) said = says.you_lead;
     if (ahead < 0) said = says.it_leads;
     const silent = now.glances[now.act].filter((one) => !one.words.length).length;
     const tip = 2 * silent >= now.glances[now.act].length ? says.tip_alone : says.tip_wrong;
-    return html`<p class="hsd-gm-verdict">${say(said, { name: best.name, mine, score })}</p>
-      ${ahead < 0 ? html`<p class="hsd-gm-lesson">${tip}</p>` : nothing}`;
+    return html`<p class="hsd-gm-verdict">${say(said, { name: best.name, mine, score: theirs })}</p>
+      ${ahead < 0 ? html`<p class="hsd-gm-lesson">${tip}</p>` : nothing}
+      <p class="hsd-gm-lesson">${lessonOf(now.texts[now.act])}</p>
+      ${now.act ? html`<p class="hsd-note">${say(says.so_far, { score: score(now) })}</p>` : nothing}`;
   }
   function verdict(now: Play) {
     const all = players(now);
-    const best = fastestOf(all, price);
+    const order = ranked(all, price);
     const fewest = all.reduce((most, one) =>
       perPass(one.passes) > perPass(most.passes) ? one : most,
     );
-    const gain = (passes: (typeof best)["passes"]) => `${gainOf(passes, price).toFixed(2)} ×`;
     const wide = Math.max(...fewest.passes.map(({ width }) => width));
     const cost = (1 + price.more * (wide - 1)).toFixed(1);
-    const each = all.slice(1, -1).map(({ name, passes }) => `${name} ${gain(passes)}`);
-    const fastest = say(says.fastest, { best: best.name, times: together(each, says) });
-    if (best.name === fewest.name) return fastest;
+    const times = order.map(
+      ({ name, passes }) => `${name.toLowerCase()} ${gainOf(passes, price).toFixed(2)} ×`,
+    );
+    const fastest = say(says.fastest, { times: times.join(says.comma) });
+    if (order[0].name === fewest.name) return fastest;
     return `${fastest} ${say(says.fewest, { name: fewest.name, width: wide, cost })}`;
   }
   /** The result in one number, and those of the others. */
@@ -491,7 +508,7 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
       </p>`;
   }
   function results(now: Play) {
-    const timed = phase === "time" || phase === "exact";
+    const timed = phase === "time";
     const struck = struckWords(now).length > 0;
     const { meta } = now.texts[0].plain;
     const here = say(says.of_a_pass, { share: (100 * price.more).toFixed(0) });
@@ -534,8 +551,13 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
         ${
           timed
             ? nothing
-            : html`<button type="button" class="hsd-primary hsd-gm-time"
-  @click=${toTime}>${says.with_time}</button>`
+            : html`<button
+                type="button"
+                class=${phase === "result" ? "hsd-primary hsd-gm-time" : "hsd-gm-time"}
+                @click=${toTime}
+              >
+                ${phase === "result" ? says.with_time : says.to_times}
+              </button>`
         }
         ${
           phase === "time" && struck
@@ -564,14 +586,7 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
         <button type="button" @click=${again}>${says.again}</button>
         <span class="hsd-note" role="status">${copied}</span>
       </div>
-      <p class="hsd-note">${says.explorer_words}</p>
-      ${
-        phase === "exact"
-          ? html`<h3>${says.same_text}</h3>
-              <p>${says.exact}</p>`
-          : nothing
-      }
-      ${dartHost}`;
+      <p class="hsd-note">${says.explorer_words}</p>`;
   }
   function paint() {
     const now = play;
@@ -581,14 +596,16 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
     root.lang = tag;
     root.setAttribute("aria-label", says.title);
     const playing = phase === "write" || phase === "reading" || phase === "lesson";
-    const counted = glance ? { ...now, glances: now.glances } : now;
-    const stairs = players(counted);
+    const stairs = players(now);
     const width = Math.max(260, plot.clientWidth || root.clientWidth - 32 || 640);
     const usual = width < NARROW ? AXIS.narrow : AXIS.wide;
     const height = playing ? usual : 1.35 * usual;
     const ahead = playing && !isOver(now) ? named(aheadOf(now)) : [];
-    const others = ahead.length ? ahead : stairs.slice(1);
-    const goal = playing && phase !== "lesson" ? standing(stairs[0], others) : nothing;
+    const goal = playing && phase !== "lesson" ? standing(now) : nothing;
+    const used = now.glances[now.act].length;
+    const bands = now.glances
+      .slice(0, now.act + 1)
+      .map((all, k) => (ahead.length && k === now.act ? MOST_GLANCES : all.length));
     render(
       stairsPicture({
         players: stairs,
@@ -598,6 +615,7 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
         height,
         morph,
         family: palette.family,
+        bands,
         says,
       }),
       plot,
@@ -608,7 +626,16 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
           <h2>${says.title}</h2>
           <span class="hsd-note hsd-number"
             >${
-              playing ? say(says.act, { act: now.act + 1, acts: now.texts.length }) : says.stairs
+              playing
+                ? html`${say(says.act, {
+                    act: now.act + 1,
+                    acts: now.texts.length,
+                    glances: MOST_GLANCES,
+                  })}
+                    <span class="hsd-gm-pips" aria-hidden="true"
+                      >${"●".repeat(used)}${"○".repeat(MOST_GLANCES - used)}</span
+                    >`
+                : says.stairs
             }</span
           >
           ${spoken.map(
@@ -636,8 +663,7 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
                 ${
                   phase === "lesson"
                     ? html`<p class="hsd-gm-said" role="status">${said}</p>
-                        ${ending(now, stairs)}
-                        <p class="hsd-gm-lesson">${lessonOf(of)}</p>
+                        ${ending(now)}
                         <div class="hsd-gm-buttons">
                           <button type="button" class="hsd-primary hsd-gm-next" @click=${onward}>
                             ${isLast(now) ? says.see_stairs : says.next_text}
@@ -645,10 +671,22 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
                         </div>`
                     : writing(now, of)
                 }`
-            : html`${outcome(now)}
-                <p class="hsd-gm-asked">${morph ? says.same_stairs : says.legend}</p>`
+            : phase === "exact"
+              ? html`<h3 class="hsd-gm-big" tabindex="-1">${says.same_text}</h3>
+                  <p class="hsd-gm-asked">${says.exact}</p>
+                  ${dartHost}`
+              : html`${outcome(now)}
+                  <p class="hsd-gm-asked">
+                    ${
+                      morph
+                        ? say(says.same_stairs, {
+                            tokens: Math.max(...stairs.map(({ passes }) => tokensOf(passes))),
+                          })
+                        : says.legend
+                    }
+                  </p>`
         }
-        ${goal} ${plot}
+        ${goal} ${phase === "exact" ? nothing : plot}
         ${playing ? nothing : results(now)}`,
       root,
     );

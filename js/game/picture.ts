@@ -1,18 +1,20 @@
 // The stairs of the game as a picture: one path for each player, over passes or over time, or
-// between the two.
+// between the two. All lines are at their own coordinates: where they overlap, each is narrower
+// than the one below it.
 import { html, nothing, svg } from "lit-html";
-import { axisX, axisY, frameOf, spread } from "../lib/chart";
+import { axisX, axisY, frameOf } from "../lib/chart";
 import { columnsOfText, duration } from "../lib/words";
 import { type Says, say } from "./says";
-import { type Corner, cornersOf, type Player, type Price, tokensOf } from "./score";
+import { type Corner, cornersOf, gainOf, type Player, type Price, timeTo, tokensOf } from "./score";
 
 const SIZE = { top: 26, bottom: 44, left: 34 };
 /** Room above the highest stair, as a share of it. */
 const HEADROOM = 0.15;
-/** Pixels between stairs that would be drawn on each other. */
-const SHIFT = 3;
-/** Pixels of a letter of a name, at most. */
+/** Pixels of a line by its player: the visitor's is the widest and the lowest. */
+export const WIDTHS = [8, 5, 2.5, 1.5];
+/** Pixels of a letter of a name, at most, and between the names. */
 const LETTER = 7.4;
+const GAP = 17;
 
 export interface Stairs {
   players: Player[];
@@ -24,52 +26,44 @@ export interface Stairs {
   family: (source: string) => string;
   /** The others as they will be after the glances that are left: drawn pale. */
   ahead?: Player[];
-  says: Pick<Says, "glances" | "time" | "tokens" | "total">;
+  /** The glances at each text, those that are left included. */
+  bands: number[];
+  says: Pick<Says, "glances" | "time" | "tokens" | "band">;
 }
 
 const ZERO: Corner = { passes: 0, ns: 0, low: 0, high: 0 };
 
-/** The SVG path of a player's corners, `shift` pixels to the left and up. */
+/** The SVG path of a player's corners. */
 export function pathOf(
   corners: readonly Corner[],
   x: (corner: Corner) => number,
   y: (tokens: number) => number,
-  shift = 0,
 ): string {
-  const steps = corners.map(
-    (corner) => `H${(x(corner) - shift).toFixed(1)}V${(y(corner.high) - shift).toFixed(1)}`,
-  );
-  return `M${x(ZERO).toFixed(1)} ${(y(0) - shift).toFixed(1)}${steps.join("")}`;
+  const steps = corners.map((corner) => `H${x(corner).toFixed(1)}V${y(corner.high).toFixed(1)}`);
+  return `M${x(ZERO).toFixed(1)} ${y(0).toFixed(1)}${steps.join("")}`;
 }
 
-/** A player with what is drawn of it: its corners so far, and those that are drawn pale. */
-interface Drawn extends Player {
-  corners: Corner[];
-  pale: Corner[];
+/** Places of names in a column, in the order of their lines, GAP apart and not below `foot`. */
+export function column(ends: readonly number[], foot: number): number[] {
+  const order = [...ends.keys()].sort((a, b) => ends[a] - ends[b]);
+  const places = [...ends];
+  let least = -Infinity;
+  for (const k of order) {
+    places[k] = Math.max(ends[k], least);
+    least = places[k] + GAP;
+  }
+  let most = foot;
+  for (const k of order.reverse()) {
+    places[k] = Math.min(places[k], most);
+    most = places[k] - GAP;
+  }
+  return places;
 }
-
-/** What a stair looks like; costs are seen only over time. */
-const shapeOf = ({ corners, pale }: Drawn, overTime: boolean) =>
-  JSON.stringify(
-    [corners, pale].map((some) => some.map(({ high, ns }) => (overTime ? [high, ns] : high))),
-  );
 
 /**
- * Draw stairs that look the same once, with the names of all their players; the visitor's is always
- * its own.
+ * The picture. Over glances, the names are in a column on the right. Over time, all lines continue
+ * at their own rates to the most tokens of one, and the names are above their ends.
  */
-export function joined(players: readonly Drawn[], overTime: boolean): Drawn[] {
-  const drawn: Drawn[] = [];
-  for (const player of players) {
-    const shape = shapeOf(player, overTime);
-    const same = drawn.findIndex((one, k) => k > 0 && shapeOf(one, overTime) === shape);
-    if (same < 0) drawn.push(player);
-    else drawn[same] = { ...drawn[same], name: `${drawn[same].name} = ${player.name}` };
-  }
-  return drawn;
-}
-
-/** The picture; each player's name is at the end of its stair. */
 export function stairsPicture({
   players,
   ahead = [],
@@ -78,9 +72,10 @@ export function stairsPicture({
   height,
   morph,
   family,
+  bands,
   says,
 }: Stairs) {
-  const all = players.map((player): Drawn => {
+  const drawn = players.map((player) => {
     const later = ahead.find(({ name }) => name === player.name);
     return {
       ...player,
@@ -88,61 +83,84 @@ export function stairsPicture({
       pale: cornersOf(later?.passes ?? [], price),
     };
   });
-  const drawn = joined(all, morph > 0);
-  const most = Math.max(4, ...[...players, ...ahead].map(({ passes }) => tokensOf(passes)));
-  const longest = drawn.flatMap(({ corners, pale }) => [corners, pale]);
-  const passes = Math.max(3, ...longest.map((one) => one.length));
-  const ns = Math.max(1, ...longest.map((one) => one.at(-1)?.ns ?? 0));
-  const names = drawn.map(({ name, corners }, k) => {
-    const tokens = corners.at(-1)?.high ?? 0;
-    return k === 0 && tokens ? say(says.total, { name, tokens }) : name;
-  });
-  // The visitor's name has its room from the start, so that the axis does not move.
-  const widest = Math.max(
-    ...[...names, say(says.total, { name: drawn[0].name, tokens: 10 })].map(columnsOfText),
+  const goal = Math.max(...players.map(({ passes }) => tokensOf(passes)));
+  const most = Math.max(4, goal, ...ahead.map(({ passes }) => tokensOf(passes)));
+  const passes = Math.max(
+    3,
+    bands.reduce((sum, glances) => sum + glances, 0),
   );
-  const right = Math.max(0.2 * width, LETTER * widest + 8);
-  const high = most * (1 + HEADROOM);
-  const frame = frameOf({ ...SIZE, right, width, height }, 1, high);
+  const overTime = morph >= 0.5;
+  const times = players.map((player) => timeTo(goal, player.passes, price));
+  const ns = Math.max(1, ...times.filter(Number.isFinite));
+  const names = drawn.map(({ name, corners, pale, passes: own }) => {
+    const tokens = corners.at(-1)?.high;
+    if (overTime) return `${name} ${gainOf(own, price).toFixed(2)} ×`;
+    return tokens && !pale.length ? `${name} ${tokens}` : name;
+  });
+  // Each name has room for its figure from the start, so that the axis does not move.
+  const widest = Math.max(...players.map(({ name }) => columnsOfText(`${name} 0.00 ×`)));
+  const right = LETTER * widest + 8;
+  const top = SIZE.top + morph * GAP * players.length;
+  const high = most * (1 + HEADROOM * (1 - morph));
+  const size = { ...SIZE, top, right, width, height };
+  const frame = frameOf(size, 1, high);
   const share = (corner: Corner) =>
     (1 - morph) * (corner.passes / passes) + morph * (corner.ns / ns);
   const x = (corner: Corner) => frame.x(share(corner));
-  const heightOf = ({ corners, pale }: Drawn) => (pale.at(-1) ?? corners.at(-1) ?? ZERO).high;
-  const ranked = drawn.slice(1).sort((a, b) => heightOf(a) - heightOf(b));
-  /**
-   * The visitor's stair and the lowest other one are where the axes say; each higher one is a
-   * little above the next.
-   */
-  const shiftOf = (k: number) => (k ? ranked.indexOf(drawn[k]) * SHIFT : 0);
-  const ends = drawn.map(({ corners, pale }, k) => {
+  const finish = frame.y(goal);
+  const ends = drawn.map(({ corners, pale }) => {
     const last = pale.at(-1) ?? corners.at(-1) ?? ZERO;
-    // A name at the beginning is above its dot.
-    return { x: x(last) + 8, y: frame.y(last.high) - shiftOf(k) + (last.passes ? 4 : -10) };
+    return { x: x(last), y: frame.y(last.high) };
   });
-  const places = spread(ends, 17, 130);
-  const overTime = morph >= 0.5;
-  const scale = frameOf({ ...SIZE, right, width, height }, overTime ? ns : passes, high);
+  const rows = column(
+    ends.map(({ y }) => y + 4),
+    height - 4,
+  );
+  // The earlier an end, the higher its name: no leader crosses a name.
+  const order = [...times.keys()].sort((a, b) => times[a] - times[b]);
+  const placeOf = (k: number) =>
+    overTime
+      ? {
+          x: frame.x(times[k] / ns) + 5,
+          y: finish - 8 - GAP * (players.length - 1 - order.indexOf(k)),
+        }
+      : { x: frame.end + 14, y: rows[k] };
+  const leaderOf = (k: number) => {
+    const place = placeOf(k);
+    if (overTime) return `M${place.x - 5} ${finish}V${place.y - 10}`;
+    return `M${ends[k].x} ${ends[k].y}H${frame.end}L${place.x - 3} ${place.y - 4}`;
+  };
+  const restOf = (k: number) => `M${ends[k].x} ${ends[k].y}L${frame.x(times[k] / ns)} ${finish}`;
+  const scale = frameOf(size, overTime ? ns : passes, high);
   const numbers = overTime
     ? axisX(scale, Math.max(2, width / 160), duration)
     : axisX(scale, Math.min(passes, 6), (n) => (Number.isInteger(n) ? String(n) : ""));
   const across = svg`${numbers}<text class="hsd-axis" x=${scale.end} y=${scale.foot + 36}
     text-anchor="end"
     >${overTime ? says.time : says.glances}</text>`;
-  const stair = ({ source, corners, pale }: Drawn, k: number) => {
-    const own = source === "" ? undefined : family(source);
-    const kind = k === 0 ? "hsd-gm-stair hsd-gm-you" : "hsd-gm-stair";
-    const path = (some: Corner[]) => pathOf(some, x, frame.y, shiftOf(k));
+  let from = 0;
+  const texts = bands.map((glances, k) => {
+    const left = scale.x(from);
+    from += glances;
+    return svg`<rect class="hsd-gm-band" data-odd=${k % 2} x=${left} y=${top}
+      width=${scale.x(from) - left} height=${scale.foot - top}></rect
+      ><text class="hsd-axis" x=${left + 5} y=${top + 13}>${say(says.band, { act: k + 1 })}</text>`;
+  });
+  const stair = ({ source, corners, pale }: (typeof drawn)[number], k: number) => {
+    const kind = k ? "hsd-gm-stair" : "hsd-gm-stair hsd-gm-you";
+    const place = placeOf(k);
+    const path = (some: Corner[]) => pathOf(some, x, frame.y);
     return svg`<g class=${source === "target" ? `${kind} hsd-gm-alone` : kind}
-      data-family=${own ?? "none"}
-      >${pale.length ? svg`<path class="hsd-gm-ahead" d=${path(pale)}></path>` : nothing}<path
-        d=${path(corners)}></path
+      data-family=${k ? family(source) : "none"} stroke-width=${WIDTHS[k] ?? 1.5}
+      ><path class="hsd-gm-ahead" d=${path(pale)}></path><path d=${path(corners)}></path
       >${
+        morph === 1 ? svg`<path class="hsd-gm-rest" d=${restOf(k)}></path>` : nothing
+      }<path class="hsd-gm-leader" d=${leaderOf(k)}></path>${
         k === 0 && !corners.length
           ? svg`<circle cx=${frame.x(0)} cy=${frame.y(0)} r="6"></circle>`
           : nothing
-      }<text x=${places[k].x} y=${places[k].y}>${names[k]}</text></g>`;
+      }<text x=${place.x} y=${place.y}>${names[k]}</text></g>`;
   };
-  const order = [...drawn.keys()].reverse();
   return html`<svg
     class="hsd-gm-picture"
     width=${width}
@@ -150,6 +168,12 @@ export function stairsPicture({
     viewBox="0 0 ${width} ${height}"
     aria-hidden="true"
   >
-    ${axisY(frame, 4, String, says.tokens)}${across}${order.map((k) => stair(drawn[k], k))}
+    ${morph ? nothing : texts}${axisY(frame, 4, String, says.tokens)}${across}${
+      overTime
+        ? svg`<path class="hsd-gm-finish" d="M${frame.left} ${finish}H${width}"></path
+          ><text class="hsd-axis" x=${width} y=${finish + 15} text-anchor="end"
+          >${goal} ${says.tokens}</text>`
+        : nothing
+    }${drawn.map(stair)}
   </svg>`;
 }

@@ -86,6 +86,12 @@ export function playersOf({ texts, glances }: Play): Player[] {
   ];
 }
 
+/** A game as if the present text were its only one. */
+export const onText = (play: Play): Play => ({
+  ...play,
+  glances: play.glances.map((all, k) => (k === play.act ? all : [])),
+});
+
 /** The others at the end of the text's glances: the stairs that the visitor has to beat. */
 export function aheadOf(play: Play): Player[] {
   const nothing: Played = { accepted: 0, own: 0, width: 1, fates: [], at: 0, words: [] };

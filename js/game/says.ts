@@ -5,7 +5,8 @@ import { plural } from "../lib/words";
 
 export const ENGLISH = {
   title: "Beat the drafter",
-  act: "Text {act} of {acts}",
+  act: "Text {act} of {acts}, {glances:glance} each",
+  band: "Text {act}",
   stairs: "Your stairs",
   to_explorer: "Skip to the explorer",
   to_article: "Skip to the article",
@@ -16,17 +17,19 @@ export const ENGLISH = {
   asked: "It was asked",
   task: "What does it write next?",
   to_beat: "To beat:",
-  lead: "tokens per glance: you lead.",
-  trail: "tokens per glance: it leads.",
-  level: "tokens per glance: level.",
+  to_reach: "tokens in {glances:glance}",
+  lead: "tokens after {glances:glance}: you lead.",
+  trail: "tokens after {glances:glance}: it leads.",
+  level: "tokens after {glances:glance}: level.",
   units: "A glance is one slow pass of the big model, a token is a word piece or a comma.",
-  you_lead: "You lead: {mine} tokens per glance, {name} {score}.",
-  it_leads: "{name} leads: {score} tokens per glance, you {mine}.",
-  both_level: "Level with {name}: {mine} tokens per glance.",
+  you_lead: "On this text you lead: {mine} tokens per glance, {name} {score}.",
+  it_leads: "On this text {name} leads: {score} tokens per glance, you {mine}.",
+  both_level: "On this text you are level with {name}: {mine} tokens per glance.",
+  so_far: "All texts so far, in tokens per glance: {score}.",
   tip_alone: "Propose several words: a glance without any brings one token.",
   tip_wrong: "What follows a rejected word is lost: begin with the word that is sure.",
   legend: "A stair for each: a tread is a glance of the model, a riser what it brought.",
-  same_stairs: "The same stairs over time.",
+  same_stairs: "The same stairs over time, to {tokens:token}. Dashed: the rest at the own rate.",
   field: "Write what comes next",
   placeholder: "write the next words",
   read: "Let the model read it",
@@ -49,8 +52,9 @@ export const ENGLISH = {
   per_glance: "tokens per glance",
   as_many: "In as many glances: {score}.",
   with_time: "Now with time",
+  to_times: "Back to the times",
   of_alone: "the speed of the model alone",
-  fastest: "Fastest: {best}. {times}.",
+  fastest: "Fastest first: {times}.",
   fewest:
     "Fewer glances are not faster: {name} needed the fewest, " +
     "and a glance over {width} tokens costs as much as {cost} over one.",
@@ -66,8 +70,8 @@ export const ENGLISH = {
   same_text: "But is it the same text?",
   exact:
     "The game was greedy: the model writes its likeliest token. With sampling it draws one, " +
-    "and your word counts only when it draws it. Throw 1 000 darts: " +
-    "the pile becomes the model’s own p, for any proposal. With the lossy rule it does not.",
+    "and your word is kept only when it draws it. Each dart is such a draw: " +
+    "the pile becomes p, the model’s own chances, for any proposal. With the lossy rule it does not.",
   board: "Where you wrote “{word}”: the model’s probabilities at temperature 1",
   explore: "Explore your game",
   explorer_words:
@@ -87,7 +91,6 @@ export const ENGLISH = {
   glances: "glances",
   time: "time",
   tokens: "tokens",
-  total: "{name}: {tokens:token}",
   comma: ", ",
   and: " and ",
 };

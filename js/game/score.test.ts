@@ -6,14 +6,15 @@ import { columns, small } from "../lib/testing";
 import {
   cornersOf,
   costOf,
-  fastestOf,
   gainOf,
   type Pass,
   passesOf,
   perPass,
   playOf,
   priceOf,
+  ranked,
   seedOf,
+  timeTo,
 } from "./score";
 
 const pass = (tokens: number, width: number, drafting = 0): Pass => ({ tokens, width, drafting });
@@ -51,9 +52,16 @@ test("fewer passes are not faster where a token in a pass is expensive", () => {
   assert.equal(perPass(many.passes), 4);
   assert.equal(gainOf(many.passes, { one: 100, more: 0 }), 4);
   assert.equal(gainOf(many.passes, { one: 100, more: 0.5 }), 0.8);
-  assert.equal(fastestOf([many, alone], { one: 100, more: 0 }), many);
-  assert.equal(fastestOf([many, alone], { one: 100, more: 0.5 }), alone);
-  assert.equal(fastestOf([alone, { passes: [pass(1, 1)] }], PRICE), alone);
+  assert.deepEqual(ranked([alone, many], { one: 100, more: 0 }), [many, alone]);
+  assert.deepEqual(ranked([many, alone], { one: 100, more: 0.5 }), [alone, many]);
+  assert.equal(ranked([alone, { passes: [pass(1, 1)] }], PRICE)[0], alone);
+});
+
+test("the time to a number of tokens has the ratio of the gains", () => {
+  const passes = [pass(4, 3), pass(2, 1, 100)];
+  assert.equal(timeTo(6, passes, PRICE), cornersOf(passes, PRICE)[1].ns);
+  assert.equal(timeTo(12, passes, PRICE), 800);
+  assert.equal(timeTo(12, [pass(1, 1)], PRICE) / 800, gainOf(passes, PRICE));
 });
 
 test("recorded passes have tokens and width; the rest of their rounds is drafting", () => {

@@ -103,14 +103,12 @@ export function gainOf(passes: readonly Pass[], price: Price): number {
   const ns = passes.reduce((sum, pass) => sum + costOf(pass, price), 0);
   return ns ? (tokensOf(passes) * price.one) / ns : 0;
 }
-/** The fastest of some players; the earlier one of equals. */
-export const fastestOf = <P extends Pick<Player, "passes">>(
-  players: readonly P[],
-  price: Price,
-): P =>
-  players.reduce((best, one) =>
-    gainOf(one.passes, price) > gainOf(best.passes, price) ? one : best,
-  );
+/** Nanoseconds to a number of tokens at the mean rate of some passes. */
+export const timeTo = (tokens: number, passes: readonly Pass[], price: Price) =>
+  (tokens * price.one) / gainOf(passes, price);
+/** Some players, the fastest first; the earlier one of equals. */
+export const ranked = <P extends Pick<Player, "passes">>(players: readonly P[], price: Price) =>
+  [...players].sort((a, b) => gainOf(b.passes, price) - gainOf(a.passes, price));
 
 /** Texts of a day: the same for everybody, another one tomorrow. */
 export const seedOf = (day: Date) =>

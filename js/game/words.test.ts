@@ -25,6 +25,16 @@ test("the first wrong word is struck, and those after it are not read", () => {
   });
 });
 
+test("a wrong word loses only the words after it: the comma before it is filled in", () => {
+  assert.deepEqual(readWords(MONTHS, 3, ["April", "March"]), {
+    accepted: 1,
+    own: 4,
+    width: 4,
+    fates: ["struck", "unread"],
+  });
+  assert.equal(readWords(MONTHS, 3, []).accepted, 0);
+});
+
 test("a word of several tokens counts as a whole, and can be written on from its middle", () => {
   assert.deepEqual(readWords(MONTHS, 6, ["April"]), {
     accepted: 3,

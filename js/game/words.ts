@@ -70,11 +70,12 @@ export function readWords(tokens: readonly Text[], at: number, words: readonly s
       fates.push("unread");
       continue;
     }
-    const start = afterFilled(tokens, place);
+    // What separates the word from the text is filled in first: a wrong word does not lose it.
+    place = afterFilled(tokens, place);
     const whole = bare(word);
-    const before = k === 0 ? begun(tokens, start) : "";
+    const before = k === 0 ? begun(tokens, place) : "";
     const written = before && whole.startsWith(before) ? whole.slice(before.length) : whole;
-    const next = written ? afterWord(tokens, start, written) : -1;
+    const next = written ? afterWord(tokens, place, written) : -1;
     fates.push(next < 0 ? "struck" : "accepted");
     if (next >= 0) place = afterFilled(tokens, next);
   }

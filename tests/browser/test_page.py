@@ -439,13 +439,16 @@ def test_a_newcomer_plays_by_keyboard_and_opens_the_own_game(open_page, voila):
         page.keyboard.press("Enter")
         page.wait_for_selector(".hsd-game:not([data-phase=reading])")
     phase(page, "time")
-    expect(page.locator(".hsd-gm-verdict")).to_contain_text("Fastest: ")
+    expect(page.locator(".hsd-gm-verdict")).to_contain_text("Fastest first: ")
     expect(page.locator(".hsd-gm-price input")).to_be_focused()
     page.keyboard.press("End")
     expect(page.locator(".hsd-gm-price strong")).to_have_text("100 % of a pass")
-    expect(page.locator(".hsd-gm-verdict")).to_contain_text("Fastest: ")
+    expect(page.locator(".hsd-gm-verdict")).to_contain_text("Fastest first: ")
     page.locator(".hsd-gm-exact").press("Enter")
     phase(page, "exact")
+    expect(page.get_by_role("heading", name="But is it the same text?")).to_be_focused()
+    expect(page.locator(".hsd-game")).to_contain_text("100 tokens: ")
+    assert page.locator(".hsd-gm-picture").count() == 0, "the darts have the screen for themselves"
     page.get_by_role("button", name="Throw 1 000").click()
     expect(page.locator(".hsd-game")).to_contain_text("The pile becomes p.")
     assert violations(page) == []
