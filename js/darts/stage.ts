@@ -145,8 +145,7 @@ export function createDarts(host: HTMLElement, seed = 1) {
       ? html` Last dart: ${two ? "rejected, then " : ""}“${names[last.column]}”.`
       : nothing;
     return html`<strong>accepted ${figure(kept)} + residual ${figure(1 - kept)} = 1</strong>:
-      what is kept and what is redrawn from the rest are together p, the target’s own
-      probabilities.${thrown}`;
+      together they are p, the target’s own probabilities.${thrown}`;
   }
   function outcome({ board, names }: Shown) {
     const counted = darts.filter((d) => d.counts);

@@ -435,50 +435,40 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
       </div>
       <p class="hsd-gm-said" role="status">${said || (number ? nothing : says.hint)}</p>`;
   }
-  function score(now: Play) {
-    const lines = players(now).map(
+  /** Tokens per glance, the most first. */
+  function score(all: Player[]) {
+    const order = [...all].sort((a, b) => perPass(b.passes) - perPass(a.passes));
+    const lines = order.map(
       ({ name, passes }) => `${name.toLowerCase()} ${perPass(passes).toFixed(1)}`,
     );
     return together(lines, says);
   }
   const bestOf = (others: Player[]) =>
-    [...others].sort((a, b) => tokensOf(b.passes) - tokensOf(a.passes))[0];
+    others.reduce((best, one) => (tokensOf(one.passes) > tokensOf(best.passes) ? one : best));
   /** On the present text: the tokens after as many glances, or what is to be beaten. */
   function standing(now: Play) {
     const [you, ...others] = players(onText(now));
     const glances = you.passes.length;
     const best = bestOf(glances ? others : named(aheadOf(onText(now))));
-    const mine = tokensOf(you.passes);
-    const tokens = tokensOf(best.passes);
-    const other = html`<strong data-family=${palette.family(best.source)}
-      >${best.name} ${tokens}</strong
-    >`;
-    let said = says.level;
-    if (mine > tokens) said = says.lead;
-    if (mine < tokens) said = says.trail;
-    const line = glances
-      ? html`<strong class="hsd-gm-you">${you.name} ${mine}</strong> ${other}
-          ${say(said, { glances })}`
-      : html`${says.to_beat} ${other} ${say(says.to_reach, { glances: best.passes.length })}`;
-    return html`<p class="hsd-gm-goal">${line}</p>
+    const figure = ({ name, passes }: Player) => `${name} ${tokensOf(passes)}`;
+    return html`<p class="hsd-gm-goal">
+        ${glances ? html`<strong class="hsd-gm-you">${figure(you)}</strong>` : says.to_beat}
+        <strong data-family=${palette.family(best.source)}>${figure(best)}</strong>
+        ${say(says.in_glances, { glances: best.passes.length })}
+      </p>
       <p class="hsd-note hsd-gm-units">${says.units}</p>`;
   }
-  /** How a text ended: who led on it, what would have brought more, and the score so far. */
+  /** How a text ended, what would have brought more, its lesson, and the score so far. */
   function ending(now: Play) {
-    const [you, ...others] = players(onText(now));
-    const best = bestOf(others);
-    const mine = perPass(you.passes).toFixed(1);
-    const theirs = perPass(best.passes).toFixed(1);
-    const ahead = tokensOf(you.passes) - tokensOf(best.passes);
-    let said = says.both_level;
-    if (ahead > 0) said = says.you_lead;
-    if (ahead < 0) said = says.it_leads;
+    const here = players(onText(now));
+    const [you, ...others] = here;
+    const behind = tokensOf(you.passes) < tokensOf(bestOf(others).passes);
     const silent = now.glances[now.act].filter((one) => !one.words.length).length;
-    const tip = 2 * silent >= now.glances[now.act].length ? says.tip_alone : says.tip_wrong;
-    return html`<p class="hsd-gm-verdict">${say(said, { name: best.name, mine, score: theirs })}</p>
-      ${ahead < 0 ? html`<p class="hsd-gm-lesson">${tip}</p>` : nothing}
-      <p class="hsd-gm-lesson">${lessonOf(now.texts[now.act])}</p>
-      ${now.act ? html`<p class="hsd-note">${say(says.so_far, { score: score(now) })}</p>` : nothing}`;
+    const tip = behind && 2 * silent >= you.passes.length ? `${says.tip_alone} ` : "";
+    const soFar = now.act ? say(says.so_far, { score: score(players(now)) }) : "";
+    return html`<p class="hsd-gm-verdict">${say(says.on_text, { score: score(here) })}</p>
+      <p class="hsd-gm-lesson">${tip}${lessonOf(now.texts[now.act])}</p>
+      <p class="hsd-note">${soFar}</p>`;
   }
   function verdict(now: Play) {
     const all = players(now);
@@ -504,12 +494,25 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
         <strong>${figure}</strong> ${timed ? says.of_alone : says.per_glance}
       </p>
       <p class="hsd-gm-verdict" role="status">
-        ${timed ? verdict(now) : say(says.as_many, { score: score(now) })}
+        ${timed ? verdict(now) : say(says.as_many, { score: score(players(now)) })}
       </p>`;
+  }
+  /** What is next, the first of them as the likeliest: class, words and act of each button. */
+  function buttons(now: Play) {
+    const all: [string, string, () => void][] = [
+      ["hsd-gm-explore", says.explore, explore],
+      ["", says.card, share],
+      ["", says.again, again],
+    ];
+    if (props.address) all.push(["", says.link, copyLink]);
+    if (phase === "result") all.unshift(["hsd-gm-time", says.with_time, toTime]);
+    if (phase === "exact") all.push(["", says.to_times, toTime]);
+    if (phase === "time" && struckWords(now).length)
+      all.unshift(["hsd-gm-exact", says.same_text, toExact]);
+    return all;
   }
   function results(now: Play) {
     const timed = phase === "time";
-    const struck = struckWords(now).length > 0;
     const { meta } = now.texts[0].plain;
     const here = say(says.of_a_pass, { share: (100 * price.more).toFixed(0) });
     const isMeasured = Math.abs(price.more - measured) < 0.005;
@@ -548,42 +551,16 @@ export function openGame(el: HTMLElement, props: GameProps): () => void {
         : nothing
     }
       <div class="hsd-gm-buttons">
-        ${
-          timed
-            ? nothing
-            : html`<button
-                type="button"
-                class=${phase === "result" ? "hsd-primary hsd-gm-time" : "hsd-gm-time"}
-                @click=${toTime}
-              >
-                ${phase === "result" ? says.with_time : says.to_times}
-              </button>`
-        }
-        ${
-          phase === "time" && struck
-            ? html`<button type="button" class="hsd-primary hsd-gm-exact"
-  @click=${toExact}>${says.same_text}</button>`
-            : nothing
-        }
-        <button
-          type="button"
-          class=${
-            phase === "exact" || (phase === "time" && !struck)
-              ? "hsd-primary hsd-gm-explore"
-              : "hsd-gm-explore"
-          }
-          @click=${explore}
-        >
-          ${says.explore}
-        </button>
-        <button type="button" class="hsd-gm-share" @click=${share}>${says.card}</button>
-        ${
-          props.address
-            ? html`<button type="button" class="hsd-gm-link"
-  @click=${copyLink}>${says.link}</button>`
-            : nothing
-        }
-        <button type="button" @click=${again}>${says.again}</button>
+        ${buttons(now).map(
+          ([kind, words, act], k) =>
+            html`<button
+              type="button"
+              class=${k ? kind : `hsd-primary ${kind}`}
+              @click=${act}
+            >
+              ${words}
+            </button>`,
+        )}
         <span class="hsd-note" role="status">${copied}</span>
       </div>
       <p class="hsd-note">${says.explorer_words}</p>`;

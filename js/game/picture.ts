@@ -5,13 +5,22 @@ import { html, nothing, svg } from "lit-html";
 import { axisX, axisY, frameOf } from "../lib/chart";
 import { columnsOfText, duration } from "../lib/words";
 import { type Says, say } from "./says";
-import { type Corner, cornersOf, gainOf, type Player, type Price, timeTo, tokensOf } from "./score";
+import {
+  type Corner,
+  cornersOf,
+  gainOf,
+  type Player,
+  type Price,
+  ranked,
+  timeTo,
+  tokensOf,
+} from "./score";
 
 const SIZE = { top: 26, bottom: 44, left: 34 };
 /** Room above the highest stair, as a share of it. */
 const HEADROOM = 0.15;
 /** Pixels of a line by its player: the visitor's is the widest and the lowest. */
-export const WIDTHS = [8, 5, 2.5, 1.5];
+export const WIDTHS = [6, 4, 2.5, 1.5];
 /** Pixels of a letter of a name, at most, and between the names. */
 const LETTER = 7.4;
 const GAP = 17;
@@ -91,7 +100,7 @@ export function stairsPicture({
   );
   const overTime = morph >= 0.5;
   const times = players.map((player) => timeTo(goal, player.passes, price));
-  const ns = Math.max(1, ...times.filter(Number.isFinite));
+  const ns = Math.max(1, ...times);
   const names = drawn.map(({ name, corners, pale, passes: own }) => {
     const tokens = corners.at(-1)?.high;
     if (overTime) return `${name} ${gainOf(own, price).toFixed(2)} ×`;
@@ -117,12 +126,12 @@ export function stairsPicture({
     height - 4,
   );
   // The earlier an end, the higher its name: no leader crosses a name.
-  const order = [...times.keys()].sort((a, b) => times[a] - times[b]);
+  const order = ranked(drawn, price);
   const placeOf = (k: number) =>
     overTime
       ? {
           x: frame.x(times[k] / ns) + 5,
-          y: finish - 8 - GAP * (players.length - 1 - order.indexOf(k)),
+          y: finish - 8 - GAP * (players.length - 1 - order.indexOf(drawn[k])),
         }
       : { x: frame.end + 14, y: rows[k] };
   const leaderOf = (k: number) => {
@@ -132,9 +141,9 @@ export function stairsPicture({
   };
   const restOf = (k: number) => `M${ends[k].x} ${ends[k].y}L${frame.x(times[k] / ns)} ${finish}`;
   const scale = frameOf(size, overTime ? ns : passes, high);
-  const numbers = overTime
-    ? axisX(scale, Math.max(2, width / 160), duration)
-    : axisX(scale, Math.min(passes, 6), (n) => (Number.isInteger(n) ? String(n) : ""));
+  const whole = (n: number) => (Number.isInteger(n) ? String(n) : "");
+  const parts = overTime ? Math.max(2, width / 160) : Math.min(passes, 6);
+  const numbers = axisX(scale, parts, overTime ? duration : whole);
   const across = svg`${numbers}<text class="hsd-axis" x=${scale.end} y=${scale.foot + 36}
     text-anchor="end"
     >${overTime ? says.time : says.glances}</text>`;
@@ -142,7 +151,7 @@ export function stairsPicture({
   const texts = bands.map((glances, k) => {
     const left = scale.x(from);
     from += glances;
-    return svg`<rect class="hsd-gm-band" data-odd=${k % 2} x=${left} y=${top}
+    return svg`<rect fill="currentColor" opacity=${k % 2 ? 0.08 : 0.03} x=${left} y=${top}
       width=${scale.x(from) - left} height=${scale.foot - top}></rect
       ><text class="hsd-axis" x=${left + 5} y=${top + 13}>${say(says.band, { act: k + 1 })}</text>`;
   });
@@ -152,14 +161,13 @@ export function stairsPicture({
     const path = (some: Corner[]) => pathOf(some, x, frame.y);
     return svg`<g class=${source === "target" ? `${kind} hsd-gm-alone` : kind}
       data-family=${k ? family(source) : "none"} stroke-width=${WIDTHS[k] ?? 1.5}
-      ><path class="hsd-gm-ahead" d=${path(pale)}></path><path d=${path(corners)}></path
+      ><path opacity="0.45" d=${path(pale)}></path><path d=${path(corners)}></path
       >${
-        morph === 1 ? svg`<path class="hsd-gm-rest" d=${restOf(k)}></path>` : nothing
-      }<path class="hsd-gm-leader" d=${leaderOf(k)}></path>${
-        k === 0 && !corners.length
-          ? svg`<circle cx=${frame.x(0)} cy=${frame.y(0)} r="6"></circle>`
+        morph === 1
+          ? svg`<path stroke-width="2" stroke-dasharray="5 4" d=${restOf(k)}></path>`
           : nothing
-      }<text x=${place.x} y=${place.y}>${names[k]}</text></g>`;
+      }<path stroke-width="1" stroke-dasharray="1 2" d=${leaderOf(k)}></path
+      ><text x=${place.x} y=${place.y}>${names[k]}</text></g>`;
   };
   return html`<svg
     class="hsd-gm-picture"
@@ -170,7 +178,7 @@ export function stairsPicture({
   >
     ${morph ? nothing : texts}${axisY(frame, 4, String, says.tokens)}${across}${
       overTime
-        ? svg`<path class="hsd-gm-finish" d="M${frame.left} ${finish}H${width}"></path
+        ? svg`<path stroke="currentColor" d="M${frame.left} ${finish}H${width}"></path
           ><text class="hsd-axis" x=${width} y=${finish + 15} text-anchor="end"
           >${goal} ${says.tokens}</text>`
         : nothing

@@ -17,19 +17,13 @@ export const ENGLISH = {
   asked: "It was asked",
   task: "What does it write next?",
   to_beat: "To beat:",
-  to_reach: "tokens in {glances:glance}",
-  lead: "tokens after {glances:glance}: you lead.",
-  trail: "tokens after {glances:glance}: it leads.",
-  level: "tokens after {glances:glance}: level.",
+  in_glances: "tokens in {glances:glance}",
   units: "A glance is one slow pass of the big model, a token is a word piece or a comma.",
-  you_lead: "On this text you lead: {mine} tokens per glance, {name} {score}.",
-  it_leads: "On this text {name} leads: {score} tokens per glance, you {mine}.",
-  both_level: "On this text you are level with {name}: {mine} tokens per glance.",
-  so_far: "All texts so far, in tokens per glance: {score}.",
+  on_text: "On this text: {score} tokens per glance.",
+  so_far: "All texts so far: {score}.",
   tip_alone: "Propose several words: a glance without any brings one token.",
-  tip_wrong: "What follows a rejected word is lost: begin with the word that is sure.",
   legend: "A stair for each: a tread is a glance of the model, a riser what it brought.",
-  same_stairs: "The same stairs over time, to {tokens:token}. Dashed: the rest at the own rate.",
+  same_stairs: "The same stairs over time, to {tokens:token}. Dashed: each at its own rate.",
   field: "Write what comes next",
   placeholder: "write the next words",
   read: "Let the model read it",
@@ -71,7 +65,7 @@ export const ENGLISH = {
   exact:
     "The game was greedy: the model writes its likeliest token. With sampling it draws one, " +
     "and your word is kept only when it draws it. Each dart is such a draw: " +
-    "the pile becomes p, the model’s own chances, for any proposal. With the lossy rule it does not.",
+    "the pile becomes p, the model’s own chances, for any proposal.",
   board: "Where you wrote “{word}”: the model’s probabilities at temperature 1",
   explore: "Explore your game",
   explorer_words:

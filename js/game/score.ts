@@ -105,7 +105,7 @@ export function gainOf(passes: readonly Pass[], price: Price): number {
 }
 /** Nanoseconds to a number of tokens at the mean rate of some passes. */
 export const timeTo = (tokens: number, passes: readonly Pass[], price: Price) =>
-  (tokens * price.one) / gainOf(passes, price);
+  (tokens * price.one) / (gainOf(passes, price) || 1);
 /** Some players, the fastest first; the earlier one of equals. */
 export const ranked = <P extends Pick<Player, "passes">>(players: readonly P[], price: Price) =>
   [...players].sort((a, b) => gainOf(b.passes, price) - gainOf(a.passes, price));
