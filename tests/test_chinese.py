@@ -111,6 +111,8 @@ def english_of_the_game() -> dict[str, str]:
     """Return what the game says in English, from its source."""
     text = text_of(GAME / "says.ts")
     body = text[text.index("ENGLISH = {") : text.index("};")]
+    # Long texts are written in pieces.
+    body = re.sub(r'" \+\s+"', "", body)
     return dict(re.findall(r'^  (\w+):\s+"(.*)",$', body, re.M))
 
 

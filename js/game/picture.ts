@@ -153,7 +153,8 @@ export function stairsPicture({
     from += glances;
     return svg`<rect fill="currentColor" opacity=${k % 2 ? 0.08 : 0.03} x=${left} y=${top}
       width=${scale.x(from) - left} height=${scale.foot - top}></rect
-      ><text class="hsd-axis" x=${left + 5} y=${top + 13}>${say(says.band, { act: k + 1 })}</text>`;
+      ><text class="hsd-axis" x=${(left + scale.x(from)) / 2} y=${top - 9} text-anchor="middle"
+      >${say(says.band, { act: k + 1 })}</text>`;
   });
   const stair = ({ source, corners, pale }: (typeof drawn)[number], k: number) => {
     const kind = k ? "hsd-gm-stair" : "hsd-gm-stair hsd-gm-you";
