@@ -22,7 +22,7 @@ export const ENGLISH = {
   on_text: "On this text: {score} tokens per glance.",
   so_far: "All texts so far: {score}.",
   tip_alone: "Propose several words: a glance without any brings one token.",
-  legend: "A stair for each: a tread is a glance of the model, a riser what it brought.",
+  legend: "A tread is a glance of the model, a riser what it brought.",
   same_stairs: "The same stairs over time, to {tokens:token}. Dashed: each at its own rate.",
   field: "Write what comes next",
   placeholder: "write the next words",
@@ -59,8 +59,7 @@ export const ENGLISH = {
   free: "0: a large GPU with room",
   no_gain: "100 %: no gain from reading together",
   as_measured: "As measured",
-  medians:
-    "Passes at medians of recorded ones; drafting as recorded; your own thinking is not counted.",
+  medians: "Medians of recorded passes; drafting as recorded; your thinking is not counted.",
   same_text: "But is it the same text?",
   exact:
     "The game was greedy: the model writes its likeliest token. With sampling it draws one, " +
