@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the tests read modules as text.
-// What the build does with templates: one space for a line break and its indentation, in them alone.
+// What the build does with templates: a space for a line break and its indentation, in them alone.
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import { joinLines } from "./templates.mjs";

@@ -1,4 +1,4 @@
-// The sentences with which a run and its tabs begin, by hand: their figures, and when there is none.
+// The sentences with which a run and its tabs begin, by hand: their figures, or none.
 import { expect, test } from "vitest";
 import { copiesOf, speedOf, timeOf } from "./headline";
 

@@ -144,7 +144,9 @@ export function header({ host, root, uid, store, sheet, game, cancel }: Page) {
     <h1>hsd_viz</h1>
     <p>
       <strong>Speculative decoding:</strong>
-      <span>a cheap drafter proposes several tokens, one pass of the large model verifies them:</span>
+      <span>
+        a cheap drafter proposes several tokens, one pass of the large model verifies them:
+      </span>
       the same text, faster.
     </p>
     ${themes ? menu(Object.entries(THEMES), themes.chosen(), themes.choose, THEME_MENU) : nothing}

@@ -57,7 +57,8 @@ export function boardPicture(
   const y = (p: number) => foot - (p / most) * (foot - SIZE.top);
   const box = (k: number, from: number, to: number, cls: string) =>
     to - from > 1e-9
-      ? svg`<rect class=${cls} x=${left(k)} width=${wide} y=${y(to)} height=${y(from) - y(to)}></rect>`
+      ? svg`<rect class=${cls} x=${left(k)} width=${wide}
+          y=${y(to)} height=${y(from) - y(to)}></rect>`
       : nothing;
   const share = (n: number, k: number) => {
     const off = Math.abs(n - columns[k].accepted - columns[k].residual) > 0.04;

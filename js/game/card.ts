@@ -38,7 +38,8 @@ export function cardOf(
     const corners = cornersOf(player.passes, price);
     const path = pathOf(corners, ({ passes }) => x(passes), y);
     const words = `${player.name} ${perPass(player.passes).toFixed(1)}`;
-    return `<path d="${path}" fill="none" stroke="${colours[k]}" stroke-width="${WIDTHS[k] ?? 1.5}"/>
+    const width = WIDTHS[k] ?? 1.5;
+    return `<path d="${path}" fill="none" stroke="${colours[k]}" stroke-width="${width}"/>
 ${written(words, x(corners.length) + 10, names[k], 15, colours[k], k ? 400 : 700)}`;
   };
   const head = say(says.card_head, { number: perPass(players[0].passes).toFixed(1) });

@@ -387,7 +387,9 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
     render(
       html`<div class="hsd-sc-head">
           <h3 class="hsd-sc-title hsd-number">${title}</h3>
-          <p class="hsd-sc-summary" aria-live="polite">${top ? reading.summaryOf(top) : NO_ROUND}</p>
+          <p class="hsd-sc-summary" aria-live="polite">
+            ${top ? reading.summaryOf(top) : NO_ROUND}
+          </p>
           <div class="hsd-sc-nav">
             <button
               class="hsd-sc-play hsd-primary"

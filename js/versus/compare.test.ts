@@ -60,7 +60,8 @@ test("the fastest run comes first, and the one with the fewest passes where it i
     figure: "2.00 ×",
     words:
       "the speed of plain (A): databases (B) is the fastest. " +
-      "C needs the fewest target passes, 2, but runs at 0.50 ×: its drafts cost more than they save.",
+      "C needs the fewest target passes, 2, but runs at 0.50 ×: " +
+      "its drafts cost more than they save.",
   });
 });
 test("a run with the fewest passes that is the fastest is named once", () => {

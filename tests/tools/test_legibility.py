@@ -120,3 +120,11 @@ def test_a_long_line_of_a_wrapped_part_is_reported(tmp_path, monkeypatch):
 
 def test_limits_are_the_goals():
     assert Limits() == Limits(46, 0, 0.01, 4, 0, 0)
+
+
+def test_a_long_line_of_a_part_in_another_language_is_found(tmp_path, monkeypatch):
+    monkeypatch.setattr(legibility, "ROOT", tmp_path)
+    (tmp_path / "js").mkdir()
+    (tmp_path / "js" / "view.ts").write_text(f"// {'a' * 98}\n")
+    (problem,) = legibility.check_wrapped(["js"])
+    assert problem.startswith("js/view.ts: longer than 100 columns: ")
