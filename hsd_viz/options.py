@@ -17,7 +17,6 @@ from typing import Annotated as A
 from typing import Any, TypedDict, get_type_hints
 
 from hsd_viz.errors import UserError
-from hsd_viz.json_data import from_fields
 from hsd_viz.words import check_range, did_you_mean
 
 #: The rule that verifies drafts unless another is chosen.
@@ -249,7 +248,7 @@ def sampling_of(options: Mapping[str, Any]) -> Sampling:
     for name in settings_of(Sampling).keys() & options.keys():
         value = options[name]
         values[name] = _as_float(name, value) if types()[name] is float else value
-    return from_fields(Sampling, values)
+    return Sampling(**values)
 
 
 def sampling_from(given: Mapping[str, Any]) -> Sampling:

@@ -13,7 +13,6 @@ import numpy as np
 from hsd_viz import machine
 from hsd_viz.decoding.session import Session
 from hsd_viz.drafting.semantic import watched_layer
-from hsd_viz.json_data import from_fields
 from hsd_viz.models.matrix import GroupedMatrix
 from hsd_viz.models.tensors import Tensor
 from hsd_viz.native.build import Build, default_build
@@ -133,7 +132,7 @@ class NativeModel:
         self.dtype = weights.dtype
         self.compute = weights.compute
         self.form = weights.form
-        self.handle = library.hsd_model_new(byref(from_fields(Shape, weights.shape)))
+        self.handle = library.hsd_model_new(byref(Shape(**weights.shape)))
         owned(self, library.hsd_model_free, self.handle)
         #: What the library reads where it is, instead of a copy.
         self._kept: list[Any] = []

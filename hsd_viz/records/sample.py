@@ -13,7 +13,6 @@ from math import isfinite
 from typing import Any
 
 from hsd_viz.errors import BadFile
-from hsd_viz.json_data import from_fields
 
 #: Limits of a record: beyond them it is damaged.
 MOST_DRAFT = 1024
@@ -163,8 +162,8 @@ class Sample:
             values["verifications"] = tuple(Verification(*row) for row in rows)
             values["derived"] = frozenset(values.get("derived", ()))
             if "request" in values:
-                values["request"] = from_fields(Request, values["request"])
-            return from_fields(cls, values)
+                values["request"] = Request(**values["request"])
+            return cls(**values)
         except TypeError as error:
             raise BadFile(f"a sample of a record is not valid: {error}") from None
 

@@ -18,7 +18,6 @@ from ray.serve.handle import DeploymentHandle
 
 from hsd_viz.engine.options import EngineOptions
 from hsd_viz.errors import UserError
-from hsd_viz.json_data import from_fields
 from hsd_viz.machine import url
 from hsd_viz.serve import start
 from hsd_viz.serve.app import Page, Record, create_app, error, load_decode
@@ -110,9 +109,10 @@ def build(arguments: Record) -> serve.Application:
     Raises:
         TypeError: if there is no such field.
     """
-    settings = from_fields(Settings, arguments.get("settings", {}))
-    engine = from_fields(EngineOptions, arguments.get("engine", {}))
-    service = from_fields(Service, {**arguments, "settings": settings, "engine": engine})
+    given = dict(arguments)
+    given["settings"] = Settings(**given.get("settings", {}))
+    given["engine"] = EngineOptions(**given.get("engine", {}))
+    service = Service(**given)
     return replace(service, replicas=int(service.replicas)).application()
 
 

@@ -119,7 +119,7 @@ async function addModel(
   runtime.addPacked(name, at);
 }
 
-/** Check a request as hsd_viz/decoding/settings.py does. Throws a one-line error. */
+/** Check a request as hsd_viz/options.py does. Throws a one-line error. */
 function settings(
   request: Request,
   manifest: Manifest,
