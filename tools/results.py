@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
+from hsd_viz.words import counted
 from tools.basis import is_former
 from training.evaluation import markdown
 
@@ -294,7 +295,7 @@ def rules() -> str:
     return table(head, body, "rules-cpu")
 
 
-def law() -> str:
+def law(plans: str = "plan") -> str:
     """Return the errors of the law's predictions and how its selection compares, by temperature."""
     head = [
         "",
@@ -311,7 +312,7 @@ def law() -> str:
     body = []
     names = []
     for title, part in TEMPERATURES:
-        name = f"plan-{part}-cpu"
+        name = f"{plans}-{part}-cpu"
         names.append(name)
         plan = read(name)
         measured = sum(row["measured_ms_per_token"] is not None for row in plan["hierarchies"])
@@ -582,6 +583,42 @@ def tab() -> str:
     return f"{markdown([head, *body], '---:')}\n\n{where}"
 
 
+def designs() -> str:
+    """Return what designs of a draft model for SmolLM2 learn in the same time, and what it brings
+    by the law.
+    """
+    found = read("draft-designs")
+    head = [
+        "design",
+        "overlap",
+        "tokens learned from",
+        "pass, of the target's",
+        "speed-up by the law",
+        "lookahead",
+    ]
+    body = []
+    ranked = sorted(found["designs"].items(), key=lambda each: -each[1]["speedup"])
+    for name, facts in ranked:
+        body.append(
+            [
+                name,
+                f"{facts['overlap']:.3f}",
+                f"{facts['seen']:,}",
+                f"{facts['cost']:.3f}",
+                f"{facts['speedup']:.3f}",
+                str(facts["lookahead"]),
+            ]
+        )
+    words = (
+        f"{found['seconds']:.0f} seconds of processor time each, {found['machine']['cpu']}, "
+        f"{counted(found['machine']['threads'], 'thread')}"
+    )
+    return (
+        f"{markdown([head, *body], '---:')}\n\n"
+        f"Source: [draft-designs.json](../bench/draft-designs.json): {words}."
+    )
+
+
 def former() -> str:
     """Return tokens per second, speed-ups and acceptance lengths of release 0.1 beside those of
     now.
@@ -721,6 +758,7 @@ RESULTS: dict[str, Callable[[], str]] = {
     "lengths": lengths,
     "rules": rules,
     "law": law,
+    "designs": designs,
     "second-draft": second_draft,
     "int8": integers,
     "llama-cpp": llama_cpp,

@@ -181,7 +181,7 @@ def copying() -> str:
     )
 
 
-_ELSEWHERE = {"pays": "report", "tab": "how-to/site"}
+_ELSEWHERE = {"pays": "report", "tab": "how-to/site", "designs": "how-to/ladder"}
 #: Marked place -> page and text.
 TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "measurements": ("README.md", measurements),
