@@ -295,7 +295,7 @@ def rules() -> str:
     return table(head, body, "rules-cpu")
 
 
-def law(plans: str = "plan") -> str:
+def law() -> str:
     """Return the errors of the law's predictions and how its selection compares, by temperature."""
     head = [
         "",
@@ -312,7 +312,7 @@ def law(plans: str = "plan") -> str:
     body = []
     names = []
     for title, part in TEMPERATURES:
-        name = f"{plans}-{part}-cpu"
+        name = f"plan-{part}-cpu"
         names.append(name)
         plan = read(name)
         measured = sum(row["measured_ms_per_token"] is not None for row in plan["hierarchies"])

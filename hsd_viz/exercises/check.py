@@ -201,7 +201,7 @@ def check(number: str, answer: Answer) -> Result:
     case that differs.
 
     Raises:
-        ValueError: if there is no such exercise.
+        ValueError: if the exercise is unknown.
     """
     if number not in EXERCISES:
         raise UserError(_unknown(number))

@@ -41,9 +41,9 @@ class Folder:
         """Return the path of a file in the folder.
 
         Raises:
-            UserError: if there is no folder, or the name leads out of it, also by a link, whether
+            UserError: if the folder is missing, or the name leads out of it, also by a link, whether
                 that file exists or not.
-            BadFile: if there is no such file, or it is not a regular one.
+            BadFile: if the file is missing, or not a regular one.
         """
         if self.root is None:
             raise UserError(

@@ -16,7 +16,7 @@ import msgspec
 
 from hsd_viz.engine import Engine
 from hsd_viz.errors import UserError
-from hsd_viz.machine import MachineFacts, describe
+from hsd_viz.machine import MachineFacts, cpu_model, describe, threads
 from hsd_viz.measure.bench_words import answer, introduction, low_repetition, warnings
 from hsd_viz.measure.decodes import KeptDecodes
 from hsd_viz.measure.output import DRAFTING, FORWARD, REST
@@ -37,6 +37,7 @@ from hsd_viz.results.result import Result
 from hsd_viz.results.table import Table, Value
 from hsd_viz.stack import Stack
 from hsd_viz.terminal import Progress, ignore_progress
+from hsd_viz.version import __version__
 from hsd_viz.words import counted
 
 if TYPE_CHECKING:
@@ -133,23 +134,28 @@ def measure_stacks(
     command: str | None = None,
 ) -> BenchResult:
     """Measure stacks side by side on a suite of prompts; the arguments are those of a bench."""
-    computer = describe()
-    facts = {
-        "target": engine.target,
-        "databases": engine.databases,
-        "device": engine.device,
-        "dtype": engine.dtype,
-        "threads": computer["threads"],
-    }
     if resume is None:
         keeping: AbstractContextManager[KeptDecodes | None] = nullcontext()
     else:
-        keeping = _kept_decodes(resume, stacks, suite, settings, {**facts, "template": template})
+        common = {"template": template, "cpu": cpu_model(), "hsd_viz": __version__}
+        keeping = _kept_decodes(resume, stacks, suite, settings, _models_of(engine) | common)
     with keeping as kept:
         measurement = run_bench(
             engine, stacks, suite, settings, template=template, kept=kept, progress=progress
         )
-    return BenchResult(build_report(measurement, computer, facts, command))
+    # Only now are the packages loaded that know of a GPU.
+    return BenchResult(build_report(measurement, describe(), _models_of(engine), command))
+
+
+def _models_of(engine: Engine) -> dict[str, Any]:
+    """Return what a report says of the models and how they run."""
+    return {
+        "target": engine.target,
+        "databases": engine.databases,
+        "device": engine.device,
+        "dtype": engine.dtype,
+        "threads": threads(),
+    }
 
 
 def _kept_decodes(
@@ -165,7 +171,6 @@ def _kept_decodes(
             f"a bench with the state '{settings.state}' cannot resume: "
             "what drafters remember is not kept; use the state cold"
         )
-    computer = describe()
     prompts = sha256(msgspec.json.encode(suite.prompts)).hexdigest()
     common = {
         "suite": suite.name,
@@ -173,7 +178,6 @@ def _kept_decodes(
         "stacks": list(read_stacks(stacks)),
         **facts,
         **asdict(settings),
-        **{name: computer[name] for name in ("cpu", "gpu", "hsd_viz")},
     }
     return KeptDecodes(path, common)
 

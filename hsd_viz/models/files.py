@@ -109,7 +109,7 @@ def _lender(name: str, family: Any, form: LlamaForm) -> ModelFiles:
     """Return the target of a family, whose embedding a draft model uses.
 
     Raises:
-        BadFile: if there is no such family, or its embedding has another shape.
+        BadFile: if the family is unknown, or its embedding has another shape.
         MissingPackage: if the target is not installed.
     """
     if family not in FAMILIES:

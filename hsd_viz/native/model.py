@@ -117,7 +117,7 @@ class NativeModel:
         cache_bytes_per_token: the size of a session's cache.
 
     Raises:
-        ValueError: if there is no native runtime here.
+        ValueError: if the native runtime is missing here.
     """
 
     runtime = "native"

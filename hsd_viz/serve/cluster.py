@@ -107,7 +107,7 @@ def build(arguments: Record) -> serve.Application:
         arguments: fields of :class:`Service` as JSON data.
 
     Raises:
-        TypeError: if there is no such field.
+        TypeError: if a field is unknown.
     """
     given = dict(arguments)
     given["settings"] = Settings(**given.get("settings", {}))

@@ -25,7 +25,7 @@ class Line:
         count: how many of them are accepted.
         token: the verifier's own token.
         row: the row that it is drawn from.
-        mass: the sum of what a correction was drawn from, 0 where there is no correction.
+        mass: the sum of what a correction was drawn from, 0 without a correction.
         used: the numbers used after it.
         tokens: the draft.
         nodes: the accepted nodes in order.

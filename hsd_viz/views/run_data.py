@@ -44,7 +44,8 @@ def head(meta: dict[str, Any]) -> dict[str, Any]:
     """Return prompt, its token ids if known, level names, and the meta: ``stack`` as decoded,
     ``asked`` as written.
     """
-    asked, sampling = str(meta.get("stack") or ""), meta.get("sampling") or {}
+    asked = str(meta.get("stack") or "")
+    sampling = meta.get("sampling") or {}
     own = {"stack": str(meta.get("stack_resolved") or asked), "asked": asked, "sampling": sampling}
     return {
         "prompt": str(meta.get("prompt", "")),
@@ -145,7 +146,8 @@ def checked(trace: Trace, name: str) -> Trace:
 
 def _check_meta(meta: dict[str, Any]) -> None:
     """Check the types of the meta fields that the page reads; what is not finite cannot be sent."""
-    numbers, texts = [meta["prefill_ns"], meta["wall_ns"]], [meta["prompt"], meta["stack"]]
+    numbers = [meta["prefill_ns"], meta["wall_ns"]]
+    texts = [meta["prompt"], meta["stack"]]
     for part, names in _NUMBERS.items():
         own = meta.get(part) or {} if part else meta
         numbers += [own.get(name) or 0 for name in names]

@@ -1,6 +1,6 @@
 """The requests that the server of the pages refuses, and how it keeps its token.
 
-Refused are requests without the token, for another Host where there is no token, and messages of
+Refused are requests without the token, for another Host without a token set, and messages of
 other sites' pages. Voilà itself answers any Host header, lets a visitor set a password for all,
 writes tokens to its log and passes them to kernels.
 """
