@@ -54,26 +54,23 @@ export function openPage(
   const recordings = about.recordings.map((r) => r.name);
   let closed = false;
   const begun: kept.State = {
-    ...{
-      shown: "",
-      kind: "none",
-      blurb: "",
-      busy: false,
-      stage: { text: "" },
-      here: kept.keptRun(),
-      opened: null,
-    },
-    ...{
-      form: first,
-      filled: first,
-      drawer: false,
-      tab: 0,
-      text: false,
-      trouble: null,
-      lost: "",
-      tour: "",
-    },
-    ...{ branches: [], branch: 0 },
+    shown: "",
+    kind: "none",
+    blurb: "",
+    busy: false,
+    stage: { text: "" },
+    here: kept.keptRun(),
+    opened: null,
+    form: first,
+    filled: first,
+    drawer: false,
+    tab: 0,
+    text: false,
+    trouble: null,
+    lost: "",
+    tour: "",
+    branches: [],
+    branch: 0,
   };
   const store = createState(begun, (now, was) => closed || changed(now, was));
   const { set } = store;

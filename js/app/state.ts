@@ -107,8 +107,11 @@ export function fieldsOf(run: Snapshot, most: number): Partial<Form> {
     return [name, written(typeof value === "number" ? value : SETTINGS[name].usual)];
   });
   return {
-    ...{ family: meta.family ?? "" },
-    ...{ prompt: run.prompt, stack: meta.asked || meta.stack, rule, chat },
+    family: meta.family ?? "",
+    prompt: run.prompt,
+    stack: meta.asked || meta.stack,
+    rule,
+    chat,
     ...Object.fromEntries(numbers),
     ...(meta.max_new_tokens
       ? { max_new_tokens: written(Math.min(most, meta.max_new_tokens)) }

@@ -273,8 +273,12 @@ function record({ host, state }: Context): Section {
 }
 
 const RULE_LAB = {
-  ...{ tokens: ["the", "a", "one", "no"], p: [0.5, 0.25, 0.15, 0.1] },
-  ...{ lookahead: 3, disagreement: 0.4, epsilon: 0.2, seed: 93 },
+  tokens: ["the", "a", "one", "no"],
+  p: [0.5, 0.25, 0.15, 0.1],
+  lookahead: 3,
+  disagreement: 0.4,
+  epsilon: 0.2,
+  seed: 93,
 };
 const tab = (title: string, ...parts: Tab["parts"]): Tab => ({ title, parts });
 const saying = (says: Tab["says"], of: Tab): Tab => ({ ...of, says });

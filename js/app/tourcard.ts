@@ -115,7 +115,9 @@ export function tourCard(
       opener.focus({ preventScroll: true });
   }
   return {
-    ...{ root, show, hide },
+    root,
+    show,
+    hide,
     close() {
       hide();
       for (const kind of kinds) window.removeEventListener(kind, touch, { capture: true });

@@ -44,17 +44,15 @@ test("a word that the model does not know has nothing on the board", () => {
 /** A game after its first glance at a text of two rounds. */
 function playedOnce(): Play {
   const verify = (round: number, fed: number) => ({
-    ...{
-      round,
-      level: 1,
-      name: "target",
-      kind: "verify",
-      steps: 1,
-      fed,
-      cached: 0,
-      start_ns: 0,
-      duration_ns: 1000,
-    },
+    round,
+    level: 1,
+    name: "target",
+    kind: "verify",
+    steps: 1,
+    fed,
+    cached: 0,
+    start_ns: 0,
+    duration_ns: 1000,
   });
   const run = createStore();
   run.adopt({ ...small(), calls: columns([verify(2, 4), verify(3, 1)]) } as any);

@@ -20,17 +20,15 @@ import {
 const pass = (tokens: number, width: number, drafting = 0): Pass => ({ tokens, width, drafting });
 const PRICE = { one: 100, more: 0.5 };
 const verify = (round: number, fed: number, duration_ns: number) => ({
-  ...{
-    round,
-    level: 1,
-    name: "target",
-    kind: "verify",
-    steps: 1,
-    fed,
-    cached: 0,
-    start_ns: 0,
-    duration_ns,
-  },
+  round,
+  level: 1,
+  name: "target",
+  kind: "verify",
+  steps: 1,
+  fed,
+  cached: 0,
+  start_ns: 0,
+  duration_ns,
 });
 const storeWith = (calls: object[]) => {
   const store = createStore();

@@ -12,7 +12,10 @@ export function frameOf(size: Size, mostX: number, mostY: number) {
   const up = Math.max(1, foot - size.top) / (mostY || 1);
   return {
     ...size,
-    ...{ foot, end, mostX, mostY },
+    foot,
+    end,
+    mostX,
+    mostY,
     x: (value: number) => size.left + value * across,
     y: (value: number) => foot - value * up,
     /** The value at a pixel from the left. */

@@ -5,7 +5,10 @@ import { losslessWords } from "./facts";
 
 const SOURCES = { db: ["context"] };
 const meta = (stack: string, temperature: number, more: object = {}): any => ({
-  ...{ stack, sampling: { temperature, seed: 3, rule: "block" }, prefill_ns: 0, wall_ns: 0 },
+  stack,
+  sampling: { temperature, seed: 3, rule: "block" },
+  prefill_ns: 0,
+  wall_ns: 0,
   ...more,
 });
 const sampled = (rule: string, more: object = {}) =>

@@ -40,8 +40,16 @@ export interface Cursor extends Readonly<Place> {
 export type Group = ReturnType<typeof createGroup>;
 
 const NOWHERE: Cursor = Object.freeze({
-  ...{ token: -1, round: null, inner: null, step: -1, pinned: false },
-  ...{ hover: null, lit: null, shown: null, playing: false, speed: 4 },
+  token: -1,
+  round: null,
+  inner: null,
+  step: -1,
+  pinned: false,
+  hover: null,
+  lit: null,
+  shown: null,
+  playing: false,
+  speed: 4,
 });
 
 /** Milliseconds without a view after which a group forgets its run. */

@@ -79,7 +79,11 @@ export function open<T>(
   }
   const { store } = group;
   const view: View<T> = {
-    ...{ model, root, group, store, palette },
+    model,
+    root,
+    group,
+    store,
+    palette,
     follow(onStore, onCursor) {
       if (onStore) store.listeners.add(onStore, fail);
       if (onCursor) group.listeners.add(onCursor, fail);

@@ -102,8 +102,12 @@ export function metricsOf(run: Run) {
   const sofar = last ? last.start_ns + last.duration_ns - rounds[0].start_ns : 0;
   const seconds = (typeof run.meta.wall_ns === "number" ? run.meta.wall_ns - prefill : sofar) / 1e9;
   return {
-    ...{ tokens: run.tokens.length, rounds: rounds.length },
-    ...{ drafted, accepted, acceptance_rate, conditional_acceptance },
+    tokens: run.tokens.length,
+    rounds: rounds.length,
+    drafted,
+    accepted,
+    acceptance_rate,
+    conditional_acceptance,
     mean_acceptance_length: ratio(run.tokens.length, forwards),
     tokens_per_second: ratio(run.tokens.length, seconds),
     seconds,

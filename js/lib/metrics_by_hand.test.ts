@@ -83,8 +83,14 @@ test.each([
 test("levels of a hierarchy by hand", () => {
   const [middle, target] = metricsOf(RUN).levels;
   expect(middle).toEqual({
-    ...{ level: 1, rounds: 2, drafted: 2, examined: 2, accepted: 1 },
-    ...{ acceptance_rate: 0.5, conditional_acceptance: 0.5, accepted_histogram: [1, 1] },
+    level: 1,
+    rounds: 2,
+    drafted: 2,
+    examined: 2,
+    accepted: 1,
+    acceptance_rate: 0.5,
+    conditional_acceptance: 0.5,
+    accepted_histogram: [1, 1],
   });
   expect(target.accepted_histogram).toEqual([0, 1]);
 });

@@ -88,21 +88,22 @@ export const draft = (
   verdict: string,
   { text = "x", source = "nano", id = 1, parent = node - 1, level = 1 } = {},
 ) => ({
-  ...{
-    round,
-    level,
-    source,
-    node,
-    parent,
-    depth,
-    token_id: id,
-    text,
-    p: 0.5,
-    q: 0.5,
-    u: 0.5,
-    verdict,
-  },
-  ...{ key_length: null, count: null, score: null, position: null },
+  round,
+  level,
+  source,
+  node,
+  parent,
+  depth,
+  token_id: id,
+  text,
+  p: 0.5,
+  q: 0.5,
+  u: 0.5,
+  verdict,
+  key_length: null,
+  count: null,
+  score: null,
+  position: null,
 });
 export const round = (
   id: number,
@@ -114,8 +115,16 @@ export const round = (
     why = null as string | null,
   } = {},
 ) => ({
-  ...{ id, parent, level, drafted: 0, examined: 0, accepted: 0, outcome },
-  ...{ why_no_draft: why, start_ns: id * ns, duration_ns: ns },
+  id,
+  parent,
+  level,
+  drafted: 0,
+  examined: 0,
+  accepted: 0,
+  outcome,
+  why_no_draft: why,
+  start_ns: id * ns,
+  duration_ns: ns,
 });
 /** Rows as a table travels. */
 export const columns = (rows: any[]): any =>
@@ -130,12 +139,10 @@ export const tables = ({
   calls = [],
   ...rest
 }: any = {}) => ({
-  ...{
-    tokens: columns(tokens),
-    drafts: columns(drafts),
-    rounds: columns(rounds),
-    calls: columns(calls),
-  },
+  tokens: columns(tokens),
+  drafts: columns(drafts),
+  rounds: columns(rounds),
+  calls: columns(calls),
   pieces: {},
   ...rest,
 });

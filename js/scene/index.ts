@@ -329,11 +329,9 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
       const first = last.u === null ? null : { column: 0, y: last.u * (last.q ?? 0), hit };
       return (
         alone && {
-          ...{
-            board: alone,
-            key: `${chip?.key}:${r.id}`,
-            names: alone.columns.map((c) => pieceOf(store, c.id)),
-          },
+          board: alone,
+          key: `${chip?.key}:${r.id}`,
+          names: alone.columns.map((c) => pieceOf(store, c.id)),
           families: alone.columns.map((c) => (c.drafted ? palette.family(last.source) : null)),
           recorded: { first, token: !first && hit ? 0 : null },
           title: `Position ${last.depth}: ${actor(r)} examines “${token(last.text)}”`,
@@ -537,13 +535,12 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
       .filter((c) => c.rest === it.round.level)
       .sort((a, b) => a.column - b.column);
     press(e, {
-      ...{
-        ArrowRight: to("right"),
-        ArrowLeft: to("left"),
-        ArrowDown: to("down"),
-        ArrowUp: to("up"),
-      },
-      ...{ Home: () => choose(text[0] ?? null), End: () => choose(text.at(-1) ?? null) },
+      ArrowRight: to("right"),
+      ArrowLeft: to("left"),
+      ArrowDown: to("down"),
+      ArrowUp: to("up"),
+      Home: () => choose(text[0] ?? null),
+      End: () => choose(text.at(-1) ?? null),
       Enter: () => choose(it.chips.find((c) => c.key === state.key) ?? null, true),
     });
   });

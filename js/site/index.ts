@@ -83,7 +83,11 @@ function game({ keepRun, openGame, seedOf }: typeof Page, data: SiteData) {
   here.hash = "";
   el.replaceChildren();
   openGame(el, {
-    ...{ palette: data.palette, games: data.games, plays: data.plays, seed, recording },
+    palette: data.palette,
+    games: data.games,
+    plays: data.plays,
+    seed,
+    recording,
     leave(run) {
       if (!run) return document.getElementById("s1")?.scrollIntoView();
       keepRun(run);

@@ -3,8 +3,15 @@ import type { Call } from "../lib/tables";
 import { elsewhere } from "./scenes";
 
 const call = (kind: Call["kind"], name: string, fed: number, steps = 1, duration_ns = 0): Call => ({
-  ...{ round: 0, level: 0, cached: 0, start_ns: 0 },
-  ...{ kind, name, fed, steps, duration_ns },
+  round: 0,
+  level: 0,
+  cached: 0,
+  start_ns: 0,
+  kind,
+  name,
+  fed,
+  steps,
+  duration_ns,
 });
 const costs = { target: [10, 11, 12, 13], small: [2, 3], nano: [1] };
 

@@ -80,7 +80,12 @@ describe.skipIf(!given)("the runtime of a tab", async () => {
         expect(untimed(rows[table])).toEqual(untimed(columns[table]));
       const store = createStore();
       store.adopt({
-        ...{ run: "r", seq: 1, prompt: "", prompt_ids: [], levels: [], pieces: {} },
+        run: "r",
+        seq: 1,
+        prompt: "",
+        prompt_ids: [],
+        levels: [],
+        pieces: {},
         meta: { stack: "", sampling: {}, prefill_ns: prefilled, wall_ns: decode.ended },
         ...(rows as any),
       });

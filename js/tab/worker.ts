@@ -198,13 +198,11 @@ async function decode(id: number, request: Request) {
       sampling: { ...sampling, seed: Number(sampling.seed) },
     };
     const head = (wall: number | null): Omit<Snapshot, keyof Tables | "pieces"> => ({
-      ...{
-        run: `tab-${id}`,
-        seq: steps.length,
-        prompt: request.prompt,
-        prompt_ids: prompt,
-        levels,
-      },
+      run: `tab-${id}`,
+      seq: steps.length,
+      prompt: request.prompt,
+      prompt_ids: prompt,
+      levels,
       meta: { ...meta, prefill_ns: prefilled, wall_ns: wall },
     });
     const steps: Step[] = [];
@@ -241,13 +239,14 @@ async function decode(id: number, request: Request) {
     const stop = stopOf(ids, manifest.text.ends, prompt.length + ids.length < run.limit, tokens);
     const { calls_by_level, ...figures } = metricsOf(storeOf(whole));
     const result: Result = {
-      ...{ text: tokenizer.decode(ids), token_ids: [...ids], stop_reason: stop },
-      ...{
-        stack: stack.written,
-        stack_resolved: stack.resolved,
-        target: stack.models.at(-1)?.name ?? "",
-      },
-      ...{ metrics: figures, calls_by_level },
+      text: tokenizer.decode(ids),
+      token_ids: [...ids],
+      stop_reason: stop,
+      stack: stack.written,
+      stack_resolved: stack.resolved,
+      target: stack.models.at(-1)?.name ?? "",
+      metrics: figures,
+      calls_by_level,
     };
     say({ kind: "done", id, run: whole, result, memory: runtime.module.bytes });
   } finally {

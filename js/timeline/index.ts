@@ -168,12 +168,11 @@ function timelineView({
     const supply = [
       ...(store.tokens.length ? [tokens(tops)] : []),
       ...told.supplies.map(({ source, drafted, accepted }) => ({
-        ...{
-          name: palette.words(source),
-          more: `${sum(accepted)} of ${sum(drafted)} accepted`,
-          high: HIGH.source,
-        },
-        ...{ family: palette.family(source), spans: tops },
+        name: palette.words(source),
+        more: `${sum(accepted)} of ${sum(drafted)} accepted`,
+        high: HIGH.source,
+        family: palette.family(source),
+        spans: tops,
         picture: () =>
           [drafted, accepted].map((counts, k) => {
             const high = (r: Round) => ((counts.get(r.id) ?? 0) / most) * (HIGH.source - 6);
@@ -184,18 +183,20 @@ function timelineView({
     ];
     const time = [
       ...lanesOf(inOrder, end).map((lane) => ({
-        ...{
-          name: lane.name,
-          more: `${percent(lane.share)} · ${duration(lane.ns)}`,
-          high: HIGH.calls,
-        },
+        name: lane.name,
+        more: `${percent(lane.share)} · ${duration(lane.ns)}`,
+        high: HIGH.calls,
         ...(lane.name === "db" || lane.name === "hd"
           ? {}
           : { family: palette.family(lane.level === target ? "target" : lane.name) }),
-        ...{ spans: lane.calls, picture: calls(lane.calls) },
+        spans: lane.calls,
+        picture: calls(lane.calls),
       })),
       {
-        ...{ name: "idle", more: percent(idle / end), high: HIGH.idle, spans: gaps },
+        name: "idle",
+        more: percent(idle / end),
+        high: HIGH.idle,
+        spans: gaps,
         picture: () =>
           bars(gaps).map((b) => {
             const on = gaps[b.first] === looked ? " hsd-on" : "";
@@ -398,18 +399,14 @@ function timelineView({
   area.addEventListener("keydown", (e) => {
     const page = (by: number) => () => area.scrollBy({ left: by * width() });
     const keys: Record<string, () => void> = {
-      ...{
-        "+": () => look(zoom + 1),
-        "=": () => look(zoom + 1),
-        "-": () => look(zoom - 1),
-        0: () => look(0),
-      },
-      ...{
-        PageUp: page(-0.8),
-        PageDown: page(0.8),
-        ArrowDown: () => walk(1),
-        ArrowUp: () => walk(-1),
-      },
+      "+": () => look(zoom + 1),
+      "=": () => look(zoom + 1),
+      "-": () => look(zoom - 1),
+      0: () => look(0),
+      PageUp: page(-0.8),
+      PageDown: page(0.8),
+      ArrowDown: () => walk(1),
+      ArrowUp: () => walk(-1),
     };
     press(e, keys, true);
   });

@@ -160,7 +160,11 @@ test("ticks are round, inside, few, and written in one unit with the digits they
 
 test("a lane has the share of its calls in the whole time", () => {
   const call = (level: number, name: string, start_ns: number, duration_ns: number): any => ({
-    ...{ level, name, kind: "verify", start_ns, duration_ns },
+    level,
+    name,
+    kind: "verify",
+    start_ns,
+    duration_ns,
   });
   const calls = [
     call(0, "db", 0, 1000),

@@ -219,7 +219,9 @@ export function tableOf(runs: Store[]) {
     write: Write,
     differ?: Figure[3],
   ) => ({
-    ...{ name, definition, part: false },
+    name,
+    definition,
+    part: false,
     cells: values.map((x, k) => ({
       value: x === null ? "–" : write(x),
       difference:

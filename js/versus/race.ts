@@ -20,7 +20,9 @@ export interface Runner {
   stairs: Stairs;
 }
 export const runnerOf = (store: Store, title: string): Runner => ({
-  ...{ letter: store.letter, title: title || store.meta.stack, store },
+  letter: store.letter,
+  title: title || store.meta.stack,
+  store,
   stairs: stairsOf(store),
 });
 
@@ -187,7 +189,10 @@ export function raceOf(
   paint();
   const unwatch = onResize(plot, paint);
   return {
-    ...{ root, toggle, set, again: paint },
+    root,
+    toggle,
+    set,
+    again: paint,
     close() {
       cancelAnimationFrame(timer);
       unwatch();

@@ -29,7 +29,10 @@ const PLAIN: any = {
 const FAST: any = {
   letter: "B",
   tokens: [0.5, 0.5, 0.5, 0.125].map((p, k) => ({
-    ...{ token_id: k, kind: k < 3 ? "accepted" : "bonus", source: k < 3 ? "context" : "target", p },
+    token_id: k,
+    kind: k < 3 ? "accepted" : "bonus",
+    source: k < 3 ? "context" : "target",
+    p,
   })),
   rounds: new Map([[0, { id: 0, parent: null, level: 1, drafted: 4, examined: 3, accepted: 3 }]]),
   order: new Map([[0, 1]]),
