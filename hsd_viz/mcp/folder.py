@@ -41,8 +41,8 @@ class Folder:
         """Return the path of a file in the folder.
 
         Raises:
-            UserError: if the folder is missing, or the name leads out of it, also by a link, whether
-                that file exists or not.
+            UserError: if the folder is missing, or the name leads out of it, also by a link,
+                whether that file exists or not.
             BadFile: if the file is missing, or not a regular one.
         """
         if self.root is None:
