@@ -22,7 +22,7 @@ from hsd_viz.ladder.load import info
 from hsd_viz.models.families import CODE, LADDER
 from hsd_viz.models.files import folder_hash
 from tools.record import record_side_by_side, record_traces
-from tools.results import BENCH
+from tools.results.files import BENCH
 from tools.tables import ROOT, write_tables
 from training.card import stale_models, write_card
 from training.databases import rebuild_databases

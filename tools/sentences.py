@@ -19,7 +19,7 @@ from hsd_viz.figures.pays import WIDTHS, gain, measured_points
 from hsd_viz.latency.basis import recorded
 from hsd_viz.measure.hardware_plan import HardwarePlan
 from hsd_viz.measure.predict import predict
-from tools.results import PLAIN, TEMPERATURES, by_stack, read
+from tools.results.files import PLAIN, TEMPERATURES, by_stack, read
 
 Values = Callable[[], Iterable[Any]]
 LLAMAS = ("llama-70b", "llama-8b", "llama-1b")

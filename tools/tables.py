@@ -16,8 +16,9 @@ from pathlib import Path
 
 from hsd_viz.disk import write_whole
 from hsd_viz.models.families import LADDER
-from tools.results import PLAIN, RESULTS, by_stack, headings, texts
-from tools.results import read as _read
+from tools.results import RESULTS
+from tools.results.files import PLAIN, by_stack, headings, texts
+from tools.results.files import read as _read
 from tools.sentences import SENTENCES, state
 from tools.verdicts import VERDICTS, answer
 from training.evaluation import markdown, table

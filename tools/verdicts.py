@@ -10,15 +10,8 @@ from collections.abc import Callable, Iterable
 
 from hsd_viz.results.kinds import structure_of
 from hsd_viz.stack import parse
-from tools.results import (
-    PLAIN,
-    TEMPERATURES,
-    by_stack,
-    figure,
-    passes_by_side,
-    read,
-    reports,
-)
+from tools.results.files import PLAIN, TEMPERATURES, by_stack, figure, read, reports
+from tools.results.passes import passes_by_side
 
 #: A speed-up from which on a gain is shown: its whole interval is above.
 _EVEN = 1.0

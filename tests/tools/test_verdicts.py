@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tools import results, verdicts
+from tools import verdicts
+from tools.results import files
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "results.md").read_text(encoding="utf-8")
 
@@ -40,11 +41,11 @@ def test_an_answer_has_a_figure_and_is_one_sentence(name):
 )
 def test_an_answer_that_the_figures_refute_is_not_written(name, file, change, monkeypatch):
     stack, speed = change
-    data = copy.deepcopy(results.read(file))
+    data = copy.deepcopy(files.read(file))
     [row] = [row for row in data["stacks"] if row["stack"] == stack]
     row["speedup_over_plain"] = speed
     monkeypatch.setattr(
-        verdicts, "read", lambda asked: data if asked == file else results.read(asked)
+        verdicts, "read", lambda asked: data if asked == file else files.read(asked)
     )
 
     with pytest.raises(verdicts.Unsupported, match=r"is fastest on .* at every temperature"):
