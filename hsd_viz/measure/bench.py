@@ -19,6 +19,7 @@ from hsd_viz.errors import UserError
 from hsd_viz.machine import MachineFacts, cpu_model, describe, threads
 from hsd_viz.measure.bench_words import answer, introduction, low_repetition, warnings
 from hsd_viz.measure.decodes import KeptDecodes
+from hsd_viz.measure.hierarchy_gain import GAIN
 from hsd_viz.measure.output import DRAFTING, FORWARD, REST
 from hsd_viz.measure.report import (
     Block,
@@ -220,6 +221,8 @@ def tables(report: Report) -> Iterator[Table]:
         counts = ", ".join(f"{name} {plain[name]['outputs']}" for name in suite.categories)
         note = f"outputs of each stack: {counts}"
         yield table("Speed-up by category", "speed-up by category", columns, note, bars=columns)
+    if report.hierarchy_gain is not None:
+        yield _hierarchy_gain(report.hierarchy_gain)
     if profiled := [_profile(s) for s in stacks if s.get("profile")]:
         head = ["stack", "round", "forward passes", DRAFTING, REST]
         note = "where the time goes: median µs (share of all)"
@@ -232,6 +235,19 @@ def tables(report: Report) -> Iterator[Table]:
 def _speedup_of(category: str) -> Callable[[Block], Estimate]:
     """Return what takes the speed-up of a category from the data of a stack."""
     return lambda stack: speedup(stack["by_category"][category])
+
+
+def _hierarchy_gain(gain: Mapping[str, Any]) -> Table:
+    """Return the speed of the fastest hierarchy over that of the fastest single draft."""
+    categories = gain["by_category"] if len(gain["by_category"]) > 1 else {}
+    head = ["hierarchy", "over the single draft", "all", *categories]
+    row: list[Value] = [gain["hierarchy"], gain["single_draft"], figure(gain, GAIN)]
+    for block in categories.values():
+        row.append(figure(block, GAIN))
+    forms = dict.fromkeys(head[2:], ("{:.2f}", 1.0))
+    kinds = (kind_of(gain["hierarchy"]).value,)
+    note = "the fastest of each kind over all prompts; above 1: several levels of drafts pay"
+    return Table("Fastest hierarchy over fastest single draft", [head, row], note, kinds, forms)
 
 
 def _group_of(part: str) -> str:

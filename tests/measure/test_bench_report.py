@@ -119,7 +119,15 @@ BLOCK = {"outputs", *FIGURES, *(f"{name}_ci" for name in FIGURES), "low_repetiti
 
 def test_the_report_keeps_its_contract():
     report = json.loads(json.dumps(build_report(measurement(), MACHINE, ENGINE).to_dict()))
-    assert set(report) == {"machine", "suite", "settings", "command", "complete", "stacks"}
+    assert set(report) == {
+        "machine",
+        "suite",
+        "settings",
+        "command",
+        "complete",
+        "stacks",
+        "hierarchy_gain",
+    }
     assert report["suite"] == {
         "name": "small",
         "prompts": 2,
