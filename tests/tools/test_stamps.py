@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from tools import basis, results
+from tools import basis
+from tools.results import files
 
 REPORTS = sorted(
     path.stem
@@ -22,18 +23,18 @@ def test_a_report_is_marked_where_costs_or_drafters_changed_since(name):
     if link not in PAGE:
         pytest.skip("no table is made of it")
     about = PAGE.partition(link)[2].partition(")")[0]
-    assert ("with former costs" in about) == basis.is_former(name, results.read(name))
+    assert ("with former costs" in about) == basis.is_former(name, files.read(name))
 
 
 def test_the_first_tables_are_of_the_present_drafters():
-    for suite in ("spec-bench", "heldout", "copies"):
-        for name, report in results.reports(suite).values():
+    for suite in ("spec-bench", "heldout", "copies", "copies-whole"):
+        for name, report in files.reports(suite).values():
             assert not basis.is_former(name, report), name
 
 
 def test_a_changed_cost_table_makes_a_report_former(monkeypatch):
-    report = results.read("heldout-t07-cpu")
+    report = files.read("heldout-t07-cpu")
     assert not basis.is_former("heldout-t07-cpu", report)
     monkeypatch.setattr(basis, "present", lambda family: "other")
     assert basis.is_former("heldout-t07-cpu", report)
-    assert not basis.is_former("rules-cpu", results.read("rules-cpu"))
+    assert not basis.is_former("rules-cpu", files.read("rules-cpu"))

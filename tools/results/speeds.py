@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from hsd_viz.measure.hierarchy_gain import GAIN
 from tools.results.files import (
     PLAIN,
     TEMPERATURES,
@@ -98,6 +99,23 @@ def lengths_by_task(suite: str, stacks: Sequence[str]) -> str:
             for task in tasks:
                 line.append(figure(row["by_category"][task], "mean_acceptance_length"))
             body.append(line)
+    return table(head, body, *report_names(suite))
+
+
+def hierarchy_gain(suite: str) -> str:
+    """Return the speed of the fastest hierarchy over that of the fastest single draft, overall and
+    by task, at each temperature.
+    """
+    head: list[str] = []
+    body = []
+    for title, (_, report) in reports(suite).items():
+        tasks = list(report["suite"]["categories"])
+        head = ["temperature", "hierarchy", "over the single draft", "all", *tasks]
+        gain = report["hierarchy_gain"]
+        line = [title, f"`{gain['hierarchy']}`", f"`{gain['single_draft']}`", figure(gain, GAIN)]
+        for task in tasks:
+            line.append(figure(gain["by_category"][task], GAIN))
+        body.append(line)
     return table(head, body, *report_names(suite))
 
 
