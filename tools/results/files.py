@@ -37,15 +37,17 @@ def source(*names: str) -> str:
 
 
 def reports(suite: str) -> dict[str, tuple[str, dict]]:
-    """Return the reports of a suite: heading -> (name, report), of the temperatures that were
-    measured.
+    """Return the reports of a suite, of the temperatures that were measured.
+
+    The heading of each leads to its name and data.
     """
-    found = {}
+    measured = {}
     for title, part in TEMPERATURES:
         name = f"{suite}-{part}-cpu"
-        if (BENCH / f"{name}.json").exists():
-            found[title] = (name, read(name))
-    return found
+        path = BENCH / f"{name}.json"
+        if path.exists():
+            measured[title] = (name, read(name))
+    return measured
 
 
 def report_names(suite: str) -> list[str]:
@@ -70,15 +72,18 @@ def headings(form: str, values: Iterable) -> list[str]:
 
 def figure(row: dict | None, key: str, form: str = "{:.2f}", scale: float = 1.0) -> str:
     """Return a figure of a stack with its interval, or – where there is none."""
-    value = (row or {}).get(key)
-    ends = (row or {}).get(f"{key}_ci")
+    known = row or {}
+    value = known.get(key)
+    ends = known.get(f"{key}_ci")
     if value is None:
         return "–"
     text = form.format(value * scale)
     if ends is None or None in ends:
         return text
     low, high = ends
-    return f"{text} [{form.format(low * scale)}, {form.format(high * scale)}]"
+    first = form.format(low * scale)
+    last = form.format(high * scale)
+    return f"{text} [{first}, {last}]"
 
 
 def by_stack(report: dict) -> dict[str, dict]:
@@ -88,5 +93,8 @@ def by_stack(report: dict) -> dict[str, dict]:
 
 def drafting(report: dict) -> list[dict]:
     """Return the rows of a report but that of plain decoding, the fastest first."""
-    rows = [row for row in report["stacks"] if row["stack"] != PLAIN]
+    rows = []
+    for row in report["stacks"]:
+        if row["stack"] != PLAIN:
+            rows.append(row)
     return sorted(rows, key=lambda row: -row["speedup_over_plain"])

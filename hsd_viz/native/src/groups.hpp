@@ -62,8 +62,8 @@ constexpr int GROUP_VECTORS = std::min(GROUP_COLUMNS / LANES<float>, M <= 2 ? 4 
 // A single row hides the latency of its additions in two sums of every other pair.
 template <int M> constexpr int CHAINS = M * GROUP_VECTORS<M> < 4 ? 2 : 1;
 // How far ahead of the reader the lines of a panel are fetched, for more than FEW_ROWS rows. A pass
-// over fewer waits for memory only, and there the processor's own prefetchers do better alone: found
-// on Zen 4.
+// over fewer waits for memory only, and there the processor's own prefetchers do better alone: this
+// was found on Zen 4.
 constexpr size_t GROUP_AHEAD = 16384;
 constexpr int FEW_ROWS = 3;
 
