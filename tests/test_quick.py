@@ -26,9 +26,8 @@ class Scripted(Engine):
 
 def race() -> dict[str, Trace]:
     folder = SIDE_BY_SIDE / "greedy"
-    return {
-        t.meta["stack"]: t for t in (hsd.load_bundled(r.name, folder) for r in hsd.bundled(folder))
-    }
+    traces = [hsd.load_bundled(recording.name, folder) for recording in hsd.bundled(folder)]
+    return {trace.meta["stack"]: trace for trace in traces}
 
 
 @pytest.fixture

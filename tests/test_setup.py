@@ -120,11 +120,11 @@ def make(tmp_path):
     )
     plain = {k: v for k, v in os.environ.items() if k not in own}
 
-    def run(*words: str, **environment: str) -> subprocess.CompletedProcess:
+    def run(*words: str, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess:
         return subprocess.run(
             ["make", *words],
             cwd=tmp_path,
-            env={**plain, **environment},
+            env=plain | (environment or {}),
             capture_output=True,
             text=True,
             timeout=60,
@@ -185,7 +185,7 @@ def test_torch_is_installed_where_it_is_needed(make, tmp_path, words, gpu, extra
     (tools / "nvidia-smi").chmod(0o755)
     ready(tmp_path)
     (tmp_path / ".venv/.dashboard-ready").unlink()
-    done = make("dashboard", *words, PATH=f"{tools}:{os.environ['PATH']}")
+    done = make("dashboard", *words, environment={"PATH": f"{tools}:{os.environ['PATH']}"})
     assert done.returncode == 0, done.stderr
     lines = [
         line.replace("python ", "", 1)
@@ -231,7 +231,7 @@ def test_a_second_run_installs_nothing_and_host_and_port_are_respected(
     make, tmp_path, words, environment, options
 ):
     ready(tmp_path)
-    done = make("dashboard", *words, **environment)
+    done = make("dashboard", *words, environment=environment)
     assert done.returncode == 0 and done.stdout == f"hsd-viz dashboard {options}\n"
 
 
@@ -242,7 +242,7 @@ def test_missing_chromium_and_node_are_reported_with_the_remedy(make, tmp_path):
     tools.mkdir()
     for name in ("make", "sh", "bash", "env"):
         (tools / name).symlink_to(shutil.which(name))
-    done = make("test", PATH=str(tools))
+    done = make("test", environment={"PATH": str(tools)})
     assert done.returncode == 0, done.stderr
     browser, node = done.stderr.splitlines()
     assert "apt-get install chromium" in browser

@@ -23,14 +23,28 @@ COURSE = ROOT / "notebooks" / "course" / "student"
 BLOCK = """
 import sys
 
-sys.modules.update(dict.fromkeys(("torch", "transformers", "safetensors", "huggingface_hub", "accelerate")))
+absent = ("torch", "transformers", "safetensors", "huggingface_hub", "accelerate")
+sys.modules.update(dict.fromkeys(absent))
 """
 STACKS = (
-    "target", "nano:4 > target", "small:4 > target", "nano:4 > small:8 > target",
-    "db > target", "db[context,statistics] > target", "db[context,logits] > target", "db > nano:6 > small:8 > target",
-    "hd > target", "hd > nano:4 > target", "lookup > target", "sam > target", "suffix > target", "recycling > target",
-    "retrieval > target", "ngram-cache > target", "lookup > small:4 > target",
-)  # fmt: skip
+    "target",
+    "nano:4 > target",
+    "small:4 > target",
+    "nano:4 > small:8 > target",
+    "db > target",
+    "db[context,statistics] > target",
+    "db[context,logits] > target",
+    "db > nano:6 > small:8 > target",
+    "hd > target",
+    "hd > nano:4 > target",
+    "lookup > target",
+    "sam > target",
+    "suffix > target",
+    "recycling > target",
+    "retrieval > target",
+    "ngram-cache > target",
+    "lookup > small:4 > target",
+)
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +78,8 @@ def test_importing_and_the_dashboard_load_no_heavy_module(tmp_path):
         import sys
         import hsd_viz as hsd
 
-        models, pages = {"torch", "transformers", "tokenizers"}, {"plotly", "pandas", "ipywidgets", "anywidget"}
+        models = {"torch", "transformers", "tokenizers"}
+        pages = {"plotly", "pandas", "ipywidgets", "anywidget"}
         assert not (found := (models | pages) & set(sys.modules)), found
         assert type(hsd.dashboard()).__name__ == "App"
         assert not (found := models & set(sys.modules)), found
@@ -80,7 +95,12 @@ def test_seventeen_stacks_give_the_texts_of_the_full_install(tmp_path, blocked):
         import hsd_viz as hsd
         engine = hsd.load_engine(threads=1)
         engine.wait_ready()
-        runs = [[engine.run("def main(", stack, temperature=t, max_new_tokens=16) for t in (0, 0.7)] for stack in {STACKS}]
+        runs = []
+        for stack in {STACKS}:
+            pair = []
+            for t in (0, 0.7):
+                pair.append(engine.run("def main(", stack, temperature=t, max_new_tokens=16))
+            runs.append(pair)
         greedy = {{tuple(pair[0].token_ids) for pair in runs}}
         print(json.dumps([len(greedy), [[run.token_ids for run in pair] for pair in runs]]))
         assert runs[0][0].meta["versions"].keys() == {{"hsd_viz", "python"}}
@@ -101,20 +121,23 @@ def test_commands(tmp_path, blocked):
         "output": "self, args):\n    return args\n\ndef main(self, args):\n    return args\n",
     }
     (tmp_path / "log.jsonl").write_text(json.dumps(record) + "\n")
-    small = "--suite suite.txt --limit 1 --repeats 1 --max-new-tokens 8"
+    eight = "--max-new-tokens 8"
+    small = f"--suite suite.txt --limit 1 --repeats 1 {eight}"
+    warm = "--temperature 0.7"
+    saved = "--save run.json.gz"
     code = f"""
         import shlex
         from hsd_viz.cli import main
         for line in '''
-            decode --stack "db > nano:4 > target" --prompt "def main(" --max-new-tokens 8 --save run.json.gz --json
-            bench --stack "db > target" {small} --temperature 0.7 --json bench.json --html bench.html
+            decode --stack "db > nano:4 > target" --prompt "def main(" {eight} {saved} --json
+            bench --stack "db > target" {small} {warm} --json bench.json --html bench.html
             plan --models nano,target --max-levels 2 --measure 1 {small} --json plan.json
             replay log.jsonl --tokenizer target --drafter db --json replay.json
             doctor run.json.gz
             export run.json.gz --html run.html
             export run.json.gz --perfetto run.perfetto.json
             export run.json.gz --csv csv
-            databases build --kind model --model nano --prompts suite.txt --max-new-tokens 8 --out databases
+            databases build --kind model --model nano --prompts suite.txt {eight} --out databases
             databases build --kind statistics --text suite.txt --out databases
         '''.strip().splitlines():
             code = main(shlex.split(line))
@@ -140,7 +163,8 @@ def test_a_live_run_on_the_dashboard(tmp_path, blocked):
                 done.set()
 
         page.send = send
-        request = {"prompt": "def main(", "stack": "db > target", "max_new_tokens": 32, "temperature": 0.7, "seed": 1}
+        request = {"prompt": "def main(", "stack": "db > target", "max_new_tokens": 32}
+        request |= {"temperature": 0.7, "seed": 1}
         page._on_message(None, {"id": "1", "kind": "decode", "request": request}, [])
         assert done.wait(200) and heard[-1]["kind"] == "done", heard[-1]
         print(len(page.trace), page.trace.meta["runtime"])

@@ -5,6 +5,7 @@ fault.
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -99,21 +100,18 @@ FAULTY = [
 
 @pytest.mark.parametrize(("lookaheads", "fault", "expected"), FAULTY, ids=str)
 def test_each_fault_is_recognised(lookaheads, fault, expected):
-    sizes = {
-        "models": len(lookaheads) + 1,
-        "vocabulary": 2 + len(lookaheads),
-        "new_tokens": 2,
-        "instances": 2,
-    }
-    if fault == 4:
-        sizes["new_tokens"] = 3
-    found = exact(Decoder(lookaheads, fault), **sizes)
+    audit = partial(
+        exact,
+        models=len(lookaheads) + 1,
+        vocabulary=2 + len(lookaheads),
+        new_tokens=3 if fault == 4 else 2,
+        instances=2,
+    )
+    found = audit(Decoder(lookaheads, fault))
     assert not found.lossless and found.error > 1e-4
     assert found.faults == expected, str(found)
     assert found.wrong is not None and found.wrong.error > 1e-4
-    assert exact(Decoder(lookaheads), **sizes).lossless, (
-        "without the fault the same decoder is lossless"
-    )
+    assert audit(Decoder(lookaheads)).lossless, "without the fault the same decoder is lossless"
 
 
 def test_the_first_wrong_conditional_is_named():

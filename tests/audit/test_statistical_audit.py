@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from functools import partial
 from random import Random
 
 import httpx
@@ -44,7 +45,6 @@ def endpoints(monkeypatch):
     its greedy texts).
     """
     random = Random(0)
-    real = httpx.Client
 
     def answer(asked):
         body = json.loads(asked.content)
@@ -59,14 +59,18 @@ def endpoints(monkeypatch):
             200, json={"choices": [{"text": "".join(tokens), "logprobs": reported}]}
         )
 
-    monkeypatch.setattr(
-        httpx, "Client", lambda **options: real(transport=httpx.MockTransport(answer), **options)
-    )
+    answer_requests(monkeypatch, answer)
 
 
-def audit(host, **options):
+def answer_requests(monkeypatch, answer):
+    """Let a function answer what is asked of any server."""
+    client = partial(httpx.Client, transport=httpx.MockTransport(answer))
+    monkeypatch.setattr(httpx, "Client", client)
+
+
+def audit(host, samples):
     ends = Endpoint(f"http://{host}/v1", "m"), Endpoint("http://plain/v1", "m")
-    return statistical(*ends, ["x", "y"], tokens=3, greedy_tokens=4, **options)
+    return statistical(*ends, ["x", "y"], tokens=3, greedy_tokens=4, samples=samples)
 
 
 def test_equal_endpoints(endpoints):
@@ -228,16 +232,13 @@ def test_the_forms_of_returned_probabilities():
 
 def test_request_parameters_are_sent(monkeypatch, capsys):
     bodies = []
-    real = httpx.Client
 
     def answer(asked):
         bodies.append(json.loads(asked.content))
         reported = {"tokens": ["a"], "top_logprobs": [{"a": -0.1}]}
         return httpx.Response(200, json={"choices": [{"logprobs": reported}]})
 
-    monkeypatch.setattr(
-        httpx, "Client", lambda **options: real(transport=httpx.MockTransport(answer), **options)
-    )
+    answer_requests(monkeypatch, answer)
     words = (
         "audit --speculative http://a/v1 --plain http://b/v1 --limit 1 --samples 1 --body".split()
     )

@@ -21,8 +21,14 @@ from hsd_viz.native.build import default_build
 def test_one_side_alone_is_measured_beside_what_memory_gives(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(memory, "READ_BYTES", 4_000_000)
     torch.manual_seed(0)
-    sizes = {"vocab_size": 96, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 1}
-    module = LlamaForCausalLM(LlamaConfig(**sizes, num_attention_heads=4)).eval()
+    config = LlamaConfig(
+        vocab_size=96,
+        hidden_size=64,
+        intermediate_size=96,
+        num_hidden_layers=1,
+        num_attention_heads=4,
+    )
+    module = LlamaForCausalLM(config).eval()
     write_gguf(tmp_path / "tiny.gguf", module)
     out = tmp_path / "out.json"
     few = ["--context", "20", "--repeats", "1", "--json", str(out)]

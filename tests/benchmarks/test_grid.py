@@ -27,9 +27,11 @@ TINY += "--tokens 12 --calibration-tokens 12 --characters 60".split()
 
 @pytest.fixture
 def engine(tmp_path):
-    return lambda layers=0, noise=0.0, **options: load_engine(
-        save_padded("nano", layers, noise, tmp_path), device="cpu", dtype="float32", **options
-    )
+    def load(layers, noise):
+        path = save_padded("nano", layers, noise, tmp_path)
+        return load_engine(path, device="cpu", dtype="float32")
+
+    return load
 
 
 def rows(module):

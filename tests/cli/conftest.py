@@ -1,9 +1,11 @@
-"""Standard input of the commands, and the threads of torch, which some of them set."""
+"""Standard input of the commands, Ctrl-C, and the threads of torch, which some of them set."""
 
 import os
 
 import pytest
 import torch
+
+from hsd_viz.engine.local import LocalEngine
 
 
 @pytest.fixture(autouse=True)
@@ -11,6 +13,28 @@ def torch_threads():
     threads = torch.get_num_threads()
     yield
     torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def interrupt(monkeypatch):
+    """Return a function that presses Ctrl-C before a decode, counted from 1 among those whose
+    prompt starts with ``prompts``.
+    """
+    run = LocalEngine.run
+
+    def press(number: int, prompts: str = "") -> None:
+        started = []
+
+        def run_until(self, prompt, stack, **options):
+            if not prompts or prompt.startswith(prompts):
+                started.append(prompt)
+                if len(started) == number:
+                    raise KeyboardInterrupt
+            return run(self, prompt, stack, **options)
+
+        monkeypatch.setattr(LocalEngine, "run", run_until)
+
+    return press
 
 
 @pytest.fixture

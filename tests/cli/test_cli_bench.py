@@ -5,7 +5,7 @@ import json
 import pytest
 
 from hsd_viz.cli import main
-from hsd_viz.engine.local import LocalEngine, load_engine
+from hsd_viz.engine.local import load_engine
 from hsd_viz.latency import basis as store
 from hsd_viz.latency.select import fill
 from hsd_viz.stack import parse
@@ -52,17 +52,9 @@ def test_a_bench_writes_table_and_report(suite, tmp_path, cli):
     assert all(s["stack"] in table for s in report["stacks"]) and report["machine"]["cpu"] in table
 
 
-def test_an_interrupted_bench_reports_what_was_measured(suite, tmp_path, monkeypatch, capsys):
-    run = LocalEngine.run
-    asked = []
-
-    def interrupted(self, prompt, stack, **options):
-        asked.append(stack)
-        if len(asked) == 3:  # warm-up, first prompt, second prompt
-            raise KeyboardInterrupt
-        return run(self, prompt, stack, **options)
-
-    monkeypatch.setattr(LocalEngine, "run", interrupted)
+def test_an_interrupted_bench_reports_what_was_measured(suite, tmp_path, interrupt, capsys):
+    # After the warm-up and the first prompt.
+    interrupt(3)
     out = tmp_path / "report.json"
     argv = [
         *"bench --stack target --suite".split(),
@@ -125,7 +117,9 @@ def test_states_budget_and_page(suite, tmp_path, cli):
 def test_a_prompt_that_is_too_long_is_named(stacks, tmp_path, cli):
     path = tmp_path / "long.txt"
     path.write_text("def one():\n\n\n\n\n" + "alpha beta gamma delta\n" * 2000)
-    words = [word for stack in stacks for word in ("--stack", stack)]
+    words = []
+    for stack in stacks:
+        words += ["--stack", stack]
     said = cli("bench", *words, "--suite", path, "--repeats", "1", "--max-new-tokens", "2", code=2)
     assert said.startswith("hsd-viz: prompt 2: the prompt has ")
 
@@ -199,18 +193,8 @@ def test_a_plan_of_the_shipped_ladder(three, tmp_path, calibrations, capsys):
         engine.run("x", "nano:auto > target", max_new_tokens=2, temperature=1.0)
 
 
-def test_interrupted_it_says_what_is_known(three, calibrations, tmp_path, monkeypatch, capsys):
-    run = LocalEngine.run
-    measuring = []
-
-    def interrupted(self, prompt, stack, **options):
-        if prompt.startswith("class Two"):
-            measuring.append(stack)
-            if len(measuring) == 3:
-                raise KeyboardInterrupt
-        return run(self, prompt, stack, **options)
-
-    monkeypatch.setattr(LocalEngine, "run", interrupted)
+def test_interrupted_it_says_what_is_known(three, calibrations, tmp_path, interrupt, capsys):
+    interrupt(3, prompts="class Two")
     out = tmp_path / "plan.json"
     assert (
         plan(three, "--models", "nano", "--max-levels", "2", "--measure", "1", "--json", str(out))

@@ -123,13 +123,13 @@ def start(*argv: str) -> subprocess.Popen:
         PROMPT,
         *argv,
     ]
-    # A shell's background jobs ignore Ctrl-C, and children inherit that.
-    options = {
-        "preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        "stderr": subprocess.PIPE,
-    }
     return subprocess.Popen(
-        command, stdout=subprocess.PIPE, env={**os.environ, "PYTHONUNBUFFERED": "1"}, **options
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        # A shell's background jobs ignore Ctrl-C, and children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 

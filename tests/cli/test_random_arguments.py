@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import random
+from itertools import chain
 
 import pytest
 
@@ -50,16 +51,15 @@ def words_of(parser, chance) -> list[str]:
     for action in chance.sample(actions, chance.randint(0, min(6, len(actions)))):
         values = [*VALUES, *map(str, action.choices or ())] if action.nargs != 0 else ()
         count = {None: 1, "+": 2, "*": 1, "?": 1}.get(action.nargs, action.nargs)
-        value = (
-            [chance.choice(values) for _ in range(count if chance.random() < 0.95 else count + 1)]
-            if values
-            else []
-        )
-        found.append(
-            ([chance.choice(action.option_strings)] if action.option_strings else []) + value
-        )
+        words = []
+        if values:
+            number = count if chance.random() < 0.95 else count + 1
+            words = [chance.choice(values) for _ in range(number)]
+        if action.option_strings:
+            words = [chance.choice(action.option_strings), *words]
+        found.append(words)
     chance.shuffle(found)
-    return [word for part in found for word in part]
+    return list(chain(*found))
 
 
 @pytest.mark.slow

@@ -14,23 +14,26 @@ SCORES = np.log([0.4, 0.3, 0.2, 0.1])
 
 
 @pytest.mark.parametrize(
-    ("settings", "probabilities"),
+    ("sampling", "probabilities"),
     [
-        pytest.param({}, [0.4, 0.3, 0.2, 0.1], id="as it is"),
+        pytest.param(Sampling(1.0), [0.4, 0.3, 0.2, 0.1], id="as it is"),
         # Squares: 16, 9, 4 and 1 of 30.
-        pytest.param({"temperature": 0.5}, [16 / 30, 9 / 30, 4 / 30, 1 / 30], id="temperature"),
-        pytest.param({"top_k": 1}, [1, 0, 0, 0], id="top-k 1"),
-        pytest.param({"top_k": 2}, [4 / 7, 3 / 7, 0, 0], id="top-k 2"),
-        pytest.param({"top_k": 4}, [0.4, 0.3, 0.2, 0.1], id="top-k of all"),
-        pytest.param({"top_p": 0.3}, [1, 0, 0, 0], id="top-p within the first"),
-        pytest.param({"top_p": 0.6}, [4 / 7, 3 / 7, 0, 0], id="the token that reaches top-p"),
+        pytest.param(Sampling(0.5), [16 / 30, 9 / 30, 4 / 30, 1 / 30], id="temperature"),
+        pytest.param(Sampling(1.0, top_k=1), [1, 0, 0, 0], id="top-k 1"),
+        pytest.param(Sampling(1.0, top_k=2), [4 / 7, 3 / 7, 0, 0], id="top-k 2"),
+        pytest.param(Sampling(1.0, top_k=4), [0.4, 0.3, 0.2, 0.1], id="top-k of all"),
+        pytest.param(Sampling(1.0, top_p=0.3), [1, 0, 0, 0], id="top-p within the first"),
+        pytest.param(
+            Sampling(1.0, top_p=0.6), [4 / 7, 3 / 7, 0, 0], id="the token that reaches top-p"
+        ),
         # Of the first three, 4/9 and 3/9 reach 0.7.
-        pytest.param({"top_k": 3, "top_p": 0.7}, [4 / 7, 3 / 7, 0, 0], id="top-k, then top-p"),
+        pytest.param(
+            Sampling(1.0, top_k=3, top_p=0.7), [4 / 7, 3 / 7, 0, 0], id="top-k, then top-p"
+        ),
     ],
 )
-def test_a_distribution(settings, probabilities):
-    found = distribution(SCORES, Sampling(**{"temperature": 1.0, **settings}))
-    assert found == pytest.approx(probabilities)
+def test_a_distribution(sampling, probabilities):
+    assert distribution(SCORES, sampling) == pytest.approx(probabilities)
 
 
 def test_ties_at_the_border_of_top_k_are_kept():

@@ -8,7 +8,7 @@ from hsd_viz.drafting import SharedDatabases, make_drafter
 from hsd_viz.drafting.db import MIN_SCORE, MIN_SCORE_FREE, MOST_RATE, DatabaseDrafter
 from hsd_viz.drafting.index.build import build_database
 from hsd_viz.drafting.index.count import Pruning
-from hsd_viz.drafting.make import CostCurve, cost_curve, vocabulary_hash
+from hsd_viz.drafting.make import CPU_MARGINAL, CostCurve, cost_curve, vocabulary_hash
 
 EOS = 0
 VOCABULARY = {f"t{i}": i for i in range(8)}
@@ -94,8 +94,8 @@ def test_every_tree_is_well_formed(shared, text, ahead, budget, stack, costs):
         assert total <= (1 if parent < 0 else tree.scores[parent]) + 1e-9
 
 
-def started(databases, prompt=(), **options):
-    drafter = DatabaseDrafter(tuple(databases), databases, **options)
+def started(databases, prompt=(), *, costs=CPU_MARGINAL):
+    drafter = DatabaseDrafter(tuple(databases), databases, costs=costs)
     drafter.start(prompt)
     return drafter
 

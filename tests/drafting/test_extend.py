@@ -34,9 +34,14 @@ def package(tmp_path_factory):
 
 def run(folder, code):
     environment = {**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"}
-    command = [sys.executable, "-c", code]
-    options = {"capture_output": True, "text": True, "timeout": 300}
-    done = subprocess.run(command, env=environment, cwd=folder, **options)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -54,7 +59,9 @@ stacks = {"plain": ("target", "block"), "repeat": ("repeat > target", "block"),
           "mine": ("nano:4 > target", "leviathan"), "token": ("nano:4 > target", "token")}
 found = {"ink": HUES["repeat"].light, "palette": page_palette()}
 for name, (stack, rule) in stacks.items():
-    trace = engine.run("x = 1\\nx = 1\\nx =", stack, max_new_tokens=24, temperature=0.7, seed=3, rule=rule)
+    trace = engine.run(
+        "x = 1\\nx = 1\\nx =", stack, max_new_tokens=24, temperature=0.7, seed=3, rule=rule
+    )
     found[name] = [list(trace.token_ids), sorted({*trace.columns["rounds"]["rule"]}),
                    sorted({*trace.columns["drafts"]["source"]})]
 print(json.dumps(found))
@@ -113,6 +120,12 @@ def test_a_file_among_the_baselines_is_a_drafter(tmp_path):
 
 def test_a_package_that_cannot_be_loaded_is_named_and_harms_nothing(package):
     (package / "my_drafts.py").write_text("raise RuntimeError('broken')")
-    code = "import json, warnings\nwith warnings.catch_warnings(record=True) as seen:\n    warnings.simplefilter('always')\n"
-    code += "    from hsd_viz import parse\n    parse('db > target')\nprint(json.dumps([str(w.message) for w in seen]))"
+    code = """
+import json, warnings
+with warnings.catch_warnings(record=True) as seen:
+    warnings.simplefilter('always')
+    from hsd_viz import parse
+    parse('db > target')
+print(json.dumps([str(w.message) for w in seen]))
+"""
     assert run(package, code) == ["the drafter 'repeat' of my_drafts cannot be loaded: broken"]

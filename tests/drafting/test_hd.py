@@ -32,8 +32,8 @@ def tail(i):
 class Ranked:
     """A file of 5-grams: by first token, the other four, most frequent first."""
 
-    def __init__(self, **grams):
-        self.grams = {int(k[1:]): v for k, v in grams.items()}
+    def __init__(self, grams):
+        self.grams = grams
         self.asked = []
 
     def lookup(self, key, longest=None):
@@ -80,7 +80,7 @@ def test_a_draft_names_the_place_in_the_text_that_it_was_copied_from():
 
 
 def test_seven_drafts_and_the_rest_are_not_asked():
-    model = Ranked(_1=[(5, 5, 5, 5)])
+    model = Ranked({1: [(5, 5, 5, 5)]})
     statistics = Exact([[1, 6, 6, 6, 6]])
     hd = drafter(("context", "model", "statistics"), fivegrams=model, statistics=statistics)
     text = [*chain(*map(gram, range(7))), 1]
@@ -90,7 +90,7 @@ def test_seven_drafts_and_the_rest_are_not_asked():
 
 
 def test_each_database_tops_up_the_one_before():
-    model = Ranked(_1=[(50 + i, 5, 5, 5) for i in range(4)])
+    model = Ranked({1: [(50 + i, 5, 5, 5) for i in range(4)]})
     statistics = Exact([[8, 1, 60, 6, 6, 6], [8, 1, 61, 6, 6, 6]])
     hd = drafter(("context", "model", "statistics"), fivegrams=model, statistics=statistics)
     text = [*gram(0), *gram(1), 8, 1]
@@ -158,7 +158,7 @@ fours = st.tuples(tokens, tokens, tokens, tokens)
 )
 def test_the_tree_is_the_published_chains_merged(text, given_first, stored, order):
     """Against the rule written with plain lists: buckets, order, seven places."""
-    hd = drafter(order, fivegrams=Ranked(**{f"_{k}": stored for k in range(4)}))
+    hd = drafter(order, fivegrams=Ranked(dict.fromkeys(range(4), stored)))
     hd.start(text[:given_first])
     for token in text[given_first:]:
         hd.extend([token])

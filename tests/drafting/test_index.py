@@ -15,6 +15,7 @@ from hsd_viz.drafting.context import ContextDatabase
 from hsd_viz.drafting.index import count
 from hsd_viz.drafting.index.build import build_database, describe
 from hsd_viz.drafting.index.count import (
+    PART_TOKENS,
     Pruning,
     find_texts,
     read_documents,
@@ -55,10 +56,27 @@ def in_pieces(texts, length=7):
         yield [text[k : k + length] for k in range(0, len(text), length)]
 
 
-def counted(texts, path, *, per_document=False, **options):
+def counted(
+    texts,
+    path,
+    *,
+    vocabulary_size,
+    longest,
+    pruning,
+    per_document=False,
+    part_tokens=PART_TOKENS,
+):
     """Return the index of a build in pieces, next to which nothing is left."""
-    kind = "model" if per_document else "statistics"
-    build_database(in_pieces(texts), path, kind=kind, vocabulary_hash="v", **options)
+    build_database(
+        in_pieces(texts),
+        path,
+        kind="model" if per_document else "statistics",
+        vocabulary_size=vocabulary_size,
+        vocabulary_hash="v",
+        longest=longest,
+        pruning=pruning,
+        part_tokens=part_tokens,
+    )
     assert list(path.parent.iterdir()) == [path]
     return Index(path)
 

@@ -8,8 +8,8 @@ from corpora import Exact, make
 from hsd_viz.drafting.baselines.ngrams import DynamicCache
 
 
-def fed(text, **options):
-    cache = make("ngram-cache", **options)
+def fed(text, *, statistics=None, state=None, eos=None):
+    cache = make("ngram-cache", statistics=statistics, state=state, eos=eos)
     cache.start(text)
     return cache
 

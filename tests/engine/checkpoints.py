@@ -52,7 +52,6 @@ def save_model(
     positions: int = 256,
     extra: Sequence[str] = (),
     reverse: bool = False,
-    **saving,
 ) -> str:
     """A random Llama whose embeddings have ``rows`` rows, those beyond the tokenizer the likeliest
     of all if they could be drawn.
@@ -85,5 +84,5 @@ def save_model(
             for row in range(TOKENS, rows):
                 module.lm_head.weight[row] = best * (1 if row % 2 else -1)
     save_tokenizer(path, template, extra, reverse)
-    module.save_pretrained(path, **saving)
+    module.save_pretrained(path)
     return str(path)

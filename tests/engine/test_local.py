@@ -21,17 +21,15 @@ from hsd_viz.trace.metrics import check
 @pytest.fixture(scope="module")
 def paths(tmp_path_factory):
     root = tmp_path_factory.mktemp("models")
-    kinds = {
-        "target": {},
-        "draft": {"seed": 1},
-        "other": {"extra": ("xy",), "reverse": True},
-        "added": {"extra": ("xy",), "noise": 0.1},
-        "long": {"positions": 4096},
-        "middle": {"positions": 4096, "seed": 2},
-    }
+    save_short = partial(save_model, layers=1, positions=128)
+    save_long = partial(save_model, layers=1, positions=4096)
     return {
-        name: save_model(root / name, **{"layers": 1, "positions": 128, **kind})
-        for name, kind in kinds.items()
+        "target": save_short(root / "target"),
+        "draft": save_short(root / "draft", seed=1),
+        "other": save_short(root / "other", extra=("xy",), reverse=True),
+        "added": save_short(root / "added", extra=("xy",), noise=0.1),
+        "long": save_long(root / "long"),
+        "middle": save_long(root / "middle", seed=2),
     }
 
 
@@ -111,8 +109,8 @@ def test_details_are_the_targets_at_temperature_one(engine):
     ("bottom", "rule"), [("draft", "token"), ("draft", "block"), ("lookup", "block")]
 )
 def test_what_a_correction_was_drawn_from_summed_to_what_is_recorded(engine, paths, bottom, rule):
-    options = {"max_new_tokens": 100, "temperature": 1.0, "seed": 2, "rule": rule}
-    trace = engine.run("ab ab ab ab", f"{paths.get(bottom, bottom)} > target", **options)
+    stack = f"{paths.get(bottom, bottom)} > target"
+    trace = engine.run("ab ab ab ab", stack, max_new_tokens=100, temperature=1.0, seed=2, rule=rule)
     ids = torch.tensor([trace.meta["prompt_ids"] + trace.token_ids])
     with torch.inference_mode():
         p = engine.module("target")(ids).logits[0].double().softmax(-1)
@@ -147,10 +145,9 @@ def test_the_rule_of_each_level_is_in_the_trace(engine, paths):
     """Rounds name their rule; block rounds have thresholds where they were compared, and no
     unreached token.
     """
-    options = {"max_new_tokens": 60, "temperature": 1.0, "seed": 5}
     stack = f"lookup > {paths['draft']}:4 > target"
     for rule in ("token", "block"):
-        trace = engine.run("ab ab ab", stack, rule=rule, **options)
+        trace = engine.run("ab ab ab", stack, rule=rule, max_new_tokens=60, temperature=1.0, seed=5)
         check(trace)
         assert {r.rule for r in trace.round_rows if r.level == 2 and r.drafted} == {rule}
         assert {r.rule for r in trace.round_rows if r.level == 1} == {"token"}, "point masses"
@@ -291,7 +288,7 @@ def test_models_with_other_tokenizers_are_the_lowest_level(engine, paths):
 @pytest.mark.parametrize("stack", ["{added}:3 > target", "{draft}:2 > {added}:3 > target"])
 def test_a_vocabulary_with_an_added_token_is_read_by_its_ids(engine, paths, stack, temperature):
     run = partial(engine.run, "ab ab", max_new_tokens=30, temperature=temperature, seed=2)
-    drafted = run(stack.format(**paths))
+    drafted = run(stack.format_map(paths))
     check(drafted)
     about = drafted.meta["models"][-2]["bridge"]
     # All 256 bytes; the first of the special tokens has another id there, the name of the last
@@ -313,7 +310,7 @@ def test_a_text_continues_without_a_draft_model_whose_context_is_full(
 ):
     engine = load_engine(paths["long"], device="cpu", dtype="float32", runtime=runtime)
     text = ("the " * 40)[:prompt]
-    trace = engine.run(text, stack.format(**paths), max_new_tokens=40)
+    trace = engine.run(text, stack.format_map(paths), max_new_tokens=40)
     check(trace)
     plain = engine.run(text, "target", max_new_tokens=40)
     assert trace.token_ids == plain.token_ids

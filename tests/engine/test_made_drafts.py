@@ -102,10 +102,8 @@ def test_text_in_bytes_is_cut_into_the_targets_tokens(tmp_path):
     assert len(bridge.cut(text, b" += value")) < 9
     assert target.tokenizer.decode(bridge.cut(text, b" = \xc3")) == " = "
     read = bridge.read(text)
-    assert (
-        bytes(b for t in read for b in bridge.draft.pieces[t])
-        == (PROMPT + "        total").encode()
-    )
+    pieces = b"".join(bytes(bridge.draft.pieces[token]) for token in read)
+    assert pieces == (PROMPT + "        total").encode()
 
 
 def test_refusals_are_one_line(other, capsys):

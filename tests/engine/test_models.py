@@ -30,8 +30,8 @@ def paths(tmp_path_factory):
     }
 
 
-def engine_of(target, **options):
-    return load_engine(target, device="cpu", **{"dtype": "float64", "runtime": "eager", **options})
+def engine_of(target, *, dtype="float64", runtime="eager"):
+    return load_engine(target, device="cpu", dtype=dtype, runtime=runtime)
 
 
 # --- rows wider than the tokenizer ----------------------------------------------------------------

@@ -82,7 +82,9 @@ def weights_of(family, model):
     "path", sorted(TRACES.rglob("*.json.gz")), ids=lambda path: f"{path.parent.name}/{path.name}"
 )
 def test_replayed_token_for_token(path, engine_of):
-    """The prompt, stack, sampling and seed of a recording give its tokens, drafts and verdicts on any machine."""
+    """The prompt, stack, sampling and seed of a recording give its tokens, drafts and verdicts on
+    any machine.
+    """
     trace = Trace.load(path)
     meta = trace.meta
     check(trace)

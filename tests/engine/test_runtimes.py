@@ -83,14 +83,15 @@ def test_eager_on_request_asks_nobody(path):
 
 @needs_compiler
 def test_llama_shaped_models_run_in_the_native_runtime(tmp_path):
-    sizes = {
-        "hidden_size": 32,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 2,
-        "num_key_value_heads": 2,
-    }
     config = Qwen3Config(
-        vocab_size=260, intermediate_size=48, head_dim=16, tie_word_embeddings=True, **sizes
+        vocab_size=260,
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        head_dim=16,
+        tie_word_embeddings=True,
     )
     Qwen3ForCausalLM(config).save_pretrained(tmp_path)
     save_tokenizer(tmp_path)

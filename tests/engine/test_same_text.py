@@ -45,13 +45,14 @@ def texts(folder, monkeypatch, threads=1):
     monkeypatch.setenv("HSD_VIZ_CACHE", str(folder))
     with load_engine(device="cpu", threads=threads) as engine:
         engine.wait_ready()
-        options = [
-            {"temperature": t, "top_p": p, "seed": seed, "max_new_tokens": 12}
-            for _, t, p, seed in COMMANDS
-        ]
-        runs = [engine.run(PROMPT, c[0], **o) for c, o in zip(COMMANDS, options, strict=True)]
-        assert {run.meta["costs"] for run in runs} == {"shipped"}
-        return [run.token_ids for run in runs]
+        found = []
+        for stack, temperature, top_p, seed in COMMANDS:
+            trace = engine.run(
+                PROMPT, stack, temperature=temperature, top_p=top_p, seed=seed, max_new_tokens=12
+            )
+            assert trace.meta["costs"] == "shipped"
+            found.append(trace.token_ids)
+        return found
 
 
 @pytest.fixture(autouse=True)

@@ -10,6 +10,7 @@ import json
 import re
 import signal
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import lessons
@@ -35,7 +36,9 @@ def exercises_of(lesson: str) -> list[str]:
 
 def test_there_are_nine_lessons_and_every_exercise_is_in_one():
     assert [name[0] for name in lessons.MASTERS] == list("123456789")
-    asked = [n for text in lessons.ALL.values() for n in re.findall(r'^check\("(.+?)"', text, re.M)]
+    asked = []
+    for text in lessons.ALL.values():
+        asked += re.findall(r'^check\("(.+?)"', text, re.M)
     assert asked == list(EXERCISES)
 
 
@@ -73,17 +76,13 @@ def test_a_lesson_states_what_it_is_asks_first_ends_with_a_quiz_and_prints_the_s
 
 
 def test_the_right_answer_is_not_always_in_the_same_place():
-    questions = [
-        question
-        for lesson in "123456789"
-        for question in quiz(lesson)
-        if len(question["answers"]) == 3
-    ]
-    assert {[a["correct"] for a in question["answers"]].index(True) for question in questions} == {
-        0,
-        1,
-        2,
-    }
+    places = set()
+    for lesson in "123456789":
+        for question in quiz(lesson):
+            if len(question["answers"]) == 3:
+                correct = [answer["correct"] for answer in question["answers"]]
+                places.add(correct.index(True))
+    assert places == {0, 1, 2}
 
 
 @each_notebook
@@ -106,7 +105,7 @@ def test_the_committed_student_edition_is_built_from_its_master(lesson):
     expected = editions.notebook(lessons.PATHS[lesson], "student")
     outputs = [c.pop("outputs") for c in committed["cells"] if "outputs" in c]
     assert [[c.pop("outputs", None), c][1] for c in expected["cells"]] == committed["cells"]
-    figures = [output["data"] for listed in outputs for output in listed]
+    figures = [output["data"] for output in chain(*outputs)]
     assert len(figures) == (lesson in lessons.MASTERS)
     for figure in figures:
         assert figure["text/plain"] == [
@@ -157,7 +156,10 @@ def test_the_counters_of_lesson_7_are_those_of_every_machine():
     cell = next(c for c in lessons.code_cells("7-latency-law", "solution") if "time_forwards(" in c)
     asked = re.search(r"engine\.run\((.*)\)\.metrics", cell)[1]
     metrics = eval(f"engine.run({asked})", {"engine": engine}).metrics()
-    stated = f"{metrics['target_forwards']} forward passes of the target and {metrics['accepted']} accepted tokens"
+    stated = (
+        f"{metrics['target_forwards']} forward passes of the target and "
+        f"{metrics['accepted']} accepted tokens"
+    )
     assert stated in lessons.MASTERS["7-latency-law"].replace("\n", " ")
 
 
@@ -173,9 +175,18 @@ def test_the_drafts_of_lesson_9_are_those_of_every_machine():
 # --- mutants of the solutions ---------------------------------------------------------------------
 
 SWAPS = {
-    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.In: ast.NotIn,
-    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.Div: ast.Mult, ast.Pow: ast.Mult,
-}  # fmt: skip
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.In: ast.NotIn,
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Add,
+    ast.Div: ast.Mult,
+    ast.Pow: ast.Mult,
+}
 #: Mutants that are correct as well, by exercise and changed line.
 EQUIVALENT = {
     # Deviations from a mean sum to 0, so one of the two means is enough.

@@ -5,6 +5,7 @@ tested.
 from __future__ import annotations
 
 from functools import cache
+from itertools import product
 
 import lessons
 import pytest
@@ -86,8 +87,9 @@ def test_lesson_5_states_which_database_supplied_what():
         f"has {rewrite['emitted_by_source']['context']} tokens from its own text"
     ) in text_of("5")
     assert (
-        f"`explain` takes {explain['target_forwards']} passes for {explain['tokens']}, with nothing "
-        f"to copy: {explain['emitted_by_source']['model']} tokens come from the model database"
+        f"`explain` takes {explain['target_forwards']} passes for {explain['tokens']}, "
+        f"with nothing to copy: {explain['emitted_by_source']['model']} tokens come from the "
+        "model database"
     ) in text_of("5")
     assert set(explain["emitted_by_source"]) == {"target", "model"}
 
@@ -121,7 +123,7 @@ def test_lesson_7_states_what_the_third_token_costs():
 def test_lesson_8_states_the_passes_of_every_machine(family):
     stated = []
     for stack in ("target", "db > target", "nano:1 > target"):
-        total = sum(passes(family, place, stack, n) for place in range(6) for n in (0, 1))
+        total = sum(passes(family, place, stack, n) for place, n in product(range(6), (0, 1)))
         stated.append(f"{total} with `{stack}`")
 
     assert f"{stated[0]}, {stated[1]} and {stated[2]}" in text_of("8")

@@ -16,19 +16,19 @@ def trace_of_rounds(prompt: list[int], *rounds: tuple[int, bool]) -> Trace:
     """A run in which each round emits one token; with True, it was drafted by state."""
     trace = Trace({"prompt_ids": prompt})
     for number, (token, by_state) in enumerate(rounds):
-        step = Step().add_rows(
-            tokens=[_row(TokenRow, index=number, token_id=token, round=number, source="target")],
-            drafts=[_row(DraftRow, round=number, token_id=token, depth=1, cosine=0.9)]
-            if by_state
-            else [],
-            rounds=[_row(RoundRow, id=number, level=1)],
+        emitted = _blank(TokenRow)._replace(
+            index=number, token_id=token, round=number, source="target"
         )
-        trace.append(step)
+        drafts = []
+        if by_state:
+            drafts = [_blank(DraftRow)._replace(round=number, token_id=token, depth=1, cosine=0.9)]
+        turn = _blank(RoundRow)._replace(id=number, level=1)
+        trace.append(Step().add_rows(tokens=[emitted], drafts=drafts, rounds=[turn]))
     return trace
 
 
-def _row(kind, **values):
-    return kind(**dict.fromkeys(kind._fields) | values)
+def _blank(kind):
+    return kind._make([None] * len(kind._fields))
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,8 @@ def texts() -> list[str]:
     rng = random.Random(1)
     found = [prompt.text for prompt in load_suite("heldout").prompts]
     found += [rng.randbytes(60).decode(errors="replace") for _ in range(100)]
-    found += ["".join(chr(rng.randrange(1, 0xD800)) for _ in range(30)) for _ in range(100)]
+    for _ in range(100):
+        found.append("".join(chr(rng.randrange(1, 0xD800)) for _ in range(30)))
     return [*found, "", " ", "<|endoftext|>", "a<|endoftext|> b", "don't  stop .", "\r\n\t x"]
 
 
@@ -73,17 +74,18 @@ def test_shipped_models_load_and_are_small(name) -> None:
     assert all(s.stat().st_size < 15_000_000 for s in shards)
     for shard in shards:
         with safe_open(str(shard), "pt") as f:
-            assert {f.get_tensor(k).dtype for k in f.keys()} == {torch.float32, torch.int8}  # noqa: SIM118
+            names = f.keys()
+            assert {f.get_tensor(name).dtype for name in names} == {torch.float32, torch.int8}
     model = load_model(name)
     assert sum(p.numel() for p in model.parameters()) == info()["models"][name]["parameters"]
     assert torch.isfinite(model(torch.tensor([[0, 5, 9]])).logits).all()
 
 
 def test_shipped_models_share_one_tokenizer_and_are_small_together() -> None:
-    assert (
-        sum(f.stat().st_size for n in CODE.names for f in CODE.path(n).glob("*.safetensors"))
-        < 18_000_000
-    )
+    size = 0
+    for name in CODE.names:
+        size += sum(file.stat().st_size for file in CODE.path(name).glob("*.safetensors"))
+    assert size < 18_000_000
     texts = {(CODE.path(n) / "tokenizer.json").read_text() for n in CODE.names}
     assert len(texts) == 1
     tokenizer = load_tokenizer()

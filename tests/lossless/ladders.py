@@ -42,19 +42,30 @@ def random_model(
 
 
 def random_module(
-    seed: int, noise: float, dtype: torch.dtype, *, width: int = 32, layers: int = 2, **config
+    seed: int,
+    noise: float,
+    dtype: torch.dtype,
+    *,
+    vocab_size: int,
+    max_position_embeddings: int,
+    width: int = 32,
+    layers: int = 2,
 ):
     """A random Qwen3; ``noise`` is added in units of each weight's deviation."""
     torch.manual_seed(seed)
-    sizes = {
-        "hidden_size": width,
-        "intermediate_size": 2 * width,
-        "num_hidden_layers": layers,
-        "head_dim": width // 2,
-    }
-    heads = {"num_attention_heads": 2, "num_key_value_heads": layers}
-    others = {"tie_word_embeddings": True, "initializer_range": 0.6}
-    module = Qwen3ForCausalLM(Qwen3Config(**sizes, **heads, **others, **config)).to(dtype)
+    config = Qwen3Config(
+        vocab_size=vocab_size,
+        hidden_size=width,
+        intermediate_size=2 * width,
+        num_hidden_layers=layers,
+        num_attention_heads=2,
+        num_key_value_heads=layers,
+        head_dim=width // 2,
+        max_position_embeddings=max_position_embeddings,
+        tie_word_embeddings=True,
+        initializer_range=0.6,
+    )
+    module = Qwen3ForCausalLM(config).to(dtype)
     with torch.no_grad():
         for weight in module.parameters():
             weight += noise * weight.std(correction=0) * torch.randn(weight.shape, dtype=dtype)

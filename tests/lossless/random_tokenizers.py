@@ -32,7 +32,7 @@ def make_tokenizer(kind: str, size: int, seed: int, special: str | None) -> PreT
     rng.shuffle(pieces)
     if kind == "bytes":
         letters = {b: c for c, b in BYTES.items()}
-        tokens = ["".join(letters[b] for b in piece) for piece in pieces]
+        tokens = ["".join(map(letters.__getitem__, piece)) for piece in pieces]
     else:
         tokens = [_text(piece, k) for k, piece in enumerate(pieces)]
     vocabulary = {t: k for k, t in enumerate(tokens)}
@@ -42,12 +42,11 @@ def make_tokenizer(kind: str, size: int, seed: int, special: str | None) -> PreT
             models.Unigram([(t, -float(1 + k)) for k, t in enumerate(tokens)], unk_id=0)
         )
     else:
-        merges = [
-            (t[:c], t[c:])
-            for t in tokens
-            for c in range(1, len(t))
-            if t[:c] in vocabulary and t[c:] in vocabulary
-        ]
+        merges = []
+        for token in tokens:
+            for cut in range(1, len(token)):
+                if token[:cut] in vocabulary and token[cut:] in vocabulary:
+                    merges.append((token[:cut], token[cut:]))
         made = Tokenizer(models.BPE(vocabulary, merges, byte_fallback=kind == "metaspace"))
     if kind == "bytes":
         made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -59,9 +58,9 @@ def make_tokenizer(kind: str, size: int, seed: int, special: str | None) -> PreT
         made.normalizer = normalizers.Lowercase()
     if special is not None:
         made.add_special_tokens([special])
-    return PreTrainedTokenizerFast(
-        tokenizer_object=made, **({"eos_token": special} if special else {})
-    )
+    if special:
+        return PreTrainedTokenizerFast(tokenizer_object=made, eos_token=special)
+    return PreTrainedTokenizerFast(tokenizer_object=made)
 
 
 def _text(piece: bytes, k: int) -> str:
@@ -92,8 +91,13 @@ def make_draft(
     """A toy draft model with another tokenizer: a random table over its own tokens."""
     bridge, size = make_bridge(seed, target_size)
     table = 1.5 * np.random.default_rng(seed).normal(size=(size,) * 3)
-    about = {"name": "draft", "dtype": "float64", "runtime": "eager", "parameters": 1}
     model = SimpleNamespace(
-        vocab_size=size, positions=positions, session=lambda room: ToySession(table), **about
+        name="draft",
+        dtype="float64",
+        runtime="eager",
+        parameters=1,
+        vocab_size=size,
+        positions=positions,
+        session=lambda room: ToySession(table),
     )
     return BridgedModel(model, bridge, kind, target_size)

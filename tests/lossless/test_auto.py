@@ -4,6 +4,7 @@ decoding.
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import combinations
 
 import pytest
@@ -68,17 +69,17 @@ def test_shipped_ladder(cache):
     stack is picked.
     """
     engine = load_engine(device="cpu", threads=1)
-    options = {"max_new_tokens": 48, "record": False}
+    run = partial(engine.run, max_new_tokens=48, record=False)
     for text in bundled_prompts(3):
-        plain = engine.run(text, "target", **options).token_ids
+        plain = run(text, "target").token_ids
         for stack in ("auto > target", "auto[nano,small] > target", "auto[db] > target"):
-            trace = engine.run(text, stack, **options)
+            trace = run(text, stack)
             assert trace.token_ids == plain
             check(trace)
             assert trace.meta["stack"] == stack and not trace.meta["stack_resolved"].startswith(
                 "auto"
             )
-            assert engine.run(text, trace.meta["stack_resolved"], **options).token_ids == plain
+            assert run(text, trace.meta["stack_resolved"]).token_ids == plain
     assert (
         engine.run("x", "auto > target", max_new_tokens=2).meta["stack_resolved"] == "db > target"
     )
@@ -100,6 +101,6 @@ def test_sampled_text_does_not_depend_on_the_database(cache):
     same seed.
     """
     engine = ladder_engine("float32")
-    options = {"max_new_tokens": 48, "temperature": 0.8, "seed": 7, "record": False}
-    plain = engine.run("def main(", "target", **options).token_ids
-    assert engine.run("def main(", "auto[db] > target", **options).token_ids == plain
+    run = partial(engine.run, max_new_tokens=48, temperature=0.8, seed=7, record=False)
+    plain = run("def main(", "target").token_ids
+    assert run("def main(", "auto[db] > target").token_ids == plain

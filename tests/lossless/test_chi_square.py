@@ -56,13 +56,31 @@ def fit(loop: Loop) -> float:
 ONE = Sampling(temperature=1.0, seed=1, rule="token")
 TWO = Sampling(temperature=0.7, top_k=4, seed=1, rule="token")
 SHAPED = Sampling(temperature=0.8, top_k=5, top_p=0.95, seed=2, rule="token")
+
+
+def one_draft(sampling: Sampling, cls: type[Loop] = Loop) -> Loop:
+    return loop_of(models(2), [4], sampling, TOKENS, cls=cls)
+
+
+def two_drafts(sampling: Sampling, cls: type[Loop] = Loop) -> Loop:
+    return loop_of(models(3), [3, 6], sampling, TOKENS, cls=cls)
+
+
+def database(sampling: Sampling, cls: type[Loop] = Loop) -> Loop:
+    below, target = models(2)
+    return loop_of([target], [], sampling, TOKENS, Guesser(below), cls)
+
+
+def database_under_two_drafts(sampling: Sampling, cls: type[Loop] = Loop) -> Loop:
+    tables = models(3)
+    return loop_of(tables, [3, 6], sampling, TOKENS, Guesser(tables[0]), cls)
+
+
 STACKS = {
-    "one draft": lambda s, **o: loop_of(models(2), [4], s, TOKENS, **o),
-    "two drafts": lambda s, **o: loop_of(models(3), [3, 6], s, TOKENS, **o),
-    "database": lambda s, **o: loop_of(models(2)[1:], [], s, TOKENS, Guesser(models(2)[0]), **o),
-    "database under two drafts": lambda s, **o: loop_of(
-        models(3), [3, 6], s, TOKENS, Guesser(models(3)[0]), **o
-    ),
+    "one draft": one_draft,
+    "two drafts": two_drafts,
+    "database": database,
+    "database under two drafts": database_under_two_drafts,
 }
 
 

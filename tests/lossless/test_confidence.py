@@ -84,8 +84,14 @@ class Instance:
             ),
             Level("target", ToySession(self.tables[-1])),
         ]
-        limits = {"max_new_tokens": self.new_tokens, "eos": self.eos}
-        return cls(levels, self.drafter, self.sampling, [0, 1], **limits)
+        return cls(
+            levels,
+            self.drafter,
+            self.sampling,
+            [0, 1],
+            max_new_tokens=self.new_tokens,
+            eos=self.eos,
+        )
 
     def error(self, cls: type[Loop] = Loop) -> float:
         """The largest difference between the probability of an output and the target's."""

@@ -8,6 +8,7 @@ the float64 row closer than 1e-3), which are shown.
 from __future__ import annotations
 
 import functools
+from functools import partial
 
 import pytest
 import torch
@@ -173,8 +174,10 @@ def test_ladder(dtype):
 def test_database_stacks_equal_plain_sampling_token_for_token(temperature):
     engine = ladder_engine("float64")
     for seed, prompt in enumerate(bundled_prompts(3)):
-        options = {"max_new_tokens": 40, "temperature": temperature, "seed": seed, "record": False}
-        plain = engine.run(prompt, "target", **options).token_ids
+        run = partial(
+            engine.run, max_new_tokens=40, temperature=temperature, seed=seed, record=False
+        )
+        plain = run(prompt, "target").token_ids
         for stack in (
             "db > target",
             "db[statistics,context] > target",
@@ -183,4 +186,4 @@ def test_database_stacks_equal_plain_sampling_token_for_token(temperature):
             "hd[semantic] > target",
             "lookup > target",
         ):
-            assert engine.run(prompt, stack, **options).token_ids == plain
+            assert run(prompt, stack).token_ids == plain

@@ -5,6 +5,7 @@ decoding.
 from __future__ import annotations
 
 import functools
+from itertools import chain
 
 import pytest
 import torch
@@ -37,10 +38,10 @@ _SIZES = {
     "eos_token_id": None,
 }
 CONFIGS = {
-    "llama with grouped heads and a head of its own": LlamaConfig(
-        **_SIZES, tie_word_embeddings=False
+    "llama with grouped heads and a head of its own": LlamaConfig.from_dict(
+        _SIZES | {"tie_word_embeddings": False}
     ),
-    "qwen2 with biases": Qwen2Config(**_SIZES, tie_word_embeddings=True),
+    "qwen2 with biases": Qwen2Config.from_dict(_SIZES | {"tie_word_embeddings": True}),
 }
 
 
@@ -86,4 +87,4 @@ def compiled(models, lookaheads, database: bool, prompt: list[int]) -> list[int]
     levels = levels_of((model.session() for model in models), lookaheads)
     loop = NativeDecode(levels, drafter, Sampling(), prompt, max_new_tokens=TOKENS, positions=256)
     list(loop.prefill())
-    return [token for tokens in loop.rounds() for token in tokens]
+    return list(chain.from_iterable(loop.rounds()))

@@ -122,28 +122,37 @@ def test_a_drafters_row_instead_of_the_middle_models_is_caught_there():
     )
 
 
-def mutated(
-    tokens, q, p, u, *, unclipped=False, token_residual=False, first_failure=False
-) -> VerifiedDraft:
+def mutated(tokens, q, p, u, *, mistake: str | None) -> VerifiedDraft:
     """Block verification as published, with one mistake."""
     n = len(tokens)
     w = [1.0]
     for k, token in enumerate(tokens):
         ratio = w[k] * p[k, token] / q[k, token]
-        w.append(ratio if unclipped else min(1.0, ratio))
+        w.append(ratio if mistake == "unclipped" else min(1.0, ratio))
 
     def left(k: int) -> np.ndarray:
         return np.maximum(w[k] * p[k] - q[k], 0)
 
     def passes(k: int) -> bool:
         s = float(left(k).sum()) if k < n else 0.0
-        return u[k - 1] < (w[k] if k == n else 1.0 if w[k] >= 1 else s / (s + 1 - w[k]))
+        if k == n:
+            chance = w[k]
+        elif w[k] >= 1:
+            chance = 1.0
+        else:
+            chance = s / (s + 1 - w[k])
+        return u[k - 1] < chance
 
-    if first_failure:
+    if mistake == "first_failure":
         k = next((k for k in range(n) if not passes(k + 1)), n)
     else:
         k = next((k for k in range(n, 0, -1) if passes(k)), 0)
-    residual = None if k == n else np.maximum(p[k] - q[k], 0) if token_residual else left(k)
+    if k == n:
+        residual = None
+    elif mistake == "token_residual":
+        residual = np.maximum(p[k] - q[k], 0)
+    else:
+        residual = left(k)
     return VerifiedDraft(k, residual, range(n), [0.0] * n)
 
 
@@ -153,7 +162,7 @@ def test_mutants_of_block_verification_are_caught(stack, mutant):
     """The products of ratios not bounded by 1; the token rule's residual; no place tried after
     the first that fails.
     """
-    rule = mutated if mutant is None else functools.partial(mutated, **{mutant: True})
+    rule = functools.partial(mutated, mistake=mutant)
     with patch.dict(verify.RULES, {"block": rule}):
         found = audit(stack, "block", 4, 3)
     assert found.lossless is (mutant is None), str(found)

@@ -98,11 +98,23 @@ def loop_of(
     cls=Loop,
     eos=frozenset(),
     session=Markov,
-    **options,
+    positions: int | None = None,
+    budget: int | None = None,
+    details: int = 0,
 ) -> Loop:
     """The loop over table models, after its prefill; the last table is the target's."""
     levels = levels_of(map(session, tables), lookaheads)
-    loop = cls(levels, drafter, sampling, [0], max_new_tokens=tokens, eos=eos, **options)
+    loop = cls(
+        levels,
+        drafter,
+        sampling,
+        [0],
+        max_new_tokens=tokens,
+        positions=positions,
+        eos=eos,
+        budget=budget,
+        details=details,
+    )
     list(loop.prefill())
     return loop
 

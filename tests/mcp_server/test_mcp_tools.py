@@ -44,6 +44,11 @@ def ask(server, method, **parameters):
 
 def call(server, name, **arguments):
     """Return the result of a tool."""
+    return call_with(server, name, arguments)
+
+
+def call_with(server, name, arguments: dict):
+    """Return the result of a tool whose arguments are known by their names only."""
     return ask(server, "tools/call", name=name, arguments=arguments)["result"]
 
 
@@ -125,7 +130,7 @@ def test_the_files_are_listed(server):
 )
 def test_bad_input_is_an_answer_of_one_line(server, name, arguments, words, monkeypatch):
     monkeypatch.chdir(ROOT)
-    found = call(server, name, **arguments)
+    found = call_with(server, name, arguments)
     message = found["content"][0]["text"]
     assert found["isError"] and words in message and "\n" not in message
 
@@ -146,7 +151,7 @@ def test_bad_input_is_an_answer_of_one_line(server, name, arguments, words, monk
 def test_arguments_that_are_not_as_declared_are_an_answer_that_a_model_can_correct(
     server, arguments, words
 ):
-    found = call(server, "decode", **arguments)
+    found = call_with(server, "decode", arguments)
     assert found["isError"] and words in found["content"][0]["text"]
 
 
@@ -181,7 +186,7 @@ def session_of_the_page() -> list[tuple[str, list[str]]]:
 @pytest.mark.parametrize(("request_", "lines"), session_of_the_page())
 def test_the_session_of_the_page_is_as_it_says(server, request_, lines):
     asked = json.loads(request_)
-    found = call(server, asked["name"], **asked["arguments"])
+    found = call_with(server, asked["name"], asked["arguments"])
     answer = [line.rstrip() for line in found["content"][0]["text"].splitlines()]
     assert lines and answer[: len(lines)] == lines
 

@@ -1,4 +1,6 @@
 import itertools
+from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -58,10 +60,21 @@ def test_stacks_take_turns_after_a_short_warm_up():
     assert measured.outputs["db > target"][0].seconds == 7
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        pytest.param(partial(BenchSettings, max_new_tokens=0), id="tokens"),
+        pytest.param(partial(BenchSettings, repeats=0), id="repeats"),
+        pytest.param(partial(BenchSettings, state="hot"), id="state"),
+        pytest.param(partial(BenchSettings, budget=0), id="budget"),
+    ],
+)
+def test_settings_out_of_range_are_refused(settings):
+    with pytest.raises(ValueError, match=r"out of range|unknown"):
+        settings()
+
+
 def test_sampling_and_budget_reach_the_engine():
-    for bad in ({"max_new_tokens": 0}, {"repeats": 0}, {"state": "hot"}, {"budget": 0}):
-        with pytest.raises(ValueError, match=r"out of range|unknown"):
-            BenchSettings(**bad)
     engine = FakeEngine()
     run_bench(
         engine,
@@ -140,22 +153,45 @@ def test_drafting_time_of_nested_rounds_counts_for_their_target_round():
 def test_a_trace_becomes_an_output():
     output = from_trace(plain_trace(5, 2.0))
     assert output.waits == tuple((pytest.approx(0.4), 1) for _ in range(4))
-    times = {
-        "first_token_seconds": 1.4,
-        "waits": output.waits,
-        "calls": {"target": 5},
-        "parts": output.parts,
-    }
-    assert output == Output((0, 1, 2, 3, 4), 2.0, 5, 1.0, 5, 0, 0, (0.0,) * 5, **times)
+    assert output == Output(
+        token_ids=(0, 1, 2, 3, 4),
+        seconds=2.0,
+        timed_tokens=5,
+        prefill_seconds=1.0,
+        target_forwards=5,
+        drafted=0,
+        accepted=0,
+        draft_seconds=(0.0,) * 5,
+        first_token_seconds=1.4,
+        waits=output.waits,
+        parts=output.parts,
+        calls={"target": 5},
+    )
+
+
+def output_of(seconds: float) -> Output:
+    """Two tokens of two forward passes without a draft."""
+    return Output(
+        token_ids=(1, 2),
+        seconds=seconds,
+        timed_tokens=2,
+        prefill_seconds=seconds / 10,
+        target_forwards=2,
+        drafted=0,
+        accepted=0,
+        draft_seconds=(seconds,),
+        first_token_seconds=seconds,
+        waits=((seconds, 1),),
+    )
 
 
 def test_repeats_give_median_times_and_pooled_rounds():
-    outputs = [
-        Output((1, 2), s, 2, s / 10, 2, 0, 0, (s,), first_token_seconds=s, waits=((s, 1),))
-        for s in (5.0, 1.0, 2.0)
-    ]
-    pooled = {"first_token_seconds": 2.0, "waits": ((5.0, 1), (1.0, 1), (2.0, 1))}
-    assert median_of(outputs) == Output((1, 2), 2.0, 2, 0.2, 2, 0, 0, (5.0, 1.0, 2.0), **pooled)
+    median = output_of(2.0)
+    assert median_of([output_of(5.0), output_of(1.0), output_of(2.0)]) == replace(
+        median,
+        draft_seconds=(5.0, 1.0, 2.0),
+        waits=((5.0, 1), (1.0, 1), (2.0, 1)),
+    )
 
 
 def test_warm_rows_keep_one_memory_through_a_repeat():

@@ -119,8 +119,8 @@ def test_a_curve_takes_its_shape_from_forwards_by_themselves():
 # --- on disk --------------------------------------------------------------------------------------
 
 
-def measured(engine=None, texts=None, **options):
-    return calibrated(engine or FakeEngine(), texts or work(2, tokens=40), **options)
+def measured(engine=None, texts=None, *, fresh=False):
+    return calibrated(engine or FakeEngine(), texts or work(2, tokens=40), fresh=fresh)
 
 
 def test_it_is_stored_and_found_again(cache):
@@ -179,12 +179,12 @@ def test_an_interrupted_one_is_not_stored(cache):
 # --- lookaheads that are left out -----------------------------------------------------------------
 
 
-def filled(stack: str, **changes) -> str:
+def filled(stack: str, changes: dict | None = None) -> str:
     """Return a stack with the lookaheads of a stored calibration for an engine whose meta has
     ``changes``.
     """
     meta = FakeEngine().run("p", stack, max_new_tokens=1, temperature=1.0, seed=3).meta
-    return str(decide(parse(stack), False, {**meta, **changes}))
+    return str(decide(parse(stack), False, meta | (changes or {})))
 
 
 def test_left_out_lookaheads_are_the_laws(known):
@@ -213,7 +213,7 @@ def test_another_engine_gets_none(known):
     assert filled("tiny > target").startswith("tiny:")
     for name, value in changes.items():
         with pytest.raises(ValueError, match="needs a calibration"):
-            filled("tiny > target", **{name: value})
+            filled("tiny > target", {name: value})
     # An unmeasured database says nothing of lookaheads.
     with pytest.raises(ValueError, match="needs a calibration"):
         filled("lookup > tiny > target")

@@ -35,9 +35,19 @@ def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("HSD_VIZ_CACHE", str(tmp_path))
 
 
-def planned(engine, suite=SUITE, **options) -> dict | None:
-    options = {"models": ("mid", "tiny"), "limit": 12, **options}
-    found = plan(engine, suite, BenchSettings(sampling=WARM, repeats=1), **options)
+def planned(
+    engine, suite=SUITE, *, limit=12, max_levels=None, measured=0, fresh=False
+) -> dict | None:
+    found = plan(
+        engine,
+        suite,
+        BenchSettings(sampling=WARM, repeats=1),
+        models=("mid", "tiny"),
+        limit=limit,
+        max_levels=max_levels,
+        measured=measured,
+        fresh=fresh,
+    )
     return found and json.loads(json.dumps(found))
 
 

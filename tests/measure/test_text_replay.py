@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 
 import pytest
@@ -32,11 +33,11 @@ def suite():
 @pytest.mark.parametrize("temperature", [0.0, 0.8])
 def test_a_replay_counts_what_the_decode_counted(engine, suite, temperature):
     texts = write_texts(engine, suite, temperature, 40)
-    options = {"max_new_tokens": 40, "temperature": temperature, "record": False, "budget": 9}
+    run = partial(engine.run, max_new_tokens=40, temperature=temperature, record=False, budget=9)
     for stack, text in product((f"{bottom} > target" for bottom in BOTTOMS), texts):
         drafter, eos = engine.drafter(stack, temperature=temperature)
         counted = replay(drafter, text, 9, eos, 40)
-        figures = engine.run(list(text.prompt), stack, **options).metrics()
+        figures = run(list(text.prompt), stack).metrics()
         counts = counted.tokens, counted.rounds, counted.drafted, sum(counted.accepted.values())
         assert counts == tuple(
             figures[k] for k in ("tokens", "target_forwards", "drafted", "accepted")
@@ -97,9 +98,7 @@ def test_rows_have_states_and_add_up(engine, suite):
     rows = run_budgets(
         engine, texts, ("db", "recycling", "db[context,logits]"), (4,), temperature=0.0, tokens=24
     )
-    both = [
-        (name, state) for name in ("recycling", "db[context,logits]") for state in ("cold", "warm")
-    ]
+    both = list(product(("recycling", "db[context,logits]"), ("cold", "warm")))
     assert [(r["drafter"], r["state"]) for r in rows] == [("db", "cold"), *both]
     tokens = sum(len(t.output) for t in texts)
     for row in rows:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import torch
 from transformers import (
     LlamaConfig,
     MistralConfig,
+    PreTrainedConfig,
     PreTrainedModel,
     Qwen2Config,
     Qwen3Config,
@@ -42,16 +44,23 @@ LLAMA_3 = {
     "original_max_position_embeddings": 32,
 }
 LINEAR = {"rope_type": "linear", "rope_theta": 1e4, "factor": 2.0}
+
+
+def small(kind: type[PreTrainedConfig], **changes: Any) -> PreTrainedConfig:
+    """A configuration of the sizes above, with changes."""
+    return kind.from_dict(SIZES | changes)
+
+
 #: Name of a form -> its configuration.
 FORMS = {
-    "llama": LlamaConfig(**SIZES),
-    "llama-tied": LlamaConfig(**SIZES | {"tie_word_embeddings": True, "num_key_value_heads": 4}),
-    "llama-linear": LlamaConfig(**SIZES, rope_parameters=LINEAR),
-    "llama-llama3": LlamaConfig(**SIZES, rope_parameters=LLAMA_3, head_dim=32),
-    "mistral": MistralConfig(**SIZES, sliding_window=None, rms_norm_eps=1e-5),
-    "qwen2": Qwen2Config(**SIZES),
-    "qwen3": Qwen3Config(**SIZES, head_dim=32),
-    "smollm3": SmolLM3Config(**SIZES | {"num_hidden_layers": 4}, no_rope_layer_interval=2),
+    "llama": small(LlamaConfig),
+    "llama-tied": small(LlamaConfig, tie_word_embeddings=True, num_key_value_heads=4),
+    "llama-linear": small(LlamaConfig, rope_parameters=LINEAR),
+    "llama-llama3": small(LlamaConfig, rope_parameters=LLAMA_3, head_dim=32),
+    "mistral": small(MistralConfig, sliding_window=None, rms_norm_eps=1e-5),
+    "qwen2": small(Qwen2Config),
+    "qwen3": small(Qwen3Config, head_dim=32),
+    "smollm3": small(SmolLM3Config, num_hidden_layers=4, no_rope_layer_interval=2),
 }
 
 
@@ -69,9 +78,11 @@ def make_model(form: str, seed: int = 0) -> PreTrainedModel:
     return module
 
 
-def save_form(folder: Path, form: str, dtype: str = "float32", **saving) -> PreTrainedModel:
+def save_form(
+    folder: Path, form: str, dtype: str = "float32", max_shard_size: str = "50GB"
+) -> PreTrainedModel:
     """Save a random model of a form with a tokenizer; return the model as it is stored."""
     module = make_model(form).to(getattr(torch, dtype))
-    module.save_pretrained(folder, **saving)
+    module.save_pretrained(folder, max_shard_size=max_shard_size)
     save_tokenizer(folder, TEMPLATE)
     return module.float()

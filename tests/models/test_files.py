@@ -18,7 +18,7 @@ from hsd_viz.torch_models.forms import load_module
 TEXT = torch.tensor([[3, 141, 59, 26, 53, 58, 97, 93, 23, 84, 62, 64]])
 
 
-def change_config(folder, **changes) -> None:
+def change_config(folder, changes: dict) -> None:
     path = folder / "config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
 
@@ -83,7 +83,7 @@ def test_a_config_of_an_earlier_transformers_gives_the_same_form(tmp_path):
 )
 def test_other_forms_are_refused_with_the_reason(tmp_path, changes, reason):
     save_form(tmp_path, "llama")
-    change_config(tmp_path, **changes)
+    change_config(tmp_path, changes)
     with pytest.raises(Unsupported, match=reason):
         open_model(tmp_path)
 
@@ -109,7 +109,7 @@ def test_other_forms_are_refused_with_the_reason(tmp_path, changes, reason):
 )
 def test_impossible_values_are_refused_before_anything_is_allocated(tmp_path, changes, words):
     save_form(tmp_path, "llama")
-    change_config(tmp_path, **changes)
+    change_config(tmp_path, changes)
     with pytest.raises(BadFile, match=words) as error:
         open_model(tmp_path)
     assert "\n" not in str(error.value)
@@ -117,7 +117,7 @@ def test_impossible_values_are_refused_before_anything_is_allocated(tmp_path, ch
 
 def test_a_missing_head_is_reported(tmp_path):
     save_form(tmp_path, "llama-tied")
-    change_config(tmp_path, tie_word_embeddings=False)
+    change_config(tmp_path, {"tie_word_embeddings": False})
     with pytest.raises(BadFile, match=r"no tensor lm_head.weight; expected shape \[260, 64\]"):
         open_model(tmp_path)
 
@@ -132,7 +132,7 @@ def test_stop_tokens_are_those_of_the_generation_config(tmp_path):
 def test_stop_tokens_fall_back_to_the_tokenizer(tmp_path):
     save_form(tmp_path, "llama")
     (tmp_path / "generation_config.json").unlink()
-    change_config(tmp_path, eos_token_id=None)
+    change_config(tmp_path, {"eos_token_id": None})
     files = open_model(tmp_path)
     assert files.ends(files.tokenizer()) == {257}
 

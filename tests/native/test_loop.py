@@ -5,18 +5,21 @@ numbers bit for bit.
 from __future__ import annotations
 
 import random
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import chain
 
 import pytest
 import torch
 from models import REDUCED, VOCAB, ids, native
 from test_native_drafter import habits, write
 
+from hsd_viz.decoding.decode import Decode
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.drafting.db import DatabaseDrafter
 from hsd_viz.drafting.index.format import Index
+from hsd_viz.drafting.tree import Drafter
 from hsd_viz.native.build import default_build
 from hsd_viz.native.decode import NativeDecode
 from hsd_viz.native.drafter import NativeDatabaseDrafter
@@ -37,32 +40,70 @@ def opened(levels: list[Level]) -> list[Level]:
     return [replace(level, session=level.session.session()) for level in levels]
 
 
-def reference(
-    levels, drafter, sampling, prompt, *, details, **limits
-) -> dict[str, dict[str, list]]:
+@dataclass(slots=True)
+class Case:
+    """A decode that both loops run.
+
+    Attributes:
+        levels: of the models.
+        drafter: below them, in Python.
+        sampling: its settings.
+        prompt: token ids.
+        max_new_tokens: so many tokens end the text.
+        eos: tokens that end the text.
+        details: how many of the likeliest tokens are recorded.
+        positions: so many tokens are read at most.
+        budget: tokens of a draft from databases.
+    """
+
+    levels: list[Level]
+    drafter: DatabaseDrafter | None
+    sampling: Sampling
+    prompt: list[int]
+    max_new_tokens: int
+    eos: frozenset[int] = frozenset()
+    details: int = 0
+    positions: int | None = None
+    budget: int | None = None
+
+    def loop(self, cls: type[Decode], drafter: Drafter | None) -> Decode:
+        """A decode that has not begun."""
+        return cls(
+            opened(self.levels),
+            drafter,
+            self.sampling,
+            self.prompt,
+            max_new_tokens=self.max_new_tokens,
+            positions=self.positions,
+            eos=self.eos,
+            budget=self.budget,
+            details=self.details,
+        )
+
+
+def reference(case: Case) -> dict[str, dict[str, list]]:
     """The tables of a decode by Python's loop."""
-    loop = Loop(opened(levels), drafter, sampling, prompt, details=details, **limits)
+    loop = case.loop(Loop, case.drafter)
     list(loop.prefill())
     list(loop.rounds())
     return loop.log.take()
 
 
-def compiled(
-    levels, drafter, sampling, prompt, ns=40_000_000, **options
-) -> dict[str, dict[str, list]]:
+def compiled(case: Case, ns: int = 40_000_000) -> dict[str, dict[str, list]]:
     """The same by the compiled loop."""
-    if drafter is not None:
-        drafter = NativeDatabaseDrafter(default_build().library, drafter)
-    loop = NativeDecode(opened(levels), drafter, sampling, prompt, **options)
+    drafter = None
+    if case.drafter is not None:
+        drafter = NativeDatabaseDrafter(default_build().library, case.drafter)
+    loop = case.loop(NativeDecode, drafter)
     list(loop.prefill())
     batches = [loop.take()() for _ in loop.rounds(ns)]
-    return {
-        name: {
-            field: [value for batch in batches for value in batch[name][field]]
-            for field in table.columns
-        }
-        for name, table in TABLES.items()
-    }
+    tables = {}
+    for name, table in TABLES.items():
+        columns = {}
+        for field in table.columns:
+            columns[field] = list(chain(*(batch[name][field] for batch in batches)))
+        tables[name] = columns
+    return tables
 
 
 def check_same(expected: dict, found: dict) -> None:
@@ -77,8 +118,8 @@ def files(tmp_path_factory):
     return {name: Index(path) for name, path in paths.items()}
 
 
-def combination(seed: int, files: dict) -> tuple[list, dict]:
-    """A stack, settings, a text and limits; the options of the compiled loop apart."""
+def combination(seed: int, files: dict) -> Case:
+    """A random stack, with settings, a text and limits."""
     choose = random.Random(seed)
     n = choose.choice([1, 2, 2, 3, 4])
     dtype = choose.choice(["int8", "int8 groups", torch.float32, torch.float64])
@@ -116,22 +157,26 @@ def combination(seed: int, files: dict) -> tuple[list, dict]:
         )
         costs = choose.choice([None, 0.02, 0.15])
         drafter = DatabaseDrafter(sources, files, eos=eos, costs=costs, temperature=temperature)
-    limits = {
-        "max_new_tokens": choose.choice([1, 2, 5, 30]),
-        "eos": eos,
-        "details": choose.choice([0, 5]),
-    }
+    case = Case(
+        levels,
+        drafter,
+        sampling,
+        prompt,
+        max_new_tokens=choose.choice([1, 2, 5, 30]),
+        eos=eos,
+        details=choose.choice([0, 5]),
+    )
     if choose.random() < 0.2:
-        limits["positions"] = len(prompt) + choose.randint(1, 20)
+        case.positions = len(prompt) + choose.randint(1, 20)
     if choose.random() < 0.3:
-        limits["budget"] = choose.randint(1, 40)
+        case.budget = choose.randint(1, 40)
     for level in levels[:-1]:
         if choose.random() < 0.4:
             level.positions = len(prompt) + choose.randint(-3, 20)
     for level in levels[:-1]:
         if choose.random() < 0.6:
             level.confidence = choose.choice([1e-6, 1e-4, 0.01, 0.1, 0.9])
-    return [levels, drafter, sampling, prompt], limits
+    return case
 
 
 @pytest.mark.parametrize("part", range(PARTS))
@@ -142,11 +187,11 @@ def test_the_loops_are_equal_event_for_event(part, files):
     seen: set[str] = set()
     left_levels = 0
     for seed in range(part * COMBINATIONS, (part + 1) * COMBINATIONS):
-        given, limits = combination(seed, files)
-        expected = reference(*given, **limits)
-        length = len(given[3]) + len(expected["tokens"]["index"])
-        left_levels += any((level.positions or length) < length for level in given[0])
-        check_same(expected, compiled(*given, ns=seed % 2 * 40_000_000, **limits))
+        case = combination(seed, files)
+        expected = reference(case)
+        length = len(case.prompt) + len(expected["tokens"]["index"])
+        left_levels += any((level.positions or length) < length for level in case.levels)
+        check_same(expected, compiled(case, ns=seed % 2 * 40_000_000))
         seen |= {
             *expected["drafts"]["verdict"],
             *expected["rounds"]["outcome"],
@@ -171,10 +216,9 @@ def test_drafts_by_states_are_equal(dtype, sources, below):
     for temperature in (0.0, 0.7):
         drafter = DatabaseDrafter(sources, {}, costs=None, temperature=temperature)
         sampling = Sampling(temperature=temperature, seed=5)
-        arguments = [levels, drafter, sampling, prompt]
-        limits = {"max_new_tokens": 20, "budget": 6, "details": 5}
-        expected = reference(*arguments, **limits)
-        check_same(expected, compiled(*arguments, **limits))
+        case = Case(levels, drafter, sampling, prompt, max_new_tokens=20, budget=6, details=5)
+        expected = reference(case)
+        check_same(expected, compiled(case))
         assert any(cosine is not None for cosine in expected["drafts"]["cosine"])
 
 

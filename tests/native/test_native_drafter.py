@@ -5,6 +5,7 @@ from and learnt.
 from __future__ import annotations
 
 import random
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -32,8 +33,9 @@ pytestmark = pytest.mark.skipif(
 #: How many token ids there are: few, so that much is found.
 SIZE = 12
 _NAMES = (
-    "context|model|statistics|context,model|model,context|statistics,context|statistics,model|context,model,statistics|"
-    "statistics,model,context|model,context,statistics|semantic|context,semantic|semantic,context,model,statistics"
+    "context|model|statistics|context,model|model,context|statistics,context|statistics,model|"
+    "context,model,statistics|statistics,model,context|model,context,statistics|semantic|"
+    "context,semantic|semantic,context,model,statistics"
 )
 STACKS = tuple(tuple(names.split(",")) for names in _NAMES.split("|"))
 COSTS = (None, 0.0, 0.02, 0.15, 0.6, (5, 5, 5, 5, 9, 9, 9, 9, 14), (1.0, 1.6, 1.6, 1.6, 3.0))
@@ -66,12 +68,13 @@ def habits(seed: int, size: int, count: int, length: int) -> list[list[int]]:
 def write(folder: Path, size: int, texts: list[list[int]]) -> dict[str, Path]:
     """A model and a statistics database of these texts."""
     paths = {"model": folder / "model.hsdb", "statistics": folder / "statistics.hsdb"}
-    facts = {"vocabulary_size": size, "vocabulary_hash": "h", "pruning": Pruning(least=2)}
-    half = len(texts) // 2
-    build_database(
-        ([np.array(text)] for text in texts[half:]), paths["statistics"], kind="statistics", **facts
+    build = partial(
+        build_database, vocabulary_size=size, vocabulary_hash="h", pruning=Pruning(least=2)
     )
-    build_database(([text] for text in texts[:half]), paths["model"], kind="model", **facts)
+    half = len(texts) // 2
+    general = ([np.array(text)] for text in texts[half:])
+    build(general, paths["statistics"], kind="statistics")
+    build(([text] for text in texts[:half]), paths["model"], kind="model")
     return paths
 
 
@@ -91,8 +94,8 @@ def native(drafter: DatabaseDrafter) -> DatabaseDrafter:
     return twin
 
 
-def pair(sources, shared, **options) -> tuple[DatabaseDrafter, DatabaseDrafter]:
-    drafter = DatabaseDrafter(sources, shared, **options)
+def pair(drafter: DatabaseDrafter) -> tuple[DatabaseDrafter, DatabaseDrafter]:
+    """A drafter and its native twin, at the start of a text."""
     twin = native(drafter)
     drafter.start(())
     twin.start(())
@@ -171,7 +174,10 @@ def follow(one, twin, prompt, rounds) -> int:
 def test_trees_are_the_same_to_the_last_bit(
     files, known, sources, costs, eos, temperature, longest
 ):
-    one, twin = pair(sources, files, eos=eos, costs=costs, temperature=temperature, longest=longest)
+    drafter = DatabaseDrafter(
+        sources, files, eos=eos, costs=costs, temperature=temperature, longest=longest
+    )
+    one, twin = pair(drafter)
     follow(one, twin, *known)
     follow(one, twin, *known)
 
@@ -181,7 +187,7 @@ def test_large_vocabularies_and_wide_files(tmp_path, size):
     texts = habits(1, size, 30, 400)
     # Habits of many ids: stretches that return are what is found.
     opened = {name: Index(path) for name, path in write(tmp_path, size, texts * 3).items()}
-    one, twin = pair(("context", "model", "statistics"), opened, costs=0.02)
+    one, twin = pair(DatabaseDrafter(("context", "model", "statistics"), opened, costs=0.02))
     text = texts[0]
     nodes = 0
     for at in range(0, 400, 3):
@@ -195,7 +201,7 @@ def test_large_vocabularies_and_wide_files(tmp_path, size):
 
 def test_a_text_beyond_the_first_table_is_remembered_whole():
     """The table of places has room for 512 different keys, then grows."""
-    one, twin = pair(("context",), {}, costs=None)
+    one, twin = pair(DatabaseDrafter(("context",), {}, costs=None))
     one.start(range(1500))
     twin.start(range(1500))
     for token in range(0, 1499, 7):
@@ -232,7 +238,8 @@ def test_counts_of_any_size(tmp_path):
         )
         path = tmp_path / f"{size}.hsdb"
         write_index(path, table, "statistics", size, "h", {})
-        one, twin = pair(("statistics",), {"statistics": Index(path)}, costs=None)
+        found = {"statistics": Index(path)}
+        one, twin = pair(DatabaseDrafter(("statistics",), found, costs=None))
         for token in range(12):
             tree = one.draft([token], 12)
             same(tree, twin.draft([token], 12))
@@ -285,7 +292,7 @@ def test_damaged_files_are_read_like_in_python_and_never_past_their_end(paths, t
                 tmp_path / f"{seed}{path.name}", vocabulary_size=size, verify=False
             )
         for sources in (("statistics",), ("model",), ("statistics", "context", "model")):
-            one, twin = pair(sources, shared, costs=0.02)
+            one, twin = pair(DatabaseDrafter(sources, shared, costs=0.02))
             text = habits(seed, SIZE, 1, 80)[0]
             one.start(text[:20])
             twin.start(text[:20])
@@ -334,7 +341,7 @@ def test_what_has_no_twin_stays_as_it_is(files):
     assert native_drafter(twin, library) is twin
 
 
-def test_python_drafts_where_there_is_no_library_and_where_it_is_not_wanted():
+def test_python_drafts_where_there_is_no_library_and_where_it_is_not_wanted(monkeypatch):
     missing = SimpleNamespace(start=lambda: SimpleNamespace(wait=lambda: False))
     for runtime, build, kind in (
         ("auto", None, NativeDatabaseDrafter),
@@ -342,5 +349,6 @@ def test_python_drafts_where_there_is_no_library_and_where_it_is_not_wanted():
         ("eager", None, DatabaseDrafter),
     ):
         engine = LocalEngine(Models("target", "cpu", runtime=runtime, build=build), Costs())
-        engine.models.fast = lambda name: SimpleNamespace(vocab_size=4096)
+        model = SimpleNamespace(vocab_size=4096)
+        monkeypatch.setattr(engine.models, "fast", lambda name, model=model: model)
         assert type(engine.drafter("db > target")[0]) is kind

@@ -14,10 +14,14 @@ from hsd_viz.trace.metrics import check
 from hsd_viz.views.run_data import head, read_trace
 
 
-def served(*rounds, **fields):
+def served(*rounds, seconds=None, prefill_seconds=None):
     """Return the imported trace of a request with rounds of (drafted, accepted[, ns])."""
-    verifications = tuple(Verification(*one) for one in rounds)
-    sample = Sample(verifications=verifications, drafts=len(rounds), **fields)
+    sample = Sample(
+        verifications=tuple(Verification(*one) for one in rounds),
+        drafts=len(rounds),
+        seconds=seconds,
+        prefill_seconds=prefill_seconds,
+    )
     return trace_of(Series("sglang", "0.5.9", "response", (sample,)))
 
 

@@ -32,9 +32,9 @@ def engine():
 
 
 @contextmanager
-def serving(decode, page=None, **settings):
+def serving(decode, page=None, *, settings: Settings | None = None):
     """Serve on a free port of this machine; yields the address."""
-    accepted = Settings(**settings)
+    accepted = settings or Settings()
     config = configure(create_app(decode, accepted, page), "127.0.0.1", 0, accepted)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
@@ -54,10 +54,12 @@ def address(engine):
         yield address
 
 
-def post(address, body, **headers):
+def post(address, body, *, kind="application/json", origin=None):
     """Send one request; return status, headers and the parsed JSON lines."""
     payload = body if isinstance(body, bytes) else json.dumps(body).encode()
-    headers = {"Content-Type": "application/json"} | headers
+    headers = {"Content-Type": kind}
+    if origin is not None:
+        headers["Origin"] = origin
     response = httpx.post(f"{address}/decode", content=payload, headers=headers, timeout=120)
     return (
         response.status_code,
@@ -84,17 +86,17 @@ class Slow:
 @pytest.mark.parametrize("temperature", [0.0, 0.7])
 @pytest.mark.parametrize("stack", STACKS)
 def test_a_remote_trace_equals_the_local_one(engine, address, stack, temperature):
-    options = {"max_new_tokens": 24, "temperature": temperature, "seed": 3}
-    here = engine.run("def main(", stack, **options)
-    there = connect(address).run("def main(", stack, **options)
+    here, there = (
+        place.run("def main(", stack, max_new_tokens=24, temperature=temperature, seed=3)
+        for place in (engine, connect(address))
+    )
     assert there.token_rows == here.token_rows
     assert there.draft_rows == here.draft_rows
     assert there.pieces == here.pieces
-    no_time = {"start_ns": 0, "duration_ns": 0}
-    without_times = [
-        [row._replace(**no_time) for row in trace.round_rows + trace.call_rows]
-        for trace in (here, there)
-    ]
+    without_times = []
+    for trace in (here, there):
+        rows = trace.round_rows + trace.call_rows
+        without_times.append([row._replace(start_ns=0, duration_ns=0) for row in rows])
     assert without_times[0] == without_times[1]
     times = {"created", "prefill_ns", "wall_ns"}
     assert {k: v for k, v in there.meta.items() if k not in times} == json.loads(
@@ -165,8 +167,8 @@ def test_bad_values_found_by_the_engine_end_the_stream_with_one_line(address):
 def test_media_types_and_schemes_have_no_case(address, engine):
     body = {"prompt": "x", "max_new_tokens": 1}
     for kind in ("Application/JSON", "APPLICATION/JSON; charset=UTF-8"):
-        assert post(address, body, **{"Content-Type": kind})[0] == 200, kind
-    with serving(Slow().decode, token="secret") as address:
+        assert post(address, body, kind=kind)[0] == 200, kind
+    with serving(Slow().decode, settings=Settings(token="secret")) as address:
         for scheme in ("Bearer", "bearer", "BEARER"):
             headers = {"Authorization": f"{scheme} secret"}
             assert httpx.get(f"{address}/models", headers=headers).status_code == 200
@@ -176,7 +178,7 @@ def test_media_types_and_schemes_have_no_case(address, engine):
 
 
 def test_every_route_but_health_needs_the_token():
-    with serving(Slow().decode, token="secret") as address:
+    with serving(Slow().decode, settings=Settings(token="secret")) as address:
         paths = httpx.get(
             f"{address}/openapi.json", headers={"Authorization": "Bearer secret"}
         ).json()["paths"]
@@ -192,7 +194,7 @@ def test_a_server_with_a_token_works_behind_a_proxy_with_a_name():
     there = {"Host": "class.example.org", "X-Forwarded-Proto": "https"}
     there["Authorization"] = "Bearer secret"
     origin = {"Origin": "https://class.example.org"}
-    with serving(Slow().decode, token="secret", hosts=("*",)) as address:
+    with serving(Slow().decode, settings=Settings(token="secret", hosts=("*",))) as address:
         assert httpx.get(f"{address}/models", headers=there | origin).status_code == 200
         other = {"Origin": "https://evil.example.org"}
         assert httpx.get(f"{address}/models", headers=there | other).status_code == 403
@@ -279,7 +281,7 @@ def test_a_reader_that_stops_ends_its_decode(hasty):
 def test_silent_connections_make_room_for_requests(monkeypatch):
     monkeypatch.setattr(connections, "MORE", 8)
     monkeypatch.setattr(connections, "HEADER_SECONDS", 600.0)
-    with serving(Slow().decode, queue=1) as address:
+    with serving(Slow().decode, settings=Settings(queue=1)) as address:
         peers = [Peer(address) for _ in range(40)]
         until = time.monotonic() + 20
         while sum(not peer.is_closed() for peer in peers) > 12:
@@ -291,7 +293,7 @@ def test_silent_connections_make_room_for_requests(monkeypatch):
 def test_a_peer_of_another_machine_has_so_many_connections(monkeypatch):
     monkeypatch.setattr(connections, "MORE_PER_PEER", 2)
     monkeypatch.setattr(connections, "is_loopback", lambda host: False)
-    with serving(Slow().decode, queue=1) as address:
+    with serving(Slow().decode, settings=Settings(queue=1)) as address:
         peers = [Peer(address) for _ in range(4)]
         more = Peer(address)
         assert more.is_closed(20)
@@ -299,7 +301,7 @@ def test_a_peer_of_another_machine_has_so_many_connections(monkeypatch):
 
 
 def test_bodies_of_other_types_and_sizes_are_refused(address):
-    assert post(address, {"prompt": "x"}, **{"Content-Type": "text/plain"})[0] == 415
+    assert post(address, {"prompt": "x"}, kind="text/plain")[0] == 415
     assert post(address, b'{"prompt": "' + b"x" * (1 << 20) + b'"}')[0] == 413
 
 
@@ -313,13 +315,13 @@ def test_requests_of_web_pages_and_other_hosts_are_refused(address):
         "",
     ]
     for origin in ("http://evil.example", *others):
-        assert post(address, body, Origin=origin)[0] == 403, origin
-    assert post(address, body, Origin=address)[0] == 200, "the server's own page"
+        assert post(address, body, origin=origin)[0] == 403, origin
+    assert post(address, body, origin=address)[0] == 200, "the server's own page"
     assert httpx.get(f"{address}/models", headers={"Host": "evil.example"}).status_code == 400
 
 
 def test_a_token_is_required_where_one_is_set(engine):
-    with serving(decode_with(engine), token="secret") as address:
+    with serving(decode_with(engine), settings=Settings(token="secret")) as address:
         assert connect(address, "secret").model_names() == ["nano", "small", "target"]
         for wrong in (None, "Secret", "sécret"):
             with pytest.raises(ServerError, match="a valid token is required"):
@@ -334,9 +336,10 @@ def test_the_page_is_made_once_and_needs_the_token():
     right = "/?token=s/%C3%A9"
 
     def page(settings):
-        return made.append(settings.new_tokens) or f'<script type="module">{script}</script>'
+        made.append(settings.new_tokens)
+        return f'<script type="module">{script}</script>'
 
-    with serving(Slow().decode, page, token="s/é", new_tokens=7) as address:
+    with serving(Slow().decode, page, settings=Settings(token="s/é", new_tokens=7)) as address:
         for path in (
             "/",
             "/?token=",
@@ -373,7 +376,7 @@ def test_the_page_is_made_once_and_needs_the_token():
 
 def test_waiting_clients_get_their_position_and_a_full_queue_refuses():
     slow = Slow()
-    with serving(slow.decode, queue=1) as address:
+    with serving(slow.decode, settings=Settings(queue=1)) as address:
         running = RemoteEngine(address).decode("first")
         assert next(running) == Stage("first")
         waiting = RemoteEngine(address).decode("second")
@@ -408,7 +411,7 @@ def test_a_place_that_changes_while_it_is_told_is_noticed():
 
 def test_a_waiting_client_that_leaves_frees_its_place():
     slow = Slow()
-    with serving(slow.decode, queue=1) as address:
+    with serving(slow.decode, settings=Settings(queue=1)) as address:
         running = RemoteEngine(address).decode("first")
         waiting = RemoteEngine(address).decode("second")
         next(running), next(waiting)
@@ -427,7 +430,7 @@ def test_a_waiting_client_that_leaves_frees_its_place():
 
 def test_a_decode_that_takes_too_long_is_stopped():
     with (
-        serving(Slow().decode, seconds=0.2) as address,
+        serving(Slow().decode, settings=Settings(seconds=0.2)) as address,
         pytest.raises(ServerError, match=r"stopped after 0\.2 s"),
     ):
         RemoteEngine(address).run("x")
@@ -442,7 +445,10 @@ def test_many_clients_all_get_an_answer(engine):
         )
         return status, lines[-1].get("event")
 
-    with serving(decode_with(engine), queue=8) as address, ThreadPoolExecutor(40) as threads:
+    with (
+        serving(decode_with(engine), settings=Settings(queue=8)) as address,
+        ThreadPoolExecutor(40) as threads,
+    ):
         outcomes = list(threads.map(client, [address] * 40))
         assert len(outcomes) == 40
         assert set(outcomes) <= {(200, "finished"), (503, None)}
@@ -483,7 +489,7 @@ def test_a_cancelled_decode_stops_after_its_current_event():
 
 
 def test_a_request_of_another_family_is_refused(engine):
-    with serving(decode_with(engine), family="code") as address:
+    with serving(decode_with(engine), settings=Settings(family="code")) as address:
         assert httpx.get(f"{address}/models").json()["family"] == "code"
         body = {"prompt": "ab", "max_new_tokens": 2}
         assert post(address, body | {"family": "code"})[0] == 200
@@ -493,7 +499,7 @@ def test_a_request_of_another_family_is_refused(engine):
 
 
 def test_a_client_takes_the_family_of_its_server(engine):
-    with serving(decode_with(engine), family="smollm2") as address:
+    with serving(decode_with(engine), settings=Settings(family="smollm2")) as address:
         assert connect(address).family == "smollm2"
 
 
@@ -502,7 +508,7 @@ def test_a_client_takes_the_family_of_its_server(engine):
     [("a", "has no chat template"), ("a" * 60, "prompt: 65 is too long, the limit is 60")],
 )
 def test_a_conversation_is_a_prompt_of_the_characters_in_it(engine, content, words):
-    with serving(decode_with(engine), prompt_characters=60) as address:
+    with serving(decode_with(engine), settings=Settings(prompt_characters=60)) as address:
         message = {"role": "user", "content": content}
         _, _, lines = post(address, {"prompt": [message], "chat": True})
     assert words in json.dumps(lines)

@@ -11,6 +11,7 @@ import re
 import subprocess
 import time
 import uuid
+from itertools import product
 
 import pytest
 from tornado.httpclient import HTTPClientError, HTTPRequest
@@ -31,9 +32,9 @@ class Server:
         #: The kernel of the first visitor's page.
         self.kernel = ""
 
-    def ask(self, path, method="GET", body=None, **headers):
+    def ask(self, path, method="GET", body=None, headers: dict[str, str] | None = None):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        connection.request(method, path, body, headers)
+        connection.request(method, path, body, headers or {})
         answer = connection.getresponse()
         content = answer.read().decode(errors="replace")
         connection.close()
@@ -51,7 +52,7 @@ class Server:
         self.cookie = headers["Set-Cookie"].split(";")[0]
         return re.search('"kernelId": "([^"]+)"', content)[1]
 
-    def socket(self, path, messages=(), *, protocol=None, until="kernel_info_reply", **headers):
+    def socket(self, path, messages=(), *, protocol=None, until="kernel_info_reply", headers=None):
         """Open a socket, send messages and last a kernel_info_request; return the answers up to
         that with ``until``.
         """
@@ -71,9 +72,9 @@ class Server:
 
         return asyncio.run(talk())
 
-    def refused(self, path, **headers) -> int:
+    def refused(self, path, headers: dict[str, str] | None = None) -> int:
         try:
-            self.socket(path, **headers)
+            self.socket(path, headers=headers)
         except HTTPClientError as refused:
             return refused.code
         return 200
@@ -144,21 +145,15 @@ def server(request, tmp_path_factory):
 def test_a_visitor_may_send_widget_messages_only(server, protocol, tmp_path):
     mark = tmp_path / "ran"
     code = f"open({str(mark)!r}, 'w').write('x')"
-    messages = [
-        (
-            kind,
-            channel,
-            {"code": code, "silent": False, "cursor_pos": 3, "user_expressions": {"a": code}},
-        )
-        for kind in (
-            "execute_request",
-            "inspect_request",
-            "complete_request",
-            "EXECUTE_REQUEST",
-            "history_request",
-        )
-        for channel in ("shell", "control")
-    ]
+    content = {"code": code, "silent": False, "cursor_pos": 3, "user_expressions": {"a": code}}
+    kinds = (
+        "execute_request",
+        "inspect_request",
+        "complete_request",
+        "EXECUTE_REQUEST",
+        "history_request",
+    )
+    messages = [(*way, content) for way in product(kinds, ("shell", "control"))]
     messages += [
         (
             "debug_request",
@@ -210,15 +205,16 @@ def test_states_with_buffers_reach_clients_of_both_protocols(server, protocol):
 
 def test_sockets_of_other_sites_and_names_are_refused(server):
     path = f"/api/kernels/{server.kernel}/channels"
-    assert server.refused(path, Origin="http://evil.example", Cookie=server.cookie) == 403
-    assert server.refused(path, Cookie=server.cookie) == 200
+    cookie = {"Cookie": server.cookie}
+    assert server.refused(path, cookie | {"Origin": "http://evil.example"}) == 403
+    assert server.refused(path, cookie) == 200
     if not server.secret:  # a name of another site that resolves to 127.0.0.1
         evil = {
             "Host": f"evil.example:{server.port}",
             "Origin": f"http://evil.example:{server.port}",
         }
-        assert server.refused(path, **evil) == 403
-        assert server.ask("/", Host="evil.example")[0] == 403
+        assert server.refused(path, evil) == 403
+        assert server.ask("/", headers={"Host": "evil.example"})[0] == 403
 
 
 def test_kernels_are_not_listed_and_guessed_ones_do_not_exist(server):
@@ -246,17 +242,17 @@ def test_kernels_are_not_listed_and_guessed_ones_do_not_exist(server):
         assert server.ask(f"/api/kernels{path}", method)[0] in (403, 405)
     closing = f"/voila/api/shutdown/{server.kernel}"
     assert server.ask(closing, "POST")[0] == 403
-    assert (
-        server.ask(closing, "POST", Origin="https://other.example", Cookie=server.cookie)[0] == 403
-    )
+    other = {"Origin": "https://other.example", "Cookie": server.cookie}
+    assert server.ask(closing, "POST", headers=other)[0] == 403
 
 
 def test_a_page_that_is_closed_ends_its_kernel(server):
     kernel = server.visit("?token=s3cret%2Ftoken")
     own = {"Cookie": server.cookie, "Origin": f"http://127.0.0.1:{server.port}"}
     for _ in range(2):  # also where the kernel has ended
-        assert server.ask(f"/voila/api/shutdown/{kernel}", "POST", **own)[0] == 204
-    assert server.ask(f"/api/kernels/{kernel}", **own)[0] == 404
+        closing = f"/voila/api/shutdown/{kernel}"
+        assert server.ask(closing, "POST", headers=own)[0] == 204
+    assert server.ask(f"/api/kernels/{kernel}", headers=own)[0] == 404
 
 
 @pytest.mark.parametrize(
@@ -302,8 +298,8 @@ def test_without_the_token_nothing_answers(server):
         assert server.refused(f"/api/kernels/{server.kernel}/channels{token}") in (400, 403), token
         assert server.ask(f"/api/kernels/{server.kernel}{token}")[0] in (400, 403)
         assert "kernelId" not in server.ask(f"/{token}")[2]
-    assert server.ask("/", Authorization="Bearer wrong")[0] == 302
-    assert server.ask("/", Cookie="username-127-0-0-1-8888=x")[0] == 302
+    assert server.ask("/", headers={"Authorization": "Bearer wrong"})[0] == 302
+    assert server.ask("/", headers={"Cookie": "username-127-0-0-1-8888=x"})[0] == 302
 
 
 def test_a_visitor_sets_no_password(server):
@@ -315,12 +311,11 @@ def test_a_visitor_sets_no_password(server):
     xsrf = cookie.partition("=")[2]
     body = f"_xsrf={xsrf}&password=s3cret%2Ftoken&new_password=mine"
     kind = {"Content-Type": "application/x-www-form-urlencoded", "Cookie": cookie}
-    assert (
-        server.ask("/login", "POST", body, **kind)[0] == 302
-    )  # the token lets in, without its page
-    wrong = server.ask("/login", "POST", body.replace("s3cret", "x"), **kind)
+    # The token lets in, without its page.
+    assert server.ask("/login", "POST", body, kind)[0] == 302
+    wrong = server.ask("/login", "POST", body.replace("s3cret", "x"), kind)
     assert wrong[0] != 302
-    assert server.ask("/login", "POST", f"_xsrf={xsrf}&password=mine", **kind)[0] != 302
+    assert server.ask("/login", "POST", f"_xsrf={xsrf}&password=mine", kind)[0] != 302
     assert not list(server.log.parent.glob("*.json"))
 
 

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from itertools import chain
 
 import psutil
 import pytest
@@ -28,10 +29,9 @@ def test_one_engine_needs_no_ray_and_ends_in_silence(tmp_path):
                 psutil.Process(process.pid),
                 *psutil.Process(process.pid).children(recursive=True),
             ]
-            listening = [
-                c.laddr for p in family for c in p.net_connections() if c.status == "LISTEN"
-            ]
-            assert [tuple(place) for place in listening] == [("127.0.0.1", port)]
+            connections = chain(*(process.net_connections() for process in family))
+            listening = [tuple(c.laddr) for c in connections if c.status == "LISTEN"]
+            assert listening == [("127.0.0.1", port)]
             os.killpg(process.pid, signal.SIGINT)  # Ctrl-C reaches all of its processes
             assert process.wait(30) == 0
         finally:
@@ -91,9 +91,11 @@ serve.run(idle.bind())
 for process in psutil.Process().children(recursive=True):
     for c in process.net_connections():
         if c.status == "LISTEN" and c.laddr.ip not in ("127.0.0.1", "::ffff:127.0.0.1"):
-            stub = serve_pb2_grpc.ASGIServiceStub(grpc.insecure_channel(f"127.0.0.1:{c.laddr.port}"))
+            channel = grpc.insecure_channel(f"127.0.0.1:{c.laddr.port}")
+            stub = serve_pb2_grpc.ASGIServiceStub(channel)
+            guessed = (("authorization", "Bearer guessed"),)
             try:
-                stub.HandleRequest(serve_pb2.ASGIRequest(), timeout=30, metadata=(("authorization", "Bearer guessed"),))
+                stub.HandleRequest(serve_pb2.ASGIRequest(), timeout=30, metadata=guessed)
                 print("code OK")
             except grpc.RpcError as error:
                 print("code", error.code().name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from itertools import chain
 
 import pytest
 
@@ -35,7 +36,9 @@ def clock(monkeypatch) -> Clock:
     return clock
 
 
-def service_of(clock: Clock, batches: list[tuple[float, list[dict]]], **settings) -> Service:
+def service_of(
+    clock: Clock, batches: list[tuple[float, list[dict]]], settings: Settings | None = None
+) -> Service:
     """A service whose decodes yield these batches, each after its seconds."""
 
     async def decode(request) -> AsyncGenerator[list[dict]]:
@@ -43,7 +46,7 @@ def service_of(clock: Clock, batches: list[tuple[float, list[dict]]], **settings
             clock.now += seconds
             yield [dict(record) for record in records]
 
-    return Service(decode, Settings(**settings))
+    return Service(decode, settings or Settings())
 
 
 def answer(service: Service, *, lines: int | None = None) -> list[bytes]:
@@ -71,7 +74,7 @@ def figure(service: Service, name: str, **labels: str) -> float:
 
 def outcomes(service: Service) -> dict[str, float]:
     """Requests by outcome."""
-    samples = (sample for metric in service.registry.collect() for sample in metric.samples)
+    samples = chain(*(metric.samples for metric in service.registry.collect()))
     return {
         sample.labels["outcome"]: sample.value
         for sample in samples
@@ -91,13 +94,13 @@ def outcomes(service: Service) -> dict[str, float]:
     ],
 )
 def test_a_request_is_counted_by_how_it_ended(clock, batches, lines, outcome):
-    service = service_of(clock, batches, seconds=5.0)
+    service = service_of(clock, batches, Settings(seconds=5.0))
     answer(service, lines=lines)
     assert outcomes(service) == {outcome: 1.0}
 
 
 def test_a_decode_that_finishes_late_is_no_error_to_its_client(clock):
-    (line,) = answer(service_of(clock, [(9, [step(1), FINISHED])], seconds=5.0))
+    (line,) = answer(service_of(clock, [(9, [step(1), FINISHED])], Settings(seconds=5.0)))
     assert b"stopped" not in line and line.endswith(b'{"event":"finished"}\n')
 
 
@@ -117,7 +120,7 @@ def test_seconds_of_a_decode_count_from_its_turn_to_its_end(clock):
 
 
 def test_waiting_requests_are_those_beyond_the_slots(clock):
-    service = service_of(clock, [], slots=2)
+    service = service_of(clock, [], Settings(slots=2))
     service.places += [asyncio.Event() for _ in range(5)]
     assert (figure(service, "running"), figure(service, "queue_length")) == (2.0, 3.0)
 

@@ -5,6 +5,7 @@ texts, caps, learned positions.
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import torch
 from transformers import (
@@ -19,6 +20,7 @@ from transformers import (
     OPTConfig,
     Phi3Config,
     PhiConfig,
+    PreTrainedConfig,
     Qwen2Config,
     Qwen3Config,
 )
@@ -48,39 +50,56 @@ _OPT = {
     if key not in ("intermediate_size", "initializer_range")
 }
 _OPT |= {"word_embed_proj_dim": 32, "ffn_dim": 48, "init_std": 0.4}
-_GEMMA = _GROUPED | {"head_dim": 8}
-_MIXED = {"sliding_window": 5, "layer_types": ["sliding_attention", "full_attention"]}
-_CAPPED = {
-    "attn_logit_softcapping": 5.0,
-    "final_logit_softcapping": 3.0,
-    "query_pre_attn_scalar": 8,
+_GPT2 = _ENDLESS | {
+    "n_embd": 32,
+    "n_layer": 2,
+    "n_head": 4,
+    "n_positions": 1024,
+    "initializer_range": 0.4,
 }
+_PARTLY_ROTARY = {
+    "rope_type": "default",
+    "rope_theta": 10_000.0,
+    "partial_rotary_factor": 0.5,
+}
+_MIXED = ["sliding_attention", "full_attention"]
+
+
+def grouped(kind: type[PreTrainedConfig], **more: Any) -> PreTrainedConfig:
+    """A configuration with grouped heads."""
+    return kind.from_dict(_GROUPED | more)
+
 
 CONFIGS = {
-    "llama": LlamaConfig(**_GROUPED),
-    "qwen2": Qwen2Config(**_GROUPED, use_sliding_window=False),
-    "qwen2, one windowed layer": Qwen2Config(
-        **_GROUPED, use_sliding_window=True, sliding_window=5, max_window_layers=1
+    "llama": grouped(LlamaConfig),
+    "qwen2": grouped(Qwen2Config, use_sliding_window=False),
+    "qwen2, one windowed layer": grouped(
+        Qwen2Config, use_sliding_window=True, sliding_window=5, max_window_layers=1
     ),
-    "qwen3": Qwen3Config(**_GROUPED, head_dim=8),
-    "mistral, window of 5": MistralConfig(**_GROUPED, sliding_window=5),
-    "gemma": GemmaConfig(**_GEMMA),
-    "gemma2, windows and caps": Gemma2Config(**_GEMMA, **_MIXED, **_CAPPED),
-    "gemma3, windows": Gemma3TextConfig(**_GEMMA, **_MIXED, query_pre_attn_scalar=8),
-    "gpt2": GPT2Config(
-        **_ENDLESS, n_embd=32, n_layer=2, n_head=4, n_positions=1024, initializer_range=0.4
+    "qwen3": grouped(Qwen3Config, head_dim=8),
+    "mistral, window of 5": grouped(MistralConfig, sliding_window=5),
+    "gemma": grouped(GemmaConfig, head_dim=8),
+    "gemma2, windows and caps": grouped(
+        Gemma2Config,
+        head_dim=8,
+        sliding_window=5,
+        layer_types=_MIXED,
+        attn_logit_softcapping=5.0,
+        final_logit_softcapping=3.0,
+        query_pre_attn_scalar=8,
     ),
-    "gpt-neox": GPTNeoXConfig(
-        **_PLAIN,
-        rope_parameters={
-            "rope_type": "default",
-            "rope_theta": 10_000.0,
-            "partial_rotary_factor": 0.5,
-        },
+    "gemma3, windows": grouped(
+        Gemma3TextConfig,
+        head_dim=8,
+        sliding_window=5,
+        layer_types=_MIXED,
+        query_pre_attn_scalar=8,
     ),
-    "opt": OPTConfig(**_OPT),
-    "phi": PhiConfig(**_GROUPED),
-    "phi3, window of 5": Phi3Config(**_GROUPED, sliding_window=5),
+    "gpt2": GPT2Config.from_dict(_GPT2),
+    "gpt-neox": GPTNeoXConfig.from_dict(_PLAIN | {"rope_parameters": _PARTLY_ROTARY}),
+    "opt": OPTConfig.from_dict(_OPT),
+    "phi": grouped(PhiConfig),
+    "phi3, window of 5": grouped(Phi3Config, sliding_window=5),
 }
 
 

@@ -112,7 +112,7 @@ def test_the_last_tokens_of_a_context_of_learned_positions(is_tree, is_strict):
     context = 40
     settings = CONFIGS["gpt2"].to_dict() | {"n_positions": context}
     torch.manual_seed(0)
-    module = AutoModelForCausalLM.from_config(GPT2Config(**settings)).double()
+    module = AutoModelForCausalLM.from_config(GPT2Config.from_dict(settings)).double()
     model = CompiledModel(HFModel("gpt2", module), is_strict, widths=(8,), compiler=Graph)
     session = model.session()
     plain = model.eager.session()

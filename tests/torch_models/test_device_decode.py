@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import pytest
@@ -55,15 +57,31 @@ def queue(monkeypatch) -> DeviceQueue:
     return queue
 
 
-def compare(stack: str, sampling: Sampling, drafter=None, **options) -> None:
+def compare(
+    stack: str,
+    sampling: Sampling,
+    drafter=None,
+    *,
+    eos: frozenset[int] = frozenset(),
+    tokens: int = 20,
+    details: int = 3,
+    contexts: Sequence[int | None] = (),
+) -> None:
     noises, lookaheads = STACKS[stack]
     plain = [eager(noise) for noise in noises]
     device = [on_device(noise) for noise in noises]
     drafters = [None, None] if drafter is None else [drafter(), drafter()]
-    expected, record = decode(Loop, plain, lookaheads, sampling, drafter=drafters[0], **options)
-    found, own_record = decode(
-        DeviceDecode, device, lookaheads, sampling, drafter=drafters[1], **options
+    run = partial(
+        decode,
+        lookaheads=lookaheads,
+        sampling=sampling,
+        eos=eos,
+        tokens=tokens,
+        details=details,
+        contexts=contexts,
     )
+    expected, record = run(Loop, plain, drafter=drafters[0])
+    found, own_record = run(DeviceDecode, device, drafter=drafters[1])
     assert found.text == expected.text
     assert differences(own_record, record) == []
     if drafter is Watcher:
@@ -248,19 +266,26 @@ def test_what_a_round_costs_outside_of_its_graphs(stack, waits):
     assert not any("_local_scalar_dense" in name for name in outside.operators)
 
 
-def test_a_guaranteed_round_of_a_middle_level_is_not_waited_for():
+def test_a_guaranteed_round_of_a_middle_level_is_not_waited_for(monkeypatch):
     """Two drafts of three tokens cannot be enough for eight: the third round is the first that
     is asked for.
     """
     models = [on_device(0.1), on_device(0.05), on_device(0.0)]
     started: list[str] = []
-    own = Board.run, Board.read
-    Board.run = lambda self, step: (started.append("step"), own[0](self, step))[1]
-    Board.read = lambda self, lines: (started.append("wait"), own[1](self, lines))[1]
-    try:
-        decode(DeviceDecode, models, [2, 8], Sampling(seed=1), tokens=60)
-    finally:
-        Board.run, Board.read = own
+    own_run = Board.run
+    own_read = Board.read
+
+    def run(self, step):
+        started.append("step")
+        return own_run(self, step)
+
+    def read(self, lines):
+        started.append("wait")
+        return own_read(self, lines)
+
+    monkeypatch.setattr(Board, "run", run)
+    monkeypatch.setattr(Board, "read", read)
+    decode(DeviceDecode, models, [2, 8], Sampling(seed=1), tokens=60)
     runs = [len(list(group)) for kind, group in itertools.groupby(started) if kind == "step"]
     assert runs[0] == 9, "three rounds of two drafts and a verification before the first wait"
 

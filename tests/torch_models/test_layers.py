@@ -51,7 +51,7 @@ def deep(family: str) -> HFModel:
     if family.startswith("gemma2"):
         settings["layer_types"] = ["sliding_attention", "full_attention"] * (LAYERS // 2)
     torch.manual_seed(0)
-    config = type(CONFIGS[family])(**settings)
+    config = type(CONFIGS[family]).from_dict(settings)
     return HFModel(family, AutoModelForCausalLM.from_config(config).double())
 
 

@@ -49,10 +49,11 @@ SMALL = {
     "num_hidden_layers": 2,
     "num_attention_heads": 4,
     "intermediate_size": 48,
+    "initializer_range": 0.3,
 }
 REFUSED_BY_ROWS = {
-    "looks ahead": BertGenerationConfig(**SMALL, initializer_range=0.3),
-    "an encoder": BertConfig(**SMALL, initializer_range=0.3),
+    "looks ahead": BertGenerationConfig.from_dict(SMALL),
+    "an encoder": BertConfig.from_dict(SMALL),
     "masks of its own": MptConfig(
         vocab_size=64, d_model=32, n_layers=2, n_heads=4, initializer_range=0.3
     ),
@@ -69,23 +70,33 @@ def test_a_forward_that_tells(kind):
     assert "\n" not in str(error.value)
 
 
-WIDE = {
-    "vocab_size": 64,
-    "hidden_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-}
-WIDE |= {
-    "intermediate_size": 48,
-    "max_position_embeddings": 256,
-    "initializer_range": 0.3,
-    "num_local_experts": 4,
-}
 OTHERS = {
-    "experts and a window": MixtralConfig(**WIDE, sliding_window=5),
+    "experts and a window": MixtralConfig(
+        vocab_size=64,
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=256,
+        initializer_range=0.3,
+        num_local_experts=4,
+        sliding_window=5,
+    ),
     "chunks": Llama4TextConfig(
-        **WIDE, head_dim=8, attention_chunk_size=4, intermediate_size_mlp=48, no_rope_layers=[1, 0]
+        vocab_size=64,
+        hidden_size=32,
+        intermediate_size=48,
+        intermediate_size_mlp=48,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=8,
+        max_position_embeddings=256,
+        initializer_range=0.3,
+        num_local_experts=4,
+        attention_chunk_size=4,
+        no_rope_layers=[1, 0],
     ),
 }
 
@@ -112,21 +123,21 @@ def test_stretched_positions_end_at_the_original_context():
     """Their rotary tables depend on how far a forward reaches: beyond it, drafts would change
     the rows of the text.
     """
-    base = {
-        "max_position_embeddings": 512,
-        "original_max_position_embeddings": 128,
-        "hidden_size": 32,
-    }
     stretch = {
         "rope_type": "longrope",
         "rope_theta": 1e4,
         "short_factor": [1.0] * 4,
         "long_factor": [2.0] * 4,
     }
-    assert (
-        context(Phi3Config(**base, num_attention_heads=4, pad_token_id=0, rope_parameters=stretch))
-        == 128
+    stretched = Phi3Config(
+        hidden_size=32,
+        num_attention_heads=4,
+        max_position_embeddings=512,
+        original_max_position_embeddings=128,
+        pad_token_id=0,
+        rope_parameters=stretch,
     )
+    assert context(stretched) == 128
     assert context(Phi3Config(max_position_embeddings=512)) == 512
     assert context(MptConfig()) is None
 

@@ -4,14 +4,6 @@ from __future__ import annotations
 
 from hsd_viz.trace import CallRow, DraftRow, RoundRow, Step, TokenRow, Trace
 
-CORRECTION = {
-    "p": 0.5,
-    "entropy": 0.7,
-    "top": [[2, 0.5]],
-    "residual_top": [[2, 1.0]],
-    "residual_sum": 0.5,
-}
-
 
 def sample_trace() -> Trace:
     """Two target rounds over a database: the first accepts one of three draft tokens, the second
@@ -43,7 +35,20 @@ def sample_trace() -> Trace:
                 [[1, 0.9], [2, 0.1]],
             ),
             TokenRow(
-                *(1, 2, "\\xe2\\x9c", "e29c", 0, "correction", "target", [1], 0), **CORRECTION
+                index=1,
+                token_id=2,
+                text="\\xe2\\x9c",
+                bytes="e29c",
+                round=0,
+                kind="correction",
+                source="target",
+                verified_by=[1],
+                depth=0,
+                p=0.5,
+                entropy=0.7,
+                top=[[2, 0.5]],
+                residual_top=[[2, 1.0]],
+                residual_sum=0.5,
             ),
         ],
         drafts=[

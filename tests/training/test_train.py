@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,7 @@ from training.recipe import STAGES, Run, profile
 from training.storage import LOG, exclusive, load_checkpoint, save_checkpoint
 from training.train import Stage, train_ladder
 
-QUIET = {"threads": 1, "progress": lambda _: None}
+train_quietly = partial(train_ladder, threads=1, progress=lambda _: None)
 
 
 def entries_of(log):
@@ -73,7 +74,7 @@ def test_a_killed_run_repeats_the_uninterrupted_losses(tiny, prepared) -> None:
         process.send_signal(signal.SIGKILL)
         process.wait()
         assert len(losses(prepared)) < len(expected)
-    train_ladder("tiny", prepared, **QUIET)
+    train_quietly("tiny", prepared)
     found = losses(prepared)
     assert found.keys() == expected.keys()
     for key, row in expected.items():
@@ -87,7 +88,7 @@ def test_a_time_limit_shortens_the_run(prepared) -> None:
     plan = profile("tiny")
     runs = {name: replace(run, steps=100_000) for name, run in plan.runs.items()}
     started = time.monotonic()
-    train_ladder(replace(plan, runs=runs), prepared, minutes=0.02, **QUIET)
+    train_quietly(replace(plan, runs=runs), prepared, minutes=0.02)
     assert time.monotonic() - started < 30
     for stage in STAGES:
         state = load_checkpoint(prepared / f"{stage}.pt")
@@ -97,30 +98,30 @@ def test_a_time_limit_shortens_the_run(prepared) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("huge", {}), "unknown profile"),
-        (("tiny", {"stages": ["big"]}), "unknown stage"),
-        (("tiny", {"steps": {"big": 1}}), "unknown stage"),
-        (("tiny", {"device": "abacus"}), "not available"),
+        (partial(train_ladder, "huge"), "unknown profile"),
+        (partial(train_ladder, "tiny", stages=["big"]), "unknown stage"),
+        (partial(train_ladder, "tiny", steps={"big": 1}), "unknown stage"),
+        (partial(train_ladder, "tiny", device="abacus"), "not available"),
     ],
 )
 def test_invalid_arguments(tmp_path, arguments, message) -> None:
-    name, options = arguments
+    train = arguments
     with pytest.raises(ValueError, match=message):
-        train_ladder(name, tmp_path, **options)
+        train(out=tmp_path)
 
 
 def test_a_checkpoint_of_another_seed_is_rejected(tiny, tmp_path) -> None:
     shutil.copytree(tiny, tmp_path / "run")
     with pytest.raises(ValueError, match="seed 0"):
-        train_ladder("tiny", tmp_path / "run", stages=["target"], seed=1, **QUIET)
+        train_quietly("tiny", tmp_path / "run", stages=["target"], seed=1)
 
 
 def test_drafts_need_the_final_target(prepared) -> None:
     with pytest.raises(ValueError, match="finish the target"):
-        train_ladder("tiny", prepared, stages=["drafts"], **QUIET)
-    train_ladder("tiny", prepared, stages=["target"], stop_at=5, **QUIET)
+        train_quietly("tiny", prepared, stages=["drafts"])
+    train_quietly("tiny", prepared, stages=["target"], stop_at=5)
     with pytest.raises(ValueError, match="finish the target"):
-        train_ladder("tiny", prepared, stages=["drafts"], **QUIET)
+        train_quietly("tiny", prepared, stages=["drafts"])
 
 
 def test_exported_weights_are_the_trained_ones(tiny) -> None:

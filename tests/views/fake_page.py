@@ -50,9 +50,9 @@ class Engine:
 class Page:
     """A page and what its browser would hear."""
 
-    def __init__(self, monkeypatch, *arguments, **options) -> None:
+    def __init__(self, monkeypatch, *, loads_its_engine: bool = False) -> None:
         self.engine = Engine()
-        self.app = App(*(arguments or (self.engine,)), **options)
+        self.app = App(None if loads_its_engine else self.engine)
         self.heard: list[tuple[dict, list]] = []
         self.news = threading.Condition()
         monkeypatch.setattr(self.app, "send", self._hear)

@@ -23,13 +23,7 @@ META = {
     "wall_ns": 21_000_000,
     "cancelled": False,
 }
-CORRECTION = {
-    "p": 0.5,
-    "entropy": 1.0,
-    "top": [[4, 0.5]],
-    "residual_top": [[4, 1.0]],
-    "q_top": [[6, 0.9]],
-}
+
 STEPS = [
     Step().add_rows(
         tokens=[
@@ -48,7 +42,20 @@ STEPS = [
                 [[3, 0.75], [6, 0.25]],
             ),
             TokenRow(
-                *(1, 4, "\\xe2\\x9c", "e29c", 1, "correction", "target", [2], 0), **CORRECTION
+                index=1,
+                token_id=4,
+                text="\\xe2\\x9c",
+                bytes="e29c",
+                round=1,
+                kind="correction",
+                source="target",
+                verified_by=[2],
+                depth=0,
+                p=0.5,
+                entropy=1.0,
+                top=[[4, 0.5]],
+                residual_top=[[4, 1.0]],
+                q_top=[[6, 0.9]],
             ),
         ],
         drafts=[

@@ -1,4 +1,6 @@
-"""The page's widget: what it answers, what it refuses, and that one request is one message or several of its own id."""
+"""The page's widget: what it answers, what it refuses, and that one request is one message or
+several of its own id.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,7 @@ import gzip
 import json
 import re
 import time
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -69,9 +72,10 @@ def test_a_decode_is_streamed_and_can_be_asked_about(page):
     kinds = [content["kind"] for content, _ in page.heard]
     assert kinds[:2] == ["stage", "begin"] and kinds[-1] == "done" and "append" in kinds
     begin = next(c for c, _ in page.heard if c["kind"] == "begin")["run"]
-    steps = [step for c, _ in page.heard if c["kind"] == "append" for step in c["steps"]["steps"]]
+    appended = [content for content, _ in page.heard if content["kind"] == "append"]
+    steps = list(chain(*(content["steps"]["steps"] for content in appended)))
     assert begin["seq"] == 0 and begin["tokens"]["index"] == []
-    assert [i for step in steps for i in step["tokens"]["index"]] == [0, 1, 2]
+    assert list(chain(*(step["tokens"]["index"] for step in steps))) == [0, 1, 2]
     assert message["head"]["seq"] == len(steps) == 2 and message["head"]["run"] == begin["run"]
     assert page.engine.asked == [
         (
@@ -254,7 +258,7 @@ def test_what_a_page_does_not_decode_is_one_sentence(page, change, said):
     ],
 )
 def test_the_engine_of_a_page_has_the_models_of_the_ladder_only(monkeypatch, change, said):
-    message, _ = Page(monkeypatch, None).ask("decode", request=REQUEST | change)
+    message, _ = Page(monkeypatch, loads_its_engine=True).ask("decode", request=REQUEST | change)
     assert (
         said in message["message"] and "\n" not in message["message"] and message["details"] == ""
     )
@@ -295,7 +299,7 @@ def test_a_run_that_the_browser_kept_can_be_asked_about_in_another_kernel(page):
     )
 
 
-# --- questions --------------------------------------------------------------------------------------------------------
+# --- questions ------------------------------------------------------------------------------------
 
 
 def test_questions_about_a_run_are_answered(page):
@@ -392,7 +396,8 @@ def test_a_record_of_a_server_is_diagnosed(page):
     assert (part["view"], spec["title"]) == ("doctor", "What limits this run")
     assert "at most 2.00 times" in spec["lines"][0]
     assert [table["title"] for table in spec["tables"]][:1] == ["Acceptance by position"]
-    cells = [cell for table in spec["tables"] for row in table["rows"] for cell in row]
+    rows = chain(*(table["rows"] for table in spec["tables"]))
+    cells = list(chain(*rows))
     assert cells and all(isinstance(cell, str) for cell in cells)
     saved = {name: content for name, _, content in message["answer"]["files"]}
     assert json.loads(saved["hsd_viz_diagnosis.json"])["source"] == "../../server.log"
@@ -429,7 +434,7 @@ def test_a_prediction_is_of_the_chosen_hardware(page):
     assert page.ask("ask", about="predict", options={"models": "../x"})[0]["kind"] == "failed"
 
 
-# --- files ------------------------------------------------------------------------------------------------------------
+# --- files ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -534,7 +539,7 @@ def test_a_comparison_is_saved_as_a_page(page):
     )
 
 
-# --- the models of a page ---------------------------------------------------------------------------------------------
+# --- the models of a page -------------------------------------------------------------------------
 
 
 def test_the_engine_is_loaded_with_the_first_run_and_again_for_another_device(monkeypatch):
@@ -545,7 +550,7 @@ def test_the_engine_is_loaded_with_the_first_run_and_again_for_another_device(mo
         return Engine()
 
     monkeypatch.setattr("hsd_viz.engine.local.load_engine", load)
-    page = Page(monkeypatch, None)
+    page = Page(monkeypatch, loads_its_engine=True)
     assert loaded == []
     for dtype, times in ((None, 1), (None, 1), ("float32", 2)):
         assert page.ask("decode", request=REQUEST | {"dtype": dtype})[0]["kind"] == "done"
@@ -559,7 +564,7 @@ def test_the_engine_is_loaded_with_the_first_run_and_again_for_another_device(mo
 
 def test_a_real_run_with_its_plain_runs_beside_it(monkeypatch):
     pytest.importorskip("tokenizers")
-    page = Page(monkeypatch, None)
+    page = Page(monkeypatch, loads_its_engine=True)
     request = REQUEST | {"stack": "db > nano > target", "max_new_tokens": 8, "beside_plain": True}
     message, _ = page.ask("decode", request=request)
     assert message["kind"] == "done", message

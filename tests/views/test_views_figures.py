@@ -33,7 +33,11 @@ def test_a_figure_of_others_is_shown_as_it_is_with_the_library_that_draws_it():
     sent = []
     chart = Chart(go.Figure(go.Scatter3d(x=[1], y=[1], z=[1], marker_color="#ffffff")))
     assert chart.library == "whole" and chart.dark == {}
-    chart.send = lambda content, buffers: sent.append((content, buffers))
+
+    def send(content, buffers):
+        sent.append((content, buffers))
+
+    chart.send = send
     for content in ({"kind": "other"}, {"kind": "library"}):
         chart._on_message(chart, content, [])
     ((content, (packed,)),) = sent

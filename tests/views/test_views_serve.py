@@ -17,6 +17,7 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 
 import psutil
@@ -186,12 +187,14 @@ def test_the_server_and_its_kernels_end_with_the_command(name, tmp_path):
     port = free_port()
     with (tmp_path / "log").open("wb") as log:
         arguments = [sys.executable, "-m", "hsd_viz", "dashboard", "--port", str(port)]
-        # Background jobs ignore Ctrl-C, and children inherit that.
-        options = {
-            "preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-            "start_new_session": True,
-        }
-        process = subprocess.Popen(arguments, stdout=log, stderr=log, **options)
+        process = subprocess.Popen(
+            arguments,
+            stdout=log,
+            stderr=log,
+            # Background jobs ignore Ctrl-C, and children inherit that.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+            start_new_session=True,
+        )
         try:
             command_ = psutil.Process(process.pid)
             assert waits_for(lambda: answers(port) and len(kernels_of(command_)) > 0, 120), (
@@ -207,12 +210,8 @@ def test_the_server_and_its_kernels_end_with_the_command(name, tmp_path):
                 "dashboard: "
             )
             assert "not trusted" not in log_text and "unencrypted TCP" not in log_text
-            ports = [
-                c.laddr.port
-                for p in command_.children(True)
-                for c in p.net_connections()
-                if c.status == "LISTEN"
-            ]
+            connections = chain(*(child.net_connections() for child in command_.children(True)))
+            ports = [c.laddr.port for c in connections if c.status == "LISTEN"]
             assert len(ports) <= 1 + len(kernels_of(command_))
             process.send_signal(getattr(signal, name))
             assert process.wait(60) == 0

@@ -1,4 +1,6 @@
-"""Turns on the server of a class: the order, who has left, and warm kernels that could not start."""
+"""Turns on the server of a class: the order, who has left, and warm kernels that could not
+start.
+"""
 
 import asyncio
 import random
@@ -114,7 +116,7 @@ def test_a_preheated_kernel_that_ended_is_not_given_to_a_visitor(process, alive,
     assert ended == ([] if kept else ["k"])
 
 
-def message(**headers):
+def message(headers):
     """Return the message of a page that is closed."""
     request = SimpleNamespace(headers=headers, host="127.0.0.1:8866")
     return SimpleNamespace(request=request)
@@ -126,7 +128,7 @@ def message(**headers):
     ids=["origin", "referer"],
 )
 def test_a_page_of_this_server_may_end_its_kernel(headers):
-    assert Closing.check_xsrf_cookie(message(**headers)) is None
+    assert Closing.check_xsrf_cookie(message(headers)) is None
 
 
 @pytest.mark.parametrize(
@@ -136,7 +138,7 @@ def test_a_page_of_this_server_may_end_its_kernel(headers):
 )
 def test_a_page_of_another_site_may_not_end_a_kernel(headers):
     with pytest.raises(HTTPError, match="403"):
-        Closing.check_xsrf_cookie(message(**headers))
+        Closing.check_xsrf_cookie(message(headers))
 
 
 def test_a_kernel_is_started_when_there_is_room_later():
