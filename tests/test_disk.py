@@ -21,9 +21,11 @@ os.umask(UMASK)
 def test_a_file_appears_whole_with_its_folder(tmp_path):
     path = tmp_path / "new" / "file.txt"
     write_whole(path, "é\n")
-    assert path.read_bytes() == "é\n".encode() and path.stat().st_mode & 0o777 == 0o666 & ~UMASK
+    assert path.read_bytes() == "é\n".encode()
+    assert path.stat().st_mode & 0o777 == 0o666 & ~UMASK
     write_whole(path, b"\0")
-    assert path.read_bytes() == b"\0" and list(path.parent.iterdir()) == [path]
+    assert path.read_bytes() == b"\0"
+    assert list(path.parent.iterdir()) == [path]
 
 
 def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
@@ -32,13 +34,12 @@ def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
     with monkeypatch.context() as patched, pytest.raises(OSError):
         patched.setattr(Path, "replace", Mock(side_effect=OSError))
         write_whole(path, "new")
-    assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
     write_whole(path, "new", mode=0o755)
-    assert (
-        path.read_text() == "new"
-        and path.stat().st_mode & 0o777 == 0o755
-        and list(tmp_path.iterdir()) == [path]
-    )
+    assert path.read_text() == "new"
+    assert path.stat().st_mode & 0o777 == 0o755
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_file_keeps_its_permissions_and_a_link_still_leads_to_it(tmp_path):
@@ -50,11 +51,15 @@ def test_a_file_keeps_its_permissions_and_a_link_still_leads_to_it(tmp_path):
     link.symlink_to("file")
     chain.symlink_to(link)
     write_whole(chain, "new")
-    assert path.read_text() == "new" and path.stat().st_mode & 0o777 == 0o640
-    assert link.is_symlink() and chain.is_symlink() and len(list(tmp_path.iterdir())) == 3
+    assert path.read_text() == "new"
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert link.is_symlink()
+    assert chain.is_symlink()
+    assert len(list(tmp_path.iterdir())) == 3
     path.unlink()
     write_whole(link, "again")  # a link to a file that does not exist yet
-    assert path.read_text() == "again" and link.is_symlink()
+    assert path.read_text() == "again"
+    assert link.is_symlink()
 
 
 def test_a_folder_is_refused(tmp_path):
@@ -83,7 +88,8 @@ def test_a_device_is_written_to_and_stays_a_device(tmp_path, number):
     else:  # full
         with pytest.raises(OSError, match="No space left"):
             write_whole(path, "x")
-    assert path.is_char_device() and list(tmp_path.iterdir()) == [path]
+    assert path.is_char_device()
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_pipe_is_written_to(tmp_path):
@@ -95,7 +101,8 @@ def test_a_pipe_is_written_to(tmp_path):
     check_writable(path)
     write_whole(path, b"x" * 200_000)
     reader.join(10)
-    assert content == [b"x" * 200_000] and path.is_fifo()
+    assert content == [b"x" * 200_000]
+    assert path.is_fifo()
 
 
 @pytest.mark.parametrize("name", ["/dev/stdout", "/proc/self/fd/1", "/dev/fd/1"])
@@ -118,7 +125,8 @@ print("after")
     with (tmp_path / "out").open("w") as file:
         inode = os.fstat(file.fileno()).st_ino
         subprocess.run([sys.executable, "-c", code], stdout=file, check=True)
-    assert (tmp_path / "out").read_text() == expected and (tmp_path / "out").stat().st_ino == inode
+    assert (tmp_path / "out").read_text() == expected
+    assert (tmp_path / "out").stat().st_ino == inode
 
 
 def test_a_file_of_a_stranger_is_read_up_to_a_limit(tmp_path):

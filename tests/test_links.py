@@ -58,7 +58,8 @@ def test_a_link_in_place_of_a_file_is_replaced(way, tmp_path, elsewhere):
     file.symlink_to(elsewhere)
     write(folder)
     assert elsewhere.read_text() == OLD
-    assert file.is_file() and not file.is_symlink()
+    assert file.is_file()
+    assert not file.is_symlink()
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -76,7 +77,8 @@ def test_a_link_in_place_of_a_folder_below_is_refused_in_one_line(tmp_path, caps
     (tmp_path / "folder" / "otter").symlink_to(tmp_path / "elsewhere")
     assert main(["course", "build", str(tmp_path / "folder"), "--edition", "otter"]) == 2
     message = capsys.readouterr().err
-    assert "otter is a link to" in message and "name another folder" in message
+    assert "otter is a link to" in message
+    assert "name another folder" in message
     assert message.count("\n") == 1
     assert not list((tmp_path / "elsewhere").iterdir())
 

@@ -14,7 +14,8 @@ TEXT = (DOCS / "llms.txt").read_text(encoding="utf-8")
 
 def test_it_has_the_form_that_readers_expect():
     lines = [line for line in TEXT.splitlines() if line]
-    assert lines[0].startswith("# ") and lines[1].startswith("> ")
+    assert lines[0].startswith("# ")
+    assert lines[1].startswith("> ")
     assert TEXT.count("\n## ") >= 3
 
 

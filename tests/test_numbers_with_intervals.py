@@ -6,26 +6,31 @@ from hsd_viz.results.estimate import LEAST, UNKNOWN, Estimate, estimate, ratio, 
 
 def test_the_first_row_is_the_sample_and_the_others_draw_as_many_units():
     weights = resample(7, seed=3, resamples=50)
-    assert weights.shape == (51, 7) and (weights[0] == 1).all() and (weights.sum(axis=1) == 7).all()
-    assert (weights == resample(7, seed=3, resamples=50)).all() and (
-        weights != resample(7, seed=4, resamples=50)
-    ).any()
+    assert weights.shape == (51, 7)
+    assert (weights[0] == 1).all()
+    assert (weights.sum(axis=1) == 7).all()
+    assert (weights == resample(7, seed=3, resamples=50)).all()
+    assert (weights != resample(7, seed=4, resamples=50)).any()
     assert resample(0).shape == (1, 0)
 
 
 def test_the_interval_of_a_mean_has_the_width_of_its_standard_error():
     values = np.random.default_rng(0).normal(5.0, 2.0, 400)
     found = estimate(resample(400) @ values / 400, 400)
-    assert found.value == pytest.approx(values.mean()) and found.low < found.value < found.high
+    assert found.value == pytest.approx(values.mean())
+    assert found.low < found.value < found.high
     assert found.high - found.low == pytest.approx(2 * 1.96 * 2.0 / 20, rel=0.15)
 
 
 def test_what_is_not_defined():
-    assert estimate(np.array([np.nan, 1.0]), 5) == UNKNOWN and UNKNOWN.interval is None
+    assert estimate(np.array([np.nan, 1.0]), 5) == UNKNOWN
+    assert UNKNOWN.interval is None
     assert estimate(np.array([2.0, 2.0]), 1) == Estimate(2.0)
     few, enough = (estimate(resample(n) @ np.arange(n) / n, n) for n in (LEAST - 1, LEAST))
-    assert few.interval is None and few.ends is not None
-    assert enough.interval == enough.ends and enough.low < enough.value < enough.high
+    assert few.interval is None
+    assert few.ends is not None
+    assert enough.interval == enough.ends
+    assert enough.low < enough.value < enough.high
     assert np.isnan(ratio(np.array([1.0]), np.array([0.0]))).all()
 
 

@@ -33,14 +33,16 @@ def test_an_old_recording_opens_and_is_exported(path, tmp_path):
     trace = Trace.load(path)
     check(trace)
     assert len(trace) > 100
-    assert run_data.snapshot(trace, "x")["meta"]["device"] and "<html" in run_page(trace)
+    assert run_data.snapshot(trace, "x")["meta"]["device"]
+    assert "<html" in run_page(trace)
     assert Trace.load(trace.save(tmp_path / "again.json.gz")).to_dict() == trace.to_dict()
 
 
 def test_an_old_index_opens():
     found = bundled(FIXTURES / "traces")
     assert [r.name for r in found][:2] == ["both", "databases"]
-    assert all(r.label == r.title for r in found)
+    for r in found:
+        assert r.label == r.title
 
 
 def test_old_reports_open():
@@ -50,7 +52,5 @@ def test_old_reports_open():
         assert report.stacks[0]["tokens_per_second"] > 0
     assert set(ablation_of(folder / "ablation.json")[0]["temperature"]) == {0.0, 0.7, 1.0}
     plan = read_json(folder / "plan.json")
-    assert (
-        place(plan["machine"]).startswith("AMD EPYC")
-        and plan_measured(plan)["target"].ms_per_token > 0
-    )
+    assert place(plan["machine"]).startswith("AMD EPYC")
+    assert plan_measured(plan)["target"].ms_per_token > 0

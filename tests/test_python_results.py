@@ -73,7 +73,8 @@ NAMES = [make.__name__ for make in MADE] + ["replay"]
 @pytest.mark.parametrize("name", NAMES)
 def test_a_result_is_a_frame(results, name):
     frame = results[name].to_frame()
-    assert isinstance(frame, pd.DataFrame) and len(frame)
+    assert isinstance(frame, pd.DataFrame)
+    assert len(frame)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -39,12 +39,12 @@ def engine(monkeypatch):
 
 def test_run_uses_one_engine_for_the_process(engine):
     trace = hsd.run("def main(", hsd.parse("target"), seed=3, budget=8)
-    assert trace.stack == "target" and engine.calls == [
-        ("def main(", "target", {"seed": 3, "budget": 8})
-    ]
+    assert trace.stack == "target"
+    assert engine.calls == [("def main(", "target", {"seed": 3, "budget": 8})]
     other = Scripted()
     hsd.run("x", engine=other)
-    assert other.calls and len(engine.calls) == 1
+    assert other.calls
+    assert len(engine.calls) == 1
 
 
 def test_compare_tables_runs_against_the_first(engine):
@@ -52,12 +52,17 @@ def test_compare_tables_runs_against_the_first(engine):
     found = hsd.compare("def main(", stacks)
     assert [t.stack for t in found] == [race()[s].stack for s in stacks]
     table = found.table
-    assert table["times_first"][0] == 1 and table["same_text_as_first"][0]
+    assert table["times_first"][0] == 1
+    assert table["same_text_as_first"][0]
     speeds = [t.metrics()["tokens_per_second"] for t in found]
     assert list(table["times_first"]) == pytest.approx([s / speeds[0] for s in speeds])
-    assert isinstance(found.table, pd.DataFrame) and len(found.table) == len(stacks)
-    assert all(t.stack in repr(found) for t in found) and "One run per stack" in repr(found)
-    assert "<table" in found._repr_html_() and "One run per stack" in found._repr_html_()
+    assert isinstance(found.table, pd.DataFrame)
+    assert len(found.table) == len(stacks)
+    for t in found:
+        assert t.stack in repr(found)
+    assert "One run per stack" in repr(found)
+    assert "<table" in found._repr_html_()
+    assert "One run per stack" in found._repr_html_()
 
 
 def test_compare_takes_traces_without_an_engine(engine):
@@ -65,7 +70,8 @@ def test_compare_takes_traces_without_an_engine(engine):
     assert [len(t) for t in hsd.compare([plain, other])] == [
         len(plain),
         len(other),
-    ] and not engine.calls
+    ]
+    assert not engine.calls
 
 
 @pytest.mark.parametrize(
@@ -89,9 +95,11 @@ def test_compare_takes_token_ids(engine):
 def test_show_links_the_views_and_to_html_is_a_whole_page():
     trace = hsd.load_bundled("one-draft")
     views = trace.show().children
-    assert len(views) == 4 and len({v.group for v in views}) == 1
+    assert len(views) == 4
+    assert len({v.group for v in views}) == 1
     page = trace.to_html()
-    assert page.startswith("<!doctype html>") and "src=" not in page.partition("<script")[0]
+    assert page.startswith("<!doctype html>")
+    assert "src=" not in page.partition("<script")[0]
     assert trace.stack.replace(">", "&gt;") in page
 
 

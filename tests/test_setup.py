@@ -95,7 +95,8 @@ def test_start_addresses_open_notebooks_of_the_course():
     )
     short = "notebooks/try_it.ipynb"
     assert (ROOT / short).is_file()
-    assert set(binder) == {lessons[0], short} and sorted(set(colab)) == [*lessons, short]
+    assert set(binder) == {lessons[0], short}
+    assert sorted(set(colab)) == [*lessons, short]
 
 
 needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
@@ -167,7 +168,8 @@ def test_what_is_missing_is_one_line(make, tmp_path, target, python, said):
     done = make(target, f"PYTHON={python if python.startswith('no') else tmp_path / python}")
     assert done.returncode != 0
     complaint = [line for line in done.stderr.splitlines() if not line.startswith("make")]
-    assert len(complaint) == 1 and said in complaint[0]
+    assert len(complaint) == 1
+    assert said in complaint[0]
     assert not (tmp_path / ".venv").exists()
 
 
@@ -232,7 +234,8 @@ def test_a_second_run_installs_nothing_and_host_and_port_are_respected(
 ):
     ready(tmp_path)
     done = make("dashboard", *words, environment=environment)
-    assert done.returncode == 0 and done.stdout == f"hsd-viz dashboard {options}\n"
+    assert done.returncode == 0
+    assert done.stdout == f"hsd-viz dashboard {options}\n"
 
 
 @needs_make
@@ -246,7 +249,8 @@ def test_missing_chromium_and_node_are_reported_with_the_remedy(make, tmp_path):
     assert done.returncode == 0, done.stderr
     browser, node = done.stderr.splitlines()
     assert "apt-get install chromium" in browser
-    assert "apt-get install nodejs npm" in node and "the tests of the page will fail" in node
+    assert "apt-get install nodejs npm" in node
+    assert "the tests of the page will fail" in node
     assert "not slow and not browser" in done.stdout
 
 
@@ -256,4 +260,6 @@ def test_the_lock_file_has_the_packages_of_all_platforms():
     wanted = set()
     for package in packages.values():
         wanted |= set(package.get("optionalDependencies", ()))
-    assert len(wanted) > 50 and all(f"node_modules/{name}" in packages for name in wanted)
+    assert len(wanted) > 50
+    for name in wanted:
+        assert f"node_modules/{name}" in packages

@@ -32,7 +32,8 @@ def test_a_pipe_gets_plain_text_and_no_bar(capsys):
     with terminal.progress_bar() as bar:
         bar(1, 2, "db > target")
     out, err = capsys.readouterr()
-    assert out == "\n".join(["first", "", *plain([ROWS]).splitlines(), ""]) and err == ""
+    assert out == "\n".join(["first", "", *plain([ROWS]).splitlines(), ""])
+    assert err == ""
 
 
 def test_on_a_terminal_a_bar_is_drawn_and_removed(capsys, monkeypatch):
@@ -40,4 +41,6 @@ def test_on_a_terminal_a_bar_is_drawn_and_removed(capsys, monkeypatch):
     with terminal.progress_bar() as update:
         update(2, 4, "[b]")
     err = capsys.readouterr().err
-    assert "2/4" in err and "[b]" in err and err.endswith("\x1b[2K")
+    assert "2/4" in err
+    assert "[b]" in err
+    assert err.endswith("\x1b[2K")

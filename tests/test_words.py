@@ -79,7 +79,8 @@ def test_one_of_a_thing_and_several():
 
 @pytest.mark.parametrize("budget", [0, -1, MAX_BUDGET + 1, True, 2.0, "8"])
 def test_no_budget(budget):
-    assert all(check_budget(good) is None for good in (None, 1, MAX_BUDGET))
+    for good in (None, 1, MAX_BUDGET):
+        assert check_budget(good) is None
     wrong = "out of range" if type(budget) is int else "not valid"
     with pytest.raises(ValueError, match=f"the budget {budget} is {wrong}"):
         check_budget(budget)

@@ -108,9 +108,11 @@ def test_each_fault_is_recognised(lookaheads, fault, expected):
         instances=2,
     )
     found = audit(Decoder(lookaheads, fault))
-    assert not found.lossless and found.error > 1e-4
+    assert not found.lossless
+    assert found.error > 1e-4
     assert found.faults == expected, str(found)
-    assert found.wrong is not None and found.wrong.error > 1e-4
+    assert found.wrong is not None
+    assert found.wrong.error > 1e-4
     assert audit(Decoder(lookaheads)).lossless, "without the fault the same decoder is lossless"
 
 
@@ -125,11 +127,9 @@ def test_the_first_wrong_conditional_is_named():
         return text[len(task.prompt) :]
 
     found = exact(stutters, instances=1)
-    assert (
-        found.wrong.prefix == (0,)
-        and [*found.wrong.found] == [1.0, 0.0, 0.0]
-        and found.faults == ()
-    )
+    assert found.wrong.prefix == (0,)
+    assert [*found.wrong.found] == [1.0, 0.0, 0.0]
+    assert found.faults == ()
     assert str(found).startswith(
         "not lossless: the law after [0] is [1.0000, 0.0000, 0.0000], not ["
     )
@@ -139,9 +139,8 @@ def test_the_first_wrong_conditional_is_named():
 @pytest.mark.parametrize("output", [[0, 0, 0, 0], [0], [0, 0, 9]])
 def test_malformed_outputs(output):
     found = exact(lambda task: output, instances=1)
-    assert not found.lossless and f"the output {output} is not 3 tokens below 3, or fewer" in str(
-        found
-    )
+    assert not found.lossless
+    assert f"the output {output} is not 3 tokens below 3, or fewer" in str(found)
 
 
 def test_numbers_are_enumerated_with_their_probabilities():

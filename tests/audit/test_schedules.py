@@ -46,7 +46,8 @@ def test_a_token_dropped_after_it_was_drawn_by_hand():
 @pytest.mark.parametrize("stack", schedules.OWN, ids=str)
 def test_the_projects_own_stops_are_safe(stack):
     row = audit_own(stack)
-    assert row.safe and float(row.distance) < 1e-12
+    assert row.safe
+    assert float(row.distance) < 1e-12
 
 
 def test_a_rule_with_another_verdict_than_expected_fails_the_audit(monkeypatch):

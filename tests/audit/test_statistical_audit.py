@@ -75,24 +75,27 @@ def audit(host, samples):
 
 def test_equal_endpoints(endpoints):
     found = audit("plain", samples=60)
-    assert (
-        found.verdict == "no difference found"
-        and found.pairs == 60
-        and found.greedy == {"equal": 2}
-    )
-    assert found.evidence < 1000 and "at most 0.001" in str(found)
+    assert found.verdict == "no difference found"
+    assert found.pairs == 60
+    assert found.greedy == {"equal": 2}
+    assert found.evidence < 1000
+    assert "at most 0.001" in str(found)
 
 
 def test_sharpened_samples_are_found(endpoints):
     found = audit("sharpened", samples=1500)
-    assert found.verdict == "not lossless" and found.differs and found.pairs < 1500
+    assert found.verdict == "not lossless"
+    assert found.differs
+    assert found.pairs < 1500
 
 
 def test_greedy_divergences(endpoints):
     tie = audit("tie", samples=0)
     bug = audit("bug", samples=0)
-    assert tie.greedy == {"near-tie": 2} and tie.verdict == "no difference found"
-    assert bug.greedy == {"bug": 2} and bug.verdict == "not lossless"
+    assert tie.greedy == {"near-tie": 2}
+    assert tie.verdict == "no difference found"
+    assert bug.greedy == {"bug": 2}
+    assert bug.verdict == "not lossless"
     assert "2 bug (first at token 3 of prompt 1)" in str(bug)
 
 
@@ -132,14 +135,10 @@ def test_the_command(tmp_path, capsys, endpoints):
         main(["audit", "--stack", "nano:1 > target", "--exact", decoder, "--html", str(out)]) == 1
     )
     lines = capsys.readouterr().out.splitlines()
-    assert (
-        lines[0].startswith("nano:1 > target: lossless")
-        and "not lossless: the law of the first token" in lines[1]
-    )
-    assert (
-        "nano:1 &gt; target" in out.read_text()
-        and "not lossless: the law of the first" in out.read_text()
-    )
+    assert lines[0].startswith("nano:1 > target: lossless")
+    assert "not lossless: the law of the first token" in lines[1]
+    assert "nano:1 &gt; target" in out.read_text()
+    assert "not lossless: the law of the first" in out.read_text()
     words = [
         "audit",
         "--speculative",
@@ -151,7 +150,8 @@ def test_the_command(tmp_path, capsys, endpoints):
         "--samples",
         "10",
     ]
-    assert main([*words, "--html", str(out)]) == 0 and "2 near-tie" in capsys.readouterr().out
+    assert main([*words, "--html", str(out)]) == 0
+    assert "2 near-tie" in capsys.readouterr().out
     assert "2 near-tie" in out.read_text()
 
 
@@ -163,7 +163,8 @@ def test_bets_are_made_before_the_pair_is_known():
     pair = Completion(("a",)), Completion(("b",))
     assert test.add("x", *pair) == pytest.approx(1.0)
     wealth = [test.add("x", *pair) for _ in range(16)]
-    assert wealth[-1] > 100 and wealth == sorted(wealth)
+    assert wealth[-1] > 100
+    assert wealth == sorted(wealth)
 
 
 def test_endpoints_have_different_seeds():
@@ -243,7 +244,8 @@ def test_request_parameters_are_sent(monkeypatch, capsys):
         "audit --speculative http://a/v1 --plain http://b/v1 --limit 1 --samples 1 --body".split()
     )
     assert main([*words, '{"repetition_penalty": 1.1}']) == 0
-    assert len(bodies) == 4 and all(body["repetition_penalty"] == 1.1 for body in bodies)
+    assert len(bodies) == 4
+    assert all(body["repetition_penalty"] == 1.1 for body in bodies)
     for body, why in (('{"seed": 1}', "sets seed itself"), ("[1]", "a JSON object"), ("{", "JSON")):
         assert main([*words, body]) == 2
         assert why in capsys.readouterr().err

@@ -65,13 +65,12 @@ def test_parts_fail_alone_and_are_resumed(tmp_path):
         subprocess.run(command, check=True, env={"PYTHONPATH": ".", "PATH": ""}, timeout=120)
         data = json.loads((tmp_path / "x.json").read_text())
         assert data["parts"]["first"] == data["parts"]["last"] == 1, "what is done is not repeated"
-        assert (
-            data["failed"]["crashes"] == "exit code 7"
-            and data["failed"]["sleeps"] == "took too long"
-        )
+        assert data["failed"]["crashes"] == "exit code 7"
+        assert data["failed"]["sleeps"] == "took too long"
         assert ("raises" in data["failed"]) == (attempt == 0)
         (tmp_path / "there").write_text("now")
-    assert data["parts"]["raises"] == "now" and data["running"] is None
+    assert data["parts"]["raises"] == "now"
+    assert data["running"] is None
     assert data["processor_seconds"].keys() == data["seconds"].keys() == data["compiled"].keys()
 
 
@@ -113,10 +112,13 @@ def test_steps_and_rounds_of_tiny_models():
     speed = bench.bandwidth()["bytes_per_second"]
     lone = {name: bench.steps(name, "eager", speed) for name in ("68M", "1B")}
     for row in lone.values():
-        assert all(ms > 0 for ms in row["width_ms"].values()) and len(row["width_ms"]) == 7
+        for ms in row["width_ms"].values():
+            assert ms > 0
+        assert len(row["width_ms"]) == 7
         assert row["ratio_to_bound"] == pytest.approx(row["width_ms"]["1"] / row["bound_ms"])
     for row in bench.rounds("68M", "1B", lone).values():
-        assert row["overhead"] > 0 and row["draft_ms"] > 0
+        assert row["overhead"] > 0
+        assert row["draft_ms"] > 0
     assert len(bench.memory()["bytes_after_runs"]) == 3
 
 
@@ -146,7 +148,8 @@ def test_strict_rows_of_a_tiny_model():
 def test_every_script_has_its_parts(tmp_path):
     for script in SECONDS:
         names = [part.name for part in parts_of(script, True, "cpu", tmp_path)]
-        assert names and len(names) == len(set(names))
+        assert names
+        assert len(names) == len(set(names))
     data = {
         "machine": {"gpu": None, "cpu": "x", "torch": "y"},
         "parts": {"bandwidth": 1},

@@ -44,7 +44,8 @@ def test_padding_adds_cost_and_noise_lowers_agreement():
     before = rows(nano)
     layers = nano.config.num_hidden_layers
     padded = pad(nano, 5)
-    assert torch.equal(rows(padded), before) and torch.equal(rows(nano), before)
+    assert torch.equal(rows(padded), before)
+    assert torch.equal(rows(nano), before)
     assert nano.config.num_hidden_layers == len(nano.model.layers) == layers
     assert padded.config.num_hidden_layers == len(padded.model.layers) == layers + 5
     p = torch.softmax(before, -1)
@@ -54,7 +55,8 @@ def test_padding_adds_cost_and_noise_lowers_agreement():
         alike[0] == pytest.approx(1) and all(a > b for a, b in pairwise(alike)) and alike[-1] < 0.5
     ), alike
     one, same, other = (rows(pad(nano, 2, 0.3, seed)) for seed in (1, 1, 2))
-    assert torch.equal(one, same) and not torch.equal(one, other)
+    assert torch.equal(one, same)
+    assert not torch.equal(one, other)
 
 
 def test_noise_lowers_acceptance_and_decoding_stays_lossless(engine):
@@ -87,7 +89,8 @@ def test_what_is_needed_is_what_the_law_says_of_changed_figures():
     )
     # Single drafts do not care how much of each other's tokens the draft models accept.
     for row in found["gain"]:
-        assert all(a < b for a, b in pairwise(row))
+        for a, b in pairwise(row):
+            assert a < b
     closer = replace(calibration, edges={**edges, ("nano", "base"): Edge(tail=0.9)})
     assert found["gain"][0][3] == pytest.approx(
         needed(closer, ("nano", "base"))["gain"][0][0], rel=1e-6
@@ -104,18 +107,18 @@ def tiny(tmp_path_factory):
 
 def test_a_grid_is_consistent(tiny):
     report = json.loads(tiny.read_text())
-    assert report["complete"] and [p["target"] for p in report["points"]] == [
+    assert report["complete"]
+    assert [p["target"] for p in report["points"]] == [
         "small",
         "small+2~0.353553",
     ]
     one, two = report["points"]
     # Unpadded, the target has one draft model: there is no hierarchy of models, but one over the
     # databases.
-    assert one["models_over_single_draft"] is None and list(one["cost_ratio"]) == ["nano"]
-    assert (
-        list(two["cost_ratio"]) == ["nano", "small"]
-        and two["overlap"]["nano"] < two["overlap"]["small"] < 1
-    )
+    assert one["models_over_single_draft"] is None
+    assert list(one["cost_ratio"]) == ["nano"]
+    assert list(two["cost_ratio"]) == ["nano", "small"]
+    assert two["overlap"]["nano"] < two["overlap"]["small"] < 1
     for point in report["points"]:
         rows = {row["stack"]: row for row in point["rows"]}
         assert {row["kind"] for row in rows.values()} >= {
@@ -125,7 +128,8 @@ def test_a_grid_is_consistent(tiny):
             "databases under models",
         }
         for row in rows.values():
-            assert row["same_as_plain"] == [2, 2] and row["ms_per_token"] > 0
+            assert row["same_as_plain"] == [2, 2]
+            assert row["ms_per_token"] > 0
             ratio = rows["target"]["ms_per_token"] / row["ms_per_token"]
             assert row["speedup_over_plain"] == pytest.approx(ratio, rel=1e-6)
             assert row["prediction_error"] == pytest.approx(
@@ -152,7 +156,8 @@ def test_a_grid_is_consistent(tiny):
     wanted = [
         p["target"] for p in report["points"] if p["databases_over_single_draft"]["speedup"] >= 1.2
     ]
-    assert reached["reached"] == wanted and same[0] == same[1]
+    assert reached["reached"] == wanted
+    assert same[0] == same[1]
 
 
 def test_the_ladders_own_target_drafts_for_its_padded_copy_by_another_name(tmp_path):

@@ -39,7 +39,8 @@ def test_a_report_that_cannot_be_written_is_rejected_first(parser, tmp_path, cap
     calls = []
     for path in (tmp_path, tmp_path / "missing" / "x.json"):
         assert command(parser, ["--json", str(path)], calls.append) == 2
-    assert calls == [] and "cannot write" in capsys.readouterr().err
+    assert calls == []
+    assert "cannot write" in capsys.readouterr().err
 
 
 def test_resuming_needs_the_same_settings(tmp_path):

@@ -37,12 +37,14 @@ def test_curves_of_both_runtimes(tmp_path, capsys):
     )
     table = capsys.readouterr().out.splitlines()
     data = json.loads(out.read_text())
-    assert len(table) == 2 + len(curves.WIDTHS) + 2 and table[0].startswith("nano, int8, 1 thread,")
+    assert len(table) == 2 + len(curves.WIDTHS) + 2
+    assert table[0].startswith("nano, int8, 1 thread,")
     assert [path.name for path in tmp_path.iterdir()] == ["curves.json"]
     for runtime in ("native", "eager"):
         figures = data["milliseconds"][runtime]
         assert list(figures) == [*map(str, curves.WIDTHS), "step", "prefill"]
-        assert all(0 < ms < 10_000 for ms in figures.values())
+        for ms in figures.values():
+            assert 0 < ms < 10_000
 
 
 def test_int8_has_loss_and_times_of_every_model(tmp_path, capsys):
@@ -53,12 +55,14 @@ def test_int8_has_loss_and_times_of_every_model(tmp_path, capsys):
     report = json.loads(out.read_text())
     found = report["models"]
     pairs = {tuple(row["pair"]): row for row in report["pairs"]}
-    assert 0.5 < pairs["target", "small"]["int8"] < 1 and len(pairs) == 3
+    assert 0.5 < pairs["target", "small"]["int8"] < 1
+    assert len(pairs) == 3
     assert all(abs(row["int8"] - row["float32"]) < 0.02 for row in pairs.values())
     assert [row["model"] for row in found] == ["target", "small", "nano"]
     for row in found:
         assert row["weight_bytes"]["float32"] == 4 * row["weight_bytes"]["int8"]
-        assert row["milliseconds"]["int8"]["1"] > 0 and 0.95 < row["overlap"] < 1
+        assert row["milliseconds"]["int8"]["1"] > 0
+        assert 0.95 < row["overlap"] < 1
         assert 0 < abs(row["loss_int8"] - row["loss_float32"]) < 0.02
     assert "nano: " in capsys.readouterr().out
 
@@ -70,8 +74,11 @@ def test_the_layer_has_all_cases(tmp_path, monkeypatch, capsys):
         layer.main(["--prompts", "1", "--tokens", "6", "--repeats", "1", "--json", str(path)]) == 0
     )
     rows = json.loads(path.read_text())["rows"]
-    assert len(rows) == 8 and all(row["over_calls"] > 0 and row["us"] > 0 for row in rows)
-    assert all(("over_bare" in row) == (row["stack"] == "target") for row in rows)
+    assert len(rows) == 8
+    for row in rows:
+        assert row["over_calls"] > 0
+        assert row["us"] > 0
+        assert ("over_bare" in row) == (row["stack"] == "target")
     assert "over its calls" in capsys.readouterr().out
 
 
@@ -80,6 +87,7 @@ def test_calls_are_timed_within_the_block_only():
     before = library.hsd_vector_bytes
     with layer.timed_calls(library) as timer:
         library.hsd_vector_bytes()
-        assert timer.calls == 1 and timer.ns > 0
+        assert timer.calls == 1
+        assert timer.ns > 0
         assert timer.cost() > 0
     assert library.hsd_vector_bytes is before

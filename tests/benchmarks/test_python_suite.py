@@ -22,7 +22,8 @@ def rows() -> list[dict]:
 
 def test_six_categories_of_thirty_prompts_and_more_from_files_that_nothing_learnt_from(rows):
     suite = load_suite("python")
-    assert suite.categories == CATEGORIES and len(CATEGORIES) == 6
+    assert suite.categories == CATEGORIES
+    assert len(CATEGORIES) == 6
     assert (
         len({p.id for p in suite.prompts})
         == len({p.text for p in suite.prompts})
@@ -33,14 +34,16 @@ def test_six_categories_of_thirty_prompts_and_more_from_files_that_nothing_learn
     heldout = set(manifest["heldout"])
     for category in CATEGORIES:
         chosen = [r["origin"] for r in rows if r["category"] == category]
-        assert len(chosen) >= 30 and len({(o["package"], o["file"]) for o in chosen}) == len(chosen)
+        assert len(chosen) >= 30
+        assert len({(o["package"], o["file"]) for o in chosen}) == len(chosen)
         packages = Counter(origin["package"] for origin in chosen)
         assert max(packages.values()) <= 6
     for row in rows:
         origin = row["origin"]
         assert f"{origin['package']}/{origin['file']}" in heldout, row["id"]
         assert origin["licence"] == manifest["packages"][origin["package"]]["licence"]
-        assert origin["version"] and origin["line"] > 0
+        assert origin["version"]
+        assert origin["line"] > 0
     assert SHIPPED.stat().st_size <= 1.5e6
 
 
@@ -65,7 +68,9 @@ def test_the_categories_span_temporal_locality(rows):
             assert r["locality"] == pytest.approx(locality(r["text"], r["continuation"]), abs=6e-4)
         medians.append(median(r["in_prompt"] for r in chosen))
     assert medians == sorted(medians, reverse=True)
-    assert medians[0] > 0.8 and 0.15 < medians[2] < 0.5 and medians[-1] < 0.05
+    assert medians[0] > 0.8
+    assert 0.15 < medians[2] < 0.5
+    assert medians[-1] < 0.05
 
 
 def test_only_what_the_prompt_holds_counts_as_in_the_prompt():

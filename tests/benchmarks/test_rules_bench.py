@@ -42,17 +42,17 @@ def run(rounds: float, token: float, block: float) -> dict:
 def test_gain_and_times_have_intervals_over_prompts():
     (row,) = summary([run(10, 10, 13), run(10, 10, 11)])
     assert row["block_gain"] == row["branch_gain"] == pytest.approx(44 / 40 - 1)
-    assert row["prompts"] == 2 and row["rounds"] == 20 and row["token_gain"] == 0
+    assert row["prompts"] == 2
+    assert row["rounds"] == 20
+    assert row["token_gain"] == 0
     assert row["block_gain_ci"] == pytest.approx([0.05, 0.15])
-    assert row["block_time"] == pytest.approx(0.5) and row["block_time_ci"] == pytest.approx(
-        [0.5, 0.5]
-    )
-    assert row["branch_time"] == pytest.approx(0.625) and row["timed_prompts"] == 2
+    assert row["block_time"] == pytest.approx(0.5)
+    assert row["block_time_ci"] == pytest.approx([0.5, 0.5])
+    assert row["branch_time"] == pytest.approx(0.625)
+    assert row["timed_prompts"] == 2
     (alone,) = summary([run(10, 10, 13)])
-    assert (
-        alone["block_gain"] == pytest.approx(0.15)
-        and alone["block_gain_ci"] is alone["block_time_ci"] is None
-    )
+    assert alone["block_gain"] == pytest.approx(0.15)
+    assert alone["block_gain_ci"] is alone["block_time_ci"] is None
 
 
 def test_the_expected_lengths_of_a_draft():

@@ -261,7 +261,8 @@ def test_damaged_traces_are_opened_or_refused(count, trace, tmp_path, capsys):
         err = capsys.readouterr().err
         if code == 0:
             for text in (file.read_text(errors="replace") for file in out.rglob("*.html")):
-                assert "<img src=x" not in text and "<script>alert" not in text
+                assert "<img src=x" not in text
+                assert "<script>alert" not in text
             return "opened"
         assert (
             code == 2 and err.count("\n") == 1 and not [f for f in out.rglob("*") if f.is_file()]
@@ -273,7 +274,8 @@ def test_damaged_traces_are_opened_or_refused(count, trace, tmp_path, capsys):
         try:
             opened = read_trace(content, "run.json")
         except ValueError as refused:
-            assert "\n" not in str(refused) and page.trace is before
+            assert "\n" not in str(refused)
+            assert page.trace is before
             return "refused"
         page._on_message(None, {"id": "1", "kind": "open", "names": ["run.json"]}, [content])
         while page._cancels:  # until it is answered
@@ -405,7 +407,8 @@ def test_a_full_disk(command, files, tmp_path, capsys, monkeypatch):
     err = capsys.readouterr().err
     assert code == 2 and err.count("\n") == 1, err
     assert "File too large" in err
-    assert left_in(out) == ["file.json"] and (out / "file.json").read_text() == "old"
+    assert left_in(out) == ["file.json"]
+    assert (out / "file.json").read_text() == "old"
 
 
 @pytest.mark.parametrize("home", ["read-only", "missing"])

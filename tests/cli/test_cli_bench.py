@@ -48,8 +48,11 @@ def test_a_bench_writes_table_and_report(suite, tmp_path, cli):
         "prompts": 2,
         "categories": {"all": "Every prompt of the file."},
     }
-    assert report["settings"]["threads"] == 1 and report["machine"]["threads"] == 1
-    assert all(s["stack"] in table for s in report["stacks"]) and report["machine"]["cpu"] in table
+    assert report["settings"]["threads"] == 1
+    assert report["machine"]["threads"] == 1
+    for stack in report["stacks"]:
+        assert stack["stack"] in table
+    assert report["machine"]["cpu"] in table
 
 
 def test_an_interrupted_bench_reports_what_was_measured(suite, tmp_path, interrupt, capsys):
@@ -64,7 +67,8 @@ def test_an_interrupted_bench_reports_what_was_measured(suite, tmp_path, interru
     ]
     assert main(argv) == 130
     report = json.loads(out.read_text())
-    assert report["complete"] is False and report["suite"]["prompts"] == 1
+    assert report["complete"] is False
+    assert report["suite"]["prompts"] == 1
     assert capsys.readouterr().err == f"hsd-viz: interrupted; the partial report is in {out}\n"
     assert [path.name for path in tmp_path.iterdir() if path != out] == ["suite.txt"]
 
@@ -101,9 +105,11 @@ def test_states_budget_and_page(suite, tmp_path, cli):
     rows = {s["stack"]: s["state"] for s in report["stacks"]}
     warm = {"recycling > target": "cold", "recycling > target (warm)": "warm"}
     assert rows == {"target": None, **warm, "db > target": None}
-    assert all(s["token_identical_to_plain"][1] == 2 for s in report["stacks"])
+    for stack in report["stacks"]:
+        assert stack["token_identical_to_plain"][1] == 2
     assert report["settings"]["budget"] == 3
-    assert "at most 3 draft tokens" in table and "warm rows keep one memory" in table
+    assert "at most 3 draft tokens" in table
+    assert "warm rows keep one memory" in table
     assert report["command"].startswith(
         "hsd-viz bench --stack 'recycling > target' --stack 'db > target' --suite "
     )
@@ -155,15 +161,16 @@ def test_a_plan_of_the_shipped_ladder(three, tmp_path, calibrations, capsys):
     assert plan(three, "--measure", "2", "--json", str(out)) == 0
     table = capsys.readouterr().out
     data = json.loads(out.read_text())
-    assert data["models"] == ["nano", "small", "target"] and data["machine"]["threads"] == 1
+    assert data["models"] == ["nano", "small", "target"]
+    assert data["machine"]["threads"] == 1
     rows = {row["stack"]: row for row in data["hierarchies"]}
     assert {data["picked"], data["best_single_draft"], "target", "db > target"} <= set(rows)
     assert rows["target"]["forwards_per_token"]["target"] == {"predicted": 1.0, "measured": 1.0}
-    assert all(
-        rows[s]["measured_ms_per_token"] > 0
-        for s in (data["picked"], data["best_single_draft"], "target")
-    )
-    assert data["picked"] in table and "forwards/token" in table and not data["calibration"]["kept"]
+    for s in (data["picked"], data["best_single_draft"], "target"):
+        assert rows[s]["measured_ms_per_token"] > 0
+    assert data["picked"] in table
+    assert "forwards/token" in table
+    assert not data["calibration"]["kept"]
     costs = data["calibration"]["costs"]
     assert (
         costs["nano"]["forward"][0] < costs["small"]["forward"][0] < costs["target"]["forward"][0]
@@ -173,10 +180,8 @@ def test_a_plan_of_the_shipped_ladder(three, tmp_path, calibrations, capsys):
     # law's.
     assert len(list(calibrations.iterdir())) == 1
     assert plan(three, "--json", str(out)) == 0
-    assert (
-        ", stored " in capsys.readouterr().out
-        and json.loads(out.read_text())["calibration"]["kept"]
-    )
+    assert ", stored " in capsys.readouterr().out
+    assert json.loads(out.read_text())["calibration"]["kept"]
     (path,) = calibrations.iterdir()
     engine = load_engine(threads=1)
     engine.wait_ready()
@@ -201,8 +206,6 @@ def test_interrupted_it_says_what_is_known(three, calibrations, tmp_path, interr
         == 130
     )
     printed = capsys.readouterr()
-    assert (
-        printed.err.endswith(f"interrupted; the partial plan is in {out}\n")
-        and "pick by the law" in printed.out
-    )
+    assert printed.err.endswith(f"interrupted; the partial plan is in {out}\n")
+    assert "pick by the law" in printed.out
     assert json.loads(out.read_text())["complete"] is False

@@ -31,7 +31,8 @@ def run(tmp_path_factory):
 
 def test_json_is_one_object_with_the_promised_fields(run):
     code, out, err, _ = run
-    assert code == 0 and err == ""
+    assert code == 0
+    assert err == ""
     found = json.loads(out)
     assert {"text", "token_ids", "stop_reason", "stack", "metrics", "calls_by_level"} <= set(found)
     counts = "rounds drafted accepted target_forwards accepted_by_source emitted_by_source"
@@ -39,7 +40,8 @@ def test_json_is_one_object_with_the_promised_fields(run):
         "acceptance_rate mean_acceptance_length tokens_per_second seconds draft_seconds_per_round"
     )
     assert {*counts.split(), *figures.split()} <= set(found["metrics"])
-    assert found["stop_reason"] == "length" and len(found["token_ids"]) == 12
+    assert found["stop_reason"] == "length"
+    assert len(found["token_ids"]) == 12
     assert sum(found["metrics"]["emitted_by_source"].values()) == 12
     assert {c["name"] for c in found["calls_by_level"]} >= {"nano", "target"}
     assert found == json.loads(json.dumps(summary(Trace.load(run[3]))))
@@ -50,7 +52,8 @@ def test_text_streams_and_figures_go_to_stderr(run, capsys):
     out, err = capsys.readouterr()
     assert code == 0
     assert out == json.loads(run[1])["text"] + "\n"
-    assert err.startswith("db > nano:3 > target: 12 tokens in ") and "target forward passes" in err
+    assert err.startswith("db > nano:3 > target: 12 tokens in ")
+    assert "target forward passes" in err
 
 
 @pytest.mark.parametrize("source", ["prompt.py", "-"])
@@ -91,18 +94,18 @@ def test_an_interrupt_saves_what_there_is(after_three, tmp_path, capsys):
         == 130
     )
     trace = Trace.load(path)
-    assert len(trace) == 3 and trace.meta["stop_reason"] == "cancelled" and trace.meta["cancelled"]
+    assert len(trace) == 3
+    assert trace.meta["stop_reason"] == "cancelled"
+    assert trace.meta["cancelled"]
     out, err = capsys.readouterr()
-    assert (
-        json.loads(out)["stop_reason"] == "cancelled"
-        and err == f"hsd-viz: interrupted; saved 3 tokens to {path}\n"
-    )
+    assert json.loads(out)["stop_reason"] == "cancelled"
+    assert err == f"hsd-viz: interrupted; saved 3 tokens to {path}\n"
     # A text that streams ends its line.
     assert main(["decode", "--stack", "target", "--prompt", PROMPT, *FEW]) == 130
     out, err = capsys.readouterr()
-    assert (
-        out.strip() and out.endswith("\n") and err.endswith("hsd-viz: interrupted after 3 tokens\n")
-    )
+    assert out.strip()
+    assert out.endswith("\n")
+    assert err.endswith("hsd-viz: interrupted after 3 tokens\n")
 
 
 def test_an_interrupt_before_the_first_token_saves_nothing(tmp_path, monkeypatch, capsys):
@@ -113,7 +116,8 @@ def test_an_interrupt_before_the_first_token_saves_nothing(tmp_path, monkeypatch
     monkeypatch.setattr(LocalEngine, "decode", interrupted)
     path = tmp_path / "run.json.gz"
     assert main(["decode", "--stack", "target", "--prompt", PROMPT, "--save", str(path)]) == 130
-    assert not path.exists() and capsys.readouterr().err == "hsd-viz: interrupted\n"
+    assert not path.exists()
+    assert capsys.readouterr().err == "hsd-viz: interrupted\n"
 
 
 def start(*argv: str) -> subprocess.Popen:
@@ -139,9 +143,11 @@ def test_ctrl_c_ends_a_running_decode(tmp_path):
     assert process.stdout.read(1)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
-    assert process.returncode == 130 and b"Traceback" not in err
+    assert process.returncode == 130
+    assert b"Traceback" not in err
     trace = Trace.load(path)
-    assert trace.meta["stop_reason"] == "cancelled" and trace.token_rows
+    assert trace.meta["stop_reason"] == "cancelled"
+    assert trace.token_rows
 
 
 def test_a_reader_that_leaves_ends_the_decode():
@@ -149,4 +155,6 @@ def test_a_reader_that_leaves_ends_the_decode():
     assert process.stdout.read(1)
     process.stdout.close()
     err = process.stderr.read()
-    assert process.wait(timeout=60) == 130 and b"Traceback" not in err and b"Exception" not in err
+    assert process.wait(timeout=60) == 130
+    assert b"Traceback" not in err
+    assert b"Exception" not in err

@@ -31,9 +31,12 @@ def database(tmp_path):
 
 def test_inspecting_a_database_shows_what_it_holds(database, cli):
     out = cli("databases", "inspect", database)
-    assert out.startswith(f"{database}: statistics database, ") and "16 token ids" in out
+    assert out.startswith(f"{database}: statistics database, ")
+    assert "16 token ids" in out
     facts = json.loads(cli("databases", "inspect", database, "--json"))
-    assert facts["kind"] == "statistics" and facts["vocabulary_size"] == 16 and facts["keys"] > 0
+    assert facts["kind"] == "statistics"
+    assert facts["vocabulary_size"] == 16
+    assert facts["keys"] > 0
     database.write_bytes(database.read_bytes()[:50])
     cli("databases", "inspect", database, code=2)
 
@@ -132,7 +135,8 @@ def test_all_formats_in_one_go(saved, tmp_path, cli):
     written = cli(
         "export", saved, "--html", html, "--perfetto", timeline, "--csv", tables
     ).splitlines()
-    assert written[:2] == [str(html), str(timeline)] and len(written) == 6
+    assert written[:2] == [str(html), str(timeline)]
+    assert len(written) == 6
     assert html.read_text(encoding="utf-8").startswith("<!doctype html>")
     calls = [e for e in json.loads(timeline.read_text())["traceEvents"] if e.get("cat") == "call"]
     assert sum(round(1000 * e["dur"]) for e in calls) == sum(
@@ -170,7 +174,8 @@ def test_two_or_three_traces_become_one_page_in_their_order(runs, tmp_path, cli,
 def test_runs_of_different_prompts_are_not_compared(runs, tmp_path, cli):
     other = load_bundled("databases").save(tmp_path / "run.json.gz")
     said = cli("export", runs["plain"], other, "--html", tmp_path / "x.html", code=2)
-    assert "have different prompts" in said and not (tmp_path / "x.html").exists()
+    assert "have different prompts" in said
+    assert not (tmp_path / "x.html").exists()
 
 
 @pytest.fixture
@@ -193,18 +198,21 @@ def test_a_replay_prints_tables_and_writes_files(log, tmp_path, cli):
         "<i>x",
     ]
     out = cli(*words, "--json", "out.json", "--html", "out.html")
-    assert "7 requests" in out and "Not replayed: <i>x" in out and "lookup" in out
-    assert "Settings to paste" in out and '"method": "ngram"' in out
+    assert "7 requests" in out
+    assert "Not replayed: <i>x" in out
+    assert "lookup" in out
+    assert "Settings to paste" in out
+    assert '"method": "ngram"' in out
     data = json.loads((tmp_path / "out.json").read_text())
     (row,) = data["drafters"]
-    assert (
-        row["name"] == "lookup"
-        and row["mean_acceptance_length"] > 1
-        and row["mean_acceptance_length_ci"]
-    )
+    assert row["name"] == "lookup"
+    assert row["mean_acceptance_length"] > 1
+    assert row["mean_acceptance_length_ci"]
     assert len(row["accepted_by_position"]) == len(row["drafted_by_position"]) > 0
     html = (tmp_path / "out.html").read_text()
-    assert "&lt;i&gt;x" in html and "<i>x" not in html and "<script" not in html
+    assert "&lt;i&gt;x" in html
+    assert "<i>x" not in html
+    assert "<script" not in html
     assert sorted(p.name for p in tmp_path.iterdir()) == ["log.jsonl", "out.html", "out.json"]
 
 
@@ -222,7 +230,8 @@ def test_an_interrupted_replay_writes_the_requests_so_far(log, tmp_path, capsys,
     )
     assert "interrupted" in capsys.readouterr().err
     data = json.loads((tmp_path / "out.json").read_text())
-    assert data["log"]["requests"] == 3 and not data["complete"]
+    assert data["log"]["requests"] == 3
+    assert not data["complete"]
 
 
 PROMPT = "def area(width, height):\n"
@@ -247,13 +256,15 @@ def test_a_model_database_is_built_whole_or_not_at_all(tmp_path, interrupt, caps
     )
     interrupt(3)
     assert build(tmp_path / "mine", *words) == 130
-    assert capsys.readouterr().out == "" and not list((tmp_path / "mine").iterdir())
+    assert capsys.readouterr().out == ""
+    assert not list((tmp_path / "mine").iterdir())
     assert build(tmp_path / "mine", *words[:-1]) == 0
     assert capsys.readouterr().out.split() == [
         str(tmp_path / "mine" / f"{n}.hsdb") for n in ("model", "fivegrams")
     ]
     index = Index(tmp_path / "mine" / "model.hsdb")
-    assert index.header["meta"]["outputs"] == 4 and index.header["meta"]["model"] == "nano"
+    assert index.header["meta"]["outputs"] == 4
+    assert index.header["meta"]["model"] == "nano"
     assert {p.name for p in (tmp_path / "mine").iterdir()} == {"model.hsdb", "fivegrams.hsdb"}
 
 
@@ -304,11 +315,9 @@ def test_any_tokenizer_and_what_a_database_holds(tmp_path, words, cli):
     facts = json.loads(
         cli("databases", "inspect", path, "--tokenizer", words, "--json", "--top", "3")
     )
-    assert (
-        facts["vocabulary_size"] == 70_000
-        and facts["meta"]["tokens"] == 160
-        and facts["meta"]["files"] == 1
-    )
+    assert facts["vocabulary_size"] == 70_000
+    assert facts["meta"]["tokens"] == 160
+    assert facts["meta"]["files"] == 1
     pairs = {("w69999", "w3"), ("w3", "w66000"), ("w66000", "w5")}
     assert {tuple(entry["text"]) for entry in facts["most_used"]} == pairs
     assert "'w3' then 'w66000': 40 of 40 times" in cli(

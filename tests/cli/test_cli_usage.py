@@ -25,7 +25,8 @@ def test_help_teaches_by_example(command, cli):
 
 def test_the_command_alone_names_three_things_to_do(cli):
     out = cli()
-    assert all(f"  hsd-viz {word}" in out for word in ("--open", "decode", "doctor"))
+    for word in ("--open", "decode", "doctor"):
+        assert f"  hsd-viz {word}" in out
     assert "hsd-viz --help" in out
 
 
@@ -190,7 +191,8 @@ def test_a_missing_torch_names_the_extra():
         "import sys; sys.modules['torch'] = None\n"
         f"from hsd_viz.cli import main\nsys.exit(main({words}))"
     )
-    assert done.returncode == 2 and done.stdout == ""
+    assert done.returncode == 2
+    assert done.stdout == ""
     assert (
         done.stderr
         == "hsd-viz: target needs torch here: install it with `pip install 'hsd-viz[models]'`\n"
@@ -236,7 +238,8 @@ def test_the_default_rule_is_that_of_the_traces():
 def test_closed_streams_do_not_crash(monkeypatch):
     monkeypatch.setattr(sys, "stdout", None)
     monkeypatch.setattr(sys, "stderr", None)
-    assert main(["--help"]) == 0 and main(["dance"]) == 2
+    assert main(["--help"]) == 0
+    assert main(["dance"]) == 2
 
 
 def test_standard_input_must_be_text(cli, stdin):
@@ -250,4 +253,5 @@ def test_the_installed_command_is_this_one():
     done = subprocess.run(
         [sys.executable, "-m", "hsd_viz", "--version"], capture_output=True, text=True, timeout=120
     )
-    assert done.returncode == 0 and done.stdout.startswith(f"hsd-viz {__version__}")
+    assert done.returncode == 0
+    assert done.stdout.startswith(f"hsd-viz {__version__}")

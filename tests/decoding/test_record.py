@@ -54,12 +54,12 @@ def test_steps_looked_at_in_any_order_are_the_same_and_the_trace_has_their_rows(
     forth, back = (list(filter(is_step, run)) for run in runs)
     trace = runs[0][-1].trace
     assert [content(s) for s in forth] == [content(s) for s in reversed(back)][::-1]
-    assert all(
-        {*s.columns["drafts"]["token_id"]} | {*s.token_ids} <= s.pieces.keys() for s in forth
-    )
+    for s in forth:
+        assert {*s.columns["drafts"]["token_id"]} | {*s.token_ids} <= s.pieces.keys()
     for table in TABLES:
         rows = chain(*(step.rows(table) for step in forth))
-        assert trace.rows(table) == tuple(rows) and trace.rows(table)
+        assert trace.rows(table) == tuple(rows)
+        assert trace.rows(table)
     assert [t.index for t in trace.token_rows] == list(range(TOKENS))
 
 
@@ -71,4 +71,5 @@ def test_the_stop_reason_at_the_border_of_length_and_context(positions, reason):
     loop = loop_of(models(2), [3], Sampling(1.0, seed=1), 8, positions=positions)
     meta = {"stack": "", "prompt": "", "max_new_tokens": 8}
     trace = list(decode(loop, TokenText(load_tokenizer()), meta))[-1].trace
-    assert trace.meta["stop_reason"] == reason and len(trace) == (8 if reason == "length" else 7)
+    assert trace.meta["stop_reason"] == reason
+    assert len(trace) == (8 if reason == "length" else 7)

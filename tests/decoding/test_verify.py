@@ -84,12 +84,10 @@ def test_a_corrections_residual_has_no_drafted_token_at_the_text():
     found = judge(scores, Draft(tree), ONE, Numbers([0.75, 0.5]), RecordOptions(details=5))
     assert (found.accepted, found.token, found.examined) == ([], 2, 1)
     assert found.p == pytest.approx([0.4, 0.3, None])
-    assert [token for token, _ in found.correction[0]] == [3, 2] and found.correction[
-        2
-    ] == pytest.approx(0.3)
-    assert [p for _, p in found.correction[0]] == pytest.approx(
-        [2 / 3, 1 / 3]
-    ) and found.correction[1] is None
+    assert [token for token, _ in found.correction[0]] == [3, 2]
+    assert found.correction[2] == pytest.approx(0.3)
+    assert [p for _, p in found.correction[0]] == pytest.approx([2 / 3, 1 / 3])
+    assert found.correction[1] is None
 
 
 def test_a_corrections_residual_has_no_drafted_token_at_a_nodes_row():
@@ -101,9 +99,8 @@ def test_a_corrections_residual_has_no_drafted_token_at_a_nodes_row():
     )
     assert (found.accepted, found.token, found.row, found.examined) == ([0], 0, 1, 2)
     assert found.p == pytest.approx([0.4, 0.3, 0.2, 0.1])
-    assert [token for token, _ in found.correction[0]] == [0, 1] and found.correction[
-        2
-    ] == pytest.approx(0.7)
+    assert [token for token, _ in found.correction[0]] == [0, 1]
+    assert found.correction[2] == pytest.approx(0.7)
 
 
 @pytest.mark.parametrize("rule", ["token", "block"])
@@ -119,12 +116,13 @@ def test_a_chains_correction_is_drawn_from_the_residual_that_is_recorded(rule):
         RecordOptions(details=5),
     )
     assert (found.accepted, found.token, found.examined) == ([], 2, 1)
-    assert [token for token, _ in found.correction[0]] == [2, 1] and found.correction[
-        2
-    ] == pytest.approx(0.5)
+    assert [token for token, _ in found.correction[0]] == [2, 1]
+    assert found.correction[2] == pytest.approx(0.5)
     assert [token for token, _ in found.correction[1]] == [0, 1, 2]
     assert found.rows == pytest.approx(np.array(p[:1])), "the full row, not the residual, goes up"
-    assert found.u == [0.9] and found.q == [0.6] and found.p == pytest.approx([0.1])
+    assert found.u == [0.9]
+    assert found.q == [0.6]
+    assert found.p == pytest.approx([0.1])
     bonus = judge(
         scores_of(p),
         draft,
@@ -132,7 +130,9 @@ def test_a_chains_correction_is_drawn_from_the_residual_that_is_recorded(rule):
         Numbers([0.5, 0.5], [0.0]),
         RecordOptions(details=5),
     )
-    assert bonus.accepted == [0] and bonus.correction is None and bonus.examined == 1
+    assert bonus.accepted == [0]
+    assert bonus.correction is None
+    assert bonus.examined == 1
 
 
 def test_block_verification_of_a_chain_by_hand():
@@ -144,17 +144,18 @@ def test_block_verification_of_a_chain_by_hand():
     found = block_rule([0, 1], q, p, [0.0, 0.9])
     # w_2 = min(1, .5 * .7 / .4) = .875 is the chance of the whole draft; nothing is left at place
     # 1, so h_1 = 0.
-    assert (
-        found.accepted == 0
-        and found.h == pytest.approx([0.0, 0.875])
-        and found.compared == range(2)
-    )
+    assert found.accepted == 0
+    assert found.h == pytest.approx([0.0, 0.875])
+    assert found.compared == range(2)
     assert found.residual == pytest.approx([0, 0.3])
     found = block_rule([0, 1], q, p, [0.99, 0.8])
-    assert found.accepted == 2 and found.compared == range(1, 2) and found.residual is None
+    assert found.accepted == 2
+    assert found.compared == range(1, 2)
+    assert found.residual is None
     # Ratios above 1 are not carried over: w_1 = 1, so that h_2 = w_2 = .5.
     found = block_rule([1, 0], q, p, [0.99, 0.4])
-    assert found.accepted == 2 and found.h[1] == pytest.approx(0.5)
+    assert found.accepted == 2
+    assert found.h[1] == pytest.approx(0.5)
 
 
 def test_equal_rows_are_always_accepted_and_disjoint_ones_never():
@@ -172,7 +173,8 @@ def test_equal_rows_are_always_accepted_and_disjoint_ones_never():
         Numbers([0.3, 0.3], [0.5]),
         RecordOptions(),
     )
-    assert found.accepted == [] and found.token == 1
+    assert found.accepted == []
+    assert found.token == 1
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -198,9 +200,8 @@ def test_equal_weights_come_by_their_number():
     weights = np.zeros(300, np.float32)
     weights[[250, 7, 123]] = 1.0
     before = weights.copy()
-    assert [token for token, _ in likeliest(weights, 5)] == [7, 123, 250, 0, 1] and (
-        weights == before
-    ).all()
+    assert [token for token, _ in likeliest(weights, 5)] == [7, 123, 250, 0, 1]
+    assert (weights == before).all()
 
 
 def test_a_drafter_learns_from_every_row_of_the_draft():
@@ -236,7 +237,8 @@ def test_nothing_is_recorded_of_what_follows_an_end_token(temperature):
             tables = loop.log.take()
             rounds = tables["rounds"]
             tokens = tables["tokens"]
-            assert tokens["token_id"] == found.tokens and None not in tokens["top"]
+            assert tokens["token_id"] == found.tokens
+            assert None not in tokens["top"]
             drawn = found.outcome == "correction" and temperature > 0
             assert [r is not None for r in tokens["residual_sum"]] == [
                 *[False] * (len(found.tokens) - 1),
@@ -245,7 +247,8 @@ def test_nothing_is_recorded_of_what_follows_an_end_token(temperature):
             if found.outcome == "stopped":
                 stopped += 1
                 beyond += len(found.verdict.accepted) > len(found.accepted)
-                assert found.tokens[-1] in loop.eos and len(found.tokens) == len(found.accepted)
+                assert found.tokens[-1] in loop.eos
+                assert len(found.tokens) == len(found.accepted)
                 assert rounds["examined"][-1] == rounds["accepted"][-1] == len(found.accepted)
     assert stopped > 3 and (beyond or not temperature), (stopped, beyond)
 
@@ -279,5 +282,6 @@ def test_the_random_numbers_of_a_round_do_not_depend_on_its_outcome():
     for found in loop.rounds():
         assert taken[-1] == len(found.draft) or not len(found.draft)
         below = taken[: -1 if len(found.draft) else None]
-        assert all(n in (1, 2, 3, 4) for n in below)
+        for n in below:
+            assert n in (1, 2, 3, 4)
         taken.clear()

@@ -58,7 +58,8 @@ def paths(tree):
 
 def check(tree, text, budget, eos):
     """What every draft keeps to."""
-    assert isinstance(tree, DraftTree) and len(tree) <= budget
+    assert isinstance(tree, DraftTree)
+    assert len(tree) <= budget
     assert (tree.why_empty is None) == (len(tree) > 0)
     assert tree.why_empty in (None, *TABLES["rounds"].columns["why_no_draft"].names)
     assert len(set(zip(tree.parents, tree.tokens, strict=True))) == len(tree), "equal siblings"

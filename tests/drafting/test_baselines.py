@@ -25,10 +25,8 @@ def test_the_template_is_the_published_one():
     ranks = []
     for parent, rank in nodes:
         ranks.append((*ranks[parent], rank) if parent >= 0 else (rank,))
-    assert (
-        Counter(map(len, ranks)) == {1: 8, 2: 21, 3: 25, 4: 15, 5: 8, 6: 3}
-        and len(set(ranks)) == TokenRecycling.nodes == 80
-    )
+    assert Counter(map(len, ranks)) == {1: 8, 2: 21, 3: 25, 4: 15, 5: 8, 6: 3}
+    assert len(set(ranks)) == TokenRecycling.nodes == 80
     assert ranks == sorted(ranks, key=lambda path: (len(path), path)), "breadth first"
     for node in "07 13 22 31 40 50 60 70 007 012 021 070 101 110 200 500 000100".split():
         assert tuple(map(int, node)) in ranks
@@ -43,12 +41,15 @@ def test_rows_are_overwritten_rejected_nodes_too():
     assert drafter.draft([1, 2], 80).why_empty == "no match", "cold, and the prompt teaches nothing"
     drafter.observe([1, 2], DraftTree(), [[5, 6]])
     tree = drafter.draft([1, 2], 80)
-    assert paths(tree) == [(5,), (6,)] and tree.key_lengths == [1, 1] and tree.parents == [-1, -1]
+    assert paths(tree) == [(5,), (6,)]
+    assert tree.key_lengths == [1, 1]
+    assert tree.parents == [-1, -1]
     # 5 was accepted and 6 refused; both are known now. 2 stands in the tree again below 6: the
     # later place counts.
     deeper = tree.add(2, 1, "recycling")
     drafter.observe([1, 2], tree, [[6, 5], [2, 7], [2, 5], [7, 8]])
-    assert drafter.successors == {2: (7, 8), 5: (2, 7), 6: (2, 5)} and deeper == 2
+    assert drafter.successors == {2: (7, 8), 5: (2, 7), 6: (2, 5)}
+    assert deeper == 2
     assert paths(drafter.draft([9, 5], 80))[:4] == [(2,), (7,), (2, 7), (2, 8)]
     assert drafter.draft([9, 5], 3).tokens == [2, 7, 7]
     assert drafter.draft([9, 5], 0).why_empty == "no room"
@@ -66,7 +67,8 @@ def test_a_full_matrix_fills_the_template_and_the_kth_child_is_the_kth_successor
         assert parent == above
         assert token == successors[3 if parent < 0 else tree.tokens[parent]][rank]
     ended = make("recycling", state=successors, eos=21).draft([3], 99)
-    assert [ended.tokens[p] for p in ended.parents if p >= 0].count(21) == 0 and 21 in ended.tokens
+    assert [ended.tokens[p] for p in ended.parents if p >= 0].count(21) == 0
+    assert 21 in ended.tokens
 
 
 # --- retrieval ------------------------------------------------------------------------------------
@@ -104,14 +106,15 @@ def test_the_most_frequent_prefixes_after_the_longest_suffix(texts, text, budget
     # are compared.
     exact = {path: c for path, c in zip(paths(tree), tree.counts, strict=True) if path in counts}
     assert exact == {path: counts[path] for path in exact}
-    assert set(tree.key_lengths) <= {length} and tree.counts == sorted(tree.counts, reverse=True)
+    assert set(tree.key_lengths) <= {length}
+    assert tree.counts == sorted(tree.counts, reverse=True)
     if length is None:
         assert tree.why_empty == "no match"
     elif len(tree) == budget:
         # Nothing more frequent was left out.
-        assert all(
-            counts[path] <= tree.counts[-1] for path in counts if path not in set(paths(tree))
-        )
+        for path in counts:
+            if path not in set(paths(tree)):
+                assert counts[path] <= tree.counts[-1]
     else:
         assert set(counts) <= set(paths(tree))
 
@@ -119,11 +122,9 @@ def test_the_most_frequent_prefixes_after_the_longest_suffix(texts, text, budget
 def test_retrieval_by_hand():
     corpus = Exact([[1, 2, 3, 4], [1, 2, 3, 5], [1, 2, 6], [8, 2, 9], [8, 2, 9]])
     tree = make("retrieval", statistics=corpus).draft([1, 2], 64)
-    assert (
-        paths(tree) == [(3,), (6,), (3, 4), (3, 5)]
-        and tree.counts == [2, 1, 1, 1]
-        and tree.key_lengths == [2] * 4
-    )
+    assert paths(tree) == [(3,), (6,), (3, 4), (3, 5)]
+    assert tree.counts == [2, 1, 1, 1]
+    assert tree.key_lengths == [2] * 4
     assert tree.scores == pytest.approx([2 / 3, 1 / 3, 1 / 3, 1 / 3])
     assert make("retrieval", statistics=corpus).draft([7, 2], 64).why_empty == "no match", (
         "one token is no key"

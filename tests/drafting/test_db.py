@@ -69,7 +69,8 @@ def test_every_tree_is_well_formed(shared, text, ahead, budget, stack, costs):
     check(tree, text, budget, {EOS})
     for node, parent in enumerate(tree.parents):
         assert tree.sources[node] in drafter.sources
-        assert 1 <= tree.key_lengths[node] <= 8 and tree.counts[node] >= 1
+        assert 1 <= tree.key_lengths[node] <= 8
+        assert tree.counts[node] >= 1
         assert (MIN_SCORE_FREE if costs is None else MIN_SCORE) < tree.scores[node] <= 1
         if parent >= 0:
             assert tree.scores[node] <= tree.scores[parent]
@@ -120,7 +121,8 @@ def test_less_local_databases_are_left_alone_when_nothing_is_left_to_say():
     drafter._trust.rates[0][:] = [1.0] * 9
     tree = drafter.draft([1, 2], 8)
     assert far.asked == 0
-    assert len(tree) == 8 and set(tree.sources) == {"model"}
+    assert len(tree) == 8
+    assert set(tree.sources) == {"model"}
 
 
 def test_no_match_not_worth_it_no_room():

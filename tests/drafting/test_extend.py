@@ -67,10 +67,13 @@ for name, (stack, rule) in stacks.items():
 print(json.dumps(found))
 """,
     )
-    assert found["repeat"][0] == found["plain"][0] and found["repeat"][2] == ["repeat"]
-    assert found["mine"][0] == found["token"][0] and "leviathan" in found["mine"][1]
+    assert found["repeat"][0] == found["plain"][0]
+    assert found["repeat"][2] == ["repeat"]
+    assert found["mine"][0] == found["token"][0]
+    assert "leviathan" in found["mine"][1]
     assert found["ink"] == "#7a3b00"
-    assert "repeat" in found["palette"]["baselines"] and "repeat" not in found["palette"]["hues"]
+    assert "repeat" in found["palette"]["baselines"]
+    assert "repeat" not in found["palette"]["hues"]
 
 
 def test_a_rule_of_another_package_speaks_for_itself(package):

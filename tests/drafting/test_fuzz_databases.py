@@ -95,7 +95,9 @@ def ask(index, rng, number):
         match = index.lookup(tail)
         if match is not None:
             length, total, continuations = match
-            assert 1 <= length <= min(len(tail), index.longest) and total >= 1 and continuations
+            assert 1 <= length <= min(len(tail), index.longest)
+            assert total >= 1
+            assert continuations
             assert all(
                 0 <= token < index.header["vocabulary_size"] and 0 < count <= total
                 for token, count, _ in continuations
@@ -118,8 +120,10 @@ def decode(shared, rng, texts):
         drafter.start(text)
         for _ in range(4):
             tree = drafter.draft(text, int(rng.integers(0, 24)))
-            assert all(0 <= token < SIZE for token in tree.tokens)
-            assert all(parent < k for k, parent in enumerate(tree.parents))
+            for token in tree.tokens:
+                assert 0 <= token < SIZE
+            for k, parent in enumerate(tree.parents):
+                assert parent < k
             new = [*tree.tokens[:1], int(rng.integers(SIZE))]
             drafter.extend(new)
             text = text + new
@@ -145,7 +149,8 @@ def test_damage_is_refused_or_harmless(whole, texts, tmp_path):
             try:
                 index = Index(path, vocabulary_hash(VOCABULARY), verify=verify)
             except DatabaseError as error:
-                assert path.name in str(error) and "\n" not in str(error)
+                assert path.name in str(error)
+                assert "\n" not in str(error)
                 refused += 1
             else:
                 assert not verify or bad == good, "a file that was read whole is as it was written"
@@ -164,7 +169,8 @@ def test_damage_is_refused_or_harmless(whole, texts, tmp_path):
             misled += 1
         path.unlink(missing_ok=True)
         slowest = max(slowest, time.process_time() - started)
-    assert refused > 0.3 * cases and misled == cases - cases // 2
+    assert refused > 0.3 * cases
+    assert misled == cases - cases // 2
     assert slowest < 5.0
 
 
@@ -211,7 +217,8 @@ def test_models_that_know_fewer_tokens_are_given_none_beyond(whole, tmp_path):
         match = shared.found["statistics"].lookup(chr(token))
         if match:
             given += [continuation[0] for continuation in match[2]]
-    assert given and max(given) < 5
+    assert given
+    assert max(given) < 5
 
 
 def test_a_folder_that_was_named_must_do(whole, tmp_path):

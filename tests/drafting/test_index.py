@@ -130,7 +130,8 @@ def test_ids_that_are_no_characters(tmp_path):
     context.extend(texts[0])
     for database in (index, context):
         _, total, continuations = database.lookup(spell([0xD800, 0xDC00]))
-        assert total >= 3 and [t for t, _, _ in continuations] == [5]
+        assert total >= 3
+        assert [t for t, _, _ in continuations] == [5]
         _, _, continuations = database.lookup(spell([5, 65_535]))
         assert [t for t, _, _ in continuations] == [0x10FFFF]
 
@@ -151,9 +152,8 @@ def test_pruning_keeps_what_gains_most_and_every_suffix_of_it(tmp_path):
     for key, followers in brute([t.tolist() for t in texts], 4).items():
         if mark(key) in kept:
             held += 1
-            assert all(mark(key[i:]) in kept for i in range(len(key))), (
-                f"{key} is held, a suffix of it is not"
-            )
+            for i in range(len(key)):
+                assert mark(key[i:]) in kept, f"{key} is held, a suffix of it is not"
             assert sum(followers.values()) >= 3
     assert held == len(kept)
 
@@ -179,14 +179,17 @@ def folder(tmp_path):
 
 def test_databases_of_these_models_alone_are_opened(folder):
     shared = SharedDatabases.open(folder, VOCABULARY)
-    assert set(shared.found) == {"model", "statistics"} and set(shared.absent) == {"fivegrams"}
+    assert set(shared.found) == {"model", "statistics"}
+    assert set(shared.absent) == {"fivegrams"}
     assert shared.found["statistics"].lookup(chr(3)) is not None
     other = SharedDatabases.open(folder, {**VOCABULARY, "t0": 1, "t1": 0})
-    assert not other.found and "another tokenizer" in other.absent["model"]
+    assert not other.found
+    assert "another tokenizer" in other.absent["model"]
     assert vocabulary_hash(dict(reversed(VOCABULARY.items()))) == vocabulary_hash(VOCABULARY)
     (folder / "model.hsdb").rename(folder / "statistics.hsdb")
     moved = SharedDatabases.open(folder, VOCABULARY)
-    assert not moved.found and "does not exist" in moved.absent["model"]
+    assert not moved.found
+    assert "does not exist" in moved.absent["model"]
     assert "contains a model database" in moved.absent["statistics"]
 
 
@@ -204,7 +207,8 @@ def test_any_changed_byte_is_refused(folder):
         path.write_bytes(content)
         with pytest.raises(DatabaseError) as error:
             Index(path)
-        assert "model.hsdb" in str(error.value) and "\n" not in str(error.value)
+        assert "model.hsdb" in str(error.value)
+        assert "\n" not in str(error.value)
     path.write_bytes(good)
     Index(path)
     path.unlink()
@@ -220,8 +224,10 @@ def test_describe(folder):
     assert facts["vocabulary_hash"] == vocabulary_hash(VOCABULARY)
     assert facts["meta"] == {"outputs": 30, "tokens": 9000, "decoding": "greedy"}
     counts = [row["count"] for row in facts["most_used"]]
-    assert len(counts) == 3 and counts == sorted(counts, reverse=True)
-    assert all(0 < row["count"] <= row["total"] for row in facts["most_used"])
+    assert len(counts) == 3
+    assert counts == sorted(counts, reverse=True)
+    for row in facts["most_used"]:
+        assert 0 < row["count"] <= row["total"]
     json.dumps(facts)
 
 
@@ -266,7 +272,8 @@ def test_parts_change_nothing_and_memory_is_that_of_a_part(tmp_path):
 
     whole, most = build(40, 10**9)
     parts, less = build(40, 20_000)
-    assert parts == whole and less < 0.5 * most
+    assert parts == whole
+    assert less < 0.5 * most
     assert less < 4 * build(5, 20_000)[1], "the most frequent token has a third of the places"
 
 
@@ -285,7 +292,8 @@ def test_an_interrupted_build_leaves_nothing(tmp_path):
         build([], path)
     with pytest.raises(ValueError, match="token 6 is outside"):
         build([[[6]]], path)
-    assert list(tmp_path.iterdir()) == [path] and path.read_bytes() == b"the one before"
+    assert list(tmp_path.iterdir()) == [path]
+    assert path.read_bytes() == b"the one before"
 
 
 def encode(text):

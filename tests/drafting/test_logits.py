@@ -19,7 +19,8 @@ def test_the_longest_key_answers_and_the_latest_row_stands():
     assert rows.lookup(spell([2, 3, 4])) == (3, 1, [(7, 0.6, None), (8, 0.3, None)])
     assert rows.lookup(spell([3, 4]))[0] == 2
     assert rows.lookup(spell([6, 4])) == (1, 1, [(5, 0.9, None)])
-    assert rows.lookup(spell([6])) is None and rows.lookup("") is None
+    assert rows.lookup(spell([6])) is None
+    assert rows.lookup("") is None
 
 
 def test_what_cannot_come_is_no_proposal_and_the_oldest_keys_go():
@@ -31,13 +32,15 @@ def test_what_cannot_come_is_no_proposal_and_the_oldest_keys_go():
     rows = Small()
     for token in (1, 2, 3):
         rows.put(spell([token]), [7, 8], [1.0, 0.0])
-    assert len(rows) == 2 and rows.lookup(spell([1])) is None
+    assert len(rows) == 2
+    assert rows.lookup(spell([1])) is None
     assert rows.lookup(spell([3])) == (1, 1, [(7, 1.0, None)])
 
 
 def test_rows_of_rejected_nodes_are_drafted_from_later():
     drafter = make_drafter(bottom("db[logits]"), costs=None)
-    assert isinstance(drafter, LogitsDatabaseDrafter) and isinstance(drafter, LogitsObserver)
+    assert isinstance(drafter, LogitsDatabaseDrafter)
+    assert isinstance(drafter, LogitsObserver)
     drafter.start([1, 2])
     assert drafter.draft([1, 2], 4).why_empty == "no match"
     tree = DraftTree()
@@ -52,9 +55,9 @@ def test_rows_of_rejected_nodes_are_drafted_from_later():
     drafter.extend([3])
     found = drafter.draft([1, 2, 5, 3], 8)
     first = [found.tokens[k] for k in range(len(found)) if found.parents[k] < 0]
-    assert (
-        first[0] == 6 and set(found.sources) == {"logits"} and found.counts == [None] * len(found)
-    )
+    assert first[0] == 6
+    assert set(found.sources) == {"logits"}
+    assert found.counts == [None] * len(found)
     # 4 follows 3 as a second guess, and what the target said after 3 4 follows that.
     four = next(k for k in range(len(found)) if found.tokens[k] == 4 and found.parents[k] < 0)
     assert next(found.tokens[k] for k in range(len(found)) if found.parents[k] == four) == 7
@@ -72,12 +75,9 @@ def test_logits_joins_by_itself_only_where_no_other_database_is_at_hand():
 
 def test_trust_falls_as_sampling_gets_warmer():
     for source in GREEDY:
-        assert priors(source, 0.0) == list(GREEDY[source]) and priors(source, 1.0) == priors(
-            source, 7.0
-        ) == list(SAMPLED[source])
-        assert all(
-            a >= b >= c
-            for a, b, c in zip(
-                priors(source, 0.0), priors(source, 0.7), priors(source, 1.0), strict=True
-            )
-        )
+        assert priors(source, 0.0) == list(GREEDY[source])
+        assert priors(source, 1.0) == priors(source, 7.0) == list(SAMPLED[source])
+        for a, b, c in zip(
+            priors(source, 0.0), priors(source, 0.7), priors(source, 1.0), strict=True
+        ):
+            assert a >= b >= c

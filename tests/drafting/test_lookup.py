@@ -9,10 +9,10 @@ def check_copies(drafter, text, budget, copied, length, place):
     """
     for _ in range(2):
         tree = drafter.draft(text, budget)
-        assert tree.tokens == copied and tree.parents == list(range(-1, len(copied) - 1))
-        assert tree.sources == [drafter.name] * len(copied) and tree.key_lengths == [length] * len(
-            copied
-        )
+        assert tree.tokens == copied
+        assert tree.parents == list(range(-1, len(copied) - 1))
+        assert tree.sources == [drafter.name] * len(copied)
+        assert tree.key_lengths == [length] * len(copied)
         assert (
             tree.positions == [place + i for i in range(len(copied))]
             if copied
@@ -135,7 +135,9 @@ def test_sam_by_hand():
     # After "1 1 1" the match of two tokens has one token to offer, that of one token two.
     drafter.start([1, 1, 1])
     tree = drafter.draft([1, 1, 1], 99)
-    assert tree.tokens == [1, 1] and tree.key_lengths == [1, 1] and tree.positions == [1, 2]
+    assert tree.tokens == [1, 1]
+    assert tree.key_lengths == [1, 1]
+    assert tree.positions == [1, 2]
     long = list(range(100, 200))
     drafter.start(long * 2)
     assert len(drafter.draft(long * 2, 99)) == 60

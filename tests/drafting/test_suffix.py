@@ -68,10 +68,8 @@ def test_counts_are_those_of_counting(texts, depth):
 @given(st.lists(texts, max_size=6), st.integers(1, 5), st.integers(1, 3))
 def test_a_removed_text_leaves_what_would_be_there_without_it(texts, depth, most):
     tree = grown(texts, depth, most)
-    assert (
-        spelled(tree) == counted(texts[-most:], depth)
-        and list(tree.texts.values()) == texts[-most:]
-    )
+    assert spelled(tree) == counted(texts[-most:], depth)
+    assert list(tree.texts.values()) == texts[-most:]
 
 
 # --- the drafter ----------------------------------------------------------------------------------
@@ -136,7 +134,8 @@ def test_the_rule(earlier, text, ahead, budget, depth):
     theirs = best_of(counted([*earlier, output], depth), whole, depth, budget)
     score, length = theirs if theirs[0] > mine[0] else mine
     assert sum(tree.scores) == pytest.approx(score)
-    assert set(tree.key_lengths) <= {length} and len(tree) <= min(budget, length or 0)
+    assert set(tree.key_lengths) <= {length}
+    assert len(tree) <= min(budget, length or 0)
     assert tree.scores == sorted(tree.scores, reverse=True)
     if theirs[0] <= mine[0]:
         assert [text[p] for p in tree.positions] == tree.tokens
@@ -152,13 +151,18 @@ def test_by_hand():
     tree = drafter.draft(text, 9)
     # "1 2" was seen three times, the end of the text included: a third for 3 and for 4, two tokens
     # after a match of two.
-    assert tree.tokens == [3, 4] and tree.parents == [-1, -1] and tree.key_lengths == [2, 2]
-    assert tree.scores == pytest.approx([1 / 3, 1 / 3]) and tree.positions == [2, 5]
+    assert tree.tokens == [3, 4]
+    assert tree.parents == [-1, -1]
+    assert tree.key_lengths == [2, 2]
+    assert tree.scores == pytest.approx([1 / 3, 1 / 3])
+    assert tree.positions == [2, 5]
     assert drafter.draft(text, 1).tokens == [3]
     # A draft is as long as its match, and the longer match among equal scores.
     drafter.start([5, 6, 7, 8, 9, 5, 6, 7])
     tree = drafter.draft([5, 6, 7, 8, 9, 5, 6, 7], 9)
-    assert tree.tokens == [8, 9, 5] and tree.key_lengths == [3, 3, 3] and tree.scores == [0.5] * 3
+    assert tree.tokens == [8, 9, 5]
+    assert tree.key_lengths == [3, 3, 3]
+    assert tree.scores == [0.5] * 3
     assert drafter.draft([5, 6, 7, 8, 9, 5, 6, 7], 0).why_empty == "no room"
     assert drafter.draft([5, 6, 7, 8, 9, 5, 6, 44], 9).why_empty == "no match"
 

@@ -71,15 +71,14 @@ def test_the_curve_is_what_forwards_took_and_never_falls(ms, monkeypatch):
     model = Model(ms)
     curve = draft_costs(model)
     slow = ms(1) > costs.SLOW
-    assert len(curve) == max(costs.FEW if slow else costs.WIDTHS) and all(
-        a <= b for a, b in pairwise(curve)
-    )
+    assert len(curve) == max(costs.FEW if slow else costs.WIDTHS)
+    for a, b in pairwise(curve):
+        assert a <= b
     if slow:  # timed at few widths
         assert sum(fed <= 16 for fed in model.fed) <= 2 + 2 * len(costs.FEW)
     elif ms(4) > ms(1):
-        assert all(
-            abs(c - (ms(m + 1) + (costs.HANDLING if m else 0))) < 1e-6 for m, c in enumerate(curve)
-        )
+        for m, c in enumerate(curve):
+            assert abs(c - (ms(m + 1) + (costs.HANDLING if m else 0))) < 1e-6
 
 
 def test_a_model_is_timed_once_for_each_runtime(monkeypatch):
@@ -88,9 +87,11 @@ def test_a_model_is_timed_once_for_each_runtime(monkeypatch):
     model = Model(lambda fed: 2.0 + 0.5 * (fed - 1))
     curve = measured.of(model)
     asked = len(model.fed)
-    assert measured.of(model) is curve and len(model.fed) == asked
+    assert measured.of(model) is curve
+    assert len(model.fed) == asked
     model.runtime = "native"
-    assert measured.of(model) is not curve and len(model.fed) > asked
+    assert measured.of(model) is not curve
+    assert len(model.fed) > asked
 
 
 def test_threads_that_need_the_costs_at_once_time_them_once(monkeypatch):
@@ -102,7 +103,8 @@ def test_threads_that_need_the_costs_at_once_time_them_once(monkeypatch):
     )
     with ThreadPoolExecutor(2) as threads:
         one, other = threads.map(measured.of, [model] * 2)
-    assert one is other and timed == [model]
+    assert one is other
+    assert timed == [model]
 
 
 def test_the_first_pass_of_each_width_is_not_timed(monkeypatch):

@@ -55,11 +55,9 @@ def test_events_come_in_order_and_agree_with_the_trace(engine, paths):
             )
             kinds = [Step if isinstance(e, Step) else type(e) for e in events]
             start = kinds.index(Started)
-            assert (
-                set(kinds[:start]) <= {Stage}
-                and set(kinds[start + 1 : -1]) == {Step}
-                and kinds[-1] is Finished
-            )
+            assert set(kinds[:start]) <= {Stage}
+            assert set(kinds[start + 1 : -1]) == {Step}
+            assert kinds[-1] is Finished
             trace = events[-1].trace
             rebuilt = Trace(events[start].meta)
             rebuilt.pieces.update(events[start].pieces)
@@ -68,27 +66,30 @@ def test_events_come_in_order_and_agree_with_the_trace(engine, paths):
             assert rebuilt.to_dict() == trace.to_dict()
             check(trace)
             ended = trace.token_ids[-1] == engine.tokenizer.eos_token_id
-            assert trace.meta["stop_reason"] == ("eos" if ended else "length") and (
-                ended or len(trace) == 30
-            )
+            assert trace.meta["stop_reason"] == ("eos" if ended else "length")
+            assert ended or len(trace) == 30
             named = {row.token_id for row in (*trace.token_rows, *trace.draft_rows)}
             for row in trace.token_rows:
                 named |= {token_id for token_id, _ in row.top}
             named |= set(trace.meta["prompt_ids"])
             assert named <= set(trace.pieces)
             times = [(c.start_ns, c.start_ns + c.duration_ns) for c in trace.call_rows]
-            assert all(end <= begin for (_, end), (begin, _) in itertools.pairwise(times)), (
-                "calls overlap"
-            )
+            for (_, end), (begin, _) in itertools.pairwise(times):
+                assert end <= begin, "calls overlap"
 
 
 def test_the_trace_says_what_was_run(engine, paths):
     engine.wait_ready()
     meta = engine.run("ab", f"db[context] > {paths['draft']} > target", max_new_tokens=5).meta
-    assert meta["stack_resolved"].endswith(":4 > target") and meta["bottom"] == "db[context]"
+    assert meta["stack_resolved"].endswith(":4 > target")
+    assert meta["bottom"] == "db[context]"
     assert [m["level"] for m in meta["models"]] == [1, 2]
-    assert all(len(m["weights"]) == 12 and m["parameters"] > 1000 for m in meta["models"])
-    assert meta["device"] == "cpu" and meta["dtype"] == "float32" and meta["threads"] >= 1
+    for model in meta["models"]:
+        assert len(model["weights"]) == 12
+        assert model["parameters"] > 1000
+    assert meta["device"] == "cpu"
+    assert meta["dtype"] == "float32"
+    assert meta["threads"] >= 1
     assert (meta["runtime"], meta["runtime_note"]) == ("native", None)
     assert {m["runtime"] for m in meta["models"]} == {meta["runtime"]}
 
@@ -153,9 +154,12 @@ def test_the_rule_of_each_level_is_in_the_trace(engine, paths):
         assert {r.rule for r in trace.round_rows if r.level == 1} == {"token"}, "point masses"
         assert trace.meta["sampling"]["rule"] == rule
     rows = [d for d in trace.draft_rows if d.level == 2]
-    assert "unreached" not in {d.verdict for d in rows} and all(d.p is not None for d in rows)
-    assert all((d.u is None) == (d.h is None) for d in rows)
-    assert all(d.u >= d.h for d in rows if d.verdict == "rejected")
+    assert "unreached" not in {d.verdict for d in rows}
+    for row in rows:
+        assert row.p is not None
+        assert (row.u is None) == (row.h is None)
+        if row.verdict == "rejected":
+            assert row.u >= row.h
     assert Trace.from_dict(trace.to_dict()).draft_rows == trace.draft_rows
     with pytest.raises(ValueError, match=r"unknown verification rule 'blok' \(use token, block"):
         engine.decode("a", "target", rule="blok")
@@ -168,7 +172,8 @@ def test_without_recording_the_tokens_are_the_same(engine, paths):
             for r in (True, False)
         )
         assert full.token_ids == lean.token_ids
-        assert lean.token_rows[0].top is None and full.token_rows[0].top
+        assert lean.token_rows[0].top is None
+        assert full.token_rows[0].top
 
 
 def test_eos_stops_without_a_bonus(engine, paths):
@@ -185,7 +190,8 @@ def test_eos_stops_without_a_bonus(engine, paths):
             trace = engine.run("ab", stack, max_new_tokens=40)
             check(trace)
             assert trace.token_ids == plain[: plain.index(eos) + 1]
-            assert trace.meta["stop_reason"] == "eos" and not trace.meta["cancelled"]
+            assert trace.meta["stop_reason"] == "eos"
+            assert not trace.meta["cancelled"]
     finally:
         config.eos_token_id = before
 
@@ -193,7 +199,8 @@ def test_eos_stops_without_a_bonus(engine, paths):
 def test_the_context_stops_a_decode(engine, paths):
     for stack in stacks(paths):
         trace = engine.run("x" * 119, stack, max_new_tokens=50)
-        assert trace.meta["stop_reason"] == "context" and len(trace) == 8
+        assert trace.meta["stop_reason"] == "context"
+        assert len(trace) == 8
         check(trace)
 
 
@@ -222,7 +229,8 @@ def test_closing_cancels_and_keeps_what_was_decoded(engine, paths, monkeypatch):
             trace.append(event)
             if len(trace) > 10:
                 decode.close()
-    assert trace.meta["stop_reason"] == "cancelled" and trace.meta["cancelled"]
+    assert trace.meta["stop_reason"] == "cancelled"
+    assert trace.meta["cancelled"]
     check(trace)
     assert engine.run("ab", "target", max_new_tokens=3).meta["stop_reason"] == "length"
 
@@ -266,7 +274,8 @@ def test_two_decodes_at_once_do_not_disturb_each_other(engine, paths):
 def test_bad_input_is_one_sentence(engine, options, says):
     with pytest.raises(ValueError) as error:
         engine.run(**{"prompt": "ab", "stack": "target", "max_new_tokens": 4, **options})
-    assert says in str(error.value) and "\n" not in str(error.value)
+    assert says in str(error.value)
+    assert "\n" not in str(error.value)
 
 
 def test_a_model_cannot_draft_for_itself_by_another_name(engine, paths):
@@ -316,7 +325,8 @@ def test_a_text_continues_without_a_draft_model_whose_context_is_full(
     assert trace.token_ids == plain.token_ids
     assert trace.meta["stop_reason"] == plain.meta["stop_reason"] == "length"
     drafts = [call for call in trace.call_rows if call.kind == "draft" and call.level == 0]
-    assert all(call.cached + call.fed <= 128 for call in drafts)
+    for call in drafts:
+        assert call.cached + call.fed <= 128
     without = [row for row in trace.round_rows if row.why_no_draft == "no room"]
     if stack == "{draft}:4 > target":
         assert len(without) > 20

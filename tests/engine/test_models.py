@@ -52,7 +52,8 @@ def test_padded_rows_are_never_drawn(paths, runtime):
         plain = run(padded, "target")
         assert plain.token_ids == run(exact, "target").token_ids
         for row in plain.token_rows:
-            assert all(token_id < TOKENS for token_id, _ in row.top)
+            for token_id, _ in row.top:
+                assert token_id < TOKENS
         for stack in ("db[context] > target", "lookup > target"):
             assert run(padded, stack).token_ids == plain.token_ids
 
@@ -68,11 +69,13 @@ def test_drafts_of_another_width(paths):
         f"db[context] > {paths['relative']}:3 > target",
     ):
         drafted = engine.run("ab ab", stack, max_new_tokens=60)
-        assert drafted.token_ids == plain.token_ids and drafted.metrics()["accepted"] > 5
+        assert drafted.token_ids == plain.token_ids
+        assert drafted.metrics()["accepted"] > 5
         for seed in range(3):
             sampled = engine.run("ab ab", stack, max_new_tokens=60, temperature=1.0, seed=seed)
             check(sampled)
-            assert all(d.token_id < TOKENS for d in sampled.draft_rows)
+            for row in sampled.draft_rows:
+                assert row.token_id < TOKENS
             kinds = {t.kind for t in sampled.token_rows}
             assert {"accepted", "correction"} <= kinds, kinds
 
@@ -130,9 +133,11 @@ def test_chat_wraps_the_prompt_by_the_template(paths):
     start, end, user, model = range(BYTES, BYTES + len(SPECIAL))
     letters = engine.tokenizer.encode("hi", add_special_tokens=False)
     assert trace.meta["prompt_ids"] == [start, user, *letters, end, model]
-    assert trace.meta["prompt"] == "hi" and trace.meta["chat"] is True
+    assert trace.meta["prompt"] == "hi"
+    assert trace.meta["chat"] is True
     plain = engine.run("hi", max_new_tokens=4)
-    assert plain.meta["prompt_ids"] == [start, *letters] and plain.meta["chat"] is False
+    assert plain.meta["prompt_ids"] == [start, *letters]
+    assert plain.meta["chat"] is False
 
 
 def test_chat_without_a_template(paths):

@@ -41,7 +41,8 @@ def test_bundled_trace(name):
         recipe = next(r for r in record.RECIPES if r.name == name)
         stacks = [recipe.stack]
         prompts = [recipe.prompt]
-    assert trace.meta["stack"] in stacks and trace.meta["prompt"] in prompts
+    assert trace.meta["stack"] in stacks
+    assert trace.meta["prompt"] in prompts
     # The reference: plain decoding of the same prompt, interleaved with it.
     assert ("plain" in trace.meta) == (trace.meta["stack"] != "target")
     (recording,) = [r for r in bundled() if r.name == name]
@@ -145,7 +146,8 @@ def test_the_answers_that_the_page_opens_with_are_readable_and_were_recorded_by_
 
 def test_the_first_recording_shows_the_point():
     shown = {name: facts(load_bundled(name)) for name in NAMES}
-    assert opening(shown.items()) == NAMES[0] and not shown[NAMES[0]].missing
+    assert opening(shown.items()) == NAMES[0]
+    assert not shown[NAMES[0]].missing
     assert load_bundled(NAMES[0]).meta["sampling"]["temperature"] == TEMPERATURE
 
 
@@ -185,8 +187,10 @@ def test_recording_writes_checked_traces_and_an_index(tmp_path):
     lines = []
     paths = record.record_traces(tmp_path, tokens=6, repeats=1, seeds=[1], progress=lines.append)
     assert {p.name for p in tmp_path.iterdir()} == {p.name for p in paths}
-    assert {p.name.split(".")[0] for p in paths} == {*NAMES, "index"} and lines
+    assert {p.name.split(".")[0] for p in paths} == {*NAMES, "index"}
+    assert lines
     index = json.loads((tmp_path / "index.json").read_text())
     for entry in index:
         trace = Trace.load(tmp_path / entry["file"])
-        assert len(trace) == 6 and trace.meta["threads"] == 1
+        assert len(trace) == 6
+        assert trace.meta["threads"] == 1

@@ -25,7 +25,8 @@ def test_the_options_are_typed_and_have_defaults(engine):
     assert set(DEFAULTS) == set(Options.__annotations__)
     for method in (engine.decode, engine.run, engine.run_many):
         kind = inspect.signature(method).parameters["options"]
-        assert kind.kind is kind.VAR_KEYWORD and kind.annotation == "Unpack[Options]"
+        assert kind.kind is kind.VAR_KEYWORD
+        assert kind.annotation == "Unpack[Options]"
 
 
 @pytest.fixture(scope="module")
@@ -67,9 +68,9 @@ def test_a_closed_engine_holds_no_models_and_says_so():
 def test_models_in_int8_are_decoded_without_their_modules():
     with load_engine(device="cpu", dtype="int8", threads=1) as engine:
         trace = engine.run("def main(", "db > nano > target", max_new_tokens=4)
-        assert trace.meta["dtype"] == "int8" and not any(
-            engine.models.has_module(name) for name in ("nano", "target")
-        )
+        assert trace.meta["dtype"] == "int8"
+        for name in ("nano", "target"):
+            assert not engine.models.has_module(name)
 
 
 # --- a run beside plain decoding ------------------------------------------------------------------
@@ -85,15 +86,19 @@ def test_plain_decoding_follows_the_run_and_its_speed_is_noted(shipped):
     assert list(chain(*(step.token_ids for step in steps))) == trace.token_ids
     assert after and all(isinstance(e, Stage) for e in after), "the second decode shows no text"
     done = [e.done for e in after]
-    assert {e.total for e in after} == {40} and done == sorted(done)
-    assert all(b // REPORT_EVERY > a // REPORT_EVERY for a, b in pairwise(done))
-    assert trace.meta["plain"]["tokens"] == 40 and trace.meta["plain"]["tokens_per_second"] > 0
+    assert {e.total for e in after} == {40}
+    assert done == sorted(done)
+    for a, b in pairwise(done):
+        assert b // REPORT_EVERY > a // REPORT_EVERY
+    assert trace.meta["plain"]["tokens"] == 40
+    assert trace.meta["plain"]["tokens_per_second"] > 0
 
 
 def test_plain_decoding_itself_is_decoded_once(shipped):
     call = DecodeCall("def main(", "target", {"max_new_tokens": 8})
     events = list(decode_beside_plain(shipped, call))
-    assert isinstance(events[-1], Finished) and "plain" not in events[-1].trace.meta
+    assert isinstance(events[-1], Finished)
+    assert "plain" not in events[-1].trace.meta
 
 
 def test_cancelling_the_comparison_keeps_the_run(shipped):
@@ -102,7 +107,9 @@ def test_cancelling_the_comparison_keeps_the_run(shipped):
     trace = next(e.trace for e in events if isinstance(e, Finished))
     assert isinstance(next(events), Stage)
     events.close()
-    assert len(trace) == 40 and not trace.meta["cancelled"] and "plain" not in trace.meta
+    assert len(trace) == 40
+    assert not trace.meta["cancelled"]
+    assert "plain" not in trace.meta
 
 
 # --- the compiled loop ----------------------------------------------------------------------------
@@ -143,7 +150,8 @@ def test_both_loops_record_the_same(shipped, stack, temperature, record, monkeyp
     assert local.can_compile([shipped.model()], None)
     monkeypatch.setattr(local, "can_compile", lambda models, drafter: False)
     python = run()
-    assert timeless(compiled) == timeless(python) and compiled.pieces == python.pieces
+    assert timeless(compiled) == timeless(python)
+    assert compiled.pieces == python.pieces
     for meta in (compiled.meta, python.meta):
         for time in ("created", "prefill_ns", "wall_ns"):
             del meta[time]

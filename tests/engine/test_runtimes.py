@@ -56,9 +56,8 @@ def test_what_is_compiled_is_waited_for():
     name = "target"
     found = models(name, build=FakeBuild(compiling=True), dtype=None)
     stages = list(found.load([name], [1, 2], Sampling(), alone=False))
-    assert (
-        stages[0] == Stage("compiling the native runtime") and found.fast(name).runtime == "native"
-    )
+    assert stages[0] == Stage("compiling the native runtime")
+    assert found.fast(name).runtime == "native"
     said = []
     waiting = models(name, build=FakeBuild(compiling=True))
     LocalEngine(waiting, Costs()).wait_ready(said.append)
@@ -69,14 +68,16 @@ def test_what_is_compiled_is_waited_for():
 def test_without_a_compiler_the_reason_is_given(dtype, runtime):
     found = models("nano", build=FakeBuild(reason="no C++ compiler is installed"), dtype=dtype)
     *_, last = found.load(["nano"], [1, 2], Sampling(), alone=False)
-    assert found.fast("nano").runtime == runtime and found.fast("nano") is found.fast("nano")
+    assert found.fast("nano").runtime == runtime
+    assert found.fast("nano") is found.fast("nano")
     slow = "in numpy" if runtime == "numpy" else "on the eager runtime"
     assert last.text == f"no C++ compiler is installed: decoding {slow}"
 
 
 def test_eager_on_request_asks_nobody(path):
     found = models(path, "eager", FakeBuild(compiling=True))
-    assert found.fast(path) is found.module(path) and not found.loaded("nano")
+    assert found.fast(path) is found.module(path)
+    assert not found.loaded("nano")
     with pytest.raises(ValueError, match=r"unknown runtime 'fast': it is one of auto, eager"):
         models(path, "fast")
 

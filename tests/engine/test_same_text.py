@@ -145,4 +145,5 @@ def test_a_lookahead_left_to_the_selector_needs_a_calibration(tmp_path, monkeypa
         suite = Suite("one", {}, (Prompt("1", "all", PROMPT),))
         store.save(calibrate(engine, Workload(suite, ("nano",), (), max_new_tokens=8)))
         resolved = engine.run(PROMPT, "nano:auto > target", max_new_tokens=4).meta["stack_resolved"]
-        assert resolved.startswith("nano:") and resolved.split(":")[1].split()[0].isdigit()
+        assert resolved.startswith("nano:")
+        assert resolved.split(":")[1].split()[0].isdigit()

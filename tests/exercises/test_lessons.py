@@ -49,7 +49,8 @@ def test_solutions_pass_and_the_empty_edition_fails_every_check(lesson):
     assert list(solved) == list(empty) == exercises_of(lesson)
     assert [r for r in solved.values() if not r] == []
     assert [r for r in empty.values() if r] == []
-    assert all("nothing is written" in r.message for r in empty.values())
+    for r in empty.values():
+        assert "nothing is written" in r.message
 
 
 @each_lesson
@@ -61,14 +62,15 @@ def test_a_lesson_states_what_it_is_asks_first_ends_with_a_quiz_and_prints_the_s
     assert re.findall(r"\*\*(\w+)\.\*\*", head)[:4] == ["Goal", "Before", "Time", "Needs"]
     assert re.search(r"\*\*Time\.\*\* \d+ minutes", head)
     [asked] = [k for k, step in enumerate(steps) if step.text.startswith(editions.GUESS)]
-    assert steps[asked].printed and any(
-        "?" in step.text for step in steps[:asked] if step.kind == "markdown"
-    )
+    assert steps[asked].printed
+    assert any("?" in step.text for step in steps[:asked] if step.kind == "markdown")
     [questions] = [step.value for step in steps if isinstance(step.value, Quiz)]
     assert len(questions) == 3
     for question in questions:
         answers = [answer for answer in question["answers"] if answer.get("correct")]
-        assert len(answers) == 1 and all(answer["feedback"] for answer in question["answers"])
+        assert len(answers) == 1
+        for answer in question["answers"]:
+            assert answer["feedback"]
     assert questions._repr_html_().count("✓") == 3
     assert [step.printed for step in lessons.run(lesson, "solution")[0]] == [
         step.printed for step in steps if step.text != editions.COLAB
@@ -91,10 +93,8 @@ def test_editions_are_valid_and_their_cells_are_short(lesson, edition):
     notebook = editions.notebook(lessons.PATHS[lesson], edition)
     nbformat.validate(nbformat.reads(json.dumps(notebook), as_version=4))
     code = lessons.code_cells(lesson, edition)
-    assert all(
-        len(source.splitlines()) <= MOST_LINES + 2 * (edition in ("otter", "nbgrader"))
-        for source in code
-    )
+    for source in code:
+        assert len(source.splitlines()) <= MOST_LINES + 2 * (edition in ("otter", "nbgrader"))
     assert ("SOLUTION" in "".join(code)) == (edition in ("otter", "nbgrader"))
 
 
@@ -112,7 +112,8 @@ def test_the_committed_student_edition_is_built_from_its_master(lesson):
             lessons.run(lesson, "student")[1]["figure"].layout.title.text
         ]
         [picture] = figure["image/svg+xml"]
-        assert picture.startswith("<svg") and len(picture) < MOST_SVG
+        assert picture.startswith("<svg")
+        assert len(picture) < MOST_SVG
 
 
 @each_notebook
@@ -123,7 +124,8 @@ def test_nbgrader_grades_every_check_once(lesson):
     expected = [f"cell-{n.replace('.', '-')}" for n in exercises_of(lesson)]
     assert [g["grade_id"] for g in graded if g["grade"]] == expected
     # nbgrader refuses other characters.
-    assert all(re.fullmatch(r"[a-zA-Z0-9_\-]+", g["grade_id"]) for g in graded)
+    for g in graded:
+        assert re.fullmatch(r"[a-zA-Z0-9_\-]+", g["grade_id"])
     assert sum(g["solution"] for g in graded) == sum(g["grade"] for g in graded)
 
 

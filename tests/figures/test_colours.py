@@ -81,7 +81,8 @@ def test_every_source_has_a_family_and_words():
     assert palette.label("context") == "context database"
     assert palette.label("lookup") == "lookup, baseline"
     assert palette.label("my/model") == "my/model, draft model"
-    assert palette.family("my/model") == "draft" and palette.family("target") == "target"
+    assert palette.family("my/model") == "draft"
+    assert palette.family("target") == "target"
     # A source that happens to be called like a family is still a model of that name.
     assert palette.family("baseline") == "draft"
     for theme in PAGES:

@@ -67,7 +67,9 @@ def test_every_figure_has_one_form_in_both_themes(name, trace, basis):
         drawn = make(name, trace, basis, dark)
         layout = json.loads(drawn.to_json())["layout"]
         meta = layout["meta"]
-        assert layout["title"]["text"] and meta["title"] and meta["head"] >= 44
+        assert layout["title"]["text"]
+        assert meta["title"]
+        assert meta["head"] >= 44
         assert layout["template"]["layout"]["paper_bgcolor"] == INKS[dark].page
         assert "sendChartToCloud" in layout["template"]["layout"]["modebar"]["remove"]
         assert layout["xaxis"]["title"]["text"], "an axis names what its numbers count"
@@ -77,7 +79,9 @@ def test_every_figure_has_one_form_in_both_themes(name, trace, basis):
         assert all(isinstance(data.get("x", []), list) for data in theme.data_of(drawn)["data"])
         # All values are in the table.
         head, *rows = meta["table"]
-        assert rows and all(len(row) == len(head) for row in rows)
+        assert rows
+        for row in rows:
+            assert len(row) == len(head)
         text = json.dumps(theme.data_of(drawn) | {"layout": {**layout, "template": None}})
         other = (
             {light for light, night in TWINS.items() if light not in TWINS.values()}
@@ -90,7 +94,8 @@ def test_every_figure_has_one_form_in_both_themes(name, trace, basis):
 
 
 def test_one_line_per_function_is_in_the_package_description():
-    assert all(f":func:`{name}`" in figures.__doc__ for name in (*NAMES, "save"))
+    for name in (*NAMES, "save"):
+        assert f":func:`{name}`" in figures.__doc__
 
 
 def test_figures_need_no_torch_and_no_network():
@@ -131,13 +136,15 @@ def test_text_of_others_cannot_be_read_as_markup():
         drawn.layout.title.text,
     ]
     texts += [drawn.layout.title.subtitle.text, drawn.layout.xaxis.title.text]
-    assert not any(re.search(r"<(?!br>|b>&lt;|/b>$)", text) for text in texts)
+    for text in texts:
+        assert not (re.search(r"<(?!br>|b>&lt;|/b>$)", text))
 
 
 def test_a_figure_is_saved_by_its_ending(trace, tmp_path, monkeypatch):
     drawn = figures.by_source(trace)
     text = drawn.save(tmp_path / "x.html").read_text()
-    assert "Tokens by source" in text and "<script src=" not in text
+    assert "Tokens by source" in text
+    assert "<script src=" not in text
     with pytest.raises(ValueError, match=r"\.html, \.svg, \.png or \.pdf"):
         figures.save(drawn, tmp_path / "x.gif")
     monkeypatch.setenv("BROWSER_PATH", str(tmp_path / "none"))
@@ -145,4 +152,5 @@ def test_a_figure_is_saved_by_its_ending(trace, tmp_path, monkeypatch):
         RuntimeError, match=r"is not a program: SVG, PNG and PDF files need one"
     ) as error:
         figures.save(drawn, tmp_path / "x.png")
-    assert "\n" not in str(error.value) and not (tmp_path / "x.png").exists()
+    assert "\n" not in str(error.value)
+    assert not (tmp_path / "x.png").exists()

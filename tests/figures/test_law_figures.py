@@ -119,7 +119,8 @@ def test_a_ranking_reads_what_plan_wrote(tmp_path):
         ]
         assert (rows[0]["95 % interval"], rows[1]["measured"]) == ("2.1 to 2.3", "–")
     note = figures.ranking(plan).layout.meta["note"]
-    assert "A processor, 2 threads" in note and "24 other prompts" in note
+    assert "A processor, 2 threads" in note
+    assert "24 other prompts" in note
     frame = plan_frame({**plan, "best_measured": "target"})
     assert frame.set_index("stack")["remark"]["target"] == "fastest measured, plain decoding"
     with pytest.raises(ValueError, match="not a plan"):
@@ -143,7 +144,8 @@ def test_levels_show_the_counters_of_the_run_beside_the_laws():
     # With its own estimates the law has more of this run: it is not further off.
     own = figures.levels(trace)
     off = cells(own)[0]["law error"].replace("−", "-").rstrip("%")
-    assert abs(int(off)) < 20 and "estimated from this run" in own.layout.meta["note"]
+    assert abs(int(off)) < 20
+    assert "estimated from this run" in own.layout.meta["note"]
     with pytest.raises(ValueError, match="no emitted tokens"):
         figures.levels(Trace({}))
     with pytest.raises(ValueError, match=r"the acceptance of .* is unknown"):
@@ -170,10 +172,8 @@ def test_a_second_draft_pays_by_the_law_where_it_is_cheap_and_agrees(cost, agree
     one = min(law.ms((None, (name,)), (n,)) for name, n in single)
     double = product(range(1, 7), range(1, 17))
     two = min(law.ms((None, ("low", "high")), lookaheads) for lookaheads in double)
-    assert (
-        gain(cost, agreement, GPU) == pytest.approx(min(one, 1.0) / two, rel=0.002)
-        and (one > two) == pays
-    )
+    assert gain(cost, agreement, GPU) == pytest.approx(min(one, 1.0) / two, rel=0.002)
+    assert (one > two) == pays
     # Where a verified token costs as much as a forward pass, drafting pays less.
     assert gain(cost, agreement, WIDTHS) < gain(cost, agreement, GPU)
 

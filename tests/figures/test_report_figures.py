@@ -44,10 +44,8 @@ def test_impossible_speed_ups_are_left_out():
     first = next(s for s in data["stacks"] if s["stack"] == "db > target")
     first["speedup_over_plain"] = 2 * first["mean_acceptance_length"]
     drawn = figures.speedup(data)
-    assert (
-        "db > target" not in drawn.layout.yaxis.ticktext
-        and "Not plausible: db > target" in drawn.layout.meta["note"]
-    )
+    assert "db > target" not in drawn.layout.yaxis.ticktext
+    assert "Not plausible: db > target" in drawn.layout.meta["note"]
 
 
 def test_bars_of_the_ablation_are_its_tokens_by_source():
@@ -62,15 +60,15 @@ def test_bars_of_the_ablation_are_its_tokens_by_source():
         expected = row["accepted_by_source"][source] / row["target_forwards"]
         assert bars[f"{source} database"][place] == pytest.approx(expected, abs=1e-3)
     named = [row[0].partition(": ")[2] for row in drawn.layout.meta["table"][1:]]
-    assert len(named) == 2 * len(SUBSETS) and named[0].endswith("context, model, statistics")
+    assert len(named) == 2 * len(SUBSETS)
+    assert named[0].endswith("context, model, statistics")
     # All stacks of a temperature wrote the same text, so all wrote equally much.
     rows = json.loads(ABLATION.read_text())["rows"]
     for temperature in (0.0, 0.7, 1.0):
         tokens = {row["tokens"] for row in rows if row["temperature"] == temperature}
         assert len(tokens) == 1
-    assert all(
-        r["tokens"] == r["target_forwards"] + sum(r["accepted_by_source"].values()) for r in rows
-    )
+    for r in rows:
+        assert r["tokens"] == r["target_forwards"] + sum(r["accepted_by_source"].values())
 
 
 def test_curves_are_the_lengths_of_the_ablation():
@@ -84,9 +82,8 @@ def test_curves_are_the_lengths_of_the_ablation():
         ):
             assert curves[name][temperature] == rows[stack, temperature]["mean_acceptance_length"]
     whole = {d.name for d in figures.temperature_curves(ABLATION, metric="speedup").data}
-    assert {"db", "hd", "lookup"} <= whole and not any(
-        "[" in name or name == "target" for name in whole
-    )
+    assert {"db", "hd", "lookup"} <= whole
+    assert not any("[" in name or name == "target" for name in whole)
 
 
 def test_categories_are_those_of_the_report():
@@ -138,11 +135,13 @@ def test_bad_data_gives_one_line(wrong, said):
 def test_an_ablation_has_all_subsets_in_all_orders_once():
     stacks = ablation_stacks()
     assert len(set(stacks)) == len(stacks)
-    assert all(str(parse(s)) == s for s in stacks)
+    for stack in stacks:
+        assert str(parse(stack)) == stack
     for name in ("db", "hd"):
         orders = [parse(s).bottom.items for s in stacks if s.startswith(f"{name}[")]
         assert len(orders) == len(set(orders)) == 3 + 6 + 6
-        assert all(set(o) <= set(DATABASES) for o in orders)
+        for order in orders:
+            assert set(order) <= set(DATABASES)
 
 
 def test_a_row_of_the_ablation_is_the_sum_of_its_traces():

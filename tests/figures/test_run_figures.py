@@ -37,7 +37,8 @@ def test_tokens_by_source_and_rounds_are_counts():
     assert found == {"target model": 2, "context database": 1}
     drafted, accepted, mean, plain = figures.acceptance(make_trace()).data
     assert (list(drafted.y), list(accepted.y)) == ([2, 0], [1, 0]), "target rounds only"
-    assert list(mean.y) == [2.0, 1.5] and set(plain.y) == {1.0}
+    assert list(mean.y) == [2.0, 1.5]
+    assert set(plain.y) == {1.0}
     trace = load_bundled("both")
     m = trace.metrics()
     assert total(figures.by_source(trace)) == m["tokens"]

@@ -70,7 +70,8 @@ def test_curves_are_of_one_rule():
         )
         traces.append(trace)
     (rows,) = rounds_of(traces)[0].values()
-    assert {one.rule for one in rows} == {"block"} and len(rows) == 30
+    assert {one.rule for one in rows} == {"block"}
+    assert len(rows) == 30
     assert {one.rule for one in rounds_of(traces[:1])[0]["nano", "target"]} == {"token"}
 
 
@@ -118,9 +119,11 @@ def test_costs_come_from_calls():
     found = estimate([timed_trace(2), timed_trace(6), timed_trace(4)])
     draft = found.costs["d"]
     target = found.costs["target"]
-    assert found.models == ("d", "target") and [*found.edges] == [("d", "target")]
+    assert found.models == ("d", "target")
+    assert [*found.edges] == [("d", "target")]
     # A launch's steps are not a single forward.
-    assert draft.drafting(1) == pytest.approx(0.2) and draft.draft_overhead == pytest.approx(0.5)
+    assert draft.drafting(1) == pytest.approx(0.2)
+    assert draft.draft_overhead == pytest.approx(0.5)
     assert target.overhead == pytest.approx(0.7)
     assert [target.verifying(m) for m in range(1, 10)] == pytest.approx(
         [2.3, 2.3, 2.3, 2.4, 2.5, 2.6, 2.7, 2.8, 2.9]
@@ -170,8 +173,10 @@ def test_a_database_is_counted_by_length_and_luck():
     tier = found.tiers["db[context]", "target"]
     # The look-up near the limit says nothing of the database.
     assert tier.outcomes == ((0, 0, 0.25), (2, 2, 0.25), (3, 1, 0.5))
-    assert tier.drafted()[0] == 0.25 and tier.tokens == 2.0
-    assert found.lookups == {"db[context]": LookupCost(0.02, 0.01)} and not found.edges
+    assert tier.drafted()[0] == 0.25
+    assert tier.tokens == 2.0
+    assert found.lookups == {"db[context]": LookupCost(0.02, 0.01)}
+    assert not found.edges
     assert predict("db[context] > target", found).forwards_per_token == (0.5, 0.5)
 
 

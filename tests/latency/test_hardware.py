@@ -76,7 +76,8 @@ def test_two_step_times_are_met():
         own = fitted(plain, shape, one, many)
         assert own.step_ms(shape) == pytest.approx(one)
         assert own.step_ms(shape, tokens=8) == pytest.approx(many, rel=0.01)
-        assert own.efficiency.kind == "measured" and own.efficiency.bandwidth["bf16"] <= 1
+        assert own.efficiency.kind == "measured"
+        assert own.efficiency.bandwidth["bf16"] <= 1
     with pytest.raises(ValueError, match=r"shorter than the 4\.48 ms"):
         fitted(plain, shape, 2.0, 3.0)
     with pytest.raises(ValueError, match="must not be shorter"):
@@ -94,15 +95,18 @@ def test_published_figures_are_met():
         ),
         sep="\n",
     )
-    assert held["figures"] >= 40 and held["median"] <= 0.08 and held["worst"] <= 0.3
+    assert held["figures"] >= 40
+    assert held["median"] <= 0.08
+    assert held["worst"] <= 0.3
     speedups = data["summary"]["speed-ups, held aside"]
-    assert speedups["figures"] >= 25 and speedups["median"] <= 0.15 and speedups["worst"] <= 0.35
+    assert speedups["figures"] >= 25
+    assert speedups["median"] <= 0.15
+    assert speedups["worst"] <= 0.35
     assert not {row.model for row in prediction.HELD_SPEED_UPS} & set(prediction.ROUNDS_FITTED)
     published = json.loads((prediction.DATA / "prediction.json").read_text())["summary"]
     assert published.keys() == data["summary"].keys()
-    assert all(
-        published[name] == pytest.approx(figures) for name, figures in data["summary"].items()
-    )
+    for name, figures in data["summary"].items():
+        assert published[name] == pytest.approx(figures)
     kept = [row for row in prediction.HELD_ASIDE if not prediction.at_full_load(row)]
     assert len({row.source for row in kept}) >= 4
     assert sum(abs(row.error()) > 0.2 for row in kept) <= 3
@@ -151,7 +155,8 @@ def test_a_config_is_read_and_strange_ones_are_refused(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(config))
     found = shape_of(str(tmp_path))
     assert found.parameters == MODELS["llama-8b"].parameters
-    assert isinstance(found, Shape) and found.name == tmp_path.name
+    assert isinstance(found, Shape)
+    assert found.name == tmp_path.name
     for changed, words in [
         ({"kv_lora_rank": 512}, "latent or linear attention"),
         ({"hidden_size": None}, "hidden of"),
@@ -166,7 +171,8 @@ def test_a_config_is_read_and_strange_ones_are_refused(tmp_path):
 
 
 def test_names_are_found_and_near_ones_are_named():
-    assert gpu_of("h100").name == "H100 SXM" and gpu_of("rtx4090").name == "RTX 4090"
+    assert gpu_of("h100").name == "H100 SXM"
+    assert gpu_of("rtx4090").name == "RTX 4090"
     assert gpu_of("mine", bandwidth=1200, flops=300, memory=48).bandwidth == 1200
     for name, what in (("H10", gpu_of), ("rtx", gpu_of), ("llama", shape_of)):
         with pytest.raises(ValueError, match=f"'{name}' is unknown: use "):
@@ -245,7 +251,8 @@ def test_what_is_not_modelled_is_refused(key):
 def test_a_head_without_a_vocabulary_has_that_of_its_target():
     """An EAGLE-1 config: the layer below ``model``."""
     head = shape_of_config("e", {"model_type": "eagle", "model": LAYER | {"num_hidden_layers": 1}})
-    assert head.is_head and head.with_target(MODELS["llama-8b"]).vocabulary == 128_256
+    assert head.is_head
+    assert head.with_target(MODELS["llama-8b"]).vocabulary == 128_256
 
 
 def test_a_speculator_that_drafts_in_parallel_is_refused():

@@ -43,9 +43,8 @@ def test_tokens_from_a_database_survive_by_their_own_rate():
     assert repeat(below, 3, over).full == pytest.approx(catch_up / games, abs=0.004)
     even = verify(repeat(below, 3, OverDatabase(0.7, 0.7)), None, cost)
     one = verify(repeat(below, 3), Edge(tail=0.7), cost)
-    assert even.tokens == pytest.approx(one.tokens, abs=1e-12) and even.times == pytest.approx(
-        one.times, abs=1e-12
-    )
+    assert even.tokens == pytest.approx(one.tokens, abs=1e-12)
+    assert even.times == pytest.approx(one.times, abs=1e-12)
     assert verify(NOTHING, None, cost).tokens == (0.0, 1.0)
 
 

@@ -52,8 +52,10 @@ def planted(nano: float = 0.9, small: float = 0.9, hit: float = 0.0) -> Calibrat
 def test_the_fastest_of_the_named_levels(calibration, written, kind):
     stack = fastest(candidates(parse(written), "target", find_family("code")), calibration)
     names = ([] if stack.bottom is None else [str(stack.bottom)]) + [m.name for m in stack.drafts]
-    assert " > ".join(names) == kind and stack.target.name == "target"
-    assert all(m.lookahead for m in stack.drafts)
+    assert " > ".join(names) == kind
+    assert stack.target.name == "target"
+    for draft in stack.drafts:
+        assert draft.lookahead
 
 
 @pytest.fixture
@@ -76,9 +78,8 @@ def test_shipped_ladder(cache):
             trace = run(text, stack)
             assert trace.token_ids == plain
             check(trace)
-            assert trace.meta["stack"] == stack and not trace.meta["stack_resolved"].startswith(
-                "auto"
-            )
+            assert trace.meta["stack"] == stack
+            assert not trace.meta["stack_resolved"].startswith("auto")
             assert run(text, trace.meta["stack_resolved"]).token_ids == plain
     assert (
         engine.run("x", "auto > target", max_new_tokens=2).meta["stack_resolved"] == "db > target"

@@ -66,10 +66,8 @@ def test_a_draw_gives_each_token_its_probability():
     row = random_rows(1, 200, 9, True)[0]
     law = law_of(lambda choices: draw(row, choices.random()))
     assert max(abs(law.get(token, 0.0) - p) for token, p in enumerate(row)) < TOLERANCE
-    assert (
-        draw(np.array([0.0, 1.0, 0.0]), 0.0) == 1
-        and draw(np.array([0.0, 1.0, 0.0]), 1 - 2**-52) == 1
-    )
+    assert draw(np.array([0.0, 1.0, 0.0]), 0.0) == 1
+    assert draw(np.array([0.0, 1.0, 0.0]), 1 - 2**-52) == 1
 
 
 def test_a_draw_at_a_strides_rounded_end_can_be_drawn():
@@ -162,7 +160,8 @@ def test_no_temperature_is_too_small_or_too_large():
     scores = np.array([[300.0, 1.0, 300.0 - 1e-3, -400.0]], np.float32)
     for temperature in (5e-324, 1e-300, 1e-38, 1e-9, 0.3, 100.0):
         p = distribution(scores, Sampling(temperature=temperature))
-        assert np.isfinite(p).all() and abs(float(p.sum()) - 1) < 1e-6
+        assert np.isfinite(p).all()
+        assert abs(float(p.sum()) - 1) < 1e-6
         if temperature < 1e-5:
             assert p[0].tolist() == [1, 0, 0, 0]
 
@@ -181,7 +180,10 @@ def test_numbers_never_repeat_and_do_not_depend_on_each_other():
     one = Draws(5)
     other = Draws(5)
     first = one.fresh(3)
-    assert one.at(7) == other.at(7) and other.fresh(5)[:3] == first
+    assert one.at(7) == other.at(7)
+    assert other.fresh(5)[:3] == first
     found = [*first, *one.fresh(2000), *(one.at(k) for k in range(2000)), *Draws(6).fresh(2000)]
-    assert len(set(found)) == len(found) and min(found) >= 0 and max(found) < 1
+    assert len(set(found)) == len(found)
+    assert min(found) >= 0
+    assert max(found) < 1
     assert abs(np.mean(found) - 0.5) < 0.02

@@ -41,4 +41,5 @@ def test_the_official_client_calls_the_tools(tmp_path):
     assert {tool["name"] for tool in tools["tools"]} >= {"doctor", "predict", "replay", "decode"}
     assert len(text["structuredContent"]["token_ids"]) == 8
     assert prediction["structuredContent"]["rows"]
-    assert refusal["isError"] and "folder of this server" in refusal["content"][0]["text"]
+    assert refusal["isError"]
+    assert "folder of this server" in refusal["content"][0]["text"]

@@ -73,7 +73,8 @@ def test_every_tool_is_read_only_and_describes_its_arguments(server):
     for tool in tools:
         assert tool["annotations"]["readOnlyHint"] is True
         assert tool["inputSchema"]["additionalProperties"] is False
-        assert all(one["description"] for one in tool["inputSchema"]["properties"].values())
+        for one in tool["inputSchema"]["properties"].values():
+            assert one["description"]
 
 
 def test_decode_gives_the_text_of_the_command(server, cli):
@@ -132,7 +133,9 @@ def test_bad_input_is_an_answer_of_one_line(server, name, arguments, words, monk
     monkeypatch.chdir(ROOT)
     found = call_with(server, name, arguments)
     message = found["content"][0]["text"]
-    assert found["isError"] and words in message and "\n" not in message
+    assert found["isError"]
+    assert words in message
+    assert "\n" not in message
 
 
 @pytest.mark.parametrize(
@@ -152,7 +155,8 @@ def test_arguments_that_are_not_as_declared_are_an_answer_that_a_model_can_corre
     server, arguments, words
 ):
     found = call_with(server, "decode", arguments)
-    assert found["isError"] and words in found["content"][0]["text"]
+    assert found["isError"]
+    assert words in found["content"][0]["text"]
 
 
 def test_answers_name_arguments_where_the_command_line_has_options(server):
@@ -188,7 +192,8 @@ def test_the_session_of_the_page_is_as_it_says(server, request_, lines):
     asked = json.loads(request_)
     found = call_with(server, asked["name"], asked["arguments"])
     answer = [line.rstrip() for line in found["content"][0]["text"].splitlines()]
-    assert lines and answer[: len(lines)] == lines
+    assert lines
+    assert answer[: len(lines)] == lines
 
 
 @pytest.mark.parametrize(

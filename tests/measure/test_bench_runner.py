@@ -53,8 +53,10 @@ def test_stacks_take_turns_after_a_short_warm_up():
     assert engine.asked[2:] == [
         (p, s) for _, p, s in itertools.product(range(3), ["first", "second"], stacks)
     ]
-    assert not any(o["record"] for o in engine.options)
-    assert measured.complete and list(measured.outputs) == stacks
+    for option in engine.options:
+        assert not option["record"]
+    assert measured.complete
+    assert list(measured.outputs) == stacks
     assert [state[:2] for state in seen] == [(0, 12)] * 2 + [(k, 12) for k in range(12)]
     # Decodes 3, 7 and 11 were db's of the first prompt: the median is 7 seconds.
     assert measured.outputs["db > target"][0].seconds == 7
@@ -91,7 +93,8 @@ def test_sampling_and_budget_reach_the_engine():
         "rule": "token",
         "budget": 7,
     }
-    assert all(o == wanted | {"max_new_tokens": 4, "record": False} for o in engine.options)
+    for option in engine.options:
+        assert option == wanted | {"max_new_tokens": 4, "record": False}
 
 
 def test_plain_decoding_is_added_where_it_is_missing():
@@ -127,7 +130,9 @@ def test_a_complaint_about_a_prompt_names_it():
 
 def test_an_interrupt_keeps_what_all_stacks_have_done():
     measured = run_bench(FakeEngine(stop_at=1), ["target"], SUITE, BenchSettings())
-    assert not measured.complete and measured.prompts == () and measured.outputs == {"target": ()}
+    assert not measured.complete
+    assert measured.prompts == ()
+    assert measured.outputs == {"target": ()}
     # 2 warm-up decodes, 2 for the first prompt, then the second prompt is interrupted at its second
     # stack.
     measured = run_bench(
@@ -135,7 +140,8 @@ def test_an_interrupt_keeps_what_all_stacks_have_done():
     )
     assert not measured.complete
     assert [p.id for p in measured.prompts] == ["1"]
-    assert all(len(outputs) == 1 for outputs in measured.outputs.values())
+    for outputs in measured.outputs.values():
+        assert len(outputs) == 1
 
 
 def test_drafting_time_of_nested_rounds_counts_for_their_target_round():
@@ -198,7 +204,8 @@ def test_warm_rows_keep_one_memory_through_a_repeat():
     engine = FakeEngine()
     run_bench(engine, ["suffix > target"], SUITE, BenchSettings(4, repeats=2, state="both"))
     # Nothing that warms up is remembered; plain and cold decodes bring no memory of their own.
-    assert not any("memory" in o for o in engine.options[:3])
+    for option in engine.options[:3]:
+        assert "memory" not in option
     pairs = [*zip(engine.asked, engine.options, strict=True)]
     measured = [
         options.get("memory") for (_, stack), options in pairs if stack == "suffix > target"
@@ -208,9 +215,10 @@ def test_warm_rows_keep_one_memory_through_a_repeat():
     assert cold == [None] * 4
     # The two prompts of a repeat share a memory, and each repeat has its own: a prompt never meets
     # its own earlier output.
-    assert (
-        warm[0] is warm[1] and warm[2] is warm[3] and warm[0] is not warm[2] and warm[0] is not None
-    )
+    assert warm[0] is warm[1]
+    assert warm[2] is warm[3]
+    assert warm[0] is not warm[2]
+    assert warm[0] is not None
 
 
 def test_only_what_remembers_has_a_row_for_each_state():
@@ -275,12 +283,11 @@ def test_a_profile_is_in_the_report(engine):
     facts = {"device": "cpu", "dtype": "float32", "threads": 1, "target": "target"}
     report = build_report(measured, {"cpu": "x", "gpu": None}, facts)
     base, db, hf = report.stacks
-    assert base["profile"]["rounds"] == 12 and db["profile"]["parts"][DRAFTING]["median_us"] > 0
+    assert base["profile"]["rounds"] == 12
+    assert db["profile"]["parts"][DRAFTING]["median_us"] > 0
     assert sum(part["share"] for part in db["profile"]["parts"].values()) == pytest.approx(1)
-    assert (
-        hf["profile"] is None
-        and hf["runtime"] == "transformers" != base["runtime"] == db["runtime"]
-    )
+    assert hf["profile"] is None
+    assert hf["runtime"] == "transformers" != base["runtime"] == db["runtime"]
     assert "where the time goes: median µs" in BenchResult(report).text()
 
 
@@ -301,4 +308,5 @@ def test_nothing_is_measured_while_the_engine_compiles():
     assert not run_bench(
         Compiling(), ["target"], ONE, settings, progress=lambda *state: seen.append(state)
     ).complete
-    assert events == ["ready", "decode"] and seen[0] == (0, 3, "compiling something")
+    assert events == ["ready", "decode"]
+    assert seen[0] == (0, 3, "compiling something")

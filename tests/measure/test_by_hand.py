@@ -75,7 +75,8 @@ def test_a_better_length_is_not_advised_on_few_rounds():
     # 1 + 10/12 tokens in 1.6 steps, against 1 + 7/12 in 1.3.
     assert found.observed.speedup == pytest.approx((1 + 10 / 12) / 1.6)
     assert one.speedup == pytest.approx((1 + 7 / 12) / 1.3)
-    assert one.speedup > 1.05 * found.observed.speedup and found.advised == found.observed
+    assert one.speedup > 1.05 * found.observed.speedup
+    assert found.advised == found.observed
     many = Observation(
         "case",
         Counter({kind: 200 * n for kind, n in few.rounds.items()}),
@@ -110,7 +111,8 @@ def test_rounds_without_a_draft_are_no_rejections():
         tokens=1800, passes=1000,
     )  # fmt: skip
     seen = from_series(series(sample), "x")
-    assert seen.length == pytest.approx(1.8) and seen.without_draft == pytest.approx(0.6)
+    assert seen.length == pytest.approx(1.8)
+    assert seen.without_draft == pytest.approx(0.6)
     assert seen.rates_by_position() == [1.0, 1.0]
     found = diagnose(with_times(seen, step=10.0, verify=11.0, draft=1.0, overhead=0.0))
     # log(3 / 1.8) of the loss is that of the missing drafts, log(1.2) that of the times.
@@ -124,7 +126,8 @@ def test_unknown_verifications_give_tokens_per_pass_alone():
     seen = from_series(series(sample, single=True), "x")
     assert seen.length == pytest.approx(1 + 154 / 145)
     assert seen.drafted == pytest.approx(156 / 145)
-    assert not seen.rates_by_position() and not diagnose(seen).flags
+    assert not seen.rates_by_position()
+    assert not diagnose(seen).flags
 
 
 def test_the_speed_and_the_batch_of_a_log_are_used():
@@ -134,7 +137,8 @@ def test_the_speed_and_the_batch_of_a_log_are_used():
         reached=(500, 500, 500), speed=140.0, running=2,
     )  # fmt: skip
     seen = from_series(series(sample), "x")
-    assert seen.batch == 2 and seen.round == pytest.approx(40.0)
+    assert seen.batch == 2
+    assert seen.round == pytest.approx(40.0)
     found = diagnose(with_times(seen, plain_speed=40.0))
     assert found.speedup.value == pytest.approx(70 / 40)
     assert "70.0 tokens/s per request at batch 2" in diagnose(seen).lines()[1]
@@ -142,9 +146,11 @@ def test_the_speed_and_the_batch_of_a_log_are_used():
 
 def test_a_health_check_fails_below_its_bound_only():
     found = diagnose(SEEN)
-    assert below(found, 2.0) == "" and "below 2.2" in below(found, 2.2)
+    assert below(found, 2.0) == ""
+    assert "below 2.2" in below(found, 2.2)
     bound = diagnose(Observation("case", {(4, 0): 90, (4, 1): 10}))
-    assert "at most 1.10, below 1.2" in below(bound, 1.2) and not below(bound, 1.05)
+    assert "at most 1.10, below 1.2" in below(bound, 1.2)
+    assert not below(bound, 1.05)
 
 
 # --- the bound of all speed-ups
@@ -153,7 +159,9 @@ def test_a_health_check_fails_below_its_bound_only():
 def test_a_speed_up_and_its_interval_are_at_most_the_tokens_per_pass():
     made = speed_up(2.0, log(1.5), 2.5)
     assert made.estimate.low == pytest.approx(2 / 1.5)
-    assert made.estimate.value == 2.0 and made.estimate.high == 2.5 and not made.note
+    assert made.estimate.value == 2.0
+    assert made.estimate.high == 2.5
+    assert not made.note
     above = bounded(Estimate(4.09, 0.77, 21.55), 2.67)
     assert (above.estimate.value, above.estimate.high) == (2.67, 2.67)
     assert "4.09 at 2.67 tokens per forward pass" in above.note
@@ -182,7 +190,8 @@ def test_a_round_costs_what_verifying_its_whole_draft_costs():
     row = row_of("x", Counter({(0, 2, 3, 3, 1): 1, (0, 1, 0, 0, 0): 1}), cost)
     assert row["speedup"] == pytest.approx(3 / 5)
     assert (row["tokens"], row["rounds"], row["drafted"], row["accepted"]) == (3, 2, 3, 1)
-    assert row["drafted_by_position"] == [1, 1, 1] and row["accepted_by_position"] == [1, 0, 0]
+    assert row["drafted_by_position"] == [1, 1, 1]
+    assert row["accepted_by_position"] == [1, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -216,7 +225,8 @@ def test_the_memory_of_models_and_caches_by_hand():
     shape = MODELS["llama-8b"]
     need = 2 * shape.parameters + 8 * 4096 * 131_072
     share = machine.memory_share((shape,), batch=8, context=4096)
-    assert share == pytest.approx(need / (0.9 * 80e9)) and need > 20e9
+    assert share == pytest.approx(need / (0.9 * 80e9))
+    assert need > 20e9
     halved = Machine(machine.gpu, 2).memory_share((shape,), batch=8, context=4096)
     assert halved == pytest.approx(share / 2)
 

@@ -50,7 +50,9 @@ def known():
 def test_what_is_known_is_found_again(known):
     calibration = known.calibration
     assert calibration.models == ("tiny", "mid", "target")
-    assert all(n > 100 for n in known.rounds.values()) and "tiny > target" in known.rounds
+    for round in known.rounds.values():
+        assert round > 100
+    assert "tiny > target" in known.rounds
     for pair, edge in calibration.edges.items():
         assert edge.curve(4)[1:] == pytest.approx(
             WORLD.acceptance[pair] ** np.arange(1, 5), abs=0.035
@@ -125,19 +127,24 @@ def measured(engine=None, texts=None, *, fresh=False):
 
 def test_it_is_stored_and_found_again(cache):
     first, before = measured()
-    assert not before and len(list(cache.iterdir())) == 1
+    assert not before
+    assert len(list(cache.iterdir())) == 1
     engine = FakeEngine()
     again, before = measured(engine)
-    assert before and again == first and len(engine.asked) <= 1
+    assert before
+    assert again == first
+    assert len(engine.asked) <= 1
     assert measured(fresh=True)[1] is False
-    assert all(o["record"] is False for o in engine.options)
+    for option in engine.options:
+        assert option["record"] is False
     others = (
         work(2, sampling=Sampling(), tokens=40),
         work(3, tokens=40),
         work(2, ("mid",), tokens=40),
     )
     assert measured(FakeEngine(weights="4567"))[1] is False
-    assert all(measured(texts=other)[1] is False for other in others)
+    for other in others:
+        assert measured(texts=other)[1] is False
     assert measured()[1] is True
 
 
@@ -160,7 +167,8 @@ def test_a_broken_file_is_replaced(cache, text):
     (path,) = cache.iterdir()
     path.write_text(text)
     stored, before = measured()
-    assert not before and store.load(path) == stored
+    assert not before
+    assert store.load(path) == stored
 
 
 def test_where_nothing_can_be_stored_it_is_said(tmp_path, monkeypatch):
@@ -195,9 +203,8 @@ def test_left_out_lookaheads_are_the_laws(known):
     at = law.predict(filled("tiny > mid > target")).ms_per_token
     for other in ((1, 1), (4, 4), (2, 8), (8, 16)):
         assert at <= law.predict(f"tiny:{other[0]} > mid:{other[1]} > target").ms_per_token
-    assert filled("db > mid:9 > target") == "db > mid:9 > target" and ":5 >" in filled(
-        "tiny > mid:5 > target"
-    )
+    assert filled("db > mid:9 > target") == "db > mid:9 > target"
+    assert ":5 >" in filled("tiny > mid:5 > target")
 
 
 def test_another_engine_gets_none(known):
@@ -222,5 +229,7 @@ def test_another_engine_gets_none(known):
 def test_every_prompt_has_a_seed_of_its_own():
     sampling = Sampling(temperature=1.0, seed=2**63 - 2)
     seeds = [at(sampling, k).seed for k in range(5)]
-    assert len(set(seeds)) == 5 and all(0 <= seed < 2**63 for seed in seeds)
+    assert len(set(seeds)) == 5
+    for seed in seeds:
+        assert 0 <= seed < 2**63
     assert at(sampling, 3).temperature == 1.0

@@ -107,11 +107,14 @@ MORE_WELL = {
 @pytest.mark.parametrize("cause", SICK)
 def test_a_case_that_fails_in_a_known_way_gets_its_verdict(cause):
     found = diagnose(SICK[cause])
-    assert found.cause == cause and found.shares[cause] > 0.5
+    assert found.cause == cause
+    assert found.shares[cause] > 0.5
     assert sum(found.shares.values()) == pytest.approx(1)
-    assert found.verdict.startswith("speculation loses") and found.speedup.interval[1] < 1
+    assert found.verdict.startswith("speculation loses")
+    assert found.speedup.interval[1] < 1
     # What is advised is better than what was observed, by the same figures.
-    assert found.advised != found.observed and found.advised.speedup > found.observed.speedup
+    assert found.advised != found.observed
+    assert found.advised.speedup > found.observed.speedup
     same = [option for option in found.options if option.method == found.advised.method]
     assert found.advised == max(same, key=lambda option: option.speedup)
 
@@ -120,17 +123,16 @@ def test_a_case_that_fails_in_a_known_way_gets_its_verdict(cause):
 def test_what_works_is_said_to_work_and_is_kept_at_its_speed(name):
     seen = WELL[name]
     found = diagnose(seen)
-    assert found.verdict.startswith("speculation pays") and found.speedup.interval[0] > 1
+    assert found.verdict.startswith("speculation pays")
+    assert found.speedup.interval[0] > 1
     assert (
         found.observed.speedup
         == found.speedup.value
         == pytest.approx(seen.length * 10 / (seen.whole() * 10))
     )
-    assert (
-        found.observed in found.options
-        and found.advised.method == seen.method
-        and found.advised.tokens
-    )
+    assert found.observed in found.options
+    assert found.advised.method == seen.method
+    assert found.advised.tokens
     assert found.advised.speedup >= found.observed.speedup
 
 
@@ -149,10 +151,12 @@ def test_twenty_records_have_the_words_of_the_table_each_of_two_times():
     rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("|")]
     written = dict(rows[2:])
     records = {**SICK, **MORE_SICK, **WELL, **MORE_WELL}
-    assert len(records) == 20 and len(SICK) + len(MORE_SICK) == 10
+    assert len(records) == 20
+    assert len(SICK) + len(MORE_SICK) == 10
     for _ in range(2):
         assert words_of(records) == written
-    assert all(diagnose(seen).to_dict() == diagnose(seen).to_dict() for seen in records.values())
+    for seen in records.values():
+        assert diagnose(seen).to_dict() == diagnose(seen).to_dict()
 
 
 def test_a_speed_up_above_the_tokens_per_pass_is_capped_and_changes_no_setting():
@@ -161,9 +165,11 @@ def test_a_speed_up_above_the_tokens_per_pass_is_capped_and_changes_no_setting()
     """
     found = diagnose(MORE_SICK["a plain step measured too slow"])
     assert found.speedup.value == found.speedup.high == found.at_most
-    assert found.at_most == pytest.approx(found.length.value) and not found.decided
+    assert found.at_most == pytest.approx(found.length.value)
+    assert not found.decided
     assert "the plain step was measured too slow" in " ".join(found.lines())
-    assert found.advised == found.observed and not found.findings
+    assert found.advised == found.observed
+    assert not found.findings
 
 
 def test_the_shares_are_the_parts_of_the_loss():
@@ -180,19 +186,15 @@ def test_the_shares_are_the_parts_of_the_loss():
 )
 def test_an_unknown_cost_is_unknown(known):
     found = diagnose(Observation("case", rounds(0.9), **known))
-    assert (
-        found.speedup.value is None
-        and found.advised is None
-        and not found.flags
-        and not found.shares
-    )
+    assert found.speedup.value is None
+    assert found.advised is None
+    assert not found.flags
+    assert not found.shares
     drafting = 0.1 if known.get("step") and "draft" in known else 0
     assert found.at_most == pytest.approx(found.length.value / (1 + drafting))
-    assert (
-        found.verdict.startswith("undecided")
-        and "at most" in found.verdict
-        and found.to_dict()["not_observed"]
-    )
+    assert found.verdict.startswith("undecided")
+    assert "at most" in found.verdict
+    assert found.to_dict()["not_observed"]
 
 
 def test_what_is_known_of_the_speed_is_said():
@@ -200,21 +202,22 @@ def test_what_is_known_of_the_speed_is_said():
     accepted has no NaN.
     """
     found = diagnose(Observation("case", rounds(0.1), step=10.0, verify=13.0))
-    assert found.verdict.startswith("speculation loses: at most 0.8") and not found.flags
+    assert found.verdict.startswith("speculation loses: at most 0.8")
+    assert not found.flags
     found = diagnose(with_times(Observation("case", rounds(0.9)), speed=20.0, plain_speed=10.0))
-    assert found.speedup.value == pytest.approx(2) and set(found.shares) == {"acceptance", "round"}
+    assert found.speedup.value == pytest.approx(2)
+    assert set(found.shares) == {"acceptance", "round"}
     assert [o.stack for o in found.options] == [
         "4 draft tokens",
         "off",
-    ] and found.advised == found.observed
+    ]
+    assert found.advised == found.observed
     found = diagnose(
         with_times(from_figures([0.0, 0.0]), step=10.0, verify=12.0, draft=0.0, overhead=0.0)
     )
-    assert (
-        found.cause == "acceptance"
-        and not found.advised.tokens
-        and "NaN" not in json.dumps(found.to_dict())
-    )
+    assert found.cause == "acceptance"
+    assert not found.advised.tokens
+    assert "NaN" not in json.dumps(found.to_dict())
 
 
 def test_noise_does_not_decide_and_the_error_of_the_level_is_not_used_for_a_ratio():
@@ -224,8 +227,10 @@ def test_noise_does_not_decide_and_the_error_of_the_level_is_not_used_for_a_rati
     seen = replace(HEALTHY, rounds=rounds(0.5, 4, 60), draft=6.0)
     found = diagnose(seen)
     low, high = found.speedup.interval
-    assert low < 1 < high and found.verdict.startswith("undecided")
-    assert found.advised.tokens == 1 and found.advised.speedup > 1.05 * found.observed.speedup
+    assert low < 1 < high
+    assert found.verdict.startswith("undecided")
+    assert found.advised.tokens == 1
+    assert found.advised.speedup > 1.05 * found.observed.speedup
     assert "whether speculation pays at all is undecided" in found.lines()[1]
     assert found.more.endswith("more rounds")
     assert f"to decide, {found.more}." in " ".join(found.lines())
@@ -238,14 +243,16 @@ def test_more_rounds_narrow_the_interval_and_repetitions_are_asked_for_where_the
     many = diagnose(replace(seen, rounds=Counter(more)))
     assert many.speedup.interval[1] - many.speedup.interval[0] < high - low
     spread = diagnose(replace(HEALTHY, draft=25.0, speedups=(0.6, 1.8, 0.7, 1.5)))
-    assert not spread.decided and spread.advised == spread.observed
+    assert not spread.decided
+    assert spread.advised == spread.observed
     assert spread.more.endswith("more times")
 
 
 def test_a_busy_machine_is_reported_and_changes_no_setting():
     quiet = diagnose(SICK["drafting"])
     busy = diagnose(replace(SICK["drafting"], busy="load average 9.0 on 2 cores"))
-    assert quiet.advised != quiet.observed and busy.advised == busy.observed
+    assert quiet.advised != quiet.observed
+    assert busy.advised == busy.observed
     assert "The machine was busy" in " ".join(busy.lines())
 
 
@@ -255,11 +262,9 @@ def test_a_signature_of_slow_rounds_needs_a_certain_loss_on_a_quiet_machine():
     assert [one.rule for one in diagnose(lost).findings] == ["verification not memory-bound"]
     assert not diagnose(replace(lost, busy="load average 9.0 on 2 cores")).findings
     undecided = diagnose(replace(slow, speedups=(0.7, 1.1, 0.8, 1.05)))
-    assert (
-        undecided.speedup.value < 0.97
-        and undecided.verdict.startswith("undecided")
-        and not undecided.findings
-    )
+    assert undecided.speedup.value < 0.97
+    assert undecided.verdict.startswith("undecided")
+    assert not undecided.findings
 
 
 def test_longer_drafts_use_the_pooled_acceptance_after_the_first_position():
@@ -301,24 +306,26 @@ def test_the_drafter_is_kept(method):
     assert found.advised.method == method
     assert set(found.flags) == set(settings(method, found.advised.tokens))
     n = found.advised.tokens
-    assert all(str(n) in text or str(n + 1) in text for text in found.flags.values())
+    for text in found.flags.values():
+        assert str(n) in text or str(n + 1) in text
 
 
 def test_a_hardware_model_fills_in_times_at_the_batch_of_the_run():
     given = with_times(from_figures([0.8, 0.62, 0.48, 0.38, 0.3]), batch=32, method="EAGLE-3")
     found = diagnose(given, with_hardware(given, H100))
-    assert found.predicted == ("step", "verify", "draft", "overhead") and found.verdict.startswith(
-        "predicted: "
-    )
+    assert found.predicted == ("step", "verify", "draft", "overhead")
+    assert found.verdict.startswith("predicted: ")
     assert (
         json.loads(found.flags["vllm 0.32.0"].split("'")[1])["num_speculative_tokens"]
         == found.advised.tokens
     )
     # A larger batch has less room for draft tokens; observed times stay.
     one, many = (with_hardware(replace(given, batch=batch), H100) for batch in (1, 256))
-    assert one.verify / one.step < many.verify / many.step and one.draft < many.draft
+    assert one.verify / one.step < many.verify / many.step
+    assert one.draft < many.draft
     known = with_hardware(replace(given, step=40.0, verify=60.0), H100)
-    assert (known.step, known.verify) == (40.0, 60.0) and known.draft > 2 * one.draft
+    assert (known.step, known.verify) == (40.0, 60.0)
+    assert known.draft > 2 * one.draft
     assert with_hardware(replace(given, method="suffix"), H100).draft == 0
 
 
@@ -331,14 +338,14 @@ def test_measured_speeds_are_not_called_predicted_and_fire_no_signature_of_predi
 
     lost = of(61.0)
     near = of(85.0)
-    assert (
-        lost.verdict.startswith("speculation loses: 0.73")
-        and not lost.findings
-        and not lost.advised.tokens
-    )
-    assert lost.speedup.value == pytest.approx(61 / 83) and lost.speedup.interval[1] < 0.8
+    assert lost.verdict.startswith("speculation loses: 0.73")
+    assert not lost.findings
+    assert not lost.advised.tokens
+    assert lost.speedup.value == pytest.approx(61 / 83)
+    assert lost.speedup.interval[1] < 0.8
     assert set(lost.predicted) == {"verify", "draft", "overhead"}
-    assert near.verdict.startswith("undecided") and near.advised == near.observed
+    assert near.verdict.startswith("undecided")
+    assert near.advised == near.observed
 
 
 @pytest.mark.parametrize("batch", [1, 256])
@@ -359,7 +366,8 @@ def test_verdict_advice_and_settings_agree(ratio, batch):
         said = "loses"
     else:
         said = "undecided"
-    assert said in found.verdict and found.advised.speedup >= found.observed.speedup
+    assert said in found.verdict
+    assert found.advised.speedup >= found.observed.speedup
     assert (found.advised.tokens == 0) == ("leave out" in found.flags["vllm 0.32.0"])
     assert found.observed.speedup >= 1 or "keep" not in found.lines()[1]
     assert not (low > 1 and found.advised.tokens == 0)
@@ -378,7 +386,8 @@ def test_a_trace_is_read_with_its_own_times():
         assert found.speedup.value == pytest.approx(
             figures["tokens_per_second"] / noted["tokens_per_second"]
         )
-    assert found.observed.stack == str(seen.stack) and "hsd-viz" in found.flags
+    assert found.observed.stack == str(seen.stack)
+    assert "hsd-viz" in found.flags
     database = from_trace(load_bundled("databases", SIDE_BY_SIDE / "greedy"), "run")
     assert database.method == "lookup"
 
@@ -397,24 +406,24 @@ def test_a_saved_decode_has_a_plain_step_and_is_explained(tmp_path, cli):
     cli(*words, "--save", saved)
     assert Trace.load(saved).meta["plain"]["tokens_per_second"] > 0
     out = cli("doctor", saved)
-    assert "Settings to paste" in out and "not observed" not in out
+    assert "Settings to paste" in out
+    assert "not observed" not in out
     assert cli("doctor", saved) == out
 
 
 def test_a_stack_is_measured_on_this_machine(cli):
     out = cli("doctor", "--measure", "nano:3 > target")
-    assert (
-        "Verdict" in out
-        and '--stack "' in out
-        and "not observed" not in out
-        and "nano:3 > target (present)" in out
-    )
+    assert "Verdict" in out
+    assert '--stack "' in out
+    assert "not observed" not in out
+    assert "nano:3 > target (present)" in out
 
 
 @pytest.mark.parametrize("record", sorted(RECORDS.iterdir()), ids=lambda path: path.name)
 def test_what_import_reads_doctor_reads(record, cli):
     out = cli("import", record) + cli("doctor", record)
-    assert "at most" in out and "Settings to paste" not in out
+    assert "at most" in out
+    assert "Settings to paste" not in out
 
 
 def test_a_record_of_another_engine_with_given_times(cli, tmp_path):
@@ -423,8 +432,10 @@ def test_a_record_of_another_engine_with_given_times(cli, tmp_path):
     times = ["--step-ms", "10", "--verify-ms", "11", "--draft-ms", "5", "--overhead-ms", "0"]
     printed = cli("doctor", record, *times, "--json", out, "--html", tmp_path / "out.html")
     data = json.loads(out.read_text())
-    assert "Verdict: speculation loses" in printed and "leave out --speculative-config" in printed
-    assert data["length"] == pytest.approx(1 + 10 / 43) and data["cause"] == "acceptance"
+    assert "Verdict: speculation loses" in printed
+    assert "leave out --speculative-config" in printed
+    assert data["length"] == pytest.approx(1 + 10 / 43)
+    assert data["cause"] == "acceptance"
     assert data["by_position"] == [[4, 43], [3, 43], [3, 43]]
     assert "<script" not in (tmp_path / "out.html").read_text()
     assert "Acceptance by position" in cli("doctor", RECORDS / "vllm-0.32.0.log")
@@ -459,18 +470,19 @@ def test_a_rare_long_draft_does_not_set_the_length_of_an_n_gram_drafter():
         HEALTHY, rounds={(0, 0): 500, (5, 4): 480, (24, 24): 20}, method="lookup", draft=0.1
     )
     found = diagnose(seen)
-    assert (
-        found.advised.tokens == 24 and '"num_speculative_tokens": 5' in found.flags["vllm 0.32.0"]
-    )
+    assert found.advised.tokens == 24
+    assert '"num_speculative_tokens": 5' in found.flags["vllm 0.32.0"]
 
 
 def test_flags_name_the_number_of_tokens_and_the_verified_token_of_sglang():
     for method in METHODS:
-        assert all("5" in text or "6" in text for text in settings(method, 5).values())
+        for text in settings(method, 5).values():
+            assert "5" in text or "6" in text
     for method in ("draft", "eagle3", "lookup"):
         assert "--speculative-num-draft-tokens 6" in settings(method, 5)["sglang 0.5.9"]
     assert json.loads(settings("suffix", 8)["vllm 0.32.0"].split("'")[1])["method"] == "suffix"
-    assert len(settings("plain", 0)) == 5 and method_of("EAGLE-3") == "eagle3"
+    assert len(settings("plain", 0)) == 5
+    assert method_of("EAGLE-3") == "eagle3"
 
 
 def test_a_profile_is_written_and_predicts(tmp_path, cli):
@@ -522,7 +534,8 @@ def test_batches_of_a_record_are_as_recorded(tmp_path):
 
 def test_a_record_of_one_batch_says_nothing_of_another(tmp_path):
     found = doctor(vllm_log(tmp_path / "server.log", *[(2, 100)] * 5))
-    assert len(found.batches) == 1 and "another batch" not in found.text()
+    assert len(found.batches) == 1
+    assert "another batch" not in found.text()
 
 
 def test_a_hardware_model_says_what_another_batch_brings():
@@ -531,7 +544,9 @@ def test_a_hardware_model_says_what_another_batch_brings():
     )
     assert [row.requests for row in found.batches] == ["1", "4", "16", "64", "256"]
     speedups = [row.speedup.value for row in found.batches]
-    assert speedups[0] > speedups[-1] and all(value <= 2.0 for value in speedups)
+    assert speedups[0] > speedups[-1]
+    for value in speedups:
+        assert value <= 2.0
     speeds = [row.tokens_per_second.value for row in found.batches]
     assert speeds == sorted(speeds, reverse=True)
     assert "batches of the hardware model are predicted" in found.text()
@@ -571,8 +586,10 @@ def test_where_drafted_tokens_are_not_reported_nothing_is_said_of_them(tmp_path)
     path.write_text('{"batch_size": 1, "last_gen_throughput": 200.0, "acc_length": 3.0}\n')
     found = doctor(path)
     text = found.text()
-    assert "does not report how many tokens were drafted" in text and "drafted not reported" in text
-    assert not found.findings and "everything" not in text
+    assert "does not report how many tokens were drafted" in text
+    assert "drafted not reported" in text
+    assert not found.findings
+    assert "everything" not in text
 
 
 def test_accepted_tokens_past_the_end_of_a_reply_are_not_emitted():

@@ -54,7 +54,8 @@ def write(path, *entries):
 
 def test_counts_equal_those_of_the_decodes(engine, log):
     report = replay(log, drafters=ALL, tokenizer="target", budget=9)
-    assert not report.refused and {row["name"] for row in report.drafters} == set(ALL)
+    assert not report.refused
+    assert {row["name"] for row in report.drafters} == set(ALL)
     entries = [json.loads(line) for line in log.read_text().splitlines()]
     for row in report.drafters:
         totals = [0, 0, 0, 0]
@@ -81,7 +82,8 @@ def test_what_needs_the_targets_rows_is_refused_with_the_reason(log):
     names = ("lookup", "recycling", "db[context,logits]", "nano:4", "nonsense")
     report = replay(log, drafters=names, tokenizer="target")
     assert [row["name"] for row in report.drafters] == ["lookup"]
-    assert all("which a log does not have" in report.refused[name] for name in names[1:3])
+    for name in names[1:3]:
+        assert "which a log does not have" in report.refused[name]
     assert "draft model" in report.refused["nano:4"]
     assert "Not replayed: recycling" in str(report)
     with pytest.raises(ValueError, match="'recycling' cannot be replayed"):
@@ -97,7 +99,8 @@ def test_a_cost_curve_says_where_drafting_pays(tmp_path):
     expensive = replay(path, drafters=("lookup",), verify_cost=[1, 8, 16]).drafters[0]
     assert free["speedup"] == free["tokens"] / free["rounds"] > 1 > expensive["speedup"]
     assert expensive["pays"] == "no"
-    assert parse_cost("cpu").relative == PRESETS["cpu"] and parse_cost("0.5").relative == (1.0, 1.5)
+    assert parse_cost("cpu").relative == PRESETS["cpu"]
+    assert parse_cost("0.5").relative == (1.0, 1.5)
     for text, words in (
         ("free-16", "did you mean 'free16'"),
         ("1,nan", "a cost nan"),
@@ -152,13 +155,13 @@ def test_broken_records_are_counted_and_reports_hold_no_text(tmp_path):
     report = replay(write(tmp_path / "log.jsonl", good, text, 0, good), drafters=("lookup",))
     assert (report.log["requests"], report.log["broken"]) == (2, 2)
     assert "give the tokenizer" in dict(report.log["examples"])[2]
-    assert "2 broken records skipped" in str(report) and "SECRET" not in json.dumps(
-        report.to_dict()
-    )
+    assert "2 broken records skipped" in str(report)
+    assert "SECRET" not in json.dumps(report.to_dict())
     with pytest.raises(ValueError, match="no usable request"):
         replay(write(tmp_path / "none.jsonl", text), drafters=("lookup",))
     read = replay(write(tmp_path / "log.jsonl", text), drafters=("lookup",), tokenizer="target")
-    assert read.log["requests"] == 1 and "SECRET" not in json.dumps(read.to_dict())
+    assert read.log["requests"] == 1
+    assert "SECRET" not in json.dumps(read.to_dict())
 
 
 def test_a_file_of_many_records_without_a_request_is_not_read_to_its_end(tmp_path, monkeypatch):
@@ -191,9 +194,12 @@ def test_an_interrupted_replay_has_whole_requests(tmp_path, monkeypatch):
             raise KeyboardInterrupt
 
     part = replay_both(progress=interrupt)
-    assert not part.complete and part.log["requests"] == 2 and "Interrupted" in str(part)
+    assert not part.complete
+    assert part.log["requests"] == 2
+    assert "Interrupted" in str(part)
     limited = replay_both(limit=2)
-    assert limited.complete and part.drafters == limited.drafters
+    assert limited.complete
+    assert part.drafters == limited.drafters
 
 
 def test_more_requests_than_groups_have_an_interval(tmp_path):
@@ -203,9 +209,8 @@ def test_more_requests_than_groups_have_an_interval(tmp_path):
     report = replay(write(tmp_path / "log.jsonl", *entries), drafters=("lookup",))
     (row,) = report.drafters
     low, high = row["mean_acceptance_length_ci"]
-    assert low <= row["tokens"] / row["rounds"] <= high and report.frame.loc[
-        "lookup", "tokens"
-    ] == 4 * (GROUPS + 50)
+    assert low <= row["tokens"] / row["rounds"] <= high
+    assert report.frame.loc["lookup", "tokens"] == 4 * (GROUPS + 50)
 
 
 def read(path, tokenizer=TOKENIZER):
@@ -279,7 +284,8 @@ def test_every_form_is_read(tmp_path, form):
     assert (*found.text.prompt,) == (*TOKENIZER.ids(prompt),)
     assert (*found.text.output,) == (*TOKENIZER.ids(written),)
     assert found.encoded == (form != "ids")
-    assert found.limit == len(found.text.output) and not found.cut
+    assert found.limit == len(found.text.output)
+    assert not found.cut
 
 
 def test_limits_ends_and_long_requests(tmp_path, monkeypatch):
@@ -289,7 +295,8 @@ def test_limits_ends_and_long_requests(tmp_path, monkeypatch):
     monkeypatch.setattr("hsd_viz.measure.requests.MOST_TOKENS", 50)
     one, two = read(write(tmp_path / "log.jsonl", *entries))
     assert (len(one.text.prompt), len(one.text.output), one.limit, one.cut) == (20, 30, 40, True)
-    assert two.limit > 10**9 and not two.cut
+    assert two.limit > 10**9
+    assert not two.cut
 
 
 def test_every_answer_of_a_conversation_is_a_request(tmp_path):
@@ -310,7 +317,8 @@ def test_tool_calls_and_reasoning_are_reported(tmp_path):
     text = str(report)
     assert report.log["parts"] == {"tool calls": 1, "reasoning": 1, "text": 2}
     assert "1 output with tool calls, which the engine decoded, too" in text
-    assert "3 outputs encoded again from text" in text and "not exactly" in text
+    assert "3 outputs encoded again from text" in text
+    assert "not exactly" in text
 
 
 def test_a_sampled_log_is_replayed_as_its_decode_counts(engine, tmp_path):
@@ -373,7 +381,8 @@ def test_broken_lines_are_named_and_the_others_are_read(tmp_path):
         LoggedRequest,
     ]
     for number, (item, why) in enumerate(zip(found[1:-1], BROKEN.values(), strict=True), 2):
-        assert why in item.why and item.number == number
+        assert why in item.why
+        assert item.number == number
     (text,) = read(write(path, {"prompt": "text", "output": "text"}), LogTokenizer())
     assert "give the tokenizer" in text.why
 
@@ -385,13 +394,13 @@ def test_a_damaged_file_keeps_what_can_be_read(tmp_path, monkeypatch):
     )
     path.write_bytes(gzip.compress(lines.encode())[:-2000])
     *found, last = read(path)
-    assert len(found) > 100 and "cannot be read further" in last.why
+    assert len(found) > 100
+    assert "cannot be read further" in last.why
     monkeypatch.setattr("hsd_viz.records.entries.MOST_BYTES", 100_000)
     path.write_text('[{"prompt": "a", "output": "b"}, {"prompt": ' + "x" * 500_000)
     one, broken = read(path)
-    assert type(one) is LoggedRequest and broken == BrokenEntry(
-        2, "the rest of the array is not JSON"
-    )
+    assert type(one) is LoggedRequest
+    assert broken == BrokenEntry(2, "the rest of the array is not JSON")
     with pytest.raises(ValueError, match="cannot read the log"):
         EntryReader(tmp_path / "none.jsonl")
 

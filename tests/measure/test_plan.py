@@ -80,21 +80,24 @@ def test_calibration_and_measurement_share_no_prompt(measured):
 
 def test_the_report_keeps_its_contract(measured):
     data = measured[1]
-    assert data["models"] == ["tiny", "mid", "target"] and data["complete"]
+    assert data["models"] == ["tiny", "mid", "target"]
+    assert data["complete"]
     rows = data["hierarchies"]
     predicted = [row["predicted_ms_per_token"] for row in rows]
-    assert predicted == sorted(predicted) and data["picked"] in {row["stack"] for row in rows}
+    assert predicted == sorted(predicted)
+    assert data["picked"] in {row["stack"] for row in rows}
     best = parse(data["best_single_draft"])
-    assert best.bottom is None and len(best.drafts) == 1
+    assert best.bottom is None
+    assert len(best.drafts) == 1
     done = {row["stack"] for row in rows if row["measured_ms_per_token"] is not None}
-    assert {"target", "db > target", data["picked"], data["best_single_draft"]} <= done and len(
-        done
-    ) >= 5
+    assert {"target", "db > target", data["picked"], data["best_single_draft"]} <= done
+    assert len(done) >= 5
     for row in rows:
         names = [m.name for m in parse(row["stack"]).models]
         assert list(row["forwards_per_token"]) == names
         for n in row["forwards_per_token"].values():
-            assert n["predicted"] > 0 and (n["measured"] is None) == (row["stack"] not in done)
+            assert n["predicted"] > 0
+            assert (n["measured"] is None) == (row["stack"] not in done)
         if row["stack"] in done:
             low, high = row["measured_ms_per_token_ci"]
             assert low <= row["measured_ms_per_token"] <= high
@@ -107,10 +110,8 @@ def test_the_report_keeps_its_contract(measured):
 def test_the_law_meets_what_is_measured(measured):
     """Costs are exact here, so all that is left is luck: few tokens of few prompts."""
     data = measured[1]
-    assert (
-        data["errors"]["ms_per_token"]["median"] < 0.04
-        and data["errors"]["ms_per_token"]["worst"] < 0.12
-    )
+    assert data["errors"]["ms_per_token"]["median"] < 0.04
+    assert data["errors"]["ms_per_token"]["worst"] < 0.12
     assert data["errors"]["forwards_per_token"]["median"] < 0.05
     assert data["errors"]["drift"] == pytest.approx(1.0, abs=1e-3)
     assert data["picked_over_best_measured"] < 0.05
@@ -124,42 +125,40 @@ def test_a_machine_that_slowed_down_is_not_taken_for_an_error_of_the_law():
     planned(FakeEngine(), limit=6)
     slow = replace(WORLD, first=slower(WORLD.first), step=slower(WORLD.step))
     data = planned(FakeEngine(slow), limit=6, measured=2)
-    assert data["calibration"]["kept"] and data["errors"]["drift"] > 1.4
+    assert data["calibration"]["kept"]
+    assert data["errors"]["drift"] > 1.4
     errors = data["errors"]
-    assert (
-        errors["ms_per_token"]["median"] > 0.2
-        and errors["ms_per_token_without_drift"]["median"] < 0.06
-    )
+    assert errors["ms_per_token"]["median"] > 0.2
+    assert errors["ms_per_token_without_drift"]["median"] < 0.06
 
 
 def test_the_table_shows_pick_and_errors(measured):
     data = measured[1]
     text = PlanResult(data).text()
     assert text.startswith("calibration: 12 prompts of some, 128 tokens each, measured in ")
-    assert (
-        f"ms/token: {data['picked']}" in text and "error of the law, forwards/token: median" in text
-    )
+    assert f"ms/token: {data['picked']}" in text
+    assert "error of the law, forwards/token: median" in text
     assert "predicted / measured on 12 other prompts" in text
-    assert all(row["stack"] in text for row in data["hierarchies"][:3])
+    for row in data["hierarchies"][:3]:
+        assert row["stack"] in text
 
 
 def test_without_measuring_nothing_is_measured():
     engine = FakeEngine()
     data = planned(engine, max_levels=2)
-    assert (
-        all(row["measured_ms_per_token"] is None for row in data["hierarchies"])
-        and data["errors"] is None
-    )
-    assert all(len(parse(row["stack"]).parts) <= 2 for row in data["hierarchies"])
+    for row in data["hierarchies"]:
+        assert row["measured_ms_per_token"] is None
+    assert data["errors"] is None
+    for row in data["hierarchies"]:
+        assert len(parse(row["stack"]).parts) <= 2
     # A second look costs no decode beyond the probes.
     again = FakeEngine()
-    assert planned(again, max_levels=2)["calibration"]["kept"] and all(
-        o["max_new_tokens"] == 1 for o in again.options
-    )
+    assert planned(again, max_levels=2)["calibration"]["kept"]
+    for option in again.options:
+        assert option["max_new_tokens"] == 1
     alone = planned(FakeEngine(), max_levels=1)
-    assert [row["stack"] for row in alone["hierarchies"]] == ["target"] and alone[
-        "best_single_draft"
-    ] is None
+    assert [row["stack"] for row in alone["hierarchies"]] == ["target"]
+    assert alone["best_single_draft"] is None
 
 
 def test_interrupted_while_measuring_it_says_what_is_known():
@@ -167,10 +166,8 @@ def test_interrupted_while_measuring_it_says_what_is_known():
     planned(whole, limit=2, fresh=True)
     engine = FakeEngine(stop_at=len(whole.asked) + 14)
     data = planned(engine, limit=2, measured=2, fresh=True)
-    assert (
-        not data["complete"]
-        and sum(row["measured_ms_per_token"] is not None for row in data["hierarchies"]) >= 4
-    )
+    assert not data["complete"]
+    assert sum(row["measured_ms_per_token"] is not None for row in data["hierarchies"]) >= 4
     with pytest.raises(KeyboardInterrupt):  # nothing is known before it is calibrated
         planned(FakeEngine(stop_at=6), limit=2, fresh=True)
 

@@ -45,9 +45,9 @@ def test_a_single_draft_is_leviathans_formula():
     )  # the law adds the cost of catching up
     low, high = single.speedup_over_plain_ci
     assert low < single.speedup_over_plain < high
-    assert {a.kind for a in found.assumptions} <= {"measured", "published", "assumed"} and all(
-        a.source for a in found.assumptions
-    )
+    assert {a.kind for a in found.assumptions} <= {"measured", "published", "assumed"}
+    for assumption in found.assumptions:
+        assert assumption.source
 
 
 def test_a_measured_time_of_a_round_replaces_the_published_one():
@@ -60,7 +60,8 @@ def test_a_measured_time_of_a_round_replaces_the_published_one():
     slow = predict(round_ms=5.0)
     fast = predict(round_ms=0.0)
     gains = [found.best[0].speedup_over_plain for found in (slow, usual, fast)]
-    assert gains == sorted(gains) and len(set(gains)) == 3
+    assert gains == sorted(gains)
+    assert len(set(gains)) == 3
     found = {one.name: one for one in fast.assumptions}["further time of a round"]
     assert (found.value, found.kind) == ("0 µs", "measured")
     with pytest.raises(UserError, match="the time of a round beyond its forward passes in ms"):
@@ -81,7 +82,8 @@ def test_hierarchies_pay_where_the_small_model_is_rejected_by_the_target():
 
 def test_what_does_not_fit_is_said_and_not_best():
     found = hsd.predict("H100", LLAMAS, weights="bf16", batch=(1,))
-    assert not any(row.fits for row in found.rows)
+    for row in found.rows:
+        assert not row.fits
     assert any("--tp" in str(line) for line in found.parts())
     assert any(
         row.fits for row in hsd.predict("H100", LLAMAS, tp=4, weights="bf16", databases=False).rows
@@ -105,7 +107,9 @@ def test_the_command_answers_in_text_json_and_a_figure(tmp_path, capsys):
     ]
     assert cli.main([*words, "--json", str(paths["json"]), "--html", str(paths["html"])]) == 0
     text = capsys.readouterr().out
-    assert "num_speculative_tokens" in text and "best single draft" in text and "assumed" in text
+    assert "num_speculative_tokens" in text
+    assert "best single draft" in text
+    assert "assumed" in text
     data = json.loads(paths["json"].read_text())
     assert {
         "stack",
@@ -149,11 +153,13 @@ def test_the_present_length_of_a_profile_is_compared_with_the_best():
     profile = Edge((0.8, 0.2, 0.05, 0.01, 0.0))
     found = hsd.predict("H100", ("llama-8b", "llama-1b"), acceptance=profile, databases=False)
     (cell,) = found.lookaheads
-    assert cell["present"] == 5 > cell["lookahead"] and 0 < cell["loses"] < 1
+    assert cell["present"] == 5 > cell["lookahead"]
+    assert 0 < cell["loses"] < 1
     again = hsd.predict(
         "H100", ("llama-8b", "llama-1b"), acceptance=Edge((0.8,)), databases=False
     ).lookaheads[0]
-    assert cell["lookahead"] == 1 == again["present"] and again["loses"] == 0
+    assert cell["lookahead"] == 1 == again["present"]
+    assert again["loses"] == 0
 
 
 def test_a_draft_breaks_even_at_a_batch_and_a_context():
@@ -173,9 +179,8 @@ def test_a_draft_breaks_even_at_a_batch_and_a_context():
     before = predict(acceptance=0.37, context=(start // 2,))
     assert at_start.rows[0].stack != "llama-8b" == before.rows[0].stack
     never = hsd.predict("H100", ("llama-8b", "llama-1b"), acceptance=0.01, databases=False)
-    assert never.break_even_batch == {"llama-1b": 1} and never.break_even_context == {
-        "llama-1b": None
-    }
+    assert never.break_even_batch == {"llama-1b": 1}
+    assert never.break_even_context == {"llama-1b": None}
 
 
 SPECULATOR = {
@@ -246,7 +251,8 @@ def test_weights_that_are_stored_otherwise_are_said_beside_what_does_not_fit():
     (said,) = [
         line for line in lines if line.startswith("weights of gpt-oss-120b: counted as bf16")
     ]
-    assert not found.rows[0].fits and "--weights fp4" in said
+    assert not found.rows[0].fits
+    assert "--weights fp4" in said
     stored = hsd.predict("H100", ("gpt-oss-120b",), weights="fp4", databases=False)
     assert stored.rows[0].fits
     assert not [one for one in stored.assumptions if one.name.startswith("weights of")]

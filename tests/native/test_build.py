@@ -62,7 +62,8 @@ def test_no_compiler(tmp_path, monkeypatch):
         build.library  # noqa: B018
     monkeypatch.setenv("CXX", "mine++ -O1")
     build = Build(cache=tmp_path)
-    assert not build.wait(10) and build.reason == "the C++ compiler $CXX (mine++) is not there"
+    assert not build.wait(10)
+    assert build.reason == "the C++ compiler $CXX (mine++) is not there"
 
 
 @pytest.mark.parametrize(
@@ -179,13 +180,15 @@ def test_folders_above_the_cache_that_others_cannot_change_are_fine(compiler, tm
 def test_several_may_build_at_once(compiler, tmp_path):
     slow = 'case "$*" in *-shared*) sleep 0.5;; esac\n' + copying()
     builds = [compiler(slow) for _ in range(4)]
-    assert all(build.start().compiling for build in builds)
+    for build in builds:
+        assert build.start().compiling
     waiting = [threading.Thread(target=build.wait) for build in builds]
     for thread in waiting:
         thread.start()
     for thread in waiting:
         thread.join()
-    assert all(build.wait(0) for build in builds)
+    for build in builds:
+        assert build.wait(0)
     assert (tmp_path / "c++.count").read_text().count("x") == 1, "one compiles, the others wait"
     assert len(list((tmp_path / "cache").iterdir())) == 1
 
@@ -198,7 +201,8 @@ def test_the_library_of_the_package_comes_first(compiler, tmp_path, monkeypatch)
     build = compiler(copying())
     best = next(iter(build_module.kernels()))
     shutil.copy(default_build().path, packaged / build_module.library_name(best))
-    assert build.wait(30) and (build.path.parent, build.kernel) == (packaged, best)
+    assert build.wait(30)
+    assert (build.path.parent, build.kernel) == (packaged, best)
     assert not (tmp_path / "cache").exists(), "nothing is compiled"
 
     monkeypatch.setenv("PATH", str(tmp_path / "nothing"))

@@ -75,7 +75,8 @@ def test_a_draw_at_a_border_takes_the_next_token(library):
         # Any whole number may be the mark, the sum of a block among them.
         for r in (choose.randrange(int(weights.sum())) / weights.sum(), choose.random(), 0.0):
             got = library.decide_draw(pointer(weights), len(weights), ctypes.c_double(r))
-            assert got == draw(weights, r) and weights[got] > 0
+            assert got == draw(weights, r)
+            assert weights[got] > 0
 
 
 def test_a_distribution_is_that_of_the_reference_at_every_border(library):

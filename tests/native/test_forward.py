@@ -196,7 +196,8 @@ def test_sessions_of_one_model_in_several_threads(monkeypatch):
         worker.start()
     for worker in workers:
         worker.join()
-    assert all(np.array_equal(a, b) for a, b in zip(got, expected, strict=True))
+    for a, b in zip(got, expected, strict=True):
+        assert np.array_equal(a, b)
 
 
 def test_a_session_keeps_the_angles_that_the_library_reads(monkeypatch):
@@ -215,7 +216,8 @@ def test_a_session_keeps_the_angles_that_the_library_reads(monkeypatch):
     for use in (lambda: session.forward(ids(300), 1), lambda: session.settings(600, 4, 0)):
         use()
         kept = [weakref.ref(table) for table in found.pop()]
-        assert all(table() is not None for table in kept)
+        for table in kept:
+            assert table() is not None
 
 
 def test_scales_of_another_type_are_converted():

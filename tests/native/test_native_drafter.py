@@ -105,7 +105,8 @@ def pair(drafter: DatabaseDrafter) -> tuple[DatabaseDrafter, DatabaseDrafter]:
 def same(one, other) -> None:
     """Trees are equal in every column; a float only to itself."""
     assert other == one
-    assert other.scores == one.scores and other.depths() == one.depths()
+    assert other.scores == one.scores
+    assert other.depths() == one.depths()
     assert [type(value) for value in other.positions] == [type(value) for value in one.positions]
 
 
@@ -207,7 +208,8 @@ def test_a_text_beyond_the_first_table_is_remembered_whole():
     for token in range(0, 1499, 7):
         tree = twin.draft([token], 4)
         same(one.draft([token], 4), tree)
-        assert tree.tokens == list(range(token + 1, token + 1 + len(tree))) and len(tree)
+        assert tree.tokens == list(range(token + 1, token + 1 + len(tree)))
+        assert len(tree)
 
 
 def test_counts_of_any_size(tmp_path):
@@ -243,7 +245,8 @@ def test_counts_of_any_size(tmp_path):
         for token in range(12):
             tree = one.draft([token], 12)
             same(tree, twin.draft([token], 12))
-            assert len(tree) and tree.counts[0] >= min(counts[token], 2**23) * 0.99
+            assert len(tree)
+            assert tree.counts[0] >= min(counts[token], 2**23) * 0.99
 
 
 def damages(arrays: dict, draw: random.Random):

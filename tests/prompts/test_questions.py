@@ -33,7 +33,8 @@ def test_the_categories_of_mt_bench_are_one_task_and_keep_their_names(tmp_path):
             tmp_path, [b"\xef\xbb\xbf" + json.dumps(QUESTIONS[0]).encode(), *QUESTIONS[1:], b"  \r"]
         )
     )
-    assert suite.name == "question.jsonl" and list(suite.categories) == [
+    assert suite.name == "question.jsonl"
+    assert list(suite.categories) == [
         "mt_bench",
         "qa",
         "riddles",
@@ -44,10 +45,8 @@ def test_the_categories_of_mt_bench_are_one_task_and_keep_their_names(tmp_path):
         ("400", "qa"),
         ("401", "riddles"),
     ]
-    assert (
-        suite.prompts[0].turns == ("Write a line.", "Now another.")
-        and suite.prompts[0].text == "Write a line."
-    )
+    assert suite.prompts[0].turns == ("Write a line.", "Now another.")
+    assert suite.prompts[0].text == "Write a line."
     assert suite.prompts[1].origin == {"question_id": 9, "category": "coding"}
     assert [p.category for p in suite.limited(3).prompts] == ["mt_bench", "qa", "riddles"]
 
@@ -77,11 +76,9 @@ def test_a_malformed_line_is_named(tmp_path, line, part):
     path = write(tmp_path, [GOOD, b"", line])
     with pytest.raises(ValueError) as caught:
         load_suite(path)
-    assert (
-        str(caught.value).startswith(f"{path}, line 3: ")
-        and part in str(caught.value)
-        and "\n" not in str(caught.value)
-    )
+    assert str(caught.value).startswith(f"{path}, line 3: ")
+    assert part in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 def test_a_file_without_questions_is_refused(tmp_path):

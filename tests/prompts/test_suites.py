@@ -73,19 +73,24 @@ def test_every_suite_says_what_it_shows():
     assert set(suites.SHIPPED) == {path.stem for path in shipped.glob("*.json")}
     for name, sentence in suites.SHIPPED.items():
         suite = load_suite(name)
-        assert sentence.endswith(".") and suite.name == name and all(suite.categories.values())
+        assert sentence.endswith(".")
+        assert suite.name == name
+        assert all(suite.categories.values())
 
 
 def test_the_shipped_suite_is_held_out_and_says_where_it_is_from():
     suite = load_suite("heldout")
-    assert list(suite.categories) == list(CATEGORIES) and len(CATEGORIES) == 6
+    assert list(suite.categories) == list(CATEGORIES)
+    assert len(CATEGORIES) == 6
     for category, sentence in suite.categories.items():
         assert sentence.endswith(".")
         assert sum(p.category == category for p in suite.prompts) >= 10
     assert len({p.id for p in suite.prompts}) == len(suite.prompts) == len(set(texts(suite)))
-    for p in suite.prompts:
-        assert is_heldout(p.origin["package"], p.origin["file"]), p.id
-        assert p.origin["version"] and p.origin["licence"] and p.origin["line"] > 0
+    for prompt in suite.prompts:
+        assert is_heldout(prompt.origin["package"], prompt.origin["file"]), prompt.id
+        assert prompt.origin["version"]
+        assert prompt.origin["licence"]
+        assert prompt.origin["line"] > 0
 
 
 def test_a_limit_takes_the_categories_in_turn():
@@ -93,7 +98,8 @@ def test_a_limit_takes_the_categories_in_turn():
     assert [p.category for p in suite.limited(6).prompts] == list(suite.categories)
     seven = suite.limited(7)
     assert [p.category for p in seven.prompts].count(next(iter(suite.categories))) == 2
-    assert suite.limited(None) is suite and suite.limited(10_000) is suite
+    assert suite.limited(None) is suite
+    assert suite.limited(10_000) is suite
     with pytest.raises(ValueError, match="limit 0 is out of range"):
         suite.limited(0)
 
@@ -146,4 +152,5 @@ def test_building_is_deterministic_and_omits_training_text():
     # The text of package0 is also training text, of package9, which is not held out.
     assert {p["origin"]["package"] for p in suite["prompts"]} == {"package1", "package2"}
     rewrite = next(p for p in suite["prompts"] if p["category"] == "rewrite")
-    assert "The same function under another name" in rewrite["text"] and rewrite["locality"] > 0.8
+    assert "The same function under another name" in rewrite["text"]
+    assert rewrite["locality"] > 0.8

@@ -85,7 +85,8 @@ def test_a_chat_template_writes_its_special_tokens_and_none_is_added():
         shown(own, ids)
         == "<s>user: Write a loop.</s><s>assistant: while 1</s><s>user: Faster.</s><s>assistant:"
     )
-    assert ids.count(0) == 4 and ids.count(1) == 3
+    assert ids.count(0) == 4
+    assert ids.count(1) == 3
     assert template.read([*own.encode(" while 1\n", add_special_tokens=False), 1]) == "while 1"
 
 
@@ -114,8 +115,10 @@ def test_each_turn_holds_the_answers_before_it():
         asked[2]
         == "<s>" + "\n\n".join([TURNS[0], "answer1", TURNS[1], "answer2", TURNS[2]]) + "\n\n"
     )
-    assert output.seconds == 6 and output.prefill_seconds == 1.5
-    assert output.timed_tokens == len(output.token_ids) == 21 and output.target_forwards == 6
+    assert output.seconds == 6
+    assert output.prefill_seconds == 1.5
+    assert output.timed_tokens == len(output.token_ids) == 21
+    assert output.target_forwards == 6
     assert (output.drafted, output.accepted, output.draft_seconds, output.runtime) == (
         9,
         3,
@@ -146,14 +149,11 @@ QUESTIONS = Suite(
 def test_our_loop_and_transformers_are_asked_alike(engine):
     stacks = ["db > target", "hf-generate", "hf-lookup"]
     measured = run_bench(engine, stacks, QUESTIONS, BenchSettings(max_new_tokens=12, repeats=1))
-    assert (
-        measured.complete
-        and [p.id for p in measured.prompts] == ["81"]
-        and measured.template == "plain"
-    )
-    assert (
-        list(measured.left_out) == ["400"] and "the context holds 2048" in measured.left_out["400"]
-    )
+    assert measured.complete
+    assert [p.id for p in measured.prompts] == ["81"]
+    assert measured.template == "plain"
+    assert list(measured.left_out) == ["400"]
+    assert "the context holds 2048" in measured.left_out["400"]
     outputs = {name: row[0] for name, row in measured.outputs.items()}
     assert len({o.token_ids for o in outputs.values()}) == 1
     for name, output in outputs.items():
@@ -166,12 +166,11 @@ def test_our_loop_and_transformers_are_asked_alike(engine):
         measured, {"cpu": "x", "gpu": None}, {"device": "cpu", "dtype": "float32", "threads": 1}
     )
     report = json.loads(json.dumps(built.to_dict()))
-    assert report["settings"]["left_out"] == measured.left_out and report["suite"]["prompts"] == 1
+    assert report["settings"]["left_out"] == measured.left_out
+    assert report["suite"]["prompts"] == 1
     table = BenchResult(built).text()
-    assert (
-        "template plain" in table
-        and "left out, as a turn does not fit the context: 400 (1 in all)" in table
-    )
+    assert "template plain" in table
+    assert "left out, as a turn does not fit the context: 400 (1 in all)" in table
 
 
 def test_a_question_that_fits_only_at_times_is_left_out_for_all(engine, monkeypatch):
@@ -193,7 +192,9 @@ def test_a_question_that_fits_only_at_times_is_left_out_for_all(engine, monkeypa
     measured = run_bench(
         engine, ["target", "db > target"], suite, BenchSettings(max_new_tokens=4, repeats=2)
     )
-    assert measured.prompts == () and measured.complete and list(measured.left_out) == ["81"]
+    assert measured.prompts == ()
+    assert measured.complete
+    assert list(measured.left_out) == ["81"]
 
 
 def test_a_text_that_does_not_fit_is_refused_not_left_out(engine):

@@ -107,7 +107,8 @@ def test_a_record_says_what_it_observed(name, tmp_path):
     (trace,) = import_records(RECORDS / name)
     about = trace.meta["imported"]
     counts = trace.meta["counts"]
-    assert about["engine"] == expected.engine and about["version"]
+    assert about["engine"] == expected.engine
+    assert about["version"]
     assert {key: counts[key] for key in exact} == exact
     assert set(exact) <= {*about["exact"], *about["derived"]}
     assert set(expected.derived) <= set(about["derived"])
@@ -119,10 +120,12 @@ def test_a_record_says_what_it_observed(name, tmp_path):
     else:
         assert figures["mean_acceptance_length"] == pytest.approx(expected.length)
     assert figures["acceptance_rate"] == pytest.approx(exact["accepted"] / exact["drafted"])
-    assert figures["tokens"] == exact.get("tokens") and figures["draft_seconds_per_round"] is None
+    assert figures["tokens"] == exact.get("tokens")
+    assert figures["draft_seconds_per_round"] is None
     assert (figures["seconds"] is None) == ("time" in about["not_observed"])
     loaded = Trace.load(trace.save(tmp_path / "run.json.gz"))
-    assert loaded.metrics() == figures and repr(loaded) == repr(trace)
+    assert loaded.metrics() == figures
+    assert repr(loaded) == repr(trace)
 
 
 def test_rounds_from_arrays_per_step_are_exact():
@@ -132,7 +135,8 @@ def test_rounds_from_arrays_per_step_are_exact():
         zip([3] * 7 + [2], [3, 0, 1, 0, 3, 2, 0, 0], strict=True)
     )
     assert [r.outcome for r in rows][:3] == ["bonus", "correction", "correction"]
-    assert rows[0].start_ns is None and trace.rounds["duration_ns"].isna().all()
+    assert rows[0].start_ns is None
+    assert trace.rounds["duration_ns"].isna().all()
     assert trace.metrics()["levels"][0]["accepted_histogram"] == [4, 1, 1, 2]
     assert trace.metrics()["tokens_per_second"] == pytest.approx(18 / 0.2405)
     (timed,) = import_records(RECORDS / "tensorrt-llm-1.2.jsonl")
@@ -162,13 +166,12 @@ def test_another_version_of_llama_server_and_iterations_of_several_requests(tmp_
     (trace,) = import_records(path)
     expected = {"tokens": 40, "drafted": 49, "accepted": 25, "verifications": 13, "forwards": 15}
     assert {name: trace.meta["counts"][name] for name in expected} == expected
-    assert (
-        "verifications" in trace.meta["imported"]["derived"]
-        and trace.meta["decode_ns"] == 1_172_520_000
-    )
+    assert "verifications" in trace.meta["imported"]["derived"]
+    assert trace.meta["decode_ns"] == 1_172_520_000
     path.write_text(json.dumps([{"iter": 1, "iterLatencyMS": 9.0, "specDecodingStats": SPEC}]))
     (trace,) = import_records(path)
-    assert not trace.round_rows and trace.meta["counts"]["length_drafts"] == 2.5
+    assert not trace.round_rows
+    assert trace.meta["counts"]["length_drafts"] == 2.5
     assert "rounds" in trace.meta["imported"]["not_observed"]
 
 
@@ -192,12 +195,15 @@ def test_the_command_prints_what_was_observed_and_saves(tmp_path, capsys):
     both.write_text((RECORDS / "vllm-0.32.0-detailed.jsonl").read_text() * 2)
     assert main(["import", str(both), "--save", str(tmp_path / "run.json.gz")]) == 0
     out = capsys.readouterr().out
-    assert "2 records of vllm (form seen in 0.32.0), model m" in out and "not observed:" in out
+    assert "2 records of vllm (form seen in 0.32.0), model m" in out
+    assert "not observed:" in out
     (one,) = import_records(RECORDS / "vllm-0.32.0-detailed.jsonl")
     whole = Trace.load(tmp_path / "run.json.gz").metrics()
     part = one.metrics()
-    assert [path.name for path in tmp_path.glob("run*")] == ["run.json.gz"] and part["tokens"] == 18
-    assert all(whole[name] == 2 * part[name] for name in ("tokens", "drafted", "accepted"))
+    assert [path.name for path in tmp_path.glob("run*")] == ["run.json.gz"]
+    assert part["tokens"] == 18
+    for name in ("tokens", "drafted", "accepted"):
+        assert whole[name] == 2 * part[name]
     rate = part["acceptance_rate"]
     length = part["mean_acceptance_length"]
     assert f"acceptance rate {rate:.1%}, {length:.2f} tokens per forward pass" in out
@@ -209,7 +215,8 @@ def test_requests_are_added_up_and_what_one_lacks_is_not_observed():
     (sums,) = import_records(RECORDS / "vllm-0.32.0-summary.jsonl")
     whole = pooled([rounds, sums])
     accepted = [trace.meta["counts"]["accepted"] for trace in (rounds, sums)]
-    assert whole.meta["counts"]["accepted"] == sum(accepted) and not whole.round_rows
+    assert whole.meta["counts"]["accepted"] == sum(accepted)
+    assert not whole.round_rows
     assert "rounds" in whole.meta["imported"]["not_observed"]
     (other,) = import_records(RECORDS / "sglang-0.5.9.jsonl")
     with pytest.raises(ValueError, match=r"several engines \(sglang, vllm\): choose one of them"):
@@ -225,11 +232,9 @@ def test_a_file_without_a_record_is_one_line(tmp_path, capsys, content):
     path.write_bytes(content.encode("latin-1"))
     assert main(["import", str(path)]) == 2
     out, err = capsys.readouterr()
-    assert (
-        out == ""
-        and err.count("\n") == 1
-        and "no record of speculative decoding by a known engine" in err
-    )
+    assert out == ""
+    assert err.count("\n") == 1
+    assert "no record of speculative decoding by a known engine" in err
     assert main(["import", str(tmp_path / "missing")]) == 2
     assert "cannot read" in capsys.readouterr().err
     assert main(["import", str(RECORDS / "sglang-0.5.9.jsonl"), "--engine", "vllm"]) == 2
@@ -261,12 +266,11 @@ def test_an_imported_trace_is_exported_only_where_it_can_be(tmp_path, capsys):
         == 0
     )
     record = json.loads((tmp_path / "a.jsonl").read_text())["spec_decode_acceptance"]
-    assert record["engine"] == "vllm" and record["per_step_accepted"] == [3, 0, 1, 0, 3, 2, 0, 0]
+    assert record["engine"] == "vllm"
+    assert record["per_step_accepted"] == [3, 0, 1, 0, 3, 2, 0, 0]
     assert main(["export", str(two), "--aiperf", str(tmp_path / "b.jsonl")]) == 2
-    assert (
-        "has no single verifications" in capsys.readouterr().err
-        and not (tmp_path / "b.jsonl").exists()
-    )
+    assert "has no single verifications" in capsys.readouterr().err
+    assert not (tmp_path / "b.jsonl").exists()
 
 
 @pytest.mark.parametrize(("steps", "drafted", "accepted"), [(4, 12, 6), (4, 12, 0), (5, 12, 5)])
@@ -297,9 +301,12 @@ def test_costs_are_written_as_llama_cpp_takes_them(tmp_path, capsys):
     each = [float(cost) for cost in costs.split(",")]
     # The hierarchy's widest verification is of 13 tokens; a batch is never cheaper than a smaller
     # one.
-    assert name == "GGML_BATCH_COSTS" and each[0] == 1 and len(each) == 13
+    assert name == "GGML_BATCH_COSTS"
+    assert each[0] == 1
+    assert len(each) == 13
     totals = [n * cost for n, cost in enumerate(each, 1)]
-    assert all(b > a - 0.01 for a, b in pairwise(totals))
+    for a, b in pairwise(totals):
+        assert b > a - 0.01
     assert capsys.readouterr().out == f"{out}\n"
 
 

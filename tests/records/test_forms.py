@@ -43,7 +43,8 @@ def test_a_record_of_a_public_thread_gives_the_counts_by_hand(case):
     for name in ("method", "model", "draft_model"):
         assert name not in case or getattr(series, name) == case[name]
     notes = " ".join(reading.notes())
-    assert all(words in notes for words in case.get("notes", ()))
+    for words in case.get("notes", ()):
+        assert words in notes
 
 
 def test_every_form_has_a_record_of_its_own():
@@ -56,9 +57,12 @@ def test_every_form_has_a_record_of_its_own():
 
 def test_every_form_names_its_versions_and_its_source():
     for form in FORMS:
-        assert form.seen_in and form.sample and form.reports
+        assert form.seen_in
+        assert form.sample
+        assert form.reports
         assert form.source.startswith("https://")
-    assert all(pattern.form is None or pattern.form in FORMS for pattern in PATTERNS)
+    for pattern in PATTERNS:
+        assert pattern.form is None or pattern.form in FORMS
 
 
 @pytest.mark.parametrize(
@@ -137,7 +141,8 @@ def test_an_impossible_line_is_refused_with_its_number_and_the_others_are_read(t
 def test_an_unknown_line_is_counted_and_shown(tmp_path):
     unknown = "INFO SpecDecode summary: 180 of 300 draft tokens accepted\n"
     reading = read(write(tmp_path, GOOD + unknown + "INFO: GET /health 200\n"))
-    assert reading.unknown == ((2, unknown.strip()),) and reading.other == 1
+    assert reading.unknown == ((2, unknown.strip()),)
+    assert reading.other == 1
     assert "unknown form, skipped: line 2: INFO SpecDecode summary" in " ".join(reading.notes())
 
 
@@ -180,7 +185,8 @@ def test_counters_are_counted_since_an_earlier_copy(tmp_path):
     assert whole.by_position == (30, 10)
     both = write(tmp_path, before.read_text() + after.read_text())
     series = read(both).series[0]
-    assert series.pooled().accepted == 40 and "60.0% accepted" in series.remarks[0]
+    assert series.pooled().accepted == 40
+    assert "60.0% accepted" in series.remarks[0]
 
 
 def test_a_counter_that_falls_was_reset(tmp_path):
@@ -219,7 +225,8 @@ def test_the_last_chunk_of_a_stream_counts(tmp_path):
     text = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n"
     reading = read(write(tmp_path, text))
     (series,) = reading.series
-    assert [one.tokens for one in series.samples] == [30, 20] and reading.superseded == 3
+    assert [one.tokens for one in series.samples] == [30, 20]
+    assert reading.superseded == 3
     whole = series.pooled()
     assert (whole.tokens, whole.drafted, whole.accepted) == (50, 40, 27)
 
@@ -236,7 +243,8 @@ def test_a_chunk_of_a_named_request_is_superseded_by_its_response(tmp_path):
     ]  # fmt: skip
     reading = read(write(tmp_path, "".join(json.dumps(row) + "\n" for row in rows)))
     (series,) = reading.series
-    assert [one.tokens for one in series.samples] == [9, 7] and reading.superseded == 2
+    assert [one.tokens for one in series.samples] == [9, 7]
+    assert reading.superseded == 2
 
 
 def counts(verified, accepted):
@@ -258,7 +266,8 @@ def test_speed_and_running_requests_are_those_of_the_line_before(tmp_path):
     assert (sample.speed, sample.running) == (200.0, 3.0)
     later = engines + GOOD + GOOD.replace("09:00:08", "09:00:18")
     first, second = read(write(tmp_path, later)).series[0].samples
-    assert first.speed == 200.0 and second.speed is None
+    assert first.speed == 200.0
+    assert second.speed is None
 
 
 def test_the_draft_length_of_sglang_follows_from_length_and_rate(tmp_path):
@@ -276,7 +285,8 @@ def test_the_draft_length_of_sglang_follows_from_length_and_rate(tmp_path):
             line.format(k=k, length=length, rate=rate) for k, (length, rate) in enumerate(rates)
         )
         whole = read(write(tmp_path, text)).series[0].pooled()
-        assert whole.draft_length == 3 and whole.length == pytest.approx(1.9925)
+        assert whole.draft_length == 3
+        assert whole.length == pytest.approx(1.9925)
 
 
 def test_an_array_of_numbers_is_not_read_to_its_end(tmp_path):
@@ -324,7 +334,8 @@ def test_numbers_in_brackets_are_an_array_without_text_behind_them(tmp_path):
     line = (FILES / "llama-statistics-old.log").read_text()
     reading = read(write(tmp_path, f"[17]  {line}[17]\t{line}"))
     # Counts since the start: the same line again adds nothing.
-    assert reading.lines == 2 and len(reading.series[0].samples) == 1
+    assert reading.lines == 2
+    assert len(reading.series[0].samples) == 1
     with pytest.raises(BadFile, match="no record of speculative decoding"):
         read(write(tmp_path, "[17]\n"))
 

@@ -62,7 +62,8 @@ def test_rounds_share_the_time_of_the_request():
 
 def test_recorded_times_are_kept_and_unknown_ones_are_called_so():
     run = served_run(served((3, 2, 5), (3, 0, 7)))
-    assert run.columns["rounds"]["duration_ns"] == [5, 7] and "as recorded" in run.prompt
+    assert run.columns["rounds"]["duration_ns"] == [5, 7]
+    assert "as recorded" in run.prompt
     assert "of unknown times" in served_run(served((3, 2), (3, 0))).prompt
 
 

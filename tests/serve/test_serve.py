@@ -48,11 +48,9 @@ def test_a_ray_of_our_own_is_on_loopback_with_a_secret_of_its_own(monkeypatch):
     serve.prepare()
     first = os.environ["RAY_AUTH_TOKEN"]
     serve.prepare()
-    assert (
-        os.environ["RAY_AUTH_MODE"] == "token"
-        and len(first) >= 64
-        and os.environ["RAY_AUTH_TOKEN"] != first
-    )
+    assert os.environ["RAY_AUTH_MODE"] == "token"
+    assert len(first) >= 64
+    assert os.environ["RAY_AUTH_TOKEN"] != first
     assert os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] == "0"
 
 

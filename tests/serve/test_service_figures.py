@@ -101,7 +101,8 @@ def test_a_request_is_counted_by_how_it_ended(clock, batches, lines, outcome):
 
 def test_a_decode_that_finishes_late_is_no_error_to_its_client(clock):
     (line,) = answer(service_of(clock, [(9, [step(1), FINISHED])], Settings(seconds=5.0)))
-    assert b"stopped" not in line and line.endswith(b'{"event":"finished"}\n')
+    assert b"stopped" not in line
+    assert line.endswith(b'{"event":"finished"}\n')
 
 
 def test_emitted_tokens_are_counted_also_those_before_an_end(clock):

@@ -68,5 +68,6 @@ def test_a_server_of_a_token_accepts_any_name_and_others_local_ones(monkeypatch)
         if token:
             monkeypatch.setenv(TOKEN_VARIABLE, token)
         assert main(["serve", "--port", str(free_port())]) == 0
-        assert asked[-1].hosts == hosts and asked[-1].token == token
+        assert asked[-1].hosts == hosts
+        assert asked[-1].token == token
     assert decode.serve

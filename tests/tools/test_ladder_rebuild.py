@@ -44,8 +44,10 @@ def run(parts=(), trained=None):
 def test_every_part_runs_once_for_the_same_weights(checkout):
     _, _, ran = checkout
     everything = list(tool.PARTS)
-    assert tool.pending() == everything and run()[0] == everything
-    assert tool.pending() == [] and run()[0] == []
+    assert tool.pending() == everything
+    assert run()[0] == everything
+    assert tool.pending() == []
+    assert run()[0] == []
     assert run(["card"])[0] == ["card"], "a part that is named runs again"
     assert ran == [*everything, "card"]
 
@@ -59,7 +61,8 @@ def test_an_interrupted_rebuild_resumes(checkout, monkeypatch):
     monkeypatch.setitem(tool.PARTS, "recordings", ("", stop))
     with pytest.raises(KeyboardInterrupt):
         run()
-    assert ran == ["evaluation", "databases"] and "recordings" in tool.pending()
+    assert ran == ["evaluation", "databases"]
+    assert "recordings" in tool.pending()
     monkeypatch.setitem(tool.PARTS, "recordings", ("", lambda job: ran.append("recordings") or []))
     run()
     assert ran == list(tool.PARTS)
@@ -79,9 +82,9 @@ def test_the_command_lists_the_parts(checkout, capsys):
     (tool.work_folder() / "card.done").touch()
     assert main(["rebuild", "--list"]) == 0
     rows = {line.split()[0]: line.split()[1] for line in capsys.readouterr().out.splitlines()}
-    assert (
-        list(rows) == list(tool.PARTS) and rows["card"] == "done" and rows["reports"] == "pending"
-    )
+    assert list(rows) == list(tool.PARTS)
+    assert rows["card"] == "done"
+    assert rows["reports"] == "pending"
 
 
 def test_the_commands_of_the_measurements_are_accepted():

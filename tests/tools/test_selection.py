@@ -64,10 +64,10 @@ def test_the_facts_are_those_of_the_trace():
         figures["tokens_per_second"] / trace.meta["plain"]["tokens_per_second"]
     )
     assert found.own == pytest.approx(figures["emitted_by_source"]["target"] / figures["tokens"])
-    assert found.repeated == figures["repetition_share"] and 0 <= found.parsed <= 1
-    assert (
-        facts(load_bundled("plain")).shares == {} and facts(load_bundled("plain")).speedup is None
-    )
+    assert found.repeated == figures["repetition_share"]
+    assert 0 <= found.parsed <= 1
+    assert facts(load_bundled("plain")).shares == {}
+    assert facts(load_bundled("plain")).speedup is None
 
 
 def test_the_stops_of_the_tour_are_those_of_the_recordings():

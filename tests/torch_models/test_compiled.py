@@ -187,7 +187,8 @@ def test_strict_rows_do_not_depend_on_what_is_fed_with_them():
     """
     model = strict()
     text = text_of(30)
-    assert model.runtime == "strict" and model.widths == (WIDTH,)
+    assert model.runtime == "strict"
+    assert model.widths == (WIDTH,)
     alone = model.session()
     parts = model.session()
     rows = np.concatenate([alone.forward([token], 1) for token in text])

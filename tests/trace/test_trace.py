@@ -23,16 +23,17 @@ from hsd_viz.trace.trace import _MAKING
 def test_round_trip_of_any_bytes(tmp_path, name):
     trace = sample_trace()
     again = Trace.load(pickle.loads(pickle.dumps(sample_trace())).save(tmp_path / name))
-    assert again.to_dict() == trace.to_dict() and again.to_bytes() == trace.to_bytes()
-    assert all(
-        again.rows(table) == trace.rows(table) for table in ("tokens", "drafts", "rounds", "calls")
-    )
+    assert again.to_dict() == trace.to_dict()
+    assert again.to_bytes() == trace.to_bytes()
+    for table in ("tokens", "drafts", "rounds", "calls"):
+        assert again.rows(table) == trace.rows(table)
     assert [t.raw for t in again.token_rows] == [
         None,
         "e29c",
         "93",
         None,
-    ] and again.text == "def\u2713 <b>"
+    ]
+    assert again.text == "def\u2713 <b>"
     assert [p.name for p in tmp_path.iterdir()] == [name]
 
 
@@ -40,7 +41,8 @@ def test_round_trip_of_any_bytes(tmp_path, name):
 def test_a_saved_recording_is_read_as_it_was(name):
     trace = load_bundled(name)
     again = Trace.from_bytes(trace.to_bytes())
-    assert again.to_dict() == trace.to_dict() and again.to_bytes() == trace.to_bytes()
+    assert again.to_dict() == trace.to_dict()
+    assert again.to_bytes() == trace.to_bytes()
 
 
 def test_a_file_of_schema_1_has_plain_columns_and_is_read():
@@ -63,7 +65,8 @@ def test_a_hundred_thousand_tokens_load_in_a_second_of_processor_time():
         before = time.process_time()
         found = Trace.from_bytes(content)
         spent.append(time.process_time() - before)
-    assert min(spent) <= 1 and len(found) == len(trace) >= 100_000
+    assert min(spent) <= 1
+    assert len(found) == len(trace) >= 100_000
 
 
 def test_a_trace_from_before_a_column_was_added_is_read_without_it():
@@ -87,7 +90,8 @@ def test_a_failed_save_leaves_the_old_file(tmp_path):
     for name in ("run.parquet", "run", "run.gz", "run.json.bz2"):
         with pytest.raises(ValueError, match=r"must end in \.json or \.json\.gz"):
             sample_trace().save(tmp_path / name)
-    assert path.read_bytes() == before and [*tmp_path.iterdir()] == [path]
+    assert path.read_bytes() == before
+    assert [*tmp_path.iterdir()] == [path]
 
 
 @pytest.mark.parametrize("name", ["run.html", "run.HTM"])
@@ -102,7 +106,8 @@ def test_a_page_is_not_saved_but_the_ways_to_one_are_named(tmp_path, name):
 def test_tables_are_data_frames():
     trace = sample_trace()
     assert list(trace.tokens["kind"]) == ["accepted", "correction", "accepted", "bonus"]
-    assert trace.drafts["count"].dtype == "Int64" and trace.rounds["parent"].dtype == "Int64"
+    assert trace.drafts["count"].dtype == "Int64"
+    assert trace.rounds["parent"].dtype == "Int64"
     assert trace.rounds["duration_ns"].sum() == 2_000
 
 
@@ -110,11 +115,10 @@ def test_a_trace_is_one_line_of_its_figures():
     trace = load_bundled("both")
     m = trace.metrics()
     shown = repr(trace)
-    assert "\n" not in shown and trace.meta["stack_resolved"] in shown
-    assert (
-        f"{m['tokens']} tokens" in shown
-        and f"{m['tokens_per_second']:.0f} tokens/s after prefill" in shown
-    )
+    assert "\n" not in shown
+    assert trace.meta["stack_resolved"] in shown
+    assert f"{m['tokens']} tokens" in shown
+    assert f"{m['tokens_per_second']:.0f} tokens/s after prefill" in shown
     assert repr(Trace({})).startswith("Trace('?': 0 tokens")
 
 

@@ -17,7 +17,9 @@ from training.card import render, write_card
 
 def test_the_hash_follows_the_tensors(tiny, tmp_path) -> None:
     hashes = {folder_hash(tiny / "weights" / n) for n in CODE.names}
-    assert len(hashes) == 3 and all(len(h) == 12 for h in hashes)
+    assert len(hashes) == 3
+    for hashe in hashes:
+        assert len(hashe) == 12
     load_model(str(tiny / "weights" / "nano"), dtype="float16").save_pretrained(str(tmp_path))
     assert folder_hash(tmp_path) == folder_hash(tiny / "weights" / "nano")
     with pytest.raises(ValueError, match="no safetensors"):
@@ -33,19 +35,24 @@ def test_info_and_evaluation(tiny) -> None:
         )
         assert row["training"]["tokens"] == 12 * 128
     for row in found["evaluation"]["models"].values():
-        assert 3 < row["loss"] < 8 and list(row["loss_by_position"]) == ["0-64"]
+        assert 3 < row["loss"] < 8
+        assert list(row["loss_by_position"]) == ["0-64"]
     for pair in found["evaluation"]["pairs"].values():
-        assert 0 < pair["overlap"] <= 1 and 0 <= pair["greedy_agreement"] <= 1 and pair["kl"] >= 0
+        assert 0 < pair["overlap"] <= 1
+        assert 0 <= pair["greedy_agreement"] <= 1
+        assert pair["kl"] >= 0
 
 
 def test_the_card_contains_the_recorded_figures(tiny, tmp_path) -> None:
     found = info(tiny / "weights")
     text = write_card(tiny / "weights", tmp_path / "CARD.md").read_text(encoding="utf-8")
     for row in found["evaluation"]["models"].values():
-        assert f"{row['loss']:.3f}" in text and row["hash"] in text
+        assert f"{row['loss']:.3f}" in text
+        assert row["hash"] in text
     for row in found["evaluation"]["pairs"].values():
         assert f"{row['overlap']:.3f}" in text
-    assert all(package in text for package in found["corpus"]["packages"])
+    for package in found["corpus"]["packages"]:
+        assert package in text
     with pytest.raises(ValueError, match="no record"):
         render({"models": {}})
 
@@ -68,7 +75,9 @@ def test_the_corpus_comes_back(tiny, tmp_path) -> None:
 def test_weights_come_back_from_their_parts(tiny, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(storage, "PART_BYTES", 300_000)
     parts = storage.split_weights(tiny, tmp_path / "parts")
-    assert len(parts) > 2 and all(p.stat().st_size <= 300_000 for p in parts)
+    assert len(parts) > 2
+    for part in parts:
+        assert part.stat().st_size <= 300_000
     (tmp_path / "back").mkdir()
     subprocess.run(
         ["tar", "x", "-C", tmp_path / "back"],

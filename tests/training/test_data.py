@@ -50,9 +50,8 @@ def test_repeats_contain_a_passage_twice_with_one_substitution() -> None:
     windows = np.arange(3 * 101).reshape(3, 101)
     assert np.array_equal(add_repeats(windows, 0.0, 5, 0), windows)
     changed = add_repeats(windows, 1.0, 5, 0)
-    assert changed.shape == windows.shape and np.array_equal(
-        changed, add_repeats(windows, 1.0, 5, 0)
-    )
+    assert changed.shape == windows.shape
+    assert np.array_equal(changed, add_repeats(windows, 1.0, 5, 0))
     for before, after in zip(windows, changed, strict=True):
         length = int(np.flatnonzero(after != before)[0])
         passage = slice(length, min(2 * length, 101))
@@ -71,7 +70,8 @@ def test_split_line_breaks_decode_to_the_same_text() -> None:
     ids = np.array([tokenizer(text).input_ids])
     assert np.array_equal(split_breaks(ids, table, 0.0, 0, 0), ids)
     found = split_breaks(ids, table, 1.0, 0, 0)
-    assert found.shape == ids.shape and text.startswith(tokenizer.decode(found[0].tolist()))
+    assert found.shape == ids.shape
+    assert text.startswith(tokenizer.decode(found[0].tolist()))
     newline = tokenizer.convert_tokens_to_ids("Ċ")
     assert (found == newline).sum() > (ids == newline).sum()
     assert (table[found].sum(-1) == 0).all()

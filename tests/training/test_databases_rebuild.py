@@ -56,9 +56,11 @@ def test_rebuild(ladder):
     assert {p.name for p in (folder / "out").iterdir()} == {p.name for p in paths}, (
         "nothing half-done is left behind"
     )
-    assert ("writing", 1.0) in told and ("counting", 1.0) in told
+    assert ("writing", 1.0) in told
+    assert ("counting", 1.0) in told
     facts = describe(paths[1])
-    assert facts["meta"]["outputs"] == 8 and facts["meta"]["tokens"] <= 8 * 13
+    assert facts["meta"]["outputs"] == 8
+    assert facts["meta"]["tokens"] <= 8 * 13
     assert len(facts["meta"]["weights"]) >= 12
     shared = SharedDatabases.open(folder / "out", tokenizer.get_vocab())
     assert set(shared.found) == {"model", "statistics", "fivegrams"}

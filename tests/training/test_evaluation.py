@@ -31,10 +31,10 @@ def test_an_evaluation_can_be_written_elsewhere(tiny, tmp_path, monkeypatch) -> 
     prompts = {"heldout": ["def f(x):\n", "import"], "edit": ["a = 1\nb = 2\n"]}
     found = evaluate_ladder(tiny, out=tmp_path / "e.json", prompts=prompts, windows=2, window=64)
     assert json.loads((tmp_path / "e.json").read_text()) == found
-    assert 0 <= found["writing"]["repetition"] <= 1 and 0 <= found["writing"]["copied"] <= 1
-    assert [s["prompt"] for s in found["writing"]["samples"]] == list(OPENINGS) and len(
-        OPENINGS
-    ) == 10
+    assert 0 <= found["writing"]["repetition"] <= 1
+    assert 0 <= found["writing"]["copied"] <= 1
+    assert [s["prompt"] for s in found["writing"]["samples"]] == list(OPENINGS)
+    assert len(OPENINGS) == 10
 
 
 def test_the_table_compares_with_the_goals() -> None:

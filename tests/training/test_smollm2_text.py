@@ -122,7 +122,8 @@ def test_the_next_turn_is_fed_after_a_reply():
 
     assert "".join(map(chr, fed)) == "<umore><a"
     assert "".join(map(chr, talk.tokens)) == "<uhi><ayes><umore><ak"
-    assert talk.written[-1] and not any(talk.written[-10:-1])
+    assert talk.written[-1]
+    assert not any(talk.written[-10:-1])
 
 
 def test_a_reply_that_is_cut_ends_the_conversation():

@@ -69,7 +69,8 @@ def test_a_killed_run_repeats_the_uninterrupted_losses(tiny, prepared) -> None:
         )
         deadline = time.monotonic() + 120
         while not (prepared / LOG).exists() or len(losses(prepared)) < stop_after:
-            assert process.poll() is None and time.monotonic() < deadline
+            assert process.poll() is None
+            assert time.monotonic() < deadline
             time.sleep(0.01)
         process.send_signal(signal.SIGKILL)
         process.wait()
@@ -81,7 +82,8 @@ def test_a_killed_run_repeats_the_uninterrupted_losses(tiny, prepared) -> None:
         assert row == pytest.approx(found[key], abs=1e-6), key
     starts = [e for e in entries_of(prepared / LOG) if e["event"] == "start"]
     assert [e["stage"] for e in starts] == ["target", "target", "drafts", "target", "drafts"]
-    assert starts[1]["step"] > 0 and starts[4]["step"] > 0
+    assert starts[1]["step"] > 0
+    assert starts[4]["step"] > 0
 
 
 def test_a_time_limit_shortens_the_run(prepared) -> None:
@@ -139,8 +141,10 @@ def test_exported_weights_are_the_trained_ones(tiny) -> None:
 def test_the_learning_rate_rises_stays_and_falls() -> None:
     run = Run(steps=100, rates={}, warmup=10, decay=0.3, floor=0.05)
     rates = [rate_at(s, 100, run) for s in range(100)]
-    assert rates[0] == pytest.approx(0.1) and rates[20] == rates[69] == 1.0
-    assert rates[70:] == sorted(rates[70:], reverse=True) and rates[-1] < 0.1
+    assert rates[0] == pytest.approx(0.1)
+    assert rates[20] == rates[69] == 1.0
+    assert rates[70:] == sorted(rates[70:], reverse=True)
+    assert rates[-1] < 0.1
 
 
 def test_the_time_of_a_stage_is_measured_by_window(tiny) -> None:
@@ -148,16 +152,20 @@ def test_the_time_of_a_stage_is_measured_by_window(tiny) -> None:
     stage = Stage("target", plan, prepare(plan, tiny), tiny, 0, "cpu")
     before = [p.clone() for p in stage.learners[0].network.parameters()]
     seconds = stage.compile()
-    assert 0 < seconds < 60 and math.isfinite(seconds)
+    assert 0 < seconds < 60
+    assert math.isfinite(seconds)
     after = list(stage.learners[0].network.parameters())
-    assert all(torch.equal(a, b) and b.grad is None for a, b in zip(before, after, strict=True))
+    for a, b in zip(before, after, strict=True):
+        assert torch.equal(a, b)
+        assert b.grad is None
 
 
 def test_a_step_depends_on_its_number_only(tiny) -> None:
     plan = profile("tiny")
     data: Data = prepare(plan, tiny)
     one, other = (Stage("target", plan, data, tiny, 0, "cpu").batch_at(7) for _ in range(2))
-    assert all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
+    for a, b in zip(one, other, strict=True):
+        assert torch.equal(a, b)
     assert torch.equal(one[0][:, 1:], one[1][:, :-1])
 
 

@@ -49,15 +49,13 @@ def test_distillation_is_least_where_the_rows_agree() -> None:
 def test_profiles_are_consistent(name) -> None:
     plan = profile(name)
     for stage, run in plan.runs.items():
-        assert run.batch % plan.chunk == 0 and run.steps > run.warmup
+        assert run.batch % plan.chunk == 0
+        assert run.steps > run.warmup
         lengths = [window for _, window in run.windows]
-        assert (
-            lengths == sorted(lengths)
-            and lengths[-1] == plan.chunk
-            and all(plan.chunk % n == 0 for n in lengths)
-        )
-        assert (
-            run.window_at(0, run.steps) == lengths[0]
-            and run.window_at(run.steps - 1, run.steps) == lengths[-1]
-        )
+        assert lengths == sorted(lengths)
+        assert lengths[-1] == plan.chunk
+        for length in lengths:
+            assert plan.chunk % length == 0
+        assert run.window_at(0, run.steps) == lengths[0]
+        assert run.window_at(run.steps - 1, run.steps) == lengths[-1]
         assert (run.distillation > 0) == (stage == "drafts")

@@ -119,7 +119,9 @@ def test_the_split_is_disjoint_and_depends_on_names_alone(environment) -> None:
     files = corpus.collect([environment], stdlib=False)
     train = corpus.train_files(files)
     heldout = corpus.heldout_files(files)
-    assert train and heldout and len(train) + len(heldout) == len(files)
+    assert train
+    assert heldout
+    assert len(train) + len(heldout) == len(files)
     assert not {f.path for f in train} & {f.path for f in heldout}
     assert not {f.text for f in train} & {f.text for f in heldout}
     assert len(heldout) < 0.1 * len(files)
@@ -151,5 +153,6 @@ def test_a_spelled_out_special_token_is_text(environment) -> None:
     tokenizer = train_tokenizer([BODY], 400)
     f = corpus.SourceFile("p", "1", "MIT", "a.py", f"end = '{EOS}'\n", False)
     ids = corpus.tokenize([f], tokenizer, EOS_ID)
-    assert ids[0] == EOS_ID and EOS_ID not in ids[1:]
+    assert ids[0] == EOS_ID
+    assert EOS_ID not in ids[1:]
     assert tokenizer.decode(ids[1:].tolist()) == f.text

@@ -70,7 +70,8 @@ def test_a_record_of_counts_is_shown_as_its_diagnosis(tmp_path):
     path = tmp_path / "server.log"
     path.write_text(LOG)
     shown = hsd.show(path)
-    assert isinstance(shown, Diagnosis) and "undecided" in shown.headline()
+    assert isinstance(shown, Diagnosis)
+    assert "undecided" in shown.headline()
     [trace] = hsd.import_records(path)
     assert isinstance(hsd.show(trace), Diagnosis)
 
@@ -85,7 +86,8 @@ def test_another_file_is_refused_in_one_line(tmp_path):
 
 def test_the_page_opens_the_first_request_of_a_record(served):
     run = run_of_file(served.read_bytes(), "responses.jsonl")
-    assert len(run) == 4 and run.prompt.startswith("request 1 of 2")
+    assert len(run) == 4
+    assert run.prompt.startswith("request 1 of 2")
 
 
 def test_the_page_sends_a_record_of_counts_to_its_tab():

@@ -39,18 +39,15 @@ def page(monkeypatch):
 
 def test_the_page_knows_its_recordings_and_opens_without_models(page):
     about = page.app.about
-    assert [r["name"] for r in about["recordings"]] == RUNS and "decode" in page.app.can
-    assert (
-        about["models"] == ["nano", "small", "target"]
-        and App(Engine(), allow_models=True).about["models"] is None
-    )
+    assert [r["name"] for r in about["recordings"]] == RUNS
+    assert "decode" in page.app.can
+    assert about["models"] == ["nano", "small", "target"]
+    assert App(Engine(), allow_models=True).about["models"] is None
     assert set(about["sources"]) >= {"db", "hd", "auto", "lookup"}
     json.dumps(about)
     given = hsd.dashboard(make_trace())
-    assert (
-        given.about["recordings"][0]["name"] == "given"
-        and given.trace.token_ids == make_trace().token_ids
-    )
+    assert given.about["recordings"][0]["name"] == "given"
+    assert given.trace.token_ids == make_trace().token_ids
     with pytest.raises(TypeError, match="not int"):
         hsd.dashboard(3)
 
@@ -60,23 +57,25 @@ def test_the_page_knows_its_recordings_and_opens_without_models(page):
 )
 def test_a_name_from_the_browser_is_never_a_path(page, name):
     message, _ = page.ask("recording", name=name)
-    assert (
-        message["kind"] == "failed"
-        and "no recorded trace is named" in message["message"]
-        and not message["details"]
-    )
+    assert message["kind"] == "failed"
+    assert "no recorded trace is named" in message["message"]
+    assert not message["details"]
 
 
 def test_a_decode_is_streamed_and_can_be_asked_about(page):
     message, _ = page.ask("decode", request=REQUEST)
     kinds = [content["kind"] for content, _ in page.heard]
-    assert kinds[:2] == ["stage", "begin"] and kinds[-1] == "done" and "append" in kinds
+    assert kinds[:2] == ["stage", "begin"]
+    assert kinds[-1] == "done"
+    assert "append" in kinds
     begin = next(c for c, _ in page.heard if c["kind"] == "begin")["run"]
     appended = [content for content, _ in page.heard if content["kind"] == "append"]
     steps = list(chain(*(content["steps"]["steps"] for content in appended)))
-    assert begin["seq"] == 0 and begin["tokens"]["index"] == []
+    assert begin["seq"] == 0
+    assert begin["tokens"]["index"] == []
     assert list(chain(*(step["tokens"]["index"] for step in steps))) == [0, 1, 2]
-    assert message["head"]["seq"] == len(steps) == 2 and message["head"]["run"] == begin["run"]
+    assert message["head"]["seq"] == len(steps) == 2
+    assert message["head"]["run"] == begin["run"]
     assert page.engine.asked == [
         (
             "def f",
@@ -84,10 +83,8 @@ def test_a_decode_is_streamed_and_can_be_asked_about(page):
             {"max_new_tokens": 4, "temperature": 0.8, "seed": 7, "rule": "token"},
         )
     ]
-    assert (
-        page.ask("knows", run=begin["run"])[0]["known"]
-        and page.app.trace.token_ids == make_trace().token_ids
-    )
+    assert page.ask("knows", run=begin["run"])[0]["known"]
+    assert page.app.trace.token_ids == make_trace().token_ids
 
 
 def test_the_trace_of_a_branch_names_its_parent(page):
@@ -96,7 +93,8 @@ def test_the_trace_of_a_branch_names_its_parent(page):
     assert message["head"]["meta"]["parent"] == parent
     assert page.app.trace.meta["parent"] == parent
     message, _ = page.ask("decode", request=REQUEST | {"parent": "r"})
-    assert message["kind"] == "failed" and "the parent is 'r'" in message["message"]
+    assert message["kind"] == "failed"
+    assert "the parent is 'r'" in message["message"]
 
 
 def test_a_branch_is_a_fresh_run_from_the_same_prefix():
@@ -133,7 +131,8 @@ def test_a_decode_can_be_cancelled_and_keeps_what_it_has(page):
     page.send("cancel")
     page.engine.go.set()
     message, _ = page.wait("done")
-    assert page.engine.closed.wait(10) and message["head"]["seq"] <= 2
+    assert page.engine.closed.wait(10)
+    assert message["head"]["seq"] <= 2
     page.send("cancel", key="no such request")
     # It ends while its request is looked up.
     page.app._cancels = type("Ending", (dict,), {"__contains__": lambda self, key: True})()
@@ -169,7 +168,8 @@ def test_a_fault_is_answered_without_paths_and_logged(error, page, caplog, tmp_p
     assert message["message"] == (
         f"this is a fault of hsd-viz, not of your input ({kind}): the log of its server has it"
     )
-    assert message["details"] == "" and kind in caplog.text
+    assert message["details"] == ""
+    assert kind in caplog.text
 
     monkeypatch.setenv(FAULTS_VARIABLE, str(tmp_path / "faults"))
     caplog.clear()
@@ -215,7 +215,8 @@ def test_paths_of_the_server_become_names(page):
 )
 def test_every_request_is_answered_and_what_is_none_is_no_fault(page, content):
     message, _ = page.ask(**content)
-    assert message["kind"] == "failed" and "fault" not in message["message"]
+    assert message["kind"] == "failed"
+    assert "fault" not in message["message"]
 
 
 def test_a_page_answers_so_many_requests_at_a_time(page):
@@ -223,7 +224,8 @@ def test_a_page_answers_so_many_requests_at_a_time(page):
     for number in range(MOST_REQUESTS):
         page.send("decode", key=str(number), request=REQUEST)
     message, _ = page.ask("knows", key="more", run="x")
-    assert message["kind"] == "failed" and "16 requests in progress" in message["message"]
+    assert message["kind"] == "failed"
+    assert "16 requests in progress" in message["message"]
     page.engine.go.set()
 
 
@@ -237,12 +239,11 @@ def test_a_page_answers_so_many_requests_at_a_time(page):
 )
 def test_what_a_page_does_not_decode_is_one_sentence(page, change, said):
     message, _ = page.ask("decode", request=REQUEST | change)
-    assert (
-        message["kind"] == "failed"
-        and said in message["message"]
-        and "\n" not in message["message"]
-    )
-    assert message["details"] == "" and page.engine.asked == []
+    assert message["kind"] == "failed"
+    assert said in message["message"]
+    assert "\n" not in message["message"]
+    assert message["details"] == ""
+    assert page.engine.asked == []
 
 
 @pytest.mark.parametrize(
@@ -259,9 +260,9 @@ def test_what_a_page_does_not_decode_is_one_sentence(page, change, said):
 )
 def test_the_engine_of_a_page_has_the_models_of_the_ladder_only(monkeypatch, change, said):
     message, _ = Page(monkeypatch, loads_its_engine=True).ask("decode", request=REQUEST | change)
-    assert (
-        said in message["message"] and "\n" not in message["message"] and message["details"] == ""
-    )
+    assert said in message["message"]
+    assert "\n" not in message["message"]
+    assert message["details"] == ""
 
 
 def test_strange_messages_change_nothing(page):
@@ -287,16 +288,12 @@ def test_a_run_that_the_browser_kept_can_be_asked_about_in_another_kernel(page):
     assert page.ask("take", snapshot=run_data.snapshot(trace, "kept"))[0]["kind"] == "done"
     assert page.ask("knows", run="kept")[0]["known"] is True
     again = page.app.trace
-    assert (
-        again.token_ids == trace.token_ids
-        and again.stack == trace.stack
-        and again.prompt == trace.prompt
-    )
+    assert again.token_ids == trace.token_ids
+    assert again.stack == trace.stack
+    assert again.prompt == trace.prompt
     assert again.metrics()["acceptance_rate"] == trace.metrics()["acceptance_rate"]
-    assert (
-        again.meta["sampling"] == trace.meta["sampling"]
-        and again.meta["stack"] == trace.meta["stack"]
-    )
+    assert again.meta["sampling"] == trace.meta["sampling"]
+    assert again.meta["stack"] == trace.meta["stack"]
 
 
 # --- questions ------------------------------------------------------------------------------------
@@ -305,19 +302,20 @@ def test_a_run_that_the_browser_kept_can_be_asked_about_in_another_kernel(page):
 def test_questions_about_a_run_are_answered(page):
     page.ask("recording", name="both")
     (card,) = parts(page, "doctor", "both")
-    assert (
-        card["view"] == "doctor" and sum(c["share"] for c in card["state"]["spec"]["causes"]) > 0.9
-    )
+    assert card["view"] == "doctor"
+    assert sum(c["share"] for c in card["state"]["spec"]["causes"]) > 0.9
     law = parts(page, "law", "both")
     views = {p["view"]: p for p in law if p["kind"] == "view"}
     assert set(views) == {"hierarchy", "one_draft"}
     assert [p["name"] for p in views["one_draft"]["state"]["presets"]] == ["nano", "small"]
-    assert not any(p.get("caution") for p in law)
+    for p in law:
+        assert not p.get("caution")
     assert law[-1]["figure"]["drawn"]["layout"]["meta"]["title"] == "When does a hierarchy pay?"
     page.ask("recording", name="plain")
     assert parts(page, "doctor", "plain") == []
     message, _ = page.ask("ask", about="nothing", run="both")
-    assert message["kind"] == "failed" and not message["details"]
+    assert message["kind"] == "failed"
+    assert not message["details"]
     assert "no run to ask about" in page.ask("ask", about="doctor", run="gone")[0]["message"]
 
 
@@ -351,15 +349,19 @@ def test_reports_are_shown_opened_and_saved(page):
     name = menu["options"][0][1]
     headline, part = message["answer"]["parts"]
     assert headline["text"].startswith("Fastest: ")
-    assert part["kind"] == "page" and part["folded"] and "All outputs" in part["html"]
+    assert part["kind"] == "page"
+    assert part["folded"]
+    assert "All outputs" in part["html"]
     content = (Path(__file__).parents[2] / "docs" / "bench" / name).read_bytes()
     opened, _ = page.ask("ask", [("mine.json", content)], about="report", options={})
     assert opened["answer"]["choices"][0]["value"] == ""
     (data, _, content), (_, _, html) = opened["answer"]["files"]
-    assert data.endswith(".json") and json.loads(content)["suite"]
+    assert data.endswith(".json")
+    assert json.loads(content)["suite"]
     assert html == opened["answer"]["parts"][-1]["html"] == part["html"]
     bad, _ = page.ask("ask", [("mine.json", b"{}")], about="report", options={})
-    assert bad["kind"] == "failed" and "\n" not in bad["message"]
+    assert bad["kind"] == "failed"
+    assert "\n" not in bad["message"]
     assert (
         "no saved report" in page.ask("ask", about="report", options={"name": "../x"})[0]["message"]
     )
@@ -372,14 +374,16 @@ def test_a_log_is_replayed_and_its_text_does_not_come_back(page):
     message, _ = page.ask("ask", [("../../log.jsonl", log)], about="replay", options=options)
     answer = message["answer"]
     assert [p["kind"] for p in answer["parts"]] == ["page"]
-    assert answer["files"][0][2].startswith("{") and "901, 902" not in str(answer)
+    assert answer["files"][0][2].startswith("{")
+    assert "901, 902" not in str(answer)
     for files, change in (
         ([], {}),
         ([("x.jsonl", b"{")], {}),
         ([("x.jsonl", log)], {"drafters": "nope"}),
     ):
         failed, _ = page.ask("ask", files, about="replay", options=options | change)
-        assert failed["kind"] == "failed" and "\n" not in failed["message"]
+        assert failed["kind"] == "failed"
+        assert "\n" not in failed["message"]
 
 
 LINE = (
@@ -398,7 +402,9 @@ def test_a_record_of_a_server_is_diagnosed(page):
     assert [table["title"] for table in spec["tables"]][:1] == ["Acceptance by position"]
     rows = chain(*(table["rows"] for table in spec["tables"]))
     cells = list(chain(*rows))
-    assert cells and all(isinstance(cell, str) for cell in cells)
+    assert cells
+    for cell in cells:
+        assert isinstance(cell, str)
     saved = {name: content for name, _, content in message["answer"]["files"]}
     assert json.loads(saved["hsd_viz_diagnosis.json"])["source"] == "../../server.log"
 
@@ -412,9 +418,9 @@ def test_a_record_of_a_server_is_diagnosed(page):
 )
 def test_what_cannot_be_diagnosed_is_refused_in_one_line(page, files, says):
     failed, _ = page.ask("ask", files, about="record", options={})
-    assert (
-        failed["kind"] == "failed" and says in failed["message"] and "\n" not in failed["message"]
-    )
+    assert failed["kind"] == "failed"
+    assert says in failed["message"]
+    assert "\n" not in failed["message"]
 
 
 def test_a_prediction_is_of_the_chosen_hardware(page):
@@ -424,7 +430,8 @@ def test_a_prediction_is_of_the_chosen_hardware(page):
     assert {c["name"]: c["value"] for c in message["answer"]["choices"]}["gpu"] == "A100"
     assert b"export" in gzip.decompress(page.ask("plotly")[1][0])[-2000:], "for its figure"
     text = json.dumps(message["answer"]["parts"])
-    assert "A100" in text and "assumption" in text
+    assert "A100" in text
+    assert "assumption" in text
     title = message["answer"]["parts"][0]["figure"]["drawn"]["layout"]["meta"]["title"]
     menus = {menu["name"]: menu for menu in message["answer"]["choices"]}
     (words,) = [
@@ -506,13 +513,12 @@ BROKEN = {
 def test_a_broken_file_is_one_sentence(page, what):
     message, _ = page.ask("open", [("broken.json.gz", BROKEN[what])])
     said = message["message"]
-    assert (
-        message["kind"] == "failed"
-        and said.startswith("broken.json.gz")
-        and len(said) < 200
-        and "\n" not in said
-    )
-    assert message["details"] == "" and page.app.trace is None
+    assert message["kind"] == "failed"
+    assert said.startswith("broken.json.gz")
+    assert len(said) < 200
+    assert "\n" not in said
+    assert message["details"] == ""
+    assert page.app.trace is None
     if what == "newer":
         assert "update hsd_viz" in said
 
@@ -532,7 +538,8 @@ def test_a_file_that_is_too_large_is_refused(page, monkeypatch):
 def test_a_comparison_is_saved_as_a_page(page):
     runs = [run_data.snapshot(load_bundled(name), name) for name in ("databases", "hierarchy")]
     message, (content,) = page.ask("file", about="comparison", options={"runs": runs})
-    assert message["name"].startswith("hsd_viz_compare_") and b"hsd-content" in content
+    assert message["name"].startswith("hsd_viz_compare_")
+    assert b"hsd-content" in content
     assert (
         "select two or three"
         in page.ask("file", about="comparison", options={"runs": runs[:1]})[0]["message"]
@@ -555,11 +562,9 @@ def test_the_engine_is_loaded_with_the_first_run_and_again_for_another_device(mo
     for dtype, times in ((None, 1), (None, 1), ("float32", 2)):
         assert page.ask("decode", request=REQUEST | {"dtype": dtype})[0]["kind"] == "done"
         assert len(loaded) == times
-    assert (
-        loaded[0]["target"] == "target"
-        and loaded[0]["allow_models"] is False
-        and loaded[1]["dtype"] == "float32"
-    )
+    assert loaded[0]["target"] == "target"
+    assert loaded[0]["allow_models"] is False
+    assert loaded[1]["dtype"] == "float32"
 
 
 def test_a_real_run_with_its_plain_runs_beside_it(monkeypatch):
@@ -569,9 +574,8 @@ def test_a_real_run_with_its_plain_runs_beside_it(monkeypatch):
     message, _ = page.ask("decode", request=request)
     assert message["kind"] == "done", message
     assert message["head"]["meta"]["plain"]["tokens_per_second"] > 0
-    assert (
-        len(page.app.trace) == 8 and page.app.trace.meta["stack_resolved"] == "db > nano:4 > target"
-    )
+    assert len(page.app.trace) == 8
+    assert page.app.trace.meta["stack_resolved"] == "db > nano:4 > target"
 
 
 def test_hostile_text_travels_as_data_and_names_are_plain(page):
@@ -579,7 +583,8 @@ def test_hostile_text_travels_as_data_and_names_are_plain(page):
     trace = make_trace(prompt="</script><!--", device_name="<b>", stack=stack, stack_resolved=None)
     change_row(trace, "tokens", 0, text="</script>")
     run = json.loads(page.ask("open", [("x.json.gz", trace.to_bytes())])[1][0])
-    assert run["tokens"]["text"][0] == "</script>" and run["meta"]["device_name"] == "<b>"
+    assert run["tokens"]["text"][0] == "</script>"
+    assert run["meta"]["device_name"] == "<b>"
     saved, _ = page.ask("file", about="page", run=run["run"])
     assert saved["name"] == "hsd_viz_nano-4-etc-passwd-target_20260102030405.html"
 

@@ -94,7 +94,8 @@ def test_the_whole_trace_is_inside_and_no_text_of_it_is_an_element(trace):
     content = packed(text)
     (name,) = [r["name"] for r in content["about"]["recordings"]]
     assert content["runs"][name] == json.loads(json.dumps(run_data.snapshot(trace, name)))
-    assert len(re.findall(r"</script>", text)) == 2 and "<!--" not in text
+    assert len(re.findall(r"</script>", text)) == 2
+    assert "<!--" not in text
     assert elements.content("title") == f"{trace.stack or 'a recorded run'} · hsd_viz"
     assert run_page(trace) == text
 
@@ -104,7 +105,8 @@ def test_runs_side_by_side_are_one_page():
     text = run_page(*traces)
     content = packed(text)
     assert [r["stack"] for r in content["about"]["races"][0]["runs"]] == [t.stack for t in traces]
-    assert len(content["runs"]) == 3 and len(text.encode()) < 750_000
+    assert len(content["runs"]) == 3
+    assert len(text.encode()) < 750_000
 
 
 @pytest.mark.parametrize(
@@ -124,7 +126,5 @@ def test_nothing_in_it_has_an_address_or_a_connection(write):
         if a.get("http-equiv") == "Content-Security-Policy"
     )
     rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
-    assert (
-        rules["default-src"] == rules["base-uri"] == rules["form-action"] == "'none'"
-        and "connect-src" not in rules
-    )
+    assert rules["default-src"] == rules["base-uri"] == rules["form-action"] == "'none'"
+    assert "connect-src" not in rules

@@ -13,18 +13,18 @@ from hsd_viz.views.view import PLOTLY_MIME, Chart, show
 
 def test_a_chart_holds_its_figure_in_both_themes_and_no_button_that_sends_it_away():
     chart = Chart(charts.by_source(make_trace()))
-    assert (
-        "sendChartToCloud" in chart.config["modeBarButtonsToRemove"]
-        and chart.config["displaylogo"] is False
-    )
+    assert "sendChartToCloud" in chart.config["modeBarButtonsToRemove"]
+    assert chart.config["displaylogo"] is False
     meta = chart.drawn["layout"]["meta"]
-    assert meta["title"] == "Tokens by source" and chart.library == "cartesian"
+    assert meta["title"] == "Tokens by source"
+    assert chart.library == "cartesian"
     assert ["context database", "1 (33%)"] in meta["table"], "the same in words"
     for figure, page, other in (
         (chart.drawn, "#ffffff", "#17181a"),
         (chart.dark, "#17181a", "#ffffff"),
     ):
-        assert f'"{page}"' in json.dumps(figure) and f'"{other}"' not in json.dumps(figure)
+        assert f'"{page}"' in json.dumps(figure)
+        assert f'"{other}"' not in json.dumps(figure)
 
 
 def test_a_figure_of_others_is_shown_as_it_is_with_the_library_that_draws_it():
@@ -32,7 +32,8 @@ def test_a_figure_of_others_is_shown_as_it_is_with_the_library_that_draws_it():
 
     sent = []
     chart = Chart(go.Figure(go.Scatter3d(x=[1], y=[1], z=[1], marker_color="#ffffff")))
-    assert chart.library == "whole" and chart.dark == {}
+    assert chart.library == "whole"
+    assert chart.dark == {}
 
     def send(content, buffers):
         sent.append((content, buffers))
@@ -41,7 +42,8 @@ def test_a_figure_of_others_is_shown_as_it_is_with_the_library_that_draws_it():
     for content in ({"kind": "other"}, {"kind": "library"}):
         chart._on_message(chart, content, [])
     ((content, (packed,)),) = sent
-    assert content == {"kind": "library"} and b"export default" in gzip.decompress(packed)[-60:]
+    assert content == {"kind": "library"}
+    assert b"export default" in gzip.decompress(packed)[-60:]
     assert Chart(go.Figure(go.Violin(y=[1, 2]))).library == "cartesian"
 
 

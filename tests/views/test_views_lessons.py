@@ -65,16 +65,14 @@ def test_the_deck_has_for_each_lesson_a_figure_a_run_a_prediction_and_questions(
         assert own.count("<figure>") == 1 and own.count('class="view"') >= 1, n
         assert own.count("Show the result") == 1 and own.count('class="question"') == 3, n
         assert escape(lessons.title_of(MASTERS[int(n) - 1])) in own
-        assert (
-            "What to take home" in own
-            and "<h2>Exercise" not in own
-            and f'href="#lesson-{n}"' in deck
-        )
+        assert "What to take home" in own
+        assert "<h2>Exercise" not in own
+        assert f'href="#lesson-{n}"' in deck
     outline = Outline(deck)
-    assert [
-        source for source in outline.sources if "lesson-" not in source
-    ] == [] and "default-src 'none'" in deck
-    assert len(outline.ids) == len(set(outline.ids)) and len(deck) < 1_500_000
+    assert [source for source in outline.sources if "lesson-" not in source] == []
+    assert "default-src 'none'" in deck
+    assert len(outline.ids) == len(set(outline.ids))
+    assert len(deck) < 1_500_000
 
 
 @pytest.mark.parametrize("path", MASTERS, ids=lambda path: path.stem)
@@ -106,7 +104,8 @@ def test_the_lecture_follows_the_slides_and_leaves_time(deck):
     places = []
     for _, lesson, names in rows:
         places += [slides.index((lesson, name)) for name in names.split(", ")]
-    assert len(places) > 10 and places == sorted(places)
+    assert len(places) > 10
+    assert places == sorted(places)
     assert f"take {sum(int(minutes) for minutes, *_ in rows)} minutes: 8 are left" in text
 
 
@@ -134,7 +133,8 @@ def test_the_line_of_lesson_7_is_where_drafting_costs_what_it_adds():
 
 def test_puzzles_are_solved_on_their_page_without_a_script():
     page = lessons.page(editions.notebooks()[-1], MASTERS, "slides.html")
-    assert page.count('<div class="tries">') == 12 and page.count("<label>") == 4 * 11
+    assert page.count('<div class="tries">') == 12
+    assert page.count("<label>") == 4 * 11
     [emitted, *_] = re.findall(
         r"<label>emitted\(drafted=(.*?), accepted=(.*?)\) = .*?pattern=\"(.*?)\">", page
     )
@@ -148,14 +148,16 @@ def test_puzzles_are_solved_on_their_page_without_a_script():
     ]:
         assert bool(re.fullmatch(pattern, given)) is right, given
     quarter, third = (lessons._pattern(Fraction(1, n)) for n in (4, 3))
-    assert not re.fullmatch(quarter, "0x25") and not re.fullmatch(third, "0.333333")
+    assert not re.fullmatch(quarter, "0x25")
+    assert not re.fullmatch(third, "0.333333")
     assert re.fullmatch(lessons._pattern(True), "yes")
 
 
 @pytest.mark.parametrize("path", MASTERS, ids=lambda path: path.stem)
 def test_a_page_has_every_cell_its_results_and_links_to_all_lessons(path):
     page = lessons.page(path, MASTERS)
-    assert "127.0.0.1" not in page and "On Colab only" not in page
+    assert "127.0.0.1" not in page
+    assert "On Colab only" not in page
     has_step = "?tour=" in path.read_text(encoding="utf-8")
     opens_step = "127.0.0.1:8866/?tour=" in lessons.page(path)
     assert opens_step == has_step, "the page that the tour opens"
@@ -166,15 +168,14 @@ def test_a_page_has_every_cell_its_results_and_links_to_all_lessons(path):
     assert len(re.findall(r"Exercise \d\.\d", page)) == path.read_text(encoding="utf-8").count(
         "## Exercise "
     )
-    assert "raise NotImplementedError" in page and "BEGIN SOLUTION" not in page
+    assert "raise NotImplementedError" in page
+    assert "BEGIN SOLUTION" not in page
     assert {f"{p.stem}.html" for p in MASTERS} - {path.stem + ".html"} <= set(
         re.findall(r'href="([^"]+)"', page)
     )
-    assert (
-        page.count("<figure>") == 1
-        and "✗ not yet" not in page
-        and page.count("Show the result") == 1
-    )
+    assert page.count("<figure>") == 1
+    assert "✗ not yet" not in page
+    assert page.count("Show the result") == 1
     assert page.count('<div class="tries">') == len(re.findall(r"Exercise \d\.\d", page))
     assert Outline(page).sources == []
 

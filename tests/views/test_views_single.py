@@ -54,7 +54,8 @@ def test_unknown_options_are_errors():
     trace = make_trace()
     with pytest.raises(TypeError, match="RoundInspector has no option 'round'") as error:
         views.RoundInspector(trace, round=3)
-    assert "cursor" in str(error.value) and "group" in str(error.value)
+    assert "cursor" in str(error.value)
+    assert "group" in str(error.value)
     with pytest.raises(TypeError, match="did you mean 'ghosts'"):
         views.TokenStream(trace, ghost=False)
     with pytest.raises(TypeError, match="no option"):
@@ -84,7 +85,8 @@ def test_a_view_carries_its_trace_and_the_palette_as_json():
     view = Tally(make_trace())
     state = {name: getattr(view, name) for name in ("data", "palette", "group", "cursor")}
     assert json.loads(json.dumps(state)) == state
-    assert len(view.data["calls"]["round"]) == 3 and view.data["meta"]["wall_ns"] == 21_000_000
+    assert len(view.data["calls"]["round"]) == 3
+    assert view.data["meta"]["wall_ns"] == 21_000_000
     assert view.data["meta"]["sampling"] == {
         "temperature": 0.8,
         "top_k": 40,
@@ -98,11 +100,9 @@ def test_a_view_carries_its_trace_and_the_palette_as_json():
     before = view.data["run"]
     view.show(make_trace())
     assert view.data["run"] != before, "shown again it is another run, and its cursor begins anew"
-    assert (
-        Tally().group != Tally().group
-        and Tally(group="mine").group == "mine"
-        and Tally().data == {}
-    )
+    assert Tally().group != Tally().group
+    assert Tally(group="mine").group == "mine"
+    assert Tally().data == {}
 
 
 def test_linked_views_share_a_group_and_the_trace_travels_once():
@@ -110,7 +110,8 @@ def test_linked_views_share_a_group_and_the_trace_travels_once():
     second = views.TokenStream(make_trace())
     third = Tally(make_trace())
     assert views.link(stream, second, third) == stream.group == second.group == third.group
-    assert len(second.data["tokens"]["index"]) == 3 and third.data == {}
+    assert len(second.data["tokens"]["index"]) == 3
+    assert third.data == {}
     assert len(content_of([third])["views"][0]["state"]["data"]["tokens"]["index"]) == 3
     assert views.link(second, third, group="both") == second.group == third.group == "both"
     assert stream.group != "both"
@@ -123,8 +124,11 @@ def test_the_cursor_and_the_selection_are_visible_in_python():
     stream = views.TokenStream(trace)
     inspector = views.RoundInspector()
     views.link(stream, inspector)
-    assert inspector.trace is trace and views.RoundInspector().trace is None
-    assert stream.cursor == {} and stream.selection.empty and views.RoundInspector().selection.empty
+    assert inspector.trace is trace
+    assert views.RoundInspector().trace is None
+    assert stream.cursor == {}
+    assert stream.selection.empty
+    assert views.RoundInspector().selection.empty
     stream.cursor = {"token": 2, "round": 2, "pinned": True}  # as the script reports it
     assert list(inspector.selection["index"]) == [2]
     assert list(inspector.selection.columns) == list(trace.tokens.columns)
@@ -138,11 +142,12 @@ def test_compose_arranges_views_and_figures():
     chart = figures.by_source(trace)
     both = views.compose([stream, chart], cols=3)
     assert both.layout.grid_template_columns == "repeat(3, minmax(0, 1fr))"
-    assert both.children[0] is stream and both.children[1].figure is chart
+    assert both.children[0] is stream
+    assert both.children[1].figure is chart
     page = both.to_html()
-    assert (
-        'id="view-1"' in page and 'id="view-2"' not in page and "repeat(3, minmax(0, 1fr))" in page
-    )
+    assert 'id="view-1"' in page
+    assert 'id="view-2"' not in page
+    assert "repeat(3, minmax(0, 1fr))" in page
     for parts, cols, error in [
         ([], 2, ValueError),
         ([stream], 0, ValueError),
@@ -151,7 +156,8 @@ def test_compose_arranges_views_and_figures():
         with pytest.raises(error):
             views.compose(parts, cols=cols)
     own = content_of([Tally(trace)])
-    assert own["scripts"] == ["export default {};"] and own["views"][0]["script"] == 0
+    assert own["scripts"] == ["export default {};"]
+    assert own["views"][0]["script"] == 0
     assert len(trace.show().children) == 4
 
 
@@ -180,7 +186,8 @@ def test_a_comparison_shows_its_runs_in_order():
     assert [run["run"] for run in versus.runs] == ["A", "B"]
     versus.pinned = 1
     versus.show([load_bundled("both"), load_bundled("plain"), make_trace()])
-    assert [run["meta"]["stack"] for run in versus.runs][1] == "target" and versus.pinned == -1
+    assert [run["meta"]["stack"] for run in versus.runs][1] == "target"
+    assert versus.pinned == -1
     json.dumps(versus.runs)
 
 
@@ -217,10 +224,8 @@ def test_the_graph_holds_models_databases_and_edges_and_the_pick_of_the_selector
     assert {name: level["ms"] for name, level in levels.items()} == pytest.approx(
         {"db": 0.001, "nano": 0.005 + 0.01 / 4, "small": 0.2, "target": 1.0}
     )
-    assert (
-        len(levels["db"]["hues"]) == 3
-        and levels["target"]["hues"][0]["light"] == HUES["target"].light
-    )
+    assert len(levels["db"]["hues"]) == 3
+    assert levels["target"]["hues"][0]["light"] == HUES["target"].light
     rates = {(e["from"], e["to"]): e["rate"] for e in view.graph["edges"]}
     expected = {
         ("nano", "small"): 0.75,
@@ -228,10 +233,12 @@ def test_the_graph_holds_models_databases_and_edges_and_the_pick_of_the_selector
         ("nano", "target"): 0.6,
         ("db", "target"): 1.0,
     }
-    assert rates == pytest.approx(expected) and "made up" in view.graph["source"]
+    assert rates == pytest.approx(expected)
+    assert "made up" in view.graph["source"]
     choice = select(known)
     picked = dict(view.picked)
-    assert picked["stack"] == choice.picked.stack and choice.kind == "hierarchy"
+    assert picked["stack"] == choice.picked.stack
+    assert choice.kind == "hierarchy"
     assert picked["ms"] == predict(choice.picked.stack, known).ms_per_token
     assert picked["over_plain"] == pytest.approx(1.0 / picked["ms"] - 1)
     assert picked["over_single"] == pytest.approx(
@@ -248,7 +255,8 @@ def test_a_stack_has_one_predicted_figure_in_all_views_and_it_is_the_plans():
         "calibration": CALIBRATION.to_dict(),
     }
     basis = views.basis_of(kept)
-    assert "A processor" in basis.source and basis.calibration == CALIBRATION
+    assert "A processor" in basis.source
+    assert basis.calibration == CALIBRATION
     drawn = figures.ranking(basis)
     for stack, ms in zip(drawn.layout.yaxis.ticktext, drawn.data[0].x, strict=True):
         assert ms == pytest.approx(predict(stack, CALIBRATION).ms_per_token)
@@ -257,5 +265,7 @@ def test_a_stack_has_one_predicted_figure_in_all_views_and_it_is_the_plans():
 def test_presets_of_the_sliders_are_the_calibrated_draft_models(basis):
     view = views.OneDraftWhatIf(basis)
     assert [p["name"] for p in view.presets] == ["nano", "small"]
-    assert view.acceptance == view.presets[-1]["acceptance"] and 0 < view.cost < 1
-    assert views.OneDraftWhatIf().presets == [] and views.OneDraftWhatIf(lookahead=6).lookahead == 6
+    assert view.acceptance == view.presets[-1]["acceptance"]
+    assert 0 < view.cost < 1
+    assert views.OneDraftWhatIf().presets == []
+    assert views.OneDraftWhatIf(lookahead=6).lookahead == 6

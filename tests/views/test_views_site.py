@@ -67,7 +67,8 @@ def test_the_runtime_is_the_one_of_its_manifest(site):
     for name, facts in found["files"].items():
         content = (site / "runtime" / name).read_bytes()
         assert facts == {"bytes": len(content), "crc32": zlib.crc32(content)}
-    assert set(found["models"]) == set(CODE.names) and found["databases"].keys() == {
+    assert set(found["models"]) == set(CODE.names)
+    assert found["databases"].keys() == {
         "model",
         "statistics",
     }
@@ -79,7 +80,8 @@ def test_a_site_is_replaced_and_nothing_else(site, tmp_path, monkeypatch):
     monkeypatch.setattr("hsd_viz.views.site.sections", lambda: sections()[2:])  # the reports alone
     (site / "reports" / "old.html").write_text("x")
     build(site)
-    assert (site / "reports").is_dir() and not (site / "reports" / "old.html").exists()
+    assert (site / "reports").is_dir()
+    assert not (site / "reports" / "old.html").exists()
     (tmp_path / "mine.txt").write_text("x")
     with pytest.raises(ValueError, match="is not a site made by this command"):
         build(tmp_path)

@@ -45,7 +45,8 @@ def test_the_example_of_the_documentation_is_a_tab_of_the_run_shown(tab):
     page = tab("Entropy", made["Entropy"])
     (part,) = parts(page, "Entropy", "both")
     widget = page.app._widget
-    assert part == {"kind": "widget", "model": widget.model_id} and len(widget.tokens) == 128
+    assert part == {"kind": "widget", "model": widget.model_id}
+    assert len(widget.tokens) == 128
     parts(page, "Entropy", "both")
     assert widget.comm is None, "the view of the run before is closed"
 
@@ -57,10 +58,8 @@ def test_a_tab_can_be_a_figure_and_one_that_fails_says_so(tab):
         raise KeyError("entropy")
 
     message, _ = tab("Broken", broken).ask("ask", about="Broken", run="both")
-    assert (
-        "the view 'Broken' failed: KeyError: 'entropy'" in message["message"]
-        and not message["details"]
-    )
+    assert "the view 'Broken' failed: KeyError: 'entropy'" in message["message"]
+    assert not message["details"]
     message, _ = tab("Text", lambda _trace: "text").ask("ask", about="Text", run="both")
     assert "not str" in message["message"]
 

@@ -64,7 +64,8 @@ def test_a_kernel_that_could_not_start_is_started_again_when_there_is_room(kerne
         await asyncio.wait(pool)
         manager = Kernels(pages=2)
         manager._pools = {"nb": pool}
-        assert manager.ready() == 1 and len(pool) == 2
+        assert manager.ready() == 1
+        assert len(pool) == 2
 
     asyncio.run(check())
     assert asked == filled
@@ -365,10 +366,8 @@ def test_a_class_sees_a_recorded_run_until_its_page_is_ready(tmp_path):
                         time.sleep(0.1)
                 assert 'src="recorded"' in page.text
                 recorded = visitor.get("/recorded")
-                assert (
-                    recorded.headers["content-encoding"] == "gzip"
-                    and "<!doctype html>" in recorded.text.lower()
-                )
+                assert recorded.headers["content-encoding"] == "gzip"
+                assert "<!doctype html>" in recorded.text.lower()
                 while visitor.get("/place").json()["place"] and time.monotonic() < until:
                     time.sleep(0.2)
                 assert "widget-view+json" in visitor.get("/").text
