@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.rows import column
+
 ROOT = Path(__file__).resolve().parent.parent
 GLOSSARY = ROOT / "docs" / "reference"
 #: An English page, and the Chinese one.
@@ -139,7 +141,7 @@ def test_the_game_says_everything_in_chinese():
 def test_each_text_of_the_game_has_its_lesson_in_chinese():
     games = json.loads(text_of(ROOT / "hsd_viz" / "views" / "page.json"))["about"]["games"]
     lessons = chinese_of_the_game()["lessons"]
-    assert list(lessons) == [game["name"] for game in games]
+    assert list(lessons) == column(games, "name")
     for lesson in lessons.values():
         assert CHINESE.search(lesson)
 

@@ -84,7 +84,7 @@ def h_in_three_lines() -> list[float]:
 
 def log_weights() -> list[float]:
     """Return S_k - max(0, S_1, ..., S_k), the sums of log(p / q)."""
-    sums = list(accumulate(math.log(ratio) for ratio in RATIOS))
+    sums = list(accumulate(map(math.log, RATIOS)))
     return [s - max(0.0, *sums[: k + 1]) for k, s in enumerate(sums)]
 
 
@@ -186,7 +186,7 @@ FORMULAS = [
         "docs/explanation/hierarchies.md",
         "log w_k = S_k − max(0, S_1, …, S_k)",
         log_weights,
-        lambda: [math.log(w) for w in weights()],
+        lambda: list(map(math.log, weights())),
     ),
     Formula(
         f"{COURSE}/3-why-sampling-stays-exact.md",

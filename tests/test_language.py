@@ -25,7 +25,7 @@ def pending(path: Path) -> bool:
 )
 def test_wording(path):
     found = findings(path)
-    assert not found, "\n".join(str(finding) for finding in found)
+    assert not found, "\n".join(map(str, found))
 
 
 @pytest.mark.parametrize(

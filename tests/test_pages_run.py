@@ -109,6 +109,6 @@ def test_the_new_homes_of_modules_exist():
     rows = re.findall(r"^\| (`hsd_viz.*?) \| (`hsd_viz.*?) \|$", table, re.M)
     assert len(rows) == 7
     for old, new in rows:
-        homes = [import_module(name) for name in re.findall(r"`(hsd_viz[\w.]+)`", new)]
+        homes = list(map(import_module, re.findall(r"`(hsd_viz[\w.]+)`", new)))
         moved = re.findall(r"`([A-Za-z]\w+)`", old)
         assert [name for name in moved if not hasattr(homes[0], name)] == []

@@ -67,7 +67,7 @@ def test_compare_tables_runs_against_the_first(engine):
 
 def test_compare_takes_traces_without_an_engine(engine):
     plain, other = list(race().values())[:2]
-    assert [len(t) for t in hsd.compare([plain, other])] == [
+    assert list(map(len, hsd.compare([plain, other]))) == [
         len(plain),
         len(other),
     ]

@@ -23,7 +23,7 @@ def test_plain_text_is_aligned_and_never_wrapped():
         "target                 [bold]1                  0",
     ]
     wide = Table("", [["name", "x" * 400], ["a", "y"]])
-    assert [len(line) for line in plain([wide]).splitlines()] == [0, 0, 406, 406]
+    assert list(map(len, plain([wide]).splitlines())) == [0, 0, 406, 406]
     assert plain([Table("Empty", [], "no figures")]) == "\nEmpty: no figures"
 
 

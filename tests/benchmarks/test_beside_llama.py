@@ -15,6 +15,7 @@ from make_gguf import write_gguf
 
 from benchmarks import beside_llama, memory
 from hsd_viz.native.build import default_build
+from tests.rows import column
 
 
 @pytest.mark.skipif(not default_build().wait(), reason="no native runtime")
@@ -35,7 +36,7 @@ def test_one_side_alone_is_measured_beside_what_memory_gives(tmp_path, capsys, m
     assert beside_llama.main([str(tmp_path / "tiny.gguf"), *few]) == 0
 
     figures = json.loads(out.read_text())
-    assert {row["side"] for row in figures["passes"]} == {beside_llama.OURS}
+    assert set(column(figures["passes"], "side")) == {beside_llama.OURS}
     [one] = [row for row in figures["passes"] if row["tokens"] == "1"]
     reads = figures["weight_bytes"] / one["ms"] / 1e6
     most = figures["read_bytes_per_second"] / 1e9

@@ -18,6 +18,7 @@ from hsd_viz.engine import load_engine
 from hsd_viz.ladder.load import load_model
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.select import select
+from tests.rows import column, keyed
 
 PROMPT = "def read_lines(path):\n    with open("
 TINY = "--target small --drafts nano,base --pad-layers 0,2 --noise 0.5".split()
@@ -108,7 +109,7 @@ def tiny(tmp_path_factory):
 def test_a_grid_is_consistent(tiny):
     report = json.loads(tiny.read_text())
     assert report["complete"]
-    assert [p["target"] for p in report["points"]] == [
+    assert column(report["points"], "target") == [
         "small",
         "small+2~0.353553",
     ]
@@ -120,8 +121,8 @@ def test_a_grid_is_consistent(tiny):
     assert list(two["cost_ratio"]) == ["nano", "small"]
     assert two["overlap"]["nano"] < two["overlap"]["small"] < 1
     for point in report["points"]:
-        rows = {row["stack"]: row for row in point["rows"]}
-        assert {row["kind"] for row in rows.values()} >= {
+        rows = keyed(point["rows"], "stack")
+        assert set(column(rows.values(), "kind")) >= {
             "plain",
             "one draft",
             "databases",
@@ -166,7 +167,7 @@ def test_the_ladders_own_target_drafts_for_its_padded_copy_by_another_name(tmp_p
     path = save_padded("target", 1, 0.0, tmp_path)
     trace = load_engine(path, device="cpu").run(PROMPT, f"{base}:4 > target", max_new_tokens=12)
     assert trace.metrics()["conditional_acceptance"] == 1.0
-    assert [m["model"] for m in trace.meta["models"]] == [base, path]
+    assert column(trace.meta["models"], "model") == [base, path]
     shown = grid._renamed({f"{base} > target": [f"nano:2 > {base}:4 > target", 1.5, None]})
     assert shown == {"base > target": ["nano:2 > base:4 > target", 1.5, None]}
 

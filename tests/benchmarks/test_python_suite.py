@@ -10,6 +10,7 @@ from benchmarks.python_suite import CATEGORIES
 from hsd_viz.models.families import CODE, LADDER
 from hsd_viz.prompts import suites
 from hsd_viz.prompts.suites import load_suite
+from tests.rows import column
 from training.quality import copied_share
 
 SHIPPED = Path(suites.__file__).parent / "data" / "python.json"
@@ -36,7 +37,7 @@ def test_six_categories_of_thirty_prompts_and_more_from_files_that_nothing_learn
         chosen = [r["origin"] for r in rows if r["category"] == category]
         assert len(chosen) >= 30
         assert len({(o["package"], o["file"]) for o in chosen}) == len(chosen)
-        packages = Counter(origin["package"] for origin in chosen)
+        packages = Counter(column(chosen, "package"))
         assert max(packages.values()) <= 6
     for row in rows:
         origin = row["origin"]
@@ -66,7 +67,7 @@ def test_the_categories_span_temporal_locality(rows):
                 copied_share(r["text"], r["continuation"]), abs=6e-4
             )
             assert r["locality"] == pytest.approx(locality(r["text"], r["continuation"]), abs=6e-4)
-        medians.append(median(r["in_prompt"] for r in chosen))
+        medians.append(median(column(chosen, "in_prompt")))
     assert medians == sorted(medians, reverse=True)
     assert medians[0] > 0.8
     assert 0.15 < medians[2] < 0.5

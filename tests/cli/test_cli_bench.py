@@ -9,6 +9,7 @@ from hsd_viz.engine.local import load_engine
 from hsd_viz.latency import basis as store
 from hsd_viz.latency.select import fill
 from hsd_viz.stack import parse
+from tests.rows import column, keyed
 
 SUITE = "def one(a, b):\n    return a\n\n\n\n\nclass Two:\n    def __init__(self, a):\n"
 
@@ -42,7 +43,7 @@ def test_a_bench_writes_table_and_report(suite, tmp_path, cli):
     ]
     table = cli(*argv, "--repeats", "1", "--max-new-tokens", "6")
     report = json.loads(out.read_text())
-    assert [s["stack"] for s in report["stacks"]] == ["target", "nano:2 > target", "hf-generate"]
+    assert column(report["stacks"], "stack") == ["target", "nano:2 > target", "hf-generate"]
     assert report["suite"] == {
         "name": "suite.txt",
         "prompts": 2,
@@ -163,7 +164,7 @@ def test_a_plan_of_the_shipped_ladder(three, tmp_path, calibrations, capsys):
     data = json.loads(out.read_text())
     assert data["models"] == ["nano", "small", "target"]
     assert data["machine"]["threads"] == 1
-    rows = {row["stack"]: row for row in data["hierarchies"]}
+    rows = keyed(data["hierarchies"], "stack")
     assert {data["picked"], data["best_single_draft"], "target", "db > target"} <= set(rows)
     assert rows["target"]["forwards_per_token"]["target"] == {"predicted": 1.0, "measured": 1.0}
     for s in (data["picked"], data["best_single_draft"], "target"):

@@ -12,6 +12,7 @@ from hsd_viz.cli import main
 from hsd_viz.cli.decoded import summary
 from hsd_viz.engine.local import LocalEngine
 from hsd_viz.trace import Started, Step, Trace
+from tests.rows import column
 
 PROMPT = "def area(width, height):\n"
 FEW = ["--max-new-tokens", "12", "--threads", "1"]
@@ -43,7 +44,7 @@ def test_json_is_one_object_with_the_promised_fields(run):
     assert found["stop_reason"] == "length"
     assert len(found["token_ids"]) == 12
     assert sum(found["metrics"]["emitted_by_source"].values()) == 12
-    assert {c["name"] for c in found["calls_by_level"]} >= {"nano", "target"}
+    assert set(column(found["calls_by_level"], "name")) >= {"nano", "target"}
     assert found == json.loads(json.dumps(summary(Trace.load(run[3]))))
 
 

@@ -53,7 +53,7 @@ def test_steps_looked_at_in_any_order_are_the_same_and_the_trace_has_their_rows(
     runs = [events(temperature) for _ in range(2)]
     forth, back = (list(filter(is_step, run)) for run in runs)
     trace = runs[0][-1].trace
-    assert [content(s) for s in forth] == [content(s) for s in reversed(back)][::-1]
+    assert list(map(content, forth)) == list(map(content, reversed(back)))[::-1]
     for s in forth:
         assert {*s.columns["drafts"]["token_id"]} | {*s.token_ids} <= s.pieces.keys()
     for table in TABLES:

@@ -25,6 +25,7 @@ from hsd_viz.drafting.index.count import (
 from hsd_viz.drafting.index.format import DatabaseError, Index, KeyTable, marks
 from hsd_viz.drafting.make import SharedDatabases, vocabulary_hash
 from hsd_viz.drafting.tree import spell
+from tests.rows import column
 
 EVERYTHING = Pruning(least=1, least_continuation=1, least_share=0.0, most=7, max_bytes=10**8)
 
@@ -223,7 +224,7 @@ def test_describe(folder):
     assert facts["keys"] == sum(facts["keys_by_length"].values()) > 0
     assert facts["vocabulary_hash"] == vocabulary_hash(VOCABULARY)
     assert facts["meta"] == {"outputs": 30, "tokens": 9000, "decoding": "greedy"}
-    counts = [row["count"] for row in facts["most_used"]]
+    counts = column(facts["most_used"], "count")
     assert len(counts) == 3
     assert counts == sorted(counts, reverse=True)
     for row in facts["most_used"]:

@@ -13,6 +13,7 @@ from hsd_viz.engine.load import Models
 from hsd_viz.errors import Unsupported, UserError
 from hsd_viz.native.build import default_build
 from hsd_viz.trace import Trace
+from tests.rows import column
 
 pytestmark = pytest.mark.skipif(
     not default_build().wait(), reason=f"no native runtime: {default_build().reason}"
@@ -83,7 +84,7 @@ def test_a_trace_names_the_copy(engine, tmp_path):
     path = tmp_path / "run.json.gz"
     trace.save(path)
     kept = Trace.load(path)
-    assert [model["name"] for model in kept.meta["models"]] == ["target[int8]", "target"]
+    assert column(kept.meta["models"], "name") == ["target[int8]", "target"]
     assert kept.meta["models"][0]["model"] == "target[int8]"
     assert kept.meta["models"][0]["weights"] == kept.meta["models"][1]["weights"]
     assert kept.meta["stack_resolved"] == "target[int8]:4 > target"

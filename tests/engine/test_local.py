@@ -16,6 +16,7 @@ from checkpoints import save_model
 from hsd_viz.engine import load_engine
 from hsd_viz.trace import Finished, Stage, Started, Step, Trace
 from hsd_viz.trace.metrics import check
+from tests.rows import column
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +84,7 @@ def test_the_trace_says_what_was_run(engine, paths):
     meta = engine.run("ab", f"db[context] > {paths['draft']} > target", max_new_tokens=5).meta
     assert meta["stack_resolved"].endswith(":4 > target")
     assert meta["bottom"] == "db[context]"
-    assert [m["level"] for m in meta["models"]] == [1, 2]
+    assert column(meta["models"], "level") == [1, 2]
     for model in meta["models"]:
         assert len(model["weights"]) == 12
         assert model["parameters"] > 1000
@@ -91,7 +92,7 @@ def test_the_trace_says_what_was_run(engine, paths):
     assert meta["dtype"] == "float32"
     assert meta["threads"] >= 1
     assert (meta["runtime"], meta["runtime_note"]) == ("native", None)
-    assert {m["runtime"] for m in meta["models"]} == {meta["runtime"]}
+    assert set(column(meta["models"], "runtime")) == {meta["runtime"]}
 
 
 def test_details_are_the_targets_at_temperature_one(engine):

@@ -17,6 +17,7 @@ from hsd_viz.decoding.text import TokenText
 from hsd_viz.engine import load_engine
 from hsd_viz.models.families import CODE
 from hsd_viz.trace.metrics import check
+from tests.rows import column
 
 PROMPT = "def mean(values):\n    total = 0\n    for value in values:\n"
 
@@ -30,7 +31,7 @@ def other(tmp_path_factory):
         (path / file.name).write_bytes(file.read_bytes())
     tokenizer = json.loads((path / "tokenizer.json").read_text())
     vocabulary = tokenizer["model"]["vocab"]
-    special = {t["id"] for t in tokenizer["added_tokens"]}
+    special = set(column(tokenizer["added_tokens"], "id"))
     ids = [i for i in vocabulary.values() if i not in special]
     moved = dict(zip(ids, random.Random(0).sample(ids, len(ids)), strict=True))
     tokenizer["model"]["vocab"] = {token: moved.get(i, i) for token, i in vocabulary.items()}

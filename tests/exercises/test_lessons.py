@@ -21,6 +21,7 @@ import hsd_viz as hsd
 from hsd_viz.exercises import EXERCISES, check, editions, quiz
 from hsd_viz.exercises.check import OutOfTime
 from hsd_viz.exercises.data import Quiz
+from tests.rows import column
 
 COMMITTED = Path(__file__).resolve().parents[2] / "notebooks" / "course" / "student"
 MOST_LINES = 15
@@ -82,7 +83,7 @@ def test_the_right_answer_is_not_always_in_the_same_place():
     for lesson in "123456789":
         for question in quiz(lesson):
             if len(question["answers"]) == 3:
-                correct = [answer["correct"] for answer in question["answers"]]
+                correct = column(question["answers"], "correct")
                 places.add(correct.index(True))
     assert places == {0, 1, 2}
 
@@ -105,7 +106,7 @@ def test_the_committed_student_edition_is_built_from_its_master(lesson):
     expected = editions.notebook(lessons.PATHS[lesson], "student")
     outputs = [c.pop("outputs") for c in committed["cells"] if "outputs" in c]
     assert [[c.pop("outputs", None), c][1] for c in expected["cells"]] == committed["cells"]
-    figures = [output["data"] for output in chain(*outputs)]
+    figures = column(chain(*outputs), "data")
     assert len(figures) == (lesson in lessons.MASTERS)
     for figure in figures:
         assert figure["text/plain"] == [
@@ -120,13 +121,13 @@ def test_the_committed_student_edition_is_built_from_its_master(lesson):
 def test_nbgrader_grades_every_check_once(lesson):
     cells = editions.notebook(lessons.PATHS[lesson], "nbgrader")["cells"]
     graded = [c["metadata"]["nbgrader"] for c in cells if c["metadata"]]
-    assert len({g["grade_id"] for g in graded}) == len(graded)
+    assert len(set(column(graded, "grade_id"))) == len(graded)
     expected = [f"cell-{n.replace('.', '-')}" for n in exercises_of(lesson)]
     assert [g["grade_id"] for g in graded if g["grade"]] == expected
     # nbgrader refuses other characters.
     for g in graded:
         assert re.fullmatch(r"[a-zA-Z0-9_\-]+", g["grade_id"])
-    assert sum(g["solution"] for g in graded) == sum(g["grade"] for g in graded)
+    assert sum(column(graded, "solution")) == sum(column(graded, "grade"))
 
 
 @each_notebook
@@ -147,7 +148,7 @@ def test_otter_questions_are_closed(lesson):
 
 def test_each_puzzle_has_an_idea_a_picture_and_one_check():
     parts = lessons.ALL["puzzles"].split("\n## ")[1:]
-    assert [part.partition(" ·")[0] for part in parts] == [str(n) for n in range(1, 13)]
+    assert [part.partition(" ·")[0] for part in parts] == list(map(str, range(1, 13)))
     for part in parts:
         assert part.count("\n\n```\n") == part.count("\ncheck(") == 1
 

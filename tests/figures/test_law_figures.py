@@ -29,6 +29,7 @@ from hsd_viz.latency.select import select
 from hsd_viz.stack import parse
 from hsd_viz.trace import CallRow, RoundRow, Trace
 from tests.figures.sample_calibration import DEAR
+from tests.rows import column, find, keyed
 
 BENCH = Path(__file__).resolve().parents[2] / "docs" / "bench"
 
@@ -71,7 +72,7 @@ def test_a_ranking_sorts_by_what_is_known_best_and_marks_pick_single_and_plain()
     rows = cells(drawn)
     values = [float(r["measured"] if r["measured"] != "–" else r["predicted"]) for r in rows]
     assert values == sorted(values)
-    plain = next(r for r in rows if r["stack"] == "target")
+    plain = find(rows, stack="target")
     off = predict("target", DEAR).ms_per_token / 1.05 - 1
     assert plain["law error"] == f"{off:+.0%}".replace("-", "−")
 
@@ -133,9 +134,7 @@ def test_levels_show_the_counters_of_the_run_beside_the_laws():
     whole, *parts = cells(figures.levels(trace, basis))
     p = predict(trace.meta["stack_resolved"], basis.calibration)
     uses = level_use(trace)[::-1]
-    assert (
-        [r["level"] for r in parts] == ["target", "small", "nano", "db"] == [u.name for u in uses]
-    )
+    assert column(parts, "level") == ["target", "small", "nano", "db"] == [u.name for u in uses]
     for row, forwards, use in zip(parts, p.forwards_per_token[::-1], uses, strict=True):
         assert row["predicted / measured"].startswith(f"{forwards:.3g} / {use.forwards:.3g} ")
         assert row["measured"] == f"{use.ms:.3g}"
@@ -206,7 +205,7 @@ def test_the_calls_of_a_level_are_apart_from_its_time():
             rounds=[RoundRow(number, None, 1, 1, 1, 1, "bonus", None, start * 10**6, spent * 10**6)]
         )
     trace.columns["tokens"]["token_id"] = [1, 2, 3, 4]
-    rows = {row["level"]: row for row in cells(figures.levels(trace))}
+    rows = keyed(cells(figures.levels(trace)), "level")
     assert (rows["target"]["measured"], rows["target"]["calls"]) == ("6", "calls only 2.5 ms")
     assert (rows["db"]["measured"], rows["db"]["calls"]) == ("1.5", "calls only 1.5 ms")
 

@@ -16,6 +16,7 @@ from hsd_viz.figures.reports import SUBSETS, ablation_of, method
 from hsd_viz.measure.output import from_trace
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.stack import DATABASES, parse
+from tests.rows import column, find, keyed
 
 BENCH = Path(__file__).resolve().parents[2] / "docs" / "bench"
 ABLATION = BENCH / "ablation.json"
@@ -23,7 +24,7 @@ REPORT = BENCH / "heldout-greedy-cpu.json"
 
 
 def test_speed_ups_are_those_of_the_report():
-    stacks = {s["stack"]: s for s in json.loads(REPORT.read_text())["stacks"]}
+    stacks = keyed(json.loads(REPORT.read_text())["stacks"], "stack")
     drawn = figures.speedup(REPORT)
     names = drawn.layout.yaxis.ticktext
     dots = next(d for d in drawn.data if d.type == "scatter" and d.mode == "markers")
@@ -41,7 +42,7 @@ def test_speed_ups_are_those_of_the_report():
 
 def test_impossible_speed_ups_are_left_out():
     data = json.loads(REPORT.read_text())
-    first = next(s for s in data["stacks"] if s["stack"] == "db > target")
+    first = find(data["stacks"], stack="db > target")
     first["speedup_over_plain"] = 2 * first["mean_acceptance_length"]
     drawn = figures.speedup(data)
     assert "db > target" not in drawn.layout.yaxis.ticktext
@@ -90,7 +91,7 @@ def test_categories_are_those_of_the_report():
     drawn = figures.by_category(REPORT, stacks=["db", "small:4"])
     report = json.loads(REPORT.read_text())
     headings = [t[3:-4] for t in drawn.layout.yaxis.ticktext if t.startswith("<b>")]
-    blocks = next(s for s in report["stacks"] if s["stack"] == "db > target")["by_category"]
+    blocks = find(report["stacks"], stack="db > target")["by_category"]
     named = [f"{name} (n = {blocks[name]['outputs']})" for name in report["suite"]["categories"]]
     assert headings == named
     first = blocks["rewrite"]
@@ -159,8 +160,8 @@ def test_a_row_of_the_ablation_is_the_sum_of_its_traces():
     frame, source = ablation_of(data)
     row = frame.to_dict("records")[0]
     metrics = [trace.metrics() for trace in traces]
-    tokens = sum(found["tokens"] for found in metrics)
-    forwards = sum(found["target_forwards"] for found in metrics)
+    tokens = sum(column(metrics, "tokens"))
+    forwards = sum(column(metrics, "target_forwards"))
     assert row["length"] == pytest.approx(tokens / forwards)
     several = 0
     for trace in traces:

@@ -78,7 +78,7 @@ def test_graphs_give_the_rows_of_the_module():
 def test_recorded_steps_give_the_texts_of_the_loop(depth, sampling):
     """In float64; most steps are replays, and a second decode replays all of its steps."""
     plain = [eager(torch.float64, noise) for noise in (0.2, 0.1, 0.0)][-depth:]
-    models = [CompiledModel(model) for model in plain]
+    models = list(map(CompiledModel, plain))
     expected = decoded(Loop, plain, sampling)
     for _ in range(2):
         assert decoded(DeviceDecode, models, sampling) == expected

@@ -125,7 +125,7 @@ def test_costs_come_from_calls():
     assert draft.drafting(1) == pytest.approx(0.2)
     assert draft.draft_overhead == pytest.approx(0.5)
     assert target.overhead == pytest.approx(0.7)
-    assert [target.verifying(m) for m in range(1, 10)] == pytest.approx(
+    assert list(map(target.verifying, range(1, 10))) == pytest.approx(
         [2.3, 2.3, 2.3, 2.4, 2.5, 2.6, 2.7, 2.8, 2.9]
     )
     assert tuple(verifications([timed_trace(2), timed_trace(6)])["target"]) == (3, 7)
@@ -228,5 +228,5 @@ def test_the_tail_pools_the_last_two_places():
 
 def test_a_cost_curve_continues_with_its_last_step():
     cost = LevelCost((1.0, 1.5, 2.5))
-    assert [cost.verifying(n) for n in (3, 4, 6)] == pytest.approx([2.5, 3.5, 5.5])
+    assert list(map(cost.verifying, (3, 4, 6))) == pytest.approx([2.5, 3.5, 5.5])
     assert LevelCost((1.0, 2.0, 1.5)).verifying(5) == 1.5  # falling at its end: noise

@@ -138,7 +138,7 @@ def forward_passes(times: dict[int, list[float]]) -> Trace:
 )
 def test_the_cost_of_a_verification_by_tokens_fed(times, curve):
     cost = estimate([forward_passes(times)]).costs["target"]
-    assert [cost.verifying(fed) for fed in range(1, len(curve) + 1)] == pytest.approx(curve)
+    assert list(map(cost.verifying, range(1, len(curve) + 1))) == pytest.approx(curve)
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def test_the_overhead_is_paid_with_every_verification():
 
 def test_a_launch_is_paid_once_per_draft():
     cost = LevelCost((1.0,), draft=(2.0,), draft_overhead=5.0)
-    assert [cost.alone(tokens) for tokens in (1, 3)] == [7.0, 11.0]
+    assert list(map(cost.alone, (1, 3))) == [7.0, 11.0]
 
 
 def test_scaled_costs_are_scaled_in_all_their_parts():

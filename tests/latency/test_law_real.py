@@ -40,7 +40,7 @@ def even(models: int, seed: int) -> list[np.ndarray]:
     rows = [random.normal(size=V) * 1.5]
     for _ in range(models - 1):
         rows.append(rows[-1] + random.normal(size=V) * 0.5)
-    return [rolled(row) for row in rows]
+    return list(map(rolled, rows))
 
 
 def rolled(row: np.ndarray) -> np.ndarray:

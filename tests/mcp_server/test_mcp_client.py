@@ -11,6 +11,8 @@ from pathlib import Path
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
+from tests.rows import column
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -38,7 +40,7 @@ def plain(answer) -> dict:
 
 def test_the_official_client_calls_the_tools(tmp_path):
     tools, text, prediction, refusal = map(plain, asyncio.run(session(tmp_path)))
-    assert {tool["name"] for tool in tools["tools"]} >= {"doctor", "predict", "replay", "decode"}
+    assert set(column(tools["tools"], "name")) >= {"doctor", "predict", "replay", "decode"}
     assert len(text["structuredContent"]["token_ids"]) == 8
     assert prediction["structuredContent"]["rows"]
     assert refusal["isError"]

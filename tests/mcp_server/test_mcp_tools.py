@@ -12,6 +12,7 @@ import pytest
 from hsd_viz.mcp.protocol import MOST_LINE, VERSIONS
 from hsd_viz.mcp.tools import make_server
 from hsd_viz.version import __version__
+from tests.rows import column
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -63,7 +64,7 @@ def test_a_session_begins_with_the_version_of_the_client(server):
 
 def test_every_tool_is_read_only_and_describes_its_arguments(server):
     tools = ask(server, "tools/list")["result"]["tools"]
-    assert [tool["name"] for tool in tools] == [
+    assert column(tools, "name") == [
         "list_files",
         "doctor",
         "predict",
@@ -99,12 +100,12 @@ def test_doctor_reads_figures(server):
 
 def test_predict_gives_rows(server):
     found = call(server, "predict", gpu="H100", models=["llama-70b", "llama-8b"], batch=[1, 32])
-    assert {row["batch"] for row in found["structuredContent"]["rows"]} == {1, 32}
+    assert set(column(found["structuredContent"]["rows"], "batch")) == {1, 32}
 
 
 def test_replay_counts_on_a_log_of_the_folder(server):
     found = call(server, "replay", file="log.jsonl", drafters=["lookup"])
-    assert [row["name"] for row in found["structuredContent"]["drafters"]] == ["lookup"]
+    assert column(found["structuredContent"]["drafters"], "name") == ["lookup"]
 
 
 def test_the_files_are_listed(server):

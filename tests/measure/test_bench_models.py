@@ -13,6 +13,7 @@ from hsd_viz.measure.report import build_report
 from hsd_viz.measure.runner import BenchSettings, run_bench
 from hsd_viz.prompts.suites import Suite, load_suite
 from hsd_viz.stack import parse_bench
+from tests.rows import column
 
 STACKS = ["db > target", "nano:3 > target", "hf-generate", "hf-lookup", "hf-assistant[nano]"]
 
@@ -37,7 +38,7 @@ def measured(engine):
 def test_every_loop_writes_the_plain_text(engine, measured):
     facts = {"device": engine.device, "dtype": engine.dtype, "threads": 1, "target": "target"}
     report = build_report(measured, describe(), facts)
-    assert [s["stack"] for s in report.stacks] == ["target", *STACKS]
+    assert column(report.stacks, "stack") == ["target", *STACKS]
     for stack in report.stacks:
         assert stack["token_identical_to_plain"] == [2, 2], stack["stack"]
         assert stack["tokens_per_second"] > 0

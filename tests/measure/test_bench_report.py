@@ -13,6 +13,7 @@ from hsd_viz.measure.report import FIGURES, build_report, figure, figures, read_
 from hsd_viz.measure.runner import BenchSettings, Measurement
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.results.text import plain
+from tests.rows import column
 
 MACHINE = {"cpu": "some processor", "gpu": None}
 ENGINE = {"device": "cpu", "dtype": "float32", "threads": 1, "target": "target"}
@@ -78,7 +79,7 @@ def test_the_speed_up_is_paired_by_prompt():
 
 
 def test_the_99th_percentile_is_over_rounds_not_prompts():
-    drafting = tuple(float(k) for k in range(1, 1001))
+    drafting = tuple(map(float, range(1, 1001)))
     found = figures([output(5, 1.0, 5, drafting=drafting)], [output(5, 1.0, 5)])
     assert found["draft_seconds_p99"] == pytest.approx(990, abs=1)
 
@@ -137,7 +138,7 @@ def test_the_report_keeps_its_contract():
         report["settings"]
     )
     assert {k: report["settings"][k] for k in ENGINE} == ENGINE
-    assert [s["stack"] for s in report["stacks"]] == ["target", "db > target"]
+    assert column(report["stacks"], "stack") == ["target", "db > target"]
     for stack in report["stacks"]:
         assert set(stack) == {"stack", "by_category", "token_identical_to_plain", *BESIDE, *BLOCK}
         assert set(stack["by_category"]) == {"tables", "prose"}

@@ -18,6 +18,7 @@ from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.stack import DraftSource, draft_sources
 from hsd_viz.trace import CallRow, RoundRow, Trace
 from tests.changes import plain_trace
+from tests.rows import column
 
 SUITE = Suite("two", {"all": "All."}, (Prompt("1", "all", "first"), Prompt("2", "all", "second")))
 
@@ -49,7 +50,7 @@ def test_stacks_take_turns_after_a_short_warm_up():
         engine, stacks, SUITE, settings, progress=lambda *state: seen.append(state)
     )
     assert engine.asked[:2] == [("first", s) for s in stacks]
-    assert [o["max_new_tokens"] for o in engine.options] == [8] * 2 + [20] * 12
+    assert column(engine.options, "max_new_tokens") == [8] * 2 + [20] * 12
     assert engine.asked[2:] == [
         (p, s) for _, p, s in itertools.product(range(3), ["first", "second"], stacks)
     ]
@@ -273,7 +274,7 @@ def test_the_parts_of_a_round_sum_to_its_time(engine):
     def own(r):
         return sum(c.duration_ns for c in trace.call_rows if c.round == r.id and c.kind == "verify")
 
-    assert [p["forward target"] for p in parts] == [own(r) for r in rounds]
+    assert column(parts, "forward target") == list(map(own, rounds))
 
 
 def test_a_profile_is_in_the_report(engine):
@@ -285,7 +286,7 @@ def test_a_profile_is_in_the_report(engine):
     base, db, hf = report.stacks
     assert base["profile"]["rounds"] == 12
     assert db["profile"]["parts"][DRAFTING]["median_us"] > 0
-    assert sum(part["share"] for part in db["profile"]["parts"].values()) == pytest.approx(1)
+    assert sum(column(db["profile"]["parts"].values(), "share")) == pytest.approx(1)
     assert hf["profile"] is None
     assert hf["runtime"] == "transformers" != base["runtime"] == db["runtime"]
     assert "where the time goes: median µs" in BenchResult(report).text()

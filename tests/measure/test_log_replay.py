@@ -24,6 +24,7 @@ from hsd_viz.measure.requests import LoggedRequest, LogTokenizer, requests
 from hsd_viz.models.families import LADDER, SMOLLM2
 from hsd_viz.prompts.suites import load_suite
 from hsd_viz.records.entries import BrokenEntry, EntryReader
+from tests.rows import column
 
 TOKENIZER = LogTokenizer(LADDER / "target" / "tokenizer.json")
 ALL = (*DRAFTERS, "db[model,statistics]", "lookup[original]", "retrieval")
@@ -55,8 +56,8 @@ def write(path, *entries):
 def test_counts_equal_those_of_the_decodes(engine, log):
     report = replay(log, drafters=ALL, tokenizer="target", budget=9)
     assert not report.refused
-    assert {row["name"] for row in report.drafters} == set(ALL)
-    entries = [json.loads(line) for line in log.read_text().splitlines()]
+    assert set(column(report.drafters, "name")) == set(ALL)
+    entries = list(map(json.loads, log.read_text().splitlines()))
     for row in report.drafters:
         totals = [0, 0, 0, 0]
         for entry in entries:
@@ -81,7 +82,7 @@ def test_counts_equal_those_of_the_decodes(engine, log):
 def test_what_needs_the_targets_rows_is_refused_with_the_reason(log):
     names = ("lookup", "recycling", "db[context,logits]", "nano:4", "nonsense")
     report = replay(log, drafters=names, tokenizer="target")
-    assert [row["name"] for row in report.drafters] == ["lookup"]
+    assert column(report.drafters, "name") == ["lookup"]
     for name in names[1:3]:
         assert "which a log does not have" in report.refused[name]
     assert "draft model" in report.refused["nano:4"]
@@ -375,7 +376,7 @@ def test_broken_lines_are_named_and_the_others_are_read(tmp_path):
     good = b'{"prompt": "a", "output": "b"}'
     path.write_bytes(b"\n".join([good, *BROKEN, b"", good]))
     found = read(path)
-    assert [type(item) for item in found] == [
+    assert list(map(type, found)) == [
         LoggedRequest,
         *[BrokenEntry] * len(BROKEN),
         LoggedRequest,

@@ -20,6 +20,7 @@ from hsd_viz.measure.plan import PlanResult, plan, split
 from hsd_viz.measure.runner import BenchSettings
 from hsd_viz.prompts.suites import Prompt, Suite, load_suite
 from hsd_viz.stack import parse
+from tests.rows import column
 
 WARM = Sampling(temperature=1.0)
 PROMPTS = []
@@ -83,9 +84,9 @@ def test_the_report_keeps_its_contract(measured):
     assert data["models"] == ["tiny", "mid", "target"]
     assert data["complete"]
     rows = data["hierarchies"]
-    predicted = [row["predicted_ms_per_token"] for row in rows]
+    predicted = column(rows, "predicted_ms_per_token")
     assert predicted == sorted(predicted)
-    assert data["picked"] in {row["stack"] for row in rows}
+    assert data["picked"] in set(column(rows, "stack"))
     best = parse(data["best_single_draft"])
     assert best.bottom is None
     assert len(best.drafts) == 1
@@ -157,7 +158,7 @@ def test_without_measuring_nothing_is_measured():
     for option in again.options:
         assert option["max_new_tokens"] == 1
     alone = planned(FakeEngine(), max_levels=1)
-    assert [row["stack"] for row in alone["hierarchies"]] == ["target"]
+    assert column(alone["hierarchies"], "stack") == ["target"]
     assert alone["best_single_draft"] is None
 
 

@@ -247,7 +247,7 @@ def test_the_settings_name_the_kind_of_a_draft_head(tmp_path, config, method):
 def test_weights_that_are_stored_otherwise_are_said_beside_what_does_not_fit():
     """gpt-oss-120b has 4-bit experts: as 16 bits it does not fit into 80 GB."""
     found = hsd.predict("H100", ("gpt-oss-120b",), databases=False)
-    lines = [str(line) for line in found.parts()]
+    lines = list(map(str, found.parts()))
     (said,) = [
         line for line in lines if line.startswith("weights of gpt-oss-120b: counted as bf16")
     ]

@@ -11,6 +11,7 @@ from benchmarks.budgets import run_budgets, write_texts
 from hsd_viz.drafting.tree import Drafter, DraftTree
 from hsd_viz.measure.text_replay import Text, can_replay, replay
 from hsd_viz.prompts.suites import load_suite
+from tests.rows import column
 
 BOTTOMS = (
     "db",
@@ -103,7 +104,7 @@ def test_rows_have_states_and_add_up(engine, suite):
     assert [(r["drafter"], r["state"]) for r in rows] == [("db", "cold"), *both]
     tokens = sum(len(t.output) for t in texts)
     for row in rows:
-        assert row["tokens"] == tokens == sum(c["tokens"] for c in row["by_category"].values())
+        assert row["tokens"] == tokens == sum(column(row["by_category"].values(), "tokens"))
         assert row["mean_acceptance_length"] == row["tokens"] / row["target_forwards"]
     assert rows[0]["by_source"]
     for r in rows[0]["by_source"]:

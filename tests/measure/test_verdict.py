@@ -17,6 +17,7 @@ from hsd_viz.measure.bench_words import answer, warnings
 from hsd_viz.measure.report import Report, impossible, read_report
 from hsd_viz.results.kinds import Kind, kind_of
 from hsd_viz.results.table import Table
+from tests.rows import find
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures" / "reports"
 SAVED = FIXTURES.parents[2] / "docs" / "bench" / "heldout-greedy-cpu.json"
@@ -66,7 +67,7 @@ def test_a_busy_machine_and_impossible_speed_ups_are_warned_of_everywhere(report
     quiet = report
     data = report.to_dict()
     data["machine"]["load_average"] = data["machine"]["cores"] + 1.5
-    slow = next(s for s in data["stacks"] if s["stack"] == "lookup > target")
+    slow = find(data["stacks"], stack="lookup > target")
     slow["speedup_over_plain"] = slow["mean_acceptance_length"] * 1.2
     report = msgspec.convert(data, Report)
     busy, wrong = warnings(report)

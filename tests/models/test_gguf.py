@@ -79,7 +79,7 @@ def open_tensors(path):
     return form, tensors
 
 
-@pytest.mark.parametrize("kind", [Kind(number) for number in FORMATS], ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", list(map(Kind, FORMATS)), ids=lambda kind: kind.name)
 def test_a_format_decodes_to_the_numbers_of_the_package_gguf(tmp_path, kind):
     matrix = np.random.default_rng(0).normal(size=(6, 512)).astype(np.float32)
     if kind in (Kind.Q4_K, Kind.Q5_K, Kind.Q6_K):

@@ -26,6 +26,7 @@ from hsd_viz.models.matrix import GroupedMatrix
 from hsd_viz.native.model import NativeModel
 from hsd_viz.native.weights import Weights
 from hsd_viz.prompts.suites import SHIPPED
+from tests.rows import column
 
 ROOT = Path(__file__).resolve().parents[2]
 CHAT = "Name the three primary colours and say where each is seen in nature."
@@ -117,8 +118,8 @@ def test_the_list_says_what_is_installed_and_how_to_install_the_rest(cli, monkey
     assert code.endswith("(installed)")
     assert smollm2.endswith("(hsd-viz models install smollm2)")
     rows = json.loads(cli("models", "list", "--json"))["families"]
-    assert [row["installed"] for row in rows] == [True, False]
-    assert [row["missing"] for row in rows] == [[], [SMOLLM2.title]]
+    assert column(rows, "installed") == [True, False]
+    assert column(rows, "missing") == [[], [SMOLLM2.title]]
 
 
 def test_the_facts_of_a_family_are_those_of_its_files(cli):
@@ -158,7 +159,7 @@ def test_six_stacks_write_the_same_greedy_text(smollm2):
         trace = smollm2.run(prompt, stack, max_new_tokens=24)
         texts[stack] = trace.token_ids
         assert trace.meta["family"] == "smollm2"
-    assert len({tuple(tokens) for tokens in texts.values()}) == 1
+    assert len(set(map(tuple, texts.values()))) == 1
 
 
 @installed

@@ -19,6 +19,7 @@ from hsd_viz.models.blocks import FORMATS
 from hsd_viz.models.files import open_model
 from hsd_viz.models.matrix import GroupedMatrix
 from hsd_viz.native.build import default_build
+from tests.rows import column
 
 PROMPT = [3, 141, 59, 26, 53, 58, 97, 93, 23, 84]
 needs_compiler = pytest.mark.skipif(
@@ -85,7 +86,7 @@ def widen_into(folder, path) -> None:
 
 
 @needs_compiler
-@pytest.mark.parametrize("kind", [Kind(number) for number in FORMATS], ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", list(map(Kind, FORMATS)), ids=lambda kind: kind.name)
 def test_a_gguf_file_writes_the_text_of_its_weights_in_safetensors(tmp_path, kind):
     torch.manual_seed(0)
     config = small(LlamaConfig, hidden_size=256, intermediate_size=256, num_hidden_layers=1)
@@ -95,7 +96,7 @@ def test_a_gguf_file_writes_the_text_of_its_weights_in_safetensors(tmp_path, kin
     tokens = json.loads((tmp_path / "tokenizer.json").read_text())
     vocabulary = tokens["model"]["vocab"]
     pieces = sorted(vocabulary, key=vocabulary.get)
-    pieces += [token["content"] for token in tokens["added_tokens"]]
+    pieces += column(tokens["added_tokens"], "content")
     metadata = {
         "tokenizer.ggml.model": "gpt2",
         "tokenizer.ggml.pre": "gpt-2",

@@ -215,7 +215,7 @@ def test_a_session_keeps_the_angles_that_the_library_reads(monkeypatch):
     )
     for use in (lambda: session.forward(ids(300), 1), lambda: session.settings(600, 4, 0)):
         use()
-        kept = [weakref.ref(table) for table in found.pop()]
+        kept = list(map(weakref.ref, found.pop()))
         for table in kept:
             assert table() is not None
 

@@ -107,7 +107,7 @@ def same(one, other) -> None:
     assert other == one
     assert other.scores == one.scores
     assert other.depths() == one.depths()
-    assert [type(value) for value in other.positions] == [type(value) for value in one.positions]
+    assert list(map(type, other.positions)) == list(map(type, one.positions))
 
 
 @st.composite

@@ -6,6 +6,7 @@ from benchmarks.cuts import locality
 from benchmarks.heldout import CATEGORIES, build_heldout
 from hsd_viz.prompts import suites
 from hsd_viz.prompts.suites import load_suite
+from tests.rows import column, find
 from training.corpus import SourceFile, is_heldout
 
 
@@ -148,9 +149,9 @@ def test_building_is_deterministic_and_omits_training_text():
     files = synthetic()
     suite = build_heldout(files)
     assert suite == build_heldout(files[::-1])
-    assert {p["category"] for p in suite["prompts"]} == {"rewrite", "siblings"}
+    assert set(column(suite["prompts"], "category")) == {"rewrite", "siblings"}
     # The text of package0 is also training text, of package9, which is not held out.
     assert {p["origin"]["package"] for p in suite["prompts"]} == {"package1", "package2"}
-    rewrite = next(p for p in suite["prompts"] if p["category"] == "rewrite")
+    rewrite = find(suite["prompts"], category="rewrite")
     assert "The same function under another name" in rewrite["text"]
     assert rewrite["locality"] > 0.8

@@ -30,7 +30,7 @@ def test_the_documentation_has_an_example_of_every_engine():
 @pytest.mark.parametrize(("engine", "_version", "metric", "_formula", "example"), ROWS)
 def test_a_worked_example(engine, _version, metric, _formula, example):
     found = convert(VLLM, "vllm", engine)[metric]
-    expected = [float(number) for number in example.split(",")]
+    expected = list(map(float, example.split(",")))
     assert (found if isinstance(found, list) else [found]) == pytest.approx(expected, abs=5e-5)
 
 

@@ -298,7 +298,7 @@ def test_costs_are_written_as_llama_cpp_takes_them(tmp_path, capsys):
     runs = [str(RUNS / f"{name}.json.gz") for name in ("plain", "hierarchy")]
     assert main(["export", *runs, "--costs", str(out)]) == 0
     name, _, costs = out.read_text().partition("=")
-    each = [float(cost) for cost in costs.split(",")]
+    each = list(map(float, costs.split(",")))
     # The hierarchy's widest verification is of 13 tokens; a batch is never cheaper than a smaller
     # one.
     assert name == "GGML_BATCH_COSTS"

@@ -64,7 +64,7 @@ def post(address, body, *, kind="application/json", origin=None):
     return (
         response.status_code,
         response.headers,
-        [json.loads(line) for line in response.text.splitlines()],
+        list(map(json.loads, response.text.splitlines())),
     )
 
 

@@ -44,7 +44,7 @@ def service_of(
     async def decode(request) -> AsyncGenerator[list[dict]]:
         for seconds, records in batches:
             clock.now += seconds
-            yield [dict(record) for record in records]
+            yield list(map(dict, records))
 
     return Service(decode, settings or Settings())
 

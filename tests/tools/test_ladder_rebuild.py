@@ -38,7 +38,7 @@ def checkout(tmp_path, monkeypatch):
 def run(parts=(), trained=None):
     said = []
     paths = tool.rebuild(parts, trained, progress=lambda text: None, say=said.append)
-    return [str(p) for p in paths], said
+    return list(map(str, paths)), said
 
 
 def test_every_part_runs_once_for_the_same_weights(checkout):

@@ -11,6 +11,7 @@ import tomllib
 import pytest
 
 from hsd_viz.version import __version__
+from tests.rows import keyed
 from tools import release
 
 
@@ -33,7 +34,7 @@ def test_the_checksums_are_those_of_the_files(folder):
 
 def test_the_bill_names_what_is_required_and_what_is_built_in(folder):
     bill = json.loads((folder / release.BILL).read_text())
-    by_reference = {one["bom-ref"]: one for one in bill["components"]}
+    by_reference = keyed(bill["components"], "bom-ref")
     project = tomllib.loads((release.ROOT / "pyproject.toml").read_text())["project"]
     for requirement in project["dependencies"]:
         name = re.match(r"[\w.-]+", requirement)[0]

@@ -18,7 +18,7 @@ def test_every_question_begins_with_its_answer():
     questions = re.findall(r"^## (\d+)\. .*\?$", PAGE, re.M)
     begun = re.findall(r"^## (\d+)\. .*\n\n<!-- begin answer-.* -->\n\*\*.*\.\*\*\n", PAGE, re.M)
 
-    assert questions == [str(n) for n in range(1, 11)]
+    assert questions == list(map(str, range(1, 11)))
     assert begun == questions
     assert list(verdicts.VERDICTS) == re.findall(r"<!-- begin (answer-.*) -->", PAGE)
 

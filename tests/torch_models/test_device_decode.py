@@ -68,8 +68,8 @@ def compare(
     contexts: Sequence[int | None] = (),
 ) -> None:
     noises, lookaheads = STACKS[stack]
-    plain = [eager(noise) for noise in noises]
-    device = [on_device(noise) for noise in noises]
+    plain = list(map(eager, noises))
+    device = list(map(on_device, noises))
     drafters = [None, None] if drafter is None else [drafter(), drafter()]
     run = partial(
         decode,

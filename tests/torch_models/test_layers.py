@@ -92,14 +92,14 @@ def test_what_cannot_be_shared_is_compiled_layer_by_layer(monkeypatch):
 
 def test_sharing_is_undone():
     module = deep("llama").module
-    before = [type(layer) for layer in repeated_layers(module)]
+    before = list(map(type, repeated_layers(module)))
     assert share_layers(module)
     assert share_layers(module), "again changes nothing"
-    shared = {type(layer) for layer in repeated_layers(module)}
+    shared = set(map(type, repeated_layers(module)))
     assert len(shared) == 1
     assert shared.isdisjoint(before)
     separate_layers(module)
-    assert [type(layer) for layer in repeated_layers(module)] == before
+    assert list(map(type, repeated_layers(module))) == before
 
 
 def test_only_the_outermost_lists_of_like_modules_are_layers():
@@ -114,6 +114,6 @@ def test_only_the_outermost_lists_of_like_modules_are_layers():
 def test_an_older_torch_shares_nothing(monkeypatch):
     monkeypatch.delattr(torch.compiler, "nested_compile_region")
     module = deep("llama").module
-    before = [type(layer) for layer in repeated_layers(module)]
+    before = list(map(type, repeated_layers(module)))
     assert not share_layers(module)
-    assert [type(layer) for layer in repeated_layers(module)] == before
+    assert list(map(type, repeated_layers(module))) == before

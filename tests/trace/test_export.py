@@ -13,6 +13,7 @@ from samples import sample_trace
 from hsd_viz.engine.replay import bundled, load_bundled
 from hsd_viz.trace import Trace
 from hsd_viz.trace.export import aiperf_record, chrome_trace, write_csv
+from tests.rows import column
 
 
 def events(trace: Trace, **wanted) -> list[dict]:
@@ -33,7 +34,7 @@ def test_times_are_those_of_the_trace_and_slices_of_a_thread_nest_or_follow_one_
 
     assert ns("call") == [(c.start_ns, c.duration_ns) for c in trace.call_rows]
     assert sorted(ns("round")) == sorted((r.start_ns, r.duration_ns) for r in trace.round_rows)
-    for tid in {e["tid"] for e in spans}:
+    for tid in set(column(spans, "tid")):
         open_until: list[float] = []
         for e in sorted((e for e in spans if e["tid"] == tid), key=lambda e: (e["ts"], -e["dur"])):
             # Microseconds are fractions: a slice that starts where another ends may differ in the
@@ -106,7 +107,7 @@ def test_counters_end_at_the_totals_and_rounds_say_what_they_emitted():
     trace = sample_trace()
     counts = events(trace, ph="C", name="tokens emitted")
     assert [(e["ts"], e["args"]["tokens"]) for e in counts] == [(1.8, 2), (2.8, 4)]
-    assert [e["args"] for e in events(trace, ph="C", name="draft tokens")] == [
+    assert column(events(trace, ph="C", name="draft tokens"), "args") == [
         {"accepted": 1, "not accepted": 2},
         {"accepted": 1, "not accepted": 0},
     ]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from hsd_viz.ladder.load import load_model, load_tokenizer
+from tests.rows import column
 from training.evaluation import GOALS, evaluate_ladder, measure, table
 from training.quality import OPENINGS, continuations, copied_share, parsed_lines
 
@@ -33,7 +34,7 @@ def test_an_evaluation_can_be_written_elsewhere(tiny, tmp_path, monkeypatch) -> 
     assert json.loads((tmp_path / "e.json").read_text()) == found
     assert 0 <= found["writing"]["repetition"] <= 1
     assert 0 <= found["writing"]["copied"] <= 1
-    assert [s["prompt"] for s in found["writing"]["samples"]] == list(OPENINGS)
+    assert column(found["writing"]["samples"], "prompt") == list(OPENINGS)
     assert len(OPENINGS) == 10
 
 

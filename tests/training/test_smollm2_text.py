@@ -86,7 +86,7 @@ class Letters:
         return f"{turns}<a"
 
     def encode(self, text, add_special_tokens=False):
-        return [ord(letter) for letter in text]
+        return list(map(ord, text))
 
     def decode(self, ids, skip_special_tokens=True):
         return "".join(map(chr, ids)).removesuffix(">")

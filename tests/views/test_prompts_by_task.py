@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hsd_viz.prompts.questions import TASKS
 from hsd_viz.views.page_data import QUESTIONS, families
+from tests.rows import column
 
 
 def test_a_family_that_answers_has_a_prompt_for_each_task_of_spec_bench():
@@ -11,7 +12,7 @@ def test_a_family_that_answers_has_a_prompt_for_each_task_of_spec_bench():
         if family["chat"]:
             prompts = family["prompts"]
             assert len(prompts) == len(TASKS)
-            assert family["prompt"] in [prompt["prompt"] for prompt in prompts]
+            assert family["prompt"] in column(prompts, "prompt")
 
 
 def test_prompts_have_a_title_and_a_reason_of_their_own():

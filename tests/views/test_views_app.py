@@ -28,6 +28,7 @@ from hsd_viz.views.app.dashboard import MOST_REQUESTS, App
 from hsd_viz.views.export import run_page
 from hsd_viz.views.page_data import offered, recorded_runs
 from tests.changes import change_row
+from tests.rows import column, keyed
 
 RUNS = [*offered()]
 
@@ -39,7 +40,7 @@ def page(monkeypatch):
 
 def test_the_page_knows_its_recordings_and_opens_without_models(page):
     about = page.app.about
-    assert [r["name"] for r in about["recordings"]] == RUNS
+    assert column(about["recordings"], "name") == RUNS
     assert "decode" in page.app.can
     assert about["models"] == ["nano", "small", "target"]
     assert App(Engine(), allow_models=True).about["models"] is None
@@ -303,11 +304,11 @@ def test_questions_about_a_run_are_answered(page):
     page.ask("recording", name="both")
     (card,) = parts(page, "doctor", "both")
     assert card["view"] == "doctor"
-    assert sum(c["share"] for c in card["state"]["spec"]["causes"]) > 0.9
+    assert sum(column(card["state"]["spec"]["causes"], "share")) > 0.9
     law = parts(page, "law", "both")
     views = {p["view"]: p for p in law if p["kind"] == "view"}
     assert set(views) == {"hierarchy", "one_draft"}
-    assert [p["name"] for p in views["one_draft"]["state"]["presets"]] == ["nano", "small"]
+    assert column(views["one_draft"]["state"]["presets"], "name") == ["nano", "small"]
     for p in law:
         assert not p.get("caution")
     assert law[-1]["figure"]["drawn"]["layout"]["meta"]["title"] == "When does a hierarchy pay?"
@@ -373,7 +374,7 @@ def test_a_log_is_replayed_and_its_text_does_not_come_back(page):
     options = {"tokenizer": "", "costs": "cpu", "drafters": "lookup\nsam"}
     message, _ = page.ask("ask", [("../../log.jsonl", log)], about="replay", options=options)
     answer = message["answer"]
-    assert [p["kind"] for p in answer["parts"]] == ["page"]
+    assert column(answer["parts"], "kind") == ["page"]
     assert answer["files"][0][2].startswith("{")
     assert "901, 902" not in str(answer)
     for files, change in (
@@ -399,8 +400,8 @@ def test_a_record_of_a_server_is_diagnosed(page):
     spec = part["state"]["spec"]
     assert (part["view"], spec["title"]) == ("doctor", "What limits this run")
     assert "at most 2.00 times" in spec["lines"][0]
-    assert [table["title"] for table in spec["tables"]][:1] == ["Acceptance by position"]
-    rows = chain(*(table["rows"] for table in spec["tables"]))
+    assert column(spec["tables"], "title")[:1] == ["Acceptance by position"]
+    rows = chain(*column(spec["tables"], "rows"))
     cells = list(chain(*rows))
     assert cells
     for cell in cells:
@@ -433,7 +434,7 @@ def test_a_prediction_is_of_the_chosen_hardware(page):
     assert "A100" in text
     assert "assumption" in text
     title = message["answer"]["parts"][0]["figure"]["drawn"]["layout"]["meta"]["title"]
-    menus = {menu["name"]: menu for menu in message["answer"]["choices"]}
+    menus = keyed(message["answer"]["choices"], "name")
     (words,) = [
         name for name, value in menus["models"]["options"] if value == "qwen3-8b,qwen3-0.6b"
     ]
@@ -591,7 +592,7 @@ def test_hostile_text_travels_as_data_and_names_are_plain(page):
 
 def test_the_page_gets_the_families_and_the_form_of_the_chosen_one():
     about = hsd.dashboard(family="smollm2").about
-    assert [family["name"] for family in about["families"]] == ["code", "smollm2"]
+    assert column(about["families"], "name") == ["code", "smollm2"]
     assert about["family"] == "smollm2"
     assert about["models"] == ["nano", "target"]
     assert about["form"]["prompt"] == "Why is the sky blue?"
@@ -600,7 +601,7 @@ def test_the_page_gets_the_families_and_the_form_of_the_chosen_one():
 
 
 def test_a_page_of_an_engine_offers_its_own_family(page):
-    assert [family["name"] for family in page.app.about["families"]] == ["code"]
+    assert column(page.app.about["families"], "name") == ["code"]
 
 
 def test_an_engine_decodes_its_own_family_only(page):

@@ -16,6 +16,7 @@ from hsd_viz.trace import Trace
 from hsd_viz.views import run_data
 from hsd_viz.views.export import run_page
 from tests.changes import change_row
+from tests.rows import column
 
 STRANGE = (
     *(
@@ -92,7 +93,7 @@ def test_the_whole_trace_is_inside_and_no_text_of_it_is_an_element(trace):
     assert scripts == [{"type": "text/plain", "id": "hsd-content"}, {"type": "module"}]
     assert "alert(" not in elements.content("script")
     content = packed(text)
-    (name,) = [r["name"] for r in content["about"]["recordings"]]
+    (name,) = column(content["about"]["recordings"], "name")
     assert content["runs"][name] == json.loads(json.dumps(run_data.snapshot(trace, name)))
     assert len(re.findall(r"</script>", text)) == 2
     assert "<!--" not in text
@@ -104,7 +105,7 @@ def test_runs_side_by_side_are_one_page():
     traces = side_by_side()
     text = run_page(*traces)
     content = packed(text)
-    assert [r["stack"] for r in content["about"]["races"][0]["runs"]] == [t.stack for t in traces]
+    assert column(content["about"]["races"][0]["runs"], "stack") == [t.stack for t in traces]
     assert len(content["runs"]) == 3
     assert len(text.encode()) < 750_000
 

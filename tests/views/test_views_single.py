@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from dataclasses import replace
 
@@ -19,6 +20,7 @@ from hsd_viz.latency.law import predict
 from hsd_viz.latency.select import select
 from hsd_viz.views.export import content_of
 from hsd_viz.views.linked import LinkedView
+from tests.rows import column, keyed
 
 
 @pytest.fixture(scope="module")
@@ -175,7 +177,7 @@ def test_a_file_is_written_by_its_ending(tmp_path, monkeypatch):
         ValueError, match=r"RuleLab is drawn with HTML and has no vectors: save it as \.png"
     ):
         view.save(tmp_path / "x.svg")
-    assert [p.name for p in tmp_path.iterdir()] == ["x.html"]
+    assert os.listdir(tmp_path) == ["x.html"]
 
 
 # --- several runs ---------------------------------------------------------------------------------
@@ -183,7 +185,7 @@ def test_a_file_is_written_by_its_ending(tmp_path, monkeypatch):
 
 def test_a_comparison_shows_its_runs_in_order():
     versus = views.Versus([make_trace(), make_trace()])
-    assert [run["run"] for run in versus.runs] == ["A", "B"]
+    assert column(versus.runs, "run") == ["A", "B"]
     versus.pinned = 1
     versus.show([load_bundled("both"), load_bundled("plain"), make_trace()])
     assert [run["meta"]["stack"] for run in versus.runs][1] == "target"
@@ -220,7 +222,7 @@ def test_the_graph_holds_models_databases_and_edges_and_the_pick_of_the_selector
     launched = LevelCost((0.02, 0.021), draft=(0.005,), draft_overhead=0.01)
     known = replace(CALIBRATION, costs={**CALIBRATION.costs, "nano": launched})
     view = views.HierarchyGraph(known, source="made up")
-    levels = {level["name"]: level for level in view.graph["levels"]}
+    levels = keyed(view.graph["levels"], "name")
     assert {name: level["ms"] for name, level in levels.items()} == pytest.approx(
         {"db": 0.001, "nano": 0.005 + 0.01 / 4, "small": 0.2, "target": 1.0}
     )
@@ -264,7 +266,7 @@ def test_a_stack_has_one_predicted_figure_in_all_views_and_it_is_the_plans():
 
 def test_presets_of_the_sliders_are_the_calibrated_draft_models(basis):
     view = views.OneDraftWhatIf(basis)
-    assert [p["name"] for p in view.presets] == ["nano", "small"]
+    assert column(view.presets, "name") == ["nano", "small"]
     assert view.acceptance == view.presets[-1]["acceptance"]
     assert 0 < view.cost < 1
     assert views.OneDraftWhatIf().presets == []
