@@ -31,11 +31,10 @@ def prose(page: Path) -> str:
 @named
 def test_links_exist(page):
     links = re.findall(r"\]\(([^)\s]+)\)", prose(page))
-    local = [
-        link.partition("#")[0]
-        for link in links
-        if not link.startswith(("http://", "https://", "#"))
-    ]
+    local = []
+    for link in links:
+        if not link.startswith(("http://", "https://", "#")):
+            local.append(link.partition("#")[0])
     assert [link for link in local if not (page.parent / link).exists()] == []
 
 

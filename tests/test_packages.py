@@ -70,11 +70,12 @@ def test_missing_models_are_one_line_with_the_command(tmp_path):
 
 def digest_of(folder: Path) -> str:
     """Return a digest of the names and contents of the files of a folder."""
-    parts = [
-        [path.relative_to(folder).as_posix(), hashlib.sha256(path.read_bytes()).hexdigest()]
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    ]
+    parts = []
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            parts.append(
+                [path.relative_to(folder).as_posix(), hashlib.sha256(path.read_bytes()).hexdigest()]
+            )
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 

@@ -189,11 +189,10 @@ def test_torch_is_installed_where_it_is_needed(make, tmp_path, words, gpu, extra
     (tmp_path / ".venv/.dashboard-ready").unlink()
     done = make("dashboard", *words, environment={"PATH": f"{tools}:{os.environ['PATH']}"})
     assert done.returncode == 0, done.stderr
-    lines = [
-        line.replace("python ", "", 1)
-        for line in done.stdout.splitlines()
-        if line.startswith("python")
-    ]
+    lines = []
+    for line in done.stdout.splitlines():
+        if line.startswith("python"):
+            lines.append(line.replace("python ", "", 1))
     assert lines[0].endswith(
         f"install -qq --no-compile --root-user-action=ignore -c constraints.txt -e .{extras}"
     )

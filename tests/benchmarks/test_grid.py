@@ -55,7 +55,9 @@ def test_padding_adds_cost_and_noise_lowers_agreement():
     assert (
         alike[0] == pytest.approx(1) and all(a > b for a, b in pairwise(alike)) and alike[-1] < 0.5
     ), alike
-    one, same, other = (rows(pad(nano, 2, 0.3, seed)) for seed in (1, 1, 2))
+    one = rows(pad(nano, 2, 0.3, 1))
+    same = rows(pad(nano, 2, 0.3, 1))
+    other = rows(pad(nano, 2, 0.3, 2))
     assert torch.equal(one, same)
     assert not torch.equal(one, other)
 
@@ -151,12 +153,12 @@ def test_a_grid_is_consistent(tiny):
             (r for r in rows.values() if r["kind"] == "one draft"), key=lambda r: r["ms_per_token"]
         )
         assert point["best_single_draft"] == best["stack"]
-    reached, same = (
-        report["reached"][k] for k in ("databases_over_single_draft", "outputs_same_as_plain")
-    )
-    wanted = [
-        p["target"] for p in report["points"] if p["databases_over_single_draft"]["speedup"] >= 1.2
-    ]
+    reached = report["reached"]["databases_over_single_draft"]
+    same = report["reached"]["outputs_same_as_plain"]
+    wanted = []
+    for p in report["points"]:
+        if p["databases_over_single_draft"]["speedup"] >= 1.2:
+            wanted.append(p["target"])
     assert reached["reached"] == wanted
     assert same[0] == same[1]
 

@@ -153,9 +153,9 @@ def test_all_formats_in_one_go(saved, tmp_path, cli):
 
 @pytest.fixture
 def runs(tmp_path):
-    runs = {
-        name: load_bundled(name, SIDE_BY_SIDE / "greedy") for name in ("plain", "databases", "both")
-    }
+    runs = {}
+    for name in ("plain", "databases", "both"):
+        runs[name] = load_bundled(name, SIDE_BY_SIDE / "greedy")
     return {name: run.save(tmp_path / f"{name}.json.gz") for name, run in runs.items()}
 
 
@@ -164,10 +164,11 @@ def test_two_or_three_traces_become_one_page_in_their_order(runs, tmp_path, cli,
     html = tmp_path / "race.html"
     assert cli("export", *(runs[n] for n in names), "--html", html).splitlines() == [str(html)]
     text = html.read_text(encoding="utf-8")
-    stacks = [
-        load_bundled(n, SIDE_BY_SIDE / "greedy").meta["stack_resolved"].replace(">", "&gt;")
-        for n in names
-    ]
+    stacks = []
+    for n in names:
+        stacks.append(
+            load_bundled(n, SIDE_BY_SIDE / "greedy").meta["stack_resolved"].replace(">", "&gt;")
+        )
     assert f"<title>{' · '.join(stacks)} · hsd_viz</title>" in text
     assert len(text.encode()) < 1_000_000
 

@@ -87,9 +87,9 @@ def test_figures_are_stored_in_the_student_edition_only(tmp_path, monkeypatch):
     def count(path):
         return sum(bool(cell.get("outputs")) for cell in nbformat.read(path, 4).cells)
 
-    counts = [
-        sorted(map(count, (tmp_path / edition).iterdir())) for edition in ("student", "otter")
-    ]
+    counts = []
+    for edition in ("student", "otter"):
+        counts.append(sorted(map(count, (tmp_path / edition).iterdir())))
     # The lab sheet and the puzzles have none.
     assert counts == [[0, 0, 1], [0, 0, 0]]
 

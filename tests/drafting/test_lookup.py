@@ -69,11 +69,10 @@ def test_original_lookup_wants_whole_copies(text):
     drafter.start(text)
     expected = []
     for n in range(min(3, len(text) - 1), 0, -1):
-        places = [
-            i + n
-            for i in range(len(text) - n)
-            if text[i : i + n] == text[-n:] and i + n + 10 <= len(text)
-        ]
+        places = []
+        for i in range(len(text) - n):
+            if text[i : i + n] == text[-n:] and i + n + 10 <= len(text):
+                places.append(i + n)
         if places:
             expected = text[places[0] : places[0] + 10]
             break
@@ -85,11 +84,11 @@ def test_original_lookup_wants_whole_copies(text):
 
 def ends_of(text, part):
     """The places at which ``part`` ends in ``text``."""
-    return [
-        i + len(part) - 1
-        for i in range(len(text) - len(part) + 1)
-        if text[i : i + len(part)] == part
-    ]
+    found = []
+    for i in range(len(text) - len(part) + 1):
+        if text[i : i + len(part)] == part:
+            found.append(i + len(part) - 1)
+    return found
 
 
 def sam_reference(text, ahead, most, alpha, budget):

@@ -53,10 +53,10 @@ def other(tmp_path_factory):
 @pytest.fixture(scope="module")
 def plain():
     engine = load_engine(device="cpu", runtime="eager")
-    return {
-        t: engine.run(PROMPT, "target", max_new_tokens=32, temperature=t, seed=5)
-        for t in (0.0, 1.0)
-    }
+    found = {}
+    for t in (0.0, 1.0):
+        found[t] = engine.run(PROMPT, "target", max_new_tokens=32, temperature=t, seed=5)
+    return found
 
 
 @pytest.mark.parametrize("stack", ['"{}":4 > target', '"{}":2 > small:4 > target'])

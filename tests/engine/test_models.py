@@ -42,7 +42,8 @@ def test_padded_rows_are_never_drawn(paths, runtime):
     """The padded model is the exact one with 60 more rows, each likelier than any token: they
     must not be seen.
     """
-    exact, padded = (engine_of(paths[name], runtime=runtime) for name in ("exact", "padded"))
+    exact = engine_of(paths["exact"], runtime=runtime)
+    padded = engine_of(paths["padded"], runtime=runtime)
     assert padded.module().config.vocab_size == 320
     for temperature in (0.0, 1.0):
 

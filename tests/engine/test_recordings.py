@@ -171,7 +171,9 @@ def test_slower_runs_are_labelled():
 
 
 def test_each_database_does_its_part():
-    copied, idioms, new = (facts(load_bundled(name)) for name in ("copied", "idioms", "new"))
+    copied = facts(load_bundled("copied"))
+    idioms = facts(load_bundled("idioms"))
+    new = facts(load_bundled("new"))
 
     def context(f):
         return f.shares.get("context", 0.0)

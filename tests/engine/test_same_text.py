@@ -100,7 +100,8 @@ def test_other_costs_are_asked_for_and_named_in_the_trace(tmp_path):
     path = tmp_path / "costs.json"
     expensive = {"format": "hsd_viz costs", "models": {}, "others": {"cpu": 1.0, "cuda": 1.0}}
     path.write_text(json.dumps(expensive))
-    shipped, other = (load_engine(device="cpu", costs=costs) for costs in ("shipped", path))
+    shipped = load_engine(device="cpu", costs="shipped")
+    other = load_engine(device="cpu", costs=path)
     runs = [engine.run(PROMPT, "db > target", max_new_tokens=48) for engine in (shipped, other)]
     assert runs[0].token_ids == runs[1].token_ids
     assert runs[0].metrics()["drafted"] > runs[1].metrics()["drafted"]

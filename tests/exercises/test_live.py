@@ -75,10 +75,11 @@ def test_lesson_2_states_the_passes_of_every_machine(family):
 
 def test_lesson_5_states_which_database_supplied_what():
     model = model_of("smollm2")
-    runs = {
-        kind: model.run(kind, "db > target", max_new_tokens=48, temperature=0.7, seed=1).metrics()
-        for kind in ("rewrite", "explain")
-    }
+    runs = {}
+    for kind in ("rewrite", "explain"):
+        runs[kind] = model.run(
+            kind, "db > target", max_new_tokens=48, temperature=0.7, seed=1
+        ).metrics()
     rewrite = runs["rewrite"]
     explain = runs["explain"]
 

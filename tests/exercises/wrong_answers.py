@@ -148,10 +148,10 @@ def dropping(after_drop, after_reject=rest):
         late = after_drop(p, q)
         late = [r / sum(late) for r in late] if sum(late) else p
         dropped = 1 - sum(stays)
-        return [
-            min(a, b) + rejected * r + dropped * d
-            for a, b, r, d in zip(p, stays, own, late, strict=True)
-        ]
+        found = []
+        for a, b, r, d in zip(p, stays, own, late, strict=True):
+            found.append(min(a, b) + rejected * r + dropped * d)
+        return found
 
     return law
 

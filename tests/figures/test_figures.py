@@ -116,9 +116,10 @@ assert "<script src=" not in html and "<link" not in html
 @pytest.mark.parametrize("dark", [False, True])
 def test_text_and_marks_can_be_read(dark, trace):
     inks = INKS[dark]
-    bars = [
-        bar.marker.line.color for bar in figures.by_source(trace, dark).data if bar.type == "bar"
-    ]
+    bars = []
+    for bar in figures.by_source(trace, dark).data:
+        if bar.type == "bar":
+            bars.append(bar.marker.line.color)
     for colour in (inks.text, inks.muted, inks.accent, inks.loss, *bars):
         assert contrast(channels(colour), channels(inks.page)) >= 4.5, colour
 

@@ -46,10 +46,9 @@ def text(n: int, seed: int = 0) -> list[int]:
 
 
 def decoded(loop_class: type[Loop], models: list, sampling: Sampling) -> list[int]:
-    levels = [
-        Level("m", model.session(80), lookahead)
-        for model, lookahead in zip(models, [*[3, 6][: len(models) - 1], None], strict=True)
-    ]
+    levels = []
+    for model, lookahead in zip(models, [*[3, 6][: len(models) - 1], None], strict=True):
+        levels.append(Level("m", model.session(80), lookahead))
     loop = loop_class(levels, None, sampling, text(12), max_new_tokens=60)
     for _ in loop.prefill():
         pass

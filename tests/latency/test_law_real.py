@@ -67,10 +67,8 @@ def decode(
     loop.log.take()
     for _ in loop.rounds():
         taken = loop.log.take()
-        rounds, calls = (
-            map(row, *taken[name].values())
-            for name, row in (("rounds", RoundRow), ("calls", CallRow))
-        )
+        rounds = map(RoundRow, *taken["rounds"].values())
+        calls = map(CallRow, *taken["calls"].values())
         trace.add_rows(rounds=list(rounds), calls=list(calls))
     trace.meta["tokens"] = len(loop.text) - 1
     return trace
@@ -112,19 +110,17 @@ def test_law_is_what_the_real_loop_does(models, lookaheads, database):
     def sums(rows, name):
         return sum(getattr(row, name) for row in rows)
 
-    flat = {
-        pair: Edge(tail=sums(rows, "accepted") / sums(rows, "examined"))
-        for pair, rows in rounds.items()
-    }
+    flat = {}
+    for pair, rows in rounds.items():
+        flat[pair] = Edge(tail=sums(rows, "accepted") / sums(rows, "examined"))
     assert all(abs(error(trace, edges, known.tiers)) <= 0.01 for edges in (known.edges, flat))
     # Sum of min(p, q) at any one place: what is accepted of the draft, known without a run, whose
     # own luck remains.
     p = [softmax(table[0]) for table in tables]
     names = [*(f"m{k}" for k in range(models - 1)), "target"]
-    edges = {
-        (a, b): Edge(tail=float(np.minimum(p[k], p[k + 1]).sum()))
-        for k, (a, b) in enumerate(pairwise(names))
-    }
+    edges = {}
+    for k, (a, b) in enumerate(pairwise(names)):
+        edges[(a, b)] = Edge(tail=float(np.minimum(p[k], p[k + 1]).sum()))
     assert abs(error(trace, edges, known.tiers)) <= 0.02
 
 
@@ -139,9 +135,8 @@ def test_law_is_what_the_loop_does_under_block_verification(lookaheads):
         traces[rule] = decode(tables, lookaheads, 8_000, rule=rule)
     found = {rule: estimate([trace]) for rule, trace in traces.items()}
     assert {row.rule for row in traces["block"].round_rows if row.drafted} == {"block"}
-    own, other = (
-        error(traces["block"], found[rule].edges, found[rule].tiers) for rule in ("block", "token")
-    )
+    own = error(traces["block"], found["block"].edges, found["block"].tiers)
+    other = error(traces["block"], found["token"].edges, found["token"].tiers)
     print(f"{lookaheads}: curves of the rule {own:+.2%}, of the token rule {other:+.2%}")
     assert abs(own) <= 0.01
     assert other > 0.01

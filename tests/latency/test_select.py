@@ -175,9 +175,9 @@ def test_left_out_lookaheads_are_filled():
     filled = fill(parse("a > b > target"), calibration)
     assert predict(filled, calibration).ms_per_token <= best * 1.02
     assert fill(parse("a > b:5 > target"), calibration).drafts[1].lookahead == 5
-    levels = [
-        len(names) + (database is not None) + 1 for database, names in hierarchies(calibration, 2)
-    ]
+    levels = []
+    for database, names in hierarchies(calibration, 2):
+        levels.append(len(names) + (database is not None) + 1)
     assert max(levels) == 2
 
 

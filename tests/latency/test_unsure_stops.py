@@ -171,10 +171,9 @@ def unsure_trace() -> Trace:
     }
     ends = [(3, 3, "length"), (1, 0, "confidence"), (1, 0, "confidence"), (2, 2, "confidence")]
     ends += [(1, 1, "limit"), (2, 1, "eos")]
-    rounds = [
-        RoundRow(k, None, 1, m, min(m, a + 1), a, "bonus", None, k, 1, "token", end)
-        for k, (m, a, end) in enumerate(ends)
-    ]
+    rounds = []
+    for k, (m, a, end) in enumerate(ends):
+        rounds.append(RoundRow(k, None, 1, m, min(m, a + 1), a, "bonus", None, k, 1, "token", end))
     trace = Trace(meta)
     replace_rows(trace, "rounds", rounds)
     names = enumerate(("d", "target"))

@@ -26,9 +26,9 @@ def planted(nano: float = 0.9, small: float = 0.9, hit: float = 0.0) -> Calibrat
     always accepted.
     """
     costs = {"nano": LevelCost((0.02,)), "small": LevelCost((0.2,)), "target": LevelCost((1.0,))}
-    edges = {
-        pair: Edge(tail=nano if pair[0] == "nano" else small) for pair in combinations(NAMES, 2)
-    }
+    edges = {}
+    for pair in combinations(NAMES, 2):
+        edges[pair] = Edge(tail=nano if pair[0] == "nano" else small)
     tiers = {("db", name): Tier(((0, 0, 1 - hit), (4, 4, hit))) for name in NAMES}
     return Calibration(NAMES, costs, edges, tiers)
 

@@ -26,7 +26,8 @@ def tables(seed: int, length: int, v: int) -> tuple[dict, dict]:
     prefixes = []
     for n in range(length + 1):
         prefixes += itertools.product(range(v), repeat=n)
-    p, q = (random.dirichlet(np.full(v, 0.6), len(prefixes)) for _ in range(2))
+    p = random.dirichlet(np.full(v, 0.6), len(prefixes))
+    q = random.dirichlet(np.full(v, 0.6), len(prefixes))
     if seed % 2:
         for rows, always in ((p, -1), (q, 0)):
             rows[random.random(rows.shape) < 0.3] = 0

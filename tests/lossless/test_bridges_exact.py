@@ -96,10 +96,9 @@ def test_greedy_and_point_mass_drafts_give_the_tokens_of_plain_decoding(kind, te
         size = STACKS[seed % len(STACKS)][1]
         if kind == "tli" and not shares_tokens(seed, size):
             continue
-        runs = [
-            run(seed, drafting, size, 80, sampling=Sampling(temperature, seed=seed))
-            for drafting in (kind, "")
-        ]
+        runs = []
+        for drafting in (kind, ""):
+            runs.append(run(seed, drafting, size, 80, sampling=Sampling(temperature, seed=seed)))
         assert sample(runs[0]) == sample(runs[1]), seed
 
 

@@ -208,10 +208,9 @@ def test_greedy_decoding_and_point_masses_do_not_depend_on_the_rule(
         tables = models(len(lookaheads) + 1, seed=2)
         drafter = Guesser(models(2)[0]) if database else None
         loop = loop_of(tables, lookaheads, Sampling(temperature, seed=3, rule=rule), 200, drafter)
-        rounds = [
-            (r.draft.tree.tokens, r.verdict.p, r.verdict.u, r.verdict.h, r.tokens)
-            for r in loop.rounds()
-        ]
+        rounds = []
+        for r in loop.rounds():
+            rounds.append((r.draft.tree.tokens, r.verdict.p, r.verdict.u, r.verdict.h, r.tokens))
         found.append((loop.text, rounds))
     assert found[0] == found[1]
     assert sum(len(tokens) > 1 for *_, tokens in found[0][1]), (

@@ -105,12 +105,13 @@ class _Run:
             }
 
         first = len(self.names) - len(self.stack.models)
-        models = [
-            about(m.name)
-            | {"runtime": "coins", "level": level, "lookahead": m.lookahead}
-            | ({} if m.confidence is None else {"confidence": m.confidence})
-            for level, m in enumerate(self.stack.models, first)
-        ]
+        models = []
+        for level, m in enumerate(self.stack.models, first):
+            models.append(
+                about(m.name)
+                | {"runtime": "coins", "level": level, "lookahead": m.lookahead}
+                | ({} if m.confidence is None else {"confidence": m.confidence})
+            )
         self.confident = [True] * first + [m.confidence is None for m in self.stack.models]
         meta = {
             "stack": stack,

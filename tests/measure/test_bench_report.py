@@ -214,9 +214,10 @@ SAVED = Path(__file__).resolve().parents[2] / "docs" / "bench"
 
 def saved_reports() -> list[Path]:
     """Every bench report among the project's measurements, and an old one."""
-    found = [
-        path for path in sorted(SAVED.glob("*.json")) if "stacks" in json.loads(path.read_text())
-    ]
+    found = []
+    for path in sorted(SAVED.glob("*.json")):
+        if "stacks" in json.loads(path.read_text()):
+            found.append(path)
     return [
         *found,
         *sorted((Path(__file__).parents[1] / "fixtures" / "reports").glob("bench*.json")),

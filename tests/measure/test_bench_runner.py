@@ -208,9 +208,10 @@ def test_warm_rows_keep_one_memory_through_a_repeat():
     for option in engine.options[:3]:
         assert "memory" not in option
     pairs = [*zip(engine.asked, engine.options, strict=True)]
-    measured = [
-        options.get("memory") for (_, stack), options in pairs if stack == "suffix > target"
-    ]
+    measured = []
+    for (_, stack), options in pairs:
+        if stack == "suffix > target":
+            measured.append(options.get("memory"))
     cold = measured[2::2]
     warm = measured[3::2]
     assert cold == [None] * 4

@@ -98,10 +98,9 @@ def test_stacks_that_were_not_decoded_are_predicted(known, stack):
     assert stack not in map(str, work(1).stacks()) or stack == "db > target"
     engine = FakeEngine()
     law = Law(known.calibration)
-    traces = [
-        engine.run(f"other {k}", stack, max_new_tokens=400, temperature=1.0, seed=k)
-        for k in range(12)
-    ]
+    traces = []
+    for k in range(12):
+        traces.append(engine.run(f"other {k}", stack, max_new_tokens=400, temperature=1.0, seed=k))
     tokens = sum(map(len, traces))
     measured = sum(t.meta["wall_ns"] for t in traces) / 1e6 / tokens
     said = law.predict(stack)

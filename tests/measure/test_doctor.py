@@ -320,7 +320,8 @@ def test_a_hardware_model_fills_in_times_at_the_batch_of_the_run():
         == found.advised.tokens
     )
     # A larger batch has less room for draft tokens; observed times stay.
-    one, many = (with_hardware(replace(given, batch=batch), H100) for batch in (1, 256))
+    one = with_hardware(replace(given, batch=1), H100)
+    many = with_hardware(replace(given, batch=256), H100)
     assert one.verify / one.step < many.verify / many.step
     assert one.draft < many.draft
     known = with_hardware(replace(given, step=40.0, verify=60.0), H100)

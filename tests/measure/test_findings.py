@@ -26,9 +26,10 @@ GOOD = Observation(
 
 def served(number, context, rate, cached=0, spread=0.2):
     """Return requests of 50 rounds each, whose acceptance alternates around ``rate``."""
-    return [
-        Served(50, 50 * (rate + spread * (-1) ** k), (), context, cached) for k in range(number)
-    ]
+    found = []
+    for k in range(number):
+        found.append(Served(50, 50 * (rate + spread * (-1) ** k), (), context, cached))
+    return found
 
 
 def context(long=0.8, number=12, far=16_000):

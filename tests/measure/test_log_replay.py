@@ -204,9 +204,9 @@ def test_an_interrupted_replay_has_whole_requests(tmp_path, monkeypatch):
 
 
 def test_more_requests_than_groups_have_an_interval(tmp_path):
-    entries = [
-        {"prompt_ids": [1, 2, k % 5], "output_ids": [1, 2, k % 5, 3]} for k in range(GROUPS + 50)
-    ]
+    entries = []
+    for k in range(GROUPS + 50):
+        entries.append({"prompt_ids": [1, 2, k % 5], "output_ids": [1, 2, k % 5, 3]})
     report = replay(write(tmp_path / "log.jsonl", *entries), drafters=("lookup",))
     (row,) = report.drafters
     low, high = row["mean_acceptance_length_ci"]
@@ -301,10 +301,9 @@ def test_limits_ends_and_long_requests(tmp_path, monkeypatch):
 
 
 def test_every_answer_of_a_conversation_is_a_request(tmp_path):
-    turns = [
-        {"from": who, "value": text}
-        for who, text in [("human", "a"), ("gpt", "b"), ("human", "c"), ("gpt", "d")]
-    ]
+    turns = []
+    for who, text in [("human", "a"), ("gpt", "b"), ("human", "c"), ("gpt", "d")]:
+        turns.append({"from": who, "value": text})
     one, two = read(write(tmp_path / "log.jsonl", {"conversations": turns}))
     assert [[*r.text.output] for r in (one, two)] == [TOKENIZER.ids("b"), TOKENIZER.ids("d")]
     assert [*two.text.prompt] == TOKENIZER.ids("a\n\nb\n\nc\n\n")

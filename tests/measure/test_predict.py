@@ -135,9 +135,9 @@ def test_settings_read_as_the_engines_read_them():
 
 
 def test_a_schedule_by_batch_is_what_the_engines_read():
-    cells = [
-        {"batch": b, "context": 2048, "lookahead": k} for b, k in ((1, 5), (8, 3), (16, 3), (64, 0))
-    ]
+    cells = []
+    for b, k in ((1, 5), (8, 3), (16, 3), (64, 0)):
+        cells.append({"batch": b, "context": 2048, "lookahead": k})
     said = settings(
         parse("eagle3:5 > llama-8b"), [*cells, {"batch": 1, "context": 8192, "lookahead": 9}]
     )

@@ -107,9 +107,9 @@ def weights_of(
     HEAD_TOKENS.
     """
     wide = torch.float64 if dtype == "float64" else torch.float32
-    tensors = {
-        name: tensor.to(wide).numpy(force=True) for name, tensor in module.state_dict().items()
-    }
+    tensors = {}
+    for name, tensor in module.state_dict().items():
+        tensors[name] = tensor.to(wide).numpy(force=True)
     config = module.config.to_dict()
     if reduced:
         tensors["lm_head.weight"] = tensors["lm_head.weight"][HEAD_TOKENS]

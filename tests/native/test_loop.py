@@ -125,10 +125,9 @@ def combination(seed: int, files: dict) -> Case:
     dtype = choose.choice(["int8", "int8 groups", torch.float32, torch.float64])
     names = ["odd", "long heads", "llama", "qwen2", "smollm3", REDUCED]
     models = [native(choose.choice(names), dtype) for _ in range(n)]
-    levels = [
-        Level(f"m{k}", model, None if k == n - 1 else choose.randint(1, 7))
-        for k, model in enumerate(models)
-    ]
+    levels = []
+    for k, model in enumerate(models):
+        levels.append(Level(f"m{k}", model, None if k == n - 1 else choose.randint(1, 7)))
     temperature = choose.choice([0.0, 0.3, 0.7, 1.0, 2.0])
     top_k = choose.choice([0, 0, 1, 5, 40])
     top_p = choose.choice([1.0, 1.0, 0.9, 0.5])
@@ -224,10 +223,9 @@ def test_drafts_by_states_are_equal(dtype, sources, below):
 
 @pytest.mark.parametrize("n", [1, 2, 513, 514, 1026])
 def test_a_prompt_is_fed_in_parts_but_for_its_last_token(n):
-    levels = [
-        Level(name, native(name).session(), look)
-        for name, look in (("odd", 4), ("long heads", None))
-    ]
+    levels = []
+    for name, look in (("odd", 4), ("long heads", None)):
+        levels.append(Level(name, native(name).session(), look))
     drafter = NativeDatabaseDrafter(default_build().library, DatabaseDrafter(("context",), {}))
     loop = NativeDecode(levels, drafter, Sampling(), (ids(600, n) * 2)[:n], max_new_tokens=2)
     stages = [*loop.prefill()]

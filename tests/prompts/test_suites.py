@@ -130,17 +130,18 @@ FUNCTION = '''def shape_{k}(first, second):
 
 def synthetic() -> list[SourceFile]:
     text = '"""Some module."""\n\n\n' + "".join(FUNCTION.format(k=k) for k in range(4))
-    files = [
-        SourceFile(
-            f"package{k}",
-            "1.0",
-            "MIT",
-            f"package{k}/a.py",
-            text.replace("first", f"first_{k}"),
-            True,
+    files = []
+    for k in range(3):
+        files.append(
+            SourceFile(
+                f"package{k}",
+                "1.0",
+                "MIT",
+                f"package{k}/a.py",
+                text.replace("first", f"first_{k}"),
+                True,
+            )
         )
-        for k in range(3)
-    ]
     trained = SourceFile("package9", "1.0", "MIT", "package9/a.py", files[0].text, False)
     return [*files, trained]
 

@@ -36,11 +36,10 @@ def test_a_worked_example(engine, _version, metric, _formula, example):
 
 def test_there_and_back():
     for engine in ("hsd_viz", "sglang", "llama.cpp"):
-        known = {
-            name: value
-            for name, value in convert(VLLM, "vllm", engine).items()
-            if value is not None
-        }
+        known = {}
+        for name, value in convert(VLLM, "vllm", engine).items():
+            if value is not None:
+                known[name] = value
         back = convert(known, engine, "vllm")
         assert back["num_accepted_draft_tokens"] == pytest.approx(10)
         assert back["num_draft_tokens"] == pytest.approx(129)

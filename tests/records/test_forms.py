@@ -208,20 +208,21 @@ def test_since_needs_two_copies_of_metrics(tmp_path):
 def test_the_last_chunk_of_a_stream_counts(tmp_path):
     """Counts of chunks are cumulative: two requests of 30 and 20 tokens, not five."""
     rows = [(10, 8, 4), (20, 16, 9), (30, 24, 15), (10, 8, 6), (20, 16, 12)]
-    chunks = [
-        {
-            "object": "chat.completion.chunk",
-            "timings": {
-                "prompt_n": 7 if k < 3 else 9,
-                "prompt_ms": 10.0 if k < 3 else 12.0,
-                "predicted_n": tokens,
-                "predicted_ms": 20.0 * tokens,
-                "draft_n": drafted,
-                "draft_n_accepted": accepted,
-            },
-        }
-        for k, (tokens, drafted, accepted) in enumerate(rows)
-    ]
+    chunks = []
+    for k, (tokens, drafted, accepted) in enumerate(rows):
+        chunks.append(
+            {
+                "object": "chat.completion.chunk",
+                "timings": {
+                    "prompt_n": 7 if k < 3 else 9,
+                    "prompt_ms": 10.0 if k < 3 else 12.0,
+                    "predicted_n": tokens,
+                    "predicted_ms": 20.0 * tokens,
+                    "draft_n": drafted,
+                    "draft_n_accepted": accepted,
+                },
+            }
+        )
     text = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n"
     reading = read(write(tmp_path, text))
     (series,) = reading.series

@@ -12,17 +12,18 @@ from hsd_viz.records.time import changes, trend
 
 def series(rates, drafted=300, speeds=None):
     """Return intervals of ``drafted`` draft tokens each."""
-    samples = [
-        Sample(
-            line=k + 1,
-            clock=f"09:{k:02d}:00",
-            drafted=drafted,
-            accepted=round(rate * drafted),
-            speed=None if speeds is None else speeds[k],
-            running=None if speeds is None else 2,
+    samples = []
+    for k, rate in enumerate(rates):
+        samples.append(
+            Sample(
+                line=k + 1,
+                clock=f"09:{k:02d}:00",
+                drafted=drafted,
+                accepted=round(rate * drafted),
+                speed=None if speeds is None else speeds[k],
+                running=None if speeds is None else 2,
+            )
         )
-        for k, rate in enumerate(rates)
-    ]
     return Series("vllm", "1", "form", tuple(samples))
 
 

@@ -331,11 +331,10 @@ def test_the_token_is_not_in_the_log_nor_in_the_environment_of_kernels(server):
     assert "token=[token]" in log
     assert "s3cret/token" not in log
     assert "s3cret%2Ftoken" not in log
-    kernels = [
-        child
-        for child in psutil.Process().children(recursive=True)
-        if "ipykernel_launcher" in " ".join(child.cmdline())
-    ]
+    kernels = []
+    for child in psutil.Process().children(recursive=True):
+        if "ipykernel_launcher" in " ".join(child.cmdline()):
+            kernels.append(child)
     assert kernels
     for process in (*kernels, *psutil.Process().children()):
         words = [*process.cmdline(), *process.environ().values()]

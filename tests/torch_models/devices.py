@@ -159,10 +159,9 @@ def decode(
     models, in tokens after the prompt.
     """
     room = len(PROMPT) + tokens
-    levels = [
-        Level(f"m{k}", model.session(room), lookahead)
-        for k, (model, lookahead) in enumerate(zip(models, [*lookaheads, None], strict=True))
-    ]
+    levels = []
+    for k, (model, lookahead) in enumerate(zip(models, [*lookaheads, None], strict=True)):
+        levels.append(Level(f"m{k}", model.session(room), lookahead))
     for level, context in zip(levels, contexts, strict=False):
         level.positions = None if context is None else len(PROMPT) + context
     loop = loop_class(

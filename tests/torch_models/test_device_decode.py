@@ -245,10 +245,9 @@ def test_what_a_round_costs_outside_of_its_graphs(stack, waits):
     noises, lookaheads = STACKS[stack]
     outside = Outside()
     models = [CompiledModel(eager(noise), compiler=outside.graph) for noise in noises]
-    levels = [
-        Level("m", model.session(80), lookahead)
-        for model, lookahead in zip(models, [*lookaheads, None], strict=True)
-    ]
+    levels = []
+    for model, lookahead in zip(models, [*lookaheads, None], strict=True):
+        levels.append(Level("m", model.session(80), lookahead))
     sampling = Sampling(0.7, top_p=0.9, seed=1)
     loop = DeviceDecode(levels, None, sampling, [1, 2, 3], max_new_tokens=60)
     list(loop.prefill())

@@ -42,13 +42,12 @@ class Grove(Drafter):
         tree = DraftTree()
         parent = -1
         for token in self.known[len(text) : len(text) + int(self.random.integers(0, 5))]:
-            wrong = [
-                t
-                for t in self.random.choice(
-                    VOCABULARY, size=int(self.random.integers(0, 3)), replace=False
-                ).tolist()
-                if t != token
-            ]
+            wrong = []
+            for t in self.random.choice(
+                VOCABULARY, size=int(self.random.integers(0, 3)), replace=False
+            ).tolist():
+                if t != token:
+                    wrong.append(t)
             for other in wrong:
                 below = tree.add(other, parent, "context")
                 tree.add(int(self.random.integers(VOCABULARY)), below, "context")
@@ -57,10 +56,9 @@ class Grove(Drafter):
 
 
 def decode(models, drafter=None):
-    levels = [
-        Level("target" if k == len(models) - 1 else "draft", m.session(), 4)
-        for k, m in enumerate(models)
-    ]
+    levels = []
+    for k, m in enumerate(models):
+        levels.append(Level("target" if k == len(models) - 1 else "draft", m.session(), 4))
     loop = Loop(levels, drafter, Sampling(), PROMPT, max_new_tokens=TOKENS)
     for _ in loop.prefill():
         pass

@@ -33,11 +33,10 @@ class Traced:
         return Graph(compiled)
 
     def _keep(self, module: torch.fx.GraphModule, inputs):
-        calls = [
-            node
-            for node in module.graph.nodes
-            if node.target is torch.ops.higher_order.invoke_subgraph
-        ]
+        calls = []
+        for node in module.graph.nodes:
+            if node.target is torch.ops.higher_order.invoke_subgraph:
+                calls.append(node)
         self.layers.append((len(calls), len({node.args[0].target for node in calls})))
         return module
 

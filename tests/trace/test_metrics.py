@@ -142,15 +142,14 @@ def test_levels_of_a_hierarchy_by_hand():
 
 
 def test_calls_of_a_hierarchy_by_hand():
-    calls = {
-        (call["level"], call["name"], call["kind"]): (
+    calls = {}
+    for call in hierarchy_trace().metrics()["calls_by_level"]:
+        calls[(call["level"], call["name"], call["kind"])] = (
             call["calls"],
             call["steps"],
             call["fed"],
             call["seconds"],
         )
-        for call in hierarchy_trace().metrics()["calls_by_level"]
-    }
     assert calls == {
         (0, "db", "lookup"): (2, 2, 2, pytest.approx(300e-9)),
         (0, "db", "update"): (1, 1, 2, pytest.approx(300e-9)),

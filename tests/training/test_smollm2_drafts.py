@@ -46,10 +46,10 @@ def conversation(number: int, length: int = 12) -> Conversation:
 
 def rows_of(each: Conversation) -> list[Row]:
     """Return rows in which the token that was written has nine tenths."""
-    return [
-        Row(np.array([token, 50], np.uint16), np.log([0.9, 0.1]).astype(np.float16))
-        for token in each.tokens[each.written]
-    ]
+    found = []
+    for token in each.tokens[each.written]:
+        found.append(Row(np.array([token, 50], np.uint16), np.log([0.9, 0.1]).astype(np.float16)))
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -77,16 +77,18 @@ def options_of(school: Path, out: Path, **changes):
 
 
 def lessons(count: int) -> list[Lesson]:
-    return [
-        Lesson(
-            number=number,
-            tokens=np.full(5 + number % 7, number),
-            places=np.array([2, 3]),
-            row_tokens=np.zeros((2, 64), np.int32),
-            row_logs=np.full((2, 64), -np.inf, np.float32),
+    found = []
+    for number in range(count):
+        found.append(
+            Lesson(
+                number=number,
+                tokens=np.full(5 + number % 7, number),
+                places=np.array([2, 3]),
+                row_tokens=np.zeros((2, 64), np.int32),
+                row_logs=np.full((2, 64), -np.inf, np.float32),
+            )
         )
-        for number in range(count)
-    ]
+    return found
 
 
 def test_an_epoch_has_every_lesson_once_in_batches_within_the_limit():
@@ -247,15 +249,16 @@ def test_the_databases_know_the_counted_half_alone(tmp_path):
     """Conversation 0 is counted, 6 is kept aside: their texts have no token in common."""
     text = tmp_path / "text"
     of_number = {0: [1, 2, 3, 4, 5, 6, 7, 8], 6: [11, 12, 13, 14, 15, 16, 17, 18]}
-    texts = [
-        Conversation(
-            number=number,
-            temperature=1.0,
-            tokens=np.array(tokens * 3, np.uint16),
-            written=np.arange(24) > 0,
+    texts = []
+    for number, tokens in of_number.items():
+        texts.append(
+            Conversation(
+                number=number,
+                temperature=1.0,
+                tokens=np.array(tokens * 3, np.uint16),
+                written=np.arange(24) > 0,
+            )
         )
-        for number, tokens in of_number.items()
-    ]
     assert [is_kept_aside(each.number) for each in texts] == [False, True]
     save(shard_path(text, 0), [*texts, *texts])
     facts = {"vocabulary_size": VOCABULARY, "vocabulary_hash": "0" * 64}

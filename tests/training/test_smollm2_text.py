@@ -48,15 +48,16 @@ def test_prose_is_plain_sentences():
 
 
 def test_a_shard_is_read_as_it_was_written(tmp_path):
-    conversations = [
-        Conversation(
-            number=number,
-            temperature=0.7,
-            tokens=np.arange(number, number + 5, dtype=np.uint16),
-            written=np.array([False, False, True, True, number % 2 == 0]),
+    conversations = []
+    for number in (3, 4):
+        conversations.append(
+            Conversation(
+                number=number,
+                temperature=0.7,
+                tokens=np.arange(number, number + 5, dtype=np.uint16),
+                written=np.array([False, False, True, True, number % 2 == 0]),
+            )
         )
-        for number in (3, 4)
-    ]
 
     save(shard_path(tmp_path, 0), conversations)
 

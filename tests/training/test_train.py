@@ -37,9 +37,11 @@ def entries_of(log):
 
 
 def losses(folder: Path) -> dict[tuple[str, int], dict[str, float]]:
-    return {
-        (e["stage"], e["step"]): e["loss"] for e in entries_of(folder / LOG) if e["event"] == "step"
-    }
+    found = {}
+    for e in entries_of(folder / LOG):
+        if e["event"] == "step":
+            found[(e["stage"], e["step"])] = e["loss"]
+    return found
 
 
 @pytest.fixture
@@ -164,7 +166,8 @@ def test_the_time_of_a_stage_is_measured_by_window(tiny) -> None:
 def test_a_step_depends_on_its_number_only(tiny) -> None:
     plan = profile("tiny")
     data: Data = prepare(plan, tiny)
-    one, other = (Stage("target", plan, data, tiny, 0, "cpu").batch_at(7) for _ in range(2))
+    one = Stage("target", plan, data, tiny, 0, "cpu").batch_at(7)
+    other = Stage("target", plan, data, tiny, 0, "cpu").batch_at(7)
     for a, b in zip(one, other, strict=True):
         assert torch.equal(a, b)
     assert torch.equal(one[0][:, 1:], one[1][:, :-1])

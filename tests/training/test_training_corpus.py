@@ -79,9 +79,9 @@ def _install(root, name: str, licence: str, files: dict[str, str]) -> None:
 
 @pytest.fixture
 def environment(tmp_path):
-    many = {
-        f"free/m{i}.py": f"# number {i}\n" + BODY.replace("alpha", f"alpha_{i}") for i in range(200)
-    }
+    many = {}
+    for i in range(200):
+        many[f"free/m{i}.py"] = f"# number {i}\n" + BODY.replace("alpha", f"alpha_{i}")
     header = "# Copyright 2020 Somebody\n# Licensed under the MIT licence\n\n"
     extra = {
         "free/copy.py": many["free/m3.py"],

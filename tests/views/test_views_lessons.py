@@ -148,7 +148,8 @@ def test_puzzles_are_solved_on_their_page_without_a_script():
         ("[1/40, 0]", False),
     ]:
         assert bool(re.fullmatch(pattern, given)) is right, given
-    quarter, third = (lessons._pattern(Fraction(1, n)) for n in (4, 3))
+    quarter = lessons._pattern(Fraction(1, 4))
+    third = lessons._pattern(Fraction(1, 3))
     assert not re.fullmatch(quarter, "0x25")
     assert not re.fullmatch(third, "0.333333")
     assert re.fullmatch(lessons._pattern(True), "yes")

@@ -316,7 +316,9 @@ def close_page(visitor, kernel):
 
 @pytest.mark.slow
 def test_a_reload_in_a_full_class_gets_the_same_page(server):
-    anna, ben, carla = (server.visitor() for _ in range(3))
+    anna = server.visitor()
+    ben = server.visitor()
+    carla = server.visitor()
     kernels = [server.wait_until(lambda v=v: kernel_of(v.get("/"))) for v in (anna, ben)]
     assert 'src="recorded"' in carla.get("/").text
     assert carla.get("/place").json()["in_use"]
