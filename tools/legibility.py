@@ -2,7 +2,7 @@
 
 `python -m tools.legibility` prints a row per part of the project. `python -m tools.legibility
 PATH ...` prints a row per file below these paths, the hardest to read first, and the lines that
-exceed a limit. The exit code is 1 if a path of `DONE` exceeds a limit.
+exceed a limit. The exit code is 1 if a path of `DONE` or a part of `PART_LIMITS` exceeds a limit.
 
 The columns: non-blank lines, their mean length and 90th percentile in characters, the share of
 lines longer than 100 columns, `a, b = x, y` as a share of all assignments (an exchange of two names
@@ -15,7 +15,7 @@ from __future__ import annotations
 import ast
 import statistics
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -164,6 +164,28 @@ class Limits:
 
 
 LIMITS = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class PartLimits:
+    """What a part may have at most, all of its files together.
+
+    Attributes:
+        mean_line: characters of a non-blank line on average.
+        splats: calls with `**values`.
+        comprehensions: per 100 statements.
+        lambdas: functions that are assigned as a lambda expression.
+        nested: conditional expressions and comprehensions within another of their kind.
+    """
+
+    mean_line: float = 46.0
+    splats: int = 40
+    comprehensions: float = 5.0
+    lambdas: int = 0
+    nested: int = 10
+
+
+PART_LIMITS = {"tests": PartLimits()}
 
 
 @dataclass(slots=True)
@@ -356,6 +378,24 @@ def check_done(paths: Iterable[str] = DONE) -> list[str]:
     return problems
 
 
+def check_parts(limits: Mapping[str, PartLimits] = PART_LIMITS) -> list[str]:
+    """Return a line per limit that a part exceeds, with the value and the limit."""
+    problems = []
+    for part, limit in limits.items():
+        measures = measure_part(ROOT / part, PARTS[part])
+        counted = (
+            ("mean line", measures.mean_line, limit.mean_line),
+            ("splats", len(measures.splats), limit.splats),
+            ("comprehensions per 100", measures.comprehensions_per_100, limit.comprehensions),
+            ("lambdas", len(measures.lambdas), limit.lambdas),
+            ("nested", len(measures.nested), limit.nested),
+        )
+        for name, value, most in counted:
+            if value > most:
+                problems.append(f"{part}: {name} {value:.4g} (limit {most:g})")
+    return problems
+
+
 def check_wrapped(paths: Iterable[str] = WRAPPED) -> list[str]:
     """Return a line per file that has lines longer than 100 columns."""
     problems = []
@@ -379,7 +419,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     for part, suffix in PARTS.items():
         print(row(part, measure_part(ROOT / part, suffix)))
-    problems = [*check_done(), *check_wrapped()]
+    problems = [*check_done(), *check_parts(), *check_wrapped()]
     for problem in problems:
         print(problem)
     return 1 if problems else 0

@@ -84,7 +84,10 @@ def test_a_puzzle_says_whether_a_value_is_right(chromium, tmp_path):
     page = chromium.new_page()
     page.goto(file.as_uri())
     label = page.locator("label", has_text="missing(p=").nth(2)
-    said = lambda: label.locator("b").evaluate("node => getComputedStyle(node, '::after').content")
+
+    def said() -> str:
+        return label.locator("b").evaluate("node => getComputedStyle(node, '::after').content")
+
     assert said() == "none"
     label.locator("input").fill("[1, 1, 1]")
     assert "another value" in said()

@@ -292,7 +292,10 @@ def test_a_thousand_darts_make_p_and_with_the_lossy_rule_they_do_not(open_page):
     start(page, trace, RoundInspector, TokenStream)
     token = next(t for t in trace.token_rows if t.residual_top and t.residual_sum > 0.2)
     page.locator(f'.hsd-tok[data-i="{token.index}"]').click()
-    off = lambda: float(re.search(r"difference from p ([\d.e-]+)", page.text_content(".hsd-dt"))[1])
+
+    def off() -> float:
+        return float(re.search(r"difference from p ([\d.e-]+)", page.text_content(".hsd-dt"))[1])
+
     page.get_by_role("button", name="Throw a dart").click()
     assert "Last dart: " in page.text_content(".hsd-dt")
     page.get_by_role("button", name="Throw 1 000").click()

@@ -47,6 +47,15 @@ def run(*arguments: str, **environment: str) -> None:
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
 
 
+def own_state(view) -> dict:
+    """The synchronized traits of a view but for those of its host."""
+    state = {}
+    for name, value in view.get_state().items():
+        if not name.startswith("_") and name not in HOSTED:
+            state[name] = value
+    return state
+
+
 def states() -> dict[str, list[dict]]:
     """The synchronized traits of every public view, linked where they can be, by the name of its
     script.
@@ -62,10 +71,7 @@ def states() -> dict[str, list[dict]]:
             [load_bundled(name, SIDE_BY_SIDE / "greedy") for name in ("plain", "databases")]
         )
     )
-    state = lambda w: {
-        n: v for n, v in w.get_state().items() if not n.startswith("_") and n not in HOSTED
-    }
-    found = {view.view: [state(view)] for view in made}
+    found = {view.view: [own_state(view)] for view in made}
     assert len(found) == len(made)
     return found
 

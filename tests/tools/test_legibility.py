@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tools import legibility
-from tools.legibility import DONE, ROOT, Limits, Measures, measure_text
+from tools.legibility import DONE, PARTS, ROOT, Limits, Measures, PartLimits, measure_text
 
 
 @pytest.mark.parametrize("path", DONE)
@@ -104,6 +106,35 @@ def test_the_command_reports_a_rewritten_file_that_exceeds_a_limit(monkeypatch, 
     monkeypatch.setattr(legibility, "check_done", lambda: ["tools/x.py: mean line 99"])
     assert legibility.main([]) == 1
     assert "tools/x.py: mean line 99" in capsys.readouterr().out
+
+
+def test_the_parts_stay_within_their_limits():
+    assert legibility.check_parts() == []
+
+
+GENEROUS = PartLimits(mean_line=99, splats=9, comprehensions=999, lambdas=9, nested=9)
+
+
+@pytest.mark.parametrize(
+    ("limits", "problems"),
+    [
+        (GENEROUS, []),
+        (replace(GENEROUS, mean_line=20), ["part: mean line 21.5 (limit 20)"]),
+        (replace(GENEROUS, splats=1), ["part: splats 2 (limit 1)"]),
+        (replace(GENEROUS, comprehensions=50), ["part: comprehensions per 100 75 (limit 50)"]),
+        (replace(GENEROUS, lambdas=0), ["part: lambdas 1 (limit 0)"]),
+        (replace(GENEROUS, nested=0), ["part: nested 1 (limit 0)"]),
+    ],
+    ids=["generous", "mean line", "splats", "comprehensions", "lambdas", "nested"],
+)
+def test_a_part_is_limited_as_a_whole(limits, problems, tmp_path, monkeypatch):
+    (tmp_path / "part").mkdir()
+    (tmp_path / "part" / "one.py").write_text("f(**[x for row in y for x in z])\n")
+    (tmp_path / "part" / "two.py").write_text("g(**{a: [b for b in c]})\nh = lambda: {*d}\n")
+    (tmp_path / "part" / "three.py").write_text("[e for e in i]\n")
+    monkeypatch.setattr(legibility, "ROOT", tmp_path)
+    monkeypatch.setitem(PARTS, "part", ".py")
+    assert legibility.check_parts({"part": limits}) == problems
 
 
 def test_the_package_has_no_long_line():
