@@ -9,9 +9,11 @@ import copy
 import json
 import re
 import signal
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import lessons
 import nbformat
@@ -21,6 +23,7 @@ import hsd_viz as hsd
 from hsd_viz.exercises import EXERCISES, check, editions, quiz
 from hsd_viz.exercises.check import OutOfTime
 from hsd_viz.exercises.data import Quiz
+from hsd_viz.exercises.editions import Program
 from tests.rows import column
 
 COMMITTED = Path(__file__).resolve().parents[2] / "notebooks" / "course" / "student"
@@ -229,6 +232,14 @@ def mutants_of(tree: ast.Module) -> Iterator[tuple[ast.Module, str]]:
         yield mutant, next(after.strip() for before, after in lines if before != after)
 
 
+def defined(program: Program, tree: ast.Module) -> Callable:
+    """Return the function of an answer's tree."""
+    names: dict[str, Any] = {}
+    exec(program.before, names)
+    exec(compile(tree, "answer", "exec"), names)
+    return names[program.name]
+
+
 def out_of_time(*_: object) -> None:
     raise OutOfTime
 
@@ -236,17 +247,22 @@ def out_of_time(*_: object) -> None:
 @pytest.mark.parametrize("number", [n for n in EXERCISES if n != "4.1"])
 def test_mutants_of_a_solution_are_caught(number):
     program = editions.solutions()[number]
+    tree = ast.parse(program.source)
+    solution = defined(program, tree)
+    assert check(number, solution)
+    begun = time.process_time()
+    assert check(number, solution)
+    # A mutant can loop for ever: it has ten times the CPU time of the solution.
+    limit = 0.2 + 10 * (time.process_time() - begun)
     signal.signal(signal.SIGVTALRM, out_of_time)
     survived = []
     total = 0
-    for mutant, changed in mutants_of(ast.parse(program.source)):
+    for mutant, changed in mutants_of(tree):
         total += 1
-        names: dict = {}
-        exec(program.before, names)
-        exec(compile(ast.fix_missing_locations(mutant), "mutant", "exec"), names)
-        signal.setitimer(signal.ITIMER_VIRTUAL, 1)  # of CPU time: a mutant can loop for ever
+        answer = defined(program, ast.fix_missing_locations(mutant))
+        signal.setitimer(signal.ITIMER_VIRTUAL, limit)
         try:
-            if check(number, names[program.name]) and (number, changed) not in EQUIVALENT:
+            if check(number, answer) and (number, changed) not in EQUIVALENT:
                 survived.append(changed)
         finally:
             signal.setitimer(signal.ITIMER_VIRTUAL, 0)

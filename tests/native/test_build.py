@@ -9,27 +9,17 @@ import shutil
 import stat
 import threading
 import warnings
-from pathlib import Path
 
 import pytest
 
 from hsd_viz.disk import write_inside
 from hsd_viz.native import build as build_module
 from hsd_viz.native.build import Build, default_build
+from tests.compilers import copying, script
 
 needs_library = pytest.mark.skipif(
     not default_build().wait(), reason=f"no native runtime: {default_build().reason}"
 )
-
-
-def script(path: Path, body: str) -> Path:
-    """A program that stands in for a compiler; ``$out`` is the file it shall make."""
-    path.write_text(
-        "#!/bin/sh\nout=; for word; do "
-        'last=$before; before=$word; [ "$last" = -o ] && out=$word; done\n' + body + "\n"
-    )
-    path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    return path
 
 
 @pytest.fixture
@@ -41,12 +31,6 @@ def compiler(tmp_path, monkeypatch):
         return Build(cache=tmp_path / "cache")
 
     return make
-
-
-def copying() -> str:
-    """A compiler that knows the answer, and counts how often it links."""
-    count = 'case "$*" in *-shared*) echo x >> "$0.count";; esac'
-    return f'[ -n "$out" ] || exit 0; {count}; cp "{default_build().path}" "$out"'
 
 
 def test_no_compiler(tmp_path, monkeypatch):

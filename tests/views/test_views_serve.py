@@ -111,7 +111,7 @@ def test_a_kernel_ends_with_its_page_and_never_one_with_an_open_page(tmp_path, m
     from tornado.websocket import websocket_connect
 
     port = free_port()
-    gone = 8
+    gone = 5
     notebook = tmp_path / "page.ipynb"
     cell = {
         "cell_type": "code",
