@@ -114,7 +114,7 @@ def test_a_silent_hub_is_asked_once(monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as server:
         monkeypatch.setattr(constants, "ENDPOINT", f"http://127.0.0.1:{server.getsockname()[1]}")
         monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-        monkeypatch.setattr("hsd_viz.torch_models.load._HUB_TIMEOUT", 1.0)
+        monkeypatch.setattr("hsd_viz.torch_models.load._HUB_TIMEOUT", 0.3)
         with pytest.raises(
             ValueError,
             match="the model hub cannot be reached and the model is not in the local cache",

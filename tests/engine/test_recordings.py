@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import os
 import re
@@ -70,6 +71,7 @@ def engine_of():
         engine.close()
 
 
+@functools.cache
 def weights_of(family, model):
     """Return the hash of the weights that a recording names; the target's may have any name."""
     if family == "code":
