@@ -64,16 +64,9 @@ def audit(rule, seed: int, length: int, v: int) -> tuple[float, float]:
     accepted ones.
     """
     p_of, q_of = tables(seed, length, v)
-    law: dict[tuple[int, ...], float] = {}
+    #: The chance that a round ends with a text.
+    ended: dict[tuple[int, ...], float] = {}
     accepted = 0.0
-
-    def add(text: tuple[int, ...], weight: float) -> None:
-        if len(text) > length:
-            law[text] = law.get(text, 0.0) + weight
-        elif weight:
-            for token, chance in enumerate(p_of[text]):
-                add((*text, token), weight * chance)
-
     for chain in itertools.product(range(v), repeat=length):
         q = np.stack([q_of[chain[:k]] for k in range(length)])
         drafted = float(np.prod([q[k, token] for k, token in enumerate(chain)]))
@@ -83,12 +76,26 @@ def audit(rule, seed: int, length: int, v: int) -> tuple[float, float]:
         for k, chance, row in stops(rule, chain, q, p):
             accepted += drafted * chance * k
             for token, share in enumerate(row):
-                add((*chain[:k], token), drafted * chance * share)
-    error = 0.0
-    for text in itertools.product(range(v), repeat=length + 1):
-        exact = float(np.prod([p_of[text[:k]][token] for k, token in enumerate(text)]))
-        error = max(error, abs(law.get(text, 0.0) - exact))
-    return error, accepted
+                text = (*chain[:k], token)
+                ended[text] = ended.get(text, 0.0) + drafted * chance * share
+    # A shorter text continues as the verifier writes it.
+    law = {(): 0.0}
+    exact = {(): 1.0}
+    for _ in range(length + 1):
+        law = longer(law, p_of)
+        exact = longer(exact, p_of)
+        for text in law:
+            law[text] += ended.get(text, 0.0)
+    return max(abs(law[text] - exact[text]) for text in exact), accepted
+
+
+def longer(chances: dict, rows: dict) -> dict:
+    """Return the chances of the texts that are a token longer, by the row after each text."""
+    found = {}
+    for text, chance in chances.items():
+        for token, share in enumerate(rows[text]):
+            found[*text, token] = chance * float(share)
+    return found
 
 
 SIZES = [(1, 3), (1, 5), (2, 3), (2, 4), (2, 5), (3, 3), (3, 4), (4, 3), (5, 3), (4, 4)]
@@ -113,7 +120,9 @@ def most_accepted(seed: int, length: int, v: int) -> float:
     def chance(rows, text, first=0):
         return float(np.prod([rows[text[:k]][text[k]] for k in range(first, len(text))]))
 
-    texts, chains = (list(itertools.product(range(v), repeat=n)) for n in (length + 1, length))
+    texts = list(itertools.product(range(v), repeat=length + 1))
+    chains = list(itertools.product(range(v), repeat=length))
+    number = {text: k for k, text in enumerate(texts)}
     ends = list(itertools.product(range(len(chains)), range(length + 1), range(v)))
     entries = []
     for column, (chain, k, token) in enumerate(ends):
@@ -122,7 +131,7 @@ def most_accepted(seed: int, length: int, v: int) -> float:
             range(v), repeat=length - k
         ):  # the text continues as the verifier writes it
             text = (*chains[chain][:k], token, *rest)
-            entries.append((texts.index(text), column, chance(p_of, text, k + 1)))
+            entries.append((number[text], column, chance(p_of, text, k + 1)))
     rows, columns, values = zip(*entries, strict=True)
     equal = [*(chance(p_of, text) for text in texts), *(chance(q_of, chain) for chain in chains)]
     found = linprog(
