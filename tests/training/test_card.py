@@ -18,8 +18,8 @@ from training.card import render, write_card
 def test_the_hash_follows_the_tensors(tiny, tmp_path) -> None:
     hashes = {folder_hash(tiny / "weights" / n) for n in CODE.names}
     assert len(hashes) == 3
-    for hashe in hashes:
-        assert len(hashe) == 12
+    for digest in hashes:
+        assert len(digest) == 12
     load_model(str(tiny / "weights" / "nano"), dtype="float16").save_pretrained(str(tmp_path))
     assert folder_hash(tmp_path) == folder_hash(tiny / "weights" / "nano")
     with pytest.raises(ValueError, match="no safetensors"):
