@@ -138,7 +138,7 @@ def test_text_of_others_cannot_be_read_as_markup():
     ]
     texts += [drawn.layout.title.subtitle.text, drawn.layout.xaxis.title.text]
     for text in texts:
-        assert not (re.search(r"<(?!br>|b>&lt;|/b>$)", text))
+        assert not re.search(r"<(?!br>|b>&lt;|/b>$)", text)
 
 
 def test_a_figure_is_saved_by_its_ending(trace, tmp_path, monkeypatch):

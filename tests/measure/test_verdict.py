@@ -180,7 +180,7 @@ def test_the_page_stands_alone(saved):
     tags = Tags(text).seen
     assert not {"script", "link", "iframe", "img", "object"} & {tag for tag, _ in tags}
     for _, attributes in tags:
-        assert not ({"src", "href"} & set(attributes))
+        assert not {"src", "href"} & set(attributes)
     assert "url(" not in text
     assert "@import" not in text
     assert not re.search("https?:", text)
