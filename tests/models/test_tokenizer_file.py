@@ -99,16 +99,17 @@ def test_what_is_no_tokenizer_is_one_line(content, tmp_path):
 
 def test_padding_truncation_and_dropout_are_off(written):
     model = json.loads(SHIPPED.read_text())["model"]
-    path = written(
-        padding=PADDING | {"strategy": {"Fixed": 10_000}, "pad_to_multiple_of": None},
-        truncation={
+    parts = {
+        "padding": PADDING | {"strategy": {"Fixed": 10_000}, "pad_to_multiple_of": None},
+        "truncation": {
             "direction": "Right",
             "max_length": 2,
             "strategy": "LongestFirst",
             "stride": 1,
         },
-        model=model | {"dropout": 0.9},
-    )
+        "model": model | {"dropout": 0.9},
+    }
+    path = written(parts)
     text = "def main():\n    return 1\n" * 20
     assert open_tokenizer(path).encode(text).ids == open_tokenizer(SHIPPED).encode(text).ids
 
