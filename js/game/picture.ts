@@ -2,7 +2,7 @@
 // between the two. All lines are at their own coordinates: where they overlap, each is narrower
 // than the one below it.
 import { html, nothing, svg } from "lit-html";
-import { axisX, axisY, frameOf } from "../lib/chart";
+import { axisX, axisY, type Frame, frameOf } from "../lib/chart";
 import { columnsOfText, duration } from "../lib/words";
 import { type Says, say } from "./says";
 import {
@@ -69,22 +69,34 @@ export function column(ends: readonly number[], foot: number): number[] {
   return places;
 }
 
-/**
- * The picture. Over glances, the names are in a column on the right. Over time, all lines continue
- * at their own rates to the most tokens of one, and the names are above their ends.
- */
-export function stairsPicture({
-  players,
-  ahead = [],
-  price,
-  width,
-  height,
-  morph,
-  family,
-  bands,
-  says,
-}: Stairs) {
-  const drawn = players.map((player) => {
+/** A player with its stairs, and those that are still to come. */
+interface Drawn extends Player {
+  corners: Corner[];
+  pale: Corner[];
+}
+interface Point {
+  x: number;
+  y: number;
+}
+/** The scales of the picture, and the places of its lines and names by the players. */
+interface Layout {
+  drawn: Drawn[];
+  /** The scale of tokens; its x is 0 … 1. */
+  frame: Frame;
+  /** The same with x in passes or in nanoseconds. */
+  scale: Frame;
+  isOverTime: boolean;
+  /** The most tokens of a player, which all lines reach over time. */
+  goal: number;
+  x(corner: Corner): number;
+  ends: Point[];
+  /** Where each line reaches the goal at its own rate. */
+  finishes: Point[];
+  names: Point[];
+}
+
+function drawnOf({ players, ahead = [], price }: Stairs): Drawn[] {
+  return players.map((player) => {
     const later = ahead.find(({ name }) => name === player.name);
     return {
       ...player,
@@ -92,84 +104,144 @@ export function stairsPicture({
       pale: cornersOf(later?.passes ?? [], price),
     };
   });
+}
+
+/** The frame; each name has room for its figure from the start, so that the axis does not move. */
+function frameFor({ players, morph, width, height }: Stairs, most: number): Frame {
+  const widest = Math.max(...players.map(({ name }) => columnsOfText(`${name} 0.00 ×`)));
+  const size = {
+    ...SIZE,
+    top: SIZE.top + morph * GAP * players.length,
+    right: LETTER * widest + 8,
+    width,
+    height,
+  };
+  return frameOf(size, 1, most * (1 + HEADROOM * (1 - morph)));
+}
+
+/**
+ * Places of the names: over glances in a column on the right, over time above the ends of the
+ * lines. The earlier an end, the higher its name: no leader crosses a name.
+ */
+function namePlaces(
+  { price, height }: Stairs,
+  { drawn, frame, isOverTime, ends, finishes }: Omit<Layout, "names">,
+): Point[] {
+  if (!isOverTime) {
+    const rows = column(
+      ends.map(({ y }) => y + 4),
+      height - 4,
+    );
+    return rows.map((y) => ({ x: frame.end + 14, y }));
+  }
+  const order = ranked(drawn, price);
+  return finishes.map(({ x, y }, k) => {
+    const row = drawn.length - 1 - order.indexOf(drawn[k]);
+    return { x: x + 5, y: y - 8 - GAP * row };
+  });
+}
+
+export function layoutOf(stairs: Stairs): Layout {
+  const { players, ahead = [], price, morph, bands } = stairs;
+  const drawn = drawnOf(stairs);
   const goal = Math.max(...players.map(({ passes }) => tokensOf(passes)));
   const most = Math.max(4, goal, ...ahead.map(({ passes }) => tokensOf(passes)));
-  const passes = Math.max(
-    3,
-    bands.reduce((sum, glances) => sum + glances, 0),
-  );
-  const overTime = morph >= 0.5;
+  const glances = bands.reduce((sum, band) => sum + band, 0);
+  const passes = Math.max(3, glances);
   const times = players.map((player) => timeTo(goal, player.passes, price));
   const ns = Math.max(1, ...times);
-  const names = drawn.map(({ name, corners, pale, passes: own }) => {
-    const tokens = corners.at(-1)?.high;
-    if (overTime) return `${name} ${gainOf(own, price).toFixed(2)} ×`;
-    return tokens && !pale.length ? `${name} ${tokens}` : name;
-  });
-  // Each name has room for its figure from the start, so that the axis does not move.
-  const widest = Math.max(...players.map(({ name }) => columnsOfText(`${name} 0.00 ×`)));
-  const right = LETTER * widest + 8;
-  const top = SIZE.top + morph * GAP * players.length;
-  const high = most * (1 + HEADROOM * (1 - morph));
-  const size = { ...SIZE, top, right, width, height };
-  const frame = frameOf(size, 1, high);
+  const isOverTime = morph >= 0.5;
+
+  const frame = frameFor(stairs, most);
   const share = (corner: Corner) =>
     (1 - morph) * (corner.passes / passes) + morph * (corner.ns / ns);
   const x = (corner: Corner) => frame.x(share(corner));
-  const finish = frame.y(goal);
-  const ends = drawn.map(({ corners, pale }) => {
-    const last = pale.at(-1) ?? corners.at(-1) ?? ZERO;
-    return { x: x(last), y: frame.y(last.high) };
-  });
-  const rows = column(
-    ends.map(({ y }) => y + 4),
-    height - 4,
-  );
-  // The earlier an end, the higher its name: no leader crosses a name.
-  const order = ranked(drawn, price);
-  const placeOf = (k: number) =>
-    overTime
-      ? {
-          x: frame.x(times[k] / ns) + 5,
-          y: finish - 8 - GAP * (players.length - 1 - order.indexOf(drawn[k])),
-        }
-      : { x: frame.end + 14, y: rows[k] };
-  const leaderOf = (k: number) => {
-    const place = placeOf(k);
-    if (overTime) return `M${place.x - 5} ${finish}V${place.y - 10}`;
-    return `M${ends[k].x} ${ends[k].y}H${frame.end}L${place.x - 3} ${place.y - 4}`;
+  const layout = {
+    drawn,
+    frame,
+    scale: frameOf(frame, isOverTime ? ns : passes, frame.mostY),
+    isOverTime,
+    goal,
+    x,
+    ends: drawn.map(({ corners, pale }) => {
+      const last = pale.at(-1) ?? corners.at(-1) ?? ZERO;
+      return { x: x(last), y: frame.y(last.high) };
+    }),
+    finishes: times.map((time) => ({ x: frame.x(time / ns), y: frame.y(goal) })),
   };
-  const restOf = (k: number) => `M${ends[k].x} ${ends[k].y}L${frame.x(times[k] / ns)} ${finish}`;
-  const scale = frameOf(size, overTime ? ns : passes, high);
+  return { ...layout, names: namePlaces(stairs, layout) };
+}
+
+/** A player's name, with its tokens or its gain once they are final. */
+function nameOf({ name, corners, pale, passes }: Drawn, price: Price, isOverTime: boolean) {
+  if (isOverTime) return `${name} ${gainOf(passes, price).toFixed(2)} ×`;
+  const tokens = corners.at(-1)?.high;
+  return tokens && !pale.length ? `${name} ${tokens}` : name;
+}
+
+/** The line from the end of a player's stairs to its name. */
+function leaderOf({ frame, isOverTime, ends, finishes, names }: Layout, k: number): string {
+  if (isOverTime) return `M${finishes[k].x} ${finishes[k].y}V${names[k].y - 10}`;
+  return `M${ends[k].x} ${ends[k].y}H${frame.end}L${names[k].x - 3} ${names[k].y - 4}`;
+}
+
+/** The stairs of a player: what is to come pale, the rest to the goal dashed. */
+function stairTemplate({ family, morph, price }: Stairs, layout: Layout, k: number) {
+  const { drawn, frame, isOverTime, x, ends, finishes, names } = layout;
+  const player = drawn[k];
+  const isAlone = player.source === "target";
+  const kind = k ? "hsd-gm-stair" : "hsd-gm-stair hsd-gm-you";
+  const path = (corners: Corner[]) => pathOf(corners, x, frame.y);
+  const rest = `M${ends[k].x} ${ends[k].y}L${finishes[k].x} ${finishes[k].y}`;
+  const dashed = svg`<path stroke-width="2" stroke-dasharray="5 4" d=${rest}></path>`;
+  return svg`<g class=${isAlone ? `${kind} hsd-gm-alone` : kind}
+    data-family=${k ? family(player.source) : "none"} stroke-width=${WIDTHS[k] ?? 1.5}
+    ><path opacity="0.45" d=${path(player.pale)}></path><path d=${path(player.corners)}></path
+    >${morph === 1 ? dashed : nothing}<path stroke-width="1" stroke-dasharray="1 2"
+      d=${leaderOf(layout, k)}></path
+    ><text x=${names[k].x} y=${names[k].y}>${nameOf(player, price, isOverTime)}</text></g>`;
+}
+
+/** The axis of glances or of time. */
+function acrossTemplate({ width, says }: Stairs, { scale, isOverTime }: Layout) {
   const whole = (n: number) => (Number.isInteger(n) ? String(n) : "");
-  const parts = overTime ? Math.max(2, width / 160) : Math.min(passes, 6);
-  const numbers = axisX(scale, parts, overTime ? duration : whole);
-  const across = svg`${numbers}<text class="hsd-axis" x=${scale.end} y=${scale.foot + 36}
+  const parts = isOverTime ? Math.max(2, width / 160) : Math.min(scale.mostX, 6);
+  const numbers = axisX(scale, parts, isOverTime ? duration : whole);
+  return svg`${numbers}<text class="hsd-axis" x=${scale.end} y=${scale.foot + 36}
     text-anchor="end"
-    >${overTime ? says.time : says.glances}</text>`;
+    >${isOverTime ? says.time : says.glances}</text>`;
+}
+
+/** The bands of the texts behind the stairs over glances. */
+function bandTemplates({ bands, says }: Stairs, { scale }: Layout) {
   let from = 0;
-  const texts = bands.map((glances, k) => {
+  return bands.map((glances, k) => {
     const left = scale.x(from);
     from += glances;
-    return svg`<rect fill="currentColor" opacity=${k % 2 ? 0.08 : 0.03} x=${left} y=${top}
-      width=${scale.x(from) - left} height=${scale.foot - top}></rect
-      ><text class="hsd-axis" x=${(left + scale.x(from)) / 2} y=${top - 9} text-anchor="middle"
+    const right = scale.x(from);
+    return svg`<rect fill="currentColor" opacity=${k % 2 ? 0.08 : 0.03} x=${left} y=${scale.top}
+      width=${right - left} height=${scale.foot - scale.top}></rect
+      ><text class="hsd-axis" x=${(left + right) / 2} y=${scale.top - 9} text-anchor="middle"
       >${say(says.band, { act: k + 1 })}</text>`;
   });
-  const stair = ({ source, corners, pale }: (typeof drawn)[number], k: number) => {
-    const kind = k ? "hsd-gm-stair" : "hsd-gm-stair hsd-gm-you";
-    const place = placeOf(k);
-    const path = (some: Corner[]) => pathOf(some, x, frame.y);
-    return svg`<g class=${source === "target" ? `${kind} hsd-gm-alone` : kind}
-      data-family=${k ? family(source) : "none"} stroke-width=${WIDTHS[k] ?? 1.5}
-      ><path opacity="0.45" d=${path(pale)}></path><path d=${path(corners)}></path
-      >${
-        morph === 1
-          ? svg`<path stroke-width="2" stroke-dasharray="5 4" d=${restOf(k)}></path>`
-          : nothing
-      }<path stroke-width="1" stroke-dasharray="1 2" d=${leaderOf(k)}></path
-      ><text x=${place.x} y=${place.y}>${names[k]}</text></g>`;
-  };
+}
+
+/** The line of the goal, over time. */
+function goalTemplate({ width, says }: Stairs, { frame, goal }: Layout) {
+  const y = frame.y(goal);
+  return svg`<path stroke="currentColor" d="M${frame.left} ${y}H${width}"></path
+    ><text class="hsd-axis" x=${width} y=${y + 15} text-anchor="end"
+    >${goal} ${says.tokens}</text>`;
+}
+
+/**
+ * The picture. Over glances, the names are in a column on the right. Over time, all lines continue
+ * at their own rates to the most tokens of one, and the names are above their ends.
+ */
+export function stairsPicture(stairs: Stairs) {
+  const { width, height, morph, says } = stairs;
+  const layout = layoutOf(stairs);
+  const lines = layout.drawn.map((_, k) => stairTemplate(stairs, layout, k));
   return html`<svg
     class="hsd-gm-picture"
     width=${width}
@@ -177,12 +249,13 @@ export function stairsPicture({
     viewBox="0 0 ${width} ${height}"
     aria-hidden="true"
   >
-    ${morph ? nothing : texts}${axisY(frame, 4, String, says.tokens)}${across}${
-      overTime
-        ? svg`<path stroke="currentColor" d="M${frame.left} ${finish}H${width}"></path
-          ><text class="hsd-axis" x=${width} y=${finish + 15} text-anchor="end"
-          >${goal} ${says.tokens}</text>`
-        : nothing
-    }${drawn.map(stair)}
+    ${morph ? nothing : bandTemplates(stairs, layout)}${axisY(
+      layout.frame,
+      4,
+      String,
+      says.tokens,
+    )}${acrossTemplate(stairs, layout)}${
+      layout.isOverTime ? goalTemplate(stairs, layout) : nothing
+    }${lines}
   </svg>`;
 }

@@ -32,6 +32,137 @@ const named = (table: keyof typeof NAMES) => NAMES[table].split(" ");
 /** The id of a word that is not a single token of the model. */
 const NO_ID = -1;
 
+/** A draft row of the visitor. */
+const draftOf = (
+  round: number,
+  node: number,
+  token: Pick<Draft, "token_id" | "text" | "p" | "verdict">,
+): Draft => ({
+  ...token,
+  round,
+  level: 1,
+  source: YOU,
+  node,
+  parent: node - 1,
+  depth: node + 1,
+  q: 1,
+  u: null,
+  h: null,
+  key_length: null,
+  count: null,
+  score: null,
+  position: null,
+  cosine: null,
+});
+
+/** The id of a word that is a single token of the model. */
+function idOf({ pieces }: Store, word: string): number | undefined {
+  const known = Object.entries(pieces).find(
+    ([, text]) => bare(text) === bare(word) && text.startsWith(" "),
+  );
+  return known && Number(known[0]);
+}
+
+/**
+ * The draft of a glance: the tokens that were accepted, then the words that were not. `before` rows
+ * are in the table already.
+ */
+function draftsOf(store: Store, round: number, glance: Played, before: number): Draft[] {
+  const read = store.tokens.slice(glance.at, glance.own);
+  const accepted = read.map(({ token_id, text }, node) =>
+    draftOf(round, node, { token_id, text, p: 1, verdict: "accepted" }),
+  );
+  const wrong = glance.words.filter((_, k) => glance.fates[k] !== "accepted");
+  const others = wrong.map((word, k) => {
+    const node = read.length + k;
+    return draftOf(round, node, {
+      token_id: idOf(store, word) ?? NO_ID - before - node,
+      text: ` ${word}`,
+      p: k ? null : 0,
+      verdict: k ? "unreached" : "rejected",
+    });
+  });
+  return [...accepted, ...others];
+}
+
+/** How a glance with this draft ended. */
+function outcomeOf(draft: readonly Draft[]): "plain" | "bonus" | "correction" {
+  if (!draft.length) return "plain";
+  return draft.every(({ verdict }) => verdict === "accepted") ? "bonus" : "correction";
+}
+
+/** The tokens of a glance: those that were accepted, and the model's own. */
+function tokensOf(
+  store: Store,
+  round: number,
+  glance: Played,
+  kind: ReturnType<typeof outcomeOf>,
+  first: number,
+): Token[] {
+  const read = store.tokens.slice(glance.at, glance.own);
+  const tokens: Token[] = read.map((token, k) => ({
+    ...token,
+    index: first + k,
+    round,
+    kind: "accepted",
+    source: YOU,
+    path: [0, 1],
+    depth: k + 1,
+  }));
+  const own = store.tokens[glance.own];
+  if (!own) return tokens;
+  const index = first + read.length;
+  return [...tokens, { ...own, index, round, kind, source: "target", path: [1], depth: 0 }];
+}
+
+function roundOf(id: number, draft: readonly Draft[], start_ns: number, duration_ns: number): Round {
+  const accepted = draft.filter(({ verdict }) => verdict === "accepted").length;
+  return {
+    id,
+    parent: null,
+    level: 1,
+    drafted: draft.length,
+    examined: draft.filter(({ verdict }) => verdict !== "unreached").length,
+    accepted,
+    outcome: outcomeOf(draft),
+    why_no_draft: draft.length ? null : "no match",
+    start_ns,
+    duration_ns,
+    rule: "token",
+    draft_end: null,
+  };
+}
+
+function callOf({ id, start_ns, duration_ns }: Round, fed: number, cached: number): Call {
+  return {
+    round: id,
+    level: 1,
+    name: "target",
+    kind: "verify",
+    steps: 1,
+    fed,
+    cached,
+    start_ns,
+    duration_ns,
+  };
+}
+
+/** The meta of a game of so many tokens and nanoseconds. */
+function metaOf({ meta }: Store, price: Price, tokens: number, wall_ns: number): Meta {
+  return {
+    ...meta,
+    stack: `${YOU} > target`,
+    asked: `${YOU} > target`,
+    prefill_ns: 0,
+    wall_ns,
+    plain: { tokens_per_second: 1e9 / price.one },
+    max_new_tokens: tokens,
+    fastest_of: null,
+    stop_reason: null,
+    modelled: true,
+  };
+}
+
 /**
  * The run of a played text: its prompt is the recording's with the text that was given. Times are
  * those of recorded passes over as many tokens (score.ts); the visitor's own time is not counted.
@@ -49,108 +180,25 @@ export function runOf(
   const pieces: Record<string, string> = { ...store.pieces };
   let now = 0;
   for (const [id, glance] of glances.entries()) {
-    const duration_ns = Math.round(costOf({ tokens: 0, width: glance.width, drafting: 0 }, price));
-    const read = store.tokens.slice(glance.at, glance.own);
-    const own = store.tokens[glance.own];
-    const common = { round: id, level: 1, source: YOU, q: 1, u: null, h: null };
-    const unknown = { key_length: null, count: null, score: null, position: null, cosine: null };
-    const draft = (
-      node: number,
-      token: Pick<Draft, "token_id" | "text" | "p" | "verdict">,
-    ): Draft => ({
-      ...common,
-      ...unknown,
-      ...token,
-      node,
-      parent: node - 1,
-      depth: node + 1,
-    });
-    for (const [node, { token_id, text }] of read.entries())
-      drafts.push(draft(node, { token_id, text, p: 1, verdict: "accepted" }));
-    const wrong = glance.words.filter((_, k) => glance.fates[k] !== "accepted");
-    for (const [k, word] of wrong.entries()) {
-      const known = Object.entries(store.pieces).find(
-        ([, text]) => bare(text) === bare(word) && text.startsWith(" "),
-      );
-      const token_id = known ? Number(known[0]) : NO_ID - drafts.length;
-      const verdict = k ? "unreached" : "rejected";
-      const p = k ? null : 0;
-      pieces[token_id] = ` ${word}`;
-      drafts.push(draft(read.length + k, { token_id, text: ` ${word}`, p, verdict }));
-    }
-    const drafted = read.length + wrong.length;
-    let outcome: Round["outcome"] = "bonus";
-    if (wrong.length) outcome = "correction";
-    else if (!drafted) outcome = "plain";
-    const kinds: Token["kind"] = outcome === "plain" ? "plain" : outcome;
-    for (const [k, token] of read.entries())
-      tokens.push({
-        ...token,
-        index: tokens.length,
-        round: id,
-        kind: "accepted",
-        source: YOU,
-        path: [0, 1],
-        depth: k + 1,
-      });
-    if (own)
-      tokens.push({
-        ...own,
-        index: tokens.length,
-        round: id,
-        kind: kinds,
-        source: "target",
-        path: [1],
-        depth: 0,
-      });
-    const examined = read.length + (wrong.length ? 1 : 0);
-    const counts = { drafted, examined, accepted: read.length };
-    const why = drafted ? null : ("no match" as const);
-    const timing = { start_ns: now, duration_ns };
-    rounds.push({
-      id,
-      parent: null,
-      level: 1,
-      ...counts,
-      outcome,
-      why_no_draft: why,
-      ...timing,
-      rule: "token",
-      draft_end: null,
-    });
-    const cached = store.promptIds.length + glance.at;
-    const place = {
-      round: id,
-      level: 1,
-      name: "target",
-      kind: "verify" as const,
-      steps: 1,
-      fed: glance.width,
-      cached,
-    };
-    calls.push({ ...place, ...timing });
-    now += duration_ns;
+    const lasts = Math.round(costOf({ tokens: 0, width: glance.width, drafting: 0 }, price));
+    const draft = draftsOf(store, id, glance, drafts.length);
+    const round = roundOf(id, draft, now, lasts);
+    for (const { verdict, token_id, text } of draft)
+      if (verdict !== "accepted") pieces[token_id] = text;
+    tokens.push(...tokensOf(store, id, glance, outcomeOf(draft), tokens.length));
+    drafts.push(...draft);
+    rounds.push(round);
+    calls.push(callOf(round, glance.width, store.promptIds.length + glance.at));
+    now += lasts;
   }
   const before = store.tokens.slice(0, given);
-  const meta: Meta = {
-    ...store.meta,
-    stack: `${YOU} > target`,
-    asked: `${YOU} > target`,
-    prefill_ns: 0,
-    wall_ns: now,
-    plain: { tokens_per_second: 1e9 / price.one },
-    max_new_tokens: tokens.length,
-    fastest_of: null,
-    stop_reason: null,
-    modelled: true,
-  };
   return {
     run: "game",
     seq: 1,
     prompt: store.prompt + before.map(({ text }) => text).join(""),
     prompt_ids: [...store.promptIds, ...before.map(({ token_id }) => token_id)],
     levels: [YOU, "target"],
-    meta,
+    meta: metaOf(store, price, tokens.length, now),
     tokens: columns(tokens, named("tokens")),
     drafts: columns(drafts, named("drafts")),
     rounds: columns(rounds, named("rounds")),

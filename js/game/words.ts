@@ -21,6 +21,10 @@ export interface Glance {
   fates: Fate[];
 }
 
+const END = /<\|[^|]*\|>/g;
+/** Text of the model as it is shown: its sign for the end is not text. */
+export const shownText = (text: string) => text.replace(END, " ∎").replace(/\n{2,}/g, "\n");
+
 /** The letters of a text, for comparison. */
 export const bare = (text: string) => text.toLowerCase().replace(/[^\p{L}]/gu, "");
 /** A token without a letter is filled in: commas, dots, numbers of a list, line breaks. */

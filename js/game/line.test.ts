@@ -1,0 +1,91 @@
+// The text of the game in pieces, and the sentences about its figures, by hand.
+import assert from "node:assert/strict";
+import { test } from "vitest";
+import { piecesOf } from "./line";
+import { begin, type GameText, type Play, read } from "./play";
+import { ENGLISH } from "./says";
+import { named, scoreWords, summaryOf, timesWords } from "./sentences";
+
+const textOf = (words: string[]): GameText => ({
+  name: "cat",
+  title: "",
+  asked: "",
+  given: words[0],
+  lesson: "",
+  plain: { tokens: words.map((text, token_id) => ({ text, token_id, top: null })) } as any,
+  others: [],
+});
+const WORDS = ["The", " cat", ",", " it", " sat", " down", "\n\n\n", "end"];
+const BEGUN = begin([textOf(WORDS)]);
+const piece = (by: string, blank: string, words: string, struck = "") => ({
+  by,
+  blank,
+  words,
+  struck,
+});
+
+test("neighbours of one writer are one mark, and a mark begins with the word", () => {
+  const { play } = read(BEGUN, ["cat", "it"]);
+  assert.deepEqual(piecesOf(play).pieces, [
+    piece("given", "", "The"),
+    piece("you", " ", "cat"),
+    piece("you", "", ","),
+    piece("you", "", " it"),
+    piece("model", " ", "sat"),
+  ]);
+});
+
+test("a rejected word remains before the model's own until the next glance", () => {
+  const { play } = read(BEGUN, ["cat", "dog"]);
+  assert.deepEqual(piecesOf(play).pieces.at(-1), piece("model", " ", "it", "dog"));
+  const later = read(play, []).play;
+  assert.deepEqual(piecesOf(later).pieces.slice(-2), [
+    piece("model", " ", "it"),
+    piece("model", "", " sat"),
+  ]);
+});
+
+test("only the end of a long text is shown", () => {
+  const play: Play = begin([textOf(["x", ...Array(40).fill(" words"), " end"])]);
+  assert.equal(piecesOf(play).isCut, false);
+  const { isCut, pieces } = piecesOf({ ...play, at: 41 });
+  assert.ok(isCut);
+  assert.equal(pieces.length, 26, "a token that begins before the end is shown whole");
+});
+
+test("a glance is the sum of what the text has there", () => {
+  const { glance } = read(BEGUN, ["cat", "dog"]);
+  assert.equal(
+    summaryOf(glance, BEGUN.texts[0].plain.tokens, ENGLISH),
+    "1 of 2 words accepted, “dog” rejected: " +
+      "1 word + 1 comma + the model’s “it” = 3 tokens in one glance.",
+  );
+  const silent = read(read(BEGUN, ["cat it sat down"]).play, []).glance;
+  assert.equal(
+    summaryOf({ ...silent, own: 6 }, BEGUN.texts[0].plain.tokens, ENGLISH),
+    "The model wrote “↵” alone: 1 token in one glance.",
+  );
+});
+
+const pass = (tokens: number, width: number) => ({ tokens, width, drafting: 0 });
+const PLAYERS = named(
+  [
+    { name: "you", source: "you", passes: [pass(2, 1)] },
+    { name: "nano", source: "nano", passes: [pass(3, 9)] },
+  ],
+  ENGLISH,
+);
+
+test("scores begin with the most tokens, times with the fastest", () => {
+  assert.equal(scoreWords(PLAYERS, ENGLISH), "tiny model 3.0 and you 2.0");
+  assert.equal(
+    timesWords(PLAYERS, { one: 100, more: 0.5 }, ENGLISH),
+    "Fastest first: you 2.00 ×, tiny model 0.60 ×. " +
+      "Fewer glances are not faster: Tiny model needed the fewest, " +
+      "and a glance over 9 tokens costs as much as 5.0 over one.",
+  );
+  assert.equal(
+    timesWords(PLAYERS, { one: 100, more: 0 }, ENGLISH),
+    "Fastest first: tiny model 3.00 ×, you 2.00 ×.",
+  );
+});

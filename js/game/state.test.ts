@@ -1,0 +1,116 @@
+// The steps of an open game, and what they leave as it was.
+import assert from "node:assert/strict";
+import { test } from "vitest";
+import { storeOf } from "../lib/run";
+import { round, snapshot, token } from "../lib/testing";
+import { type GameText, MOST_GLANCES } from "./play";
+import { ENGLISH } from "./says";
+import { stairsOf } from "./stairs";
+import {
+  addWord,
+  advance,
+  isPlaying,
+  lastGlance,
+  proposalOf,
+  propose,
+  restart,
+  runOfGame,
+  setPrice,
+  settle,
+  showDarts,
+  showTime,
+  start,
+  turnStairs,
+  write,
+} from "./state";
+import { MOST_WORDS } from "./words";
+
+const WORDS = ["The", " cat", " sat", " on", " the", " mat", " and", " slept", "."];
+const textOf = (name: string): GameText => ({
+  name,
+  title: name,
+  asked: "",
+  given: "The",
+  lesson: "",
+  plain: storeOf(
+    snapshot({
+      rounds: [round(1)],
+      tokens: WORDS.map((text, id) => token(1, "plain", { text, id })),
+    }) as any,
+  ),
+  others: [],
+});
+const GAME = start([textOf("first"), textOf("second")]);
+const readAll = (game: typeof GAME, draft: string) => settle(propose(write(game, draft)));
+
+test("a proposal is the words of the field, no more than a glance takes", () => {
+  assert.deepEqual(proposalOf({ draft: "  cat … sat, 1. " }), ["cat", "sat,"]);
+  assert.equal(proposalOf({ draft: "a ".repeat(20) }).length, MOST_WORDS);
+});
+
+test("a chosen word follows those of the field", () => {
+  assert.equal(addWord(write(GAME, " cat  sa"), "on").draft, "cat sa on ");
+});
+
+test("a glance counts when its result has been shown", () => {
+  const reading = propose(write(GAME, "cat sat"));
+  assert.deepEqual([reading.phase, reading.draft], ["reading", ""]);
+  assert.equal(lastGlance(reading), undefined);
+  const settled = settle(reading);
+  assert.equal(settled.phase, "write");
+  assert.equal(settled.reading, null);
+  assert.deepEqual(lastGlance(settled)?.words, ["cat", "sat"]);
+  assert.equal(settle(settled), settled, "without a glance there is nothing to show");
+});
+
+test("a text ends with its lesson, the game with the results", () => {
+  let game = GAME;
+  const phases: string[] = [];
+  for (let act = 0; act < 2; act++) {
+    for (let glance = 0; glance < MOST_GLANCES; glance++) game = readAll(game, "");
+    phases.push(game.phase);
+    game = advance(game);
+    phases.push(game.phase);
+  }
+  assert.deepEqual(phases, ["lesson", "write", "lesson", "result"]);
+  assert.deepEqual([GAME, game].map(isPlaying), [true, false]);
+});
+
+test("the stairs over time start over glances, and the darts leave them as they are", () => {
+  const turned = turnStairs(showTime(GAME), 1);
+  assert.deepEqual([turned.phase, turned.morph], ["time", 1]);
+  assert.deepEqual([showDarts(turned).phase, showDarts(turned).morph], ["exact", 1]);
+  assert.equal(showTime(showDarts(turned)).morph, 0);
+});
+
+test("a game begins again without glances, at the price that was set", () => {
+  const again = restart(setPrice(turnStairs(readAll(GAME, "cat"), 1), 0.25));
+  assert.deepEqual([again.phase, again.morph, again.price.more], ["write", 0, 0.25]);
+  assert.equal(again.measured, GAME.measured);
+  assert.equal(lastGlance(again), undefined);
+});
+
+test("the run of a game is the text with the most glances, at the measured price", () => {
+  assert.equal(runOfGame(GAME), undefined);
+  const first = readAll(GAME, "cat");
+  const second = readAll(readAll(advance(first), "cat sat"), "the");
+  const run = runOfGame(setPrice(second, 1));
+  assert.deepEqual(run?.tokens.text, [" cat", " sat", " on", " the", " mat"]);
+  assert.deepEqual(run?.rounds.drafted, [2, 1]);
+});
+
+test("a text in play has room for all its glances, and the results are higher", () => {
+  const family = (source: string) => source;
+  const playing = stairsOf(readAll(GAME, "cat"), 640, ENGLISH, family);
+  assert.deepEqual(playing.bands, [MOST_GLANCES]);
+  assert.deepEqual(
+    playing.ahead?.map(({ name, passes }) => [name, passes.length]),
+    [["Alone", MOST_GLANCES]],
+  );
+  const result = advance(advance(readAll(GAME, "cat")));
+  const stairs = stairsOf(result, 100, ENGLISH, family);
+  assert.deepEqual(stairs.bands, [1, 0]);
+  assert.deepEqual(stairs.ahead, []);
+  assert.equal(stairs.width, 260, "a page without a width has the least one");
+  assert.ok(stairs.height > stairsOf(GAME, 100, ENGLISH, family).height);
+});

@@ -1,0 +1,110 @@
+// The state of an open game, and the steps that change it. Pure: every step returns a new state.
+
+import type { Snapshot } from "../lib/run";
+import { begin, type GameText, givenOf, isLast, isOver, next, type Play, read } from "./play";
+import { type Played, runOf } from "./run";
+import { type Price, priceOf } from "./score";
+import { bare, MOST_WORDS } from "./words";
+
+/**
+ * What is on the page: the field, a glance that the model reads, the lesson after a text; after the
+ * last text the stairs over glances, the stairs over time, or the darts.
+ */
+export type Phase = "write" | "reading" | "lesson" | "result" | "time" | "exact";
+
+export interface Game {
+  play: Play;
+  phase: Phase;
+  /** The content of the field. */
+  draft: string;
+  /** The glance that is shown while the model reads, and the play after it. */
+  reading: { glance: Played; after: Play } | null;
+  price: Price;
+  /** The measured price of one more token; the visitor may set `price.more` to another one. */
+  measured: number;
+  /** The stairs: 0 over glances, 1 over time. */
+  morph: number;
+  /** The outcome of copying the link. */
+  note: string;
+}
+
+export function start(texts: readonly GameText[]): Game {
+  const runs = texts.flatMap(({ plain, others }) => [plain, ...others.map(({ run }) => run)]);
+  const price = priceOf(runs);
+  return {
+    play: begin(texts),
+    phase: "write",
+    draft: "",
+    reading: null,
+    price,
+    measured: price.more,
+    morph: 0,
+    note: "",
+  };
+}
+
+/** The words of the field, as many as a proposal has. */
+export const proposalOf = ({ draft }: Pick<Game, "draft">): string[] =>
+  draft.split(/\s+/).filter(bare).slice(0, MOST_WORDS);
+
+/** Whether a text is on the page, rather than the results. */
+export const isPlaying = ({ phase }: Pick<Game, "phase">): boolean =>
+  phase === "write" || phase === "reading" || phase === "lesson";
+
+/** The last glance at the present text whose result was shown. */
+export const lastGlance = ({ play }: Pick<Game, "play">): Played | undefined =>
+  play.glances[play.act].at(-1);
+
+export const write = (game: Game, draft: string): Game => ({ ...game, draft });
+
+/** Add a word to the proposal. */
+export const addWord = (game: Game, word: string): Game =>
+  write(game, `${[...proposalOf(game), word].join(" ")} `);
+
+/** Let the model read the proposal in one glance. */
+export function propose(game: Game): Game {
+  const { play: after, glance } = read(game.play, proposalOf(game));
+  return { ...game, phase: "reading", draft: "", reading: { glance, after } };
+}
+
+/** Show the result of the glance that was read. */
+export function settle(game: Game): Game {
+  if (!game.reading) return game;
+  const play = game.reading.after;
+  return { ...game, phase: isOver(play) ? "lesson" : "write", play, reading: null };
+}
+
+/** Continue with the next text, or with the results. */
+export function advance(game: Game): Game {
+  if (isLast(game.play)) return { ...game, phase: "result" };
+  return { ...game, phase: "write", play: next(game.play) };
+}
+
+/** Show the stairs over time; they start over glances. */
+export const showTime = (game: Game): Game => ({ ...game, phase: "time", morph: 0 });
+export const turnStairs = (game: Game, morph: number): Game => ({ ...game, morph });
+export const showDarts = (game: Game): Game => ({ ...game, phase: "exact" });
+export const setPrice = (game: Game, more: number): Game => ({
+  ...game,
+  price: { ...game.price, more },
+});
+export const setNote = (game: Game, note: string): Game => ({ ...game, note });
+
+/** Begin again with the same texts and the price as it was set. */
+export const restart = (game: Game): Game => ({
+  ...game,
+  play: begin(game.play.texts),
+  phase: "write",
+  morph: 0,
+});
+
+/** The text with the most glances as a run, at the measured price; undefined without a glance. */
+export function runOfGame({ play, price, measured }: Game): Snapshot | undefined {
+  let most = 0;
+  for (const [act, glances] of play.glances.entries())
+    if (glances.length > play.glances[most].length) most = act;
+  const text = play.texts[most];
+  const glances = play.glances[most];
+  if (!glances.length) return undefined;
+  return runOf(text.plain, givenOf(text), glances, { ...price, more: measured });
+}
