@@ -1,10 +1,16 @@
-// The dart board of a round's correction, from the recorded rows.
-import { boardOfCorrection } from "../darts/board";
-import type { Drawn } from "../darts/stage";
+// The dart boards of a scene: of a round's correction, or of one verdict, from the recorded rows.
+import { boardOfCorrection, boardOfDraft } from "../darts/board";
+import type { Drawn, Shown } from "../darts/stage";
 import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
-import type { Round, Token } from "../lib/tables";
-import { ROOT, token } from "./words";
+import type { Draft, Round, Token } from "../lib/tables";
+import type { Chip } from "./scene";
+import { type Own, ROOT, token } from "./words";
+
+/** The chances of a first token by which darts fall on both sides. */
+const BOTH_SIDES = { least: 0.1, most: 0.9 };
+
+const isGreedy = ({ meta }: Pick<Store, "meta">) => meta.sampling?.temperature === 0;
 
 export const pieceOf = (store: Pick<Store, "pieces">, id: number | null) =>
   id === null ? "others" : token(store.pieces[id] ?? `#${id}`);
@@ -39,4 +45,63 @@ export function boardOfRound(
     families: board.columns.map((c) => sources.get(c.id ?? NaN) ?? (d.u === null ? null : drafter)),
     recorded: { first, token: at < 0 ? board.columns.length - 1 : at },
   };
+}
+
+/** The board of a draft token's own verdict; null where it was not compared. */
+function boardOfVerdict(
+  store: Store,
+  palette: Palette,
+  chip: Chip,
+  draft: Draft,
+  round: Round,
+): Shown | null {
+  const board = round.rule === "token" ? boardOfDraft(draft) : null;
+  if (!board) return null;
+  const hit = draft.verdict === "accepted";
+  const first = draft.u === null ? null : { column: 0, y: draft.u * (draft.q ?? 0), hit };
+  const family = palette.family(draft.source);
+  return {
+    board,
+    key: `${chip.key}:${round.id}`,
+    names: board.columns.map((column) => pieceOf(store, column.id)),
+    families: board.columns.map((column) => (column.drafted ? family : null)),
+    recorded: { first, token: !first && hit ? 0 : null },
+    title: `Position ${draft.depth}: ${store.actor(round)} examines “${token(draft.text)}”`,
+  };
+}
+
+/**
+ * The board of a chip that was decided in `round`, whose own token is `own`: of its verdict alone
+ * where it was accepted or nothing was drawn in its place, else of the round's correction. Null at
+ * temperature 0.
+ */
+export function boardOfChip(
+  store: Store,
+  palette: Palette,
+  chip: Chip | null,
+  round: Round,
+  own: Own | null,
+): Shown | null {
+  if (isGreedy(store)) return null;
+  const draft = chip?.judged.at(-1)?.draft;
+  const isAlone = draft && draft.p !== null && (draft.verdict === "accepted" || !own?.row);
+  if (chip && isAlone) return boardOfVerdict(store, palette, chip, draft, round);
+  const drawn = boardOfRound(store, palette, round, own?.row ?? null);
+  if (!drawn) return null;
+  const title = `Position ${round.accepted + 1}: darts under p and q`;
+  return { ...drawn, key: `${round.id}`, title };
+}
+
+/** Whether the darts of a round can be drawn, and fall on both sides. */
+export function fallsOnBothSides(
+  store: Store,
+  palette: Palette,
+  round: Round,
+  own: Own | null,
+): boolean {
+  if (isGreedy(store)) return false;
+  const drawn = boardOfRound(store, palette, round, own?.row ?? null);
+  if (!drawn) return false;
+  const accepted = drawn.board.columns.reduce((sum, column) => sum + column.accepted, 0);
+  return accepted > BOTH_SIDES.least && accepted < BOTH_SIDES.most;
 }

@@ -41,7 +41,21 @@ export interface Beam {
   /** Tokens of the forward pass, the last emitted one included. */
   fed: number | null;
 }
-export type Scene = ReturnType<typeof sceneOf>;
+export interface Scene {
+  round: Round;
+  chips: Chip[];
+  beams: Beam[];
+  /** The rows of each floor, lowest first; the last floor is the text. */
+  rows: number[];
+  columns: number;
+  /** When the target's beam starts and ends. */
+  ready: number;
+  swept: number;
+  /** Milliseconds that it is played. */
+  lasts: number;
+  /** Whether its times were recorded. */
+  timed: boolean;
+}
 
 /**
  * Milliseconds of a played scene. All recorded intervals together take about `recorded`, each of
@@ -61,8 +75,16 @@ export const chipOf = (scene: Scene, round: number, node: number) =>
 
 type Rows = Pick<Store, "rounds" | "drafts" | "children" | "calls" | "tokens">;
 
+/** A token that a chip is made of. */
+type Named = Pick<Draft, "text" | "source">;
 /** A round's own token. */
-type Own = Pick<Draft, "text" | "source"> | null;
+type Own = Named | null;
+/** A beam with its recorded times. */
+interface Pass {
+  beam: Beam;
+  start: number;
+  end: number;
+}
 
 /**
  * The tokens proposed by each round of a level: the level above verified them as one chain, where
@@ -84,109 +106,154 @@ export function handedUp(
   return n === chain.length && chain.every((d, k) => d.parent === k - 1) ? out : new Map();
 }
 
-/**
- * The scene of the target round `id`. `rows` are those of each floor, lowest first, the last is the
- * text; `ready` and `swept` when the target's beam starts and ends.
- */
-export function sceneOf(store: Rows, id: number) {
-  const top = store.rounds.get(id) as Round;
-  const chips: Chip[] = [];
-  const raw: { beam: Beam; start: number; end: number }[] = [];
-  const inside = new Set<number>();
-  const enter = (round: number) => {
-    inside.add(round);
-    for (const below of store.children.get(round) ?? []) enter(below);
-  };
-  enter(id);
-  const calls = store.calls.filter((c) => inside.has(c.round));
-  const timed = calls.some((c) => c.round === id && c.level === top.level && c.duration_ns > 0);
-  // Without recorded times each draft and each verification takes one unit.
-  let tick = 0;
-  const born = (
-    key: string,
-    draft: Pick<Draft, "text" | "source">,
-    column: number,
-    floor: number,
-    at: number,
-  ) => {
-    const { text, source } = draft;
-    const place = {
+/** The draft of a round, by its nodes. */
+const draftsOf = ({ drafts }: Rows, round: number): Draft[] =>
+  [...(drafts.get(round) ?? [])].sort((a, b) => a.node - b.node);
+
+/** A round and all those below it. */
+function roundsIn(store: Rows, round: number): Set<number> {
+  const below = store.children.get(round) ?? [];
+  return new Set([round, ...below.flatMap((child) => [...roundsIn(store, child)])]);
+}
+
+/** Follows a target round from its lowest level up, and makes its chips and beams. */
+class Cast {
+  readonly chips: Chip[] = [];
+  readonly passes: Pass[] = [];
+  /** Whether times were recorded; without them each draft and each verification takes one unit. */
+  readonly timed: boolean;
+  private units = 0;
+  private readonly calls: Call[];
+
+  constructor(
+    private readonly store: Rows,
+    top: Round,
+  ) {
+    const inside = roundsIn(store, top.id);
+    this.calls = store.calls.filter((call) => inside.has(call.round));
+    this.timed = this.calls.some(
+      (call) => call.round === top.id && call.level === top.level && call.duration_ns > 0,
+    );
+  }
+
+  /** The chips that a round returns: its accepted path and its own token. */
+  enter(round: Round, column: number, own: Own): Chip[] {
+    const drafts = draftsOf(this.store, round.id);
+    const chips = this.proposed(round, drafts, column);
+    drafts.forEach(({ parent }, k) => {
+      chips[k].above ??= parent >= 0 ? chips[parent] : null;
+    });
+    const end = this.verify(round, drafts, column);
+    drafts.forEach((draft, k) => {
+      const chip = chips[k];
+      chip.judged.push({ round, draft });
+      chip.rest = draft.verdict === "accepted" ? round.level : round.level - 1;
+      chip.moves.push({ at: end, floor: chip.rest, fate: draft.verdict });
+    });
+    const path = [...drafts.keys()]
+      .filter((k) => drafts[k].verdict === "accepted")
+      .sort((a, b) => drafts[a].depth - drafts[b].depth)
+      .map((k) => chips[k]);
+    if (!own) return path;
+    const chip = this.born(chipKey(round.id, OWN), own, column + path.length, round.level, end);
+    chip.own = round;
+    chip.moves[0].fate = round.outcome;
+    return [...path, chip];
+  }
+
+  private born(key: string, { text, source }: Named, column: number, floor: number, at: number) {
+    const chip: Chip = {
       key,
       text,
       source,
       column,
       born: floor,
       rest: floor,
+      judged: [],
+      own: null,
+      rows: [],
       moves: [{ at, floor, fate: "" }],
+      above: null,
     };
-    const chip: Chip = { ...place, judged: [], own: null, rows: [], above: null };
-    chips.push(chip);
+    this.chips.push(chip);
     return chip;
-  };
+  }
 
-  /** The chips that a round returns: its accepted path and its own token. */
-  function play(r: Round, column: number, mine: Own): Chip[] {
-    const drafts = [...(store.drafts.get(r.id) ?? [])].sort((a, b) => a.node - b.node);
-    const below = (store.children.get(r.id) ?? []).flatMap(
-      (child) => store.rounds.get(child) ?? [],
+  /** The chips of a round's draft: those that the rounds below return, else new ones. */
+  private proposed(round: Round, drafts: Draft[], column: number): Chip[] {
+    const below = (this.store.children.get(round.id) ?? []).flatMap(
+      (child) => this.store.rounds.get(child) ?? [],
     );
-    const given = handedUp(drafts, below);
-    let held: Chip[] = [];
+    const parts = handedUp(drafts, below);
+    const chips: Chip[] = [];
     for (const child of below) {
       // Rounds whose tokens do not add up to the chain are not shown.
-      const part = given.get(child.id);
-      if (part) held.push(...play(child, column + part.first, part.own));
+      const part = parts.get(child.id);
+      if (part) chips.push(...this.enter(child, column + part.first, part.own));
     }
-    if (held.length !== drafts.length) {
-      const call = calls.find((c) => c.round === r.id && c.level < r.level && c.kind !== "update");
-      held = drafts.map((d, k) => {
-        const share = call?.kind === "draft" ? (k + 1) / drafts.length : 1;
-        const at = timed ? (call ? call.start_ns + share * call.duration_ns : r.start_ns) : ++tick;
-        return born(chipKey(r.id, d.node), d, column + d.depth - 1, r.level - 1, at);
-      });
-    }
-    drafts.forEach((d, k) => {
-      held[k].above ??= d.parent >= 0 ? held[d.parent] : null;
-    });
-    const pass = calls.find((c) => c.round === r.id && c.level === r.level);
-    const { start_ns = r.start_ns, duration_ns = 0 }: Partial<Call> = pass ?? {};
-    const [start, end] = timed ? [start_ns, start_ns + duration_ns] : [++tick, ++tick];
-    const spans = drafts.map((d) => column + d.depth - 1);
-    const last = Math.max(column, ...spans.map((at) => at + 1));
-    const ns = timed ? (pass?.duration_ns ?? null) : null;
-    const place = { round: r, floor: r.level, left: column, right: last };
-    const beam = { ...place, from: 0, to: 0, ns, fed: pass?.fed ?? null };
-    raw.push({ beam, start, end });
-    drafts.forEach((draft, k) => {
-      const chip = held[k];
-      const up = draft.verdict === "accepted";
-      chip.judged.push({ round: r, draft });
-      chip.rest = up ? r.level : r.level - 1;
-      chip.moves.push({ at: end, floor: chip.rest, fate: draft.verdict });
-    });
-    const kept = drafts
-      .map((d, k) => ({ d, chip: held[k] }))
-      .filter(({ d }) => d.verdict === "accepted");
-    const path = kept.sort((a, b) => a.d.depth - b.d.depth).map(({ chip }) => chip);
-    if (!mine) return path;
-    const chip = born(chipKey(r.id, OWN), mine, column + path.length, r.level, end);
-    chip.own = r;
-    chip.moves[0].fate = r.outcome;
-    return [...path, chip];
+    return chips.length === drafts.length ? chips : this.drafted(round, drafts, column);
   }
-  play(top, 0, store.tokens.findLast((t) => t.round === id && t.depth === 0) ?? null);
-  const { ready, swept, lasts } = rescale(chips, raw, top);
-  const rows = place(chips, top.level);
-  const columns = Math.max(1, ...chips.map((c) => c.column + 1));
+
+  /** The chips of a draft that was made in one call: a draft model makes one after the other. */
+  private drafted(round: Round, drafts: Draft[], column: number): Chip[] {
+    const call = this.calls.find(
+      ({ round: id, level, kind }) => id === round.id && level < round.level && kind !== "update",
+    );
+    const timeOfDraft = (k: number) => {
+      if (!this.timed) return this.unit();
+      if (!call) return round.start_ns;
+      const share = call.kind === "draft" ? (k + 1) / drafts.length : 1;
+      return call.start_ns + share * call.duration_ns;
+    };
+    return drafts.map((draft, k) => {
+      const key = chipKey(round.id, draft.node);
+      return this.born(key, draft, column + draft.depth - 1, round.level - 1, timeOfDraft(k));
+    });
+  }
+
+  /** Add the beam of a round's verification; returns when it ends. */
+  private verify(round: Round, drafts: Draft[], column: number): number {
+    const call = this.calls.find(({ round: id, level }) => id === round.id && level === round.level);
+    let start = call?.start_ns ?? round.start_ns;
+    let end = start + (call?.duration_ns ?? 0);
+    if (!this.timed) {
+      start = this.unit();
+      end = this.unit();
+    }
+    const beam = {
+      round,
+      floor: round.level,
+      from: 0,
+      to: 0,
+      left: column,
+      right: Math.max(column, ...drafts.map(({ depth }) => column + depth)),
+      ns: this.timed ? (call?.duration_ns ?? null) : null,
+      fed: call?.fed ?? null,
+    };
+    this.passes.push({ beam, start, end });
+    return end;
+  }
+
+  private unit(): number {
+    this.units += 1;
+    return this.units;
+  }
+}
+
+/** The scene of the target round `id`. */
+export function sceneOf(store: Rows, id: number): Scene {
+  const round = store.rounds.get(id) as Round;
+  const cast = new Cast(store, round);
+  const own = store.tokens.findLast((token) => token.round === id && token.depth === 0);
+  cast.enter(round, 0, own ?? null);
+  const { chips, passes, timed } = cast;
   return {
-    round: top,
+    round,
     chips,
-    beams: raw.map(({ beam }) => beam),
-    rows,
-    columns,
-    ready,
-    swept,
-    lasts,
+    beams: passes.map(({ beam }) => beam),
+    ...rescale(chips, passes, round),
+    rows: place(chips, round.level),
+    columns: Math.max(1, ...chips.map((chip) => chip.column + 1)),
     timed,
   };
 }
@@ -211,19 +278,19 @@ export function paceOf(times: readonly number[]): (at: number) => number {
  * Times to 0 … 1: the recorded round first, then verdicts of the target by position, and its own
  * token last.
  */
-function rescale(chips: Chip[], raw: { beam: Beam; start: number; end: number }[], top: Round) {
-  const target = raw[raw.length - 1];
+function rescale(chips: Chip[], passes: Pass[], top: Round) {
+  const target = passes[passes.length - 1];
   const depth = (c: Chip) => c.judged.find((j) => j.round.id === top.id)?.draft.depth ?? 0;
   const most = Math.max(1, ...chips.map(depth));
   const times = [
     ...chips.flatMap((c) => c.moves.map((m) => m.at)),
-    ...raw.flatMap((b) => [b.start, b.end]),
+    ...passes.flatMap(({ start, end }) => [start, end]),
   ];
   const pace = paceOf(times.filter((at) => at <= target.end));
   const passed = pace(target.end);
   const lasts = passed + PACE.verdict * (most + 1);
   const share = (at: number) => pace(at) / lasts;
-  for (const { beam, start, end } of raw) {
+  for (const { beam, start, end } of passes) {
     beam.from = share(start);
     beam.to = share(end);
   }

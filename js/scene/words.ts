@@ -21,6 +21,8 @@ export const token = (text: string) => glyphs(text) || "∅";
 export const isTarget = (r: Round) => r.parent === null;
 const isDatabase = (name: string) => name === "db" || name === "hd";
 
+export type Reading = ReturnType<typeof createReading>;
+
 /** All functions read the current store. */
 export function createReading(store: Store, palette: Pick<Palette, "phrase">) {
   const { levelName, actor } = store;

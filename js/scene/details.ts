@@ -1,0 +1,104 @@
+// What is around the stage of a scene: its title with the buttons, the legend, the card of a token
+// and the place of its dart board.
+import { html, nothing } from "lit-html";
+
+export interface Details {
+  title: string;
+  summary: string;
+  /** Whether there is a round, and whether it is played. */
+  hasRound: boolean;
+  isPlaying: boolean;
+  /** Whether there are rounds before and after it. */
+  isFirst: boolean;
+  isLast: boolean;
+  /** How long the round took, where its times were recorded. */
+  slowed: string;
+  /** Whether the rounds of the run are wider than half of the view. */
+  isWide: boolean;
+  /** Whether its tokens were drawn: at temperature 0 there are no darts. */
+  isDrawn: boolean;
+  /** The colour of the drafter; "": there is no draft. */
+  drafter: string;
+  /** The card of the token that is described. */
+  card: unknown;
+}
+export interface Acts {
+  play(): void;
+  /** Go to a round before or after this one. */
+  walk(by: number): void;
+}
+
+/** Verdicts of the legend: what the drafter's tokens became, then the verifier's own tokens. */
+const DRAFTED = [
+  ["accepted", "accepted"],
+  ["rejected", "rejected"],
+  ["unreached", "not examined"],
+];
+const OWN = [
+  ["correction", "correction"],
+  ["bonus", "bonus"],
+];
+
+function legend(drafter: string) {
+  const item = (family: string) => ([verdict, words]: string[]) =>
+    html`<li>
+      <span
+        class="hsd-sc-chip hsd-sc-sample"
+        data-verdict=${verdict}
+        data-family=${family || nothing}
+        aria-hidden="true"
+        ><code>abc</code></span
+      >${words}
+    </li>`;
+  return html`<ul class="hsd-sc-legend">
+      ${DRAFTED.map(item(drafter))}${OWN.map(item(""))}
+    </ul>
+    <p class="hsd-note">A chip below a line was stopped by that level; the text is above all.</p>`;
+}
+
+function navigation({ hasRound, isPlaying, isFirst, isLast, slowed }: Details, acts: Acts) {
+  return html`<div class="hsd-sc-nav">
+    <button
+      class="hsd-sc-play hsd-primary"
+      ?disabled=${!hasRound}
+      aria-pressed=${isPlaying}
+      @click=${acts.play}
+      title=${slowed || nothing}
+    >
+      ${isPlaying ? "Stop" : "Play round"}
+    </button>
+    <button
+      ?disabled=${!hasRound || isFirst}
+      @click=${() => acts.walk(-1)}
+      aria-label="Previous round"
+    >
+      ←<span> Previous</span>
+    </button>
+    <button ?disabled=${!hasRound || isLast} @click=${() => acts.walk(1)} aria-label="Next round">
+      <span>Next </span>→
+    </button>
+  </div>`;
+}
+
+/** The view around its stage in `box` and its dart board in `board`. */
+export function detailsTemplate(details: Details, acts: Acts, box: Element, board: Element) {
+  const { title, summary, hasRound, isWide, isDrawn, drafter, card } = details;
+  return html`<div class="hsd-sc-head">
+      <h3 class="hsd-sc-title hsd-number">${title}</h3>
+      <p class="hsd-sc-summary" aria-live="polite">${summary}</p>
+      ${navigation(details, acts)}
+    </div>
+    <div class="hsd-sc-body" data-wide=${isWide} data-drawn=${isDrawn}>
+      <div class="hsd-sc-stages">${box}${hasRound ? legend(drafter) : nothing}</div>
+      <div
+        class="hsd-card"
+        tabindex="0"
+        role="group"
+        aria-label="Selected token of the round"
+        ?hidden=${!hasRound}
+      >
+        ${card}
+      </div>
+      <div class="hsd-sc-right" ?hidden=${!hasRound || !isDrawn}>${board}</div>
+    </div>`;
+}

@@ -1,0 +1,180 @@
+// Places of a scene on its stage, in pixels: columns as wide as their widest chips, floors as high
+// as their rows. Pure.
+import { columnsOfText } from "../lib/words";
+import { type Chip, moveAt, type Scene } from "./scene";
+import { token } from "./words";
+
+/** The height of a chip, a row of chips, and the line of a beam with its words. */
+export const CHIP = 28;
+const ROW = 34;
+const LINE = 30;
+/** The stage above the text, and below the lowest floor. */
+const HEAD = 4;
+const GROUND = 26;
+/** What the box has beside its floors, and the stage beside its widest floor. */
+const BOX = { height: 44, width: 28 };
+/** The least width of a column of chips, and of a beam. */
+const LEAST = { column: 40, beam: 24 };
+/** A usual column of chips. */
+const USUAL_COLUMN = 96;
+/** A chip that is not born yet waits below its place. */
+const UNBORN = 22;
+/** Widths of a narrow view, and of a small one. */
+const NARROW = 620;
+const SMALLEST = 480;
+
+/** A character, the padding of a chip, its mark, and the space between chips. */
+interface Size {
+  cell: number;
+  pad: number;
+  sign: number;
+  gap: number;
+}
+const USUAL: Size = { cell: 7.85, pad: 22, sign: 16, gap: 8 };
+const SMALL: Size = { cell: 7.25, pad: 14, sign: 14, gap: 4 };
+/** Characters of a chip: at least, and at most by the width of the view. */
+const CHARACTERS = { least: 2, narrow: 8, wide: 13 };
+/** Characters of the text before the round. */
+const BEFORE = 10;
+
+export interface Layout {
+  /** The end of the text before the round; "": there is no room for it. */
+  start: string;
+  /** Left edges of the columns, and the right edge of the last one. */
+  lefts: number[];
+  /** Tops of the floors, the lowest floor first. */
+  tops: number[];
+  width: number;
+  height: number;
+  /** The width of the floors' lines. */
+  floor: number;
+  gap: number;
+}
+export interface Box {
+  left: number;
+  top: number;
+  width: number;
+  height: number;
+}
+
+export const isNarrow = (width: number): boolean => width < NARROW;
+
+/** Left edges of the columns, after the text before the round. */
+function columnsOf(scene: Scene, start: string, { cell, pad, sign, gap }: Size, narrow: boolean) {
+  const most = narrow ? CHARACTERS.narrow : CHARACTERS.wide;
+  const widthOf = (text: string, mark: number) =>
+    pad + mark + cell * Math.min(most, Math.max(CHARACTERS.least, columnsOfText(text)));
+  /** Only a chip that rests below the text has a mark. */
+  const markOf = ({ rest }: Chip) => (narrow && rest === scene.round.level ? 0 : sign);
+  const lefts = [start ? widthOf(start, 0) + gap : 0];
+  for (let column = 0; column < scene.columns; column++) {
+    const chips = scene.chips.filter((chip) => chip.column === column);
+    const widths = chips.map((chip) => widthOf(token(chip.text), markOf(chip)));
+    lefts.push(lefts[column] + Math.max(LEAST.column, ...widths) + gap);
+  }
+  return lefts;
+}
+
+/** Tops of the floors, the text first from above. */
+function floorsOf({ rows }: Scene) {
+  const text = rows.length - 1;
+  const tops: number[] = [];
+  let y = HEAD;
+  for (let floor = text; floor >= 0; floor--) {
+    tops[floor] = y;
+    const least = floor === text || floor === 0 ? 1 : 2;
+    y += ROW * Math.max(rows[floor], least) + LINE;
+  }
+  return { tops, height: y - LINE + GROUND };
+}
+
+/** The layout in a view and a box of these widths; `before`: the text before the round. */
+export function layoutOf(scene: Scene, before: string, view: number, box: number): Layout {
+  const narrow = isNarrow(view);
+  const size = view < SMALLEST ? SMALL : USUAL;
+  // A phone has no room for the text before the round.
+  const start = narrow ? "" : `…${token(before).slice(-BEFORE)}`;
+  const lefts = columnsOf(scene, start, size, narrow);
+  const width = lefts[scene.columns];
+  return {
+    start,
+    lefts,
+    ...floorsOf(scene),
+    width,
+    floor: Math.max(width, box - BOX.width),
+    gap: size.gap,
+  };
+}
+
+/** The height of the box: that of usual rounds; higher ones scroll in it. */
+export function boxHeight({ rows }: Scene): number {
+  const below = Math.max(1, rows.length - 1);
+  return BOX.height + ROW + (2 * ROW + LINE) * below;
+}
+
+/** Whether rounds of this depth are wider than half of a view. */
+export const isWide = (depth: number, view: number): boolean =>
+  (depth + 2) * USUAL_COLUMN > view / 2;
+
+/** The place of a chip at a time of its scene. */
+export function chipBox({ lefts, tops, gap }: Layout, chip: Chip, t: number): Box {
+  const move = moveAt(chip, t);
+  const floor = move?.floor ?? chip.born;
+  const left = lefts[chip.column];
+  return {
+    left,
+    top: tops[floor] + ROW * (chip.rows[floor] ?? 0) + (move ? 0 : UNBORN),
+    width: lefts[chip.column + 1] - left - gap,
+    height: ROW,
+  };
+}
+
+/** The line from where a chip was born to where it is; null where it has not risen. */
+export function stemBox({ lefts, tops }: Layout, chip: Chip, t: number): Box | null {
+  const top = tops[moveAt(chip, t)?.floor ?? chip.born] + CHIP;
+  const foot = tops[chip.born] + CHIP / 2;
+  if (foot <= top) return null;
+  return { left: lefts[chip.column] + 13, top, width: 0, height: foot - top };
+}
+
+/** The line of a floor's beams, over the whole width down to the next line. */
+export function floorBox({ tops, floor: width, height }: Layout, floor: number): Box {
+  const lineOf = (at: number) => tops[at] - LINE + 4;
+  const top = lineOf(floor - 1);
+  const foot = floor > 1 ? lineOf(floor - 2) : height;
+  return { left: 0, top, width, height: foot - top };
+}
+
+/** A beam on the line of its floor; its height is how far its light reaches. */
+export function beamBox(
+  layout: Layout,
+  { floor, left, right }: Record<"floor" | "left" | "right", number>,
+): Box {
+  const { lefts, tops, gap } = layout;
+  const line = floorBox(layout, floor).top;
+  return {
+    left: lefts[left],
+    top: line - 2,
+    width: Math.max(LEAST.beam, lefts[right] - lefts[left] - gap),
+    height: tops[floor - 1] - line + ROW,
+  };
+}
+
+/** What is in view of a box that scrolls. */
+export interface Sight {
+  left: number;
+  top: number;
+  width: number;
+  height: number;
+}
+/** Where a box scrolls to so that a chip is in view: unchanged where it is. */
+export function scrollTo(chip: Box, sight: Sight): { left: number; top: number } {
+  const right = chip.left + chip.width;
+  const foot = chip.top + chip.height;
+  let { left, top } = sight;
+  if (chip.left < left) left = chip.left - 16;
+  else if (right > left + sight.width - 32) left = right - sight.width + 64;
+  if (chip.top < top) top = chip.top - 8;
+  else if (foot > top + sight.height - 14) top = foot - sight.height + 24;
+  return { left, top };
+}
