@@ -1,0 +1,138 @@
+// The drawing of the timeline: its strip in view, and the bar, names and words around it.
+import { html, nothing, svg } from "lit-html";
+import { guard } from "lit-html/directives/guard.js";
+import { ticks } from "../lib/chart";
+import { slider } from "../lib/fields";
+import type { Round } from "../lib/tables";
+import { duration } from "../lib/words";
+import type { Row, Strip } from "./rows";
+import { CLOSEST, type Sight, xOf } from "./sight";
+import { type TimeSpan, timeWords } from "./spans";
+
+/** Pixels of the axis, and below the last row. */
+const AXIS = 22;
+const FOOT = 6;
+/** Pixels of a time of the axis, of a narrow view's, and the width of a narrow view. */
+const TICK = { wide: 110, narrow: 60 };
+const NARROW = 500;
+/** The height of a row without room for two lines. */
+const LOW = 30;
+
+interface Placed {
+  row: Row;
+  top: number;
+}
+/** The rows with their tops. */
+export function placed(rows: readonly Row[]): Placed[] {
+  let foot = AXIS;
+  return rows.map((row) => {
+    const top = foot;
+    foot += row.high;
+    return { row, top };
+  });
+}
+export const heightOf = (rows: readonly Row[]): number =>
+  rows.reduce((sum, row) => sum + row.high, AXIS + FOOT);
+
+/** What the picture shows: the strip in view, the call or gap that is marked, and the round. */
+export interface Picture {
+  strip: Strip;
+  sight: Sight;
+  looked: TimeSpan | null;
+  round: Round | undefined;
+  isPinned: boolean;
+}
+
+/** Lines and words of round times. */
+function axis(sight: Sight, height: number) {
+  const { from, to, width } = sight;
+  const room = width < NARROW ? TICK.narrow : TICK.wide;
+  const times = ticks(to, Math.max(2, Math.floor(width / room)), from);
+  const words = timeWords(times);
+  return times.map((time, k) => {
+    const x = xOf(sight, time);
+    let anchor = "middle";
+    if (x > width - 34) anchor = "end";
+    else if (x < 20) anchor = "start";
+    return svg`<line x1=${x} x2=${x} y1=${AXIS - 4} y2=${height} class="hsd-tl-tick"></line
+      ><text x=${Math.min(width - 2, Math.max(2, x))} y="12" class="hsd-tl-ticktext"
+        text-anchor=${anchor}>${words[k]}</text>`;
+  });
+}
+
+/** The frame around the cursor's round. */
+function roundMark({ sight, round, isPinned }: Picture, height: number) {
+  if (!round) return nothing;
+  return svg`<rect class=${isPinned ? "hsd-tl-here hsd-pinned" : "hsd-tl-here"}
+    x=${xOf(sight, round.start_ns) - 1} y=${AXIS} rx="3"
+    width=${Math.max(3, round.duration_ns * sight.scale + 2)}
+    height=${height - AXIS - 1}></rect>`;
+}
+
+export function pictureTemplate(picture: Picture) {
+  const { strip, sight, looked } = picture;
+  const { from, to, width } = sight;
+  const height = heightOf(strip.rows);
+  const lane = ({ row, top }: Placed) =>
+    svg`<g transform="translate(0 ${top})" class="hsd-tl-lane"
+      data-family=${row.family ?? nothing}>${row.picture(sight, looked)}</g>`;
+  const lanes = guard([strip.rows, width, from, to, looked], () => placed(strip.rows).map(lane));
+  return svg`<svg width=${width} height=${height} viewBox="0 0 ${width} ${height}"
+    aria-hidden="true"
+    >${axis(sight, height)}${lanes}${roundMark(picture, height)}</svg>`;
+}
+
+/** What is around the strip. */
+export interface Surroundings {
+  title: string;
+  strip: Strip;
+  sight: Sight;
+  zoom: number;
+  hasRound: boolean;
+  /** The words of what is marked, and whether they are announced. */
+  words: string;
+  isAnnounced: boolean;
+}
+export interface Acts {
+  zoom(to: number): void;
+  showRound(): void;
+  showAll(): void;
+}
+
+function rangeWords({ strip, sight, zoom }: Surroundings): string {
+  if (!strip.calls.length) return "no calls yet";
+  const whole = zoom ? ` of ${duration(strip.end)}` : "";
+  return `Shown: ${sight.from ? duration(sight.from) : 0} to ${duration(sight.to)}${whole}`;
+}
+
+function nameTemplate({ row, top }: Placed) {
+  return html`<div
+    class=${row.high < LOW ? "hsd-tl-name hsd-low" : "hsd-tl-name"}
+    .style=${`top: ${top}px; height: ${row.high - 4}px`}
+  >
+    <span class="hsd-tl-who" data-family=${row.family ?? nothing}>${row.name}</span
+    ><span class="hsd-tl-share">${row.more}</span>
+  </div>`;
+}
+
+/** The view around its strip in `area`. */
+export function timelineTemplate(shown: Surroundings, acts: Acts, area: Element) {
+  const { title, strip, zoom, hasRound, words, isAnnounced } = shown;
+  return html`<div class="hsd-tl-bar">
+      <h3>
+        ${title}
+        <span class="hsd-tl-range hsd-note">${rangeWords(shown)}</span>
+      </h3>
+      <div class="hsd-tl-buttons">
+        <label>Zoom ${slider(0, CLOSEST, 0.25, zoom, acts.zoom)}</label>
+        <button ?disabled=${!hasRound} @click=${acts.showRound}>This round</button
+        ><button @click=${acts.showAll}>Whole run</button>
+      </div>
+    </div>
+    <div class="hsd-tl-chart">
+      <div class="hsd-tl-names">${placed(strip.rows).map(nameTemplate)}</div>
+      ${area}
+    </div>
+    <p class="hsd-tl-readout" aria-live=${isAnnounced ? "polite" : "off"}>${words}</p>
+    <p class="hsd-note">${strip.note}</p>`;
+}
