@@ -4,10 +4,11 @@ import { SETTING_NAMES, SETTINGS, type Setting, type SettingName } from "../lib/
 import { joined, type Snapshot, type Step, storeOf } from "../lib/run";
 import type { Tables } from "../lib/tables";
 import type { Answer, Ask, Request, Result } from "./client";
+import type { Sampling } from "./decode";
 import { Files, fetched } from "./files";
 import { type Column, FORMAT, type Manifest } from "./manifest";
 import { Module, OutOfMemory } from "./memory";
-import { Runtime, type Sampling } from "./runtime";
+import { Runtime } from "./runtime";
 import { parse, type TabStack } from "./stacks";
 import { Tokenizer } from "./tokenizer";
 

@@ -1,0 +1,221 @@
+// One decode of the runtime, run a part at a time: prefill, then rounds. What
+// hsd_viz/native/decode.py is for the library.
+import type { Tables } from "../lib/tables";
+import { columnsOf, type Names } from "./rows";
+import type { Model, Runtime } from "./runtime";
+import type { TabModel, TabStack } from "./stacks";
+
+export interface Sampling {
+  temperature: number;
+  top_k: number;
+  top_p: number;
+  min_p: number;
+  seed: bigint;
+  rule: string;
+}
+export interface DecodeSettings {
+  prompt: number[];
+  stack: TabStack;
+  sampling: Sampling;
+  max_new_tokens: number;
+}
+/** Tokens of the prompt fed at a time: PREFILL_CHUNK of loop.hpp. */
+const PREFILL_CHUNK = 512;
+
+/** The names of a stack's levels, the lowest first; a model named "target" may verify for another. */
+function levelsOf({ models, databases }: TabStack): string[] {
+  const names = models.map(({ name, lookahead }) => {
+    if (lookahead === null) return "target";
+    return name === "target" ? "ladder-target" : name;
+  });
+  return databases ? ["db", ...names] : names;
+}
+
+/**
+ * One decode, run bit by bit: prefill() to its end, then rounds() until it returns null. close()
+ * frees it.
+ */
+export class Decode {
+  /** The names of the levels. */
+  readonly names: string[];
+  /** The tokens at which the text ends. */
+  readonly limit: number;
+  readonly emitted: number[] = [];
+  /** The time when decoding last paused: what is made of its rows is not part of it. */
+  ended = 0;
+  private readonly models: Model[];
+  private readonly words: Names;
+  private readonly drafter: number;
+  private readonly sessions: number[];
+  private readonly handle: number;
+  private zero = performance.now();
+  private more = 1;
+  /** Rows of the prefill's calls, which are part of the first rounds. */
+  private filled: number[] = [];
+
+  constructor(
+    private readonly runtime: Runtime,
+    private readonly settings: DecodeSettings,
+  ) {
+    const { prompt, stack, max_new_tokens } = settings;
+    const { databases } = stack;
+    this.models = stack.models.map(({ name }) => runtime.model(name));
+    this.names = levelsOf(stack);
+    this.words = {
+      levels: this.names,
+      sources: [...this.names.slice(0, -1), "target", ...(databases ?? [])],
+      top: runtime.manifest.top,
+    };
+    const { positions } = this.target.facts;
+    this.limit = Math.min(prompt.length + max_new_tokens, positions);
+    this.drafter = databases ? this.makeDrafter(databases) : 0;
+    this.sessions = this.models.map(({ handle }) =>
+      runtime.module.make("hsd_session_new", handle),
+    );
+    this.handle = this.make();
+  }
+
+  private get target(): Model {
+    return this.models.at(-1) as Model;
+  }
+
+  private makeDrafter(databases: string[]): number {
+    const { models } = this.settings.stack;
+    const target = models.at(-1) as TabModel;
+    const { temperature } = this.settings.sampling;
+    return this.runtime.drafter(databases, models[0].name, target.name, temperature);
+  }
+
+  /** Make the decode of the module. */
+  private make(): number {
+    const { module, manifest } = this.runtime;
+    const { ends } = manifest.text;
+    const { prompt } = this.settings;
+    const settings = this.decodeSettings();
+    const levels = module.structures("LevelSettings", this.levelSettings());
+    const text = module.put(Int32Array.from(prompt));
+    const stops = module.put(Int32Array.from(ends));
+    const handle = module.make(
+      "hsd_decode_new",
+      settings,
+      0,
+      levels,
+      this.models.length,
+      this.drafter,
+      text,
+      prompt.length,
+      stops,
+      ends.length,
+    );
+    for (const address of [settings, levels, text, stops]) module.free(address);
+    return handle;
+  }
+
+  private decodeSettings(): number {
+    const { module, manifest } = this.runtime;
+    const { temperature, top_p, min_p, top_k, seed } = this.settings.sampling;
+    const { vocab } = this.target.facts.shape;
+    const settings = {
+      temperature,
+      top_p,
+      min_p,
+      top_k: Math.min(top_k, vocab),
+      seed: BigInt.asIntN(64, seed),
+      vocab,
+      limit: this.limit,
+      budget: manifest.drafting.nodes,
+      details: manifest.top,
+    };
+    return module.structures("DecodeSettings", [settings]);
+  }
+
+  private levelSettings() {
+    const rule = this.runtime.manifest.rules.indexOf(this.settings.sampling.rule);
+    return this.models.map(({ facts, cos, sin, bytes }, level) => {
+      const { lookahead, confidence } = this.settings.stack.models[level];
+      return {
+        session: this.sessions[level],
+        cos,
+        sin,
+        bytes,
+        confidence,
+        lookahead: lookahead ?? 0,
+        rule,
+        threads: 1,
+        positions: facts.positions,
+      };
+    });
+  }
+
+  /** Nanoseconds since the start, less the time between two calls. */
+  now(): number {
+    return Math.round((performance.now() - this.zero) * 1e6);
+  }
+  /** Set the time to `now`: what passed since then is not the decode's. */
+  resumeAt(now: number) {
+    this.zero = performance.now() - now / 1e6;
+  }
+
+  /**
+   * Feed all of the prompt but its last token to every level, a part at a time; yields (level,
+   * tokens done, tokens in all).
+   */
+  *prefill(): Generator<[name: string, done: number, total: number]> {
+    const whole = this.settings.prompt.length - 1;
+    if (this.drafter) this.fill();
+    const names = this.names.slice(-this.models.length);
+    for (const [level, { facts }] of this.models.entries()) {
+      const isTarget = level === this.models.length - 1;
+      // A draft model whose context the prompt fills takes no part.
+      if (!isTarget && facts.positions <= whole + 1) continue;
+      for (let begin = 0; begin === 0 || begin < whole; begin += PREFILL_CHUNK) {
+        this.fill();
+        if (whole) yield [names[level], Math.min(begin + PREFILL_CHUNK, whole), whole];
+      }
+    }
+  }
+
+  /** Prefill the next part. */
+  private fill() {
+    this.run(0);
+    this.filled.push(...this.rows("calls"));
+  }
+
+  /** Decode for about `ms`; null when the text has ended. The texts of tokens are null. */
+  rounds(ms: number): Tables | null {
+    if (this.more === 0) return null;
+    this.run(ms * 1e6);
+    const tables: Record<string, unknown> = {};
+    for (const [name, columns] of Object.entries(this.runtime.manifest.tables)) {
+      const before = name === "calls" ? this.filled.splice(0) : [];
+      tables[name] = columnsOf([...before, ...this.rows(name)], columns, this.words);
+    }
+    const found = tables as unknown as Tables;
+    for (const token of found.tokens.token_id) this.emitted.push(token);
+    return found;
+  }
+
+  close() {
+    const { module } = this.runtime;
+    module.call("hsd_decode_free", this.handle);
+    for (const session of this.sessions) module.call("hsd_session_free", session);
+    if (this.drafter) module.call("hsd_drafter_free", this.drafter);
+  }
+
+  private run(ns: number) {
+    const now = BigInt(this.now());
+    this.more = this.runtime.module.call("hsd_decode_run", this.handle, BigInt(ns), now);
+    this.ended = this.now();
+  }
+
+  /** The cells of a table's new rows. */
+  private rows(table: string): number[] {
+    const { module, manifest } = this.runtime;
+    const number = Object.keys(manifest.tables).indexOf(table);
+    const start = module.allocate(4);
+    const count = module.call("hsd_decode_rows", this.handle, number, start);
+    const at = module.view().getUint32(start, true);
+    module.free(start);
+    return [...module.array(Float64Array, at, count)];
+  }
+}
