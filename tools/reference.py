@@ -29,7 +29,7 @@ from hsd_viz.disk import write_whole
 from hsd_viz.options import defaults, settings, types
 from hsd_viz.records.forms import FORMS, engines_with_forms
 from hsd_viz.records.read import PATTERNS  # noqa: F401 (the engines declare their forms)
-from hsd_viz.stack import draft_sources
+from hsd_viz.stack import MAX_LOOKAHEAD, draft_sources
 from hsd_viz.trace.tables import TABLES, Column, TableColumns
 from hsd_viz.views.page_data import page_palette
 from tools.views_page import views_reference
@@ -408,9 +408,12 @@ def _property(column: Column) -> str:
 
 
 def typescript_settings() -> str:
-    """Return the settings of a decode that are numbers, as TypeScript."""
+    """Return the settings of a decode that are numbers, and the largest lookahead, as TypeScript."""
     lines = [
-        "// Written by `python -m tools.reference` from hsd_viz/options.py.",
+        "// Written by `python -m tools.reference` from hsd_viz/options.py and hsd_viz/stack.py.",
+        "",
+        _doc_comment("Draft tokens of a model in a round, at most."),
+        f"export const MAX_LOOKAHEAD = {MAX_LOOKAHEAD};",
         "",
         _doc_comment(
             "A setting of a decode that is a number; `high` is null if there is no largest value."

@@ -1,4 +1,7 @@
-// Written by `python -m tools.reference` from hsd_viz/options.py.
+// Written by `python -m tools.reference` from hsd_viz/options.py and hsd_viz/stack.py.
+
+/** Draft tokens of a model in a round, at most. */
+export const MAX_LOOKAHEAD = 64;
 
 /** A setting of a decode that is a number; `high` is null if there is no largest value. */
 export interface Setting {

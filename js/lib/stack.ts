@@ -1,5 +1,6 @@
 // The stack language in the browser, as hsd_viz/stack.py has it: the form reads stacks without a
 // kernel. What decodes parses again.
+import { MAX_LOOKAHEAD } from "./options";
 
 /**
  * The parts of a stack, lowest level first; of a draft source, its items: none for the default
@@ -10,7 +11,6 @@ export type Part =
   | { kind: "bottom"; name: string; items: string[] };
 /** The draft sources by name, with their items. */
 export type Sources = Record<string, readonly string[]>;
-export const MAX_LOOKAHEAD = 64;
 /** The types that the weights of a copy can have, as in `target[int8]`. */
 const COPY_TYPES = ["int8", "bfloat16", "float32"];
 const COPY = new RegExp(String.raw`^(?<original>.+)(?<type>\[(?:${COPY_TYPES.join("|")})\])$`, "s");
