@@ -6,7 +6,8 @@ import type { Request, Result } from "../tab/client";
 import { Client, type On } from "../tab/client";
 import { clientOf, recording, tabHost } from "../tab/host";
 import { FamilyTab } from "../tab/offers";
-import { type SiteData, scenes } from "./scenes";
+import type { SiteData } from "./article";
+import { scenes } from "./scenes";
 
 declare global {
   interface Window {

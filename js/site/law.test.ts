@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Call } from "../lib/tables";
-import { elsewhere } from "./scenes";
+import { elsewhere } from "./law";
 
 const call = (kind: Call["kind"], name: string, fed: number, steps = 1, duration_ns = 0): Call => ({
   round: 0,

@@ -1,0 +1,66 @@
+// A family that the reader has downloaded: an answer, by a stack of its models.
+import { html } from "lit-html";
+import { make } from "../lib/dom";
+import { offerPanel } from "../tab/offers";
+import { type Article, decode, type SiteData, TOKENS } from "./article";
+import { menu, openScene, place, views } from "./parts";
+
+type Family = NonNullable<SiteData["families"]>[number];
+
+/** The field for the question. */
+function questionOf({ prompt }: Family): HTMLTextAreaElement {
+  const question = make("textarea", "", "", { "aria-label": "Question" });
+  question.name = "prompt";
+  question.rows = 4;
+  question.maxLength = 4000;
+  question.value = prompt;
+  return question;
+}
+
+/** A menu of tasks that fill the question. */
+function tasks({ prompt: first, prompts }: Family, question: HTMLTextAreaElement) {
+  const choose = ({ target }: { target: HTMLSelectElement }) => {
+    const task = prompts.find(({ title }) => title === target.value);
+    question.value = task?.prompt ?? question.value;
+  };
+  const option = ({ title, prompt }: Family["prompts"][number]) =>
+    html`<option ?selected=${prompt === first}>${title}</option>`;
+  return html`<label
+    >Task
+    <select @change=${choose}>
+      ${prompts.map(option)}
+    </select></label
+  >`;
+}
+
+/** The stacks of a family: databases, each model that drafts, and none. */
+function stacksOf({ models }: Family): [value: string, words: string][] {
+  const drafters = models.filter((name) => name !== "target");
+  const stacks = ["db > target", ...drafters.map((name) => `${name}:4 > target`), "target"];
+  return stacks.map((stack) => [stack, stack]);
+}
+
+export function answers(article: Article) {
+  const [tab] = article.tabs;
+  const family = article.data.families?.find(({ name }) => name === tab?.offer.family);
+  if (!tab || !family) return;
+  const inner = make("div");
+  const out = make("div");
+  const stairs = make("div");
+  const question = questionOf(family);
+  place("answers").replaceChildren(offerPanel(tab), inner);
+  const shown = views(article, "answers", [
+    ["staircase", stairs],
+    ["stream", out],
+  ]);
+  openScene(inner, out, {
+    controls: html`${tasks(family, question)} ${menu("Stack", "stack", stacksOf(family))}${question}`,
+    button: "Answer in this tab",
+    async act(given, work) {
+      const asked = { prompt: String(given.get("prompt")), family: family.name, chat: family.chat };
+      const stack = String(given.get("stack"));
+      await decode(article, stack, 2 * TOKENS, shown().store, work, asked);
+    },
+  });
+  out.before(stairs);
+}

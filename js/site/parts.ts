@@ -1,0 +1,120 @@
+// The parts of a scene: its form with a button that works and cancels, the views that show its runs,
+// and the recorded runs that it shows at first.
+import { html, render } from "lit-html";
+import { make } from "../lib/dom";
+import type { Snapshot } from "../lib/run";
+import { recording } from "../tab/host";
+import type { Article, Run, Work } from "./article";
+
+/** The line above what a scene shows at first. */
+const RECORDED = "Recorded on a CPU. The button replaces it by a run of this tab.";
+
+export const times = (x: number) => `${x.toFixed(2)} ×`;
+export const place = (name: string) => document.getElementById(`scene-${name}`) as HTMLElement;
+
+export const menu = (label: string, name: string, options: [value: string, words: string][]) =>
+  html`<label
+    >${label}
+    <select name=${name}>
+      ${options.map(([value, words]) => html`<option value=${value}>${words}</option>`)}
+    </select></label
+  >`;
+export const tick = (name: string, value: string, words: string, on: boolean) =>
+  html`<label><input type="checkbox" name=${name} value=${value} ?checked=${on} />${words}</label>`;
+
+/** A scene: its controls, and a button that works, and cancels while it does. */
+export interface SceneForm {
+  controls: unknown;
+  /** The words of the button. */
+  button: string;
+  act(given: FormData, work: Work): Promise<void>;
+}
+
+/** Put the form of a scene into its element, and below it the element for what it shows. */
+export function openScene(el: HTMLElement, out: HTMLElement, { controls, button, act }: SceneForm) {
+  const form = make("form", "controls");
+  el.replaceChildren(form, out);
+  let running: AbortController | null = null;
+  const paint = (status = "", bad = false) =>
+    render(
+      html`${controls}<button class="main">${running ? "Cancel" : button}</button
+        ><span class=${bad ? "status bad" : "status"} role="status">${status}</span>`,
+      form,
+    );
+  const submit = async () => {
+    if (running) return running.abort();
+    running = new AbortController();
+    paint();
+    let failed = "";
+    try {
+      await act(new FormData(form), { signal: running.signal, say: paint });
+    } catch (error) {
+      failed = (error as Error).message;
+    }
+    running = null;
+    paint(failed, Boolean(failed));
+  };
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    void submit();
+  });
+  paint();
+}
+
+/** Views of one group in elements, drawn once there is a run; returns the group. */
+export function views(
+  { page, data }: Article,
+  group: string,
+  parts: [name: string, el: HTMLElement][],
+) {
+  const state = {
+    palette: data.palette,
+    group,
+    cursor: null,
+    pinned: -1,
+    live: false,
+    ghosts: true,
+  };
+  let isDrawn = false;
+  return () => {
+    if (!isDrawn) for (const [name, el] of parts) page.mount(name, { ...state }, el);
+    isDrawn = true;
+    return page.hsdGroup(group);
+  };
+}
+
+/** The race of some runs, the first of which is the reference. */
+export function raceOf({ page, data }: Article, el: HTMLElement, runs: Snapshot[]) {
+  const shown = {
+    palette: data.palette,
+    titles: {},
+    sources: data.sources,
+    pinned: -1,
+    time: -1,
+    brief: true,
+  };
+  el.replaceChildren();
+  page.mount("versus", { ...shown, runs }, el);
+}
+export function race(article: Article, el: HTMLElement, runs: Iterable<Run>) {
+  const snapshots = [...runs].map(({ store }) => store.snapshot());
+  raceOf(article, el, snapshots);
+}
+
+/**
+ * Show recorded runs in an element where a scene has none of its own yet; what fails leaves the
+ * scene with its button. Returns a function to call when the scene has its own run.
+ */
+export function opened(names: string[], el: HTMLElement, show: (runs: Snapshot[]) => void) {
+  const note = make("p", "note", RECORDED);
+  const isOwn = () => el.dataset.own === "yes";
+  Promise.all(names.map(recording)).then((runs) => {
+    if (isOwn()) return;
+    el.before(note);
+    show(runs);
+  }, reportError);
+  return () => {
+    el.dataset.own = "yes";
+    note.remove();
+  };
+}
