@@ -15,17 +15,17 @@ class StaircaseView {
     "aria-valuemin": 1,
   });
   private readonly row = make("div", "hsd-player-row");
-  private chart: Chart;
+  /** Null until there is a run. */
+  private chart: Chart | null = null;
 
   constructor(private readonly view: View<object>) {
-    const { root, group, store, palette } = view;
+    const { root, group } = view;
     root.classList.add("hsd-player");
     setAttributes(root, { role: "group", "aria-label": "Staircase and player" });
     root.append(make("h2", "hsd-heard", "Staircase of the run"), this.bar, this.row);
     // With reduced motion, start at one event per second.
     if (matchMedia("(prefers-reduced-motion: reduce)").matches && !group.cursor.playing)
       group.pace(1);
-    this.chart = chartOf(store, palette, 0, 0);
     this.listen();
     // Steps of a live run arrive more often than it is redrawn.
     view.redrawn(() => this.paint(), 80);
@@ -52,6 +52,7 @@ class StaircaseView {
 
   /** The event under the pointer. */
   private under(event: PointerEvent): number {
+    if (!this.chart) return 0;
     const { stairs, frame } = this.chart;
     const x = event.clientX - this.bar.getBoundingClientRect().left;
     return stepAt(stairs, frame.valueAt(x), this.view.store.index().rounds);
@@ -68,6 +69,7 @@ class StaircaseView {
 
   private paintCursor() {
     const { group, store, palette } = this.view;
+    if (!this.chart) return;
     render(chartTemplate(this.chart, store, group.cursor), this.bar);
     const place = placeOf(store, palette, group.cursor);
     this.describe(place);
