@@ -1,23 +1,25 @@
 // The token stream: prompt, emitted tokens coloured by source and marked by verdict, rejected
 // drafts as ghosts, and a card of details.
-import { html, nothing, render } from "lit-html";
+import { html, render } from "lit-html";
 import { createCard } from "../lib/card";
-import { sample } from "../lib/chart";
 import { make } from "../lib/dom";
 import { check } from "../lib/fields";
-import type { Cursor } from "../lib/group";
-import { exampleOf } from "../lib/lesson";
+import type { Cursor, Where } from "../lib/group";
 import { linkedWidget, type View } from "../lib/linked";
-import { bySource, countsBy } from "../lib/metrics";
-import type { Palette } from "../lib/palette";
-import type { Change, Store } from "../lib/run";
-import { tokenPane } from "./pane";
+import type { Change } from "../lib/run";
+import { closeButton, emptyCard, legendOf, tokenCard } from "./details";
+import { TokenPane } from "./pane";
 
 /** Pixels of a usual line, and around the text. */
 const LINE = 26;
 const PADDING = 16;
+/** Pixels from the edge at which a token is in view, or the end of the text. */
+const EDGE = 24;
 /** Tokens of a short run. */
 const SHORT = 80;
+/** Milliseconds after which new steps are drawn in a hidden tab, which gets no frames. */
+const HIDDEN = 250;
+const MARKS = ["hsd-on", "hsd-pinned", "hsd-mate", "hsd-lit", "hsd-lit2"];
 
 interface Traits {
   pinned: number;
@@ -25,272 +27,309 @@ interface Traits {
   ghosts: boolean;
 }
 
-/** The legend: sources and shapes with counts. */
-function legendOf({ tokens }: Store, palette: Palette) {
-  const sources = Object.entries(bySource(tokens)).sort((a, b) => b[1] - a[1]);
-  const kinds = countsBy(tokens, (t) => t.kind);
-  const shapes = ["accepted", "correction", "bonus", ...(kinds.plain ? ["plain"] : [])];
-  const ghost = (words: string, verdict: string) =>
-    html`<span class="hsd-key hsd-key-ghost"
-      ><span class="hsd-ghost hsd-sample" data-verdict=${verdict} aria-hidden="true">abc</span
-      ><span>${words}</span></span
-    >`;
-  return html`<div class="hsd-legend" role="group" aria-label="Legend">
-    <div class="hsd-keys">
-      ${sources.map(
-        ([source, n]) =>
-          html`<span class="hsd-key"
-            >${sample(palette.family(source))}<span>${palette.words(source)}</span><b>${n}</b></span
-          >`,
-      )}
-    </div>
-    <div class="hsd-keys">
-      ${shapes.map(
-        (kind) =>
-          html`<span class="hsd-key"
-            ><span class="hsd-tok hsd-sample" data-kind=${kind} aria-hidden="true">abc</span
-            ><span>${kind}</span><b>${kinds[kind] ?? 0}</b></span
-          >`,
-      )}${ghost("rejected draft", "rejected")}${ghost("not examined", "unreached")}
-    </div>
-  </div>`;
-}
-
-function streamView({ model, root, group, store, palette, follow, on }: View<Traits>) {
-  root.classList.add("hsd-stream");
-
-  // --- the frame
-  const scroll = make("div", "hsd-scroll", "", { tabindex: -1 });
-  const text = make("div", "hsd-text");
-  const prompt = make("span", "hsd-prompt", "", {
-    role: "note",
-    "aria-label": "Tokens of the prompt",
+/** The view: its text with the marks of the cursor, and its card. */
+class StreamView {
+  private readonly bar = make("div", "hsd-bar");
+  // Focusable by a script, because it scrolls.
+  private readonly scroll = make("div", "hsd-scroll", "", { tabindex: -1 });
+  private readonly text = make("div", "hsd-text");
+  private readonly out = make("span", "hsd-out", "", {
+    tabindex: 0,
+    role: "listbox",
+    "aria-label": "Emitted tokens. Arrow keys move, Enter pins, Escape unpins.",
   });
-  const label = "Emitted tokens. Arrow keys move, Enter pins, Escape unpins.";
-  const out = make("span", "hsd-out", "", { tabindex: 0, role: "listbox", "aria-label": label });
-  text.append(prompt, out);
-  scroll.append(text);
   // Focusable, because it scrolls.
-  const card = make("div", "hsd-card", "", {
+  private readonly card = make("div", "hsd-card", "", {
     tabindex: 0,
     role: "group",
     "aria-label": "Token details",
   });
-  const pane = tokenPane(prompt, out, store, palette);
-  const { spans, place } = pane;
-  const details = createCard(
-    store,
-    palette,
-    (position) => group.light(position, true),
-    () => group.branch,
-  );
-  const bar = make("div", "hsd-bar");
-  function drawBar() {
-    root.classList.toggle("hsd-ghosts", model.get("ghosts"));
-    const turn = (on: boolean) => {
-      model.set("ghosts", on);
-      model.save_changes();
-    };
-    const shown = check("hsd-switch", "Rejected drafts", model.get("ghosts"), turn);
-    render(html`${legendOf(store, palette)}${shown}`, bar);
-  }
-  const body = make("div", "hsd-body");
-  body.append(scroll, card);
-  root.append(bar, body);
+  private readonly pane: TokenPane;
+  private readonly details: ReturnType<typeof createCard>;
+  /** Whether the end of the text is followed: until the user scrolls away. */
+  private isStuck = true;
+  /** The first token that is not drawn yet; -1: all are drawn. */
+  private pending = -1;
+  /** The run that was decoded before the reader's eyes. */
+  private decoded = "";
+  private marked: HTMLElement[] = [];
+  /** What the card was drawn from. */
+  private cardKey = "";
+  /** Waits for the first layout. */
+  private readonly layout = new ResizeObserver(() => this.onLayout());
 
-  // --- text
-  let stuck = true; // follow the end of the text until the user scrolls away
-  const scrolled = () => {
-    stuck = scroll.scrollTop + scroll.clientHeight > scroll.scrollHeight - 24;
-  };
-  scroll.addEventListener("scroll", scrolled, { passive: true });
-  let pending = -1;
-  function flush() {
-    if (pending < 0) return;
-    const from = pending;
-    pending = -1;
-    pane.draw(from);
-    drawBar();
-    if (from === 0) show(); // the text may now be visible
-    if (stuck && model.get("live")) scroll.scrollTop = scroll.scrollHeight;
+  constructor(private readonly view: View<Traits>) {
+    const { root, store, palette, group } = view;
+    const prompt = make("span", "hsd-prompt", "", {
+      role: "note",
+      "aria-label": "Tokens of the prompt",
+    });
+    this.pane = new TokenPane(prompt, this.out, store, palette);
+    const light = (position: number) => group.light(position, true);
+    this.details = createCard(store, palette, light, () => group.branch);
+    const body = make("div", "hsd-body");
+    this.text.append(prompt, this.out);
+    this.scroll.append(this.text);
+    body.append(this.scroll, this.card);
+    root.classList.add("hsd-stream");
+    root.append(this.bar, body);
+    this.listen();
+    this.onPinned();
+    this.onLive();
+    this.reset();
+    this.layout.observe(this.scroll);
   }
-  /**
-   * Initial scroll position: the top if the emitted text is visible there, else two lines above it.
-   */
-  const start = () => {
-    const before = out.getBoundingClientRect().top - text.getBoundingClientRect().top;
-    const line = Number.parseFloat(getComputedStyle(text).lineHeight) || LINE;
-    return before < scroll.clientHeight / 2 ? 0 : before - 2 * line + PADDING / 2;
-  };
+
+  close() {
+    this.layout.disconnect();
+  }
+
+  // --- events
+  private listen() {
+    const { view, text, scroll } = this;
+    const { group } = view;
+    scroll.addEventListener("scroll", () => this.onScroll(), { passive: true });
+    text.addEventListener("pointerover", (event) => group.hover(this.under(event)));
+    text.addEventListener("pointerleave", () => group.hover(null));
+    text.addEventListener("click", (event) => this.onClick(event));
+    view.follow(
+      (what, from) => this.onStore(what, from),
+      (cursor, before) => this.onCursor(cursor, before),
+    );
+    view.on("change:pinned", () => this.onPinned());
+    view.on("change:ghosts", () => this.drawBar());
+    view.on("change:live", () => this.onLive());
+  }
+
+  private onScroll() {
+    const { scrollTop, clientHeight, scrollHeight } = this.scroll;
+    this.isStuck = scrollTop + clientHeight > scrollHeight - EDGE;
+  }
+
+  private onClick(event: Event) {
+    const { group } = this.view;
+    const where = this.under(event);
+    if (!where) return;
+    const isPinned = group.cursor.pinned && group.cursor.step === where.step;
+    group.pin(isPinned ? null : where);
+  }
+
+  private onStore(what: Change, from: number) {
+    if (what === "reset") return this.reset();
+    if (this.pending >= 0) return;
+    this.pending = from;
+    // A hidden tab gets no animation frames; the timer still updates it.
+    requestAnimationFrame(() => this.flush());
+    setTimeout(() => this.flush(), HIDDEN);
+  }
+
+  private onCursor(cursor: Cursor, before: Cursor) {
+    const { model } = this.view;
+    this.show();
+    if (cursor.token !== before.token && cursor.token >= 0)
+      this.reveal(this.pane.spans[cursor.token]);
+    if (cursor.lit !== before.lit && cursor.lit?.reveal)
+      this.reveal(this.pane.place(cursor.lit.positions[0]));
+    if (model.get("pinned") === this.pinned()) return;
+    model.set("pinned", this.pinned());
+    model.save_changes();
+  }
+
+  private onPinned() {
+    const { model, group } = this.view;
+    const token = model.get("pinned");
+    if (token !== this.pinned()) group.pin(token >= 0 ? { token } : null);
+  }
+
+  private onLive() {
+    this.view.root.classList.toggle("hsd-live", this.isLive());
+    this.setSize();
+    this.show();
+  }
+
+  /** The first drawing happens before layout: scroll again afterwards. */
+  private onLayout() {
+    if (!this.scroll.clientHeight) return;
+    this.layout.disconnect();
+    requestAnimationFrame(() => {
+      if (!this.isLive()) this.scroll.scrollTop = this.start();
+    });
+  }
+
+  /** A token, or the event of a rejected draft token. */
+  private under(event: Event): Where | null {
+    const step = this.pane.ghostAt(event);
+    if (step >= 0) return { step };
+    const token = this.pane.tokenAt(event);
+    return token >= 0 ? { step: this.view.store.index().stepOf[token] } : null;
+  }
+
+  // --- the run
+  private isLive() {
+    return this.view.model.get("live");
+  }
+
+  /** Draw another run. */
+  private reset() {
+    this.setSize();
+    this.pending = -1;
+    this.isStuck = true;
+    this.marked = [];
+    this.pane.clear();
+    this.drawBar();
+    this.scroll.scrollTop = this.isLive() ? this.scroll.scrollHeight : this.start();
+    this.show();
+  }
+
+  /** Draw the tokens that have arrived. */
+  private flush() {
+    if (this.pending < 0) return;
+    const from = this.pending;
+    this.pending = -1;
+    this.pane.draw(from);
+    this.drawBar();
+    if (from === 0) this.show(); // the text may now be visible
+    if (this.isStuck && this.isLive()) this.scroll.scrollTop = this.scroll.scrollHeight;
+  }
+
   /**
    * A short run that was not decoded before the reader's eyes has larger letters; they do not
    * change while it is read.
    */
-  let decoded = "";
-  function size() {
-    if (model.get("live")) decoded = store.run;
-    const short = store.tokens.length > 0 && store.tokens.length <= SHORT && store.run !== decoded;
-    root.classList.toggle("hsd-short", short);
-  }
-  function onStore(what: Change, from: number) {
-    if (what === "reset") {
-      size();
-      pending = -1;
-      stuck = true;
-      marked = [];
-      pane.clear();
-      drawBar();
-      scroll.scrollTop = model.get("live") ? scroll.scrollHeight : start();
-      show();
-    } else if (pending < 0) {
-      pending = from;
-      // A hidden tab gets no animation frames; the timer still updates it.
-      requestAnimationFrame(flush);
-      setTimeout(flush, 250);
-    }
+  private setSize() {
+    const { root, store } = this.view;
+    if (this.isLive()) this.decoded = store.run;
+    const count = store.tokens.length;
+    const isShort = count > 0 && count <= SHORT && store.run !== this.decoded;
+    root.classList.toggle("hsd-short", isShort);
   }
 
-  // --- cursor
-  const pinned = () => (group.cursor.pinned ? group.cursor.token : -1);
-  let marked = [] as HTMLElement[];
-  let drawn = "";
-  function show() {
-    for (const s of marked) {
-      s.classList.remove("hsd-on", "hsd-pinned", "hsd-mate", "hsd-lit", "hsd-lit2");
-      if (s.dataset.i) s.setAttribute("aria-selected", "false");
-    }
-    marked = [];
-    const mark = (s: HTMLElement | null | undefined, cls: string) => {
-      if (!s) return;
-      s.classList.add(cls);
-      marked.push(s);
+  private drawBar() {
+    const { root, model, store, palette } = this.view;
+    const hasGhosts = model.get("ghosts");
+    const turn = (on: boolean) => {
+      model.set("ghosts", on);
+      model.save_changes();
     };
-    const { token: i, hover, step } = group.cursor;
-    if (hover && hover.token !== i) mark(spans[hover.token], "hsd-on");
-    for (const position of group.cursor.lit?.positions ?? []) mark(place(position), "hsd-lit2");
-    pane.dim(group.cursor.shown ?? Infinity);
-    mark(hover && hover.step !== step ? pane.ghostOf(hover.step) : null, "hsd-on");
+    root.classList.toggle("hsd-ghosts", hasGhosts);
+    const ghosts = check("hsd-switch", "Rejected drafts", hasGhosts, turn);
+    render(html`${legendOf(store, palette)}${ghosts}`, this.bar);
+  }
+
+  // --- scrolling
+  /**
+   * Initial scroll position: the top if the emitted text is visible there, else two lines above it.
+   */
+  private start(): number {
+    const before = this.out.getBoundingClientRect().top - this.text.getBoundingClientRect().top;
+    const line = Number.parseFloat(getComputedStyle(this.text).lineHeight) || LINE;
+    return before < this.scroll.clientHeight / 2 ? 0 : before - 2 * line + PADDING / 2;
+  }
+
+  /** Scroll to the token under the cursor; the page itself scrolls only for moves in the text. */
+  private reveal(span: HTMLElement | null | undefined) {
+    const { scroll } = this;
+    if (!span || this.text.matches(":hover")) return;
+    if (document.activeElement === this.out) return span.scrollIntoView({ block: "nearest" });
+    const frame = scroll.getBoundingClientRect();
+    const box = span.getBoundingClientRect();
+    if (box.top < frame.top + EDGE) scroll.scrollTop -= frame.top + EDGE - box.top;
+    else if (box.bottom > frame.bottom - EDGE) scroll.scrollTop += box.bottom - frame.bottom + EDGE;
+  }
+
+  // --- the cursor
+  /** The pinned token; -1: none. */
+  private pinned(): number {
+    const { cursor } = this.view.group;
+    return cursor.pinned ? cursor.token : -1;
+  }
+
+  /** The token under the cursor if it is drawn; -1: none. */
+  private here(): number {
+    const { token } = this.view.group.cursor;
+    return this.pane.spans[token] && this.view.store.tokens[token] ? token : -1;
+  }
+
+  private show() {
+    this.unmark();
+    this.markPointer();
+    this.markCursor();
+    this.showCard();
+  }
+
+  private mark(node: HTMLElement | null | undefined, cls: string) {
+    if (!node) return;
+    node.classList.add(cls);
+    this.marked.push(node);
+  }
+
+  private unmark() {
+    for (const node of this.marked) {
+      node.classList.remove(...MARKS);
+      if (node.dataset.i) node.setAttribute("aria-selected", "false");
+    }
+    this.marked = [];
+  }
+
+  /** Mark what is under the pointer, what is lit, and what is not yet emitted. */
+  private markPointer() {
+    const { pane } = this;
+    const { token, hover, step, lit, shown } = this.view.group.cursor;
+    if (hover && hover.token !== token) this.mark(pane.spans[hover.token], "hsd-on");
+    for (const position of lit?.positions ?? []) this.mark(pane.place(position), "hsd-lit2");
+    pane.dim(shown ?? Infinity);
+    if (hover && hover.step !== step) this.mark(pane.ghostOf(hover.step), "hsd-on");
+  }
+
+  /** Mark the cursor's ghost, its token with the others of the round, and where it was copied. */
+  private markCursor() {
+    const { pane, out } = this;
+    const { model, group, store } = this.view;
+    const { step, pinned } = group.cursor;
     const ghost = model.get("ghosts") ? pane.ghostOf(step) : null;
-    mark(ghost, group.cursor.pinned ? "hsd-pinned" : "hsd-on");
-    const t = spans[i] && store.tokens[i];
-    const row = t ? store.ownDraft(t) : null;
-    if (t) {
-      spans[i].setAttribute("aria-selected", "true");
-      out.setAttribute("aria-activedescendant", spans[i].id);
-      mark(spans[i], pinned() === i && !ghost ? "hsd-pinned" : "hsd-on");
-      for (let k = i - 1; k >= 0 && store.tokens[k].round === t.round; k--)
-        mark(spans[k], "hsd-mate");
-      for (let k = i + 1; store.tokens[k]?.round === t.round; k++) mark(spans[k], "hsd-mate");
-      mark(place(row?.position), "hsd-lit");
-    } else out.removeAttribute("aria-activedescendant");
-    const key = `${store.run}:${store.tokens.length}:${step}:${t ? i : -1}:${pinned() === i}`;
-    if (drawn === key) return;
-    drawn = key;
+    this.mark(ghost, pinned ? "hsd-pinned" : "hsd-on");
+    const here = this.here();
+    if (here < 0) return out.removeAttribute("aria-activedescendant");
+    const span = pane.spans[here];
+    const token = store.tokens[here];
+    span.setAttribute("aria-selected", "true");
+    out.setAttribute("aria-activedescendant", span.id);
+    this.mark(span, pinned && !ghost ? "hsd-pinned" : "hsd-on");
+    const isMate = (place: number) => store.tokens[place]?.round === token.round;
+    for (let place = here - 1; isMate(place); place--) this.mark(pane.spans[place], "hsd-mate");
+    for (let place = here + 1; isMate(place); place++) this.mark(pane.spans[place], "hsd-mate");
+    this.mark(pane.place(store.ownDraft(token)?.position), "hsd-lit");
+  }
+
+  private showCard() {
+    const { card, details, view } = this;
+    const { root, store, group } = view;
+    const { step, token } = group.cursor;
+    const here = this.here();
     // Announce pinned tokens only, not hovered ones.
-    card.setAttribute("aria-live", pinned() === i ? "polite" : "off");
+    const isAnnounced = this.pinned() === token;
+    const isPinned = here >= 0 && isAnnounced;
+    const key = [store.run, store.tokens.length, step, here, isAnnounced].join(":");
+    if (this.cardKey === key) return;
+    this.cardKey = key;
+    card.setAttribute("aria-live", isAnnounced ? "polite" : "off");
     // A pinned card grows with its content; one under the pointer keeps the height, so that nothing
     // below it moves.
-    const isPinned = Boolean(t) && pinned() === i;
-    root.classList.toggle("hsd-idle", !t);
+    root.classList.toggle("hsd-idle", here < 0);
     root.classList.toggle("hsd-grown", isPinned);
-    if (!t) {
-      const example = model.get("live") ? null : exampleOf(store);
-      const words = store.tokens.length
-        ? "Select a token."
-        : "Tokens appear here as they are decoded.";
-      const from = example
-        ? html` <span class="hsd-example"
-            >An example, from round ${store.order.get(example.round.id)}:</span
-          >`
-        : nothing;
-      const { text = "", source = "" } = example?.draft ?? {};
-      const shown = example
-        ? details({ text, source, judged: [example], own: null, token: null })
-        : nothing;
-      render(
-        html`<h3>Token details</h3>
-          <p class="hsd-note">${words}${from}</p>
-          ${shown}`,
-        card,
-      );
-      return;
-    }
     const unpin = () => {
       group.pin(null);
-      out.focus({ preventScroll: true });
+      this.out.focus({ preventScroll: true });
     };
-    const close = html`<button class="hsd-close" ?hidden=${pinned() !== i} @click=${unpin}>
-      Unpin
-    </button>`;
-    const refused = store.index().events[step]?.draft;
-    const draft = refused?.verdict === "rejected" ? refused : row;
-    const round = store.rounds.get(t.round) ?? null;
-    const judged = draft && round ? [{ round, draft }] : [];
-    const { text: words, source } = draft ?? t;
-    const own = judged.length ? null : round;
-    render(
-      details(
-        { text: words, source, judged, own, token: draft && draft !== row ? null : t, at: i },
-        close,
-      ),
-      card,
-    );
+    const content =
+      here < 0
+        ? emptyCard(store, details, this.isLive())
+        : tokenCard(store, details, here, step, closeButton(!isPinned, unpin));
+    render(content, card);
   }
-  /** Scroll to the token under the cursor; the page itself scrolls only for moves in the text. */
-  function reveal(span: HTMLElement | null | undefined) {
-    if (!span || text.matches(":hover")) return;
-    if (document.activeElement === out) return span.scrollIntoView({ block: "nearest" });
-    const [frame, box] = [scroll.getBoundingClientRect(), span.getBoundingClientRect()];
-    if (box.top < frame.top + 24) scroll.scrollTop -= frame.top + 24 - box.top;
-    else if (box.bottom > frame.bottom - 24) scroll.scrollTop += box.bottom - frame.bottom + 24;
-  }
-  function onCursor(now: Cursor, before: Cursor) {
-    show();
-    if (now.token !== before.token && now.token >= 0) reveal(spans[now.token]);
-    if (now.lit !== before.lit && now.lit?.reveal) reveal(place(now.lit.positions[0]));
-    if (model.get("pinned") === pinned()) return;
-    model.set("pinned", pinned());
-    model.save_changes();
-  }
-  function onPinned() {
-    const i = model.get("pinned");
-    if (i !== pinned()) group.pin(i >= 0 ? { token: i } : null);
-  }
-  /** A token, or the event of a rejected draft token. */
-  const under = (e: Event) => {
-    const [step, token] = [pane.ghostAt(e), pane.tokenAt(e)];
-    return step >= 0 ? { step } : token >= 0 ? { step: store.index().stepOf[token] } : null;
-  };
-  text.addEventListener("pointerover", (e) => group.hover(under(e)));
-  text.addEventListener("pointerleave", () => group.hover(null));
-  text.addEventListener("click", (e) => {
-    const where = under(e);
-    if (where) group.pin(group.cursor.pinned && group.cursor.step === where.step ? null : where);
-  });
-
-  // --- life
-  const onLive = () => {
-    root.classList.toggle("hsd-live", model.get("live"));
-    size();
-    show();
-  };
-  follow(onStore, onCursor);
-  on("change:pinned", onPinned);
-  on("change:ghosts", drawBar);
-  on("change:live", onLive);
-  onPinned();
-  onLive();
-  onStore("reset", 0);
-  // The first drawing happens before layout: scroll again afterwards.
-  const laidOut = new ResizeObserver(() => {
-    if (!scroll.clientHeight) return;
-    laidOut.disconnect();
-    requestAnimationFrame(() => {
-      if (!model.get("live")) scroll.scrollTop = start();
-    });
-  });
-  laidOut.observe(scroll);
-  return () => laidOut.disconnect();
 }
 
-export default linkedWidget(streamView);
+export default linkedWidget<Traits>((view) => {
+  const stream = new StreamView(view);
+  return () => stream.close();
+});

@@ -4,9 +4,10 @@
 import { make, setAttributes } from "../lib/dom";
 import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
-import type { Draft } from "../lib/tables";
+import type { Token } from "../lib/tables";
 import { unique } from "../lib/widget";
 import { brief, FATES, glyphs, KIND_WORDS } from "../lib/words";
+import { ghostsOf, stepOfGhost } from "./ghosts";
 import { partsOf, promptPieces, RIGHT_TO_LEFT } from "./text";
 
 /** Tokens after which a chunk ends at the next token that begins with a line break. */
@@ -24,159 +25,180 @@ function written(cls: string, text: string) {
   return node;
 }
 
-/** The tokens of a run in `prompt` and `out`. */
-export function tokenPane(prompt: HTMLElement, out: HTMLElement, store: Store, palette: Palette) {
-  const uid = unique();
-  const spans = [] as HTMLElement[];
-  /** Ghosts by the following token. */
-  const strips: (HTMLElement | undefined)[] = [];
-  let promptSpans = [] as HTMLElement[];
-  let lastRound = -1;
-  /** The last chunk and its tokens. */
-  let tail: HTMLElement | null = null;
-  let count = 0;
-  let dimmed = Infinity; // tokens from here on are not yet emitted during playback
+/** The last chunk, and the number of its tokens. */
+interface Chunk {
+  el: HTMLElement;
+  count: number;
+}
 
-  /** Begin a chunk, whose first token begins a round or not. */
-  function begin(first = false) {
-    if (tail) {
-      // Its estimated height until it is laid out.
-      const lines = tail.querySelectorAll(".hsd-nl").length;
-      tail.style.setProperty("--lines", String(lines));
-      // The first line break of the next chunk is the edge of its box.
-      const edge = make("span", first ? "hsd-first" : "", "", { "aria-hidden": "true" });
-      edge.append(make("span", "hsd-nl", "", { "data-glyph": "↵" }));
-      tail.append(edge);
-    }
-    // The first chunk continues the prompt's last line.
-    tail = make(tail ? "div" : "span", "hsd-chunk", "", { role: "presentation" });
-    out.append(tail);
-    count = 0;
-    return tail;
+/** The tokens of a run in `prompt` and `out`. */
+export class TokenPane {
+  readonly spans: HTMLElement[] = [];
+  private readonly uid = unique();
+  /** Ghosts by the following token. */
+  private readonly strips: (HTMLElement | undefined)[] = [];
+  private promptSpans: HTMLElement[] = [];
+  private lastRound = -1;
+  private tail: Chunk | null = null;
+  /** Tokens from here on are not yet emitted during playback. */
+  private dimmed = Infinity;
+
+  constructor(
+    private readonly prompt: HTMLElement,
+    private readonly out: HTMLElement,
+    private readonly store: Store,
+    private readonly palette: Palette,
+  ) {}
+
+  /** Draw everything again. */
+  clear() {
+    this.spans.length = 0;
+    this.strips.length = 0;
+    this.dimmed = Infinity;
+    this.lastRound = -1;
+    this.tail = null;
+    this.out.replaceChildren();
+    this.drawPrompt();
+    this.draw(0);
   }
 
-  function ghostsOf(roundId: number) {
-    // The most likely rejected branch, then a count of the others; the card lists all.
-    const drafts = store.drafts.get(roundId) || [];
-    const refused = drafts.filter((d) => d.verdict === "rejected");
-    if (!refused.length) return null;
-    const strip = make("span", "hsd-strip", "", { "aria-hidden": "true" });
-    let node: Draft | undefined = refused[0];
-    let shown = 0;
-    while (node && shown < 2) {
-      const data = {
-        "data-family": palette.family(node.source),
-        "data-verdict": node.verdict,
-        "data-node": node.node,
-      };
-      const more = { "data-round": roundId, title: FATES[node.verdict] };
-      strip.append(make("span", "hsd-ghost", brief(node.text), { ...data, ...more }));
-      shown += 1;
-      const here: number = node.node;
-      node = drafts.find((d) => d.parent === here && d.verdict !== "accepted");
+  /** Draw new tokens from `from` on. */
+  draw(from: number) {
+    for (let place = from; place < this.store.tokens.length; place++) this.drawToken(place);
+  }
+
+  /** The token of an event; -1: none. */
+  tokenAt(event: Event): number {
+    const node = this.closest(event, ".hsd-tok[data-i]");
+    return node ? Number(node.dataset.i) : -1;
+  }
+
+  /**
+   * The event of the draft token under the pointer: its rejection, or for an unexamined one the
+   * rejection before it; -1: none.
+   */
+  ghostAt(event: Event): number {
+    const ghost = this.closest(event, ".hsd-ghost[data-node]");
+    if (!ghost) return -1;
+    return stepOfGhost(this.store, Number(ghost.dataset.round), Number(ghost.dataset.node));
+  }
+
+  /** The ghost of an event's rejected draft token, if it is drawn. */
+  ghostOf(step: number): HTMLElement | null {
+    const event = this.store.index().events[step];
+    if (event?.draft?.verdict !== "rejected") return null;
+    const query = `.hsd-ghost[data-node="${event.draft.node}"]`;
+    return this.strips[event.token]?.querySelector<HTMLElement>(query) ?? null;
+  }
+
+  /** The node at a text position (0: the first prompt token), or null. */
+  place(position: number | null | undefined): HTMLElement | null {
+    if (position === null || position === undefined) return null;
+    const count = this.store.promptIds.length;
+    if (!count && this.store.prompt) return null; // the prompt's token count is unknown
+    if (position >= count) return this.spans[position - count] ?? null;
+    return this.promptSpans.length === count ? this.promptSpans[position] : null;
+  }
+
+  /** Dim the tokens from a place on. */
+  dim(from: number) {
+    const low = Math.min(from, this.dimmed);
+    const high = Math.max(from, this.dimmed);
+    for (let k = low; k < Math.min(high, this.spans.length); k++)
+      for (const node of [this.spans[k], this.strips[k]])
+        node?.classList.toggle("hsd-later", k >= from);
+    this.dimmed = from;
+  }
+
+  private closest(event: Event, selector: string): HTMLElement | null {
+    const node = (event.target as Element).closest?.<HTMLElement>(selector);
+    return node && this.out.contains(node) ? node : null;
+  }
+
+  private drawPrompt() {
+    const { prompt, store } = this;
+    const pieces = store.promptIds.map((id) => store.pieces[id]);
+    const isKnown = pieces.length > 0 && pieces.every((piece) => piece !== undefined);
+    let texts = store.prompt ? [store.prompt] : [];
+    if (isKnown) texts = promptPieces(pieces, store.prompt);
+    this.promptSpans = texts.map((text) => written("hsd-ptok", text));
+    prompt.replaceChildren(...this.promptSpans);
+    // A conversation has a template around it: its end is in view, the rest scrolls.
+    const isChat = Boolean(store.meta.chat);
+    prompt.classList.toggle("hsd-chat", isChat);
+    prompt.tabIndex = isChat ? 0 : -1;
+    prompt.scrollTop = prompt.scrollHeight;
+  }
+
+  private drawToken(place: number) {
+    const token = this.store.tokens[place];
+    const isFirst = token.round !== this.lastRound;
+    this.lastRound = token.round;
+    const span = this.spanOf(token, place, isFirst);
+    const strip = token.depth === 0 ? this.stripOf(token.round) : null;
+    if (strip) {
+      (this.tail ?? this.begin()).el.append(strip);
+      this.strips[place] = strip;
     }
-    const others =
-      drafts.filter((d) => d.verdict === "rejected" || d.verdict === "unreached").length - shown;
+    const isFull = this.tail !== null && this.tail.count >= CHUNK && token.text.startsWith("\n");
+    const chunk = this.tail && !isFull ? this.tail : this.begin(isFirst);
+    chunk.el.append(span);
+    chunk.count += 1;
+    this.spans.push(span);
+  }
+
+  private spanOf(token: Token, place: number, isFirst: boolean) {
+    const { palette, store } = this;
+    const { kind, source, text, raw, round } = token;
+    const span = written("hsd-tok", text);
+    span.id = `${this.uid}-t${place}`;
+    span.dataset.i = String(place);
+    span.dataset.kind = kind;
+    span.dataset.family = palette.family(source);
+    span.classList.toggle("hsd-first", isFirst);
+    span.classList.toggle("hsd-bytes", raw !== null);
+    const facts = [KIND_WORDS[kind] || kind, palette.words(source), `round ${store.order.get(round)}`];
+    const label = `${glyphs(text)}: ${facts.join(", ")}`;
+    return setAttributes(span, { role: "option", "aria-selected": "false", "aria-label": label });
+  }
+
+  /** The ghosts of a round. */
+  private stripOf(round: number) {
+    const { shown, others } = ghostsOf(this.store.drafts.get(round) ?? []);
+    if (!shown.length) return null;
+    const strip = make("span", "hsd-strip", "", { "aria-hidden": "true" });
+    for (const { source, verdict, node, text } of shown) {
+      const ghost = make("span", "hsd-ghost", brief(text), {
+        "data-family": this.palette.family(source),
+        "data-verdict": verdict,
+        "data-node": node,
+        "data-round": round,
+        title: FATES[verdict],
+      });
+      strip.append(ghost);
+    }
     if (others > 0) strip.append(make("span", "hsd-ghost-count", `+${others}`));
     return strip;
   }
 
-  function stepOfGhost(ghost: HTMLElement) {
-    const round = Number(ghost.dataset.round);
-    const drafts = store.drafts.get(round) || [];
-    let draft = drafts.find((d) => d.node === Number(ghost.dataset.node));
-    while (draft && draft.verdict !== "rejected") {
-      const above: number = draft.parent;
-      draft = drafts.find((d) => d.node === above);
-    }
-    return store.index().events.findIndex((e) => e.draft !== null && e.draft === draft);
+  /** Begin a chunk, whose first token begins a round or not. */
+  private begin(isFirst = false): Chunk {
+    if (this.tail) closeChunk(this.tail.el, isFirst);
+    // The first chunk continues the prompt's last line.
+    const el = make(this.tail ? "div" : "span", "hsd-chunk", "", { role: "presentation" });
+    this.out.append(el);
+    this.tail = { el, count: 0 };
+    return this.tail;
   }
+}
 
-  function drawOne(i: number) {
-    const t = store.tokens[i];
-    const span = written("hsd-tok", t.text);
-    span.id = `${uid}-t${i}`;
-    Object.assign(span.dataset, { i: String(i), kind: t.kind, family: palette.family(t.source) });
-    span.classList.toggle("hsd-first", t.round !== lastRound);
-    span.classList.toggle("hsd-bytes", t.raw !== null);
-    lastRound = t.round;
-    const words = [
-      KIND_WORDS[t.kind] || t.kind,
-      palette.words(t.source),
-      `round ${store.order.get(t.round)}`,
-    ];
-    const label = `${glyphs(t.text)}: ${words.join(", ")}`;
-    setAttributes(span, { role: "option", "aria-selected": "false", "aria-label": label });
-    const strip = t.depth === 0 ? ghostsOf(t.round) : null;
-    if (strip) {
-      (tail ?? begin()).append(strip);
-      strips[i] = strip;
-    }
-    if (!tail || (count >= CHUNK && t.text.startsWith("\n")))
-      begin(span.classList.contains("hsd-first"));
-    tail?.append(span);
-    spans.push(span);
-    count += 1;
-  }
-
-  return {
-    spans,
-    /** Redraw everything. */
-    clear() {
-      spans.length = strips.length = 0;
-      dimmed = Infinity;
-      lastRound = -1;
-      tail = null;
-      out.replaceChildren();
-      const pieces = store.promptIds.map((i) => store.pieces[i]);
-      const known = pieces.length && pieces.every((piece) => piece !== undefined);
-      const texts = known ? promptPieces(pieces, store.prompt) : store.prompt ? [store.prompt] : [];
-      promptSpans = texts.map((text) => written("hsd-ptok", text));
-      prompt.replaceChildren(...promptSpans);
-      // A conversation has a template around it: its end is in view, the rest scrolls.
-      const isChat = Boolean(store.meta.chat);
-      prompt.classList.toggle("hsd-chat", isChat);
-      prompt.tabIndex = isChat ? 0 : -1;
-      prompt.scrollTop = prompt.scrollHeight;
-      for (let i = 0; i < store.tokens.length; i++) drawOne(i);
-    },
-    /** Draw new tokens from `from` on. */
-    draw(from: number) {
-      for (let i = from; i < store.tokens.length; i++) drawOne(i);
-    },
-    /** The token of an event; -1: none. */
-    tokenAt(event: Event) {
-      const node = (event.target as Element).closest?.<HTMLElement>(".hsd-tok[data-i]");
-      return node && out.contains(node) ? Number(node.dataset.i) : -1;
-    },
-    /**
-     * The event of the draft token under the pointer: its rejection, or for an unexamined one the
-     * rejection before it; -1: none.
-     */
-    ghostAt(event: Event) {
-      const ghost = (event.target as Element).closest?.<HTMLElement>(".hsd-ghost[data-node]");
-      return ghost && out.contains(ghost) ? stepOfGhost(ghost) : -1;
-    },
-    /** The ghost of an event's rejected draft token, if it is drawn. */
-    ghostOf: (step: number) => {
-      const event = store.index().events[step];
-      if (event?.draft?.verdict !== "rejected") return null;
-      const query = `.hsd-ghost[data-node="${event.draft.node}"]`;
-      return strips[event.token]?.querySelector<HTMLElement>(query) ?? null;
-    },
-    /** The node at a text position (0: the first prompt token), or null. */
-    place(position: number | null | undefined) {
-      if (position === null || position === undefined) return null;
-      const n = store.promptIds.length;
-      if (!n && store.prompt) return null; // the prompt's token count is unknown
-      if (position < n) return promptSpans.length === n ? promptSpans[position] : null;
-      return spans[position - n] || null;
-    },
-    dim(from: number) {
-      const [low, high] = from < dimmed ? [from, dimmed] : [dimmed, from];
-      for (let k = low; k < Math.min(high, spans.length); k++)
-        for (const node of [spans[k], strips[k]]) node?.classList.toggle("hsd-later", k >= from);
-      dimmed = from;
-    },
-  };
+/** End a chunk before one whose first token begins a round or not. */
+function closeChunk(el: HTMLElement, isFirst: boolean) {
+  // Its estimated height until it is laid out.
+  const lines = el.querySelectorAll(".hsd-nl").length;
+  el.style.setProperty("--lines", String(lines));
+  // The first line break of the next chunk is the edge of its box.
+  const edge = make("span", isFirst ? "hsd-first" : "", "", { "aria-hidden": "true" });
+  edge.append(make("span", "hsd-nl", "", { "data-glyph": "↵" }));
+  el.append(edge);
 }

@@ -1,0 +1,92 @@
+// What is around the text: the legend with its switch, and the contents of the card.
+import { html } from "lit-html";
+import type { createCard } from "../lib/card";
+import { sample } from "../lib/chart";
+import { exampleOf } from "../lib/lesson";
+import { bySource, countsBy } from "../lib/metrics";
+import type { Palette } from "../lib/palette";
+import type { Store } from "../lib/run";
+
+type Card = ReturnType<typeof createCard>;
+
+const ghostKey = (words: string, verdict: string) =>
+  html`<span class="hsd-key hsd-key-ghost"
+    ><span class="hsd-ghost hsd-sample" data-verdict=${verdict} aria-hidden="true">abc</span
+    ><span>${words}</span></span
+  >`;
+const kindKey = (kind: string, count: number) =>
+  html`<span class="hsd-key"
+    ><span class="hsd-tok hsd-sample" data-kind=${kind} aria-hidden="true">abc</span
+    ><span>${kind}</span><b>${count}</b></span
+  >`;
+
+/** The legend: sources and shapes with counts. */
+export function legendOf({ tokens }: Store, palette: Palette) {
+  const sources = Object.entries(bySource(tokens)).sort((a, b) => b[1] - a[1]);
+  const kinds = countsBy(tokens, (token) => token.kind);
+  const shapes = ["accepted", "correction", "bonus", ...(kinds.plain ? ["plain"] : [])];
+  const sourceKey = ([source, count]: [string, number]) =>
+    html`<span class="hsd-key"
+      >${sample(palette.family(source))}<span>${palette.words(source)}</span><b>${count}</b></span
+    >`;
+  return html`<div class="hsd-legend" role="group" aria-label="Legend">
+    <div class="hsd-keys">
+      ${sources.map(sourceKey)}
+    </div>
+    <div class="hsd-keys">
+      ${shapes.map((kind) => kindKey(kind, kinds[kind] ?? 0))}${ghostKey(
+        "rejected draft",
+        "rejected",
+      )}${ghostKey("not examined", "unreached")}
+    </div>
+  </div>`;
+}
+
+/** The card without a token: of a run that is not decoded now, an example. */
+export function emptyCard(store: Store, card: Card, isLive: boolean) {
+  const example = isLive ? null : exampleOf(store);
+  const words = store.tokens.length
+    ? "Select a token."
+    : "Tokens appear here as they are decoded.";
+  if (!example)
+    return html`<h3>Token details</h3>
+      <p class="hsd-note">${words}</p>`;
+  const { round, draft } = example;
+  const from = `An example, from round ${store.order.get(round.id)}:`;
+  const { text, source } = draft;
+  return html`<h3>Token details</h3>
+    <p class="hsd-note">${words} <span class="hsd-example">${from}</span></p>
+    ${card({ text, source, judged: [example], own: null, token: null })}`;
+}
+
+/**
+ * The card of the token at a place: of a rejected draft token where the cursor is at its event,
+ * else of the token of the text.
+ */
+export function tokenCard(store: Store, card: Card, place: number, step: number, close: unknown) {
+  const token = store.tokens[place];
+  const inText = store.ownDraft(token);
+  const atEvent = store.index().events[step]?.draft;
+  const isRejected = atEvent?.verdict === "rejected";
+  const draft = isRejected ? atEvent : inText;
+  const round = store.rounds.get(token.round) ?? null;
+  const judged = draft && round ? [{ round, draft }] : [];
+  const { text, source } = draft ?? token;
+  return card(
+    {
+      text,
+      source,
+      judged,
+      own: judged.length ? null : round,
+      token: isRejected && atEvent !== inText ? null : token,
+      at: place,
+    },
+    close,
+  );
+}
+
+/** The button that unpins a token. */
+export const closeButton = (isHidden: boolean, unpin: () => void) =>
+  html`<button class="hsd-close" ?hidden=${isHidden} @click=${unpin}>
+    Unpin
+  </button>`;
