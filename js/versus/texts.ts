@@ -3,7 +3,7 @@ import { html, render } from "lit-html";
 import { make } from "../lib/dom";
 import type { Palette } from "../lib/palette";
 import { duration, figure, glyphs, KIND_WORDS, plural } from "../lib/words";
-import { tokenPane } from "../stream/pane";
+import { TokenPane } from "../stream/pane";
 import { type Runner, shownAt, spentAt } from "./race";
 
 const HINT = "← → move by output position, ↑ ↓ select the run; Enter pins, Esc unpins, Space races";
@@ -18,7 +18,7 @@ export function textsOf(runs: Runner[], palette: Palette, moved: (pinned: number
     const label = `Output of ${letter}. ${HINT}.`;
     const out = make("div", "hsd-out", "", { tabindex: 0, role: "listbox", "aria-label": label });
     text.append(out);
-    const pane = tokenPane(make("span"), out, store, palette);
+    const pane = new TokenPane(make("span"), out, store, palette);
     pane.clear();
     const point = (e: PointerEvent | MouseEvent) => {
       const at = pane.tokenAt(e);
