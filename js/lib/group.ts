@@ -37,7 +37,6 @@ export interface Cursor extends Readonly<Place> {
   readonly playing: boolean;
   readonly speed: Speed;
 }
-export type Group = ReturnType<typeof createGroup>;
 
 const NOWHERE: Cursor = Object.freeze({
   token: -1,
@@ -54,231 +53,314 @@ const NOWHERE: Cursor = Object.freeze({
 
 /** Milliseconds without a view after which a group forgets its run. */
 const FORGET = 1000;
+/** Milliseconds that a frame of a played run counts at most, and between two of its steps. */
+const LONGEST_FRAME = 1000;
+const TICK = { least: 16, most: 200 };
 
-export function createGroup() {
-  const store = createStore();
+/** Elements that have keys of their own, and those that Enter and Space activate. */
+const FIELDS = "input, select, textarea";
+const BUTTONS = "button, summary, a";
+
+const isSame = (a: Place | null, b: Place | null) =>
+  a === b || (a && b && a.step === b.step && a.token === b.token && a.inner === b.inner);
+
+/** The marks of a cursor: what is under the pointer, where keys start from, and what is pinned. */
+type Marks = Record<"hover" | "key" | "pin", Place | null>;
+
+/** A run and its cursor. */
+export class Group {
+  readonly store = createStore();
+  readonly listeners = listeners<[cursor: Cursor, before: Cursor]>();
+  cursor = NOWHERE;
+  /** Continue the run from a place with another token; null: the page cannot. */
+  branch: ((at: number, text: string) => void) | null = null;
   /** The models that publish to the group or follow it, as functions that take the model's run. */
-  const members = new Set<() => void>();
-  let views = 0;
-  let forgotten = false;
-  const at: Record<"hover" | "key" | "pin", Place | null> = { hover: null, key: null, pin: null };
-  let lit: Cursor["lit"] = null;
-  let run = store.run;
-  let playing = false;
-  let following = false;
-  let speed = NOWHERE.speed;
-  let timer = 0;
+  private readonly members = new Set<() => void>();
+  private views = 0;
+  /** Whether the run was dropped because no view was open. */
+  private isForgotten = false;
+  private readonly at: Marks = { hover: null, key: null, pin: null };
+  private lit: Cursor["lit"] = null;
+  /** The run that the cursor belongs to. */
+  private run = "";
+  private isPlaying = false;
+  /** Whether only the text up to the cursor is shown. */
+  private isFollowing = false;
+  private speed = NOWHERE.speed;
+  private timer = 0;
 
-  function resolve(where: Where | null): Place | null {
+  constructor() {
+    this.store.listeners.add((what) => {
+      if (what === "reset") this.onReset();
+    });
+  }
+
+  // --- the cursor
+  hover(where: Where | null) {
+    const place = this.resolve(where);
+    if (isSame(place, this.at.hover)) return;
+    this.at.hover = place;
+    this.tell();
+  }
+
+  pin(where: Where | null) {
+    const place = this.resolve(where);
+    if (where && !place) return;
+    this.at.pin = place;
+    if (place) this.at.key = place;
+    this.tell();
+  }
+
+  go(where: Where | null) {
+    const place = this.resolve(where);
+    if (!place) return;
+    this.at.key = place;
+    this.at.hover = null;
+    if (this.at.pin) this.at.pin = place;
+    this.tell();
+  }
+
+  light(at: number | readonly number[] | null, reveal = false) {
+    const positions = at === null ? [] : [at].flat();
+    if (!reveal && String(positions) === String(this.lit?.positions ?? "")) return;
+    this.lit = positions.length ? Object.freeze({ positions, reveal }) : null;
+    this.tell();
+  }
+
+  /** Unpin, and show the whole text; returns whether there was anything to release. */
+  release() {
+    const held = this.at.pin || this.at.hover || this.isFollowing;
+    this.at.pin = null;
+    this.at.hover = null;
+    this.isFollowing = false;
+    this.pause();
+    this.tell();
+    return Boolean(held);
+  }
+
+  // --- steps through the run
+  move(by: number) {
+    this.go({ step: this.within(this.base() + by) });
+  }
+
+  round(by: number) {
+    const { events, rounds, placeOf } = this.store.index();
+    const step = this.base();
+    if (step < 0) return this.move(1);
+    const place = placeOf.get(events[step].round) ?? 0;
+    // Back first goes to the start of the current round.
+    const isInside = step > rounds[place].begin;
+    let next = place + 1;
+    if (by <= 0) next = isInside ? place : place - 1;
+    if (rounds[next]) this.go({ step: rounds[next].begin });
+  }
+
+  token(by: number) {
+    const { events, stepOf } = this.store.index();
+    const event = events[this.base()];
+    if (!event) return this.move(1);
+    const isEmitted = stepOf[event.shown - 1] === this.base();
+    const before = event.shown - (isEmitted ? 2 : 1);
+    this.go({ step: stepOf[by > 0 ? event.shown : before] });
+  }
+
+  // --- playing
+  /** Show only the text up to the cursor. */
+  follow() {
+    this.isFollowing = true;
+    this.tell();
+  }
+
+  scrub(step: number) {
+    this.isFollowing = true;
+    this.go({ step: this.within(step) });
+  }
+
+  play() {
+    if (this.isPlaying || this.last() < 0) return;
+    this.isPlaying = true;
+    this.isFollowing = true;
+    const here = this.base();
+    this.go({ step: here < 0 || here >= this.last() ? 0 : here });
+    this.tell();
+    let before = performance.now();
+    let left = 0;
+    const tick = () => {
+      const now = performance.now();
+      // After a hidden page is shown again, playing resumes where it was.
+      const passed = left + Math.min(now - before, LONGEST_FRAME);
+      const [step, rest] = advance(this.store, this.base(), passed, this.speed);
+      before = now;
+      left = rest;
+      if (step !== this.base()) this.go({ step });
+      if (step >= this.last()) return this.pause();
+      const wait = lasts(this.store, step, this.speed) - left;
+      this.timer = setTimeout(tick, Math.max(TICK.least, Math.min(TICK.most, wait)));
+    };
+    this.timer = setTimeout(tick, 0);
+  }
+
+  pause() {
+    clearTimeout(this.timer);
+    this.isPlaying = false;
+    this.tell();
+  }
+
+  pace(value: Speed) {
+    this.speed = value;
+    this.tell();
+  }
+
+  keydown(event: KeyboardEvent): boolean {
+    if (event.defaultPrevented) return false;
+    const keys: Record<string, () => unknown> = {
+      ArrowRight: () => (event.shiftKey ? this.round(1) : this.move(1)),
+      ArrowLeft: () => (event.shiftKey ? this.round(-1) : this.move(-1)),
+      ".": () => this.token(1),
+      ",": () => this.token(-1),
+      Home: () => this.go({ step: 0 }),
+      End: () => this.go({ step: this.last() }),
+      Enter: () => this.base() >= 0 && this.pin({ step: this.base() }),
+      " ": () => (this.isPlaying ? this.pause() : this.play()),
+      Escape: () => this.release(),
+    };
+    // Fields handle their own keys; Enter and Space activate buttons.
+    const isPress = event.key === "Enter" || event.key === " ";
+    const own = isPress ? `${FIELDS}, ${BUTTONS}` : FIELDS;
+    if (event.key !== "Escape" && (event.target as Element).closest?.(own)) return false;
+    return press(event, keys, true);
+  }
+
+  // --- models and views
+  /** Whether a model is in the group. */
+  used(): boolean {
+    return this.members.size > 0;
+  }
+
+  /**
+   * Count an open view; returns a function for when it closes. Without views the group forgets its
+   * run, and takes it again from its models when a view opens: a notebook keeps the models of
+   * outputs that were cleared.
+   */
+  attend() {
+    this.views += 1;
+    if (this.isForgotten) {
+      this.isForgotten = false;
+      for (const take of this.members) take();
+    }
+    return () => {
+      this.views -= 1;
+      setTimeout(() => {
+        if (this.views === 0) this.forget();
+      }, FORGET);
+    };
+  }
+
+  /** Add a view's model, which may publish the run. Returns a function that removes it. */
+  join(model: Model<{ data: Partial<Snapshot> }>) {
+    const adopt = () => {
+      if (!this.isForgotten) this.store.adopt(model.get("data"));
+    };
+    adopt();
+    this.members.add(adopt);
+    model.on("change:data", adopt);
+    return () => {
+      this.members.delete(adopt);
+      model.off("change:data", adopt);
+    };
+  }
+
+  // --- state
+  private resolve(where: Where | null): Place | null {
     if (!where) return null;
-    const { events, rounds, placeOf, stepOf } = store.index();
-    let step = where.step;
+    const { events, rounds, placeOf, stepOf } = this.store.index();
+    let { step } = where;
     if (step === undefined && where.token !== undefined) step = stepOf[where.token];
     if (step === undefined && where.round !== undefined) {
-      step = rounds[placeOf.get(store.topRound(where.round) ?? NaN) ?? -1]?.begin;
+      const top = this.store.topRound(where.round) ?? NaN;
+      step = rounds[placeOf.get(top) ?? -1]?.begin;
     }
     const event = events[step ?? -1];
     if (step === undefined || !event) return null;
-    const inner = where.round !== undefined && where.round !== event.round ? where.round : null;
+    const isLower = where.round !== undefined && where.round !== event.round;
+    const inner = isLower ? (where.round ?? null) : null;
     return { step, token: event.token, round: event.round, inner };
   }
-  function tell() {
-    const here = at.pin || (playing ? at.key : at.hover || at.key) || NOWHERE;
-    const mark = at.pin || at.key;
-    const shown = following && mark ? (store.index().events[mark.step]?.shown ?? null) : null;
-    const before = group.cursor;
-    const { token, round, inner, step } = here;
-    const place = { token, round, inner, step, pinned: Boolean(at.pin), hover: at.hover };
-    const next: Cursor = { ...place, lit, shown, playing, speed };
-    if ((Object.keys(next) as (keyof Cursor)[]).every((k) => next[k] === before[k])) return;
-    group.cursor = Object.freeze(next);
-    group.listeners.tell(group.cursor, before);
-  }
-  /** The event that keys start from, ignoring hover. */
-  const base = () => (at.pin || at.key)?.step ?? -1;
-  const last = () => store.index().events.length - 1;
-  const same = (a: Place | null, b: Place | null) =>
-    a === b || (a && b && a.step === b.step && a.token === b.token && a.inner === b.inner);
 
-  const group = {
-    store,
-    /** Continue the run from a place with another token; null: the page cannot. */
-    branch: null as ((at: number, text: string) => void) | null,
-    cursor: NOWHERE,
-    listeners: listeners<[cursor: Cursor, before: Cursor]>(),
-    hover(where: Where | null) {
-      const place = resolve(where);
-      if (same(place, at.hover)) return;
-      at.hover = place;
-      tell();
-    },
-    pin(where: Where | null) {
-      const place = resolve(where);
-      if (where && !place) return;
-      at.pin = place;
-      if (place) at.key = place;
-      tell();
-    },
-    go(where: Where | null) {
-      const place = resolve(where);
-      if (!place) return;
-      at.key = place;
-      at.hover = null;
-      if (at.pin) at.pin = place;
-      tell();
-    },
-    light(at: number | readonly number[] | null, reveal = false) {
-      const positions = at === null ? [] : [at].flat();
-      if (!reveal && String(positions) === String(lit?.positions ?? "")) return;
-      lit = positions.length ? Object.freeze({ positions, reveal }) : null;
-      tell();
-    },
-    move(by: number) {
-      group.go({ step: Math.max(0, Math.min(last(), base() + by)) });
-    },
-    round(by: number) {
-      const { events, rounds, placeOf } = store.index();
-      const step = base();
-      if (step < 0) return group.move(1);
-      const place = placeOf.get(events[step].round) ?? 0;
-      // Back first goes to the start of the current round.
-      const next = by > 0 ? place + 1 : step > rounds[place].begin ? place : place - 1;
-      if (rounds[next]) group.go({ step: rounds[next].begin });
-    },
-    token(by: number) {
-      const { events, stepOf } = store.index();
-      const event = events[base()];
-      if (!event) return group.move(1);
-      const emitted = stepOf[event.shown - 1] === base();
-      group.go({ step: stepOf[by > 0 ? event.shown : event.shown - (emitted ? 2 : 1)] });
-    },
-    /** Unpin, and show the whole text. */
-    release() {
-      const held = at.pin || at.hover || following;
-      at.pin = at.hover = null;
-      following = false;
-      group.pause();
-      tell();
-      return Boolean(held);
-    },
-    follow() {
-      following = true;
-      tell();
-    },
-    scrub(step: number) {
-      following = true;
-      group.go({ step: Math.max(0, Math.min(last(), step)) });
-    },
-    play() {
-      if (playing || last() < 0) return;
-      playing = following = true;
-      const here = base();
-      group.go({ step: here < 0 || here >= last() ? 0 : here });
-      tell();
-      let before = performance.now();
-      let left = 0;
-      const tick = () => {
-        const now = performance.now();
-        // After a hidden page is shown again, playing resumes where it was.
-        const [step, rest] = advance(store, base(), left + Math.min(now - before, 1000), speed);
-        before = now;
-        left = rest;
-        if (step !== base()) group.go({ step });
-        if (step >= last()) group.pause();
-        else
-          timer = setTimeout(tick, Math.max(16, Math.min(200, lasts(store, step, speed) - left)));
-      };
-      timer = setTimeout(tick, 0);
-    },
-    pause() {
-      clearTimeout(timer);
-      playing = false;
-      tell();
-    },
-    pace(value: Speed) {
-      speed = value;
-      tell();
-    },
-    keydown(event: KeyboardEvent) {
-      if (event.defaultPrevented) return false;
-      const keys: Record<string, () => unknown> = {
-        ArrowRight: () => (event.shiftKey ? group.round(1) : group.move(1)),
-        ArrowLeft: () => (event.shiftKey ? group.round(-1) : group.move(-1)),
-        ".": () => group.token(1),
-        ",": () => group.token(-1),
-        Home: () => group.go({ step: 0 }),
-        End: () => group.go({ step: last() }),
-        Enter: () => base() >= 0 && group.pin({ step: base() }),
-        " ": () => (playing ? group.pause() : group.play()),
-        Escape: () => group.release(),
-      };
-      // Fields handle their own keys; Enter and Space activate buttons.
-      const pressed = event.key === "Enter" || event.key === " ";
-      const own = `input, select, textarea${pressed ? ", button, summary, a" : ""}`;
-      if (event.key !== "Escape" && (event.target as Element).closest?.(own)) return false;
-      return press(event, keys, true);
-    },
-    /** Whether a model is in the group. */
-    used: () => members.size > 0,
-    /**
-     * Count an open view; returns a function for when it closes. Without views the group forgets
-     * its run, and takes it again from its models when a view opens: a notebook keeps the models of
-     * outputs that were cleared.
-     */
-    attend() {
-      views += 1;
-      if (forgotten) {
-        forgotten = false;
-        for (const take of members) take();
-      }
-      return () => {
-        views -= 1;
-        setTimeout(() => {
-          if (views === 0) forget();
-        }, FORGET);
-      };
-    },
-    /** Add a view's model, which may publish the run. Returns a function that removes it. */
-    join(model: Model<{ data: Partial<Snapshot> }>) {
-      const adopt = () => {
-        if (!forgotten) store.adopt(model.get("data"));
-      };
-      adopt();
-      members.add(adopt);
-      model.on("change:data", adopt);
-      return () => {
-        members.delete(adopt);
-        model.off("change:data", adopt);
-      };
-    },
-  };
-  function forget() {
-    group.pause();
-    store.clear();
-    run = "";
-    at.hover = at.key = at.pin = lit = null;
-    following = false;
-    tell();
-    forgotten = true;
+  /** The event that keys start from, ignoring hover. */
+  private base(): number {
+    return (this.at.pin || this.at.key)?.step ?? -1;
   }
-  store.listeners.add((what) => {
-    if (what !== "reset") return;
-    // A more complete copy of the same run keeps the cursor; another run resets it.
-    const keep = store.run === run;
-    run = store.run;
-    if (!keep) {
-      following = playing = false;
-      lit = null;
-      clearTimeout(timer);
+
+  private last(): number {
+    return this.store.index().events.length - 1;
+  }
+
+  private within(step: number): number {
+    return Math.max(0, Math.min(this.last(), step));
+  }
+
+  /** The place of the cursor: what is pinned, else under the pointer unless the run is played. */
+  private place(): Place {
+    const { pin, hover, key } = this.at;
+    return pin || (this.isPlaying ? key : hover || key) || NOWHERE;
+  }
+
+  /** Make the cursor, and call the listeners if it has changed. */
+  private tell() {
+    const { token, round, inner, step } = this.place();
+    const mark = this.at.pin || this.at.key;
+    const isCut = this.isFollowing && mark !== null;
+    const next: Cursor = {
+      token,
+      round,
+      inner,
+      step,
+      pinned: Boolean(this.at.pin),
+      hover: this.at.hover,
+      lit: this.lit,
+      shown: isCut ? (this.store.index().events[mark.step]?.shown ?? null) : null,
+      playing: this.isPlaying,
+      speed: this.speed,
+    };
+    const before = this.cursor;
+    if ((Object.keys(next) as (keyof Cursor)[]).every((name) => next[name] === before[name])) return;
+    this.cursor = Object.freeze(next);
+    this.listeners.tell(this.cursor, before);
+  }
+
+  /** A more complete copy of the same run keeps the cursor; another run resets it. */
+  private onReset() {
+    const isSameRun = this.store.run === this.run;
+    this.run = this.store.run;
+    if (!isSameRun) {
+      this.isFollowing = false;
+      this.isPlaying = false;
+      this.lit = null;
+      clearTimeout(this.timer);
     }
-    for (const k of ["hover", "key", "pin"] as const) {
-      const place = at[k];
-      at[k] = keep && place ? resolve({ step: place.step }) : null;
+    for (const name of ["hover", "key", "pin"] as const) {
+      const place = this.at[name];
+      this.at[name] = isSameRun && place ? this.resolve({ step: place.step }) : null;
     }
-    tell();
-  });
-  return group;
+    this.tell();
+  }
+
+  private forget() {
+    this.pause();
+    this.store.clear();
+    this.run = "";
+    this.at.hover = null;
+    this.at.key = null;
+    this.at.pin = null;
+    this.lit = null;
+    this.isFollowing = false;
+    this.tell();
+    this.isForgotten = true;
+  }
 }
+
+export const createGroup = () => new Group();
 
 /** The groups of the page by name. */
 export const groups = new Map<string, Group>();

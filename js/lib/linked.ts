@@ -145,8 +145,9 @@ function report(model: Model<LinkedTraits>, group: Group) {
   };
   const pin = () => {
     const { token, pinned } = model.get("cursor") ?? {};
-    if (token !== undefined && token !== group.cursor.token)
-      (pinned ? group.pin : group.go)({ token });
+    if (token === undefined || token === group.cursor.token) return;
+    if (pinned) group.pin({ token });
+    else group.go({ token });
   };
   group.listeners.add(moved);
   model.on("change:cursor", pin);

@@ -162,7 +162,8 @@ class SceneView {
     const step = node === null ? -1 : this.sources.reading.stepOf(id, node);
     if (step >= 0) {
       this.selection = atChip(this.selection, chip, step);
-      (pin ? group.pin : group.go)({ step });
+      if (pin) group.pin({ step });
+      else group.go({ step });
     } else {
       this.selection = atChip(this.selection, chip, this.selection.step);
       if (group.cursor.round !== id) {
