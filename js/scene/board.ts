@@ -1,6 +1,7 @@
 // The dart boards of a scene: of a round's correction, or of one verdict, from the recorded rows.
 import { boardOfCorrection, boardOfDraft } from "../darts/board";
-import type { Drawn, Shown } from "../darts/stage";
+import type { Drawn } from "../darts/picture";
+import type { Shown } from "../darts/stage";
 import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
 import type { Draft, Round, Token } from "../lib/tables";

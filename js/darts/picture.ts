@@ -1,0 +1,142 @@
+// The picture of a dart board: its columns, the darts thrown at it, and the pile they make beside p.
+import { nothing, svg } from "lit-html";
+import { cut } from "../lib/words";
+import type { Board, Column, Dart } from "./board";
+
+const SIZE = { height: 240, top: 18, bottom: 34 };
+/** Pixels of a column at most, its share of the room, and of a letter of its name. */
+const COLUMN = { most: 64, share: 0.72, letter: 7.6 };
+/** The least probability that the height shows. */
+const LEAST = 0.02;
+/** Darts after which the pile is shown, and how far it may be from p. */
+export const PILE = { from: 50, near: 0.04 };
+
+/** A dart on the picture: its place across the column, and whether its token counts. */
+export type Thrown = Dart & { x: number; counts: boolean };
+/**
+ * What was recorded at this position: the drafter's dart and the column of the token that was drawn
+ * in its place.
+ */
+export interface Recorded {
+  first: { column: number; y: number; hit: boolean } | null;
+  token: number | null;
+}
+export interface Drawn {
+  board: Board;
+  names: string[];
+  families: (string | null)[];
+  recorded: Recorded | null;
+}
+
+export const pOf = ({ accepted, residual }: Column): number => accepted + residual;
+
+/** The share of the counted darts in each column. */
+export function pileOf({ columns }: Board, darts: readonly Thrown[]): number[] {
+  const counted = darts.filter((dart) => dart.counts);
+  return columns.map(
+    (_, k) => counted.filter((dart) => dart.column === k).length / Math.max(1, counted.length),
+  );
+}
+
+/** Where columns are, and how high a probability is. */
+interface Scale {
+  foot: number;
+  step: number;
+  wide: number;
+  left(k: number): number;
+  middle(k: number): number;
+  y(p: number): number;
+}
+function scaleOf({ columns }: Board, pile: readonly number[], width: number): Scale {
+  const heights = columns.map((c, k) => Math.max(pOf(c) + c.surplus, pile[k]));
+  const most = Math.max(...heights, LEAST);
+  const foot = SIZE.height - SIZE.bottom;
+  const step = width / columns.length;
+  const wide = Math.min(COLUMN.most, step * COLUMN.share);
+  const middle = (k: number) => step * (k + 0.5);
+  return {
+    foot,
+    step,
+    wide,
+    middle,
+    left: (k) => middle(k) - wide / 2,
+    y: (p) => foot - (p / most) * (foot - SIZE.top),
+  };
+}
+
+/** A name as a label: punctuation in quotes. */
+const labelOf = (name: string) => (/[\p{L}\p{N}]/u.test(name) ? name : `“${name}”`);
+
+/** A part of a column. */
+function part({ left, wide, y }: Scale, k: number, from: number, to: number, cls: string) {
+  if (to - from <= 1e-9) return nothing;
+  return svg`<rect class=${cls} x=${left(k)} width=${wide}
+    y=${y(to)} height=${y(from) - y(to)}></rect>`;
+}
+
+function columnTemplate({ board, names, families, recorded }: Drawn, scale: Scale, k: number) {
+  const column = board.columns[k];
+  const { accepted, surplus } = column;
+  const { middle, foot, step } = scale;
+  const letters = Math.max(3, Math.floor(step / COLUMN.letter));
+  const isOn = k === recorded?.token;
+  return svg`<g data-family=${families[k] ?? nothing}>
+    ${part(scale, k, 0, accepted, "hsd-dt-accepted")}
+    ${part(scale, k, accepted, pOf(column), "hsd-dt-residual")}
+    ${part(scale, k, accepted, accepted + surplus, "hsd-dt-surplus")}
+    <text x=${middle(k)} y=${foot + 15} class=${isOn ? "hsd-dt-name hsd-on" : "hsd-dt-name"}
+      >${cut(labelOf(names[k]), letters)}</text>
+    <text x=${middle(k)} y=${foot + 29} class="hsd-dt-p">${pOf(column).toFixed(3)}</text>
+  </g>`;
+}
+
+/** The height of a column's pile. */
+function pileTemplate({ left, wide, y }: Scale, column: Column, share: number, k: number) {
+  const isOff = Math.abs(share - pOf(column)) > PILE.near;
+  return svg`<path class=${isOff ? "hsd-dt-pile hsd-off" : "hsd-dt-pile"}
+    d="M${left(k) - 5} ${y(share)}h${wide + 10}"></path>`;
+}
+
+/** Path data of darts as dots. */
+function dots({ left, wide, y }: Scale, darts: readonly Thrown[]): string {
+  const dot = (dart: Thrown) => {
+    const x = left(dart.column) + wide * (0.06 + 0.88 * dart.x);
+    return `M${x.toFixed(1)} ${y(dart.y).toFixed(1)}h0`;
+  };
+  return darts.map(dot).join("");
+}
+
+function ring({ left, wide, y }: Scale, k: number, at: number, hit: boolean) {
+  return svg`<circle class=${hit ? "hsd-dt-ring" : "hsd-dt-ring hsd-out"}
+    cx=${left(k) + wide / 2} cy=${y(at)} r="5"></circle>`;
+}
+/** Rings around what was recorded: the drafter's dart, and the token that was drawn in its place. */
+function rings({ board, recorded }: Drawn, scale: Scale) {
+  if (!recorded) return nothing;
+  const { first, token } = recorded;
+  const drawn = token === null || first?.hit ? undefined : board.columns[token];
+  const own = drawn && token !== null;
+  return [
+    first ? ring(scale, first.column, first.y, first.hit) : nothing,
+    own ? ring(scale, token, drawn.accepted + drawn.residual / 2, true) : nothing,
+  ];
+}
+
+/** The picture of a board, `width` pixels wide, with the darts thrown at it. */
+export function boardPicture(drawn: Drawn, width: number, darts: readonly Thrown[] = []) {
+  const { columns } = drawn.board;
+  const pile = pileOf(drawn.board, darts);
+  const scale = scaleOf(drawn.board, pile, width);
+  const counted = darts.filter((dart) => dart.counts);
+  const missed = darts.filter((dart) => !dart.counts);
+  const shares = pile.map((share, k) => pileTemplate(scale, columns[k], share, k));
+  return svg`<svg width=${width} height=${SIZE.height} viewBox="0 0 ${width} ${SIZE.height}"
+    aria-hidden="true">
+      ${columns.map((_, k) => columnTemplate(drawn, scale, k))}
+      <line class="hsd-dt-foot" x2=${width} y1=${scale.foot} y2=${scale.foot}></line>
+      <path class="hsd-dt-miss" d=${dots(scale, missed)}></path>
+      <path class="hsd-dt-dart" d=${dots(scale, counted)}></path>
+      ${counted.length < PILE.from ? nothing : shares}
+      ${rings(drawn, scale)}
+    </svg>`;
+}
