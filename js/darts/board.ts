@@ -90,7 +90,8 @@ export function boardOfCorrection(
   const others = (part: "accepted" | "residual" | "surplus", whole: number) =>
     Math.max(0, whole - columns.reduce((s, c) => s + c[part], 0));
   const surplus = walk ? 0 : others("surplus", sum);
-  const [accepted, residual] = [others("accepted", 1 - sum), others("residual", sum)];
+  const accepted = others("accepted", 1 - sum);
+  const residual = others("residual", sum);
   columns.push({ id: null, accepted, residual, surplus, drafted: false });
   return { rule: walk ? "walk" : "ratio", columns, left: sum };
 }
@@ -122,7 +123,8 @@ export function throwFor(board: Board, lossy: boolean, next: () => number): Dart
   const under = (height: (c: Column) => number, foot = (_: Column) => 0) =>
     point(board, height, foot, next);
   const p = (c: Column) => c.accepted + c.residual;
-  const [left, won] = [(c: Column) => c.residual, (c: Column) => c.accepted];
+  const left = (c: Column) => c.residual;
+  const won = (c: Column) => c.accepted;
   const walk = board.rule === "walk";
   const first = under(walk ? p : (c) => c.accepted + c.surplus);
   const { drafted, accepted } = board.columns[first.column];

@@ -45,7 +45,8 @@ export function workedBack(t: Correction, refused: Draft[], sampling: Sampling) 
   const rest = t.residual_top.map(([id, residual]): Rest => {
     const left = residual * sum;
     if (walk) return { id, p: left, q: null, left };
-    const [pOf, qOf] = [p(id), q(id)];
+    const pOf = p(id);
+    const qOf = q(id);
     if (qOf !== null) return { id, p: left + qOf, q: qOf, left };
     return { id, p: pOf, q: pOf === null ? null : Math.max(0, pOf - left), left };
   });

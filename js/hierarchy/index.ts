@@ -109,7 +109,8 @@ function answer(p: Picked) {
 export default templated<Traits>(
   { class: "hsd-latency hsd-hierarchy", label: "Hierarchy" },
   (get) => {
-    const [graph, picked] = [get("graph"), get("picked")];
+    const graph = get("graph");
+    const picked = get("picked");
     return html`<h3>Best stack of these models</h3>
       <div class="hsd-hi-body">
         <div>

@@ -66,7 +66,8 @@ export function serverDecode() {
         part && !part.done;
         part = await reader?.read()
       ) {
-        const [first, lines] = [steps.length, (rest + part.value).split("\n")];
+        const first = steps.length;
+        const lines = (rest + part.value).split("\n");
         rest = lines.pop() ?? "";
         for (const line of lines) take(JSON.parse(line));
         const last = {

@@ -80,7 +80,8 @@ export function kernelHost(model: Model<Traits>): Host & { end(): void } {
         "abort",
         () => waiting.has(id) && model.send({ id, kind: "cancel" }),
       );
-      const [names, bytes] = [files.map((file) => file.name), files.map((file) => file.bytes)];
+      const names = files.map((file) => file.name);
+      const bytes = files.map((file) => file.bytes);
       model.send({ id, kind, ...args, names }, undefined, bytes);
     });
   }

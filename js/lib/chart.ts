@@ -7,7 +7,8 @@ export type Frame = ReturnType<typeof frameOf>;
 
 /** The scales of a drawing from 0 to `mostX` across and to `mostY` up. */
 export function frameOf(size: Size, mostX: number, mostY: number) {
-  const [foot, end] = [size.height - size.bottom, size.width - size.right];
+  const foot = size.height - size.bottom;
+  const end = size.width - size.right;
   const across = Math.max(1, end - size.left) / (mostX || 1);
   const up = Math.max(1, foot - size.top) / (mostY || 1);
   return {

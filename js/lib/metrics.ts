@@ -63,7 +63,9 @@ export function callSums(calls: readonly Call[]) {
 function countsOf(rounds: readonly Round[]) {
   const sum = (name: "drafted" | "examined" | "accepted") =>
     rounds.reduce((total, r) => total + r[name], 0);
-  const [drafted, examined, accepted] = [sum("drafted"), sum("examined"), sum("accepted")];
+  const drafted = sum("drafted");
+  const examined = sum("examined");
+  const accepted = sum("accepted");
   const rates = {
     acceptance_rate: ratio(accepted, drafted),
     conditional_acceptance: ratio(accepted, examined),

@@ -10,9 +10,11 @@ import { type Passage, textOf } from "./passages";
 
 const SIZE = { left: 14, right: 14, top: 6, bottom: 20 };
 /** Heights of the arcs and of the text's strip. */
-const [OVER, STRIP] = [150, 14];
+const OVER = 150;
+const STRIP = 14;
 /** Tokens shown around a passage, and rows of the table. */
-const [AROUND, MOST_ROWS] = [8, 60];
+const AROUND = 8;
+const MOST_ROWS = 60;
 const white = (text: string) => visible(text).replace(/\n/g, "⏎").replace(/\t/g, "⇥");
 
 function arcsView({ root, group, store, palette, follow, resized, soon }: View<object>) {
@@ -64,9 +66,8 @@ function arcsView({ root, group, store, palette, follow, resized, soon }: View<o
     const longest = Math.max(1, ...text.passages.map((p) => p.at - p.from));
     /** An arc as wide as its passage. */
     const arc = (p: Passage) => {
-      const [a, b] = [f.x(p.from + p.length / 2), f.x(p.at + p.length / 2)].map((x) =>
-        x.toFixed(1),
-      );
+      const a = f.x(p.from + p.length / 2).toFixed(1);
+      const b = f.x(p.at + p.length / 2).toFixed(1);
       const high = Math.max(8, OVER * Math.sqrt((p.at - p.from) / longest) * 0.97);
       const top = (base - (high * 4) / 3).toFixed(1);
       const d = `M${a} ${base}C${a} ${top} ${b} ${top} ${b} ${base}`;
@@ -111,7 +112,8 @@ function arcsView({ root, group, store, palette, follow, resized, soon }: View<o
     const piece = (a: number, b: number) =>
       white(text.pieces.slice(Math.max(0, a), Math.max(0, b)).join(""));
     const to = from + length;
-    const [before, after] = [piece(from - AROUND, from), piece(to, to + 4)];
+    const before = piece(from - AROUND, from);
+    const after = piece(to, to + 4);
     return html`<code>${before}<mark>${piece(from, to)}</mark>${after}</code>`;
   }
   const pair = ({ from, at, length }: Passage) =>

@@ -54,7 +54,10 @@ export const speedOf = (acceptance: number, cost: number, slope: number, n: numb
 export default templated<Traits>(
   { class: "hsd-latency hsd-what-if", label: "What if: one draft model" },
   (get, put, root) => {
-    const [a, c, chosen, s] = [get("acceptance"), get("cost"), get("lookahead"), get("slope")];
+    const a = get("acceptance");
+    const c = get("cost");
+    const chosen = get("lookahead");
+    const s = get("slope");
     const speed = (n: number) => speedOf(a, c, s, n);
     const best = ALL.reduce((x, y) => (speed(y) > speed(x) ? y : x));
     const times = (n: number) => `${speed(n).toFixed(2)} times the speed of plain decoding`;

@@ -51,7 +51,8 @@ export const share = (over: number, under: number) =>
 export function ranges(values: Iterable<number>): [first: number, last: number][] {
   const found = [...new Set(values)];
   if (!found.length) return [];
-  const [first, last] = [Math.min(...found), Math.max(...found)];
+  const first = Math.min(...found);
+  const last = Math.max(...found);
   const width = Math.ceil((last - first + 1) / MOST_ROWS);
   const bins: [number, number][] = [];
   for (let at = first; at <= last; at += width) bins.push([at, Math.min(at + width - 1, last)]);

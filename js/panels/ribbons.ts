@@ -29,10 +29,8 @@ export function stagesOf(
   const drafts = [...run.drafts.values()].flat();
   /** Counts by source; a token of the text counts as accepted. */
   const flowsOf = (rows: { source: string; verdict?: string }[]) => {
-    const [drafted, accepted] = [
-      bySource(rows),
-      bySource(rows.filter((r) => (r.verdict ?? "accepted") === "accepted")),
-    ];
+    const drafted = bySource(rows);
+    const accepted = bySource(rows.filter((r) => (r.verdict ?? "accepted") === "accepted"));
     const flow = (source: string) => ({
       source,
       drafted: drafted[source],
@@ -108,7 +106,9 @@ export function ribbons(
     // The next level may have got fewer than were accepted, where the text ended.
     const into = Math.min(next?.drafted ?? 0, f.accepted) * scale;
     const passed = () => band(right, top, kept, x(k + 1), tops[k + 1].get(f.source) ?? 0, into);
-    const [from, to, foot] = [top + kept, top + kept + lost, SIZE.height];
+    const from = top + kept;
+    const to = from + lost;
+    const foot = SIZE.height;
     // The lower a ribbon begins, the nearer it falls.
     const inner =
       right + 4 + narrow * fallsOf(stages[k].flows.slice(stages[k].flows.indexOf(f) + 1));
@@ -116,7 +116,8 @@ export function ribbons(
     const down = `M${right} ${from}Q${outer} ${from} ${outer} ${foot}`;
     const fallen = `${down}H${inner}Q${inner} ${to} ${right} ${to}z`;
     const bar = `M${x(k) + SIZE.bar / 2} ${top + Math.max(1, f.drafted * scale)}V${top}`;
-    const [on, off] = [() => light(f.source), () => light(null)];
+    const on = () => light(f.source);
+    const off = () => light(null);
     return svg`<g data-family=${palette.family(f.source)} tabindex="0" role="img"
       aria-label=${words}
       @pointerenter=${on} @pointerleave=${off} @focus=${on} @blur=${off}><title>${words}</title>

@@ -24,7 +24,8 @@ const TOOLBAR = 30;
 
 /** Prepare the layout of a figure, in place, for a page `width` pixels wide. */
 export function fitted(layout: Layout, width: number): Layout {
-  const [head, top] = [layout.meta?.head, layout.margin?.t ?? 0];
+  const head = layout.meta?.head;
+  const top = layout.margin?.t ?? 0;
   // Texts to the right of bars do not take their room.
   layout.width = Math.max(LEAST, 400 + (layout.margin?.r ?? 0), width);
   if (head !== undefined) {
@@ -59,7 +60,10 @@ function draw({ model, el }: Drawing<Traits>) {
   frame.append(plot);
   el.append(root);
   let plotly: Plotly | null = null;
-  let [gone, dark, shownAt, drawnHeight] = [false, false, 0, 0];
+  let gone = false;
+  let dark = false;
+  let shownAt = 0;
+  let drawnHeight = 0;
   const figure = () => model.get("drawn");
 
   function write() {
@@ -105,7 +109,8 @@ function draw({ model, el }: Drawing<Traits>) {
     for (const svg of plot.querySelectorAll(".main-svg")) svg.setAttribute("aria-hidden", "true");
   }
   // One at a time: plotly finishes a drawing later, and would meet the next one's layout.
-  let [drawing, stale] = [false, false];
+  let drawing = false;
+  let stale = false;
   async function redraw() {
     stale = true;
     if (drawing) return;

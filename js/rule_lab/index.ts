@@ -41,7 +41,9 @@ function said(rule: Rule, { place, left, right, accepted }: Step) {
 }
 
 export default templated<Traits>({ class: "hsd-latency hsd-rl", label: "Rule lab" }, (get, put) => {
-  const [p, tokens, n] = [get("p"), get("tokens"), get("lookahead")];
+  const p = get("p");
+  const tokens = get("tokens");
+  const n = get("lookahead");
   const models = { p, q: disagreeing(p, get("disagreement")), epsilon: get("epsilon") };
   const { draft, u, verdicts } = tried(models, n, get("seed"));
   const rows = tokens.map((token, t) => `${token} ${f(p[t])} / ${f(models.q[t])}`).join(", ");
@@ -63,7 +65,8 @@ export default templated<Traits>({ class: "hsd-latency hsd-rl", label: "Rule lab
   };
   const card = (rule: Rule, k: number) => {
     const [name, how] = WORDS[rule];
-    const [found, law] = [verdicts[k], lawOf(rule, models, n)];
+    const found = verdicts[k];
+    const law = lawOf(rule, models, n);
     const lossy = rule === "typical";
     const most = Math.max(...law.first, ...p);
     return html`<section

@@ -59,7 +59,8 @@ function status(client: Client, waiting: string) {
 
 /** The settings of all scenes, from the fields of the article. */
 function settingsOf({ prompts }: SiteData) {
-  const [prompt, preset] = [byId<HTMLTextAreaElement>("prompt"), byId<HTMLSelectElement>("preset")];
+  const prompt = byId<HTMLTextAreaElement>("prompt");
+  const preset = byId<HTMLSelectElement>("preset");
   preset.append(...prompts.map(({ title }) => new Option(title)));
   const choose = () => {
     prompt.value = prompts[preset.selectedIndex].prompt;

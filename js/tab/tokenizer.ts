@@ -66,7 +66,9 @@ export class Tokenizer {
       let found: [id: number, content: string] | null = null;
       for (const [id, content] of this.special) {
         const place = rest.indexOf(content);
-        if (place >= 0 && place < at) [at, found] = [place, [id, content]];
+        if (place < 0 || place >= at) continue;
+        at = place;
+        found = [id, content];
       }
       // One at a time: a long text has more words than a call has arguments.
       for (const word of this.words(rest.slice(0, at)))

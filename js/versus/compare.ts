@@ -64,7 +64,8 @@ export const mustAgree = (one: Store, other: Store, sources: Sources) =>
  * text differs from more text.
  */
 export function firstDifference(one: Store, other: Store): number | null {
-  const [a, b] = [one.tokens, other.tokens];
+  const a = one.tokens;
+  const b = other.tokens;
   const common = Math.min(a.length, b.length);
   for (let k = 0; k < common; k++) if (a[k].token_id !== b[k].token_id) return k;
   const shorter = a.length < b.length ? one : other;
@@ -78,8 +79,10 @@ export function firstDifference(one: Store, other: Store): number | null {
 export const agreementOf = (runs: Store[], sources: Sources) =>
   runs.slice(1).map((run, i): Agreement => {
     const one = runs.slice(0, i + 1).find((earlier) => mustAgree(earlier, run, sources)) ?? runs[0];
-    const [must, at] = [mustAgree(one, run, sources), firstDifference(one, run)];
-    const [a, b] = [one.letter, run.letter];
+    const must = mustAgree(one, run, sources);
+    const at = firstDifference(one, run);
+    const a = one.letter;
+    const b = run.letter;
     if (at === null) {
       const common = one.tokens.length === run.tokens.length ? "" : " over the common length";
       const why = greedy(one)

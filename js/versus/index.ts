@@ -83,7 +83,8 @@ export function versusView({ model, root, palette, on }: View<Traits>) {
   }
   function open() {
     race?.close();
-    race = texts = null;
+    race = null;
+    texts = null;
     const stores = storesOf(model.get("runs") ?? []);
     const why = refusalOf(stores);
     drawNotice(refusal, { message: why, caution: true });

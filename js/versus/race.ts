@@ -48,10 +48,8 @@ export function spentAt({ treads }: Stairs, k: number) {
 
 /** The state of the race at a time, as text. */
 export function stateAt(runs: Pick<Runner, "letter" | "stairs">[], ns: number) {
-  const [finished, running] = [
-    runs.filter((r) => r.stairs.end <= ns),
-    runs.filter((r) => r.stairs.end > ns),
-  ];
+  const finished = runs.filter((run) => run.stairs.end <= ns);
+  const running = runs.filter((run) => run.stairs.end > ns);
   if (!running.length) {
     const [first, ...others] = finished.sort((a, b) => a.stairs.end - b.stairs.end);
     const later = others.map(
@@ -80,7 +78,11 @@ export function raceOf(
   const end = Math.max(...runs.map((r) => r.stairs.end));
   const most = Math.max(...runs.map((r) => r.stairs.tokens));
   const speeds = tableOf(runs.map((r) => r.store))[0].cells;
-  let [t, playing, speed, timer, before] = [end, false, fitSpeed(end), 0, 0];
+  let t = end;
+  let playing = false;
+  let speed = fitSpeed(end);
+  let timer = 0;
+  let before = 0;
 
   function set(ns: number, play = false) {
     cancelAnimationFrame(timer);

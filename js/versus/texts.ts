@@ -38,7 +38,8 @@ export function textsOf(runs: Runner[], palette: Palette, moved: (pinned: number
   }
   function cardOf({ store, stairs }: Runner) {
     const at = state.at < 0 ? last : state.at;
-    const [token, own] = [store.tokens[at], spentAt(stairs, at)];
+    const token = store.tokens[at];
+    const own = spentAt(stairs, at);
     if (!token || !own)
       return html`<p class="hsd-vs-card">ended after ${plural(store.tokens.length, "token")}</p>`;
     const how =
