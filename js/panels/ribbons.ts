@@ -48,89 +48,193 @@ export function stagesOf(
   ];
 }
 
-const SIZE = { height: 230, bar: 14, gap: 4, fall: 46 };
-
+const SIZE = { height: 230, bar: 14, gap: 4, fall: 46, top: 2 };
 /** On a wider page the table is beside the picture, which takes this share. */
 const WIDE = 900;
 const SHARE = 0.62;
+/** What falls reaches over this share of a step at most. */
+const REACH = 0.7;
 
-/**
- * The picture and its table, `room` pixels wide together; `light` gets the source of the ribbon
- * under the pointer or focus.
- */
-export function ribbons(
-  stages: Stage[],
-  palette: Palette,
-  room: number,
-  light: (source: string | null) => void,
-) {
+const sumOf = <Row>(rows: readonly Row[], value: (row: Row) => number): number =>
+  rows.reduce((sum, row) => sum + value(row), 0);
+const draftedIn = ({ flows }: Stage): number => sumOf(flows, (flow) => flow.drafted);
+const isText = ({ name }: Stage): boolean => name === "text";
+
+/** Where the flows of all stages are, in pixels. */
+interface Layout {
+  width: number;
+  /** Pixels of a token. */
+  scale: number;
+  /** How much narrower what falls is. */
+  narrow: number;
+  /** Left edges of the columns. */
+  lefts: number[];
+  /** Tops of the flows of each column, by source. */
+  tops: Map<string, number>[];
+}
+
+/** Tops of the flows of a stage, one below the other. */
+function topsOf({ flows }: Stage, scale: number): Map<string, number> {
+  const tops = new Map<string, number>();
+  let y = SIZE.top;
+  for (const { source, drafted } of flows) {
+    tops.set(source, y);
+    y += drafted * scale + SIZE.gap;
+  }
+  return tops;
+}
+
+export function layoutOf(stages: readonly Stage[], room: number): Layout {
   const width = room > WIDE ? SHARE * room : room;
-  const total = (stage: Stage) => stage.flows.reduce((sum, f) => sum + f.drafted, 0);
-  if (stages.length < 2 || !total(stages[0])) return nothing;
-  const gaps = SIZE.gap * Math.max(...stages.map((s) => s.flows.length));
-  const scale = (SIZE.height - SIZE.fall - gaps) / Math.max(...stages.map(total));
+  const gaps = SIZE.gap * Math.max(...stages.map(({ flows }) => flows.length));
+  const scale = (SIZE.height - SIZE.fall - gaps) / Math.max(...stages.map(draftedIn));
   const step = (width - SIZE.bar) / stages.length;
-  const x = (k: number) => step * (k + 0.5);
-  const lostOf = (f: Flow) => (f.drafted - f.accepted) * scale;
-  const fallsOf = (flows: Flow[]) => flows.reduce((sum, f) => sum + lostOf(f), 0);
-  /** What falls narrows where it would reach the next column. */
-  const narrow = Math.min(1, (step * 0.7) / Math.max(1, ...stages.map((s) => fallsOf(s.flows))));
-  /** Tops of the flows of a stage. */
-  const tops = stages.map(({ flows }) => {
-    let y = 2;
-    return new Map(
-      flows.map((f) => {
-        const top = y;
-        y += f.drafted * scale + SIZE.gap;
-        return [f.source, top];
-      }),
-    );
-  });
-  const band = (x0: number, y0: number, h0: number, x1: number, y1: number, h1: number) => {
-    const m = (x0 + x1) / 2;
-    const over = `M${x0} ${y0}C${m} ${y0} ${m} ${y1} ${x1} ${y1}`;
-    return `${over}v${h1}C${m} ${y1 + h1} ${m} ${y0 + h0} ${x0} ${y0 + h0}z`;
+  const falls = stages.map(({ flows }) => fallOf(flows, scale));
+  return {
+    width,
+    scale,
+    // What falls narrows where it would reach the next column.
+    narrow: Math.min(1, (REACH * step) / Math.max(1, ...falls)),
+    lefts: stages.map((_, k) => step * (k + 0.5)),
+    tops: stages.map((stage) => topsOf(stage, scale)),
   };
-  const flow = (k: number) => (f: Flow) => {
-    const top = tops[k].get(f.source) ?? 0;
-    const kept = f.accepted * scale;
-    const lost = lostOf(f);
-    const next = stages[k + 1]?.flows.find((o) => o.source === f.source);
-    const right = x(k) + SIZE.bar;
-    const { name } = stages[k];
-    const fate =
-      name === "text"
-        ? plural(f.drafted, "token")
-        : `${f.accepted} of ${f.drafted} accepted by ${name}`;
-    const words = `${palette.words(f.source)}: ${fate}`;
-    // The next level may have got fewer than were accepted, where the text ended.
-    const into = Math.min(next?.drafted ?? 0, f.accepted) * scale;
-    const passed = () => band(right, top, kept, x(k + 1), tops[k + 1].get(f.source) ?? 0, into);
-    const from = top + kept;
-    const to = from + lost;
-    const foot = SIZE.height;
-    // The lower a ribbon begins, the nearer it falls.
-    const inner =
-      right + 4 + narrow * fallsOf(stages[k].flows.slice(stages[k].flows.indexOf(f) + 1));
-    const outer = inner + narrow * lost;
-    const down = `M${right} ${from}Q${outer} ${from} ${outer} ${foot}`;
-    const fallen = `${down}H${inner}Q${inner} ${to} ${right} ${to}z`;
-    const bar = `M${x(k) + SIZE.bar / 2} ${top + Math.max(1, f.drafted * scale)}V${top}`;
-    const on = () => light(f.source);
-    const off = () => light(null);
-    return svg`<g data-family=${palette.family(f.source)} tabindex="0" role="img"
-      aria-label=${words}
-      @pointerenter=${on} @pointerleave=${off} @focus=${on} @blur=${off}><title>${words}</title>
-      ${next && kept ? svg`<path class="hsd-rb-kept" d=${passed()}></path>` : nothing}
-      ${lost > 0 && stages[k + 1] ? svg`<path class="hsd-rb-lost" d=${fallen}></path>` : nothing}
-      ${mark(palette.family(f.source), bar)}</g>`;
+}
+
+/** Pixels of the tokens that were not accepted. */
+const fallOf = (flows: readonly Flow[], scale: number): number =>
+  sumOf(flows, ({ drafted, accepted }) => (drafted - accepted) * scale);
+
+/** An edge of a band: its x, its top and its height. */
+interface Edge {
+  x: number;
+  y: number;
+  high: number;
+}
+/** Path data of the band between two edges. */
+function bandPath(from: Edge, to: Edge): string {
+  const middle = (from.x + to.x) / 2;
+  const over = `M${from.x} ${from.y}C${middle} ${from.y} ${middle} ${to.y} ${to.x} ${to.y}`;
+  const toFoot = to.y + to.high;
+  const foot = from.y + from.high;
+  const under = `C${middle} ${toFoot} ${middle} ${foot} ${from.x} ${foot}`;
+  return `${over}v${to.high}${under}z`;
+}
+
+/** Path data of what falls out of a column at an edge, `away` pixels from it at the foot. */
+function fallPath({ x, y, high }: Edge, away: number, narrow: number): string {
+  const inner = x + 4 + away;
+  const outer = inner + narrow * high;
+  const foot = SIZE.height;
+  const down = `M${x} ${y}Q${outer} ${y} ${outer} ${foot}`;
+  return `${down}H${inner}Q${inner} ${y + high} ${x} ${y + high}z`;
+}
+
+/** The path of what a flow keeps, to the next stage; "": nothing. */
+function keptPath(stages: readonly Stage[], layout: Layout, k: number, flow: Flow): string {
+  const { scale, lefts, tops } = layout;
+  const next = stages[k + 1]?.flows.find(({ source }) => source === flow.source);
+  if (!next || !flow.accepted) return "";
+  // The next level may have got fewer than were accepted, where the text ended.
+  const into = Math.min(next.drafted, flow.accepted) * scale;
+  const top = tops[k].get(flow.source) ?? 0;
+  return bandPath(
+    { x: lefts[k] + SIZE.bar, y: top, high: flow.accepted * scale },
+    { x: lefts[k + 1], y: tops[k + 1].get(flow.source) ?? 0, high: into },
+  );
+}
+
+/** The path of what a flow loses; "": nothing, or it is the text. */
+function lostPath(stages: readonly Stage[], layout: Layout, k: number, flow: Flow): string {
+  const { scale, narrow, lefts, tops } = layout;
+  const high = (flow.drafted - flow.accepted) * scale;
+  if (high <= 0 || !stages[k + 1]) return "";
+  const { flows } = stages[k];
+  // The lower a ribbon begins, the nearer it falls.
+  const below = flows.slice(flows.indexOf(flow) + 1);
+  const y = (tops[k].get(flow.source) ?? 0) + flow.accepted * scale;
+  return fallPath({ x: lefts[k] + SIZE.bar, y, high }, narrow * fallOf(below, scale), narrow);
+}
+
+/** What became of a flow. */
+function fateOf(stage: Stage, { drafted, accepted }: Flow): string {
+  if (isText(stage)) return plural(drafted, "token");
+  return `${accepted} of ${drafted} accepted by ${stage.name}`;
+}
+
+/** Gets the source of the ribbon under the pointer or focus; null: none. */
+type Light = (source: string | null) => void;
+
+function ribbon(
+  stages: readonly Stage[],
+  layout: Layout,
+  k: number,
+  flow: Flow,
+  palette: Palette,
+  light: Light,
+) {
+  const { source, drafted } = flow;
+  const family = palette.family(source);
+  const words = `${palette.words(source)}: ${fateOf(stages[k], flow)}`;
+  const top = layout.tops[k].get(source) ?? 0;
+  const foot = top + Math.max(1, drafted * layout.scale);
+  const kept = keptPath(stages, layout, k, flow);
+  const lost = lostPath(stages, layout, k, flow);
+  const on = () => light(source);
+  const off = () => light(null);
+  return svg`<g data-family=${family} tabindex="0" role="img" aria-label=${words}
+    @pointerenter=${on} @pointerleave=${off} @focus=${on} @blur=${off}><title>${words}</title>
+    ${kept ? svg`<path class="hsd-rb-kept" d=${kept}></path>` : nothing}
+    ${lost ? svg`<path class="hsd-rb-lost" d=${lost}></path>` : nothing}
+    ${mark(family, `M${layout.lefts[k] + SIZE.bar / 2} ${foot}V${top}`)}</g>`;
+}
+
+/** The picture below the names of the stages. */
+function picture(stages: readonly Stage[], layout: Layout, palette: Palette, light: Light) {
+  const { width } = layout;
+  const head = (stage: Stage) => {
+    const accepted = sumOf(stage.flows, (flow) => flow.accepted);
+    const drafted = draftedIn(stage);
+    const words = isText(stage) ? plural(drafted, "token") : `accepts ${accepted} of ${drafted}`;
+    return html`<div><strong>${stage.name}</strong><br />${words}</div>`;
   };
-  const sources = [...new Set(stages.flatMap((s) => s.flows.map((f) => f.source)))];
-  const cell = ({ name, flows }: Stage, source: string) => {
-    const f = flows.find((o) => o.source === source);
-    return !f ? "" : name === "text" ? String(f.drafted) : `${f.accepted} / ${f.drafted}`;
+  const column = ({ flows }: Stage, k: number) =>
+    flows.map((flow) => ribbon(stages, layout, k, flow, palette, light));
+  return html`<div>
+    <div class="hsd-rb-heads" style="--stages: ${stages.length}">${stages.map(head)}</div>
+    <svg
+      width=${width}
+      height=${SIZE.height}
+      viewBox="0 0 ${width} ${SIZE.height}"
+      role="group"
+      aria-label="Ribbons by level and source"
+    >
+      ${stages.map(column)}
+    </svg>
+  </div>`;
+}
+
+/** The same as a table: a row by source, a column by stage. */
+function table(stages: readonly Stage[], palette: Palette) {
+  const sources = new Set(stages.flatMap(({ flows }) => flows.map(({ source }) => source)));
+  const cell = (stage: Stage, source: string) => {
+    const flow = stage.flows.find((one) => one.source === source);
+    if (!flow) return "";
+    return isText(stage) ? String(flow.drafted) : `${flow.accepted} / ${flow.drafted}`;
   };
-  const sum = (s: Stage) => s.flows.reduce((n, f) => n + f.accepted, 0);
+  const headOf = (stage: Stage) =>
+    isText(stage) ? "text" : `accepted / drafted at ${stage.name}`;
+  const rows = [...sources].map((source) => [
+    html`${sample(palette.family(source))}${palette.words(source)}`,
+    ...stages.map((stage) => cell(stage, source)),
+  ]);
+  return tableOf("What survives each level", ["source", ...stages.map(headOf)], rows);
+}
+
+/** The picture and its table, `room` pixels wide together. */
+export function ribbons(stages: readonly Stage[], palette: Palette, room: number, light: Light) {
+  if (stages.length < 2 || !draftedIn(stages[0])) return nothing;
+  const layout = layoutOf(stages, room);
+  const { width, narrow } = layout;
   return html`<section class="hsd-pn hsd-pn-ribbons">
     <h3>What survives each level</h3>
     <p class="hsd-note">
@@ -140,39 +244,7 @@ export function ribbons(
       has in the text light up with its ribbons.
     </p>
     <div class="hsd-rb-body" style="--picture: ${width}px">
-      <div>
-        <div class="hsd-rb-heads" style="--stages: ${stages.length}">
-          ${stages.map(
-            (s) =>
-              html`<div>
-                <strong>${s.name}</strong
-                ><br />${
-                  s.name === "text" ? plural(total(s), "token") : `accepts ${sum(s)} of ${total(s)}`
-                }
-              </div>`,
-          )}
-        </div>
-        <svg
-          width=${width}
-          height=${SIZE.height}
-          viewBox="0 0 ${width} ${SIZE.height}"
-          role="group"
-          aria-label="Ribbons by level and source"
-        >
-          ${stages.map((stage, k) => stage.flows.map(flow(k)))}
-        </svg>
-      </div>
-      ${tableOf(
-        "What survives each level",
-        [
-          "source",
-          ...stages.map((s) => (s.name === "text" ? "text" : `accepted / drafted at ${s.name}`)),
-        ],
-        sources.map((source) => [
-          html`${sample(palette.family(source))}${palette.words(source)}`,
-          ...stages.map((s) => cell(s, source)),
-        ]),
-      )}
+      ${picture(stages, layout, palette, light)} ${table(stages, palette)}
     </div>
   </section>`;
 }

@@ -19,8 +19,8 @@ import {
   storesOf,
   tableOf,
 } from "./compare";
-import { type Runner, raceOf, runnerOf } from "./race";
-import { textsOf } from "./texts";
+import { Race, type Runner, runnerOf } from "./race";
+import { Texts } from "./texts";
 
 export interface Traits {
   /** The runs in order, and a description of each stack that has one. */
@@ -74,8 +74,8 @@ export function versusView({ model, root, palette, on }: View<Traits>) {
   const body = make("div", "hsd-vs-body");
   root.append(refusal, body);
   const motion = matchMedia("(prefers-reduced-motion: reduce)");
-  let race: ReturnType<typeof raceOf> | null = null;
-  let texts: ReturnType<typeof textsOf> | null = null;
+  let race: Race | null = null;
+  let texts: Texts | null = null;
   function pin(at: number) {
     if (model.get("pinned") === at) return;
     model.set("pinned", at);
@@ -92,9 +92,14 @@ export function versusView({ model, root, palette, on }: View<Traits>) {
     const titles = model.get("titles");
     const titleOf = ({ meta }: Store) => titles[meta.asked ?? ""] || titles[meta.stack] || "";
     const runs = stores.map((store) => runnerOf(store, titleOf(store)));
-    const shown = textsOf(runs, palette, pin);
+    const shown = new Texts(runs, palette, pin);
     texts = shown;
-    race = raceOf(runs, palette, shown.clock, () => motion.matches);
+    race = new Race(
+      runs,
+      palette,
+      (ns) => shown.showAt(ns),
+      () => motion.matches,
+    );
     if (model.get("time") >= 0 && !motion.matches) race.set(model.get("time") * 1e6);
     render(
       keyed(
@@ -122,7 +127,7 @@ export function versusView({ model, root, palette, on }: View<Traits>) {
     if (e.key !== "Escape" && (e.target as Element).closest?.(own)) return;
     press(e, { ...texts?.keys(), " ": () => race?.toggle() }, true);
   };
-  const again = () => race?.again();
+  const again = () => race?.paint();
   // Its runs are not that of a group, which has the same keys.
   root.addEventListener("keydown", keydown, true);
   motion.addEventListener("change", again);

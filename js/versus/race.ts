@@ -1,7 +1,7 @@
 // The race: the staircases of all runs on one clock, to play or drag, and a line for each run.
 import { html, render, svg } from "lit-html";
 import { live } from "lit-html/directives/live.js";
-import { axisX, axisY, frameOf, onResize, spread } from "../lib/chart";
+import { axisX, axisY, type Frame, frameOf, onResize, spread } from "../lib/chart";
 import { make } from "../lib/dom";
 import { menu } from "../lib/fields";
 import type { Palette } from "../lib/palette";
@@ -47,7 +47,7 @@ export function spentAt({ treads }: Stairs, k: number) {
 }
 
 /** The state of the race at a time, as text. */
-export function stateAt(runs: Pick<Runner, "letter" | "stairs">[], ns: number) {
+export function stateAt(runs: readonly Pick<Runner, "letter" | "stairs">[], ns: number) {
   const finished = runs.filter((run) => run.stairs.end <= ns);
   const running = runs.filter((run) => run.stairs.end > ns);
   if (!running.length) {
@@ -66,138 +66,198 @@ export function stateAt(runs: Pick<Runner, "letter" | "stairs">[], ns: number) {
 
 const SIZE = { height: 270, left: 36, right: 22, top: 22, bottom: 24 };
 
-/** `moved(ns)` is called with the clock; `still()`: no motion is wanted. */
-export function raceOf(
-  runs: Runner[],
-  palette: Palette,
-  moved: (ns: number) => void,
-  still: () => boolean,
-) {
-  const root = make("div", "hsd-vs-race", "", { role: "group", "aria-label": "Race" });
-  const plot = make("div", "hsd-vs-plot");
-  const end = Math.max(...runs.map((r) => r.stairs.end));
-  const most = Math.max(...runs.map((r) => r.stairs.tokens));
-  const speeds = tableOf(runs.map((r) => r.store))[0].cells;
-  let t = end;
-  let playing = false;
-  let speed = fitSpeed(end);
-  let timer = 0;
-  let before = 0;
+/** A figure of a run, and its difference to the first run. */
+type Cell = ReturnType<typeof tableOf>[number]["cells"][number];
 
-  function set(ns: number, play = false) {
-    cancelAnimationFrame(timer);
-    t = Math.max(0, Math.min(end, ns));
-    playing = play && t < end;
-    moved(t);
-    paint();
-    if (playing) timer = requestAnimationFrame(tick);
+/** Steps of the slider over the whole race. */
+const STEPS = 1000;
+/** The least width of the picture, and that of a page without one. */
+const WIDTH = { least: 260, usual: 640 };
+
+/** The time of a race, and how it is played. */
+interface Clock {
+  ns: number;
+  end: number;
+  isPlaying: boolean;
+  /** One of {@link SPEEDS}. */
+  speed: string;
+}
+const isRunning = ({ ns, end }: Clock) => ns > 0 && ns < end;
+
+/** The frame of a race's picture. */
+function frameFor(runs: readonly Runner[], end: number, room: number): Frame {
+  const most = Math.max(...runs.map((run) => run.stairs.tokens));
+  return frameOf({ ...SIZE, width: Math.max(WIDTH.least, room) }, end, most);
+}
+
+/** The staircases, their letters where they have ended, and the clock. */
+function picture(runs: readonly Runner[], palette: Palette, f: Frame, ns: number) {
+  const ends = runs.map((run) => ({
+    ...run,
+    x: f.x(run.stairs.end) + 9,
+    y: f.y(run.stairs.tokens) + 4,
+  }));
+  const letters = spread(ends, 16, 16).filter(({ stairs }) => stairs.end <= ns);
+  const now = f.x(ns);
+  return svg`<svg class="hsd-stairs" width=${f.width} height=${f.height}
+    viewBox="0 0 ${f.width} ${f.height}" aria-hidden="true">
+    ${axisY(f, 5, String, "tokens")}${axisX(f, f.width / 120, duration, "time")}
+    ${runs.map((run) => drawStairs(run.stairs, run.store.tokens, palette.family, f))}
+    <rect class="hsd-stairs-later" x=${now} y="0" width=${Math.max(0, f.width - now)}
+      height=${f.foot}></rect>
+    ${letters.map(
+      ({ letter, x, y }) => svg`<text class="hsd-stairs-title" x=${x} y=${y}
+      text-anchor="middle">${letter}</text>`,
+    )}
+    <line class="hsd-vs-now" x1=${now} x2=${now} y1=${f.top} y2=${f.foot}></line></svg>`;
+}
+
+/** The line of a run: its speed once it has ended, its tokens before. */
+function runnerTemplate({ letter, title, store, stairs }: Runner, speed: Cell, ns: number) {
+  const isDone = stairs.end <= ns;
+  const passes = plural(passesAt(stairs, ns), "pass");
+  const value = isDone ? speed.value : `${shownAt(stairs, ns)} of ${stairs.tokens}`;
+  const tokens = plural(stairs.tokens, "token");
+  return html`<li>
+    <b class="hsd-vs-letter">${letter}</b
+    ><span class="hsd-vs-who"
+      ><strong>${title}</strong>${
+        title === store.meta.stack ? "" : html` <code>${store.meta.stack}</code>`
+      }</span
+    ><span class="hsd-vs-count"
+      ><strong>${value}</strong> <strong>${isDone ? speed.difference : ""}</strong>
+      <span>${isDone ? `${tokens} in ${duration(stairs.end)}, ${passes}` : passes}</span></span
+    >
+  </li>`;
+}
+
+/** What the visitor does with a race. */
+interface Acts {
+  toggle(): void;
+  seek(ns: number): void;
+  setSpeed(speed: string): void;
+}
+
+/** The button, the time and the speed; `isStill`: no motion is wanted. */
+function controls(clock: Clock, words: string, acts: Acts, isStill: boolean) {
+  const { ns, end, isPlaying, speed } = clock;
+  const start = isRunning(clock) ? "Resume" : "Start the race";
+  const seek = ({ target }: { target: HTMLInputElement }) =>
+    acts.seek((Number(target.value) / STEPS) * end);
+  return html`<div class="hsd-vs-controls">
+    <button class="hsd-vs-play hsd-primary" ?hidden=${isStill} @click=${acts.toggle}>
+      ${isPlaying ? "Pause" : start}
+    </button>
+    <input
+      type="range"
+      min="0"
+      max=${STEPS}
+      step="1"
+      aria-label="Time of the race"
+      aria-valuetext="${duration(ns)}: ${words}"
+      .value=${live(String(Math.round((STEPS * ns) / end)))}
+      @input=${seek}
+    />
+    <output>${(ns / 1e6).toFixed(1)} ms</output>
+    ${menu(SPEEDS, speed, acts.setSpeed, { label: "Speed of the race", hidden: isStill })}
+  </div>`;
+}
+
+/** The race of some runs: its clock, and its elements. */
+export class Race {
+  readonly root = make("div", "hsd-vs-race", "", { role: "group", "aria-label": "Race" });
+  private readonly plot = make("div", "hsd-vs-plot");
+  /** The speeds of the runs, and their differences to the first one. */
+  private readonly speeds: Cell[];
+  private readonly clock: Clock;
+  private frame = 0;
+  /** The time of the last frame. */
+  private before = 0;
+  private readonly unwatch: () => void;
+
+  /** `moved(ns)` is called with the clock; `still()`: no motion is wanted. */
+  constructor(
+    private readonly runs: readonly Runner[],
+    private readonly palette: Palette,
+    private readonly moved: (ns: number) => void,
+    private readonly still: () => boolean,
+  ) {
+    const end = Math.max(...runs.map((run) => run.stairs.end));
+    this.clock = { ns: end, end, isPlaying: false, speed: fitSpeed(end) };
+    this.speeds = tableOf(runs.map((run) => run.store))[0].cells;
+    this.plot.addEventListener("pointerdown", (event) => this.drag(event));
+    this.plot.addEventListener("pointermove", (event) => this.drag(event));
+    this.paint();
+    this.unwatch = onResize(this.plot, () => this.paint());
   }
-  function tick(now: number) {
-    const passed = now - before;
-    before = now;
-    set(t + passed * 1e6 * Number(speed), true);
+
+  close() {
+    cancelAnimationFrame(this.frame);
+    this.unwatch();
   }
-  function toggle() {
-    before = performance.now();
-    set(t >= end && !still() ? 0 : t, !still() && !playing);
+
+  /** Set the clock; `play`: continue from there. */
+  set(ns: number, play = false) {
+    const { clock } = this;
+    cancelAnimationFrame(this.frame);
+    clock.ns = Math.max(0, Math.min(clock.end, ns));
+    clock.isPlaying = play && clock.ns < clock.end;
+    this.moved(clock.ns);
+    this.paint();
+    if (clock.isPlaying) this.frame = requestAnimationFrame((now) => this.tick(now));
   }
-  const frame = () =>
-    frameOf({ ...SIZE, width: Math.max(260, plot.clientWidth || 640) }, end, most);
-  const drag = (e: PointerEvent) => {
-    if (e.type === "pointerdown") plot.setPointerCapture(e.pointerId);
-    if (plot.hasPointerCapture(e.pointerId))
-      set(frame().valueAt(e.clientX - plot.getBoundingClientRect().left));
+
+  toggle() {
+    const { ns, end, isPlaying } = this.clock;
+    const isStill = this.still();
+    this.before = performance.now();
+    this.set(ns >= end && !isStill ? 0 : ns, !isStill && !isPlaying);
+  }
+
+  private tick(now: number) {
+    const passed = now - this.before;
+    this.before = now;
+    this.set(this.clock.ns + passed * 1e6 * Number(this.clock.speed), true);
+  }
+
+  private drag(event: PointerEvent) {
+    const { plot } = this;
+    if (event.type === "pointerdown") plot.setPointerCapture(event.pointerId);
+    if (!plot.hasPointerCapture(event.pointerId)) return;
+    this.set(this.scale().valueAt(event.clientX - plot.getBoundingClientRect().left));
+  }
+
+  private scale(): Frame {
+    return frameFor(this.runs, this.clock.end, this.plot.clientWidth || WIDTH.usual);
+  }
+
+  private readonly acts: Acts = {
+    toggle: () => this.toggle(),
+    seek: (ns) => this.set(ns),
+    setSpeed: (speed) => {
+      this.clock.speed = speed;
+    },
   };
-  plot.addEventListener("pointerdown", drag);
-  plot.addEventListener("pointermove", drag);
 
-  function drawing() {
-    const f = frame();
-    const ends = runs.map((run) => ({
-      ...run,
-      x: f.x(run.stairs.end) + 9,
-      y: f.y(run.stairs.tokens) + 4,
-    }));
-    const letters = spread(ends, 16, 16).filter(({ stairs }) => stairs.end <= t);
-    return svg`<svg class="hsd-stairs" width=${f.width} height=${f.height}
-      viewBox="0 0 ${f.width} ${f.height}" aria-hidden="true">
-      ${axisY(f, 5, String, "tokens")}${axisX(f, f.width / 120, duration, "time")}
-      ${runs.map((r) => drawStairs(r.stairs, r.store.tokens, palette.family, f))}
-      <rect class="hsd-stairs-later" x=${f.x(t)} y="0" width=${Math.max(0, f.width - f.x(t))}
-        height=${f.foot}></rect>
-      ${letters.map(
-        ({ letter, x, y }) => svg`<text class="hsd-stairs-title" x=${x} y=${y}
-        text-anchor="middle">${letter}</text>`,
-      )}
-      <line class="hsd-vs-now" x1=${f.x(t)} x2=${f.x(t)} y1=${f.top} y2=${f.foot}></line></svg>`;
-  }
-  function paint() {
-    const words = stateAt(runs, t);
-    render(drawing(), plot);
-    const row = ({ letter, title, store, stairs }: Runner, k: number) => {
-      const passes = plural(passesAt(stairs, t), "pass");
-      const done = stairs.end <= t;
-      const { value, difference } = done
-        ? speeds[k]
-        : { value: `${shownAt(stairs, t)} of ${stairs.tokens}`, difference: "" };
-      const spent = done
-        ? `${plural(stairs.tokens, "token")} in ${duration(stairs.end)}, ${passes}`
-        : passes;
-      return html`<li>
-        <b class="hsd-vs-letter">${letter}</b
-        ><span class="hsd-vs-who"
-          ><strong>${title}</strong>${
-            title === store.meta.stack ? "" : html` <code>${store.meta.stack}</code>`
-          }</span
-        ><span class="hsd-vs-count"
-          ><strong>${value}</strong> <strong>${difference}</strong> <span>${spent}</span></span
-        >
-      </li>`;
-    };
-    const seek = (e: { target: HTMLInputElement }) => set((Number(e.target.value) / 1000) * end);
-    const slow = { label: "Speed of the race", hidden: still() };
-    const prefill = runs.map((r) => `${r.letter} ${duration(r.store.meta.prefill_ns)}`).join(", ");
+  paint() {
+    const { runs, clock, plot } = this;
+    const words = stateAt(runs, clock.ns);
+    render(picture(runs, this.palette, this.scale(), clock.ns), plot);
+    const prefill = runs.map(
+      ({ letter, store }) => `${letter} ${duration(store.meta.prefill_ns)}`,
+    );
     render(
       html`<h3>Race</h3>
         <ol class="hsd-vs-runs">
-          ${runs.map(row)}
+          ${runs.map((run, k) => runnerTemplate(run, this.speeds[k], clock.ns))}
         </ol>
-        ${plot}
-        <div class="hsd-vs-controls">
-          <button class="hsd-vs-play hsd-primary" ?hidden=${still()} @click=${toggle}>
-            ${playing ? "Pause" : t > 0 && t < end ? "Resume" : "Start the race"}
-          </button>
-          <input
-            type="range"
-            min="0"
-            max="1000"
-            step="1"
-            aria-label="Time of the race"
-            aria-valuetext="${duration(t)}: ${words}"
-            .value=${live(String(Math.round((1000 * t) / end)))}
-            @input=${seek}
-          />
-          <output>${(t / 1e6).toFixed(1)} ms</output>
-          ${menu(SPEEDS, speed, (value) => void (speed = value), slow)}
-        </div>
+        ${plot} ${controls(clock, words, this.acts, this.still())}
         <p class="hsd-vs-state">${words}</p>
         <p class="hsd-note">
-          Recorded times, without prefill (${prefill}). A tread is what a round cost, a riser what
-          it brought.
+          Recorded times, without prefill (${prefill.join(", ")}). A tread is what a round cost, a
+          riser what it brought.
         </p>`,
-      root,
+      this.root,
     );
   }
-  paint();
-  const unwatch = onResize(plot, paint);
-  return {
-    root,
-    toggle,
-    set,
-    again: paint,
-    close() {
-      cancelAnimationFrame(timer);
-      unwatch();
-    },
-  };
 }

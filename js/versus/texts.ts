@@ -8,105 +8,156 @@ import { type Runner, shownAt, spentAt } from "./race";
 
 const HINT = "← → move by output position, ↑ ↓ select the run; Enter pins, Esc unpins, Space races";
 
-/** `moved(at)` is called with the pinned position; -1: none. */
-export function textsOf(runs: Runner[], palette: Palette, moved: (pinned: number) => void) {
-  const root = make("section", "hsd-vs-texts hsd-stream", "", { "aria-label": "Texts" });
-  const last = Math.max(...runs.map((r) => r.store.tokens.length)) - 1;
-  const state = { at: -1, row: runs.length - 1, pinned: false };
-  const panes = runs.map(({ store, letter }, k) => {
-    const text = make("div", "hsd-text");
-    const label = `Output of ${letter}. ${HINT}.`;
-    const out = make("div", "hsd-out", "", { tabindex: 0, role: "listbox", "aria-label": label });
-    text.append(out);
-    const pane = new TokenPane(make("span"), out, store, palette);
-    pane.clear();
-    const point = (e: PointerEvent | MouseEvent) => {
-      const at = pane.tokenAt(e);
-      if (at < 0) return;
-      if (e.type === "click") move(at, k, !(state.pinned && state.at === at && state.row === k));
-      else if (!state.pinned && (e as PointerEvent).pointerType === "mouse") move(at, k);
+/** A run's text: its pane, and the elements around it. */
+interface Column {
+  run: Runner;
+  text: HTMLElement;
+  out: HTMLElement;
+  pane: TokenPane;
+}
+/** The cursor: an output position (-1: none), the row of a run, and whether it is pinned. */
+interface Cursor {
+  at: number;
+  row: number;
+  isPinned: boolean;
+}
+
+function columnOf(run: Runner, palette: Palette): Column {
+  const text = make("div", "hsd-text");
+  const label = `Output of ${run.letter}. ${HINT}.`;
+  const out = make("div", "hsd-out", "", { tabindex: 0, role: "listbox", "aria-label": label });
+  text.append(out);
+  const pane = new TokenPane(make("span"), out, run.store, palette);
+  pane.clear();
+  return { run, text, out, pane };
+}
+
+/** The card of a run at an output position: how it came to its token, and what it took. */
+function cardTemplate({ store, stairs }: Runner, palette: Palette, at: number) {
+  const token = store.tokens[at];
+  const spent = spentAt(stairs, at);
+  if (!token || !spent)
+    return html`<p class="hsd-vs-card">ended after ${plural(store.tokens.length, "token")}</p>`;
+  const how =
+    token.kind === "accepted"
+      ? `accepted, from ${palette.phrase(token.source)}`
+      : KIND_WORDS[token.kind];
+  return html`<p class="hsd-vs-card">
+    <code data-family=${palette.family(token.source)}>${glyphs(token.text)}</code>: ${how}. Reached
+    after <strong>${plural(spent.passes, "target pass")}, ${duration(spent.ns)}</strong>.
+    <span class="hsd-note">p ${figure(token.p)}</span>
+  </p>`;
+}
+
+/** The texts of some runs, with their cursor. */
+export class Texts {
+  readonly root = make("section", "hsd-vs-texts hsd-stream", "", { "aria-label": "Texts" });
+  private readonly columns: Column[];
+  /** The last output position of the longest text. */
+  private readonly last: number;
+  private readonly cursor: Cursor;
+  private marked: HTMLElement[] = [];
+
+  /** `moved(at)` is called with the pinned position; -1: none. */
+  constructor(
+    runs: readonly Runner[],
+    private readonly palette: Palette,
+    private readonly moved: (pinned: number) => void,
+  ) {
+    this.columns = runs.map((run) => columnOf(run, palette));
+    this.last = Math.max(...runs.map(({ store }) => store.tokens.length)) - 1;
+    this.cursor = { at: -1, row: runs.length - 1, isPinned: false };
+    for (const [row, { out }] of this.columns.entries()) {
+      out.addEventListener("pointerover", (event) => this.onPointer(event, row));
+      out.addEventListener("click", (event) => this.onClick(event, row));
+    }
+    this.paint();
+  }
+
+  private onPointer(event: PointerEvent, row: number) {
+    const at = this.columns[row].pane.tokenAt(event);
+    if (at >= 0 && !this.cursor.isPinned && event.pointerType === "mouse") this.move(at, row);
+  }
+
+  private onClick(event: MouseEvent, row: number) {
+    const at = this.columns[row].pane.tokenAt(event);
+    if (at < 0) return;
+    const { cursor } = this;
+    const isHere = cursor.isPinned && cursor.at === at && cursor.row === row;
+    this.move(at, row, !isHere);
+  }
+
+  move(at: number, row = this.cursor.row, isPinned = this.cursor.isPinned) {
+    const { cursor } = this;
+    cursor.at = Math.min(at, this.last);
+    cursor.row = row;
+    cursor.isPinned = isPinned && at >= 0;
+    this.paint();
+    this.moved(cursor.isPinned ? cursor.at : -1);
+  }
+
+  /** Dim the tokens that are written after this time. */
+  showAt(ns: number) {
+    for (const { run, pane } of this.columns) pane.dim(shownAt(run.stairs, ns));
+  }
+
+  keys() {
+    const { at, row } = this.cursor;
+    const here = Math.max(0, at);
+    const lastRow = this.columns.length - 1;
+    return {
+      ArrowRight: () => this.move(Math.max(0, at + 1)),
+      ArrowLeft: () => this.move(Math.max(0, at - 1)),
+      ArrowDown: () => this.move(here, Math.min(lastRow, row + 1)),
+      ArrowUp: () => this.move(here, Math.max(0, row - 1)),
+      Home: () => this.move(0),
+      End: () => this.move(this.last),
+      Enter: () => this.move(here, row, true),
+      Escape: () => this.move(-1, row, false),
     };
-    out.addEventListener("pointerover", point);
-    out.addEventListener("click", point);
-    return { text, out, pane };
-  });
-  let marked: HTMLElement[] = [];
-  function move(at: number, row = state.row, pinned = state.pinned) {
-    Object.assign(state, { at: Math.min(at, last), row, pinned: pinned && at >= 0 });
-    paint();
-    moved(state.pinned ? state.at : -1);
   }
-  function cardOf({ store, stairs }: Runner) {
-    const at = state.at < 0 ? last : state.at;
-    const token = store.tokens[at];
-    const own = spentAt(stairs, at);
-    if (!token || !own)
-      return html`<p class="hsd-vs-card">ended after ${plural(store.tokens.length, "token")}</p>`;
-    const how =
-      token.kind === "accepted"
-        ? `accepted, from ${palette.phrase(token.source)}`
-        : KIND_WORDS[token.kind];
-    return html`<p class="hsd-vs-card">
-      <code data-family=${palette.family(token.source)}>${glyphs(token.text)}</code>: ${how}.
-      Reached after <strong>${plural(own.passes, "target pass")}, ${duration(own.ns)}</strong>.
-      <span class="hsd-note">p ${figure(token.p)}</span>
-    </p>`;
+
+  /** Mark the token at the cursor in a column, with the others of its round. */
+  private mark({ run, pane, out }: Column) {
+    const { at, isPinned } = this.cursor;
+    const tread = run.stairs.treads.find(({ low, high }) => low <= at && at < high);
+    for (const [k, span] of pane.spans.slice(tread?.low ?? 0, tread?.high ?? 0).entries()) {
+      const isHere = k + (tread?.low ?? 0) === at;
+      const own = isPinned ? "hsd-pinned" : "hsd-on";
+      span.classList.add(isHere ? own : "hsd-mate");
+      this.marked.push(span);
+    }
+    const here = pane.spans[at];
+    here?.setAttribute("aria-selected", "true");
+    out.setAttribute("aria-activedescendant", here?.id ?? "");
   }
-  function paint() {
-    for (const node of marked) {
+
+  private paint() {
+    for (const node of this.marked) {
       node.classList.remove("hsd-on", "hsd-pinned", "hsd-mate");
       node.setAttribute("aria-selected", "false");
     }
-    marked = [];
-    runs.forEach(({ stairs }, k) => {
-      const { pane, out } = panes[k];
-      const tread = stairs.treads.find((t) => t.low <= state.at && state.at < t.high);
-      for (let i = tread?.low ?? 0; tread && i < tread.high; i++) {
-        pane.spans[i].classList.add(
-          i === state.at ? (state.pinned ? "hsd-pinned" : "hsd-on") : "hsd-mate",
-        );
-        marked.push(pane.spans[i]);
-      }
-      const here = pane.spans[state.at];
-      here?.setAttribute("aria-selected", "true");
-      out.setAttribute("aria-activedescendant", here?.id ?? "");
-    });
+    this.marked = [];
+    for (const column of this.columns) this.mark(column);
+    const { isPinned } = this.cursor;
+    const at = this.cursor.at < 0 ? this.last : this.cursor.at;
     render(
       html`<h3>Texts</h3>
         <p class="hsd-note">
-          Output position ${(state.at < 0 ? last : state.at) + 1} of
-          ${last + 1}${state.pinned ? ", pinned" : ""}. ${HINT}.
+          Output position ${at + 1} of ${this.last + 1}${isPinned ? ", pinned" : ""}. ${HINT}.
         </p>
-        <div class="hsd-vs-columns" .style=${`--runs: ${runs.length}`}>
-          ${runs.map(
-            (run, k) =>
-              html`<div class=${k === state.row ? "hsd-vs-column hsd-vs-active" : "hsd-vs-column"}>
-                <h4><b class="hsd-vs-letter">${run.letter}</b> ${run.title}</h4>
-                ${panes[k].text}${cardOf(run)}
-              </div>`,
-          )}
+        <div class="hsd-vs-columns" .style=${`--runs: ${this.columns.length}`}>
+          ${this.columns.map((column, row) => this.columnTemplate(column, row, at))}
         </div>`,
-      root,
+      this.root,
     );
   }
-  paint();
-  return {
-    root,
-    move,
-    /** Tokens after this time are not written yet. */
-    clock: (ns: number) => runs.forEach(({ stairs }, k) => panes[k].pane.dim(shownAt(stairs, ns))),
-    keys() {
-      const at = Math.max(0, state.at);
-      return {
-        ArrowRight: () => move(Math.max(0, state.at + 1)),
-        ArrowLeft: () => move(Math.max(0, state.at - 1)),
-        ArrowDown: () => move(at, Math.min(runs.length - 1, state.row + 1)),
-        ArrowUp: () => move(at, Math.max(0, state.row - 1)),
-        Home: () => move(0),
-        End: () => move(last),
-        Enter: () => move(at, state.row, true),
-        Escape: () => move(-1, state.row, false),
-      };
-    },
-  };
+
+  private columnTemplate({ run, text }: Column, row: number, at: number) {
+    const isActive = row === this.cursor.row;
+    return html`<div class=${isActive ? "hsd-vs-column hsd-vs-active" : "hsd-vs-column"}>
+      <h4><b class="hsd-vs-letter">${run.letter}</b> ${run.title}</h4>
+      ${text}${cardTemplate(run, this.palette, at)}
+    </div>`;
+  }
 }
