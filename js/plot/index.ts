@@ -53,96 +53,135 @@ interface Traits {
   library: string;
 }
 
-function draw({ model, el }: Drawing<Traits>) {
-  const root = make("section", "hsd-chart");
-  const frame = make("div", "hsd-chart-frame");
-  const plot = make("div");
-  frame.append(plot);
-  el.append(root);
-  let plotly: Plotly | null = null;
-  let gone = false;
-  let dark = false;
-  let shownAt = 0;
-  let drawnHeight = 0;
-  const figure = () => model.get("drawn");
+/** The words of a figure around its frame. */
+function figureTemplate({ layout }: Figure, frame: Element, name: string) {
+  const { title, text, note, table } = layout?.meta ?? {};
+  const [heads, ...rows] = table ?? [];
+  const values = table && folded("Values as a table", tableOf(`Values of: ${name}`, heads, rows));
+  return html`<div class="hsd-chart-head">
+      ${title ? html`<h3>${title}</h3>` : nothing}${
+        text ? html`<p class="hsd-note">${text}</p>` : nothing
+      }
+    </div>
+    ${frame}${values ?? nothing}
+    ${note ? html`<p class="hsd-source">${note}</p>` : nothing}`;
+}
 
-  function write() {
-    const { title, text, words = "", note, table } = figure().layout?.meta ?? {};
-    const name = title ?? figure().layout?.title?.text ?? "Figure";
+/** A figure in its element. */
+class Chart {
+  private readonly root = make("section", "hsd-chart");
+  private readonly frame = make("div", "hsd-chart-frame");
+  private readonly plot = make("div");
+  private plotly: Plotly | null = null;
+  private isClosed = false;
+  private isDark = false;
+  /** The width for which the figure was drawn, and its height. */
+  private width = 0;
+  private height = 0;
+  /** Whether plotly draws now, and whether that is out of date. */
+  private isDrawing = false;
+  private isStale = false;
+  private readonly ends: (() => void)[];
+
+  constructor(private readonly drawing: Drawing<Traits>) {
+    const { model, el } = drawing;
+    const renew = () => this.renew();
+    this.frame.append(this.plot);
+    el.append(this.root);
+    this.ends = [
+      followTheme(this.root, "", (isDark) => this.setTheme(isDark)),
+      onResize(this.frame, () => {
+        if (this.frame.clientWidth !== this.width) this.redraw();
+      }),
+      () => model.off("change:drawn", renew),
+    ];
+    model.on("change:drawn", renew);
+    this.renew();
+  }
+
+  close() {
+    this.isClosed = true;
+    for (const end of this.ends) end();
+    this.plotly?.purge(this.plot);
+    this.root.remove();
+  }
+
+  private get figure(): Figure {
+    return this.drawing.model.get("drawn");
+  }
+
+  private setTheme(isDark: boolean) {
+    if (isDark === this.isDark) return;
+    this.isDark = isDark;
+    this.redraw();
+  }
+
+  private renew() {
+    this.write();
+    this.redraw();
+  }
+
+  /** Write the words of the figure. */
+  private write() {
+    const { root, frame, figure } = this;
+    const { title, words = "", table } = figure.layout?.meta ?? {};
+    const name = title ?? figure.layout?.title?.text ?? "Figure";
     setAttributes(root, { "aria-label": name });
     setAttributes(frame, {
       role: "img",
       "aria-label": `${name}. ${table ? "The table has all values." : words}`,
     });
-    const [heads, ...rows] = table ?? [];
-    render(
-      html`<div class="hsd-chart-head">
-          ${title ? html`<h3>${title}</h3>` : nothing}${
-            text ? html`<p class="hsd-note">${text}</p>` : nothing
-          }
-        </div>
-        ${frame}${
-          table ? folded("Values as a table", tableOf(`Values of: ${name}`, heads, rows)) : nothing
-        }
-        ${note ? html`<p class="hsd-source">${note}</p>` : nothing}`,
-      root,
-    );
+    render(figureTemplate(figure, frame, name), root);
   }
-  async function react() {
-    frame.hidden = !figure().data?.length; // its words say why there is nothing to draw
-    shownAt = frame.clientWidth;
-    if (!shownAt || frame.hidden) return; // or it is not on the page yet
-    plotly ??= await libraryOf(model as never);
-    if (gone) return;
-    const night = dark && model.get("dark").data ? (model.get("dark") as Figure) : null;
-    const { data, layout } = structuredClone(night ?? figure());
-    fitted(layout, shownAt);
-    // A figure of another package has one theme.
-    if (dark && !night) layout.font = { ...layout.font, color: getComputedStyle(root).color };
-    frame.tabIndex = (layout.width ?? 0) > shownAt ? 0 : -1; // focusable, because it scrolls
+
+  /** Draw, one drawing at a time: plotly finishes later, and would meet the next one's layout. */
+  private async redraw() {
+    this.isStale = true;
+    if (this.isDrawing) return;
+    this.isDrawing = true;
+    while (this.isStale && !this.isClosed) {
+      this.isStale = false;
+      await this.react().catch(failInto(this.root));
+    }
+    this.isDrawing = false;
+  }
+
+  private async react() {
+    const { frame, plot } = this;
+    const { model } = this.drawing;
+    frame.hidden = !this.figure.data?.length; // its words say why there is nothing to draw
+    this.width = frame.clientWidth;
+    if (!this.width || frame.hidden) return; // or it is not on the page yet
+    this.plotly ??= await libraryOf(model as never);
+    if (this.isClosed) return;
+    const { data, layout } = this.themed();
+    frame.tabIndex = (layout.width ?? 0) > this.width ? 0 : -1; // focusable, because it scrolls
     // A lower figure would be placed with the margins of the one before, which may leave it no
     // height.
-    if ((layout.height ?? 0) < drawnHeight) plotly.purge(plot);
-    drawnHeight = layout.height ?? 0;
-    await plotly.react(plot, data, layout, model.get("config"));
+    if ((layout.height ?? 0) < this.height) this.plotly.purge(plot);
+    this.height = layout.height ?? 0;
+    await this.plotly.react(plot, data, layout, model.get("config"));
     // The words are in HTML.
     for (const svg of plot.querySelectorAll(".main-svg")) svg.setAttribute("aria-hidden", "true");
   }
-  // One at a time: plotly finishes a drawing later, and would meet the next one's layout.
-  let drawing = false;
-  let stale = false;
-  async function redraw() {
-    stale = true;
-    if (drawing) return;
-    drawing = true;
-    while (stale && !gone) {
-      stale = false;
-      await react().catch(failInto(root));
-    }
-    drawing = false;
+
+  /** A copy of the figure for the theme and the width of the page. */
+  private themed(): Figure {
+    const dark = this.drawing.model.get("dark");
+    const hasDark = Boolean(dark.data);
+    const figure = structuredClone(this.isDark && hasDark ? (dark as Figure) : this.figure);
+    const { layout } = figure;
+    fitted(layout, this.width);
+    // A figure of another package has one theme.
+    if (this.isDark && !hasDark)
+      layout.font = { ...layout.font, color: getComputedStyle(this.root).color };
+    return figure;
   }
-  const renew = () => {
-    write();
-    redraw();
-  };
-  const unfollow = followTheme(root, "", (now) => {
-    if (now === dark) return;
-    dark = now;
-    redraw();
-  });
-  const unwatch = onResize(frame, () => {
-    if (frame.clientWidth !== shownAt) redraw();
-  });
-  model.on("change:drawn", renew);
-  renew();
-  return () => {
-    gone = true;
-    model.off("change:drawn", renew);
-    unwatch();
-    unfollow();
-    plotly?.purge(plot);
-    root.remove();
-  };
+}
+
+function draw(drawing: Drawing<Traits>) {
+  const chart = new Chart(drawing);
+  return () => chart.close();
 }
 
 export default { render: guarded(draw) };
