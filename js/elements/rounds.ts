@@ -49,6 +49,99 @@ const columnsOf = <Row extends object>(rows: readonly Row[]): Columns<Row> =>
     Object.keys(rows[0] ?? {}).map((name) => [name, rows.map((row) => row[name as keyof Row])]),
   ) as Columns<Row>;
 
+/** What counts say nothing of: of a draft token, and of an emitted one. */
+const UNKNOWN = {
+  p: null,
+  q: null,
+  u: null,
+  h: null,
+  key_length: null,
+  count: null,
+  score: null,
+  position: null,
+};
+const UNSEEN = {
+  raw: null,
+  p: null,
+  entropy: null,
+  top: null,
+  residual_top: null,
+  q_top: null,
+  residual_sum: null,
+};
+
+function outcomeOf({ drafted, accepted }: RoundCounts) {
+  if (!drafted) return "plain";
+  return accepted < drafted ? "correction" : "bonus";
+}
+
+/** The verdict on the draft token at a place. */
+function verdictOf(place: number, accepted: number) {
+  if (place < accepted) return "accepted";
+  return place === accepted ? "rejected" : "unreached";
+}
+
+/** The draft rows of a round. */
+const draftsOf = (round: number, { drafted, accepted }: RoundCounts) =>
+  Array.from({ length: drafted }, (_, node) => ({
+    round,
+    level: 1,
+    source: SOURCE,
+    node,
+    parent: node - 1,
+    depth: node + 1,
+    ...(node < accepted ? EMITTED : DROPPED),
+    ...UNKNOWN,
+    verdict: verdictOf(node, accepted),
+  }));
+
+/** The tokens that a round emits, the first of which is at place `first` of the text. */
+function tokensOf(round: number, counts: RoundCounts, first: number) {
+  const drafted = Array.from({ length: counts.accepted }, (_, k) => ({
+    kind: "accepted",
+    source: SOURCE,
+    path: [0, 1],
+    depth: k + 1,
+  }));
+  const own = { kind: outcomeOf(counts), source: "target", path: [1], depth: 0 };
+  return [...drafted, own].map((token, k) => ({
+    index: first + k,
+    ...EMITTED,
+    ...UNSEEN,
+    round,
+    ...token,
+  }));
+}
+
+/** Nanoseconds of a round. */
+const timeOf = ({ milliseconds = 0 }: RoundCounts) => Math.round(milliseconds * 1e6);
+
+/** The row of a round that starts at `start_ns`; null: times are not known. */
+const roundOf = (id: number, counts: RoundCounts, start_ns: number | null) => ({
+  id,
+  parent: null,
+  level: 1,
+  drafted: counts.drafted,
+  examined: Math.min(counts.drafted, counts.accepted + 1),
+  accepted: counts.accepted,
+  outcome: outcomeOf(counts),
+  why_no_draft: counts.drafted ? null : "no match",
+  start_ns,
+  duration_ns: start_ns === null ? null : timeOf(counts),
+  rule: "token",
+});
+
+/** The meta of a run that takes so long; null: times are not known. */
+const metaOf = (stack: string, wall_ns: number | null): Meta => ({
+  stack,
+  asked: stack,
+  sampling: {},
+  // Runs by their counts are compared as runs of one target.
+  models: [{ name: "target", weights: "" }],
+  prefill_ns: wall_ns === null ? null : 0,
+  wall_ns,
+});
+
 /**
  * The run: each round emits the accepted draft tokens and one token of the target. Throws if a
  * round is not possible.
@@ -59,90 +152,23 @@ export function runOfRounds(
 ): Snapshot {
   check(rounds);
   const isTimed = rounds.every(({ milliseconds }) => milliseconds !== undefined);
-  const unknown = {
-    p: null,
-    q: null,
-    u: null,
-    h: null,
-    key_length: null,
-    count: null,
-    score: null,
-    position: null,
-  };
-  const unseen = {
-    raw: null,
-    p: null,
-    entropy: null,
-    top: null,
-    residual_top: null,
-    q_top: null,
-    residual_sum: null,
-  };
   const tokens: object[] = [];
   const drafts: object[] = [];
   const rows: object[] = [];
   let now = 0;
-  for (const [id, { drafted, accepted, milliseconds = 0 }] of rounds.entries()) {
-    const own = accepted < drafted ? "correction" : "bonus";
-    const outcome = drafted ? own : "plain";
-    for (let k = 0; k < drafted; k++) {
-      const refused = k === accepted ? "rejected" : "unreached";
-      const verdict = k < accepted ? "accepted" : refused;
-      const token = k < accepted ? EMITTED : DROPPED;
-      const place = { round: id, level: 1, source: SOURCE, node: k, parent: k - 1, depth: k + 1 };
-      drafts.push({ ...place, ...token, ...unknown, verdict });
-    }
-    for (let k = 0; k <= accepted; k++) {
-      const isDraft = k < accepted;
-      const from = isDraft
-        ? { kind: "accepted", source: SOURCE, path: [0, 1] }
-        : { kind: outcome, source: "target", path: [1] };
-      tokens.push({
-        index: tokens.length,
-        ...EMITTED,
-        ...unseen,
-        round: id,
-        ...from,
-        depth: isDraft ? k + 1 : 0,
-      });
-    }
-    const duration = Math.round(milliseconds * 1e6);
-    const times = isTimed
-      ? { start_ns: now, duration_ns: duration }
-      : { start_ns: null, duration_ns: null };
-    const examined = Math.min(drafted, accepted + 1);
-    const why_no_draft = drafted ? null : "no match";
-    rows.push({
-      id,
-      parent: null,
-      level: 1,
-      drafted,
-      examined,
-      accepted,
-      outcome,
-      why_no_draft,
-      ...times,
-      rule: "token",
-    });
-    now += duration;
+  for (const [id, counts] of rounds.entries()) {
+    drafts.push(...draftsOf(id, counts));
+    tokens.push(...tokensOf(id, counts, tokens.length));
+    rows.push(roundOf(id, counts, isTimed ? now : null));
+    now += timeOf(counts);
   }
-  const stack = title || "these rounds";
-  const meta: Meta = {
-    stack,
-    asked: stack,
-    sampling: {},
-    // Runs by their counts are compared as runs of one target.
-    models: [{ name: "target", weights: "" }],
-    prefill_ns: isTimed ? 0 : null,
-    wall_ns: isTimed ? now : null,
-  };
   const snapshot = {
     run: name,
     seq: 1,
     prompt: "",
     prompt_ids: [],
     levels: [SOURCE, "target"],
-    meta,
+    meta: metaOf(title || "these rounds", isTimed ? now : null),
     pieces: { 0: EMITTED.text, 1: DROPPED.text },
     tokens: columnsOf(tokens),
     drafts: columnsOf(drafts),
