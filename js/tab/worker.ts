@@ -1,13 +1,13 @@
 // The worker of a page: loads the files of one family, and decodes one request at a time.
 import { metricsOf } from "../lib/metrics";
 import { SETTING_NAMES, SETTINGS, type Setting, type SettingName } from "../lib/options";
-import { joined, type Snapshot, type Step, storeOf } from "../lib/run";
-import type { Tables } from "../lib/tables";
+import { type Snapshot, storeOf } from "../lib/run";
 import type { Answer, Ask, Request, Result } from "./client";
-import type { Sampling } from "./decode";
+import type { Decode, Sampling } from "./decode";
 import { Files, fetched } from "./files";
-import { type Column, FORMAT, type Manifest } from "./manifest";
+import { FORMAT, type Manifest } from "./manifest";
 import { Module, OutOfMemory } from "./memory";
+import { RunRecord } from "./record";
 import { Runtime } from "./runtime";
 import { parse, type TabStack } from "./stacks";
 import { Tokenizer } from "./tokenizer";
@@ -162,98 +162,119 @@ async function wait(id: number, names: string[]) {
   }
 }
 
-async function decode(id: number, request: Request) {
-  const { manifest, runtime, tokenizer } = await base.promise;
+/** What a request is decoded with. */
+interface Plan {
+  stack: TabStack;
+  prompt: number[];
+  sampling: Sampling;
+  max_new_tokens: number;
+}
+
+/** Read a request. Throws a one-line error if it cannot be decoded. */
+function planOf({ manifest, runtime, tokenizer }: Loaded, request: Request): Plan {
   const { sampling, tokens, stack } = settings(request, manifest);
-  const chat = Boolean(request.chat);
-  const prompt = runtime.read(tokenizer, request.prompt, chat);
-  const { positions } = manifest.models[stack.models[stack.models.length - 1].name];
+  const prompt = runtime.read(tokenizer, request.prompt, Boolean(request.chat));
+  const target = stack.models[stack.models.length - 1].name;
+  const { positions } = manifest.models[target];
   if (prompt.length >= positions)
     throw new Error(
       `the prompt has ${prompt.length} tokens and the context holds ${positions}: ` +
         "use a shorter prompt",
     );
-  const files = (stack.databases ?? []).filter(
-    (name) => !manifest.stacks.of_the_text.includes(name),
-  );
-  await wait(id, [...stack.models.map(({ name }) => name), ...files]);
-  const empty = emptyStep(manifest);
-  const run = runtime.decode({ prompt, stack, sampling, max_new_tokens: tokens });
-  try {
-    for (const [name, done, total] of run.prefill()) {
-      say({ kind: "stage", id, text: `prefill ${name}`, done, total });
-      await pause();
-      run.resumeAt(run.ended);
-      if (cancelled.has(id)) break;
-    }
-    const prefilled = run.ended;
-    const levels = [...(stack.databases ? ["db"] : []), ...stack.models.map(({ name }) => name)];
-    const machine = { device: "cpu", device_name: "this browser tab", dtype: "int8", threads: 1 };
-    const meta = {
-      ...machine,
+  return { stack, prompt, sampling, max_new_tokens: tokens };
+}
+
+/** The models and database files of a stack. */
+function neededBy({ models, databases }: TabStack, { stacks }: Manifest): string[] {
+  const files = (databases ?? []).filter((name) => !stacks.of_the_text.includes(name));
+  return [...models.map(({ name }) => name), ...files];
+}
+
+/** What is known of a run after its prefill. */
+function factsOf(id: number, request: Request, plan: Plan, manifest: Manifest, prefill_ns: number) {
+  const { stack, prompt, sampling, max_new_tokens } = plan;
+  const models = stack.models.map(({ name }) => name);
+  return {
+    run: `tab-${id}`,
+    prompt: request.prompt,
+    prompt_ids: prompt,
+    levels: stack.databases ? ["db", ...models] : models,
+    prefill_ns,
+    meta: {
+      device: "cpu",
+      device_name: "this browser tab",
+      dtype: "int8",
+      threads: 1,
       family: manifest.family,
       runtime: "WebAssembly",
-      chat,
-      max_new_tokens: tokens,
+      chat: Boolean(request.chat),
+      max_new_tokens,
       stack: stack.resolved,
       sampling: { ...sampling, seed: Number(sampling.seed) },
-    };
-    const head = (wall: number | null): Omit<Snapshot, keyof Tables | "pieces"> => ({
-      run: `tab-${id}`,
-      seq: steps.length,
-      prompt: request.prompt,
-      prompt_ids: prompt,
-      levels,
-      meta: { ...meta, prefill_ns: prefilled, wall_ns: wall },
-    });
-    const steps: Step[] = [];
-    const known = new Set<number>();
-    const pieces = (ids: Iterable<number>) => {
-      const unnamed = [...new Set(ids)].filter((token) => !known.has(token));
-      for (const token of unnamed) known.add(token);
-      return Object.fromEntries(unnamed.map((token) => [token, tokenizer.piece(token)[0]]));
-    };
-    const start = { ...empty, pieces: pieces(prompt) };
-    say({ kind: "begin", id, run: { ...head(null), ...start } });
-    let wall = prefilled;
-    while (!cancelled.has(id)) {
-      run.resumeAt(wall);
-      const part = run.rounds(SLICE_MS);
-      if (!part) break;
-      wall = run.ended;
-      name(part, tokenizer);
-      const { token_id, top, residual_top, q_top } = part.tokens;
-      const tops = [...top, ...residual_top, ...q_top].flatMap((row) =>
-        (row ?? []).map((pair) => pair[0]),
-      );
-      const step = { ...part, pieces: pieces([...token_id, ...part.drafts.token_id, ...tops]) };
-      const seq = steps.push(step);
-      say({
-        kind: "append",
-        id,
-        steps: { kind: "append", run: `tab-${id}`, first: seq, seq, steps: [step] },
-      });
-      await pause();
-    }
-    const whole = { ...head(wall), ...joined([start, ...steps]) };
-    const ids = run.emitted;
-    const stop = stopOf(ids, manifest.text.ends, prompt.length + ids.length < run.limit, tokens);
-    const { calls_by_level, ...figures } = metricsOf(storeOf(whole));
-    const result: Result = {
-      text: tokenizer.decode(ids),
-      token_ids: [...ids],
-      stop_reason: stop,
-      stack: stack.written,
-      stack_resolved: stack.resolved,
-      target: stack.models.at(-1)?.name ?? "",
-      metrics: figures,
-      calls_by_level,
-    };
+    },
+  };
+}
+
+/** Feed the prompt, and let messages in between its parts. */
+async function prefill(id: number, run: Decode) {
+  for (const [name, done, total] of run.prefill()) {
+    say({ kind: "stage", id, text: `prefill ${name}`, done, total });
+    await pause();
+    run.resumeAt(run.ended);
+    if (cancelled.has(id)) break;
+  }
+}
+
+/** Decode to the end, and send the steps; returns the time of the last one. */
+async function decodeRounds(id: number, run: Decode, record: RunRecord): Promise<number> {
+  let wall = run.ended;
+  while (!cancelled.has(id)) {
+    run.resumeAt(wall);
+    const rows = run.rounds(SLICE_MS);
+    if (!rows) break;
+    wall = run.ended;
+    say({ kind: "append", id, steps: record.append(rows) });
+    await pause();
+  }
+  return wall;
+}
+
+async function decode(id: number, request: Request) {
+  const loaded = await base.promise;
+  const { manifest, runtime, tokenizer } = loaded;
+  const plan = planOf(loaded, request);
+  await wait(id, neededBy(plan.stack, manifest));
+  const run = runtime.decode(plan);
+  try {
+    await prefill(id, run);
+    const facts = factsOf(id, request, plan, manifest, run.ended);
+    const record = new RunRecord(facts, tokenizer, manifest);
+    say({ kind: "begin", id, run: record.begun() });
+    const wall = await decodeRounds(id, run, record);
+    const whole = record.whole(wall);
+    const result = resultOf(plan, run, whole, loaded);
     say({ kind: "done", id, run: whole, result, memory: runtime.module.bytes });
   } finally {
     run.close();
     cancelled.delete(id);
   }
+}
+
+function resultOf(plan: Plan, run: Decode, whole: Snapshot, { manifest, tokenizer }: Loaded): Result {
+  const { stack, prompt, max_new_tokens } = plan;
+  const ids = run.emitted;
+  const isShort = prompt.length + ids.length < run.limit;
+  const { calls_by_level, ...metrics } = metricsOf(storeOf(whole));
+  return {
+    text: tokenizer.decode(ids),
+    token_ids: [...ids],
+    stop_reason: stopOf(ids, manifest.text.ends, isShort, max_new_tokens),
+    stack: stack.written,
+    stack_resolved: stack.resolved,
+    target: stack.models.at(-1)?.name ?? "",
+    metrics,
+    calls_by_level,
+  };
 }
 
 /** Why a text of emitted tokens ended; `short`: before its limit. */
@@ -266,23 +287,6 @@ function stopOf(
   if (ids.length && ends.includes(ids[ids.length - 1])) return "eos";
   if (short) return "cancelled";
   return ids.length >= tokens ? "length" : "context";
-}
-
-/** Fill in the texts of tokens. */
-function name({ tokens, drafts }: Tables, tokenizer: Tokenizer) {
-  const found = tokens.token_id.map((id) => tokenizer.piece(id));
-  tokens.text = found.map(([text]) => text);
-  tokens.raw = found.map(([, raw]) => raw);
-  drafts.text = drafts.token_id.map((id) => tokenizer.piece(id)[0]);
-}
-
-/** A step without rows. */
-function emptyStep({ tables }: Manifest): Step {
-  const none = (columns: Column[]) => Object.fromEntries(columns.map(([name]) => [name, []]));
-  return {
-    ...Object.fromEntries(Object.entries(tables).map(([table, columns]) => [table, none(columns)])),
-    pieces: {},
-  } as Step;
 }
 
 /** Measure forward passes after 128 tokens. */

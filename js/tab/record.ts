@@ -1,0 +1,90 @@
+// The run of a decode as it grows: its steps with the texts of their tokens, for the page. Pure.
+import { type Append, joined, type Meta, type Snapshot, type Step } from "../lib/run";
+import type { Tables } from "../lib/tables";
+import type { Manifest } from "./manifest";
+import type { Tokenizer } from "./tokenizer";
+
+/** What is known of a run before its first step. */
+export interface RunFacts {
+  run: string;
+  prompt: string;
+  prompt_ids: number[];
+  levels: string[];
+  /** Without its times. */
+  meta: Omit<Meta, "prefill_ns" | "wall_ns">;
+  prefill_ns: number;
+}
+
+/** A step without rows. */
+function emptyStep({ tables }: Manifest): Step {
+  const step: Record<string, unknown> = { pieces: {} };
+  for (const [table, columns] of Object.entries(tables))
+    step[table] = Object.fromEntries(columns.map(([name]) => [name, []]));
+  return step as unknown as Step;
+}
+
+/** Fill in the texts of tokens. */
+function nameTokens({ tokens, drafts }: Tables, tokenizer: Tokenizer) {
+  const found = tokens.token_id.map((id) => tokenizer.piece(id));
+  tokens.text = found.map(([text]) => text);
+  tokens.raw = found.map(([, raw]) => raw);
+  drafts.text = drafts.token_id.map((id) => tokenizer.piece(id)[0]);
+}
+
+/** The tokens of a step, with those that were likely beside them. */
+function idsOf({ tokens, drafts }: Tables): number[] {
+  const rows = [...tokens.top, ...tokens.residual_top, ...tokens.q_top];
+  const likely = rows.flatMap((row) => (row ?? []).map(([id]) => id));
+  return [...tokens.token_id, ...drafts.token_id, ...likely];
+}
+
+export class RunRecord {
+  /** The first step has the prompt's tokens, and no rows. */
+  private readonly start: Step;
+  private readonly steps: Step[] = [];
+  /** Tokens whose texts the page has. */
+  private readonly known = new Set<number>();
+
+  constructor(
+    private readonly facts: RunFacts,
+    private readonly tokenizer: Tokenizer,
+    manifest: Manifest,
+  ) {
+    this.start = { ...emptyStep(manifest), pieces: this.pieces(facts.prompt_ids) };
+  }
+
+  /** The run before its first step. */
+  begun(): Snapshot {
+    return { ...this.head(null), ...this.start };
+  }
+
+  /** Add the rows of some rounds; returns the message that brings them to the page. */
+  append(rows: Tables): Append {
+    nameTokens(rows, this.tokenizer);
+    const step = { ...rows, pieces: this.pieces(idsOf(rows)) };
+    const seq = this.steps.push(step);
+    return { kind: "append", run: this.facts.run, first: seq, seq, steps: [step] };
+  }
+
+  /** The whole run, which took so long. */
+  whole(wall_ns: number): Snapshot {
+    return { ...this.head(wall_ns), ...joined([this.start, ...this.steps]) };
+  }
+
+  private head(wall_ns: number | null) {
+    const { run, prompt, prompt_ids, levels, meta, prefill_ns } = this.facts;
+    const seq = this.steps.length;
+    return { run, seq, prompt, prompt_ids, levels, meta: { ...meta, prefill_ns, wall_ns } };
+  }
+
+  /** The texts of tokens that the page does not have. */
+  private pieces(ids: Iterable<number>): Record<string, string> {
+    const pieces: Record<string, string> = {};
+    for (const id of ids) {
+      if (this.known.has(id)) continue;
+      this.known.add(id);
+      pieces[id] = this.tokenizer.piece(id)[0];
+    }
+    return pieces;
+  }
+}
