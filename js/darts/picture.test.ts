@@ -12,7 +12,13 @@ const column = (accepted: number, residual: number) => ({
   drafted: true,
 });
 const BOARD: Board = { rule: "ratio", columns: [column(0.25, 0.5), column(0, 0.25)], left: 0.75 };
-const dart = (at: number, counts: boolean): Thrown => ({ column: at, y: 0, x: 0, hit: true, counts });
+const dart = (at: number, counts: boolean): Thrown => ({
+  column: at,
+  y: 0,
+  x: 0,
+  hit: true,
+  counts,
+});
 
 test("the pile is made of the darts that count", () => {
   assert.deepEqual(pileOf(BOARD, []), [0, 0]);

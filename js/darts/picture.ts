@@ -1,4 +1,5 @@
-// The picture of a dart board: its columns, the darts thrown at it, and the pile they make beside p.
+// The picture of a dart board: its columns, the darts thrown at it, and the pile that they make
+// beside p.
 import { nothing, svg } from "lit-html";
 import { cut } from "../lib/words";
 import type { Board, Column, Dart } from "./board";
@@ -110,7 +111,7 @@ function ring({ left, wide, y }: Scale, k: number, at: number, hit: boolean) {
   return svg`<circle class=${hit ? "hsd-dt-ring" : "hsd-dt-ring hsd-out"}
     cx=${left(k) + wide / 2} cy=${y(at)} r="5"></circle>`;
 }
-/** Rings around what was recorded: the drafter's dart, and the token that was drawn in its place. */
+/** Rings around what was recorded: the drafter's dart, and the token drawn in its place. */
 function rings({ board, recorded }: Drawn, scale: Scale) {
   if (!recorded) return nothing;
   const { first, token } = recorded;

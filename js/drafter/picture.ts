@@ -22,8 +22,12 @@ const FIRST =
 export const stairsOf = ({ counts }: Racer, passes: number): number[] =>
   counts.slice(0, passes).map((_, k) => afterPasses(counts, k + 1));
 
-/** A player's line and name; the first is the visitor. */
-function lineTemplate(name: string, tokens: number[], place: { x: number; y: number }, f: Frame, isOwn: boolean) {
+interface Point {
+  x: number;
+  y: number;
+}
+/** A player's line and name; `isOwn`: the visitor's. */
+function lineTemplate(f: Frame, name: string, tokens: number[], place: Point, isOwn: boolean) {
   const steps = tokens.map((n, k) => `H${f.x(k + 1).toFixed(1)}V${f.y(n).toFixed(1)}`);
   return svg`<path class=${isOwn ? "hsd-df-you" : "hsd-df-other"}
       d=${`M${f.x(0)} ${f.y(0)}${steps.join("")}`}></path>
@@ -48,7 +52,7 @@ export function racePicture(players: readonly Racer[], room: number) {
   const height = Math.max(SIZE.height, ...places.map(({ y }) => y + 8));
   const across = axisX({ ...f, width: f.end + 50 }, 3, (n) => plural(n, "pass"));
   const lines = players.map(({ name }, k) =>
-    lineTemplate(cut(name, letters), stairs[k], places[k], f, k === 0),
+    lineTemplate(f, cut(name, letters), stairs[k], places[k], k === 0),
   );
   return svg`<svg class="hsd-stairs" width=${width} height=${height} aria-hidden="true">
     ${axisY(f, 3)}${across}${drawRamp(f, passes, passes)}

@@ -53,8 +53,8 @@ export const goLive = (game: Game, run: Store): Game => ({
 });
 
 /**
- * Continue a live game on a run that follows its text: the text before may be cut into other tokens,
- * so the proposal counts as typed.
+ * Continue a live game on a run that follows its text: the text before may be cut into other
+ * tokens, so the proposal counts as typed.
  */
 export const proceed = (game: Game, run: Store): Game => ({
   ...game,

@@ -115,7 +115,12 @@ function tokensOf(
   return [...tokens, { ...own, index, round, kind, source: "target", path: [1], depth: 0 }];
 }
 
-function roundOf(id: number, draft: readonly Draft[], start_ns: number, duration_ns: number): Round {
+function roundOf(
+  id: number,
+  draft: readonly Draft[],
+  start_ns: number,
+  duration_ns: number,
+): Round {
   const accepted = draft.filter(({ verdict }) => verdict === "accepted").length;
   return {
     id,

@@ -15,7 +15,7 @@ import {
 } from "../host";
 import type { Append, Head, Snapshot } from "../lib/run";
 import type { Model } from "../lib/widget";
-import { kernelOf, watchKernel } from "./watch";
+import { type Kernel, kernelOf, watchKernel } from "./watch";
 
 export interface Traits {
   about: About;
@@ -40,121 +40,143 @@ interface Manager {
   create_view(model: unknown): Promise<{ el: HTMLElement; remove(): void }>;
 }
 
-export function kernelHost(model: Model<Traits>): Host & { end(): void } {
-  const waiting = new Map<string, Waiting>();
-  const page = Math.random().toString(36).slice(2);
-  let sent = 0;
+/** An answer of the kernel. */
+interface Answered {
+  message: Message;
+  buffers: Buffers;
+}
+
+/** The requests of a page to its kernel. */
+class Requests {
+  private readonly waiting = new Map<string, Waiting>();
+  private readonly page = Math.random().toString(36).slice(2);
+  private sent = 0;
   /** Why the kernel is lost; "": it is not. */
-  let gone = "";
+  private gone = "";
+  private readonly heard = (message: Message, buffers: Buffers) => this.hear(message, buffers);
 
-  function heard(message: Message, buffers: Buffers) {
-    const one = waiting.get(message?.id);
-    if (!one) return;
-    const { on } = one;
-    if (message.kind === "stage")
-      on.stage?.(message.text as string, message.done as number, message.total as number);
-    else if (message.kind === "begin") on.begin?.(message.run as Snapshot);
-    else if (message.kind === "append") on.append?.(message.steps as Append);
-    else {
-      waiting.delete(message.id);
-      const { details = "" } = message;
-      if (message.kind === "failed")
-        one.reject(Object.assign(new Error(String(message.message)), { details }));
-      else one.resolve({ message, buffers });
-    }
+  constructor(private readonly model: Model<Traits>) {
+    model.on("msg:custom", this.heard);
   }
-  model.on("msg:custom", heard);
 
-  function request(
+  end() {
+    this.model.off("msg:custom", this.heard);
+  }
+
+  /** Send a request, and wait for its answer; `on` hears of its progress. */
+  send(
     kind: string,
     args: object,
     on: Partial<Progress> = {},
     signal?: AbortSignal,
     files: File[] = [],
-  ) {
-    const id = `${page}-${++sent}`;
-    if (gone) return Promise.reject(lostError(gone));
-    return new Promise<{ message: Message; buffers: Buffers }>((resolve, reject) => {
-      waiting.set(id, { on, resolve, reject });
-      signal?.addEventListener(
-        "abort",
-        () => waiting.has(id) && model.send({ id, kind: "cancel" }),
-      );
+  ): Promise<Answered> {
+    this.sent += 1;
+    const id = `${this.page}-${this.sent}`;
+    if (this.gone) return Promise.reject(lostError(this.gone));
+    const cancel = () => this.waiting.has(id) && this.model.send({ id, kind: "cancel" });
+    return new Promise<Answered>((resolve, reject) => {
+      this.waiting.set(id, { on, resolve, reject });
+      signal?.addEventListener("abort", cancel);
       const names = files.map((file) => file.name);
       const bytes = files.map((file) => file.bytes);
-      model.send({ id, kind, ...args, names }, undefined, bytes);
+      this.model.send({ id, kind, ...args, names }, undefined, bytes);
     });
   }
-  const run = async (kind: string, args: object, files?: File[]): Promise<Snapshot> =>
-    JSON.parse(
-      new TextDecoder().decode((await request(kind, args, {}, undefined, files)).buffers[0]),
-    );
-  const asked = ({ about, run: shown, options = {} }: Question) => ({
-    about,
-    run: shown?.run ?? "",
-    options,
-  });
-  /**
-   * A run that the kernel does not have is sent before a question about it; the kernel keeps the
-   * last few.
-   */
-  async function tell(shown: Snapshot | undefined) {
-    if (!shown) return;
-    const { message } = await request("knows", { run: shown.run });
-    if (!message.known) await request("take", { snapshot: shown });
-  }
-  /** End every request that waits: no answer will come. */
-  function lose(why: string) {
-    gone = why;
-    if (!why) return;
-    const all = [...waiting.values()];
-    waiting.clear();
-    for (const one of all) one.reject(lostError(why));
-  }
-  const can = (name: string) => model.get("can").includes(name);
-  const kernel = kernelOf(model);
-  const manager = (model as { widget_manager?: Manager }).widget_manager;
 
+  /** End every request that waits: no answer will come. "": the kernel is there again. */
+  lose(why: string) {
+    this.gone = why;
+    if (!why) return;
+    const all = [...this.waiting.values()];
+    this.waiting.clear();
+    for (const { reject } of all) reject(lostError(why));
+  }
+
+  private hear(message: Message, buffers: Buffers) {
+    const one = this.waiting.get(message?.id);
+    if (!one) return;
+    const { on } = one;
+    if (message.kind === "stage")
+      return on.stage?.(message.text as string, message.done as number, message.total as number);
+    if (message.kind === "begin") return on.begin?.(message.run as Snapshot);
+    if (message.kind === "append") return on.append?.(message.steps as Append);
+    this.waiting.delete(message.id);
+    if (message.kind !== "failed") return one.resolve({ message, buffers });
+    const { details = "" } = message;
+    one.reject(Object.assign(new Error(String(message.message)), { details }));
+  }
+}
+
+/** A run that the kernel sends as JSON. */
+async function runOf(requests: Requests, kind: string, args: object, files?: File[]) {
+  const { buffers } = await requests.send(kind, args, {}, undefined, files);
+  return JSON.parse(new TextDecoder().decode(buffers[0])) as Snapshot;
+}
+
+/** Send a run that the kernel does not have before a question about it: it keeps the last few. */
+async function bring(requests: Requests, shown: Snapshot | undefined) {
+  if (!shown) return;
+  const { message } = await requests.send("knows", { run: shown.run });
+  if (!message.known) await requests.send("take", { snapshot: shown });
+}
+const asked = ({ about, run, options = {} }: Question) => ({ about, run: run?.run ?? "", options });
+
+/** A file about a run. */
+async function fileOf(requests: Requests, question: Question) {
+  await bring(requests, question.run);
+  const { message, buffers } = await requests.send("file", asked(question));
+  const { buffer, byteOffset, byteLength } = buffers[0];
+  return {
+    name: String(message.name),
+    type: String(message.type),
+    bytes: buffer.slice(byteOffset, byteOffset + byteLength),
+  };
+}
+
+/** Show a widget of another package in an element; returns a function that removes it. */
+async function showWidget(model: Model<Traits>, id: string, el: HTMLElement, group: string) {
+  const manager = (model as { widget_manager?: Manager }).widget_manager;
+  if (!manager) throw new Error("this host does not show widgets of other packages");
+  const found = await manager.get_model(id);
+  if (found.get("group") !== undefined) found.set("group", group);
+  const view = await manager.create_view(found);
+  el.append(view.el);
+  return () => view.remove();
+}
+
+/** Watches the kernel, and ends what waits for it when it is lost. */
+function watchOf(requests: Requests, kernel: Kernel | null): Host["watch"] {
+  if (!kernel) return undefined;
+  return (heard) =>
+    watchKernel(kernel, (why) => {
+      heard(why);
+      requests.lose(why);
+    });
+}
+
+export function kernelHost(model: Model<Traits>): Host & { end(): void } {
+  const requests = new Requests(model);
+  const can = model.get("can");
+  const decode: Host["decode"] = async (request: DecodeRequest, on, signal) => {
+    const { message } = await requests.send("decode", { request }, on, signal);
+    return message.head as Head;
+  };
   return {
     about: model.get("about"),
-    answers: model.get("can").filter((name) => name !== "decode"),
-    recording: (name) => run("recording", { name }),
-    open: (file) => run("open", {}, [file]),
-    async file(question) {
-      await tell(question.run);
-      const { message, buffers } = await request("file", asked(question));
-      const { buffer, byteOffset: at, byteLength } = buffers[0];
-      return {
-        name: String(message.name),
-        type: String(message.type),
-        bytes: buffer.slice(at, at + byteLength),
-      };
-    },
-    decode: can("decode")
-      ? async (asking: DecodeRequest, on, signal) =>
-          (await request("decode", { request: asking }, on, signal)).message.head as Head
-      : undefined,
+    answers: can.filter((name) => name !== "decode"),
+    recording: (name) => runOf(requests, "recording", { name }),
+    open: (file) => runOf(requests, "open", {}, [file]),
+    file: (question) => fileOf(requests, question),
+    decode: can.includes("decode") ? decode : undefined,
     async ask(question, on, signal) {
-      await tell(question.run);
-      const { message } = await request("ask", asked(question), on, signal, question.files);
+      await bring(requests, question.run);
+      const { message } = await requests.send("ask", asked(question), on, signal, question.files);
       return message.answer as Answer;
     },
-    plotly: async () => (await request("plotly", {})).buffers[0],
-    async widget(id, el, group) {
-      if (!manager) throw new Error("this host does not show widgets of other packages");
-      const found = await manager.get_model(id);
-      if (found.get("group") !== undefined) found.set("group", group);
-      const view = await manager.create_view(found);
-      el.append(view.el);
-      return () => view.remove();
-    },
-    watch: kernel
-      ? (heard) =>
-          watchKernel(kernel, (why) => {
-            heard(why);
-            lose(why);
-          })
-      : undefined,
-    end: () => model.off("msg:custom", heard),
+    plotly: async () => (await requests.send("plotly", {})).buffers[0],
+    widget: (id, el, group) => showWidget(model, id, el, group),
+    watch: watchOf(requests, kernelOf(model)),
+    end: () => requests.end(),
   };
 }

@@ -324,7 +324,8 @@ export class Group {
       speed: this.speed,
     };
     const before = this.cursor;
-    if ((Object.keys(next) as (keyof Cursor)[]).every((name) => next[name] === before[name])) return;
+    const names = Object.keys(next) as (keyof Cursor)[];
+    if (names.every((name) => next[name] === before[name])) return;
     this.cursor = Object.freeze(next);
     this.listeners.tell(this.cursor, before);
   }

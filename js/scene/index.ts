@@ -106,8 +106,8 @@ class SceneView {
   }
 
   /**
-   * Follow the cursor. A lower level's round that was pinned in another view selects its chip, which
-   * gives way to that of the cursor's event when it is unpinned.
+   * Follow the cursor. A lower level's round that was pinned in another view selects its chip,
+   * which gives way to that of the cursor's event when it is unpinned.
    */
   private onCursor({ inner, pinned }: Cursor, before: Cursor) {
     const isChanged = inner !== before.inner && (inner === null || pinned);

@@ -213,7 +213,9 @@ class Cast {
 
   /** Add the beam of a round's verification; returns when it ends. */
   private verify(round: Round, drafts: Draft[], column: number): number {
-    const call = this.calls.find(({ round: id, level }) => id === round.id && level === round.level);
+    const call = this.calls.find(
+      ({ round: id, level }) => id === round.id && level === round.level,
+    );
     let start = call?.start_ns ?? round.start_ns;
     let end = start + (call?.duration_ns ?? 0);
     if (!this.timed) {

@@ -53,8 +53,9 @@ export function answers(article: Article) {
     ["staircase", stairs],
     ["stream", out],
   ]);
+  const stacks = menu("Stack", "stack", stacksOf(family));
   openScene(inner, out, {
-    controls: html`${tasks(family, question)} ${menu("Stack", "stack", stacksOf(family))}${question}`,
+    controls: html`${tasks(family, question)} ${stacks}${question}`,
     button: "Answer in this tab",
     async act(given, work) {
       const asked = { prompt: String(given.get("prompt")), family: family.name, chat: family.chat };

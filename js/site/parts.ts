@@ -1,5 +1,5 @@
-// The parts of a scene: its form with a button that works and cancels, the views that show its runs,
-// and the recorded runs that it shows at first.
+// The parts of a scene: its form with a button that works and cancels, the views that show its
+// runs, and the recorded runs that it shows at first.
 import { html, render } from "lit-html";
 import { make } from "../lib/dom";
 import type { Snapshot } from "../lib/run";

@@ -96,5 +96,6 @@ function databases(article: Article) {
 }
 
 export function scenes(article: Article) {
-  for (const open of [passes, draftAndVerify, darts, databases, hierarchies, answers]) open(article);
+  const all = [passes, draftAndVerify, darts, databases, hierarchies, answers];
+  for (const open of all) open(article);
 }

@@ -1,4 +1,5 @@
-// The controls of the player: buttons to step and play, the speed, and words for the cursor's place.
+// The controls of the player: buttons to step and play, the speed, and words for the place of the
+// cursor.
 import { html } from "lit-html";
 import { menu } from "../lib/fields";
 import type { Cursor, Group } from "../lib/group";

@@ -47,7 +47,10 @@ export function endsOf(store: Store, stairs: Stairs): End[] {
 }
 
 /** Places of labels above their ends: a row higher where two would touch. */
-export function labelsOf(ends: readonly End[], frame: Pick<Frame, "x" | "left" | "width">): Label[] {
+export function labelsOf(
+  ends: readonly End[],
+  frame: Pick<Frame, "x" | "left" | "width">,
+): Label[] {
   const order = [...ends].sort((a, b) => a.at - b.at);
   let taken = -Infinity;
   return order.map((end) => {

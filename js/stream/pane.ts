@@ -157,7 +157,8 @@ export class TokenPane {
     span.dataset.family = palette.family(source);
     span.classList.toggle("hsd-first", isFirst);
     span.classList.toggle("hsd-bytes", raw !== null);
-    const facts = [KIND_WORDS[kind] || kind, palette.words(source), `round ${store.order.get(round)}`];
+    const number = `round ${store.order.get(round)}`;
+    const facts = [KIND_WORDS[kind] || kind, palette.words(source), number];
     const label = `${glyphs(text)}: ${facts.join(", ")}`;
     return setAttributes(span, { role: "option", "aria-selected": "false", "aria-label": label });
   }

@@ -22,7 +22,7 @@ export interface DecodeSettings {
 /** Tokens of the prompt fed at a time: PREFILL_CHUNK of loop.hpp. */
 const PREFILL_CHUNK = 512;
 
-/** The names of a stack's levels, the lowest first; a model named "target" may verify for another. */
+/** The names of a stack's levels, the lowest first; a target of the ladder may be below another. */
 function levelsOf({ models, databases }: TabStack): string[] {
   const names = models.map(({ name, lookahead }) => {
     if (lookahead === null) return "target";

@@ -260,7 +260,13 @@ async function decode(id: number, request: Request) {
   }
 }
 
-function resultOf(plan: Plan, run: Decode, whole: Snapshot, { manifest, tokenizer }: Loaded): Result {
+/** The result of a decode, as the command line prints it. */
+function resultOf(
+  plan: Plan,
+  run: Decode,
+  whole: Snapshot,
+  { manifest, tokenizer }: Loaded,
+): Result {
   const { stack, prompt, max_new_tokens } = plan;
   const ids = run.emitted;
   const isShort = prompt.length + ids.length < run.limit;

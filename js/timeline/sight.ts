@@ -28,7 +28,7 @@ export const clampZoom = (zoom: number): number => Math.max(0, Math.min(CLOSEST,
 /** The zoom by which a time fills the view. */
 export const zoomFor = (end: number, time: number): number => Math.log2(end / Math.max(1, time));
 
-/** The time that keeps its place under a zoom: the middle of a span if in view, else of the view. */
+/** The time that keeps its place under a zoom: the middle of a span in view, else of the view. */
 export function heldBy({ from, to }: Sight, span: TimeSpan | null): number {
   const middle = span ? middleOf(span) : NaN;
   return middle >= from && middle <= to ? middle : (from + to) / 2;
