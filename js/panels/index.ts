@@ -5,6 +5,7 @@ import DEFINITIONS from "../lib/definitions.json";
 import { menu } from "../lib/fields";
 import type { View } from "../lib/linked";
 import { linkedWidget } from "../lib/linked";
+import type { Palette } from "../lib/palette";
 import { tableOf } from "../lib/table";
 import { term } from "../lib/tip";
 import { unique } from "../lib/widget";
@@ -16,74 +17,82 @@ export interface Traits {
 }
 const OF_LEVEL = ["byPosition", "perRound", "byMatch"];
 
+/** Parts of a bar that are of no source. */
+const UNSOURCED = ["rejected", "unreached", "rounds"];
+/** The least width of the ribbons, and where the view has none yet. */
+const LEAST = 280;
+const USUAL = 640;
+
+/** A row's parts as a bar, of which `most` fills the room. */
+function bar({ parts }: Row, most: number, palette: Palette) {
+  const part = ([key, length, words]: Row["parts"][number]) =>
+    html`<span
+      class="hsd-pn-part"
+      data-family=${UNSOURCED.includes(key) ? "none" : palette.family(key)}
+      data-key=${key}
+      title=${words}
+      .style=${`width: ${(100 * length) / most}%`}
+    ></span>`;
+  return html`<span
+    class="hsd-pn-bar"
+    role="img"
+    aria-label=${parts.map(([, , words]) => words).join("; ") || "none"}
+    >${parts.map(part)}</span
+  >`;
+}
+
+/** A table with bars; `id` is that of its measure's definition. */
+function table(panel: Panel, id: string, palette: Palette) {
+  const { title, measure, more = "", heads, rows, empty, foot } = panel;
+  const sums = rows.map(({ parts }) => parts.reduce((sum, [, length]) => sum + length, 0));
+  const most = Math.max(1e-9, ...sums);
+  const cells = rows.map((row) => [row.label, bar(row, most, palette), ...row.cells]);
+  return html`<section class="hsd-pn">
+    <h3>${title}</h3>
+    <p class="hsd-note">${term(measure, `${DEFINITIONS[measure]} ${more}`, id)}</p>
+    ${empty ? html`<p class="hsd-note">${empty}</p>` : tableOf(title, heads, cells)}
+    ${foot && !empty ? html`<p class="hsd-pn-foot hsd-source">${foot}</p>` : nothing}
+  </section>`;
+}
+
 function panelsView({ model, root, group, store, palette, redrawn, resized }: View<Traits>) {
   root.classList.add("hsd-panels");
   const uid = unique();
   const { databases } = model.get("palette");
   let level = -1;
 
-  const bar = (row: Row, most: number) =>
-    html`<span
-      class="hsd-pn-bar"
-      role="img"
-      aria-label=${row.parts.map(([, , words]) => words).join("; ") || "none"}
-      >${row.parts.map(
-        ([key, length, words]) =>
-          html`<span
-            class="hsd-pn-part"
-            data-family=${
-              ["rejected", "unreached", "rounds"].includes(key) ? "none" : palette.family(key)
-            }
-            data-key=${key}
-            title=${words}
-            .style=${`width: ${(100 * length) / most}%`}
-          ></span>`,
-      )}</span
-    >`;
-  function table({ title, measure, more = "", heads, rows, empty, foot }: Panel, k: number) {
-    const most = Math.max(1e-9, ...rows.map((row) => row.parts.reduce((sum, [, n]) => sum + n, 0)));
-    const cells = rows.map((row) => [row.label, bar(row, most), ...row.cells]);
-    return html`<section class="hsd-pn">
-      <h3>${title}</h3>
-      <p class="hsd-note">${term(measure, `${DEFINITIONS[measure]} ${more}`, `${uid}-${k}`)}</p>
-      ${empty ? html`<p class="hsd-note">${empty}</p>` : tableOf(title, heads, cells)}
-      ${foot && !empty ? html`<p class="hsd-pn-foot hsd-source">${foot}</p>` : nothing}
-    </section>`;
-  }
   /** Light what the text has of a source. */
-  const light = (source: string | null) =>
-    group.light(
-      store.tokens.flatMap((t, i) => (t.source === source ? [store.promptIds.length + i] : [])),
-    );
-  function paint() {
+  function light(source: string | null) {
+    const places = [...store.tokens.keys()].filter((k) => store.tokens[k].source === source);
+    group.light(places.map((place) => store.promptIds.length + place));
+  }
+  function panel(name: string, id: string) {
+    if (name === "ribbons") {
+      const room = Math.max(LEAST, root.clientWidth || USUAL);
+      return ribbons(stagesOf(store, databases), palette, room, light);
+    }
     const all = panelsOf(store, palette, databases);
-    const levels = verifiers(store);
-    if (!levels.includes(level)) level = topLevel(store);
-    const which = model.get("which");
+    const made = all[name as keyof typeof all](level);
+    return name === "inText" && !made.rows.length ? nothing : table(made, id, palette);
+  }
+  function levelMenu(levels: number[]) {
     const options = levels.map((at) => [String(at), store.levelName(at)]);
     const take = (value: string) => {
       level = Number(value);
       paint();
     };
-    const chosen = () =>
-      html`<label class="hsd-pn-level">Verifier${menu(options, String(level), take)}</label>`;
-    const drawn = which.map((name, k) => {
-      if (name === "ribbons")
-        return ribbons(
-          stagesOf(store, databases),
-          palette,
-          Math.max(280, root.clientWidth || 640),
-          light,
-        );
-      const panel = all[name as keyof typeof all](level);
-      return name === "inText" && !panel.rows.length ? nothing : table(panel, k);
-    });
+    return html`<label class="hsd-pn-level">Verifier${menu(options, String(level), take)}</label>`;
+  }
+  function paint() {
+    const levels = verifiers(store);
+    if (!levels.includes(level)) level = topLevel(store);
+    const which = model.get("which");
+    const hasMenu = levels.length > 1 && which.some((name) => OF_LEVEL.includes(name));
+    const panels = which.map((name, k) => panel(name, `${uid}-${k}`));
     render(
-      html`${
-        levels.length > 1 && which.some((name) => OF_LEVEL.includes(name)) ? chosen() : nothing
-      }
+      html`${hasMenu ? levelMenu(levels) : nothing}
         <div class="hsd-pn-grid">
-          ${store.tokens.length ? drawn : html`<p class="hsd-note">No run.</p>`}
+          ${store.tokens.length ? panels : html`<p class="hsd-note">No run.</p>`}
         </div>`,
       root,
     );

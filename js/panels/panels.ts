@@ -75,130 +75,159 @@ export function inOrder(sources: Iterable<string>, databases: readonly string[])
   return [...new Set(sources)].sort((a, b) => place(a) - place(b) || (a < b ? -1 : 1));
 }
 
-export function panelsOf(run: Run, palette: Pick<Palette, "words">, databases: readonly string[]) {
-  const all = draftsOf(run);
-  /** Accepted by source, then rejected, then what was not examined or was cut. */
-  const parts = (drafts: Draft[]): Part[] => {
-    const accepted = bySource(drafts.filter((d) => d.verdict === "accepted"));
-    const rejected = drafts.filter((d) => d.verdict === "rejected").length;
-    const rest = drafts.length - rejected - Object.values(accepted).reduce((a, b) => a + b, 0);
-    const bySources = inOrder(Object.keys(accepted), databases).map((s): Part => {
-      return [s, accepted[s], `${palette.words(s)}: ${accepted[s]} accepted`];
-    });
-    const others: Part[] = [
-      ["rejected", rejected, `${rejected} rejected`],
-      ["unreached", rest, `${rest} not examined`],
-    ];
-    return [...bySources, ...others.filter(([, n]) => n)];
-  };
-  const rate = (drafts: Draft[]) => {
-    const kept = drafts.filter((d) => d.verdict === "accepted").length;
-    return [`${kept} / ${drafts.length}`, share(kept, drafts.length)];
-  };
-  const none = (drafts: unknown[]) =>
-    !all.length
-      ? "No drafts in this run: the target generated every token, one per forward pass."
-      : drafts.length
-        ? ""
-        : "No drafts for this level.";
+/** What the tables of a run are made from. */
+interface Counted {
+  run: Run;
+  palette: Pick<Palette, "words">;
+  databases: readonly string[];
+  /** The draft rows of all levels. */
+  drafts: Draft[];
+}
 
-  function byPosition(level: number): Panel {
-    const drafts = all.filter((d) => d.level === level);
-    const kept = new Set(
-      drafts.filter((d) => d.verdict === "accepted").map((d) => `${d.round} ${d.node}`),
-    );
-    // Block verification rejects several tokens of a chain; the first one counts, as in the round's
-    // figure.
-    const judged = new Set(
-      drafts
-        .filter((d) => d.parent < 0 || kept.has(`${d.round} ${d.parent}`))
-        .filter((d) => d.verdict === "accepted" || d.verdict === "rejected")
-        .map((d) => `${d.round} ${d.depth}`),
-    );
-    const depths = [...judged].map((key) => Number(key.split(" ")[1]));
-    const rows = ranges(drafts.map((d) => d.depth)).map((bin): Row => {
-      const here = drafts.filter((d) => within(bin, d.depth));
-      const seen = depths.filter((d) => within(bin, d)).length;
-      const accepted = here.filter((d) => d.verdict === "accepted").length;
-      return {
-        label: rangeWords(bin),
-        parts: parts(here),
-        cells: [`${accepted} / ${seen}`, share(accepted, seen)],
-      };
+const isAccepted = ({ verdict }: Draft): boolean => verdict === "accepted";
+const acceptedOf = (drafts: readonly Draft[]): number => drafts.filter(isAccepted).length;
+
+/** Accepted by source, then rejected, then what was not examined or was cut. */
+function partsOf({ palette, databases }: Counted, drafts: Draft[]): Part[] {
+  const accepted = bySource(drafts.filter(isAccepted));
+  const rejected = drafts.filter(({ verdict }) => verdict === "rejected").length;
+  const rest = drafts.length - rejected - acceptedOf(drafts);
+  const bySources = inOrder(Object.keys(accepted), databases).map(
+    (source): Part => [
+      source,
+      accepted[source],
+      `${palette.words(source)}: ${accepted[source]} accepted`,
+    ],
+  );
+  const others: Part[] = [
+    ["rejected", rejected, `${rejected} rejected`],
+    ["unreached", rest, `${rest} not examined`],
+  ];
+  return [...bySources, ...others.filter(([, count]) => count)];
+}
+
+/** Why a table has no rows; "": it has. */
+function emptyWords({ drafts: all }: Counted, drafts: readonly unknown[]): string {
+  if (!all.length)
+    return "No drafts in this run: the target generated every token, one per forward pass.";
+  return drafts.length ? "" : "No drafts for this level.";
+}
+
+/**
+ * The depths of the draft tokens that were examined, one of each round and depth. Block verification
+ * rejects several tokens of a chain; the first one counts, as in the round's figure.
+ */
+function examinedDepths(drafts: readonly Draft[]): number[] {
+  const accepted = drafts.filter(isAccepted);
+  const kept = new Set(accepted.map(({ round, node }) => `${round} ${node}`));
+  const isReached = ({ round, parent }: Draft) => parent < 0 || kept.has(`${round} ${parent}`);
+  const judged = drafts.filter(
+    (draft) => isReached(draft) && (isAccepted(draft) || draft.verdict === "rejected"),
+  );
+  const places = new Map(judged.map(({ round, depth }) => [`${round} ${depth}`, depth]));
+  return [...places.values()];
+}
+
+function byPosition(counted: Counted, level: number): Panel {
+  const drafts = counted.drafts.filter((draft) => draft.level === level);
+  const depths = examinedDepths(drafts);
+  const rows = ranges(drafts.map(({ depth }) => depth)).map((bin): Row => {
+    const here = drafts.filter(({ depth }) => within(bin, depth));
+    const seen = depths.filter((depth) => within(bin, depth)).length;
+    const accepted = acceptedOf(here);
+    return {
+      label: rangeWords(bin),
+      parts: partsOf(counted, here),
+      cells: [`${accepted} / ${seen}`, share(accepted, seen)],
+    };
+  });
+  return {
+    title: "By draft position",
+    measure: "Conditional acceptance",
+    more:
+      "The bars show all draft tokens at a position; in a tree with several, " +
+      "the verifier chooses once.",
+    heads: ["position", "draft tokens", "accepted / examined", "rate"],
+    rows,
+    empty: emptyWords(counted, drafts),
+  };
+}
+
+function perRound(counted: Counted, level: number): Panel {
+  const rounds = [...counted.run.rounds.values()].filter((round) => round.level === level);
+  const counts = rounds.map(({ accepted }) => accepted);
+  const rows = ranges([0, ...counts]).map((bin): Row => {
+    const here = counts.filter((accepted) => within(bin, accepted)).length;
+    const parts: Part[] = here ? [["rounds", here, plural(here, "round")]] : [];
+    return { label: rangeWords(bin), parts, cells: [String(here), share(here, rounds.length)] };
+  });
+  const sum = counts.reduce((total, accepted) => total + accepted, 0);
+  const mean = rounds.length ? sum / rounds.length : 0;
+  return {
+    title: "Accepted per round",
+    measure: "Rounds by accepted tokens",
+    heads: ["accepted", "rounds", "rounds", "share"],
+    rows,
+    empty: emptyWords(counted, counted.drafts),
+    foot: `Mean ${mean.toFixed(2)} over ${plural(rounds.length, "round")}.`,
+  };
+}
+
+function byMatch(counted: Counted, level: number): Panel {
+  const drafts = counted.drafts.filter(
+    (draft) => draft.level === level && draft.key_length !== null,
+  );
+  const rows: Row[] = [];
+  for (const bin of ranges(drafts.map((draft) => draft.key_length as number))) {
+    const here = drafts.filter((draft) => within(bin, draft.key_length as number));
+    if (!here.length) continue;
+    const accepted = acceptedOf(here);
+    rows.push({
+      label: rangeWords(bin),
+      parts: partsOf(counted, here),
+      cells: [`${accepted} / ${here.length}`, share(accepted, here.length)],
     });
-    return {
-      title: "By draft position",
-      measure: "Conditional acceptance",
-      more:
-        "The bars show all draft tokens at a position; in a tree with several, " +
-        "the verifier chooses once.",
-      heads: ["position", "draft tokens", "accepted / examined", "rate"],
-      rows,
-      empty: none(drafts),
-    };
   }
-  function perRound(level: number): Panel {
-    const rounds = [...run.rounds.values()].filter((r) => r.level === level);
-    const rows = ranges([0, ...rounds.map((r) => r.accepted)]).map((bin): Row => {
-      const n = rounds.filter((r) => within(bin, r.accepted)).length;
-      const parts: Part[] = n ? [["rounds", n, plural(n, "round")]] : [];
-      return { label: rangeWords(bin), parts, cells: [String(n), share(n, rounds.length)] };
-    });
-    const mean = rounds.length ? rounds.reduce((n, r) => n + r.accepted, 0) / rounds.length : 0;
+  const noMatch = "All drafts came from draft models; only databases and baselines match text.";
+  return {
+    title: "By match length",
+    measure: "Acceptance rate",
+    more:
+      "Match length: number of latest tokens that a database found in earlier text. " +
+      "Draft models match nothing and are excluded.",
+    heads: ["tokens matched", "draft tokens", "accepted / drafted", "rate"],
+    rows,
+    empty: emptyWords(counted, counted.drafts) || (drafts.length ? "" : noMatch),
+  };
+}
+
+/** Without rows where the run has no semantic database. */
+function inText({ run }: Counted): Panel {
+  const ways = waysOf(run);
+  const rounds = ways ? Object.values(ways).reduce((sum, count) => sum + count, 0) : 0;
+  const rows = Object.entries(ways ?? {}).map(([way, count]): Row => {
+    const [label, source] = WAYS[way as Way];
     return {
-      title: "Accepted per round",
-      measure: "Rounds by accepted tokens",
-      heads: ["accepted", "rounds", "rounds", "share"],
-      rows,
-      empty: none(all),
-      foot: `Mean ${mean.toFixed(2)} over ${plural(rounds.length, "round")}.`,
+      label,
+      parts: count ? [[source, count, plural(count, "round")]] : [],
+      cells: [String(count), share(count, rounds)],
     };
-  }
-  function byMatch(level: number): Panel {
-    const drafts = all.filter((d) => d.level === level && d.key_length !== null);
-    const rows = ranges(drafts.map((d) => d.key_length as number))
-      .map((bin) => ({ bin, here: drafts.filter((d) => within(bin, d.key_length as number)) }))
-      .filter(({ here }) => here.length)
-      .map(
-        ({ bin, here }): Row => ({
-          label: rangeWords(bin),
-          parts: parts(here),
-          cells: rate(here),
-        }),
-      );
-    return {
-      title: "By match length",
-      measure: "Acceptance rate",
-      more:
-        "Match length: number of latest tokens that a database found in earlier text. " +
-        "Draft models match nothing and are excluded.",
-      heads: ["tokens matched", "draft tokens", "accepted / drafted", "rate"],
-      rows,
-      empty:
-        none(all) ||
-        (drafts.length
-          ? ""
-          : "All drafts came from draft models; only databases and baselines match text."),
-    };
-  }
-  /** Without rows where the run has no semantic database. */
-  function inText(): Panel {
-    const ways = waysOf(run);
-    const rounds = ways ? Object.values(ways).reduce((sum, n) => sum + n, 0) : 0;
-    const rows = Object.entries(ways ?? {}).map(([way, n]): Row => {
-      const [label, source] = WAYS[way as Way];
-      return {
-        label,
-        parts: n ? [[source, n, plural(n, "round")]] : [],
-        cells: [String(n), share(n, rounds)],
-      };
-    });
-    return {
-      title: "Where the next token was",
-      measure: "Rounds by place of the next token",
-      heads: ["in the text before it", "rounds", "rounds", "share"],
-      rows,
-    };
-  }
-  return { byPosition, perRound, byMatch, inText };
+  });
+  return {
+    title: "Where the next token was",
+    measure: "Rounds by place of the next token",
+    heads: ["in the text before it", "rounds", "rounds", "share"],
+    rows,
+  };
+}
+
+/** The tables of a run by their names; a level is that of a verifier. */
+export function panelsOf(run: Run, palette: Pick<Palette, "words">, databases: readonly string[]) {
+  const counted: Counted = { run, palette, databases, drafts: draftsOf(run) };
+  return {
+    byPosition: (level: number) => byPosition(counted, level),
+    perRound: (level: number) => perRound(counted, level),
+    byMatch: (level: number) => byMatch(counted, level),
+    inText: () => inText(counted),
+  };
 }
