@@ -1,143 +1,175 @@
 // What if: one draft model. Sliders of acceptance and costs, and the speed over plain decoding by
-// lookahead. The law of one draft:
-// (gamma c_draft + c_verify(gamma + 1)) over the tokens of a round, in forward passes of the
-// target.
+// lookahead (law.ts).
 import { html, nothing, svg } from "lit-html";
-import { axisY, frameOf } from "../lib/chart";
+import { axisY, type Frame, frameOf } from "../lib/chart";
 import { menu, slider } from "../lib/fields";
 import { templated } from "../lib/widget";
+import { bestOf, type Costs, LOOKAHEADS, leastAcceptance, MOST, speedOf, tokensOf } from "./law";
 
-type Traits = Record<"acceptance" | "cost" | "slope" | "lookahead", number> & {
+type Setting = keyof Costs | "lookahead";
+type Settings = Record<Setting, number>;
+type Preset = Costs & { name: string };
+type Traits = Settings & {
   /** Calibrated draft models. */
-  presets: ({ name: string } & Record<"acceptance" | "cost" | "slope", number>)[];
+  presets: Preset[];
   /** Where the presets come from. */
   source: string;
 };
-const MOST = 16;
-const ALL = Array.from({ length: MOST }, (_, k) => k + 1);
-const SLIDERS = [
-  [
-    "acceptance",
-    "Acceptance by the target",
-    0,
-    0.99,
-    0.01,
-    (v: number) => `${Math.round(100 * v)}%`,
-  ],
-  [
-    "cost",
-    "Cost of the draft model per token, in target forward passes",
-    0,
-    1,
-    0.005,
-    (v: number) => v.toFixed(3),
-  ],
-  ["lookahead", "Lookahead, tokens", 1, MOST, 1, (v: number) => String(v)],
-  [
-    "slope",
-    "Added cost per verified token, in forward passes",
-    0,
-    0.5,
-    0.01,
-    (v: number) => v.toFixed(2),
-  ],
-] as const;
-const BOX = { height: 250, left: 44, right: 16, top: 16, bottom: 40 };
+type Put = (values: Partial<Traits>) => void;
 
-/** Emitted tokens per round of a draft of n tokens. */
-const tokensOf = (acceptance: number, n: number) =>
-  acceptance >= 1 ? n + 1 : (1 - acceptance ** (n + 1)) / (1 - acceptance);
-/** Speed over plain decoding for a lookahead. */
-export const speedOf = (acceptance: number, cost: number, slope: number, n: number) =>
-  tokensOf(acceptance, n) / (n * cost + 1 + slope * n);
+interface Slider {
+  name: Setting;
+  words: string;
+  from: number;
+  to: number;
+  step: number;
+  write(value: number): string;
+}
+const SLIDERS: Slider[] = [
+  {
+    name: "acceptance",
+    words: "Acceptance by the target",
+    from: 0,
+    to: 0.99,
+    step: 0.01,
+    write: (value) => `${Math.round(100 * value)}%`,
+  },
+  {
+    name: "cost",
+    words: "Cost of the draft model per token, in target forward passes",
+    from: 0,
+    to: 1,
+    step: 0.005,
+    write: (value) => value.toFixed(3),
+  },
+  { name: "lookahead", words: "Lookahead, tokens", from: 1, to: MOST, step: 1, write: String },
+  {
+    name: "slope",
+    words: "Added cost per verified token, in forward passes",
+    from: 0,
+    to: 0.5,
+    step: 0.01,
+    write: (value) => value.toFixed(2),
+  },
+];
+const BOX = { height: 250, left: 44, right: 16, top: 16, bottom: 40 };
+const WIDTH = 620;
+/** From this width on each lookahead has its number. */
+const ROOMY = 400;
+
+const speedAt = ({ acceptance, cost, slope }: Costs, lookahead: number) =>
+  speedOf(acceptance, cost, slope, lookahead);
+const timesWords = (settings: Settings, lookahead: number) =>
+  `${speedAt(settings, lookahead).toFixed(2)} times the speed of plain decoding`;
+
+/** Whether the lookahead is the best, or which is. */
+function adviceOf(settings: Settings): string {
+  const best = bestOf(settings);
+  if (speedAt(settings, best) <= 1) return "No lookahead pays off: remove the draft model.";
+  if (best === settings.lookahead) return "This is the best lookahead.";
+  return `Best lookahead: ${best}, ${timesWords(settings, best)}.`;
+}
+/** The acceptance from which a draft pays off at these costs. */
+function payWords(settings: Settings): string {
+  const least = leastAcceptance(settings);
+  if (least === undefined) return "At this cost no acceptance pays off.";
+  return `At this cost a draft pays off from an acceptance of ${least}%.`;
+}
+
+const ownOf = (presets: readonly Preset[], { acceptance, cost, slope }: Costs) =>
+  presets.find((p) => p.acceptance === acceptance && p.cost === cost && p.slope === slope);
+
+/** The menu of calibrated draft models. */
+function presetMenu(presets: readonly Preset[], settings: Settings, put: Put) {
+  if (!presets.length) return nothing;
+  const names = [["", "custom"], ...presets.map(({ name }) => [name, name])];
+  const choose = (chosen: string) => {
+    const preset = presets.find(({ name }) => name === chosen);
+    if (!preset) return;
+    const { acceptance, cost, slope } = preset;
+    put({ acceptance, cost, slope });
+  };
+  const own = ownOf(presets, settings)?.name ?? "";
+  return html`<label>Draft model${menu(names, own, choose)}</label>`;
+}
+
+function sliderTemplate({ name, words, from, to, step, write }: Slider, value: number, put: Put) {
+  return html`<label
+    >${words}<span class="hsd-wi-slide"
+      >${slider(from, to, step, value, (v) => put({ [name]: v }))}<output
+        >${write(value)}</output
+      ></span
+    ></label
+  >`;
+}
+
+/** The point of a lookahead: large for the chosen one, a ring for the best. */
+function dot(settings: Settings, best: number, f: Frame, lookahead: number) {
+  const isChosen = lookahead === settings.lookahead;
+  const isBest = lookahead === best;
+  const x = f.x(lookahead - 0.5);
+  const number = f.width > ROOMY || lookahead % 2 ? lookahead : "";
+  let kind = "hsd-wi-dot";
+  if (isChosen) kind = "hsd-wi-here";
+  else if (isBest) kind = "hsd-wi-best";
+  const title = `Lookahead ${lookahead}: ${timesWords(settings, lookahead)}`;
+  return svg`<circle class=${kind} cx=${x} cy=${f.y(speedAt(settings, lookahead))}
+    r=${isChosen || isBest ? 6 : 3}><title>${title}</title></circle>
+      <text class="hsd-tick" x=${x} y=${f.foot + 16}
+        text-anchor="middle">${number}</text>`;
+}
+
+/** The speed over plain decoding by lookahead. */
+function picture(settings: Settings, room: number) {
+  const width = Math.min(WIDTH, room || WIDTH);
+  const speeds = LOOKAHEADS.map((lookahead) => speedAt(settings, lookahead));
+  const f = frameOf({ ...BOX, width }, MOST, Math.max(1.25, ...speeds) * 1.1);
+  const best = bestOf(settings);
+  const points = speeds.map((speed, k) => `${f.x(k + 0.5)} ${f.y(speed)}`);
+  return html`<svg
+    class="hsd-wi-plot"
+    viewBox="0 0 ${f.width} ${f.height}"
+    role="img"
+    aria-label="Speed over plain decoding by lookahead"
+  >
+    ${axisY(f, 5, (v) => String(Number(v.toFixed(2))))}
+    <line class="hsd-wi-plain" x1=${f.left} x2=${f.end} y1=${f.y(1)} y2=${f.y(1)}></line>
+    <text class="hsd-tick" x=${f.end} y=${f.y(1) - 6} text-anchor="end">plain decoding</text>
+    <path class="hsd-wi-line" d=${`M${points.join("L")}`}></path>
+    ${LOOKAHEADS.map((lookahead) => dot(settings, best, f, lookahead))}
+    <text class="hsd-axis" x=${(f.left + f.end) / 2} y=${f.height - 6} text-anchor="middle">
+      lookahead, tokens
+    </text>
+  </svg>`;
+}
 
 export default templated<Traits>(
   { class: "hsd-latency hsd-what-if", label: "What if: one draft model" },
   (get, put, root) => {
-    const a = get("acceptance");
-    const c = get("cost");
-    const chosen = get("lookahead");
-    const s = get("slope");
-    const speed = (n: number) => speedOf(a, c, s, n);
-    const best = ALL.reduce((x, y) => (speed(y) > speed(x) ? y : x));
-    const times = (n: number) => `${speed(n).toFixed(2)} times the speed of plain decoding`;
-    const advice =
-      speed(best) <= 1
-        ? "No lookahead pays off: remove the draft model."
-        : best === chosen
-          ? "This is the best lookahead."
-          : `Best lookahead: ${best}, ${times(best)}.`;
-    const least = Array.from({ length: 100 }, (_, k) => k).find((r) =>
-      ALL.some((n) => speedOf(r / 100, c, s, n) > 1),
-    );
-    const pays =
-      least === undefined
-        ? "At this cost no acceptance pays off."
-        : `At this cost a draft pays off from an acceptance of ${least}%.`;
-    const width = Math.min(620, root.clientWidth || 620);
-    const f = frameOf({ ...BOX, width }, MOST, Math.max(1.25, ...ALL.map(speed)) * 1.1);
-    const x = (n: number) => f.x(n - 0.5);
+    const lookahead = get("lookahead");
+    const acceptance = get("acceptance");
+    const settings = { acceptance, cost: get("cost"), slope: get("slope"), lookahead };
     const presets = get("presets") ?? [];
-    const own = presets.find((p) => p.acceptance === a && p.cost === c && p.slope === s);
-    const names = [["", "custom"], ...presets.map((p) => [p.name, p.name])];
-    const choose = (name: string) => {
-      const { name: _, ...values } = presets.find((p) => p.name === name) ?? presets[0];
-      if (name) put(values);
-    };
-    const dot = (n: number) =>
-      svg`<circle class=${n === chosen ? "hsd-wi-here" : n === best ? "hsd-wi-best" : "hsd-wi-dot"}
-        cx=${x(n)} cy=${f.y(speed(n))}
-        r=${n === chosen || n === best ? 6 : 3}><title>Lookahead ${n}: ${times(n)}</title></circle>
-          <text class="hsd-tick" x=${x(n)} y=${f.foot + 16}
-            text-anchor="middle">${width > 400 || n % 2 ? n : ""}</text>`;
+    const speed = speedAt(settings, lookahead).toFixed(2);
+    const tokens = tokensOf(acceptance, lookahead).toFixed(2);
+    const source = "Latency law on the slider values; nothing was measured.";
     return html`<h3>What if: one draft model</h3>
       <div class="hsd-wi-body">
         <div>
           <p aria-live="polite">
-            <strong>${speed(chosen).toFixed(2)} ×</strong> Lookahead ${chosen}:
-            ${tokensOf(a, chosen).toFixed(2)} tokens per target forward pass, ${times(chosen)}.
-            ${advice} ${pays}
+            <strong>${speed} ×</strong> Lookahead ${lookahead}: ${tokens} tokens per target forward
+            pass, ${timesWords(settings, lookahead)}. ${adviceOf(settings)} ${payWords(settings)}
           </p>
           <div class="hsd-wi-fields">
-            ${
-              presets.length
-                ? html`<label>Draft model${menu(names, own?.name ?? "", choose)}</label>`
-                : nothing
-            }
-            ${SLIDERS.map(
-              ([name, words, min, max, step, write]) =>
-                html`<label
-                  >${words}<span class="hsd-wi-slide"
-                    >${slider(min, max, step, get(name), (v) => put({ [name]: v }))}<output
-                      >${write(get(name))}</output
-                    ></span
-                  ></label
-                >`,
-            )}
+            ${presetMenu(presets, settings, put)}
+            ${SLIDERS.map((one) => sliderTemplate(one, settings[one.name], put))}
           </div>
         </div>
-        <svg
-          class="hsd-wi-plot"
-          viewBox="0 0 ${f.width} ${f.height}"
-          role="img"
-          aria-label="Speed over plain decoding by lookahead"
-        >
-          ${axisY(f, 5, (v) => String(Number(v.toFixed(2))))}
-          <line class="hsd-wi-plain" x1=${f.left} x2=${f.end} y1=${f.y(1)} y2=${f.y(1)}></line>
-          <text class="hsd-tick" x=${f.end} y=${f.y(1) - 6} text-anchor="end">plain decoding</text>
-          <path
-            class="hsd-wi-line"
-            d=${`M${ALL.map((n) => `${x(n)} ${f.y(speed(n))}`).join("L")}`}
-          ></path>
-          ${ALL.map(dot)}
-          <text class="hsd-axis" x=${(f.left + f.end) / 2} y=${f.height - 6} text-anchor="middle">
-            lookahead, tokens
-          </text>
-        </svg>
+        ${picture(settings, root.clientWidth)}
       </div>
       <p class="hsd-source">
         Large dot: your setting; ring: the best.
-        ${own ? get("source") : "Latency law on the slider values; nothing was measured."}
+        ${ownOf(presets, settings) ? get("source") : source}
       </p>`;
   },
 );
