@@ -45,6 +45,15 @@ test("a rejected word remains before the model's own until the next glance", () 
   ]);
 });
 
+test("a rejected word begins a mark, also after a token of the model", () => {
+  const begun = begin([textOf(["The", " cat", " sat", " down", " end"])]);
+  const { play } = read(read(begun, []).play, ["dog"]);
+  assert.deepEqual(piecesOf(play).pieces.slice(1), [
+    piece("model", " ", "cat"),
+    piece("model", " ", "sat", "dog"),
+  ]);
+});
+
 test("only the end of a long text is shown", () => {
   const play: Play = begin([textOf(["x", ...Array(40).fill(" words"), " end"])]);
   assert.equal(piecesOf(play).isCut, false);

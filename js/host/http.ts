@@ -23,7 +23,7 @@ class ServedRun {
   readonly steps: Step[] = [{ tokens: {}, drafts: {}, rounds: {}, calls: {}, pieces: {} } as Step];
   private run = { run: `server-${Math.random()}`, seq: 0, meta: {} } as Snapshot;
 
-  constructor(private readonly on: Progress) {}
+  constructor(private readonly on: Partial<Progress>) {}
 
   /** Take the lines of a part of the answer, and pass on the steps among them. */
   take(lines: readonly string[]) {
