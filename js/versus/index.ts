@@ -68,76 +68,106 @@ function metricsTable(runs: Runner[]) {
   </section>`;
 }
 
-export function versusView({ model, root, palette, on }: View<Traits>) {
-  root.classList.add("hsd-versus");
-  const refusal = make("div", "hsd-vs-refusal");
-  const body = make("div", "hsd-vs-body");
-  root.append(refusal, body);
-  const motion = matchMedia("(prefers-reduced-motion: reduce)");
-  let race: Race | null = null;
-  let texts: Texts | null = null;
-  function pin(at: number) {
+/** Keys that a field or a pressed button handles itself. */
+const FIELDS = "input, select";
+const BUTTONS = "button";
+
+/** What is said of runs before their race. */
+function aboutTemplate(stores: Store[]) {
+  return html`<p class="hsd-vs-about hsd-note">
+      <code class="hsd-vs-prompt" title="prompt of all runs">${brief(stores[0].prompt)}</code>
+      <span>${factsOf(stores[0]).join(" · ")}</span>
+    </p>
+    ${doubtsOf(stores).map((words) => html`<p class="hsd-warning">${words}</p>`)}`;
+}
+
+/** The view: the race and the texts of its runs. */
+class VersusView {
+  private readonly refusal = make("div", "hsd-vs-refusal");
+  private readonly body = make("div", "hsd-vs-body");
+  private readonly motion = matchMedia("(prefers-reduced-motion: reduce)");
+  private readonly repaint = () => this.race?.paint();
+  private race: Race | null = null;
+  private texts: Texts | null = null;
+
+  constructor(private readonly view: View<Traits>) {
+    const { root } = view;
+    root.classList.add("hsd-versus");
+    root.append(this.refusal, this.body);
+    // Its runs are not that of a group, which has the same keys.
+    root.addEventListener("keydown", (event) => this.onKey(event), true);
+    this.motion.addEventListener("change", this.repaint);
+    view.on("change:runs", () => this.open());
+    view.on("change:pinned", () => this.onPinned());
+    this.open();
+  }
+
+  close() {
+    this.race?.close();
+    this.motion.removeEventListener("change", this.repaint);
+  }
+
+  private onKey(event: KeyboardEvent) {
+    const isPress = event.key === "Enter" || event.key === " ";
+    const own = isPress ? `${BUTTONS}, ${FIELDS}` : FIELDS;
+    if (event.key !== "Escape" && (event.target as Element).closest?.(own)) return;
+    press(event, { ...this.texts?.keys(), " ": () => this.race?.toggle() }, true);
+  }
+
+  private onPinned() {
+    const at = this.view.model.get("pinned");
+    if (at >= 0) this.texts?.move(at, undefined, true);
+  }
+
+  /** Tell the model where the cursor is pinned. */
+  private pin(at: number) {
+    const { model } = this.view;
     if (model.get("pinned") === at) return;
     model.set("pinned", at);
     model.save_changes();
   }
-  function open() {
-    race?.close();
-    race = null;
-    texts = null;
+
+  private runners(stores: Store[]): Runner[] {
+    const titles = this.view.model.get("titles");
+    const titleOf = ({ meta }: Store) => titles[meta.asked ?? ""] || titles[meta.stack] || "";
+    return stores.map((store) => runnerOf(store, titleOf(store)));
+  }
+
+  /** Show the runs of the model, or why they cannot be compared. */
+  private open() {
+    const { model, palette } = this.view;
+    this.race?.close();
+    this.race = null;
+    this.texts = null;
     const stores = storesOf(model.get("runs") ?? []);
     const why = refusalOf(stores);
-    drawNotice(refusal, { message: why, caution: true });
-    if (why) return render(nothing, body);
-    const titles = model.get("titles");
-    const titleOf = ({ meta }: Store) => titles[meta.asked ?? ""] || titles[meta.stack] || "";
-    const runs = stores.map((store) => runnerOf(store, titleOf(store)));
-    const shown = new Texts(runs, palette, pin);
-    texts = shown;
-    race = new Race(
-      runs,
-      palette,
-      (ns) => shown.showAt(ns),
-      () => motion.matches,
-    );
-    if (model.get("time") >= 0 && !motion.matches) race.set(model.get("time") * 1e6);
-    render(
-      keyed(
-        race,
-        html`<p class="hsd-vs-about hsd-note">
-            <code class="hsd-vs-prompt" title="prompt of all runs">${brief(stores[0].prompt)}</code>
-            <span>${factsOf(stores[0]).join(" · ")}</span>
-          </p>
-          ${doubtsOf(stores).map((words) => html`<p class="hsd-warning">${words}</p>`)}
-          ${race.root}${
-            model.get("textless")
-              ? nothing
-              : agreementWords(agreementOf(stores, model.get("sources")))
-          }${model.get("brief") ? nothing : [metricsTable(runs), shown.root]}`,
-      ),
-      body,
-    );
-    pinned();
+    drawNotice(this.refusal, { message: why, caution: true });
+    if (why) return render(nothing, this.body);
+    const isStill = () => this.motion.matches;
+    const runs = this.runners(stores);
+    const texts = new Texts(runs, palette, (at) => this.pin(at));
+    const race = new Race(runs, palette, (ns) => texts.showAt(ns), isStill);
+    this.texts = texts;
+    this.race = race;
+    if (model.get("time") >= 0 && !isStill()) race.set(model.get("time") * 1e6);
+    this.draw(stores, runs, race, texts);
+    this.onPinned();
   }
-  const pinned = () => {
-    if (model.get("pinned") >= 0) texts?.move(model.get("pinned"), undefined, true);
-  };
-  const keydown = (e: KeyboardEvent) => {
-    const own = e.key === "Enter" || e.key === " " ? "button, input, select" : "input, select";
-    if (e.key !== "Escape" && (e.target as Element).closest?.(own)) return;
-    press(e, { ...texts?.keys(), " ": () => race?.toggle() }, true);
-  };
-  const again = () => race?.paint();
-  // Its runs are not that of a group, which has the same keys.
-  root.addEventListener("keydown", keydown, true);
-  motion.addEventListener("change", again);
-  on("change:runs", open);
-  on("change:pinned", pinned);
-  open();
-  return () => {
-    race?.close();
-    motion.removeEventListener("change", again);
-  };
+
+  private draw(stores: Store[], runs: Runner[], race: Race, texts: Texts) {
+    const { model } = this.view;
+    const agreement = model.get("textless")
+      ? nothing
+      : agreementWords(agreementOf(stores, model.get("sources")));
+    const figures = model.get("brief") ? nothing : [metricsTable(runs), texts.root];
+    const content = html`${aboutTemplate(stores)} ${race.root}${agreement}${figures}`;
+    render(keyed(race, content), this.body);
+  }
+}
+
+export function versusView(view: View<Traits>) {
+  const versus = new VersusView(view);
+  return () => versus.close();
 }
 
 export default linkedWidget(versusView);
