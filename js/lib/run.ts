@@ -86,7 +86,6 @@ export interface Event {
   draft: Draft | null;
 }
 
-export type Store = ReturnType<typeof createStore>;
 /** What happened to a run: another one, or new steps of the same. */
 export type Change = "reset" | "append";
 /** The events and tokens of a target round. */
@@ -133,117 +132,145 @@ function rowsOf<Row>(columns: Columns<Row>): Row[] {
 const isTimed = (meta?: Meta) => (meta?.wall_ns ?? null) !== null;
 const NO_META: Meta = { stack: "", sampling: {}, prefill_ns: null, wall_ns: null };
 
+/** The tables of a run: without steps at first. */
+class RunTables {
+  pieces: Record<number, string> = {};
+  tokens: Token[] = [];
+  /** Those of all levels. */
+  rounds = new Map<number, Round>();
+  /** The numbers of the target rounds, from 1. */
+  order = new Map<number, number>();
+  /** The rounds of the level below that served a round. */
+  children = new Map<number, number[]>();
+  drafts = new Map<number, Draft[]>();
+  calls: Call[] = [];
+  /** The columns as they arrived. */
+  steps: Step[] = [];
+}
+
 /**
  * A run so far. `adopt` takes a snapshot (the `data` of a view), `receive` the steps of a live run;
  * listeners get ("reset", 0) for a new run and ("append", index of the first new token) for new
  * steps.
  */
-export function createStore(letter = "") {
-  let index: Index | null = null;
-  const empty = () => ({
-    run: "",
-    seq: 0,
-    prompt: "",
-    promptIds: [] as number[],
-    levels: [] as string[],
-    meta: NO_META,
-    pieces: {} as Record<number, string>,
-    tokens: [] as Token[],
-    /** Those of all levels. */
-    rounds: new Map<number, Round>(),
-    /** The numbers of the target rounds, from 1. */
-    order: new Map<number, number>(),
-    /** The rounds of the level below that served a round. */
-    children: new Map<number, number[]>(),
-    drafts: new Map<number, Draft[]>(),
-    calls: [] as Call[],
-    /** The columns as they arrived. */
-    steps: [] as Step[],
-  });
-  const store = {
-    /** The name of the run among several: A, B, C. */
-    letter,
-    ...empty(),
-    listeners: listeners<[what: Change, from: number]>(),
-    extend(part: Step) {
-      index = null;
-      store.steps.push(part);
-      for (const r of rowsOf<Round>(part.rounds)) {
-        store.rounds.set(r.id, r);
-        // Displayed numbers count target rounds; ids also include rounds of lower levels.
-        if (r.parent === null) store.order.set(r.id, store.order.size + 1);
-        else store.children.set(r.parent, [...(store.children.get(r.parent) || []), r.id]);
-      }
-      for (const d of rowsOf<Draft>(part.drafts)) {
-        const list = store.drafts.get(d.round);
-        if (list) list.push(d);
-        else store.drafts.set(d.round, [d]);
-      }
-      for (const call of rowsOf<Call>(part.calls)) store.calls.push(call);
-      Object.assign(store.pieces, part.pieces);
-      for (const token of rowsOf<Token>(part.tokens)) store.tokens.push(token);
-    },
-    /** The run as columns. */
-    snapshot(): Snapshot {
-      const { run, seq, prompt, promptIds: prompt_ids, levels, meta } = store;
-      return { run, seq, prompt, prompt_ids, levels, meta, ...joined(store.steps) };
-    },
-    /** Forget the run. */
-    clear() {
-      index = null;
-      Object.assign(store, empty());
-    },
-    /**
-     * Take a snapshot, unless it is not newer; of a run that has all its steps the final head is
-     * enough.
-     */
-    adopt(taken: Partial<Snapshot> | null) {
-      if (!taken || taken.run === undefined) return;
-      const data = taken as Snapshot;
-      if (data.run === store.run && data.seq <= store.seq) {
-        // End of a live run: the same rows with final times.
-        if (data.seq < store.seq || isTimed(store.meta) || !isTimed(data.meta)) return;
-        store.meta = data.meta;
-        return store.listeners.tell("append", store.tokens.length);
-      }
-      const { run, seq, prompt, prompt_ids: promptIds, levels, meta = NO_META } = data;
-      Object.assign(store, empty(), { run, seq, prompt, promptIds, levels, meta });
-      store.extend(data);
-      store.listeners.tell("reset", 0);
-    },
-    /** Take the steps of a message; false: earlier steps are missing and a snapshot is needed. */
-    receive(message: Append) {
-      if (message.kind !== "append") return true;
-      if (message.run === store.run && message.seq <= store.seq) return true;
-      if (message.run !== store.run || message.first > store.seq + 1) return false;
-      const from = store.tokens.length;
-      for (const step of message.steps.slice(store.seq + 1 - message.first)) store.extend(step);
-      store.seq = message.seq;
-      store.listeners.tell("append", from);
-      return true;
-    },
-    /** The run as events: see {@link indexOf}. */
-    index(): Index {
-      return (index ??= indexOf(store));
-    },
-    /** The target round of a round of any level. */
-    topRound(id: number) {
-      let r = store.rounds.get(id);
-      while (r && r.parent !== null) r = store.rounds.get(r.parent);
-      return r ? r.id : null;
-    },
-    levelName: (level: number) => store.levels[level] ?? `level ${level}`,
-    /** Who verifies in a round, within a sentence. */
-    actor: (r: Round) => (r.parent === null ? "the target" : store.levelName(r.level)),
-    /** The draft row of an accepted token in its target round, or null. */
-    ownDraft(t: Token): Draft | null {
-      const own = (d: Draft) =>
-        d.verdict === "accepted" && d.depth === t.depth && d.token_id === t.token_id;
-      return (t.kind === "accepted" && store.drafts.get(t.round)?.find(own)) || null;
-    },
-  };
-  return store;
+export class Store extends RunTables {
+  run = "";
+  seq = 0;
+  prompt = "";
+  promptIds: number[] = [];
+  levels: string[] = [];
+  meta = NO_META;
+  readonly listeners = listeners<[what: Change, from: number]>();
+  /** The events of the steps so far; null: they are not made yet. */
+  private events: Index | null = null;
+
+  /** `letter` is the name of the run among several: A, B, C. */
+  constructor(readonly letter = "") {
+    super();
+  }
+
+  extend(part: Step) {
+    this.events = null;
+    this.steps.push(part);
+    for (const round of rowsOf<Round>(part.rounds)) this.addRound(round);
+    for (const draft of rowsOf<Draft>(part.drafts)) {
+      const drafts = this.drafts.get(draft.round);
+      if (drafts) drafts.push(draft);
+      else this.drafts.set(draft.round, [draft]);
+    }
+    for (const call of rowsOf<Call>(part.calls)) this.calls.push(call);
+    Object.assign(this.pieces, part.pieces);
+    for (const token of rowsOf<Token>(part.tokens)) this.tokens.push(token);
+  }
+
+  /** The run as columns. */
+  snapshot(): Snapshot {
+    const { run, seq, prompt, promptIds: prompt_ids, levels, meta } = this;
+    return { run, seq, prompt, prompt_ids, levels, meta, ...joined(this.steps) };
+  }
+
+  /** Forget the run. */
+  clear() {
+    this.begin({ run: "", seq: 0, prompt: "", prompt_ids: [], levels: [], meta: NO_META });
+  }
+
+  /**
+   * Take a snapshot, unless it is not newer; of a run that has all its steps the final head is
+   * enough.
+   */
+  adopt(taken: Partial<Snapshot> | null) {
+    if (!taken || taken.run === undefined) return;
+    const data = taken as Snapshot;
+    if (data.run === this.run && data.seq <= this.seq) {
+      // End of a live run: the same rows with final times.
+      if (data.seq < this.seq || isTimed(this.meta) || !isTimed(data.meta)) return;
+      this.meta = data.meta;
+      return this.listeners.tell("append", this.tokens.length);
+    }
+    this.begin(data);
+    this.extend(data);
+    this.listeners.tell("reset", 0);
+  }
+
+  /** Take the steps of a message; false: earlier steps are missing and a snapshot is needed. */
+  receive(message: Append): boolean {
+    if (message.kind !== "append") return true;
+    if (message.run === this.run && message.seq <= this.seq) return true;
+    if (message.run !== this.run || message.first > this.seq + 1) return false;
+    const from = this.tokens.length;
+    for (const step of message.steps.slice(this.seq + 1 - message.first)) this.extend(step);
+    this.seq = message.seq;
+    this.listeners.tell("append", from);
+    return true;
+  }
+
+  /** The run as events: see {@link indexOf}. */
+  index(): Index {
+    this.events ??= indexOf(this);
+    return this.events;
+  }
+
+  /** The target round of a round of any level. */
+  topRound(id: number): number | null {
+    let round = this.rounds.get(id);
+    while (round && round.parent !== null) round = this.rounds.get(round.parent);
+    return round ? round.id : null;
+  }
+
+  levelName(level: number): string {
+    return this.levels[level] ?? `level ${level}`;
+  }
+
+  /** Who verifies in a round, within a sentence. */
+  actor(round: Round): string {
+    return round.parent === null ? "the target" : this.levelName(round.level);
+  }
+
+  /** The draft row of an accepted token in its target round, or null. */
+  ownDraft({ kind, round, depth, token_id }: Token): Draft | null {
+    if (kind !== "accepted") return null;
+    const isOwn = (draft: Draft) =>
+      draft.verdict === "accepted" && draft.depth === depth && draft.token_id === token_id;
+    return this.drafts.get(round)?.find(isOwn) ?? null;
+  }
+
+  /** Begin a run without steps. */
+  private begin({ run, seq, prompt, prompt_ids, levels, meta = NO_META }: Head) {
+    this.events = null;
+    Object.assign(this, new RunTables());
+    Object.assign(this, { run, seq, prompt, promptIds: prompt_ids, levels, meta });
+  }
+
+  /** Displayed numbers count target rounds; ids also include rounds of lower levels. */
+  private addRound(round: Round) {
+    const { id, parent } = round;
+    this.rounds.set(id, round);
+    if (parent === null) this.order.set(id, this.order.size + 1);
+    else this.children.set(parent, [...(this.children.get(parent) ?? []), id]);
+  }
 }
+
+export const createStore = (letter = "") => new Store(letter);
 
 /**
  * The events of a run. For each target round, in order: its draft is proposed (kind "draft", if
