@@ -87,10 +87,7 @@ class Branches {
     this.palette = paletteOf(props.palette);
     this.palette.paint(this.root);
     el.append(this.root);
-    this.ends = [
-      followTheme(this.root, "--backdrop"),
-      onResize(this.root, () => this.paint()),
-    ];
+    this.ends = [followTheme(this.root, "--backdrop"), onResize(this.root, () => this.paint())];
     this.paint();
   }
 

@@ -47,10 +47,7 @@ test("what was accepted is written with the target's own token", () => {
   ]);
   assert.deepEqual([game.at, game.counts, game.proposal], [2, [2], []]);
   assert.equal(textOf(game), "pab");
-  assert.equal(
-    verdictWords(game),
-    "Accepted 1; rejected “x”. The target’s own token: “b”.",
-  );
+  assert.equal(verdictWords(game), "Accepted 1; rejected “x”. The target’s own token: “b”.");
   assert.equal(verdictWords(GAME), "");
 });
 

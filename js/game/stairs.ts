@@ -1,7 +1,7 @@
 // The stairs of an open game: the picture of its players, as far as they have come. Pure.
 
-import { aheadOf, isOver, MOST_GLANCES, playersOf } from "./play";
 import type { Stairs } from "./picture";
+import { aheadOf, isOver, MOST_GLANCES, playersOf } from "./play";
 import type { Says } from "./says";
 import { named } from "./sentences";
 import { type Game, isPlaying } from "./state";

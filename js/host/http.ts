@@ -116,8 +116,7 @@ export function serverDecode() {
       await receive(run, { method: "POST", headers, body, signal });
     } catch (problem) {
       const isSilent = problem instanceof TypeError;
-      if (!signal.aborted)
-        throw isSilent ? new Error("the server does not answer") : problem;
+      if (!signal.aborted) throw isSilent ? new Error("the server does not answer") : problem;
     }
     return run.finish();
   });

@@ -221,8 +221,7 @@ function table(stages: readonly Stage[], palette: Palette) {
     if (!flow) return "";
     return isText(stage) ? String(flow.drafted) : `${flow.accepted} / ${flow.drafted}`;
   };
-  const headOf = (stage: Stage) =>
-    isText(stage) ? "text" : `accepted / drafted at ${stage.name}`;
+  const headOf = (stage: Stage) => (isText(stage) ? "text" : `accepted / drafted at ${stage.name}`);
   const rows = [...sources].map((source) => [
     html`${sample(palette.family(source))}${palette.words(source)}`,
     ...stages.map((stage) => cell(stage, source)),

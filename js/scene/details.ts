@@ -40,8 +40,10 @@ const OWN = [
 ];
 
 function legend(drafter: string) {
-  const item = (family: string) => ([verdict, words]: string[]) =>
-    html`<li>
+  const item =
+    (family: string) =>
+    ([verdict, words]: string[]) =>
+      html`<li>
       <span
         class="hsd-sc-chip hsd-sc-sample"
         data-verdict=${verdict}

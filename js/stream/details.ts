@@ -45,9 +45,7 @@ export function legendOf({ tokens }: Store, palette: Palette) {
 /** The card without a token: of a run that is not decoded now, an example. */
 export function emptyCard(store: Store, card: Card, isLive: boolean) {
   const example = isLive ? null : exampleOf(store);
-  const words = store.tokens.length
-    ? "Select a token."
-    : "Tokens appear here as they are decoded.";
+  const words = store.tokens.length ? "Select a token." : "Tokens appear here as they are decoded.";
   if (!example)
     return html`<h3>Token details</h3>
       <p class="hsd-note">${words}</p>`;

@@ -32,6 +32,9 @@ test("a token that was not examined belongs to the rejection before it", () => {
   const { events } = store.index();
   const rejection = events.findIndex((event) => event.draft?.verdict === "rejected");
   assert.ok(rejection > 0);
-  assert.deepEqual([1, 2].map((node) => stepOfGhost(store, 2, node)), [rejection, rejection]);
+  assert.deepEqual(
+    [1, 2].map((node) => stepOfGhost(store, 2, node)),
+    [rejection, rejection],
+  );
   assert.equal(stepOfGhost(store, 2, 0), -1, "an accepted token has no rejection");
 });

@@ -69,9 +69,7 @@ export class Decode {
     const { positions } = this.target.facts;
     this.limit = Math.min(prompt.length + max_new_tokens, positions);
     this.drafter = databases ? this.makeDrafter(databases) : 0;
-    this.sessions = this.models.map(({ handle }) =>
-      runtime.module.make("hsd_session_new", handle),
-    );
+    this.sessions = this.models.map(({ handle }) => runtime.module.make("hsd_session_new", handle));
     this.handle = this.make();
   }
 

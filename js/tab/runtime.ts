@@ -170,9 +170,7 @@ export class Runtime {
     const { vocab } = facts.shape;
     const most = Math.max(...widths, cached);
     const session = module.make("hsd_session_new", handle);
-    const tokens = module.put(
-      Int32Array.from({ length: most }, (_, k) => (k * 97 + 11) % vocab),
-    );
+    const tokens = module.put(Int32Array.from({ length: most }, (_, k) => (k * 97 + 11) % vocab));
     const logits = module.allocate(4 * most * vocab);
     const feed = (count: number, rows: number, before: number) => {
       const read = [session, tokens, count, 0, rows, logits];

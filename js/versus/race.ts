@@ -243,9 +243,7 @@ export class Race {
     const { runs, clock, plot } = this;
     const words = stateAt(runs, clock.ns);
     render(picture(runs, this.palette, this.scale(), clock.ns), plot);
-    const prefill = runs.map(
-      ({ letter, store }) => `${letter} ${duration(store.meta.prefill_ns)}`,
-    );
+    const prefill = runs.map(({ letter, store }) => `${letter} ${duration(store.meta.prefill_ns)}`);
     render(
       html`<h3>Race</h3>
         <ol class="hsd-vs-runs">
