@@ -152,8 +152,9 @@ def test_the_module_imports_nothing_and_is_small():
     } <= {name.split(" as ")[-1].strip() for name in exports[0].split(",")}
     assert not re.search(r"\bimport\b(?!\(URL\.createObjectURL)", BUNDLE)
     # The game of the first screen takes about 12 kB of it, as it can be read in other languages; the
-    # sentences with which the tabs begin take 1 kB.
-    assert len(gzip.compress(BUNDLE.encode())) <= 113_500
+    # sentences with which the tabs begin take 1 kB. Names of states, layouts and steps, which a
+    # reader of the views needs and no minifier shortens, take about 7 kB.
+    assert len(gzip.compress(BUNDLE.encode())) <= 120_600
 
 
 def test_every_built_file_is_used():
