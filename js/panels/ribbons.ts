@@ -155,7 +155,7 @@ function lostPath(stages: readonly Stage[], layout: Layout, k: number, flow: Flo
   return fallPath({ x: lefts[k] + SIZE.bar, y, high }, narrow * fallOf(below, scale), narrow);
 }
 
-/** What became of a flow. */
+/** The result of a flow. */
 function fateOf(stage: Stage, { drafted, accepted }: Flow): string {
   if (isText(stage)) return plural(drafted, "token");
   return `${accepted} of ${drafted} accepted by ${stage.name}`;

@@ -119,7 +119,7 @@ class VersusView {
     if (at >= 0) this.texts?.move(at, undefined, true);
   }
 
-  /** Tell the model where the cursor is pinned. */
+  /** Report the pinned position to the model. */
   private pin(at: number) {
     const { model } = this.view;
     if (model.get("pinned") === at) return;
