@@ -8,7 +8,7 @@ reference are derived from it. A new setting is a field here, and code that acts
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from importlib.metadata import entry_points
@@ -27,7 +27,7 @@ MAX_NEW_TOKENS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a setting of a decode means, and which values it takes.
+    """What a setting means, and which values it takes.
 
     Attributes:
         metavar: the value in the help of the command line.
@@ -36,7 +36,11 @@ class Setting:
         low: the smallest value; ``None`` for a text.
         high: the largest value; ``None`` if there is no largest one.
         above_low: whether a value must be above ``low``.
+        off: the value that switches the setting off, where messages and the form name it.
         parse_range: whether the command line checks the range while it parses, and shows it.
+        option: the option of the command line, where it is not the name of the field.
+        positional: whether the command line takes the value by its place.
+        in_k: whether the command line reads 8k as 8192.
         label: the label in the page's form; "" if the form has no field for it.
         form_low: the smallest value of the form, where it differs from ``low``.
         form_high: the largest value of the form, where it differs from ``high``.
@@ -44,11 +48,15 @@ class Setting:
 
     metavar: str
     help: str
-    words: str
+    words: str = ""
     low: float | None = None
     high: float | None = None
     above_low: bool = False
+    off: float | None = None
     parse_range: bool = False
+    option: str = ""
+    positional: bool = False
+    in_k: bool = False
     label: str = ""
     form_low: float | None = None
     form_high: float | None = None
@@ -65,8 +73,22 @@ class Setting:
             check_range(self.words, value, self.low, self.high)
         elif not self.low < value <= (self.high or value):
             wrong = "out of range" if value == value else "not valid"
-            allowed = f"a number above {self.low:g} and up to {self.high:g} (1: off)"
-            raise UserError(f"{self.words} {value:g} is {wrong}: expected {allowed}")
+            raise UserError(f"{self.words} {value:g} is {wrong}: expected {self._allowed()}")
+
+    def _allowed(self) -> str:
+        """Return the range of a setting whose values are above ``low``, as text."""
+        allowed = f"a number above {self.low:g}"
+        if self.high is not None:
+            allowed += f" and up to {self.high:g}"
+        return f"{allowed}{self._off_words()}"
+
+    def _off_words(self) -> str:
+        return "" if self.off is None else f" ({self.off:g}: off)"
+
+    @property
+    def form_label(self) -> str:
+        """The label in the page's form, with the value that switches the setting off."""
+        return f"{self.label}{self._off_words()}"
 
 
 def _rule_help() -> str:
@@ -113,7 +135,8 @@ class Sampling:
             help="sample among the K likeliest tokens; 0: all",
             words="top-k",
             low=0,
-            label="Top-k (0: off)",
+            off=0,
+            label="Top-k",
             form_high=1_000_000,
         ),
     ] = 0
@@ -126,7 +149,8 @@ class Sampling:
             low=0.0,
             high=1.0,
             above_low=True,
-            label="Top-p (1: off)",
+            off=1,
+            label="Top-p",
             form_low=0.01,
         ),
     ] = 1.0
@@ -138,7 +162,8 @@ class Sampling:
             words="min-p",
             low=0.0,
             high=1.0,
-            label="Min-p (0: off)",
+            off=0,
+            label="Min-p",
         ),
     ] = 0.0
     seed: A[
@@ -163,8 +188,7 @@ class Sampling:
     ] = DEFAULT_RULE
 
     def __post_init__(self) -> None:
-        for name, setting in settings_of(Sampling).items():
-            setting.check(getattr(self, name))
+        check_settings(self)
         # The rules of other packages are registered in the schema of traces.
         from hsd_viz.trace.tables import RULES
 
@@ -216,6 +240,19 @@ class DecodingOptions:
 def settings_of(declaration: type) -> dict[str, Setting]:
     """Return the settings that a dataclass declares, by name."""
     return {name: setting for name, _, setting, _ in _declared(declaration)}
+
+
+def check_settings(value: Any) -> None:
+    """Check the settings that a dataclass declares, in a value of it.
+
+    Raises:
+        UserError: if one of them is out of range.
+    """
+    for name, _, setting, default in _declared(type(value)):
+        given = getattr(value, name)
+        if given is None and default is None:
+            continue
+        setting.check(given)
 
 
 @cache
@@ -278,11 +315,14 @@ def _as_float(name: str, value: Any) -> float:
         raise UserError(f"{name} is out of range") from None
 
 
-def _declared(declaration: type) -> Iterator[tuple[str, type, Setting, Any]]:
-    """Yield (name, type, setting, default) of each field with a :class:`Setting`."""
+@cache
+def _declared(declaration: type) -> tuple[tuple[str, type, Setting, Any], ...]:
+    """Return (name, type, setting, default) of each field with a :class:`Setting`."""
     hints = get_type_hints(declaration, include_extras=True)
+    declared = []
     for one in fields(declaration):
         for mark in getattr(hints[one.name], "__metadata__", ()):
             if isinstance(mark, Setting):
                 default = None if one.default is MISSING else one.default
-                yield one.name, hints[one.name].__origin__, mark, default
+                declared.append((one.name, hints[one.name].__origin__, mark, default))
+    return tuple(declared)

@@ -210,11 +210,28 @@ def _entry(thing: object, name: str, seen: set[str]) -> Iterator[str]:
     if isinstance(found, ast.ClassDef):
         yield from _class(found)
     elif isinstance(found, ast.FunctionDef):
+        text = ast.get_docstring(found) or ""
+        if "__signature__" in vars(thing):
+            # A dataclass declares the parameters: they are not in the source of the function.
+            found = _definition(name, inspect.signature(thing))
+            text = inspect.getdoc(thing) or ""
         yield f"### `{found.name}`"
         yield _code(_call(found.name, found))
-        text = ast.get_docstring(found) or ""
         yield _first(text)
         yield from _sections(text)
+
+
+def _definition(name: str, signature: inspect.Signature) -> ast.FunctionDef:
+    """Return a signature with types as text as the definition of a function without a body."""
+    parts = []
+    for parameter in signature.parameters.values():
+        if parameter.kind is parameter.KEYWORD_ONLY and "*" not in parts:
+            parts.append("*")
+        parts.append(f"{parameter.name}: {parameter.annotation}={parameter.default!r}")
+    source = f"def {name}({', '.join(parts)}) -> {signature.return_annotation}: ..."
+    (definition,) = ast.parse(source).body
+    assert isinstance(definition, ast.FunctionDef)
+    return definition
 
 
 def _class(node: ast.ClassDef) -> Iterator[str]:
@@ -442,7 +459,7 @@ def typescript_settings() -> str:
         lines += [
             f"  {name}: {{",
             f'    words: "{setting.words}",',
-            f'    label: "{setting.label}",',
+            f'    label: "{setting.form_label}",',
             f"    whole: {str(types()[name] is int).lower()},",
             f"    low: {setting.low:g},",
             f"    aboveLow: {str(setting.above_low).lower()},",

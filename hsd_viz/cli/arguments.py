@@ -1,11 +1,13 @@
 """A function as a command: its parameters are the options, the first line of its docstring is the
 summary.
 
-A parameter is annotated ``A[type, "METAVAR", "help"]``, a flag or a choice without a metavar.
-``bool`` is a flag, ``Literal`` a choice, ``tuple[T, ...]`` an option that may be repeated; a
-parameter that is not keyword-only is positional. More marks: ``(low, high)``, the limits of a
-number; a number, the value of an option that is given without one; ``...``, an option with several
-values. A dataclass is a group of options. Examples and notes are in ``help.md``.
+A parameter is annotated ``A[type, "METAVAR", "help"]``, a flag or a choice without a metavar, or
+``A[type, Setting(...)]``. ``bool`` is a flag, ``Literal`` a choice, ``tuple[T, ...]`` an option that
+may be repeated, ``Sequence[T]`` a list with commas; a parameter that is not keyword-only is
+positional. More marks: ``(low, high)``, the limits of a number; a number, the value of an option
+that is given without one; ``...``, an option with several values. A dataclass is a group of
+options, and a dataclass that inherits fields is a group per class. Examples and notes are in
+``help.md``.
 
 This is a thin layer over argparse because ``hsd-viz --help`` has 0.3 s: all of it takes 0.14 s,
 where cyclopts 5.5 takes 0.23 s for a program of one command (medians of 15 on one machine). Limits,
@@ -47,10 +49,10 @@ if TYPE_CHECKING:
     from hsd_viz.engine.options import EngineOptions
 
 BAD_INPUT = 2
-#: The command as it was given (not an option), numbers separated by commas, a file to write, a
-#: trace to write.
+#: What k means after a number.
+_K = 1024
+#: The command as it was given (not an option), a file to write, a trace to write.
 CommandLine = NewType("CommandLine", str)
-Numbers = NewType("Numbers", tuple)
 Out = NewType("Out", Path)
 Save = NewType("Save", Path)
 
@@ -149,24 +151,41 @@ def _call(owner: Callable[..., Any], args: argparse.Namespace) -> Any:
     return owner(**values)
 
 
-def _add_options(where: Any, owner: Any) -> None:
-    """Add the parameters of a function, or the fields of a dataclass, to a parser."""
-    hints = get_type_hints(owner, include_extras=True)
-    for parameter in signature(owner).parameters.values():
+def _add_options(parser: Parser, command: Callable[..., Any]) -> None:
+    """Add the parameters of a function to a parser."""
+    hints = get_type_hints(command, include_extras=True)
+    for parameter in signature(command).parameters.values():
         hint = hints[parameter.name]
         if is_dataclass(hint):
-            _add_options(_group(where, hint), hint)
+            for owner in reversed(hint.__mro__):
+                if is_dataclass(owner):
+                    _add_fields(parser, parser, owner)
         elif hint is not CommandLine:
-            is_option = is_dataclass(owner) or parameter.kind is Parameter.KEYWORD_ONLY
-            _add_option(where, _Declared.of(parameter, hint, is_option))
+            is_option = parameter.kind is Parameter.KEYWORD_ONLY
+            _add_option(parser, _Declared.of(parameter, hint, is_option))
 
 
-def _group(where: Any, owner: Any) -> Any:
-    """Return the group of a dataclass's options; those of a dataclass within another join it."""
-    if isinstance(where, argparse._ArgumentGroup):
-        return where
-    summary = (getdoc(owner) or "").partition("\n")[0]
-    return where.add_argument_group(summary.rstrip(".").lower())
+def _add_fields(parser: Parser, where: Any, owner: Any) -> None:
+    """Add the fields that a dataclass itself declares.
+
+    Args:
+        parser: takes what is positional.
+        where: takes the options: a parser, to which a group is added, or the group of a dataclass
+            that has this one as a field.
+        owner: the dataclass.
+    """
+    hints = get_type_hints(owner, include_extras=True)
+    parameters = signature(owner).parameters
+    own = [name for name in vars(owner).get("__annotations__", ()) if name in parameters]
+    if own and where is parser:
+        summary = (getdoc(owner) or "").partition("\n")[0]
+        where = parser.add_argument_group(summary.rstrip(".").lower())
+    for name in own:
+        if is_dataclass(hints[name]):
+            _add_fields(parser, where, hints[name])
+            continue
+        declared = _Declared.of(parameters[name], hints[name], is_option=True)
+        _add_option(where if declared.is_option else parser, declared)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +200,8 @@ class _Declared:
         is_option: whether it is given by name.
         metavar: the value in the help; "" for a flag or a choice.
         text: the help.
+        option: its name on the command line, where it is another.
+        in_k: whether 8k is 8192.
         limits: the smallest and the largest number.
         alone: the value of an option that is given without one.
         in_a_row: whether several values follow the name once.
@@ -193,6 +214,8 @@ class _Declared:
     is_option: bool
     metavar: str
     text: str
+    option: str = ""
+    in_k: bool = False
     limits: tuple[float, float] | None = None
     alone: int | None = None
     in_a_row: bool = False
@@ -206,12 +229,17 @@ class _Declared:
         many = get_origin(kind) is tuple
         metavar = ""
         text = ""
+        option = ""
+        in_k = False
         limits = None
         alone = None
         for mark in marks:
             if isinstance(mark, Setting):
                 metavar = mark.metavar
                 text = mark.help
+                option = mark.option
+                in_k = mark.in_k
+                is_option = is_option and not mark.positional
                 if mark.low is not None and mark.high is not None and mark.parse_range:
                     limits = (mark.low, mark.high)
             elif isinstance(mark, str):
@@ -229,6 +257,8 @@ class _Declared:
             is_option=is_option,
             metavar=metavar,
             text=text,
+            option=option,
+            in_k=in_k,
             limits=limits,
             alone=alone,
             in_a_row=... in marks,
@@ -248,6 +278,8 @@ class _Declared:
         if not self.is_required and self.default is not False:
             if isinstance(self.default, float):
                 facts.append(f"default {self.default:g}")
+            elif self.in_k:
+                facts.append(f"default {self.default // _K}k")
             elif self.default not in (None, "", ()):
                 facts.append(f"default {self.default}")
         if not facts:
@@ -268,6 +300,8 @@ def _add_option(where: Any, declared: _Declared) -> None:
             options["metavar"] = declared.metavar
     if declared.limits is not None:
         options["type"] = partial(_number, declared.base, *declared.limits)
+    elif declared.in_k:
+        options["type"] = _whole_number
     if declared.alone is not None:
         options["nargs"] = "?"
         options["const"] = declared.alone
@@ -282,7 +316,7 @@ def _add_option(where: Any, declared: _Declared) -> None:
     if declared.is_option:
         options["dest"] = declared.name
         options["required"] = declared.is_required
-        written = "--" + declared.name.rstrip("_").replace("_", "-")
+        written = "--" + (declared.option or declared.name.rstrip("_").replace("_", "-"))
     elif not declared.is_required:
         options["nargs"] = "*" if declared.many else "?"
     where.add_argument(written, **options)
@@ -299,7 +333,7 @@ def _number(kind: type, low: float, high: float, text: str) -> Any:
 def _number_of(text: str) -> float:
     """Return a number as it is written: a whole one, 2k or 0.5."""
     if text.endswith("k"):
-        return int(text[:-1]) * 1024
+        return int(text[:-1]) * _K
     value = float(text)
     return int(value) if text.strip("+- ").isdecimal() else value
 
@@ -310,6 +344,20 @@ def _numbers(text: str) -> tuple[float, ...]:
         return tuple(map(_number_of, text.lower().split(",")))
     except ValueError:
         raise UserError(f"{text!r} is not readable: use numbers, as in 1,8,32 or 2k,32k") from None
+
+
+def _whole_number(text: str) -> int:
+    """Read a whole number; k is 1024."""
+    with suppress(ValueError):
+        value = _number_of(text.lower())
+        if isinstance(value, int):
+            return value
+    raise UserError(f"{text!r} is not readable: use a whole number, as in 2048 or 8k")
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """Read names separated by commas."""
+    return tuple(text.split(",")) if text else ()
 
 
 def _path(text: str, *checks: Callable[[Path], Any]) -> Path:
@@ -327,11 +375,14 @@ def _save(text: str) -> Path:
 
 
 #: What reads a value, where it is not the type itself.
-READERS = {
+READERS: dict[Any, Callable[[str], Any]] = {
     Path: _path,
     Out: lambda text: _path(text, check_writable),
     Save: _save,
-    Numbers: _numbers,
+    Sequence[float]: _numbers,
+    # What uses the numbers checks that they are whole.
+    Sequence[int]: _numbers,
+    Sequence[str]: _names,
 }
 
 #: Options of several commands.

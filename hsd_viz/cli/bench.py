@@ -4,6 +4,7 @@ and elsewhere.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated as A
 from typing import Any, Literal
@@ -15,7 +16,6 @@ from hsd_viz.cli.arguments import (
     Html,
     Json,
     MachineOptions,
-    Numbers,
     Out,
 )
 from hsd_viz.errors import UserError, parsing
@@ -158,8 +158,8 @@ def predict(
     models: A[
         str, "A,B,C", "target first: names, paths of a config.json, or eagle3 for a draft head"
     ],
-    batch: A[Numbers, "N,N", "sequences decoded together"] = USUAL_BATCH,
-    context: A[Numbers, "N,N", "tokens cached per sequence, as in 2k,32k"] = USUAL_CONTEXT,
+    batch: A[Sequence[int], "N,N", "sequences decoded together"] = USUAL_BATCH,
+    context: A[Sequence[int], "N,N", "tokens cached per sequence, as in 2k,32k"] = USUAL_CONTEXT,
     acceptance: A[
         tuple[str, ...], "A", "of all pairs, or of one as in 'llama-1b > llama-70b=0.7'; repeatable"
     ] = (),
@@ -172,7 +172,9 @@ def predict(
         "the same from a record of another engine or a trace (see `hsd-viz doctor`)",
     ] = None,
     calibrate: A[
-        Numbers | None, "T1,T8", "measured ms of a step of the target with 1 and with 8 tokens"
+        Sequence[float] | None,
+        "T1,T8",
+        "measured ms of a step of the target with 1 and with 8 tokens",
     ] = None,
     round_ms: A[
         float | None,
@@ -197,15 +199,18 @@ def predict(
     from hsd_viz.measure.predict import predict
     from hsd_viz.results.result import show
 
-    if calibrate is not None and len(calibrate) != 2:
-        raise UserError("--calibrate needs two times in ms, as in 18.2,19.5")
+    times = None
+    if calibrate is not None:
+        if len(calibrate) != 2:
+            raise UserError("--calibrate needs two times in ms, as in 18.2,19.5")
+        times = (calibrate[0], calibrate[1])
     names = [name.strip() for name in models.split(",") if name.strip()]
     prediction = predict(
         gpu,
         names,
         batch=batch,
         context=context,
-        calibrate=calibrate,
+        calibrate=times,
         round_ms=round_ms,
         tp=tp,
         cache=cache,

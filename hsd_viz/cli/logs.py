@@ -12,17 +12,14 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Annotated as A
-from typing import Any, Literal
+from typing import Any
 
 from hsd_viz.cli import arguments
-from hsd_viz.cli.arguments import Html, Json, Numbers, Out, Rule, Save
+from hsd_viz.cli.arguments import Html, Json, Out, Rule, Save
 from hsd_viz.errors import UserError, parsing
-from hsd_viz.stack import MAX_LOOKAHEAD
+from hsd_viz.measure.case import Case
 from hsd_viz.terminal import progress_bar, status
-from hsd_viz.words import MAX_BUDGET, check_range, first_line
-
-#: A default as it is written on the command line, which reads it.
-USUAL_CONTEXT: Any = "2k"
+from hsd_viz.words import MAX_BUDGET, first_line
 
 
 def replay(
@@ -97,48 +94,7 @@ def import_(
 
 
 def doctor(
-    record: A[Path | None, "FILE", "a trace or a record of another engine"] = None,
     *,
-    measure: A[
-        str | None, "STACK", "instead of a file: measure a few short decodes on this machine"
-    ] = None,
-    acceptance: A[
-        Numbers | None, "A", "instead of both: accepted / drafted, a length, or rates: 0.8,0.6"
-    ] = None,
-    lookahead: A[
-        int | None, (1, MAX_LOOKAHEAD), "K", "draft tokens per round, with --acceptance"
-    ] = None,
-    model: A[str | None, "NAME", "of a record of several models: this one"] = None,
-    engine: A[str | None, "ENGINE", "of a record of several engines: this one"] = None,
-    batch: A[
-        int | None, (1, 4096), "N", "requests per batch of the run (default: as recorded, else 1)"
-    ] = None,
-    method: A[
-        str | None, "M", "draft, eagle, eagle3, mtp, dflash, medusa, lookup (ngram) or suffix"
-    ] = None,
-    draft_model: A[str | None, "NAME", "the draft model in the settings to paste"] = None,
-    speed: A[
-        float | None, (1e-6, 1e9), "R", "tokens per second of a request with speculation"
-    ] = None,
-    plain_speed: A[
-        float | None, (1e-6, 1e9), "R", "tokens per second of a request without speculation"
-    ] = None,
-    step_ms: A[float | None, (0, 1e6), "MS", "time of a plain step of the target"] = None,
-    verify_ms: A[
-        float | None, (0, 1e6), "MS", "time of the target's forward pass over a draft"
-    ] = None,
-    draft_ms: A[float | None, (0, 1e6), "MS", "time of drafting per round"] = None,
-    overhead_ms: A[float | None, (0, 1e6), "MS", "other time per round"] = None,
-    gpu: A[str | None, "NAME", "the GPU, as in H100: fill in unknown times"] = None,
-    models: A[
-        str | None, "T,D", "with --gpu: the target and its draft model: names or config.json paths"
-    ] = None,
-    tp: A[int, (1, 64), "N", "GPUs that share each model"] = 1,
-    context: A[Numbers, "N", "tokens cached per request, as in 8k"] = USUAL_CONTEXT,
-    weights: A[Literal["bf16", "fp8", "int8", "int4", "fp4"], "format of the weights"] = "bf16",
-    bandwidth: A[float | None, "GB", "GB/s of an unknown GPU"] = None,
-    flops: A[float | None, "TF", "dense 16-bit TFLOP/s of an unknown GPU"] = None,
-    gpu_memory: A[float | None, "GB", "memory of an unknown GPU"] = None,
     profile: A[
         Out | None, "OUT", "write acceptance by position as speculation_profile.json"
     ] = None,
@@ -147,39 +103,14 @@ def doctor(
     ] = None,
     json_: Json = None,
     html: Html = None,
+    case: Case,
 ) -> int:
     """Explain why speculative decoding is not faster, and what to set."""
-    from hsd_viz.measure.doctor import below
-    from hsd_viz.measure.doctor import doctor as diagnose
+    from hsd_viz.measure.doctor import below, explain
     from hsd_viz.measure.profile import profile_of
     from hsd_viz.results.result import show
 
-    check_range("--context", context[0] if len(context) == 1 else context, 1, 10_000_000)
-    diagnosis = diagnose(
-        record,
-        measure=measure or "",
-        acceptance=acceptance or (),
-        lookahead=lookahead,
-        model=model,
-        engine=engine,
-        gpu=gpu or "",
-        models=models.split(",") if models else (),
-        tp=tp,
-        context=context[0],
-        weights=weights,
-        bandwidth=bandwidth,
-        flops=flops,
-        memory=gpu_memory,
-        speed=speed,
-        plain_speed=plain_speed,
-        step=step_ms,
-        verify=verify_ms,
-        draft=draft_ms,
-        overhead=overhead_ms,
-        batch=batch,
-        method=method,
-        draft_model=draft_model,
-    )
+    diagnosis = explain(case)
     arguments.write_json(profile, profile_of(diagnosis.observation) if profile else None)
     code = show(diagnosis, json=json_, html=html)
     if fail_below is not None and (why := below(diagnosis, fail_below)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from hsd_viz.errors import UserError
 from hsd_viz.latency.cards import gpu_of
@@ -10,59 +10,37 @@ from hsd_viz.latency.configs import shape_of
 from hsd_viz.latency.hardware import Machine, check_setting
 from hsd_viz.latency.law import MOST
 from hsd_viz.latency.shapes import Shape
+from hsd_viz.measure.case import HardwareModel
 from hsd_viz.measure.observation import Observation
 from hsd_viz.records.settings import METHODS, NGRAMS, PARALLEL
 
 
-@dataclass(frozen=True, slots=True)
-class HardwareModel:
-    """The machine whose predicted times fill in unknown ones.
+def load_hardware(hardware: HardwareModel) -> tuple[Machine, Shape, Shape]:
+    """Return the machine, the target and its draft model or draft head.
 
-    Attributes:
-        gpu: a card, or any name with ``bandwidth`` (GB/s), ``flops`` (TFLOP/s) and ``memory`` (GB).
-        models: the target and its draft model: names, paths of a ``config.json``, or a draft head.
-        tp: cards that share each model.
-        context: tokens cached per request.
-        weights: the format of all weights.
-        bandwidth: of an unknown card.
-        flops: of an unknown card.
-        memory: of an unknown card.
+    Raises:
+        UserError: for unknown names, and for models that do not fit.
     """
-
-    gpu: str
-    models: tuple[str, ...]
-    tp: int = 1
-    context: int = 2048
-    weights: str = "bf16"
-    bandwidth: float | None = None
-    flops: float | None = None
-    memory: float | None = None
-
-    def loaded(self) -> tuple[Machine, Shape, Shape]:
-        """Return the machine, the target and its draft model or draft head.
-
-        Raises:
-            UserError: for unknown names, and for models that do not fit.
-        """
-        names = [name.strip() for name in self.models]
-        if not names or names[0] in ("", *METHODS):
-            raise UserError(
-                f"the models '{','.join(names)}' have no target: name it first, as in "
-                "llama-8b,eagle3"
-            )
-        shapes = [shape_of(name) for name in names if name not in METHODS]
-        target = shapes[0]
-        check_setting(target, self.tp, self.weights, context=(self.context,))
-        card = gpu_of(self.gpu, self.bandwidth, self.flops, self.memory)
-        machine = Machine(card, self.tp)
-        head = shapes[1].with_target(target) if len(shapes) > 1 else target.head()
-        share = machine.memory_share((target, head), batch=1, context=1, weights=self.weights)
-        if share > 1:
-            raise UserError(
-                f"{target.name} does not fit into the memory of {self.tp} x {card.name}: "
-                "see --tp and --weights"
-            )
-        return machine, target, head
+    names = [name.strip() for name in hardware.models]
+    if not names or names[0] in ("", *METHODS):
+        raise UserError(
+            f"the models '{','.join(names)}' have no target: name it first, as in llama-8b,eagle3"
+        )
+    shapes = [shape_of(name) for name in names if name not in METHODS]
+    target = shapes[0]
+    tp = hardware.tp
+    weights = hardware.weights
+    check_setting(target, tp, weights, context=(hardware.context,))
+    card = gpu_of(hardware.gpu, hardware.bandwidth, hardware.flops, hardware.memory)
+    machine = Machine(card, tp)
+    head = shapes[1].with_target(target) if len(shapes) > 1 else target.head()
+    share = machine.memory_share((target, head), batch=1, context=1, weights=weights)
+    if share > 1:
+        raise UserError(
+            f"{target.name} does not fit into the memory of {tp} x {card.name}: "
+            "see --tp and --weights"
+        )
+    return machine, target, head
 
 
 def with_hardware(seen: Observation, hardware: HardwareModel) -> Observation:
@@ -73,7 +51,7 @@ def with_hardware(seen: Observation, hardware: HardwareModel) -> Observation:
     Raises:
         UserError: for unknown names, and for models that do not fit.
     """
-    machine, target, head = hardware.loaded()
+    machine, target, head = load_hardware(hardware)
 
     def step_ms(shape: Shape, tokens: float = 1) -> float:
         return machine.step_ms(

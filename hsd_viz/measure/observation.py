@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from math import ceil
 
 from hsd_viz.errors import UserError
+from hsd_viz.measure.case import MOST_BATCH
 from hsd_viz.records.sample import MOST_DRAFT
 from hsd_viz.stack import Stack
 from hsd_viz.words import check_range
 
 TIMES = ("step", "verify", "draft", "overhead", "round")
-#: Limits of a record: beyond them it is damaged.
-MOST_BATCH = 4096
+#: Most rounds of a record: beyond them it is damaged.
 MOST_ROUNDS = 10**12
 
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hsd_viz.errors import BadFile, UserError, parsing
+from hsd_viz.measure.case import Case, KnownFigures
 from hsd_viz.measure.observation import Observation, even_rates
 from hsd_viz.measure.observe_records import from_series, past_the_end
-from hsd_viz.measure.observe_runs import from_trace
+from hsd_viz.measure.observe_runs import from_trace, measured
 from hsd_viz.records.read import NoRecord, read
 from hsd_viz.records.settings import method_of
 from hsd_viz.records.time import Change, changes
@@ -32,6 +33,23 @@ class Observed:
     changes: tuple[Change, ...] = ()
     notes: tuple[str, ...] = ()
     model: str = ""
+
+
+def observed_in(case: Case) -> Observed:
+    """Return what the evidence of a case shows, with the figures known beside it.
+
+    Raises:
+        UserError: if the evidence cannot be used, or contradicts the figures.
+    """
+    if case.measure:
+        observed = Observed(measured(case.measure))
+    elif case.record is None:
+        observed = Observed(from_figures(case.acceptance, case.lookahead))
+    elif isinstance(case.record, Trace):
+        observed = Observed(from_trace(case.record, "this run"))
+    else:
+        observed = observe(Path(case.record), case.model, case.engine)
+    return replace(observed, seen=with_figures(observed.seen, case))
 
 
 def observe(path: Path, model: str | None = None, engine: str | None = None) -> Observed:
@@ -111,56 +129,33 @@ def from_figures(acceptance: Sequence[float], lookahead: int | None = None) -> O
     return Observation(source, rates=even_rates(total, lookahead), by_mean=True)
 
 
-def with_times(
-    seen: Observation,
-    *,
-    speed: float | None = None,
-    plain_speed: float | None = None,
-    batch: int | None = None,
-    method: str | None = None,
-    draft_model: str | None = None,
-    step: float | None = None,
-    verify: float | None = None,
-    draft: float | None = None,
-    overhead: float | None = None,
-) -> Observation:
+def with_figures(seen: Observation, known: KnownFigures) -> Observation:
     """Return the observation with known figures.
-
-    Args:
-        seen: the observation.
-        speed: tokens per second of a request with speculation.
-        plain_speed: tokens per second of a request without.
-        batch: requests decoded together (default: as observed).
-        method: the drafter (default: as observed).
-        draft_model: the draft model.
-        step: ms of a plain step.
-        verify: ms of the forward pass of a round.
-        draft: ms of drafting per round.
-        overhead: other ms of a round.
 
     Raises:
         UserError: if the figures contradict each other.
     """
-    if step is None and plain_speed is not None:
-        step = 1e3 / plain_speed
-    times = (step, verify, draft, overhead, speed)
+    step = known.step
+    if step is None and known.plain_speed is not None:
+        step = 1e3 / known.plain_speed
+    times = (step, known.verify, known.draft, known.overhead, known.speed)
     if any(time is not None for time in times):
         seen = replace(
             seen,
             step=seen.step if step is None else step,
-            verify=seen.verify if verify is None else verify,
-            draft=seen.draft if draft is None else draft,
-            overhead=seen.overhead if overhead is None else overhead,
-            round=seen.round if speed is None else 1e3 * seen.length / speed,
+            verify=seen.verify if known.verify is None else known.verify,
+            draft=seen.draft if known.draft is None else known.draft,
+            overhead=seen.overhead if known.overhead is None else known.overhead,
+            round=seen.round if known.speed is None else 1e3 * seen.length / known.speed,
             # Repeated pairs do not apply to given times.
             speedups=(),
         )
-        seen = _with_rest(seen, overhead is not None)
+        seen = _with_rest(seen, known.overhead is not None)
     return replace(
         seen,
-        batch=seen.batch if batch is None else batch,
-        method=seen.method if method is None else method_of(method),
-        draft_model=draft_model or seen.draft_model,
+        batch=seen.batch if known.batch is None else known.batch,
+        method=seen.method if known.method is None else method_of(known.method),
+        draft_model=known.draft_model or seen.draft_model,
     )
 
 

@@ -134,8 +134,8 @@ doctor missing | cannot read
 doctor x.json | is not a trace or a record
 doctor x.json --batch 0 | argument --batch
 doctor x.json --context long | --context: 'long' is not readable
-doctor x.json --context 0 | --context
-doctor x.json --context 2k,8k | --context (2048, 8192) is not valid
+doctor x.json --context 0 | the context 0 is out of range
+doctor x.json --context 2k,8k | --context: '2k,8k' is not readable
 doctor --measure target | there is nothing to explain
 doctor --measure "nano:3 > target" --acceptance 0.6 | give one of a record, measure and acceptance
 doctor --acceptance 0.6 | --lookahead

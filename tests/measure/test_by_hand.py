@@ -13,9 +13,10 @@ from hsd_viz.latency.cards import GPUS
 from hsd_viz.latency.hardware import Machine
 from hsd_viz.latency.shapes import MODELS
 from hsd_viz.latency.speedup import bounded, repeated, repeats_to_decide, speed_up
+from hsd_viz.measure.case import KnownFigures
 from hsd_viz.measure.doctor import below
 from hsd_viz.measure.observation import Observation
-from hsd_viz.measure.observe import with_times
+from hsd_viz.measure.observe import with_figures
 from hsd_viz.measure.observe_records import from_series
 from hsd_viz.measure.replay_tally import pays as whether_it_pays
 from hsd_viz.measure.replay_tally import row_of
@@ -114,7 +115,9 @@ def test_rounds_without_a_draft_are_no_rejections():
     assert seen.length == pytest.approx(1.8)
     assert seen.without_draft == pytest.approx(0.6)
     assert seen.rates_by_position() == [1.0, 1.0]
-    found = diagnose(with_times(seen, step=10.0, verify=11.0, draft=1.0, overhead=0.0))
+    found = diagnose(
+        with_figures(seen, KnownFigures(step=10.0, verify=11.0, draft=1.0, overhead=0.0))
+    )
     # log(3 / 1.8) of the loss is that of the missing drafts, log(1.2) that of the times.
     assert found.cause == "few drafts"
     assert found.shares["few drafts"] == pytest.approx(log(3 / 1.8) / log(3 / 1.8 * 1.2))
@@ -137,9 +140,8 @@ def test_the_speed_and_the_batch_of_a_log_are_used():
         reached=(500, 500, 500), speed=140.0, running=2,
     )  # fmt: skip
     seen = from_series(series(sample), "x")
-    assert seen.batch == 2
-    assert seen.round == pytest.approx(40.0)
-    found = diagnose(with_times(seen, plain_speed=40.0))
+    assert seen.batch == 2 and seen.round == pytest.approx(40.0)
+    found = diagnose(with_figures(seen, KnownFigures(plain_speed=40.0)))
     assert found.speedup.value == pytest.approx(70 / 40)
     assert "70.0 tokens/s per request at batch 2" in diagnose(seen).lines()[1]
 

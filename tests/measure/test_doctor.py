@@ -8,6 +8,7 @@ import json
 import random
 from collections import Counter
 from dataclasses import replace
+from inspect import getdoc, signature
 from math import log
 from pathlib import Path
 
@@ -15,21 +16,23 @@ import pytest
 
 from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
 from hsd_viz.errors import UserError
-from hsd_viz.measure.assumed_hardware import HardwareModel, with_hardware
+from hsd_viz.measure.assumed_hardware import with_hardware
+from hsd_viz.measure.case import Case, HardwareModel, KnownFigures
 from hsd_viz.measure.diagnosis import if_extended
 from hsd_viz.measure.doctor import doctor
 from hsd_viz.measure.observation import Observation
-from hsd_viz.measure.observe import from_figures, with_times
+from hsd_viz.measure.observe import from_figures, with_figures
 from hsd_viz.measure.observe_runs import from_trace
 from hsd_viz.measure.predict import predict
 from hsd_viz.measure.profile import read_profile
 from hsd_viz.measure.verdict import diagnose
+from hsd_viz.options import settings_of
 from hsd_viz.records.settings import METHODS, method_of, settings
 from hsd_viz.trace import Trace
 
 RECORDS = Path(__file__).parents[1] / "records" / "files"
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "records"
-H100 = HardwareModel("H100", ("llama-8b",))
+H100 = HardwareModel(gpu="H100", models=("llama-8b",))
 
 
 def rounds(acceptance, depth=4, number=4000):
@@ -202,18 +205,21 @@ def test_what_is_known_of_the_speed_is_said():
     accepted has no NaN.
     """
     found = diagnose(Observation("case", rounds(0.1), step=10.0, verify=13.0))
-    assert found.verdict.startswith("speculation loses: at most 0.8")
-    assert not found.flags
-    found = diagnose(with_times(Observation("case", rounds(0.9)), speed=20.0, plain_speed=10.0))
-    assert found.speedup.value == pytest.approx(2)
-    assert set(found.shares) == {"acceptance", "round"}
+    assert found.verdict.startswith("speculation loses: at most 0.8") and not found.flags
+    found = diagnose(
+        with_figures(Observation("case", rounds(0.9)), KnownFigures(speed=20.0, plain_speed=10.0))
+    )
+    assert found.speedup.value == pytest.approx(2) and set(found.shares) == {"acceptance", "round"}
     assert [o.stack for o in found.options] == [
         "4 draft tokens",
         "off",
     ]
     assert found.advised == found.observed
     found = diagnose(
-        with_times(from_figures([0.0, 0.0]), step=10.0, verify=12.0, draft=0.0, overhead=0.0)
+        with_figures(
+            from_figures([0.0, 0.0]),
+            KnownFigures(step=10.0, verify=12.0, draft=0.0, overhead=0.0),
+        )
     )
     assert found.cause == "acceptance"
     assert not found.advised.tokens
@@ -277,7 +283,8 @@ def test_longer_drafts_use_the_pooled_acceptance_after_the_first_position():
     # An n-gram draft ends where its match ends, a mean has no positions.
     assert longest_option(replace(seen, method="suffix")) == 2
     figures = from_figures([0.6], 5)
-    assert longest_option(with_times(figures, step=10.0, verify=11.0, draft=1.0, overhead=0.0)) == 5
+    times = KnownFigures(step=10.0, verify=11.0, draft=1.0, overhead=0.0)
+    assert longest_option(with_figures(figures, times)) == 5
 
 
 def longest_option(seen):
@@ -311,7 +318,9 @@ def test_the_drafter_is_kept(method):
 
 
 def test_a_hardware_model_fills_in_times_at_the_batch_of_the_run():
-    given = with_times(from_figures([0.8, 0.62, 0.48, 0.38, 0.3]), batch=32, method="EAGLE-3")
+    given = with_figures(
+        from_figures([0.8, 0.62, 0.48, 0.38, 0.3]), KnownFigures(batch=32, method="EAGLE-3")
+    )
     found = diagnose(given, with_hardware(given, H100))
     assert found.predicted == ("step", "verify", "draft", "overhead")
     assert found.verdict.startswith("predicted: ")
@@ -332,8 +341,9 @@ def test_a_hardware_model_fills_in_times_at_the_batch_of_the_run():
 
 def test_measured_speeds_are_not_called_predicted_and_fire_no_signature_of_predicted_times():
     def of(speed):
-        given = with_times(
-            from_figures([0.6], 5), speed=speed, plain_speed=83.0, batch=32, method="eagle3"
+        given = with_figures(
+            from_figures([0.6], 5),
+            KnownFigures(speed=speed, plain_speed=83.0, batch=32, method="eagle3"),
         )
         return diagnose(given, with_hardware(given, H100))
 
@@ -352,12 +362,9 @@ def test_measured_speeds_are_not_called_predicted_and_fire_no_signature_of_predi
 @pytest.mark.parametrize("batch", [1, 256])
 @pytest.mark.parametrize("ratio", [0.5, 0.9, 1.0, 1.1, 2.4])
 def test_verdict_advice_and_settings_agree(ratio, batch):
-    seen = with_times(
+    seen = with_figures(
         from_figures([0.7, 0.5, 0.3]),
-        speed=25 * ratio,
-        plain_speed=25.0,
-        batch=batch,
-        method="eagle3",
+        KnownFigures(speed=25 * ratio, plain_speed=25.0, batch=batch, method="eagle3"),
     )
     found = diagnose(seen, with_hardware(seen, H100))
     low, high = found.speedup.interval
@@ -613,6 +620,35 @@ def test_accepted_tokens_past_the_end_of_a_reply_are_not_emitted():
 def test_exactly_one_thing_is_diagnosed(given):
     with pytest.raises(UserError, match="give one of a record, measure and acceptance"):
         doctor(**given)
+
+
+@pytest.mark.parametrize(
+    ("figure", "words"),
+    [
+        ({"speed": 0.0}, "the speed 0.0 is out of range: expected a number from 1e-06"),
+        ({"plain_speed": -1.0}, "the speed without speculation -1.0 is out of range"),
+        ({"step": float("nan")}, "the step time nan is not valid"),
+        ({"batch": 0}, "the batch 0 is out of range"),
+    ],
+)
+def test_figures_out_of_range_are_refused_as_on_the_command_line(figure, words):
+    with pytest.raises(UserError, match=words):
+        doctor(acceptance=(0.6,), lookahead=3, **figure)
+
+
+def test_the_declared_figures_are_the_parameters_and_their_help():
+    parameters = signature(doctor).parameters
+    positional = [name for name, one in parameters.items() if one.kind is not one.KEYWORD_ONLY]
+
+    assert positional == ["record"]
+    assert list(parameters) == list(settings_of(Case))
+    assert parameters["plain_speed"].annotation == "float | None"
+    assert "    lookahead: draft tokens per round, with ``acceptance``.\n" in getdoc(doctor)
+
+
+def test_a_wrong_keyword_names_the_function_and_the_nearest_parameter():
+    with pytest.raises(TypeError, match=r"doctor\(\) has no argument 'plain_sped'; did you mean"):
+        doctor(acceptance=(0.6,), lookahead=3, plain_sped=3.0)
 
 
 def test_models_without_a_card_are_not_ignored():
