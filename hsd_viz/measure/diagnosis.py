@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from hsd_viz.measure import diagnosis_tables
+from hsd_viz.measure.advice import first_of_all, what_to_do
 from hsd_viz.measure.findings import Finding
 from hsd_viz.measure.observation import TIMES, Observation
 from hsd_viz.measure.what_if import Batch, Lengths, Option
@@ -148,59 +149,18 @@ class Diagnosis(Result):
 
     def _what_to_do(self) -> str:
         """Return the advice as text."""
-        first = self._first_of_all()
+        signs = [finding.sign.name for finding in self.findings]
+        first = first_of_all(signs, self.advised)
         if self.observed is None or self.advised is None:
             return f"{first}{self.advice}"
-        return first + self._setting_words(self.observed, self.advised)
-
-    def _first_of_all(self) -> str:
-        """Return what comes before any setting: a record that is not what it seems."""
-        rules = [finding.rule for finding in self.findings]
-        if "collapses in time" in rules:
-            return "find out first why acceptance collapsed (below); then "
-        if "everything accepted" in rules:
-            return "find out first why everything is accepted (below); then "
-        if "nothing accepted" in rules:
-            off = self.advised is not None and not self.advised.tokens
-            return (
-                "check that the drafter fits the target (below); "
-                f"{'until then' if off else 'then'} "
-            )
-        return ""
-
-    def _setting_words(self, now: Option, best: Option) -> str:
-        """Return the advice about the present and the better setting as text."""
-        present = f"{now.speedup:.2f}"
-        undecided = not self.decided and now.speedup < 1
-        if best == now and (self.observation.busy or undecided or self.note):
-            return f"change nothing yet; {self.advice}"
-        if best == now:
-            aim = "to see what limits it" if self.cause == "round" else "for more"
-            return f"keep {now.stack}, {present} times plain decoding; {aim}, {self.advice}"
-        if not best.tokens:
-            return f"turn speculation off; or {self.advice}"
-        longer = best.tokens > now.tokens
-        words = (
-            f"{'try' if longer else 'use'} {best.stack} instead of {now.stack}: {best.speedup:.2f} "
-            f"times plain decoding expected, {present} now"
+        return first + what_to_do(
+            self.observed,
+            self.advised,
+            self.advice,
+            cause=self.cause,
+            is_decided=self.decided,
+            is_doubtful=bool(self.observation.busy or self.note),
         )
-        if longer:
-            words += f", {if_extended(now.tokens, best.tokens)}"
-        if self.cause in ("drafting", "overhead"):
-            words += f"; for more, {self.advice}"
-        if not self.decided:
-            words += "; whether speculation pays at all is undecided"
-        return words
-
-
-def if_extended(present: int, longer: int) -> str:
-    """Return the assumption behind a draft that is longer than those of the record."""
-    if longer == present + 1:
-        later = f"position {longer} is"
-    else:
-        later = f"positions {present + 1}-{longer} are"
-    seen = "position 2 is" if present == 2 else f"positions 2-{present} are"
-    return f"if {later} accepted as {seen}"
 
 
 def _length_data(length: Lengths) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from hsd_viz.measure.assumed_hardware import with_hardware
 from hsd_viz.measure.case import Case
 from hsd_viz.measure.diagnosis import Diagnosis
+from hsd_viz.measure.findings import COLLAPSES_IN_TIME
 from hsd_viz.measure.keywords import keywords_from
 from hsd_viz.measure.observe import observed_in
 from hsd_viz.measure.verdict import diagnose
@@ -56,7 +57,7 @@ def below(diagnosis: Diagnosis, least: float) -> str:
     ``least``, if the value is, or if acceptance collapsed in the middle of the record.
     """
     for finding in diagnosis.findings:
-        if finding.rule == "collapses in time":
+        if finding.sign == COLLAPSES_IN_TIME:
             return finding.evidence
     if diagnosis.speedup.value is not None:
         if diagnosis.speedup.value < least:

@@ -1,8 +1,9 @@
 """Findings of the doctor: what a record looks like when a drafter is set up wrongly.
 
-Each rule has its evidence, a confidence (``high`` or ``medium``), a public thread that describes
-the case, and what to check. A rule that fires wrongly is worse than none: each asks for enough
-rounds or requests, and n-gram drafters, whose acceptance may be anything, are judged by few.
+Each sign is declared above the function that looks for it: public threads that describe the case,
+and what to check. A finding adds its evidence and a confidence (``high`` or ``medium``). A sign
+that is seen wrongly is worse than none: each asks for enough rounds or requests, and n-gram
+drafters, whose acceptance may be anything, are judged by few.
 """
 
 from __future__ import annotations
@@ -31,120 +32,57 @@ ALL_ACCEPTED = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    """A rule: its public threads, and what to check.
+class Sign:
+    """A sign of misconfiguration: where it is described, and what to check.
 
     Attributes:
+        name: of the sign.
         threads: addresses of public threads that describe the case.
         check: what to check, as the rest of "Check ...".
     """
 
+    name: str
     threads: str
     check: str
 
 
-RULES = {
-    "nothing accepted": Rule(
-        "https://github.com/vllm-project/vllm/pull/43671, "
-        "https://github.com/ggml-org/llama.cpp/issues/25792",
-        "that the drafter was made for exactly this target (weights, quantization, vocabulary), "
-        "that the method has the right name (EAGLE is not EAGLE-3), and which layers' hidden "
-        "states it is given",
-    ),
-    "only the first": Rule(
-        "https://github.com/vllm-project/vllm-ascend/pull/3770",
-        "how many tokens the drafter was trained for, and whether its own hidden state is fed "
-        "back after the first; until then set 1 draft token",
-    ),
-    "everything accepted": Rule(
-        "https://github.com/ggml-org/llama.cpp/issues/3919",
-        "that the draft model is not the target itself, that the verification is on (no synthetic "
-        "or forced acceptance), and that the text is not a repetition",
-    ),
-    "drafts rarely": Rule(
-        "https://github.com/ggml-org/llama.cpp/issues/24508, "
-        "https://github.com/ikawrakow/ik_llama.cpp/issues/1595",
-        "the thresholds that stop a draft: lower p-min (--draft-p-min, --spec-draft-p-min) and "
-        "n-min, raise n-max",
-    ),
-    "collapses in time": Rule(
-        "https://github.com/vllm-project/vllm/issues/58080, "
-        "https://github.com/vllm-project/vllm/issues/57941",
-        "the drafter's longest position (max_model_len of the draft) against the length of the "
-        "sequences at that time, then the number of draft tokens and what was changed there",
-    ),
-    "falls with context": Rule(
-        "https://github.com/vllm-project/vllm/issues/47602, "
-        "https://github.com/sgl-project/sglang/issues/30763",
-        "the drafter's longest position, its rope scaling and its attention window against the "
-        "target's",
-    ),
-    "falls with cached prefixes": Rule(
-        "https://github.com/vllm-project/vllm/issues/47930, "
-        "https://github.com/vllm-project/vllm/issues/54360",
-        "the same requests with prefix caching off: the drafter may lack the cached tokens' states",
-    ),
-    "host overhead": Rule(
-        "https://github.com/vllm-project/vllm/issues/39680, "
-        "https://github.com/vllm-project/vllm/issues/47277",
-        "that CUDA graphs cover drafting and verification (no eager mode), and the CPU time of "
-        "scheduling and sampling",
-    ),
-    "verification not memory-bound": Rule(
-        "https://github.com/vllm-project/vllm/issues/46295",
-        "a mixture of experts (each token reads further experts), and that the attention and "
-        "matrix kernels of several tokens are those of one",
-    ),
-}
-
-
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A rule that fires.
+    """A sign that a record shows.
 
     Attributes:
-        rule: its name in :data:`RULES`.
+        sign: the sign.
         evidence: the figures of the record.
         confidence: ``high`` or ``medium``.
     """
 
-    rule: str
+    sign: Sign
     evidence: str
     confidence: str = "high"
-
-    @property
-    def thread(self) -> str:
-        """Public threads that describe the case."""
-        return RULES[self.rule].threads
-
-    @property
-    def check(self) -> str:
-        """What to check."""
-        return RULES[self.rule].check
 
     @property
     def words(self) -> str:
         """The finding in one line."""
         return (
             f"Possible misconfiguration ({self.confidence} confidence): {self.evidence}. "
-            f"Check {self.check}. See {self.thread}"
+            f"Check {self.sign.check}. See {self.sign.threads}"
         )
 
     def to_dict(self) -> dict[str, str]:
         """Return the finding as JSON data."""
         return {
-            "rule": self.rule,
+            "rule": self.sign.name,
             "evidence": self.evidence,
             "confidence": self.confidence,
-            "thread": self.thread,
-            "check": self.check,
+            "thread": self.sign.threads,
+            "check": self.sign.check,
         }
 
 
 def findings(
     seen: Observation, speedup: float | None = None, changes: Sequence[Change] = ()
 ) -> Iterator[Finding]:
-    """Yield the rules that fire.
+    """Yield the signs that the record shows.
 
     Args:
         seen: what was observed. An unknown number of rounds is taken to be enough.
@@ -163,10 +101,33 @@ def findings(
     yield from _slow_rounds(seen, speedup)
 
 
+COLLAPSES_IN_TIME = Sign(
+    name="collapses in time",
+    threads=(
+        "https://github.com/vllm-project/vllm/issues/58080, "
+        "https://github.com/vllm-project/vllm/issues/57941"
+    ),
+    check=(
+        "the drafter's longest position (max_model_len of the draft) against the length of the "
+        "sequences at that time, then the number of draft tokens and what was changed there"
+    ),
+)
+
+
 def _collapse(changes: Sequence[Change]) -> Iterator[Finding]:
     for one in changes:
         if one.figure == "acceptance" and one.after <= COLLAPSED * one.before:
-            yield Finding("collapses in time", one.words)
+            yield Finding(COLLAPSES_IN_TIME, one.words)
+
+
+EVERYTHING_ACCEPTED = Sign(
+    name="everything accepted",
+    threads="https://github.com/ggml-org/llama.cpp/issues/3919",
+    check=(
+        "that the draft model is not the target itself, that the verification is on (no synthetic "
+        "or forced acceptance), and that the text is not a repetition"
+    ),
+)
 
 
 def _all_accepted(seen: Observation) -> Iterator[Finding]:
@@ -184,7 +145,20 @@ def _all_accepted(seen: Observation) -> Iterator[Finding]:
     temperature = {True: " at a temperature above 0", False: " of greedy text", None: ""}
     evidence = f"all draft tokens are accepted{temperature[seen.sampled]}"
     confidence = "high" if seen.sampled else "medium"
-    yield Finding("everything accepted", evidence, confidence)
+    yield Finding(EVERYTHING_ACCEPTED, evidence, confidence)
+
+
+DRAFTS_RARELY = Sign(
+    name="drafts rarely",
+    threads=(
+        "https://github.com/ggml-org/llama.cpp/issues/24508, "
+        "https://github.com/ikawrakow/ik_llama.cpp/issues/1595"
+    ),
+    check=(
+        "the thresholds that stop a draft: lower p-min (--draft-p-min, --spec-draft-p-min) and "
+        "n-min, raise n-max"
+    ),
+)
 
 
 def _rarely(seen: Observation) -> Iterator[Finding]:
@@ -198,7 +172,29 @@ def _rarely(seen: Observation) -> Iterator[Finding]:
         idle = f"{seen.without_draft:.0%} of the forward passes have no draft"
     else:
         idle = f"{seen.drafted:.2f} draft tokens per forward pass"
-    yield Finding("drafts rarely", f"{idle}, although {rate:.0%} of the draft tokens are accepted")
+    yield Finding(DRAFTS_RARELY, f"{idle}, although {rate:.0%} of the draft tokens are accepted")
+
+
+NOTHING_ACCEPTED = Sign(
+    name="nothing accepted",
+    threads=(
+        "https://github.com/vllm-project/vllm/pull/43671, "
+        "https://github.com/ggml-org/llama.cpp/issues/25792"
+    ),
+    check=(
+        "that the drafter was made for exactly this target (weights, quantization, vocabulary), "
+        "that the method has the right name (EAGLE is not EAGLE-3), and which layers' hidden "
+        "states it is given"
+    ),
+)
+ONLY_THE_FIRST = Sign(
+    name="only the first",
+    threads="https://github.com/vllm-project/vllm-ascend/pull/3770",
+    check=(
+        "how many tokens the drafter was trained for, and whether its own hidden state is fed "
+        "back after the first; until then set 1 draft token"
+    ),
+)
 
 
 def _first_positions(seen: Observation) -> Iterator[Finding]:
@@ -216,12 +212,22 @@ def _first_positions(seen: Observation) -> Iterator[Finding]:
     if first <= 0.1 and seen.length <= 1.12:
         rounds = f"{seen.total} rounds" if seen.total else "the rounds"
         evidence = f"the first draft token is accepted in {first:.1%} of {rounds}"
-        yield Finding("nothing accepted", evidence, "high" if first < 0.05 else "medium")
+        yield Finding(NOTHING_ACCEPTED, evidence, "high" if first < 0.05 else "medium")
     if len(rates) > 1 and first >= 0.4 and rates[1] <= 0.1 * first:
         evidence = (
             f"position 1 is accepted in {first:.0%} of the rounds, position 2 in {rates[1]:.1%}"
         )
-        yield Finding("only the first", evidence)
+        yield Finding(ONLY_THE_FIRST, evidence)
+
+
+FALLS_WITH_CACHED_PREFIXES = Sign(
+    name="falls with cached prefixes",
+    threads=(
+        "https://github.com/vllm-project/vllm/issues/47930, "
+        "https://github.com/vllm-project/vllm/issues/54360"
+    ),
+    check="the same requests with prefix caching off: the drafter may lack the cached tokens' states",
+)
 
 
 def _requests(requests: Sequence[Served]) -> Iterator[Finding]:
@@ -235,7 +241,20 @@ def _requests(requests: Sequence[Served]) -> Iterator[Finding]:
             f"{len(cached)} requests with a cached prefix have {left:.0%} of the acceptance of "
             f"{len(fresh)} without"
         )
-        yield Finding("falls with cached prefixes", evidence)
+        yield Finding(FALLS_WITH_CACHED_PREFIXES, evidence)
+
+
+FALLS_WITH_CONTEXT = Sign(
+    name="falls with context",
+    threads=(
+        "https://github.com/vllm-project/vllm/issues/47602, "
+        "https://github.com/sgl-project/sglang/issues/30763"
+    ),
+    check=(
+        "the drafter's longest position, its rope scaling and its attention window against the "
+        "target's"
+    ),
+)
 
 
 def _context(known: Sequence[Served]) -> Iterator[Finding]:
@@ -259,7 +278,7 @@ def _context(known: Sequence[Served]) -> Iterator[Finding]:
         f"contexts from {least:.0f} tokens on: {left:.0%} of the acceptance of those up to "
         f"{most:.0f}; along a line {near:.2f} accepted tokens per round fall to {far:.2f}"
     )
-    yield Finding("falls with context", evidence, "medium")
+    yield Finding(FALLS_WITH_CONTEXT, evidence, "medium")
 
 
 def _left(before: Sequence[Served], after: Sequence[Served]) -> float | None:
@@ -278,6 +297,27 @@ def _left(before: Sequence[Served], after: Sequence[Served]) -> float | None:
     return None
 
 
+HOST_OVERHEAD = Sign(
+    name="host overhead",
+    threads=(
+        "https://github.com/vllm-project/vllm/issues/39680, "
+        "https://github.com/vllm-project/vllm/issues/47277"
+    ),
+    check=(
+        "that CUDA graphs cover drafting and verification (no eager mode), and the CPU time of "
+        "scheduling and sampling"
+    ),
+)
+VERIFICATION_NOT_MEMORY_BOUND = Sign(
+    name="verification not memory-bound",
+    threads="https://github.com/vllm-project/vllm/issues/46295",
+    check=(
+        "a mixture of experts (each token reads further experts), and that the attention and "
+        "matrix kernels of several tokens are those of one"
+    ),
+)
+
+
 def _slow_rounds(seen: Observation, speedup: float | None) -> Iterator[Finding]:
     """Accepted well, and slower all the same."""
     tokens = seen.deepest
@@ -287,7 +327,7 @@ def _slow_rounds(seen: Observation, speedup: float | None) -> Iterator[Finding]:
     overhead = parts["overhead"] or 0.0
     if overhead >= 0.5:
         yield Finding(
-            "host overhead",
+            HOST_OVERHEAD,
             f"{seen.length:.1f} tokens per forward pass, yet slower than plain decoding: "
             f"{overhead:.1f} steps of a round are spent outside the models",
         )
@@ -296,4 +336,18 @@ def _slow_rounds(seen: Observation, speedup: float | None) -> Iterator[Finding]:
         evidence = (
             f"verifying {tokens} draft tokens at batch size 1 takes {1 + extra:.1f} plain steps"
         )
-        yield Finding("verification not memory-bound", evidence, "medium")
+        yield Finding(VERIFICATION_NOT_MEMORY_BOUND, evidence, "medium")
+
+
+#: All signs.
+SIGNS = (
+    NOTHING_ACCEPTED,
+    ONLY_THE_FIRST,
+    EVERYTHING_ACCEPTED,
+    DRAFTS_RARELY,
+    COLLAPSES_IN_TIME,
+    FALLS_WITH_CONTEXT,
+    FALLS_WITH_CACHED_PREFIXES,
+    HOST_OVERHEAD,
+    VERIFICATION_NOT_MEMORY_BOUND,
+)

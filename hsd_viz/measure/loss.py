@@ -1,4 +1,4 @@
-"""What limits a speed-up: the share of each cause in what is lost of the ideal, and what to do.
+"""What limits a speed-up: the share of each cause in what is lost of the ideal.
 
 The ideal is D + 1 tokens in one step of the target::
 
@@ -11,8 +11,6 @@ from __future__ import annotations
 from math import log
 
 from hsd_viz.measure.observation import Observation
-from hsd_viz.measure.what_if import EXTENDS
-from hsd_viz.records.settings import NGRAMS
 
 #: The share of the forward passes without a draft from which it is a cause of its own.
 IDLE = 0.2
@@ -70,50 +68,3 @@ def _cause_and_figure(seen: Observation, cause: str, whole: float) -> tuple[str,
     if cause == "drafting":
         return "drafting", per_round
     return "time outside forward passes and drafting", per_round
-
-
-def advice_on(seen: Observation, cause: str) -> str:
-    """Return what to do about a cause."""
-    if cause == "acceptance":
-        return _advice_on_acceptance(seen)
-    if cause == "verification":
-        if seen.batch > 1:
-            return (
-                "use fewer draft tokens while many requests run, or a machine whose forward passes "
-                "are bound by memory at this batch"
-            )
-        return "use a machine or kernel whose forward passes are bound by memory"
-    if cause == "few drafts":
-        return (
-            "lower the thresholds that stop a draft (p-min, n-min), or add an n-gram drafter for "
-            "the other rounds"
-        )
-    if cause == "drafting":
-        return "use a smaller draft model or an n-gram drafter"
-    if cause == "overhead":
-        return "use a compiled runtime or CUDA graphs"
-    assert cause == "round", cause
-    return "give --verify-ms and --draft-ms to divide it into drafting, verification and overhead"
-
-
-def _advice_on_acceptance(seen: Observation) -> str:
-    if seen.method in NGRAMS:
-        return "add a draft model or a draft head for text that was not written before"
-    if seen.deepest == 1 and seen.method in EXTENDS:
-        return "record a run with 2 draft tokens: this record has no second position"
-    return "use a draft model closer to the target or trained on this traffic, or try databases"
-
-
-def figures_to_give(seen: Observation) -> str:
-    """Return the figures that are missing, as text; what the record has is not asked for."""
-    if seen.step is None and seen.round is not None:
-        speed = 1e3 * seen.length / seen.round
-        return (
-            f"give the speed without speculation (--plain-speed): the record has {speed:.1f} "
-            f"tokens/s per request at batch {seen.batch}, so speculation pays if plain decoding "
-            "is slower than that"
-        )
-    return (
-        "give tokens per second with and without speculation (--speed, --plain-speed), or the "
-        "times of a round"
-    )

@@ -26,9 +26,17 @@ from hsd_viz.latency.speedup import (
     repeats_to_decide,
     speed_up,
 )
+from hsd_viz.measure.advice import (
+    ON_IMPOSSIBLE_TIMES,
+    TO_DECIDE_A_PREDICTION,
+    advice_on,
+    advice_without_times,
+    more_repetitions,
+    more_rounds,
+)
 from hsd_viz.measure.diagnosis import Diagnosis
 from hsd_viz.measure.findings import findings
-from hsd_viz.measure.loss import IDLE, advice_on, figures_to_give, shares_of_loss, what_limits
+from hsd_viz.measure.loss import IDLE, shares_of_loss, what_limits
 from hsd_viz.measure.observation import TIMES, Observation
 from hsd_viz.measure.what_if import (
     LEAST_GAIN,
@@ -46,7 +54,6 @@ from hsd_viz.records.settings import NGRAMS, settings
 from hsd_viz.records.time import Change
 from hsd_viz.results.estimate import Estimate, estimate
 from hsd_viz.results.table import as_text
-from hsd_viz.words import counted
 
 #: Relative standard error of times that were measured once.
 TIMING = 0.025
@@ -96,17 +103,14 @@ def _undetermined(diagnosis: Diagnosis) -> Diagnosis:
     if seen.without_draft >= IDLE:
         bound += f"; {seen.without_draft:.0%} of the forward passes have no draft"
     if most < 1:
-        return replace(
-            diagnosis,
-            at_most=most,
-            verdict=f"speculation loses: {bound}",
-            advice="turn speculation off",
-        )
+        verdict = f"speculation loses: {bound}"
+    else:
+        verdict = f"undecided whether speculation pays: {bound}"
     return replace(
         diagnosis,
         at_most=most,
-        verdict=f"undecided whether speculation pays: {bound}",
-        advice=figures_to_give(seen),
+        verdict=verdict,
+        advice=advice_without_times(seen, most),
     )
 
 
@@ -155,11 +159,7 @@ def _determined(
             f"{as_text(speedup, '{:.2f}')} times as fast as plain decoding; "
             f"what limits it most: {limits}"
         ),
-        advice=(
-            "measure again on a quiet machine before changing it"
-            if seen.busy
-            else advice_on(seen, cause)
-        ),
+        advice=advice_on(seen, cause),
         cause=cause,
         shares=shares,
         observed=observed,
@@ -190,7 +190,7 @@ def _impossible(diagnosis: Diagnosis, bounded: SpeedUp, observed: Option) -> Dia
             f"undecided whether speculation pays: at most {most:.2f} times as fast as plain "
             "decoding, the tokens per forward pass"
         ),
-        advice="measure the plain step again, on a quiet machine and at the same batch",
+        advice=ON_IMPOSSIBLE_TIMES,
         observed=observed,
         advised=observed,
     )
@@ -205,8 +205,8 @@ def _advised(
     length is advised whether or not speculation pays, unless both certainly lose, or the length is
     not what limits it: few drafts, or a record that is not what it seems.
     """
-    rules = {finding.rule for finding in diagnosis.findings}
-    if diagnosis.observation.busy or cause == "few drafts" or "everything accepted" in rules:
+    signs = {finding.sign.name for finding in diagnosis.findings}
+    if diagnosis.observation.busy or cause == "few drafts" or "everything accepted" in signs:
         return observed
     _, high = diagnosis.speedup.ends or (1.0, 1.0)
     if diagnosis.decided and high < 1:
@@ -241,14 +241,13 @@ def _speedup(
     error = combined(timing, rounds)
     bounded = speed_up(value, error, seen.length)
     if modelled:
-        return bounded, "measure a plain step and a verification, and give them"
+        return bounded, TO_DECIDE_A_PREDICTION
     # Twice the repetitions halve the square of the error.
     times_more = (error / max(abs(log(value)), RESOLVED)) ** 2 - 1
     if rounds > timing:
-        further = counted(max(1, ceil(times_more * seen.total)), "more round")
-        return bounded, f"record about {further}"
+        return bounded, more_rounds(times_more * seen.total)
     if repeats > 1:
         repetitions = repeats_to_decide(seen.speedups, value)
     else:
         repetitions = max(1, ceil(times_more))
-    return bounded, f"repeat both measurements about {counted(repetitions, 'more time')}"
+    return bounded, more_repetitions(repetitions)

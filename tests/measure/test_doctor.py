@@ -16,9 +16,9 @@ import pytest
 
 from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
 from hsd_viz.errors import UserError
+from hsd_viz.measure.advice import if_extended
 from hsd_viz.measure.assumed_hardware import with_hardware
 from hsd_viz.measure.case import Case, HardwareModel, KnownFigures
-from hsd_viz.measure.diagnosis import if_extended
 from hsd_viz.measure.doctor import doctor
 from hsd_viz.measure.observation import Observation
 from hsd_viz.measure.observe import from_figures, with_figures
@@ -265,7 +265,7 @@ def test_a_busy_machine_is_reported_and_changes_no_setting():
 def test_a_signature_of_slow_rounds_needs_a_certain_loss_on_a_quiet_machine():
     slow = replace(HEALTHY, verify=30.0, draft=18.0, overhead=1.0)
     lost = replace(slow, verify=45.0)
-    assert [one.rule for one in diagnose(lost).findings] == ["verification not memory-bound"]
+    assert [one.sign.name for one in diagnose(lost).findings] == ["verification not memory-bound"]
     assert not diagnose(replace(lost, busy="load average 9.0 on 2 cores")).findings
     undecided = diagnose(replace(slow, speedups=(0.7, 1.1, 0.8, 1.05)))
     assert undecided.speedup.value < 0.97

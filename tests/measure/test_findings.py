@@ -1,6 +1,4 @@
-"""Signatures of misconfiguration: each rule has a record that fires and three near misses that
-do not.
-"""
+"""Signs of misconfiguration: each has a record that shows it and three near misses that do not."""
 
 from __future__ import annotations
 
@@ -8,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from hsd_viz.measure.findings import RULES, findings
+from hsd_viz.measure.findings import SIGNS, findings
 from hsd_viz.measure.observation import Observation, Served
 from hsd_viz.records.time import Change
 
@@ -119,20 +117,23 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("rule", CASES)
-def test_a_rule_fires_on_its_case_only(rule):
-    case, misses = CASES[rule]
-    (found,) = findings(*case)
-    assert found.rule == rule
-    assert found.confidence in ("high", "medium")
-    assert "https://github.com/" in found.thread
-    assert found.check
+@pytest.mark.parametrize("sign", SIGNS, ids=lambda sign: sign.name)
+def test_a_sign_is_seen_in_its_case_only(sign):
+    case, misses = CASES[sign.name]
+
+    (finding,) = findings(*case)
+
+    assert finding.sign == sign and finding.confidence in ("high", "medium")
+    assert "https://github.com/" in sign.threads and sign.check
     assert len(misses) == 3
     for miss in misses:
-        assert rule not in [one.rule for one in findings(*miss)]
+        assert sign not in [finding.sign for finding in findings(*miss)]
 
 
-def test_a_healthy_record_and_n_grams_fire_nothing():
+def test_each_sign_has_a_case():
+    assert CASES.keys() == {sign.name for sign in SIGNS}
+
+
+def test_a_healthy_record_and_n_grams_show_no_sign():
     assert not [*findings(GOOD, 2.0)]
-    assert CASES.keys() == RULES.keys()
     assert not [*findings(replace(NONE, method="suffix"))]
