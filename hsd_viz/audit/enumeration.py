@@ -39,16 +39,16 @@ class Choices:
         numbers and fractions.
         """
         if self._next == len(self._path):
-            found = [Fraction(w) if isinstance(w, (int, Fraction)) else float(w) for w in weights]
-            total = sum(found)
-            if not total > 0 or min(found) < 0:
-                shown = ", ".join(map(str, found))
+            exact = [Fraction(w) if isinstance(w, (int, Fraction)) else float(w) for w in weights]
+            total = sum(exact)
+            if not total > 0 or min(exact) < 0:
+                shown = ", ".join(map(str, exact))
                 raise UserError(
                     f"cannot choose with the weights [{shown}]: none "
                     "may be negative, and the sum not 0"
                 )
             self._path.append(
-                (next(k for k, w in enumerate(found) if w > 0), [w / total for w in found])
+                (next(k for k, w in enumerate(exact) if w > 0), [w / total for w in exact])
             )
         place, shares = self._path[self._next]
         self._next += 1
@@ -102,10 +102,10 @@ def law(program: Callable[[Choices], T], max_runs: int = MAX_RUNS) -> dict[T, An
     Raises:
         ValueError: as :func:`outcomes`.
     """
-    found: dict[T, Any] = {}
+    probabilities: dict[T, Any] = {}
     for result, weight in outcomes(program, max_runs):
-        found[result] = found.get(result, 0) + weight
-    return found
+        probabilities[result] = probabilities.get(result, 0) + weight
+    return probabilities
 
 
 class Chance:
@@ -134,8 +134,8 @@ class Chance:
             border = float(value) - self._shift
         if scale == 0:
             return border > 0
-        found = self._is_below(border / scale)
-        return found if scale > 0 else not found
+        is_below = self._is_below(border / scale)
+        return is_below if scale > 0 else not is_below
 
     def _is_below(self, border: float) -> bool:
         """Decide whether u is below ``border``."""

@@ -98,13 +98,13 @@ class WrongConditional:
         prefix: the new tokens that it follows.
         sampled: the rows of the models there.
         raw: the row of the first model before temperature.
-        found: the law of the decoder's next token.
+        actual: the law of the decoder's next token.
     """
 
     prefix: tuple[int, ...]
     sampled: tuple[Row, ...]
     raw: Row
-    found: Row
+    actual: Row
 
     @property
     def expected(self) -> Row:
@@ -113,7 +113,7 @@ class WrongConditional:
 
     @property
     def error(self) -> float:
-        return float(np.abs(self.found - self.expected).max())
+        return float(np.abs(self.actual - self.expected).max())
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +163,9 @@ class ExactAudit(Result):
                 Table("Outputs", [["verdict", "largest error", "outputs", "instances"], counts])
             ]
         rows: list[list[Value]] = [["token", "probability", "of the target"]]
-        pairs = zip(self.wrong.found, self.wrong.expected, strict=True)
-        for token, (found, expected) in enumerate(pairs):
-            rows.append([str(token), float(found), float(expected)])
+        pairs = zip(self.wrong.actual, self.wrong.expected, strict=True)
+        for token, (actual, expected) in enumerate(pairs):
+            rows.append([str(token), float(actual), float(expected)])
         prefix = list(self.wrong.prefix)
         return [Table("The first wrong law", rows, f"after {prefix}" if prefix else "")]
 
@@ -191,14 +191,14 @@ class ExactAudit(Result):
             return (
                 f"{self.verdict}: {self.malformed or f'largest error {self.error:.1e}'} ({counts})"
             )
-        found = _row_text(self.wrong.found)
+        actual = _row_text(self.wrong.actual)
         true = _row_text(self.wrong.expected)
         where = f"after {list(self.wrong.prefix)}" if self.wrong.prefix else "of the first token"
         cause = (
             ", or ".join(f"fault {n}: {FAULTS[n]}" for n in self.faults)
             or "none of the six known faults"
         )
-        return f"{self.verdict}: the law {where} is {found}, not {true}; {cause} ({counts})"
+        return f"{self.verdict}: the law {where} is {actual}, not {true}; {cause} ({counts})"
 
 
 def exact(
@@ -232,17 +232,17 @@ def exact(
     wrong: list[WrongConditional] = []
     for k in range(instances):
         toy = make_toy(models, vocabulary, new_tokens, temperature, seed + k, k % 2 == 1)
-        found = law(partial(_output, decode, toy), max_runs)
-        outputs += len(found)
+        actual = law(partial(_output, decode, toy), max_runs)
+        outputs += len(actual)
         true = dict(_true_law(toy, ()))
-        if malformed := [list(text) for text in found.keys() - true.keys()]:
+        if malformed := [list(text) for text in actual.keys() - true.keys()]:
             form = f"{new_tokens} tokens below {vocabulary}, or fewer and an end token last"
             return ExactAudit(
                 False, 1.0, k + 1, outputs, malformed=f"the output {min(malformed)} is not {form}"
             )
         # Outputs that never occur count, too.
-        error = max(error, *(abs(found.get(text, 0.0) - weight) for text, weight in true.items()))
-        wrong += _first_wrong(toy, found, tolerance)
+        error = max(error, *(abs(actual.get(text, 0.0) - weight) for text, weight in true.items()))
+        wrong += _first_wrong(toy, actual, tolerance)
     faults = recognise(wrong) if wrong else ()
     lossless = not wrong and error < tolerance
     return ExactAudit(lossless, error, instances, outputs, wrong[0] if wrong else None, faults)
@@ -296,11 +296,11 @@ def _true_law(
 
 
 def _first_wrong(
-    toy: Task, found: dict[tuple[int, ...], float], tolerance: float
+    toy: Task, actual: dict[tuple[int, ...], float], tolerance: float
 ) -> list[WrongConditional]:
     """Return the wrong conditionals after the shortest prefixes that have one."""
     counts: defaultdict[tuple[int, ...], Row] = defaultdict(lambda: np.zeros(toy.vocabulary))
-    for text, weight in found.items():
+    for text, weight in actual.items():
         for length, token in enumerate(text):
             counts[text[:length]][token] += weight
     wrong = []
@@ -352,16 +352,16 @@ def _explains(place: WrongConditional, fault: int, levels: set[int]) -> bool:
     """Return whether the place deviates in the direction of a law that ``fault`` can give here, and
     at most as far.
     """
-    seen = place.found - place.expected
+    seen = place.actual - place.expected
     for kept in product((0.0, 1.0) if fault == 4 else (1.0,), repeat=len(seen)):
         expected = _law(place, fault, levels, np.array(kept)) - place.expected
-        found = float(np.linalg.norm(seen))
+        distance = float(np.linalg.norm(seen))
         most = float(np.linalg.norm(expected))
-        along = float(seen @ expected) / (found * most) if found * most >= 1e-18 else 0.0
+        along = float(seen @ expected) / (distance * most) if distance * most >= 1e-18 else 0.0
         if (
             along > 0
             and 1 - along**2 < _SAME_DIRECTION**2
-            and found <= most * (1 + _SAME_DIRECTION)
+            and distance <= most * (1 + _SAME_DIRECTION)
         ):
             return True
     return False

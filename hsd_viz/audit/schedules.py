@@ -193,9 +193,9 @@ RULES = (
 
 def audit_rule(rule: Rule) -> ScheduleRow:
     """Return the audit of a rule."""
-    found: dict[Text, Fraction] = law(rule.decode)
+    actual: dict[Text, Fraction] = law(rule.decode)
     true = true_law(rule.lengths)
-    distance = _distance(found, true)
+    distance = _distance(actual, true)
     row = ScheduleRow(
         rule=rule.name,
         looks_at=rule.looks_at,
@@ -206,25 +206,25 @@ def audit_rule(rule: Rule) -> ScheduleRow:
     )
     if not distance:
         return row
-    prefix, token, has, wants = _worst(found, true)
+    prefix, token, has, wants = _worst(actual, true)
     return replace(row, prefix=prefix, token=token, found=str(has), wanted=str(wants))
 
 
-def _distance(found: dict[Text, Fraction], true: dict[Text, Fraction]) -> Fraction:
+def _distance(actual: dict[Text, Fraction], true: dict[Text, Fraction]) -> Fraction:
     """Return the total variation distance of two laws."""
     gaps = Fraction(0)
-    for text in found.keys() | true.keys():
-        gaps += abs(found.get(text, Fraction(0)) - true.get(text, Fraction(0)))
+    for text in actual.keys() | true.keys():
+        gaps += abs(actual.get(text, Fraction(0)) - true.get(text, Fraction(0)))
     return gaps / 2
 
 
 def _worst(
-    found: dict[Text, Fraction], true: dict[Text, Fraction]
+    actual: dict[Text, Fraction], true: dict[Text, Fraction]
 ) -> tuple[Text, int, Fraction, Fraction]:
     """Return the prefix of the first wrong conditional, the token that is most wrong there, its
     probability, and the one that it should have.
     """
-    ours = _conditionals(found)
+    ours = _conditionals(actual)
     theirs = _conditionals(true)
     wrong = []
     for prefix, wanted in theirs.items():
@@ -253,14 +253,14 @@ def _conditionals(texts: dict[Text, Fraction]) -> dict[Text, dict[int, Fraction]
 def audit_own(stack: Stack, rule: str = "block") -> ScheduleRow:
     """Return the audit of the project's own loop of a stack, over toy models, in float64."""
     loop = loop_decoder(stack, rule)
-    found = exact(loop, models=len(stack.models), instances=2)
+    audited = exact(loop, models=len(stack.models), instances=2)
     return ScheduleRow(
         rule=str(stack),
         looks_at="the tokens before it, which stay",
-        safe=found.lossless,
+        safe=audited.lossless,
         expected=True,
         why="The project's own loop.",
-        distance=f"{found.error:.0e}",
+        distance=f"{audited.error:.0e}",
     )
 
 

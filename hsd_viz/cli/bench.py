@@ -130,7 +130,7 @@ def plan(
     from hsd_viz.results.result import show
 
     drafts = None if models is None else [name.strip() for name in models.split(",")]
-    found = planning.plan(
+    planned = planning.plan(
         machine.engine(threads=1),
         load_suite(suite or find_family(machine.family).suite),
         BenchSettings(decoding.max_new_tokens, decoding.sampling, repeats),
@@ -142,7 +142,7 @@ def plan(
         progress=_show_progress,
     )
     status()
-    data = {"machine": describe(), **found, "command": command_line}
+    data = {"machine": describe(), **planned, "command": command_line}
     return show(planning.PlanResult(data), json=json_)
 
 

@@ -99,8 +99,8 @@ def _costs(runs: Sequence["Trace"]) -> str:
     levels = [names for names, _ in map(names_of, runs) if names]
     targets = {names[max(names)] for names in levels}
     if len(targets) != 1:
-        found = f"of several targets ({', '.join(sorted(targets))})" if targets else "without times"
-        raise UserError(f"--costs needs timed runs of one target: these are {found}")
+        kind = f"of several targets ({', '.join(sorted(targets))})" if targets else "without times"
+        raise UserError(f"--costs needs timed runs of one target: these are {kind}")
     (target,) = targets
     verified = []
     for run in runs:

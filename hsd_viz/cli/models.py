@@ -133,11 +133,11 @@ def _weights(family: Family) -> Iterator[Part]:
 def _own_models(family: Family) -> Part:
     """Return what was made for a family: part of a checkout, a distribution beside a wheel."""
     package = family.package
-    found = package.find()
+    installed = package.find()
     folder = family.databases.parent
-    is_checkout = folder.is_dir() and folder != found
+    is_checkout = folder.is_dir() and folder != installed
     # Of another version it is replaced: texts depend on it.
-    is_tested = found is not None and package.installed_version == package.version
+    is_tested = installed is not None and package.installed_version == package.version
     return Part(
         requirement=package.requirement,
         megabytes=package.megabytes,

@@ -86,14 +86,14 @@ class Lexicon:
 
     def _match(self, data: bytes) -> list[int]:
         """Cut into the longest tokens there are, from the left."""
-        found = []
+        tokens = []
         at = 0
         while at < len(data):
             ends = range(min(len(data), at + self._longest), at, -1)
             end = next((e for e in ends if data[at:e] in self.by_bytes), at)
-            found += [self.by_bytes[data[at:end]]] if end > at else []
+            tokens += [self.by_bytes[data[at:end]]] if end > at else []
             at = max(end, at + 1)
-        return found
+        return tokens
 
 
 class Bridge:
@@ -129,16 +129,16 @@ class Bridge:
         """Return the draft's tokens for these tokens of the target; special tokens it does not have
         are left out.
         """
-        found = []
+        ids = []
         data = b""
         for token in tokens:
             piece = self.target.pieces[token]
             if piece is not None:
                 data += piece
             elif token in self.special:
-                found += [*self.draft.encode(data), self.special[token]]
+                ids += [*self.draft.encode(data), self.special[token]]
                 data = b""
-        return found + self.draft.encode(data)
+        return ids + self.draft.encode(data)
 
     def cut(self, text: Sequence[int], data: bytes) -> list[int]:
         """Return the target's tokens that spell ``data``, whole characters of it, after
@@ -274,26 +274,26 @@ class TranslatingSession(Session):
         most = _STEPS * n
         row = self._read(most)
         own = b""
-        found: list[int] = []
+        tokens: list[int] = []
         reach = 1.0
         for forwards in range(1, most + 1):
             token = int(row.argmax())
             piece = bridge.draft.pieces[token]
             if piece is None:
-                found += [t for t, d in bridge.special.items() if d == token and t in eos][:1]
+                tokens += [t for t, d in bridge.special.items() if d == token and t in eos][:1]
                 break
             own += piece
-            found = bridge.cut(self._text, own)
+            tokens = bridge.cut(self._text, own)
             # One token more than is asked for: the last one could still grow.
-            if len(found) > n or forwards == most:
+            if len(tokens) > n or forwards == most:
                 break
             if confidence:
                 reach *= chance_of(token, None, row)
-                if reach < confidence and found:
+                if reach < confidence and tokens:
                     break
             row = self._inner.forward([token], 1)[0]
             self._ids.append(token)
-        return SampledChain(found[:n], None, forwards)
+        return SampledChain(tokens[:n], None, forwards)
 
 
 # --- ids that agree -------------------------------------------------------------------------------

@@ -215,12 +215,12 @@ def likeliest(weights: np.ndarray, most: int) -> list[tuple[int, float]]:
     """
     # For few, repeating the arg-max is the fastest way.
     left = weights.copy()
-    found = []
+    ranked = []
     for _ in range(min(most, len(left))):
         place = int(left.argmax())
-        found.append((place, float(left[place])))
+        ranked.append((place, float(left[place])))
         left[place] = -np.inf
-    return found
+    return ranked
 
 
 def chance_of(token: int, row: np.ndarray | None, scores: np.ndarray) -> float:

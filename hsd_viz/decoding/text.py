@@ -115,8 +115,8 @@ class TokenText:
         starts = (self.tokenizer.bos_token_id, self.tokenizer.eos_token_id)
         with no_panics("the tokenizer does not take this prompt"):
             ids = self.encode(prompt)
-        if found := ids or [start for start in starts if start is not None][:1]:
-            return found
+        if tokens := ids or [start for start in starts if start is not None][:1]:
+            return tokens
         raise UserError(
             "the prompt is empty and the tokenizer has no token "
             "to start a text with: write a prompt"

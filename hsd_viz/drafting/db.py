@@ -218,7 +218,7 @@ class PastDraft(NamedTuple):
 
 def _make(run: Run) -> Drafter:
     sources = run.sources()
-    found = run.databases.found
+    found = run.databases.present
     if LOGITS in run.source.items or (not run.source.items and sources == ("context",)):
         return LogitsDatabaseDrafter(
             run.source.items or (*sources, LOGITS),

@@ -125,7 +125,7 @@ class HierarchyDrafting(Baseline):
         shared = self.run.databases
         self.sources = self.run.sources(model=FIVEGRAMS)
         self._text = ""
-        self.stored = shared.derived.setdefault("hd", StoredDrafts(shared.found))
+        self.stored = shared.derived.setdefault("hd", StoredDrafts(shared.present))
         self._buckets: dict[str, dict[str, int]] = {}
         self._semantic = SemanticDatabase()
         self.state_depth = DEPTH if SEMANTIC in self.sources else None

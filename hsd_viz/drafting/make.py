@@ -59,12 +59,12 @@ class SharedDatabases:
     """The databases that drafters share.
 
     Attributes:
-        found: the open ones by name: ``model``, ``statistics``, ``fivegrams``.
+        present: the open ones by name: ``model``, ``statistics``, ``fivegrams``.
         absent: why others are absent, a line each.
         derived: what drafters derive from them once, by drafter.
     """
 
-    found: dict[str, Database] = field(default_factory=dict)
+    present: dict[str, Database] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)
     derived: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
@@ -101,7 +101,7 @@ class SharedDatabases:
                     raise DatabaseError(
                         f"'{path.name}' contains a {kind} database, not a {source} database"
                     )
-                shared.found[source] = index
+                shared.present[source] = index
             except DatabaseError as error:
                 if strict:
                     raise
@@ -219,9 +219,9 @@ class Run:
         for name in named:
             if name not in OF_THE_TEXT:
                 self.database(files.get(name, name))
-        found = self.databases.found
+        present = self.databases.present
         return named or tuple(
-            name for name in DATABASES if name == "context" or files.get(name, name) in found
+            name for name in DATABASES if name == "context" or files.get(name, name) in present
         )
 
     def database(self, name: str) -> Database:
@@ -230,10 +230,10 @@ class Run:
         Raises:
             ValueError: if it is missing.
         """
-        if name not in self.databases.found:
+        if name not in self.databases.present:
             why = self.databases.absent.get(name, f"no {name} database for these models")
             raise UserError(f"'{self.source}' cannot be used: {why}")
-        return self.databases.found[name]
+        return self.databases.present[name]
 
 
 class Baseline(Drafter):

@@ -137,10 +137,10 @@ class SemanticDatabase:
             entry[0] += 1
         if not total:
             return None
-        found = []
+        continuations = []
         for token, (count, position) in counts.items():
-            found.append(Continuation(token, count, position))
-        return Match(band, total, found)
+            continuations.append(Continuation(token, count, position))
+        return Match(band, total, continuations)
 
     def advance(self, copies: Sequence[Copy], token: int) -> tuple[Copy, ...]:
         """Return those of ``copies`` in which ``token`` comes next, one place further on."""

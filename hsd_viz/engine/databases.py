@@ -190,15 +190,15 @@ def _tokenizer_of_transformers(name: str, path: Path) -> Any:
 
     with no_panics(f"the tokenizer '{name}' cannot be loaded"):
         if path.is_file():
-            found = PreTrainedTokenizerFast(tokenizer_file=str(path))
+            tokenizer = PreTrainedTokenizerFast(tokenizer_file=str(path))
         else:
-            found = AutoTokenizer.from_pretrained(
+            tokenizer = AutoTokenizer.from_pretrained(
                 str(path), trust_remote_code=False, local_files_only=True
             )
-    if (backend := getattr(found, "backend_tokenizer", None)) is not None:
+    if (backend := getattr(tokenizer, "backend_tokenizer", None)) is not None:
         backend.no_padding()
         backend.no_truncation()
-    return found
+    return tokenizer
 
 
 def _encoder(tokenizer: Any) -> Encode:

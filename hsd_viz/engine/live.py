@@ -75,8 +75,8 @@ def batches(
             urgent.wait(seconds)
             urgent.clear()
             ended = over.is_set()  # read before emptying the inbox: nothing is added afterwards
-            if found := [inbox.popleft() for _ in range(len(inbox))]:
-                yield found
+            if waiting := [inbox.popleft() for _ in range(len(inbox))]:
+                yield waiting
     finally:
         cancelled.set()
     if failed:

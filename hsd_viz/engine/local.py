@@ -214,29 +214,29 @@ class LocalEngine(Engine):
         text = models.text(target)
         ids = text.read(prompt, options["chat"])
         alone = asked.stack.bottom is None and len(asked.names) > 1 and not asked.choosing
-        found = yield from models.load(asked.names, ids, asked.sampling, alone)
-        loaded = found.models
+        loaded = yield from models.load(asked.names, ids, asked.sampling, alone)
+        level_models = loaded.models
         if asked.selects:
-            asked, loaded = self._selected(asked, found)
-        drafter = self._drafter_for(asked, loaded[0])
+            asked, level_models = self._selected(asked, loaded)
+        drafter = self._drafter_for(asked, level_models[0])
         most = len(ids) + options["max_new_tokens"]
-        levels = _levels_of(asked, loaded, most)
+        levels = _levels_of(asked, level_models, most)
         is_unsure = any(level.confidence for level in levels)
-        loop_class = _loop_class(loaded, drafter, asked.sampling.rule, is_unsure)
+        loop_class = _loop_class(level_models, drafter, asked.sampling.rule, is_unsure)
         loop = loop_class(
             levels,
             drafter,
             asked.sampling,
             ids,
             max_new_tokens=options["max_new_tokens"],
-            positions=loaded[-1].positions,
+            positions=level_models[-1].positions,
             eos=models.eos(target),
             budget=options["budget"],
             details=LIKELIEST if options["record"] else 0,
         )
-        meta = self._meta(asked, loaded, found.bridges)
+        meta = self._meta(asked, level_models, loaded.bridges)
         meta["costs"] = self._costs.source
-        meta["runtime_note"] = found.note
+        meta["runtime_note"] = loaded.note
         meta["prompt"] = prompt if isinstance(prompt, str) else text.tokenizer.decode(ids)
         try:
             yield from decode(loop, text, meta)
@@ -246,15 +246,15 @@ class LocalEngine(Engine):
             less = "use smaller models, a shorter prompt or fewer tokens"
             raise UserError(f"{self.device} ran out of memory: {less}") from None
 
-    def _selected(self, asked: Resolved, found: Loaded) -> tuple[Resolved, list[Model]]:
+    def _selected(self, asked: Resolved, loaded: Loaded) -> tuple[Resolved, list[Model]]:
         """Let the selector choose what is left to it; return the decode and its models."""
         from hsd_viz.latency.basis import decide
 
         key = (asked.stack, asked.choosing, asked.sampling)
         if key not in self._decided:
-            meta = self._meta(asked, found.models, found.bridges)
+            meta = self._meta(asked, loaded.models, loaded.bridges)
             self._decided[key] = decide(asked.stack, asked.choosing, meta)
-        by_name = dict(zip(asked.names, found.models, strict=True))
+        by_name = dict(zip(asked.names, loaded.models, strict=True))
         chosen = asked.with_stack(self._decided[key])
         return chosen, [by_name[name] for name in chosen.names]
 

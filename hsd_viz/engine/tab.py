@@ -146,7 +146,7 @@ def model_facts(weights: Weights, family: Family) -> dict[str, Any]:
 
 def _fields(structure: type[ctypes.Structure]) -> list[tuple[str, str]]:
     """Return the fields of a structure in order, those of one inside it in its place."""
-    found: list[tuple[str, str]] = []
+    named: list[tuple[str, str]] = []
     for name, kind, *_ in structure._fields_:
-        found += _fields(kind) if issubclass(kind, ctypes.Structure) else [(name, _KINDS[kind])]
-    return found
+        named += _fields(kind) if issubclass(kind, ctypes.Structure) else [(name, _KINDS[kind])]
+    return named

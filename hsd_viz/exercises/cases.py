@@ -24,19 +24,19 @@ def parts(*numerators: int, of: int) -> list[Fraction]:
 
 def sequences(values: Sequence[Any], sizes: Iterable[int]) -> list[tuple[Any, ...]]:
     """Return all sequences of these values of these sizes, the shortest first."""
-    found: list[tuple[Any, ...]] = []
+    listed: list[tuple[Any, ...]] = []
     for size in sizes:
-        found += product(values, repeat=size)
-    return found
+        listed += product(values, repeat=size)
+    return listed
 
 
 def _laws() -> list[list[Fraction]]:
     """Return all distributions over three tokens in quarters."""
-    found = []
+    laws = []
     for row in product(range(5), repeat=3):
         if sum(row) == 4:
-            found.append(parts(*row, of=4))
-    return found
+            laws.append(parts(*row, of=4))
+    return laws
 
 
 def _ratios() -> list[tuple[list[Fraction]]]:
@@ -349,8 +349,8 @@ def _text_law(
             text += _verified(text, drafted, target, draft, choices)
         return text[:2]
 
-    found = enumeration.law(decode)
-    return [found.get(text, Fraction(0)) for text in product(range(3), repeat=2)]
+    probabilities = enumeration.law(decode)
+    return [probabilities.get(text, Fraction(0)) for text in product(range(3), repeat=2)]
 
 
 def _row_after(model: hunt.Model, text: hunt.Text, tokens: Sequence[int]) -> Any:
@@ -384,8 +384,8 @@ def _drafts(draft: hunt.Model, most: int, least: Fraction, answer: Answer) -> di
     def row(tokens: Sequence[int]) -> Any:
         return draft(tuple(tokens))
 
-    found = enumeration.law(lambda choices: tuple(answer(row, choices.branch, most, least)))
-    return dict(sorted(found.items()))
+    probabilities = enumeration.law(lambda choices: tuple(answer(row, choices.branch, most, least)))
+    return dict(sorted(probabilities.items()))
 
 
 #: Drafts: the probabilities of their tokens, and how many of them were accepted.

@@ -136,12 +136,12 @@ def drafts_of(trace: Trace) -> list[tuple[list[float], int]]:
     rows they were drawn from, and how many tokens were accepted. Rounds cut by the length limit are
     left out.
     """
-    found = []
+    drafts = []
     for row in _rounds_of_target(trace):
         chances = [node.q for node in _rows_of_round(trace.draft_rows, row.id)]
         if row.outcome in ("correction", "bonus") and chances:
-            found.append((chances, row.accepted))
-    return found
+            drafts.append((chances, row.accepted))
+    return drafts
 
 
 @cache

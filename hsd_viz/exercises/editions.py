@@ -88,7 +88,7 @@ def solutions() -> dict[str, Program]:
     """Return the solution of each exercise, after the imports of its notebook and the solutions
     before it.
     """
-    found = {}
+    programs = {}
     for path in notebooks():
         code: list[str] = [
             text for kind, text in cells_of(path.read_text(encoding="utf-8")) if kind == "code"
@@ -96,10 +96,10 @@ def solutions() -> dict[str, Program]:
         cells = ["\n".join(re.findall(r"^(?:import|from) .*", code[0], re.M))]
         for text in code:
             if checked := _CHECK.match(text):
-                found[checked[1]] = Program(checked[2], cells[-1], "\n".join(cells[:-1]))
+                programs[checked[1]] = Program(checked[2], cells[-1], "\n".join(cells[:-1]))
             elif _SOLUTION.search(text):
                 cells.append(solved(text))
-    return found
+    return programs
 
 
 def notebook(master: Path, edition: str) -> dict[str, Any]:

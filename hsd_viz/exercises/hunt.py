@@ -80,15 +80,15 @@ def law(
 
 def plain_law(target: Model, length: int) -> dict[Text, Fraction]:
     """Return the distribution of plain decoding: of the target alone."""
-    found: dict[Text, Fraction] = {(): Fraction(1)}
+    shares: dict[Text, Fraction] = {(): Fraction(1)}
     for _ in range(length):
         longer: dict[Text, Fraction] = {}
-        for text, weight in found.items():
+        for text, weight in shares.items():
             for token, probability in enumerate(target(text)):
                 if probability:
                     longer[*text, token] = weight * probability
-        found = longer
-    return found
+        shares = longer
+    return shares
 
 
 def toy_models(greedy: bool = False) -> tuple[Model, Model]:

@@ -81,14 +81,14 @@ def plan_frame(plan: Mapping[str, Any]) -> pd.DataFrame:
         ValueError: if it is not a plan.
     """
     try:
-        found = {
+        predicted = {
             str(row["stack"]): row.get("predicted_ms_per_token") for row in plan["hierarchies"]
         }
         named = {name: plan.get(name) for name in ("picked", "best_measured", "best_single_draft")}
-        plain = next((stack for stack in found if " > " not in stack), None)
+        plain = next((stack for stack in predicted if " > " not in stack), None)
     except (KeyError, TypeError, AttributeError):
         raise UserError("not a plan: use the JSON output of 'hsd-viz plan'") from None
-    return _frame(found, calibrated.plan_measured(plan), {**named, "plain": plain})
+    return _frame(predicted, calibrated.plan_measured(plan), {**named, "plain": plain})
 
 
 def basis_frame(basis: Basis) -> pd.DataFrame:
@@ -97,19 +97,19 @@ def basis_frame(basis: Basis) -> pd.DataFrame:
     """
     law = Law(basis.calibration)
     choice = select(basis.calibration)
-    found: dict[str, float | None] = {
+    predicted: dict[str, float | None] = {
         p.stack: p.ms_per_token for p in (*choice.ranked, choice.plain)
     }
     for stack in basis.measured:
         with suppress(ValueError):  # never calibrated
-            found.setdefault(stack, law.predict(stack).ms_per_token)
+            predicted.setdefault(stack, law.predict(stack).ms_per_token)
     single = choice.best_single_draft
     named = {
         "picked": choice.picked.stack,
         "best_single_draft": single and single.stack,
         "plain": choice.plain.stack,
     }
-    return _frame(found, basis.measured, named)
+    return _frame(predicted, basis.measured, named)
 
 
 def _frame(

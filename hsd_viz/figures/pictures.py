@@ -93,15 +93,15 @@ def picture(page: str, ending: str, width: int, scale: float = 2.0) -> bytes:
         made = Path(folder) / f"made{ending}"
         (Path(folder) / "page.html").write_text(page, encoding="utf-8")
         dom = _run(folder, "--dump-dom", f"--window-size={width},1200")
-        found = re.search(r'<pre id="result"[^>]*>(\d+|none|&lt;svg[^<]*)</pre>', dom)
-        if found and ending == ".svg":
-            if found[1] == "none":
+        result = re.search(r'<pre id="result"[^>]*>(\d+|none|&lt;svg[^<]*)</pre>', dom)
+        if result and ending == ".svg":
+            if result[1] == "none":
                 raise UserError("it has no chart that .svg could hold: use .png, .pdf or .html")
-            return html.unescape(found[1]).encode()
-        if found and ending == ".png":
-            size = f"--window-size={width},{found[1]}", f"--force-device-scale-factor={scale:g}"
+            return html.unescape(result[1]).encode()
+        if result and ending == ".png":
+            size = f"--window-size={width},{result[1]}", f"--force-device-scale-factor={scale:g}"
             _run(folder, f"--screenshot={made}", *size)
-        elif found:
+        elif result:
             _run(folder, f"--print-to-pdf={made}", "--no-pdf-header-footer")
         if not made.is_file():
             raise RuntimeError("Chromium could not draw the page: save as .html instead")

@@ -167,8 +167,10 @@ def chromium() -> str:
         RuntimeError: if none is installed.
     """
     named = os.environ.get("BROWSER_PATH")
-    found = shutil.which(named) if named else next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found is None:
+    program = (
+        shutil.which(named) if named else next(filter(None, map(shutil.which, BROWSERS)), None)
+    )
+    if program is None:
         where = (
             f"BROWSER_PATH={named} is not a program" if named else "no Chromium or Chrome was found"
         )
@@ -176,4 +178,4 @@ def chromium() -> str:
             f"{where}: SVG, PNG and PDF files need one (apt-get install chromium); "
             ".html files do not"
         )
-    return found
+    return program

@@ -356,8 +356,8 @@ def newest(
         included = all(models.get(name) == model for name, model in wanted["models"].items())
         return recent and same and included and texts in (None, stored.texts)
 
-    found = filter(None, map(load, sorted(cache_folder("calibration").glob("*.json"))))
-    return max(filter(usable, found), key=lambda stored: stored.created, default=None)
+    calibrations = filter(None, map(load, sorted(cache_folder("calibration").glob("*.json"))))
+    return max(filter(usable, calibrations), key=lambda stored: stored.created, default=None)
 
 
 # --- the stack for ``auto``, and the lookaheads for ``:auto`` -------------------------------------

@@ -152,7 +152,7 @@ def unsure_stops(traces: Iterable[Trace]) -> dict[Pair, tuple[UnsureStop, ...]]:
             if is_whole and row.level - 1 in unsure:
                 pair = names[row.level - 1], names[row.level]
                 counts[pair][unsure[row.level - 1]][row.drafted, row.accepted] += 1
-    found: dict[Pair, tuple[UnsureStop, ...]] = {}
+    by_pair: dict[Pair, tuple[UnsureStop, ...]] = {}
     for pair, by_setting in counts.items():
         longest: dict[float, int] = {}
         for confidence, lookahead in sorted(by_setting):
@@ -160,8 +160,8 @@ def unsure_stops(traces: Iterable[Trace]) -> dict[Pair, tuple[UnsureStop, ...]]:
         stops = []
         for confidence, lookahead in longest.items():
             stops.append(_unsure_stop(confidence, lookahead, by_setting[confidence, lookahead]))
-        found[pair] = tuple(stops)
-    return found
+        by_pair[pair] = tuple(stops)
+    return by_pair
 
 
 def _unsure_stop(confidence: float, lookahead: int, counts: Counter) -> UnsureStop:
@@ -220,14 +220,14 @@ def over_databases(traces: Iterable[Trace]) -> dict[Pair, OverDatabase]:
                 for k, kind in enumerate(own[row.id][: row.examined]):
                     counted[kind, "examined"] += 1
                     counted[kind, "accepted"] += k < row.accepted
-    found = {}
+    by_pair = {}
     for pair, n in counts.items():
         if n[False, "examined"] >= ENOUGH and n[True, "examined"] >= ENOUGH:
-            found[pair] = OverDatabase(
+            by_pair[pair] = OverDatabase(
                 n[False, "accepted"] / n[False, "examined"],
                 n[True, "accepted"] / n[True, "examined"],
             )
-    return found
+    return by_pair
 
 
 def _by_size(traces: list[Trace]) -> tuple[str, ...]:
@@ -249,12 +249,12 @@ def _by_size(traces: list[Trace]) -> tuple[str, ...]:
 
 def verifications(traces: Iterable[Trace]) -> dict[str, dict[int, list[float]]]:
     """Return the ms of each model's verifications by the number of tokens fed."""
-    found: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    times: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for trace in traces:
         for call in trace.call_rows:
             if call.kind == "verify":
-                found[call.name][call.fed].append(call.duration_ns * MS)
-    return found
+                times[call.name][call.fed].append(call.duration_ns * MS)
+    return times
 
 
 def times_of(

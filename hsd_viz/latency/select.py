@@ -238,10 +238,10 @@ def shortest_path(
     overshoot above, so use it to choose, not to predict. ``along`` allows one hierarchy only, of
     which it then returns the lookaheads.
     """
-    found: list[tuple[float, Stack]] = []
+    paths: list[tuple[float, Stack]] = []
     for database in (along[0],) if along else (None, *calibration.databases):
-        found += _paths_over(database, calibration, most, max_levels, along)
-    return min(found, key=lambda pair: pair[0])[1]
+        paths += _paths_over(database, calibration, most, max_levels, along)
+    return min(paths, key=lambda pair: pair[0])[1]
 
 
 class _Path(NamedTuple):
@@ -311,13 +311,13 @@ def _paths_over(
                     if ms < best.get((verifier, below + 1), _NO_PATH).ms:
                         drafts = () if path is None else path.drafts
                         best[verifier, below + 1] = _Path(ms, (*drafts, (draft, g)))
-    found = []
+    paths = []
     for n in [len(along[1])] if along else range(limit + 1):
         if (target, n) in best:
             ms, drafts = best[target, n]
             hierarchy = (database, tuple(model for model, _ in drafts))
-            found.append((ms, join(hierarchy, [g for _, g in drafts], target)))
-    return found
+            paths.append((ms, join(hierarchy, [g for _, g in drafts], target)))
+    return paths
 
 
 def split(stack: Stack) -> tuple[Hierarchy, tuple[int, ...]]:

@@ -69,7 +69,7 @@ class Folder:
         """Return the names of the files in the folder, relative to it; hidden ones are left out."""
         if self.root is None:
             return []
-        found: list[str] = []
+        names: list[str] = []
         for folder, folders, files in os.walk(self.root):
             folders[:] = sorted(one for one in folders if not one.startswith("."))
             for file in sorted(files):
@@ -78,7 +78,7 @@ class Folder:
                     continue
                 if not path.resolve().is_relative_to(self.root):
                     continue
-                found.append(path.relative_to(self.root).as_posix())
-                if len(found) == MOST_FILES:
-                    return found
-        return found
+                names.append(path.relative_to(self.root).as_posix())
+                if len(names) == MOST_FILES:
+                    return names
+        return names

@@ -143,16 +143,16 @@ def calibrate(
             traces.append(decode(engine, prompt, stack, work.max_new_tokens, at(sampling, k)))
     if not any(map(len, traces)):
         raise UserError("no token was decoded on the calibration prompts: every text ended at once")
-    found = estimate(traces, (*work.drafts, TARGET))
+    estimates = estimate(traces, (*work.drafts, TARGET))
     verified = verifications(traces)
-    costs = dict(found.costs)
+    costs = dict(estimates.costs)
     for name in shapes.keys() & costs.keys() & verified.keys():
         costs[name] = replace(costs[name], forward=fit_curve(shapes[name], verified[name]))
     rounds, looked_up = rounds_of(traces)
     counts = {pair: len(rows) for pair, rows in rounds.items()} | {
         pair: n.total() for pair, n in looked_up.items()
     }
-    known = replace(found, costs=costs)
+    known = replace(estimates, costs=costs)
     behind = {" > ".join(pair): n for pair, n in counts.items()}
     return StoredCalibration(who, work.texts(), created, time.time() - created, known, behind)
 

@@ -65,7 +65,7 @@ def open_databases(tokenizer: LogTokenizer, folder: str | Path | None = None) ->
     for family in FAMILIES.values():
         opened.append(SharedDatabases.open(family.databases, tokenizer.vocabulary))
     # No two families have the same tokenizer. The reasons of the default one are shown otherwise.
-    return next((each for each in opened if each.found), opened[0])
+    return next((each for each in opened if each.present), opened[0])
 
 
 def replayable(
@@ -107,7 +107,7 @@ def _source(name: str, databases: SharedDatabases) -> DraftSource:
 
 def _stored_databases(databases: SharedDatabases) -> DraftSource:
     """Return ``db`` with its databases named, without that of logits, which a log does not have."""
-    stored = [name for name in STORED if name in databases.found]
+    stored = [name for name in STORED if name in databases.present]
     return DraftSource("db", ("context", *stored))
 
 

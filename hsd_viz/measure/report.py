@@ -441,8 +441,8 @@ def figures(outputs: Sequence[Output], plain: Sequence[Output], seed: int = 0) -
     samples = Samples(outputs, seed).figures(Samples(plain, seed))
     block: dict[str, Any] = {"outputs": len(outputs)}
     for name in FIGURES:
-        found = UNKNOWN
+        estimated = UNKNOWN
         if name in samples:
-            found = estimate(samples[name], len(outputs))
-        block |= found.named(name)
+            estimated = estimate(samples[name], len(outputs))
+        block |= estimated.named(name)
     return block

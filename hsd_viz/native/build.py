@@ -274,8 +274,8 @@ def find_compiler() -> list[str]:
         if not shutil.which(named[0]):
             raise UserError(f"the C++ compiler $CXX ({named[0]}) is not there")
         return named
-    if found := next(filter(None, map(shutil.which, COMPILERS)), None):
-        return [found]
+    if compiler := next(filter(None, map(shutil.which, COMPILERS)), None):
+        return [compiler]
     raise UserError(
         "no C++ compiler is installed (c++, g++ or clang++): install one "
         "to be fast, for example `apt install g++`"
@@ -354,9 +354,9 @@ def is_closed(path: Path) -> bool:
     """
     if not hasattr(os, "getuid"):
         return True
-    found = path.stat()
-    is_own = found.st_uid in (os.getuid(), 0)
-    return is_own and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    status = path.stat()
+    is_own = status.st_uid in (os.getuid(), 0)
+    return is_own and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def is_safe_above(folder: Path) -> bool:
@@ -369,14 +369,14 @@ def is_safe_above(folder: Path) -> bool:
     """
     if not hasattr(os, "getuid"):
         return True
-    found = folder.stat()
-    if found.st_uid not in (os.getuid(), 0):
+    status = folder.stat()
+    if status.st_uid not in (os.getuid(), 0):
         return False
-    if found.st_mode & stat.S_ISVTX:
+    if status.st_mode & stat.S_ISVTX:
         return True
-    if found.st_mode & stat.S_IWOTH:
+    if status.st_mode & stat.S_IWOTH:
         return False
-    return not found.st_mode & stat.S_IWGRP or _is_alone_in(found.st_gid)
+    return not status.st_mode & stat.S_IWGRP or _is_alone_in(status.st_gid)
 
 
 def _is_alone_in(group: int) -> bool:

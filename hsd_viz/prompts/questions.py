@@ -59,9 +59,9 @@ def read_questions(path: Path) -> Suite:
         raise UserError(
             f"the question file {path} contains no question: write a JSON object per line"
         )
-    found = dict.fromkeys(p.category for p in prompts.values())
-    tasks = {task: words for task, words in TASKS.items() if task in found}
-    categories = tasks | {c: f"The category {c} of {path.name}." for c in found if c not in tasks}
+    named = dict.fromkeys(p.category for p in prompts.values())
+    tasks = {task: words for task, words in TASKS.items() if task in named}
+    categories = tasks | {c: f"The category {c} of {path.name}." for c in named if c not in tasks}
     return Suite(path.name, categories, tuple(prompts.values()))
 
 

@@ -14,17 +14,17 @@ def objects_of(value: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
     choices = value.get("choices")
     if not isinstance(choices, Sequence):
         return []
-    found = [one.get(name) for one in choices if isinstance(one, Mapping)]
-    return [one for one in found if isinstance(one, Mapping)]
+    values = [one.get(name) for one in choices if isinstance(one, Mapping)]
+    return [one for one in values if isinstance(one, Mapping)]
 
 
-def total(found: Sequence[Mapping[str, Any]], name: str) -> float | None:
+def total(objects: Sequence[Mapping[str, Any]], name: str) -> float | None:
     """Return the sum of a count over choices, ``None`` where one lacks it.
 
     Raises:
         BadFile: if a count is not a number.
     """
-    values = [one.get(name) for one in found]
+    values = [one.get(name) for one in objects]
     if None in values:
         return None
     whole: float = 0
@@ -35,13 +35,13 @@ def total(found: Sequence[Mapping[str, Any]], name: str) -> float | None:
     return whole
 
 
-def total_by_place(found: Sequence[Mapping[str, Any]], name: str) -> tuple[float, ...] | None:
+def total_by_place(objects: Sequence[Mapping[str, Any]], name: str) -> tuple[float, ...] | None:
     """Return the sums of a list of counts over choices, ``None`` where one lacks it.
 
     Raises:
         BadFile: if a list is not one of numbers.
     """
-    rows = [one.get(name) for one in found]
+    rows = [one.get(name) for one in objects]
     if not rows or not all(rows):
         return None
     counts = []

@@ -32,15 +32,15 @@ def response(value: Mapping[str, Any], request: Request) -> tuple[Sample, Any] |
     Raises:
         BadFile: if its figures contradict each other.
     """
-    found = objects_of(value, "speculate_metrics")
-    emitted = total(found, "accepted_tokens") if found else None
+    metrics = objects_of(value, "speculate_metrics")
+    emitted = total(metrics, "accepted_tokens") if metrics else None
     if not emitted:
         return None
-    heads = total_by_place(found, "accepted_tokens_per_head")
+    heads = total_by_place(metrics, "accepted_tokens_per_head")
     if heads is not None and sum(heads) != emitted:
         raise BadFile(f"impossible: {emitted:g} accepted tokens, {sum(heads):g} over the heads")
-    drafts = _verifications(found) if heads is None else heads[0]
-    rejected = total(found, "rejected_tokens")
+    drafts = _verifications(metrics) if heads is None else heads[0]
+    rejected = total(metrics, "rejected_tokens")
     accepted = None if drafts is None else emitted - drafts
     drafted = None
     if rejected is not None and accepted is not None:
@@ -59,10 +59,10 @@ def response(value: Mapping[str, Any], request: Request) -> tuple[Sample, Any] |
     return with_fixed_length(sample), RESPONSE
 
 
-def _verifications(found: list[Mapping[str, Any]]) -> float | None:
+def _verifications(metrics: list[Mapping[str, Any]]) -> float | None:
     """Return the verifications that the mean lengths of the choices imply."""
     drafts = 0.0
-    for one in found:
+    for one in metrics:
         length = one.get("average_accept_length")
         if not isinstance(length, int | float) or length < 1:
             return None

@@ -67,16 +67,16 @@ def clean(text: str) -> str:
 
 def time_of(text: str) -> tuple[float | None, str]:
     """Return the time of a line in seconds since an arbitrary start, and as it is written."""
-    if found := _DATE.search(text):
-        year, month, day, hour, minute, second = map(int, found.groups()[:6])
+    if match := _DATE.search(text):
+        year, month, day, hour, minute, second = map(int, match.groups()[:6])
         days = 366 * (year - 2000) + 31 * month + day
-        return _seconds(days, hour, minute, second, found[7]), found[0]
-    if found := _SHORT_DATE.search(text):
-        month, day, hour, minute, second = map(int, found.groups()[:5])
-        return _seconds(31 * month + day, hour, minute, second, found[6]), found[0]
-    if found := _UPTIME.match(text):
-        minutes, seconds, milliseconds, microseconds = map(int, found.groups())
-        clock = ".".join(found.groups())
+        return _seconds(days, hour, minute, second, match[7]), match[0]
+    if match := _SHORT_DATE.search(text):
+        month, day, hour, minute, second = map(int, match.groups()[:5])
+        return _seconds(31 * month + day, hour, minute, second, match[6]), match[0]
+    if match := _UPTIME.match(text):
+        minutes, seconds, milliseconds, microseconds = map(int, match.groups())
+        clock = ".".join(match.groups())
         return 60 * minutes + seconds + milliseconds / 1e3 + microseconds / 1e6, clock
     return None, ""
 

@@ -109,8 +109,8 @@ MLX = declare(
 
 def _task(text: str) -> str:
     """Return the task that the prefix of a line names: lines of several slots are interleaved."""
-    found = re.search(r"id +(\d+) +\| +task +(-?\d+)", text)
-    return f"{found[1]}:{found[2]}" if found else ""
+    match = re.search(r"id +(\d+) +\| +task +(-?\d+)", text)
+    return f"{match[1]}:{match[2]}" if match else ""
 
 
 def _timings(context: Context, text: str) -> dict[str, float]:
@@ -120,37 +120,37 @@ def _timings(context: Context, text: str) -> dict[str, float]:
     return context.memory.setdefault("llama timings", {}).setdefault(task, {})
 
 
-def _header(found: re.Match[str], context: Context) -> None:
-    _timings(context, found.string)
+def _header(match: re.Match[str], context: Context) -> None:
+    _timings(context, match.string)
 
 
-def _prompt_time(found: re.Match[str], context: Context) -> None:
-    timings = _timings(context, found.string)
+def _prompt_time(match: re.Match[str], context: Context) -> None:
+    timings = _timings(context, match.string)
     timings.clear()
-    timings["prefill_ms"] = float(found[1])
-    timings["prompt"] = float(found[2])
+    timings["prefill_ms"] = float(match[1])
+    timings["prompt"] = float(match[2])
 
 
-def _eval_time(found: re.Match[str], context: Context) -> None:
-    timings = _timings(context, found.string)
-    timings["decode_ms"] = float(found[1])
-    timings["tokens"] = float(found[2])
+def _eval_time(match: re.Match[str], context: Context) -> None:
+    timings = _timings(context, match.string)
+    timings["decode_ms"] = float(match[1])
+    timings["tokens"] = float(match[2])
 
 
-def _acceptance(found: re.Match[str], context: Context) -> Sample | None:
-    timings = _timings(context, found.string)
-    accepted = float(found[2])
-    drafted = float(found[3])
+def _acceptance(match: re.Match[str], context: Context) -> Sample | None:
+    timings = _timings(context, match.string)
+    accepted = float(match[2])
+    drafted = float(match[3])
     if not drafted:
         return None
-    rates = numbers(found[5]) if found[5] else ()
-    drafts = _drafts(accepted, drafted, number(found[4]), rates)
+    rates = numbers(match[5]) if match[5] else ()
+    drafts = _drafts(accepted, drafted, number(match[4]), rates)
     tokens = timings.pop("tokens", None)
     prefill = timings.pop("prefill_ms", None)
     decode = timings.pop("decode_ms", None)
     prompt = timings.pop("prompt", None)
     rounds: tuple[Verification, ...] = tuple(
-        context.memory.get("llama rounds", {}).pop(_task(found.string), ())
+        context.memory.get("llama rounds", {}).pop(_task(match.string), ())
     )
     complete = sum(row.drafted for row in rounds) == drafted
     sample = Sample(
@@ -281,18 +281,18 @@ _RATES = re.compile(r"#acc rate/pos = \(([\d., ]+)\)")
 
 def _count(name: str, text: str, context: Context) -> None:
     """Count a line of statistics."""
-    found = _COUNTS.search(text)
-    if found is None:
+    match = _COUNTS.search(text)
+    if match is None:
         return
-    calls = found["calls"].split()
+    calls = match["calls"].split()
     rates = _RATES.search(text)
-    drafts = float(found["drafts"])
+    drafts = float(match["drafts"])
     counts = _Counts(
         # Begun requests, drafts asked for, accepted ones; older versions print the second alone.
         calls=float(calls[1] if len(calls) == 3 else calls[0]),
         drafts=drafts,
-        drafted=float(found["drafted"]),
-        accepted=float(found["accepted"]),
+        drafted=float(match["drafted"]),
+        accepted=float(match["accepted"]),
         by_position=tuple(rate * drafts for rate in numbers(rates[1])) if rates else (),
     )
     context.memory.setdefault("llama statistics", _Statistics()).add(name, counts, context)
@@ -321,14 +321,14 @@ def several_drafters(context: Context) -> list[str]:
     return [f"several drafters, added here: {'; '.join(parts)}"]
 
 
-def _statistics(found: re.Match[str], context: Context) -> None:
+def _statistics(match: re.Match[str], context: Context) -> None:
     """Read the drafter, its counts, and the time of drafting; all are cumulative."""
-    name = found[1]
-    drafts = float(found[2])
-    _count(name, found.string, context)
+    name = match[1]
+    drafts = float(match[2])
+    _count(name, match.string, context)
     if drafts:
         context.method = METHODS.get(name, "lookup" if "ngram" in name else "draft")
-    times = re.search(r"dur\(b,g,a\) = [\d.]+, ([\d.]+), [\d.]+ ms", found.string)
+    times = re.search(r"dur\(b,g,a\) = [\d.]+, ([\d.]+), [\d.]+ ms", match.string)
     if times is None:
         return
     spent = float(times[1])
@@ -350,12 +350,12 @@ def with_drafting(samples: Sequence[Sample], context: Context) -> list[Sample]:
     return [replace(one, draft_ms=fmean(times)) for one in samples]
 
 
-def _round(found: re.Match[str], context: Context) -> None:
+def _round(match: re.Match[str], context: Context) -> None:
     """Keep a verification until the end of its request; before 18211 the draft length is 0."""
-    row = (int(found[2]), int(found[1]))
+    row = (int(match[2]), int(match[1]))
     if row[0] >= row[1]:
         rounds = context.memory.setdefault("llama rounds", {})
-        rounds.setdefault(_task(found.string), []).append(Verification(*row))
+        rounds.setdefault(_task(match.string), []).append(Verification(*row))
 
 
 def unfinished(context: Context) -> list[Sample]:
@@ -380,15 +380,15 @@ def of_verifications(rows: tuple[Verification, ...]) -> Sample:
     )
 
 
-def _simple(found: re.Match[str], context: Context) -> None:
-    context.memory.setdefault("llama simple", {})[found[1]] = float(found[2])
+def _simple(match: re.Match[str], context: Context) -> None:
+    context.memory.setdefault("llama simple", {})[match[1]] = float(match[2])
 
 
-def _simple_end(found: re.Match[str], context: Context) -> Sample | None:
+def _simple_end(match: re.Match[str], context: Context) -> Sample | None:
     known = context.memory.pop("llama simple", {})
     if "n_drafted" not in known:
         return None
-    accepted = float(found[1])
+    accepted = float(match[1])
     tokens = known.get("n_predict")
     return Sample(
         drafted=known["n_drafted"],
@@ -399,8 +399,8 @@ def _simple_end(found: re.Match[str], context: Context) -> Sample | None:
     )
 
 
-def _model(found: re.Match[str], context: Context) -> None:
-    context.model = found[1]
+def _model(match: re.Match[str], context: Context) -> None:
+    context.model = match[1]
 
 
 LINES = (
@@ -462,16 +462,16 @@ def metrics(values: Mapping[prometheus.Key, float]) -> tuple[Sample, Any] | None
 
 def response(value: Mapping[str, Any], request: Request) -> tuple[Sample, Any] | None:
     """Return the sample of a response with its form."""
-    found = value.get("timings")
-    if not isinstance(found, Mapping) or found.get("draft_n") is None:
+    timings = value.get("timings")
+    if not isinstance(timings, Mapping) or timings.get("draft_n") is None:
         return None
-    drafted = found.get("draft_n")
-    accepted = found.get("draft_n_accepted")
-    prefill = found.get("prompt_ms")
-    decode = found.get("predicted_ms")
-    tokens = found.get("predicted_n")
-    rounds = found.get("draft_rounds")
-    steps = found.get("draft_n_verif_steps") if rounds is None else rounds
+    drafted = timings.get("draft_n")
+    accepted = timings.get("draft_n_accepted")
+    prefill = timings.get("prompt_ms")
+    decode = timings.get("predicted_ms")
+    tokens = timings.get("predicted_n")
+    rounds = timings.get("draft_rounds")
+    steps = timings.get("draft_n_verif_steps") if rounds is None else rounds
     passes = None
     if rounds is not None:
         # mlx-vlm counts accepted tokens past the end of the text: they do not determine forward

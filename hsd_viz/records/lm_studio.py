@@ -32,10 +32,10 @@ NAMES = {
 
 def response(value: Mapping[str, Any], request: Request) -> tuple[Sample, Any] | None:
     """Return the sample of a response with its form."""
-    found = value.get("stats")
-    if not isinstance(found, Mapping):
+    stats = value.get("stats")
+    if not isinstance(stats, Mapping):
         return None
-    known = {name: _first(found, names) for name, names in NAMES.items()}
+    known = {name: _first(stats, names) for name, names in NAMES.items()}
     if known["drafted"] is None:
         return None
     tokens = known["tokens"]
@@ -57,5 +57,5 @@ def response(value: Mapping[str, Any], request: Request) -> tuple[Sample, Any] |
     return sample, RESPONSE
 
 
-def _first(found: Mapping[str, Any], names: tuple[str, ...]) -> Any:
-    return next((found[name] for name in names if found.get(name) is not None), None)
+def _first(stats: Mapping[str, Any], names: tuple[str, ...]) -> Any:
+    return next((stats[name] for name in names if stats.get(name) is not None), None)

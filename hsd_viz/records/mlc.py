@@ -30,11 +30,11 @@ METRICS = declare(
 
 def response(value: Mapping[str, Any], request: Request) -> tuple[Sample, Any] | None:
     """Return the sample of the metrics of an engine with its form."""
-    found = nested(value, "draft_count")
-    if found is None or not isinstance(found.get("accept_count"), Sequence):
+    counts = nested(value, "draft_count")
+    if counts is None or not isinstance(counts.get("accept_count"), Sequence):
         return None
-    drafts = list(found["draft_count"])
-    accepted = list(found["accept_count"])
+    drafts = list(counts["draft_count"])
+    accepted = list(counts["accept_count"])
     if len(drafts) != len(accepted):
         raise BadFile(f"damaged: {len(drafts)} counts of drafts and {len(accepted)} of acceptances")
     if len(drafts) < 2:

@@ -68,14 +68,14 @@ class Scrapes:
 
 def metric_of(text: str) -> tuple[str, str, float] | None:
     """Return name, labels and value of a line, ``None`` if it is not a metric."""
-    found = METRIC.match(text)
-    if found is None:
+    match = METRIC.match(text)
+    if match is None:
         return None
     try:
-        value = float(found["value"])
+        value = float(match["value"])
     except ValueError:
         return None
-    return found["name"], found["labels"] or "", value
+    return match["name"], match["labels"] or "", value
 
 
 def model_of(key: Key) -> str:
@@ -130,8 +130,8 @@ def by_position(values: Mapping[Key, float], name: str) -> list[float] | None:
 
 def gauge(values: Mapping[Key, float], name: str) -> float | None:
     """Return the mean of a gauge over the parts of a service, ``None`` without one."""
-    found = [value for key, value in values.items() if key[0] == name]
-    return sum(found) / len(found) if found else None
+    gauges = [value for key, value in values.items() if key[0] == name]
+    return sum(gauges) / len(gauges) if gauges else None
 
 
 def _without_copies(values: Mapping[Key, float]) -> dict[Key, float]:

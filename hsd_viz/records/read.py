@@ -275,12 +275,12 @@ class _Reader:
         if not rows:
             return
         try:
-            found = summaries.sample_of(rows)
+            summary = summaries.sample_of(rows)
         except (BadFile, ValueError) as error:
             self.collected.refuse(self.context.line, error)
             return
-        if found is not None:
-            sample, form = found
+        if summary is not None:
+            sample, form = summary
             self.collected.keep(sample, form, self.context.model)
             self.collected.count(form)
 
@@ -317,10 +317,10 @@ class _Reader:
     def _response(self, value: Mapping[str, Any], event: bool) -> bool:
         """Return whether a value is a response or a result, which is kept."""
         entry = without_request(value)
-        found = sample_of(entry, request_of({**value, **entry}))
-        if found is None:
+        response = sample_of(entry, request_of({**value, **entry}))
+        if response is None:
             return False
-        sample, form = found
+        sample, form = response
         self.collected.count(form)
         sample = replace(sample, line=self.context.line)
         model = str(entry.get("model") or value.get("model") or "")

@@ -60,13 +60,13 @@ def sample_of(entry: Mapping[str, Any], request: Request) -> tuple[Sample, Form]
         BadFile: if its figures are impossible.
     """
     for reads in RESPONSES:
-        found = reads(entry, request)
-        if found is not None:
-            return found
+        sample_and_form = reads(entry, request)
+        if sample_and_form is not None:
+            return sample_and_form
     for reads_result in RESULTS:
-        found = reads_result(entry)
-        if found is not None:
-            return found
+        sample_and_form = reads_result(entry)
+        if sample_and_form is not None:
+            return sample_and_form
     return None
 
 
@@ -78,9 +78,9 @@ def response_of(value: Mapping[str, Any]) -> Sample | None:
     """
     entry = without_request(value)
     for reads in RESPONSES:
-        found = reads(entry, Request())
-        if found is not None:
-            return found[0]
+        sample_and_form = reads(entry, Request())
+        if sample_and_form is not None:
+            return sample_and_form[0]
     return None
 
 

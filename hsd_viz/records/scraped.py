@@ -99,9 +99,9 @@ class _ScrapesOfModel:
             self._keep_one(reads, values, line)
 
     def _keep_one(self, reads: Reads, values: Values, line: int) -> None:
-        found = self._read(reads, values, line)
-        if found is not None:
-            sample, form = found
+        sample_and_form = self._read(reads, values, line)
+        if sample_and_form is not None:
+            sample, form = sample_and_form
             self._keep(replace(sample, line=line), form)
 
     def keep_counters(self, reads: Reads) -> None:
@@ -122,14 +122,14 @@ class _ScrapesOfModel:
         first = self._read(reads, chain[0], 0)
         for number, (later, previous) in enumerate(zip(chain[1:], chain, strict=False)):
             counters, reset = prometheus.difference(_counters_of(previous), _counters_of(later))
-            found = self._read(reads, {**later, **counters}, 0)
+            sample_and_form = self._read(reads, {**later, **counters}, 0)
             if reset:
                 remarks.append(
                     f"the counters were reset before scrape {number + 2}: the server restarted, "
                     "and the later counts are those since then"
                 )
-            if found is not None:
-                sample, form = found
+            if sample_and_form is not None:
+                sample, form = sample_and_form
                 self._keep(sample, form)
         if form is None:
             return

@@ -62,7 +62,7 @@ def settings(
         by_batch: (batch size, draft tokens from it on), for engines that change them.
     """
     cells = _schedule(by_batch)
-    found = {}
+    by_engine = {}
     for name, engine in ENGINES.items():
         text = engine.get("settings", {}).get(method)
         if text is None:
@@ -72,8 +72,8 @@ def settings(
         # The last token of the text is verified as well.
         text = text.replace("TOKENS", str(tokens)).replace("VERIFIED", str(tokens + 1))
         escaped = json.dumps(model, ensure_ascii=False)[1:-1] if '{"' in text else model
-        found[f"{name} {engine['settings_version']}"] = text.replace("MODEL", escaped)
-    return found
+        by_engine[f"{name} {engine['settings_version']}"] = text.replace("MODEL", escaped)
+    return by_engine
 
 
 def _with_schedule(

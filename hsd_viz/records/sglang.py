@@ -134,8 +134,8 @@ TOKENSPEED = declare(
 # --- the server log -----------------------------------------------------------------------------
 
 
-def _decode(found: re.Match[str], context: Context) -> Sample | None:
-    text = found[0]
+def _decode(match: re.Match[str], context: Context) -> Sample | None:
+    text = match[0]
     length = number(_after("accept len", text))
     if not length:
         return None
@@ -158,33 +158,33 @@ def _below_one(rate: float | None) -> float | None:
 
 
 def _after(name: str, text: str) -> str | None:
-    found = re.search(rf"{name}: ([\d.]+)", text)
-    return None if found is None else found[1]
+    match = re.search(rf"{name}: ([\d.]+)", text)
+    return None if match is None else match[1]
 
 
-def _algorithm(found: re.Match[str], context: Context) -> None:
-    context.method = METHODS.get(found[1].upper(), context.method)
+def _algorithm(match: re.Match[str], context: Context) -> None:
+    context.method = METHODS.get(match[1].upper(), context.method)
 
 
-def _draft_model(found: re.Match[str], context: Context) -> None:
-    context.draft_model = found[1]
+def _draft_model(match: re.Match[str], context: Context) -> None:
+    context.draft_model = match[1]
 
 
-def _model(found: re.Match[str], context: Context) -> None:
-    context.model = found[1]
+def _model(match: re.Match[str], context: Context) -> None:
+    context.model = match[1]
 
 
-def _steps(found: re.Match[str], context: Context) -> None:
+def _steps(match: re.Match[str], context: Context) -> None:
     """Take the draft length from the steps of a chain; a tree of several branches has none."""
-    branches = re.search(r"speculative_eagle_topk=(\d+)", found.string)
+    branches = re.search(r"speculative_eagle_topk=(\d+)", match.string)
     if branches is None or branches[1] == "1":
-        context.draft_length = int(found[1])
+        context.draft_length = int(match[1])
 
 
-def _draft_tokens(found: re.Match[str], context: Context) -> None:
+def _draft_tokens(match: re.Match[str], context: Context) -> None:
     """Take the draft length from the verified tokens where no steps are named."""
-    if context.draft_length is None and "speculative_num_steps=None" in found.string:
-        context.draft_length = int(found[1]) - 1
+    if context.draft_length is None and "speculative_num_steps=None" in match.string:
+        context.draft_length = int(match[1]) - 1
 
 
 _FIELD = re.compile(
@@ -192,10 +192,10 @@ _FIELD = re.compile(
 )
 
 
-def _finished(found: re.Match[str], context: Context) -> Sample | None:
+def _finished(match: re.Match[str], context: Context) -> Sample | None:
     """Read the fields of a response that Python printed."""
     fields: dict[str, Any] = {}
-    for name, text in _FIELD.findall(found.string):
+    for name, text in _FIELD.findall(match.string):
         fields.setdefault(name, json.loads(text))
     if not fields.get("spec_verify_ct"):
         return None
@@ -206,8 +206,8 @@ def _finished(found: re.Match[str], context: Context) -> Sample | None:
     return sample
 
 
-def _questions(found: re.Match[str], _context: Context) -> Sample | None:
-    return Sample(length=float(found[1]))
+def _questions(match: re.Match[str], _context: Context) -> Sample | None:
+    return Sample(length=float(match[1]))
 
 
 LINES = (
@@ -287,15 +287,15 @@ def response(value: Mapping[str, Any], request: Request) -> tuple[Sample, Any] |
     detailed = nested(value, "verify_lengths")
     if detailed is not None:
         return _detailed(detailed, value, request), DETAILED
-    found = nested(value, "spec_verify_ct")
-    if found is None:
+    counts = nested(value, "spec_verify_ct")
+    if counts is None:
         return None
-    if "spec_draft_tokens" in found:
-        return _tokenspeed(found, request), TOKENSPEED
-    tokens = found.get("completion_tokens")
+    if "spec_draft_tokens" in counts:
+        return _tokenspeed(counts, request), TOKENSPEED
+    tokens = counts.get("completion_tokens")
     if tokens is None:
         tokens = (value.get("usage") or {}).get("completion_tokens")
-    sample = counted(found, tokens, request)
+    sample = counted(counts, tokens, request)
     return sample, RESPONSE if "meta_info" in value else SGLEXT
 
 
@@ -312,26 +312,26 @@ def nested(value: Any, key: str, depth: int = 5) -> Mapping[str, Any] | None:
     else:
         return None
     for one in inner:
-        if (found := nested(one, key, depth - 1)) is not None:
-            return found
+        if (mapping := nested(one, key, depth - 1)) is not None:
+            return mapping
     return None
 
 
-def _first(found: Mapping[str, Any], names: Sequence[str]) -> Any:
-    return next((found[name] for name in names if found.get(name) is not None), None)
+def _first(fields: Mapping[str, Any], names: Sequence[str]) -> Any:
+    return next((fields[name] for name in names if fields.get(name) is not None), None)
 
 
-def counted(found: Mapping[str, Any], tokens: float | None, request: Request) -> Sample:
+def counted(fields: Mapping[str, Any], tokens: float | None, request: Request) -> Sample:
     """Return the sample of the counts of a request. A request without verifications counts 0."""
-    histogram = _first(found, HISTOGRAM)
+    histogram = _first(fields, HISTOGRAM)
     histogram = tuple(histogram) if histogram else None
-    accepted = _first(found, ACCEPTED)
+    accepted = _first(fields, ACCEPTED)
     by_position = None
     if histogram is not None:
         by_position = tuple(sum(histogram[k:]) for k in range(1, len(histogram)))
         if accepted is None:
             accepted = sum(by_position)
-    drafts = _first(found, VERIFY)
+    drafts = _first(fields, VERIFY)
     if accepted is None and tokens is not None and drafts is not None:
         # The first token is of the prefill; each verification adds one token of the target.
         accepted = max(0, tokens - 1 - drafts)
@@ -340,7 +340,7 @@ def counted(found: Mapping[str, Any], tokens: float | None, request: Request) ->
         passes = max(tokens - accepted, 0)
     sample = Sample(
         drafts=drafts,
-        drafted=_first(found, DRAFTED),
+        drafted=_first(fields, DRAFTED),
         accepted=accepted,
         by_position=by_position,
         histogram=histogram,
@@ -352,24 +352,24 @@ def counted(found: Mapping[str, Any], tokens: float | None, request: Request) ->
     return with_fixed_length(sample)
 
 
-def _tokenspeed(found: Mapping[str, Any], request: Request) -> Sample:
+def _tokenspeed(fields: Mapping[str, Any], request: Request) -> Sample:
     return Sample(
-        drafts=found.get("spec_verify_ct"),
-        drafted=found.get("spec_draft_tokens"),
-        accepted=found.get("spec_accepted_tokens"),
-        tokens=found.get("completion_tokens"),
+        drafts=fields.get("spec_verify_ct"),
+        drafted=fields.get("spec_draft_tokens"),
+        accepted=fields.get("spec_accepted_tokens"),
+        tokens=fields.get("completion_tokens"),
         request=request,
     )
 
 
-def _detailed(found: Mapping[str, Any], value: Mapping[str, Any], request: Request) -> Sample:
+def _detailed(fields: Mapping[str, Any], value: Mapping[str, Any], request: Request) -> Sample:
     """Return the sample of a request that lists every verification.
 
     ``verify_lengths`` counts the verified tokens, the last token of the text included;
     ``accept_lengths`` the tokens that a verification added, one of the target included.
     """
-    verified = found.get("verify_lengths") or []
-    added = found.get("accept_lengths") or []
+    verified = fields.get("verify_lengths") or []
+    added = fields.get("accept_lengths") or []
     rows = []
     for width, length in zip(verified, added, strict=False):
         rows.append(Verification(max(0, width - 1), max(0, length - 1)))

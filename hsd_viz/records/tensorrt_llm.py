@@ -68,13 +68,13 @@ BENCH_ROWS = {
 }
 
 
-def _bench_row(found: re.Match[str], context: Context) -> None:
+def _bench_row(match: re.Match[str], context: Context) -> None:
     """Keep a figure of a summary; one that comes again starts the next summary."""
     blocks = context.memory.setdefault("trtllm-bench", [{}])
-    name = BENCH_ROWS[found[1]]
+    name = BENCH_ROWS[match[1]]
     if name in blocks[-1]:
         blocks.append({})
-    blocks[-1][name] = float(found[2])
+    blocks[-1][name] = float(match[2])
 
 
 LINES = (
@@ -88,7 +88,7 @@ LINES = (
 
 def benches(context: Context) -> list[Sample]:
     """Return the summaries that a file has; averages are over requests."""
-    found = []
+    samples = []
     for block in context.memory.get("trtllm-bench", []):
         if not block.get("length") or not block.get("drafted"):
             continue
@@ -104,20 +104,20 @@ def benches(context: Context) -> list[Sample]:
             speed=speed * (running or 1.0) if speed else None,
             derived=frozenset(("drafts", "drafted", "accepted")),
         )
-        found.append(sample)
-    return found
+        samples.append(sample)
+    return samples
 
 
 def iteration(value: Mapping[str, Any]) -> Sample | None:
     """Return the sample of an iteration; ``None`` of one without drafts."""
-    found = value.get("specDecodingStats")
-    if not isinstance(found, Mapping):
+    stats = value.get("specDecodingStats")
+    if not isinstance(stats, Mapping):
         return None
-    drafted = _count(found, "numDraftTokens")
+    drafted = _count(stats, "numDraftTokens")
     if not drafted:
         return None
-    accepted = _count(found, "numAcceptedTokens") or 0
-    drafts = _count(found, "numRequestsWithDraftTokens")
+    accepted = _count(stats, "numAcceptedTokens") or 0
+    drafts = _count(stats, "numRequestsWithDraftTokens")
     latency = value.get("iterLatencyMS")
     rows: tuple[Verification, ...] = ()
     if drafts == 1:
@@ -132,8 +132,8 @@ def iteration(value: Mapping[str, Any]) -> Sample | None:
     )
 
 
-def _count(found: Mapping[str, Any], name: str) -> float | None:
-    value = found.get(name)
+def _count(stats: Mapping[str, Any], name: str) -> float | None:
+    value = stats.get(name)
     if value is None:
         return None
     if not isinstance(value, int | float) or isinstance(value, bool):
@@ -143,25 +143,25 @@ def _count(found: Mapping[str, Any], name: str) -> float | None:
 
 def response(value: Mapping[str, Any], request: Request) -> tuple[Sample, Any] | None:
     """Return the sample of a response with its form; choices are added."""
-    found = objects_of(value, "speculative_decoding")
-    drafted = total(found, "total_draft_tokens") if found else None
+    decodings = objects_of(value, "speculative_decoding")
+    drafted = total(decodings, "total_draft_tokens") if decodings else None
     if not drafted:
         return None
-    accepted = total(found, "total_accepted_draft_tokens")
-    histogram = total_by_place(found, "acceptance_histogram")
+    accepted = total(decodings, "total_accepted_draft_tokens")
+    histogram = total_by_place(decodings, "acceptance_histogram")
     tokens = (value.get("usage") or {}).get("completion_tokens")
     passes = None
     if tokens is not None and accepted is not None:
         passes = tokens - accepted
     sample = Sample(
-        drafts=total(found, "num_spec_steps"),
+        drafts=total(decodings, "num_spec_steps"),
         drafted=drafted,
         accepted=accepted,
         by_position=None if histogram is None else survivors(histogram),
         histogram=histogram,
         tokens=tokens,
         passes=passes,
-        draft_length=found[0].get("num_spec_tokens"),
+        draft_length=decodings[0].get("num_spec_tokens"),
         request=request,
         derived=frozenset(("passes", "by_position")),
     )

@@ -54,7 +54,7 @@ def metrics(values: Mapping[prometheus.Key, float]) -> tuple[Sample, Any] | None
 
 def _buckets(values: Mapping[prometheus.Key, float]) -> dict[int, float]:
     """Return how many steps emitted at most k tokens beyond the first, by k."""
-    found: dict[int, float] = {}
+    buckets: dict[int, float] = {}
     for key, value in values.items():
         if key[0] != f"{HISTOGRAM}_bucket":
             continue
@@ -63,5 +63,5 @@ def _buckets(values: Mapping[prometheus.Key, float]) -> dict[int, float]:
         except ValueError:
             continue
         if isfinite(limit) and limit == int(limit) and 0 <= limit <= 1024:
-            found[int(limit)] = found.get(int(limit), 0.0) + value
-    return found
+            buckets[int(limit)] = buckets.get(int(limit), 0.0) + value
+    return buckets

@@ -81,7 +81,7 @@ def changes(series: Series) -> list[Change]:
         "speed": [speed_of(one) for one in series.samples],
         "running requests": [one.running for one in series.samples],
     }
-    found = []
+    changed = []
     for figure, values in figures.items():
         known = [k for k, value in enumerate(values) if value is not None]
         if len(known) < 2 * LEAST:
@@ -91,7 +91,7 @@ def changes(series: Series) -> list[Change]:
         for start, stop, before, after in splits(numbers, noise):
             del stop
             sample = series.samples[known[start]]
-            found.append(
+            changed.append(
                 Change(
                     figure=figure,
                     number=known[start] + 1,
@@ -102,7 +102,7 @@ def changes(series: Series) -> list[Change]:
                     after=after,
                 )
             )
-    return found
+    return changed
 
 
 def _noise(sample: Sample, figure: str) -> float:

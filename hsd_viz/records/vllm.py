@@ -186,26 +186,26 @@ def response(value: Mapping[str, Any], request: Request) -> tuple[Sample, Any] |
     """Return the sample of a response, or of a line of AIPerf's file, with its form."""
     timing = value.get("metrics") or {}
     usage = value.get("usage") or {}
-    if isinstance(found := value.get("spec_decode_acceptance"), Mapping):
-        return _aiperf(found, timing, request), AIPERF_RECORD
+    if isinstance(figures := value.get("spec_decode_acceptance"), Mapping):
+        return _aiperf(figures, timing, request), AIPERF_RECORD
     if not isinstance(timing, Mapping):
         return None
-    if isinstance(found := timing.get("speculative_decoding"), Mapping):
+    if isinstance(figures := timing.get("speculative_decoding"), Mapping):
         first = timing.get("time_to_first_token_ms")
         decode = timing.get("generation_time_ms")
         tokens = usage.get("completion_tokens")
-        return acceptance(found, tokens, first, decode, request), RESPONSE
+        return acceptance(figures, tokens, first, decode, request), RESPONSE
     if "spec_decode_num_drafts" in value and (sample := bench_json(value)) is not None:
         return sample, BENCH_JSON
     return None
 
 
-def _aiperf(found: Mapping[str, Any], timing: Mapping[str, Any], request: Request) -> Sample:
+def _aiperf(figures: Mapping[str, Any], timing: Mapping[str, Any], request: Request) -> Sample:
     first = _value(timing, "time_to_first_token")
     whole = _value(timing, "request_latency")
     decode = None if first is None or whole is None else whole - first
-    tokens = found.get("completion_tokens") or _value(timing, "output_sequence_length")
-    return acceptance(found, tokens, first, decode, request)
+    tokens = figures.get("completion_tokens") or _value(timing, "output_sequence_length")
+    return acceptance(figures, tokens, first, decode, request)
 
 
 def _value(timing: Mapping[str, Any], name: str) -> float | None:
@@ -213,25 +213,25 @@ def _value(timing: Mapping[str, Any], name: str) -> float | None:
 
 
 def acceptance(
-    found: Mapping[str, Any],
+    figures: Mapping[str, Any],
     tokens: float | None,
     prefill_ms: float | None,
     decode_ms: float | None,
     request: Request,
 ) -> Sample:
     """Return the sample of a record with a dense or a sparse histogram."""
-    accepted = found.get("per_step_accepted")
-    drafted = found.get("per_step_drafted")
+    accepted = figures.get("per_step_accepted")
+    drafted = figures.get("per_step_drafted")
     rows: tuple[Verification, ...] = ()
     if accepted and drafted:
         if len(accepted) != len(drafted):
             raise BadFile("damaged: per_step_accepted and per_step_drafted differ in length")
         rows = tuple(Verification(d, a) for a, d in zip(accepted, drafted, strict=True))
-    histogram = _histogram(found.get("acceptance_histogram"))
-    taken = found.get("num_accepted_draft_tokens")
+    histogram = _histogram(figures.get("acceptance_histogram"))
+    taken = figures.get("num_accepted_draft_tokens")
     sample = Sample(
-        drafts=found.get("num_spec_steps"),
-        drafted=found.get("num_draft_tokens"),
+        drafts=figures.get("num_spec_steps"),
+        drafted=figures.get("num_draft_tokens"),
         accepted=taken,
         by_position=None if histogram is None else survivors(histogram),
         reached=_reached(rows),
@@ -241,19 +241,19 @@ def acceptance(
         passes=None if tokens is None or taken is None else tokens - taken,
         prefill_seconds=None if prefill_ms is None else prefill_ms / 1e3,
         seconds=None if decode_ms is None else decode_ms / 1e3,
-        draft_length=found.get("num_spec_tokens"),
+        draft_length=figures.get("num_spec_tokens"),
         request=request,
         derived=frozenset(("passes", "by_position")),
     )
     return with_fixed_length(sample)
 
 
-def _histogram(found: Any) -> tuple[float, ...] | None:
-    if isinstance(found, Mapping):
-        counted = {int(j): n for j, n in found.items()}
+def _histogram(histogram: Any) -> tuple[float, ...] | None:
+    if isinstance(histogram, Mapping):
+        counted = {int(j): n for j, n in histogram.items()}
         check_range("the longest draft", max(counted, default=0), 0, MOST_DRAFT)
         return tuple(counted.get(j, 0) for j in range(max(counted, default=0) + 1))
-    return tuple(found) if found else None
+    return tuple(histogram) if histogram else None
 
 
 def _reached(rows: tuple[Verification, ...]) -> tuple[float, ...] | None:

@@ -114,35 +114,35 @@ EXAMPLE_ROWS = {
 }
 
 
-def _example_row(found: re.Match[str], context: Context) -> None:
+def _example_row(match: re.Match[str], context: Context) -> None:
     """Keep a figure of the example; one that comes again starts the next output."""
     blocks = context.memory.setdefault("vllm examples", [])
-    if found[1] == "total_num_output_tokens":
+    if match[1] == "total_num_output_tokens":
         blocks.append({})
-    name = EXAMPLE_ROWS.get(found[1])
+    name = EXAMPLE_ROWS.get(match[1])
     if name is None:
         return
     if not blocks or name in blocks[-1]:
         blocks.append({})
-    blocks[-1][name] = float(found[2])
+    blocks[-1][name] = float(match[2])
 
 
-def _example_rate(found: re.Match[str], context: Context) -> None:
+def _example_rate(match: re.Match[str], context: Context) -> None:
     blocks = context.memory.setdefault("vllm examples", [{}])
     rates = blocks[-1].setdefault("rates", [])
-    if int(found[1]) == len(rates):
-        rates.append(float(found[2]))
+    if int(match[1]) == len(rates):
+        rates.append(float(match[2]))
 
 
 def examples(context: Context) -> list[Sample]:
     """Return the outputs of the example that a file has."""
-    found = []
+    samples = []
     for block in context.memory.get("vllm examples", []):
         rates = tuple(block.get("rates", ()))
         drafts = block.get("drafts")
         if not drafts:
             if rates and block.get("length"):
-                found.append(Sample(length=block["length"], draft_length=len(rates)))
+                samples.append(Sample(length=block["length"], draft_length=len(rates)))
             continue
         idle = block.get("idle", 0.0)
         sample = Sample(
@@ -154,8 +154,8 @@ def examples(context: Context) -> list[Sample]:
             draft_length=len(rates) or None,
             derived=frozenset(("by_position",)),
         )
-        found.append(with_fixed_length(sample))
-    return found
+        samples.append(with_fixed_length(sample))
+    return samples
 
 
 EXAMPLE_LINES = (

@@ -19,14 +19,14 @@ from hsd_viz.records.vllm_bench import EXAMPLE_LINES
 _N = r"([\d.]+|nan)"
 
 
-def _v0(found: re.Match[str], context: Context) -> Sample:
+def _v0(match: re.Match[str], context: Context) -> Sample:
     """Return what was counted since the line before; the counts of V0 are cumulative.
 
     V0 counts as accepted what the target would have accepted of a draft, tokens after a rejected
     one included. A draft emits its accepted prefix and one token of the target, so the emitted
     tokens less one per draft are the accepted ones in the sense of all later versions.
     """
-    rate, tokens, accepted, drafted, emitted = (float(text) for text in found.groups())
+    rate, tokens, accepted, drafted, emitted = (float(text) for text in match.groups())
     counts = {"accepted": accepted, "drafted": drafted, "emitted": emitted}
     earlier = context.memory.get("vllm v0", {})
     restarted = any(counts[name] < earlier.get(name, 0.0) for name in counts)
@@ -52,9 +52,9 @@ def _v0(found: re.Match[str], context: Context) -> Sample:
     )
 
 
-def _early_v1(found: re.Match[str], context: Context) -> Sample | None:
-    accepted = float(found[1])
-    drafted = float(found[2])
+def _early_v1(match: re.Match[str], context: Context) -> Sample | None:
+    accepted = float(match[1])
+    drafted = float(match[2])
     if not drafted:
         return None
     speed, running = context.take_speed()
@@ -67,8 +67,8 @@ def _early_v1(found: re.Match[str], context: Context) -> Sample | None:
     )
 
 
-def _interval_of(found: re.Match[str], context: Context) -> Sample | None:
-    length, accepted, drafted, rates = found.groups()
+def _interval_of(match: re.Match[str], context: Context) -> Sample | None:
+    length, accepted, drafted, rates = match.groups()
     return interval(length, accepted, drafted, rates, context)
 
 
@@ -115,34 +115,34 @@ def drafts_of(
     return float(round(accepted / (sum(rates) or length - 1)))
 
 
-def _speed(found: re.Match[str], context: Context) -> None:
+def _speed(match: re.Match[str], context: Context) -> None:
     """Add the speed and the running requests of an engine; several engines report in turn."""
-    speed = float(found[1])
-    running = float(found[2])
+    speed = float(match[1])
+    running = float(match[2])
     same_moment = context.memory.get("vllm clock") == context.clock and context.speed is not None
     context.speed = speed + (context.speed or 0.0 if same_moment else 0.0)
     context.running = running + (context.running or 0.0 if same_moment else 0.0)
     context.memory["vllm clock"] = context.clock
 
 
-def _version(found: re.Match[str], context: Context) -> None:
-    context.versions[NAME] = found[1]
+def _version(match: re.Match[str], context: Context) -> None:
+    context.versions[NAME] = match[1]
 
 
-def _model(found: re.Match[str], context: Context) -> None:
-    context.model = found[1]
+def _model(match: re.Match[str], context: Context) -> None:
+    context.model = match[1]
 
 
-def _method(found: re.Match[str], context: Context) -> None:
-    context.method = METHODS.get(found[1].lower(), context.method)
+def _method(match: re.Match[str], context: Context) -> None:
+    context.method = METHODS.get(match[1].lower(), context.method)
 
 
-def _tokens(found: re.Match[str], context: Context) -> None:
-    context.draft_length = int(found[1])
+def _tokens(match: re.Match[str], context: Context) -> None:
+    context.draft_length = int(match[1])
 
 
-def _draft_model(found: re.Match[str], context: Context) -> None:
-    context.draft_model = found[1]
+def _draft_model(match: re.Match[str], context: Context) -> None:
+    context.draft_model = match[1]
 
 
 LINES = (

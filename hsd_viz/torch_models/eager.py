@@ -271,10 +271,10 @@ class HFModel:
             arguments["position_ids"] = torch.tensor([list(places)], device=self.device)
         if self._rows_only:
             arguments["logits_to_keep"] = rows
-        found = self.module(input_ids=torch.tensor([list(ids)], device=self.device), **arguments)
+        output = self.module(input_ids=torch.tensor([list(ids)], device=self.device), **arguments)
         if watched is not None:
-            watched.take(found.hidden_states)
-        return found.logits[0, -rows:, : self.vocab_size]
+            watched.take(output.hidden_states)
+        return output.logits[0, -rows:, : self.vocab_size]
 
 
 class WatchedLayer:

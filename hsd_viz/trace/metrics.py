@@ -170,10 +170,10 @@ def target_round_of(rounds: Sequence[Any]) -> dict[int, int]:
     """Map the id of each round to the id of the target round it is part of (a target round: to
     itself).
     """
-    found: dict[int, int] = {}
+    targets: dict[int, int] = {}
     for r in sorted(rounds, key=lambda r: r.id):  # a round opens after the one that it serves
-        found[r.id] = r.id if r.parent is None else found[r.parent]
-    return found
+        targets[r.id] = r.id if r.parent is None else targets[r.parent]
+    return targets
 
 
 def check(trace: Any) -> None:

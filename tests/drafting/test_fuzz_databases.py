@@ -156,7 +156,7 @@ def test_damage_is_refused_or_harmless(whole, texts, tmp_path):
                 assert not verify or bad == good, "a file that was read whole is as it was written"
                 ask(index, rng, 20)
             shared = SharedDatabases.open(folder, VOCABULARY)
-            assert shared.found.keys() | shared.absent.keys() == {
+            assert shared.present.keys() | shared.absent.keys() == {
                 "model",
                 "statistics",
                 "fivegrams",
@@ -214,7 +214,7 @@ def test_models_that_know_fewer_tokens_are_given_none_beyond(whole, tmp_path):
     shared = SharedDatabases.open(tmp_path, VOCABULARY, size=5)
     given = []
     for token in range(SIZE):
-        match = shared.found["statistics"].lookup(chr(token))
+        match = shared.present["statistics"].lookup(chr(token))
         if match:
             given += [continuation[0] for continuation in match[2]]
     assert given
@@ -225,7 +225,7 @@ def test_a_folder_that_was_named_must_do(whole, tmp_path):
     with pytest.raises(DatabaseError, match="there are no databases in"):
         SharedDatabases.open(tmp_path, VOCABULARY, strict=True)
     (tmp_path / "model.hsdb").write_bytes(whole["model"])
-    assert set(SharedDatabases.open(tmp_path, VOCABULARY, strict=True).found) == {"model"}
+    assert set(SharedDatabases.open(tmp_path, VOCABULARY, strict=True).present) == {"model"}
     with pytest.raises(DatabaseError, match="another tokenizer"):
         SharedDatabases.open(tmp_path, {**VOCABULARY, "t0": 1, "t1": 0}, strict=True)
     (tmp_path / "statistics.hsdb").write_bytes(whole["statistics"][:-1])

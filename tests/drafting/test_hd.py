@@ -207,7 +207,7 @@ def fivegrams(tmp_path):
 def test_fivegrams_count_once_per_output(fivegrams):
     folder, vocabulary, outputs, build = fivegrams
     shared = SharedDatabases.open(folder, vocabulary)
-    rows = StoredDrafts(shared.found).model(chr(1))
+    rows = StoredDrafts(shared.present).model(chr(1))
     # 1 2 3 4 6 is in two outputs; 1 2 3 4 5 three times, but in one output, like the rest: these go
     # by their tokens.
     assert [(tuple(map(ord, row.tokens)), row.count) for row in rows] == [
@@ -215,10 +215,10 @@ def test_fivegrams_count_once_per_output(fivegrams):
         ((2, 3, 4, 5), 1),
         *(((7, 7, 7, k), 1) for k in range(5)),
     ]
-    assert [tuple(map(ord, row.tokens)) for row in StoredDrafts(shared.found).model(chr(9))] == [
+    assert [tuple(map(ord, row.tokens)) for row in StoredDrafts(shared.present).model(chr(9))] == [
         (1, 2, 3, 4)
     ]
-    assert StoredDrafts(shared.found).model(chr(7)) == []
+    assert StoredDrafts(shared.present).model(chr(7)) == []
     build(outputs, folder / "few.hsdb", most=3)
     assert sum(Index(folder / "few.hsdb").header["keys_by_length"].values()) == 3
     build([[1, 2]], folder / "none.hsdb")

@@ -329,7 +329,7 @@ def test_a_file_that_is_overwritten_while_it_is_open_is_never_read_past_its_end(
 
 def test_what_has_no_twin_stays_as_it_is(files):
     library = default_build().library
-    shared = SharedDatabases(found=dict(files))
+    shared = SharedDatabases(present=dict(files))
     other = SimpleNamespace(lookup=lambda tail, longest=None: None)
     for drafter in (
         None,

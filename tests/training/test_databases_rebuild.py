@@ -64,7 +64,7 @@ def test_rebuild(ladder):
     assert facts["meta"]["tokens"] <= 8 * 13
     assert len(facts["meta"]["weights"]) >= 12
     shared = SharedDatabases.open(folder / "out", tokenizer.get_vocab())
-    assert set(shared.found) == {"model", "statistics", "fivegrams"}
+    assert set(shared.present) == {"model", "statistics", "fivegrams"}
     drafter = make_drafter(
         parse("db[statistics] > target").bottom, databases=shared, eos=EOS_ID, costs=0.05
     )

@@ -98,7 +98,7 @@ class NgramCache(Baseline):
 
     def start(self, prompt: Sequence[int]) -> None:
         self.dynamic = self.run.state
-        self.static = self.run.databases.found.get("statistics")
+        self.static = self.run.databases.present.get("statistics")
         self._text = ""
         self._context = self.dynamic.begin()
         self.extend(prompt)

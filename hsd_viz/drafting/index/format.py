@@ -332,7 +332,7 @@ class Index:
         # characters.
         packed = utf_32_le_encode(tail, "surrogatepass")[0]
         last = 4 * size - 4
-        found = -1
+        key = -1
         # Most pairs that occur are keys, so the search begins with two tokens and extends the
         # suffix until it misses; a single token is the fall-back.
         at = last - 4 if size > 1 else last
@@ -346,7 +346,7 @@ class Index:
             while i < end and marks[i] != wanted:
                 i += 1
             if i < end:
-                found = i
+                key = i
                 length = at
                 if at == last:
                     break
@@ -355,7 +355,7 @@ class Index:
                 at = last
             else:
                 break
-        row = self._read(found) if found >= 0 else None
+        row = self._read(key) if key >= 0 else None
         if row is None:
             return None
         total, continuations = row
