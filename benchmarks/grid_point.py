@@ -21,7 +21,7 @@ from benchmarks.harness import interleave
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.latency.basis import StoredCalibration, rate
 from hsd_viz.latency.inputs import Calibration
-from hsd_viz.latency.law import MOST, Law, Prediction
+from hsd_viz.latency.law import MOST_CONSIDERED, Law, Prediction
 from hsd_viz.latency.select import best_lookaheads, join
 from hsd_viz.measure.calibrate import TARGET, WARM_UP_TOKENS, Workload, at, calibrate, decode
 from hsd_viz.measure.output import Output, from_trace, median_of
@@ -68,7 +68,7 @@ def picks(
     drafts: Sequence[str],
     *,
     bottom: str | None = DATABASE,
-    most: int = MOST,
+    most: int = MOST_CONSIDERED,
 ) -> Picks:
     """Return the best lookaheads by the law for every subset of ``drafts`` (smallest first), with
     and without ``bottom``.

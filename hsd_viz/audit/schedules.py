@@ -1,6 +1,6 @@
 """Rules that end or shorten drafts, audited exactly: the law of the text under each, in fractions.
 
-:data:`RULES` has safe and unsafe ones. Each decodes two small models
+:data:`SCHEDULE_RULES` has safe and unsafe ones. Each decodes two small models
 (:mod:`hsd_viz.audit.small_models`).
 
 >>> audit = audit_schedules(own=())
@@ -60,7 +60,7 @@ OWN = tuple(
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ScheduleRule:
     """A rule that ends or shortens drafts.
 
     Attributes:
@@ -80,64 +80,64 @@ class Rule:
     lengths: tuple[int, ...] = (LENGTH,)
 
 
-RULES = (
-    Rule(
+SCHEDULE_RULES = (
+    ScheduleRule(
         "fixed",
         "the position",
         True,
         "The length is known before a token is drawn.",
         chains(fixed),
     ),
-    Rule(
+    ScheduleRule(
         "kept",
         "the tokens before it (confidence after a draw; the token stays)",
         True,
         "The token that makes the draft unsure is proposed: only the next one is not drawn.",
         chains(kept),
     ),
-    Rule(
+    ScheduleRule(
         "before drawing",
         "the row that it would be drawn from",
         True,
         "The row is a function of the tokens before it.",
         chains(before_drawing),
     ),
-    Rule(
+    ScheduleRule(
         "earlier rounds",
         "how many tokens earlier rounds accepted",
         True,
         "Earlier rounds are past.",
         chains(earlier_rounds),
     ),
-    Rule(
+    ScheduleRule(
         "likeliest, dropped",
         "the row; its token is the likeliest one, a point mass",
         True,
         "The likeliest token is a function of the row: nothing was drawn that could be hidden.",
         chains(likeliest_dropped),
     ),
-    Rule(
+    ScheduleRule(
         "worth it",
         "estimates from earlier text (cost stopping of a database)",
         True,
         "A database proposes a point mass, and its estimates are of earlier rounds.",
         chains(worth_it),
     ),
-    Rule(
+    ScheduleRule(
         "ranked tree",
         "the rows of a tree of the likeliest tokens, ranked by probability",
         True,
         "All nodes are functions of the rows: point masses.",
         ranked_tree,
     ),
-    Rule(
+    ScheduleRule(
         "all candidates",
         "the position; two candidates are drawn and both verified",
         True,
         "Nothing is left out.",
         siblings(all_candidates),
     ),
-    Rule(
+    ScheduleRule(
         "batch, without its own token",
         "the probability of the drafts up to the token before it, over the batch",
         True,
@@ -145,42 +145,42 @@ RULES = (
         batch(own_token=False),
         LENGTHS,
     ),
-    Rule(
+    ScheduleRule(
         "dropped",
         "the token itself (confidence after a draw; the token is dropped)",
         False,
         "Unlikely tokens are proposed less often than their q says.",
         chains(dropped),
     ),
-    Rule(
+    ScheduleRule(
         "drawn again",
         "the token itself",
         False,
         "Likely tokens are proposed more often than their q says.",
         chains(drawn_again),
     ),
-    Rule(
+    ScheduleRule(
         "best cut",
         "the token itself and later ones",
         False,
         "A draft is cut before tokens that make it less likely.",
         chains(best_cut),
     ),
-    Rule(
+    ScheduleRule(
         "likeliest, by its row",
         "the row; its token is the likeliest one, verified with the row as q",
         False,
         "The token was not drawn from the row that it is verified with.",
         chains(likeliest_by_softmax),
     ),
-    Rule(
+    ScheduleRule(
         "likelier candidate",
         "the candidates themselves (a drawn tree, ranked)",
         False,
         "The less likely of two drawn candidates is hidden.",
         siblings(likelier_candidate),
     ),
-    Rule(
+    ScheduleRule(
         "batch, with its own token",
         "the probability of the drafts with the token, over the batch",
         False,
@@ -191,7 +191,7 @@ RULES = (
 )
 
 
-def audit_rule(rule: Rule) -> ScheduleRow:
+def audit_rule(rule: ScheduleRule) -> ScheduleRow:
     """Return the audit of a rule."""
     actual: dict[Text, Fraction] = law(rule.decode)
     true = true_law(rule.lengths)
@@ -265,6 +265,6 @@ def audit_own(stack: Stack, rule: str = "block") -> ScheduleRow:
 
 
 def audit_schedules(own: Sequence[Stack] = OWN) -> ScheduleAudit:
-    """Audit :data:`RULES` and the project's own loop of these stacks."""
-    rows = [*map(audit_own, own), *map(audit_rule, RULES)]
+    """Audit :data:`SCHEDULE_RULES` and the project's own loop of these stacks."""
+    rows = [*map(audit_own, own), *map(audit_rule, SCHEDULE_RULES)]
     return ScheduleAudit(tuple(rows))

@@ -386,7 +386,7 @@ READERS: dict[Any, Callable[[str], Any]] = {
 }
 
 #: Options of several commands.
-Rule = A[str, settings()["rule"]]
+RuleOption = A[str, settings()["rule"]]
 Json = A[Out | None, "OUT", "write the report as JSON"]
 Html = A[Out | None, "OUT", "write the report as a page that opens offline"]
 

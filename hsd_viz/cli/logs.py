@@ -15,7 +15,7 @@ from typing import Annotated as A
 from typing import Any
 
 from hsd_viz.cli import arguments
-from hsd_viz.cli.arguments import Html, Json, Out, Rule, Save
+from hsd_viz.cli.arguments import Html, Json, Out, RuleOption, Save
 from hsd_viz.errors import UserError, parsing
 from hsd_viz.measure.case import Case
 from hsd_viz.terminal import progress_bar, status
@@ -126,7 +126,7 @@ def audit(
         "S",
         "audit the loop of this stack over toy models, in place of its own; may be repeated",
     ] = (),
-    rule: Rule = "block",
+    rule: RuleOption = "block",
     exact: A[
         str | None, "MODULE:FUNCTION", "audit this function: a module or a file, and the name in it"
     ] = None,

@@ -62,30 +62,32 @@ def install(name: A[str, "NAME", "a family"]) -> None:
     databases.
     """
     family = find_family(name)
-    parts = parts_of(family)
-    missing = [part for part in parts if part.place is None]
-    for part in parts:
-        if part.place is not None:
-            print(f"{part.content}: installed in {part.place}")
+    distributions = distributions_of(family)
+    missing = [distribution for distribution in distributions if distribution.place is None]
+    for distribution in distributions:
+        if distribution.place is not None:
+            print(f"{distribution.content}: installed in {distribution.place}")
     # All are named before the first is loaded.
-    for part in missing:
+    for distribution in missing:
         print(
-            f"installing {part.requirement} ({part.megabytes} MB): {part.content}; "
-            f"by {part.owner}, {part.licence}",
+            f"installing {distribution.requirement} ({distribution.megabytes} MB): "
+            f"{distribution.content}; by {distribution.owner}, {distribution.licence}",
             file=sys.stderr,
         )
-    for part in missing:
-        find_installer().install(part.requirement, again=family.installation)
-        place = part.find()
+    for distribution in missing:
+        find_installer().install(distribution.requirement, again=family.installation)
+        place = distribution.find()
         if place is None:
-            raise UserError(f"{part.requirement} is installed and has no {part.content}")
-        if part.hash:
-            _check_hash(family, place, part.hash)
-        print(f"installed {part.requirement}: {place}")
+            raise UserError(
+                f"{distribution.requirement} is installed and has no {distribution.content}"
+            )
+        if distribution.hash:
+            _check_hash(family, place, distribution.hash)
+        print(f"installed {distribution.requirement}: {place}")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Distribution:
     """A distribution of a family.
 
     Attributes:
@@ -109,16 +111,16 @@ class Part:
     hash: str = ""
 
 
-def parts_of(family: Family) -> list[Part]:
+def distributions_of(family: Family) -> list[Distribution]:
     """Return the distributions of a family."""
     return [*_weights(family), _own_models(family)]
 
 
-def _weights(family: Family) -> Iterator[Part]:
+def _weights(family: Family) -> Iterator[Distribution]:
     """Yield the weights of a family that are distributions of others."""
     for file in family.models.values():
         if isinstance(file, PackagedFile):
-            yield Part(
+            yield Distribution(
                 requirement=file.requirement,
                 megabytes=file.megabytes,
                 content=family.title,
@@ -130,7 +132,7 @@ def _weights(family: Family) -> Iterator[Part]:
             )
 
 
-def _own_models(family: Family) -> Part:
+def _own_models(family: Family) -> Distribution:
     """Return what was made for a family: part of a checkout, a distribution beside a wheel."""
     package = family.package
     installed = package.find()
@@ -138,7 +140,7 @@ def _own_models(family: Family) -> Part:
     is_checkout = folder.is_dir() and folder != installed
     # Of another version it is replaced: texts depend on it.
     is_tested = installed is not None and package.installed_version == package.version
-    return Part(
+    return Distribution(
         requirement=package.requirement,
         megabytes=package.megabytes,
         content=f"{package.content} of {family.name}",
@@ -162,13 +164,17 @@ def _check_hash(family: Family, path: Path, expected: str) -> None:
 
 
 def _summary(family: Family) -> dict[str, Any]:
+    missing = []
+    for distribution in distributions_of(family):
+        if distribution.place is None:
+            missing.append(distribution.content)
     return {
         "name": family.name,
         "title": family.title,
         "owner": family.owner,
         "licence": family.licence,
         "installed": family.is_installed,
-        "missing": [part.content for part in parts_of(family) if part.place is None],
+        "missing": missing,
         "models": list(family.names),
     }
 

@@ -186,7 +186,7 @@ class Waiting(NamedTuple):
     copies: Sequence[Copy]
 
 
-class Picked(NamedTuple):
+class TreeNode(NamedTuple):
     """A node of a draft tree.
 
     Attributes:
@@ -212,7 +212,7 @@ class PastDraft(NamedTuple):
 
     length: int
     ahead: tuple[int, ...]
-    picked: list[Picked]
+    picked: list[TreeNode]
     answers: dict[int, list[Answer]]
 
 
@@ -387,7 +387,7 @@ class DatabaseDrafter(Drafter):
         costs, slopes = self._tables(budget)
         answers: dict[int, list[Answer]] = {}
         queue: list[Waiting] = []
-        picked: list[Picked] = []
+        picked: list[TreeNode] = []
         expected = 1.0
         best_ratio = 1.0
         best = -1
@@ -423,7 +423,7 @@ class DatabaseDrafter(Drafter):
             negative_score, token, parent, tail, bound, candidate, copies = heappop(queue)
             reach = -negative_score
             node = len(picked)
-            picked.append(Picked(token, parent, candidate))
+            picked.append(TreeNode(token, parent, candidate))
             expected += reach
             if (ratio := expected / costs[node + 1]) > best_ratio:
                 best_ratio = ratio
@@ -435,7 +435,7 @@ class DatabaseDrafter(Drafter):
             return DraftTree(why_empty="not worth it" if matched else "no match")
         return self._tree_of(picked[: best + 1])
 
-    def _tree_of(self, nodes: Sequence[Picked]) -> DraftTree:
+    def _tree_of(self, nodes: Sequence[TreeNode]) -> DraftTree:
         """Return nodes as a draft tree."""
         tree = DraftTree()
         for token, parent, candidate in nodes:
@@ -477,7 +477,7 @@ class DatabaseDrafter(Drafter):
         self._drafts.clear()
 
 
-def _child_with(picked: Sequence[Picked], parent: int, token: int) -> int | None:
+def _child_with(picked: Sequence[TreeNode], parent: int, token: int) -> int | None:
     """Return the node after ``parent`` with this token, ``None`` if there is none."""
     for node in range(parent + 1, len(picked)):
         if picked[node].parent == parent and picked[node].token == token:

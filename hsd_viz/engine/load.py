@@ -45,7 +45,7 @@ RUNTIMES = ("auto", "eager", "compiled", "strict")
 
 
 @dataclass(frozen=True, slots=True)
-class Picked:
+class RuntimeModel:
     """A model in the fastest runtime.
 
     Attributes:
@@ -200,7 +200,7 @@ class Models:
         """Return the model of that name in the fastest runtime."""
         return self.pick(name).model
 
-    def pick(self, name: str) -> Picked:
+    def pick(self, name: str) -> RuntimeModel:
         """Return a model or a copy in the fastest runtime, and why that is a slow one, if so."""
         return self._picked(self._without_own_type(name))
 
@@ -360,13 +360,13 @@ class Models:
         return original if copied == self.dtype else name
 
     @once(Made.PICKED, of_copies=True)
-    def _picked(self, name: str) -> Picked:
+    def _picked(self, name: str) -> RuntimeModel:
         original, copied = split_copy(name)
         if copied is None:
             return self._pick_original(original)
         return self._pick_copy(original, copied)
 
-    def _pick_original(self, name: str) -> Picked:
+    def _pick_original(self, name: str) -> RuntimeModel:
         files = self._files(name)
         note: str | None = None
         if isinstance(files, str) and self.dtype == "int8" and name == self.target:
@@ -382,7 +382,7 @@ class Models:
             note = files
         return self._in_torch(name, note)
 
-    def _pick_copy(self, name: str, dtype: str) -> Picked:
+    def _pick_copy(self, name: str, dtype: str) -> RuntimeModel:
         """Return a model with weights of another type than the target's.
 
         Raises:
@@ -405,23 +405,23 @@ class Models:
         picked.model.name = f"{name}[{dtype}]"
         return picked
 
-    def _native(self, files: ModelFiles, dtype: str) -> Picked:
+    def _native(self, files: ModelFiles, dtype: str) -> RuntimeModel:
         """Return a model in the native runtime, in numpy where that cannot be compiled."""
         assert self.build is not None
         tokens = self.text(files.name).size
         weights = Weights(files.name, files.form, files.tensors, dtype, tokens)
         if self.build.wait():
-            return Picked(NativeModel(weights, self.build))
+            return RuntimeModel(NativeModel(weights, self.build))
         from hsd_viz.native.reference import ReferenceModel
 
-        return Picked(ReferenceModel(weights), self.build.reason)
+        return RuntimeModel(ReferenceModel(weights), self.build.reason)
 
-    def _in_torch(self, name: str, note: str | None) -> Picked:
+    def _in_torch(self, name: str, note: str | None) -> RuntimeModel:
         """Return a model as a module of transformers, compiled where that is wanted."""
         model = self.module(name)
         on_gpu = self._runtime == "auto" and model.device.type == "cuda"
         if self._runtime not in ("compiled", "strict") and not on_gpu:
-            return Picked(model, note)
+            return RuntimeModel(model, note)
         from hsd_viz.torch_models.alone import DeviceModel
 
         try:
@@ -429,9 +429,9 @@ class Models:
         except UserError as error:
             if self._runtime == "strict":
                 raise
-            return Picked(model, str(error))
+            return RuntimeModel(model, str(error))
         self.compiled.append(compiled)
-        return Picked(compiled)
+        return RuntimeModel(compiled)
 
 
 def _check_option(name: str, value: str | None, allowed: Sequence[str] | Mapping) -> None:

@@ -55,7 +55,7 @@ from hsd_viz.latency.inputs import (
 from hsd_viz.stack import Model, Stack, parse
 
 #: Largest lookahead that is considered.
-MOST = 16
+MOST_CONSIDERED = 16
 #: A database or ``None``, and draft models, smallest first: all of a stack but its lookaheads and
 #: the target.
 Hierarchy = tuple[str | None, tuple[str, ...]]

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from hsd_viz.errors import UserError
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
-from hsd_viz.latency.law import MOST, Hierarchy, Law, Prediction
+from hsd_viz.latency.law import MOST_CONSIDERED, Hierarchy, Law, Prediction
 from hsd_viz.results.kinds import Structure, structure_of
 from hsd_viz.stack import MAX_LOOKAHEAD, Model, Stack, read_source
 from hsd_viz.words import check_range
@@ -49,7 +49,9 @@ class Choice:
         return structure_of(self.picked.levels).words
 
 
-def select(calibration: Calibration, *, most: int = MOST, max_levels: int | None = None) -> Choice:
+def select(
+    calibration: Calibration, *, most: int = MOST_CONSIDERED, max_levels: int | None = None
+) -> Choice:
     """Return the fastest stack by the law. Lookaheads go up to ``most``; ``max_levels`` bounds the
     parts of a stack, database and target included.
     """
@@ -73,7 +75,7 @@ def choose(
     *,
     costs: Mapping[str, float | Sequence[float] | LevelCost],
     acceptance: Mapping[str, float | Edge],
-    most: int = MOST,
+    most: int = MOST_CONSIDERED,
     max_levels: int | None = None,
 ) -> Choice:
     """Return the fastest stack for known costs and acceptance, and its alternatives.
@@ -122,7 +124,7 @@ def hierarchies(calibration: Calibration, max_levels: int | None = None) -> Iter
                     yield database, names
 
 
-def best_lookaheads(law: Law, hierarchy: Hierarchy, most: int = MOST) -> tuple[int, ...]:
+def best_lookaheads(law: Law, hierarchy: Hierarchy, most: int = MOST_CONSIDERED) -> tuple[int, ...]:
     """Return the fastest lookaheads of a hierarchy under the calibrated target, each up to
     ``most``.
     """
@@ -136,7 +138,11 @@ def best_lookaheads(law: Law, hierarchy: Hierarchy, most: int = MOST) -> tuple[i
 
 
 def refine(
-    law: Law, hierarchy: Hierarchy, start: tuple[int, ...], places: Sequence[int], most: int = MOST
+    law: Law,
+    hierarchy: Hierarchy,
+    start: tuple[int, ...],
+    places: Sequence[int],
+    most: int = MOST_CONSIDERED,
 ) -> tuple[int, ...]:
     """Return ``start`` with the lookaheads at ``places`` changed one at a time until none
     improves.
@@ -166,7 +172,7 @@ def _best_at(
     return min(tried)
 
 
-def with_confidences(law: Law, stack: Stack, most: int = MOST) -> Stack:
+def with_confidences(law: Law, stack: Stack, most: int = MOST_CONSIDERED) -> Stack:
     """Return the stack with the lookahead and the confidence of each draft model changed, one model
     at a time, until none improves; confidences are those that were measured.
     """
@@ -223,7 +229,7 @@ def fill(stack: Stack, calibration: Calibration) -> Stack:
 def shortest_path(
     calibration: Calibration,
     *,
-    most: int = MOST,
+    most: int = MOST_CONSIDERED,
     max_levels: int | None = None,
     along: Hierarchy | None = None,
 ) -> Stack:

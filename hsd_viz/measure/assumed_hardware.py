@@ -8,7 +8,7 @@ from hsd_viz.errors import UserError
 from hsd_viz.latency.cards import gpu_of
 from hsd_viz.latency.configs import shape_of
 from hsd_viz.latency.hardware import Machine, check_setting
-from hsd_viz.latency.law import MOST
+from hsd_viz.latency.law import MOST_CONSIDERED
 from hsd_viz.latency.shapes import Shape
 from hsd_viz.measure.case import HardwareModel
 from hsd_viz.measure.observation import Observation
@@ -76,7 +76,7 @@ def with_hardware(seen: Observation, hardware: HardwareModel) -> Observation:
         if seen.round is not None:
             # The time of a round is known: what is left of it is overhead.
             overhead = max(0.0, seen.round - verify - draft)
-    longest = 1 + max(MOST, seen.deepest)
+    longest = 1 + max(MOST_CONSIDERED, seen.deepest)
     return replace(
         seen,
         curve=tuple(step_ms(target, tokens) for tokens in range(1, longest + 1)),

@@ -12,7 +12,7 @@ from math import ceil, log2
 
 import numpy as np
 
-from hsd_viz.latency.law import MOST
+from hsd_viz.latency.law import MOST_CONSIDERED
 from hsd_viz.latency.speedup import Z, speed_up
 from hsd_viz.measure.observation import Observation
 from hsd_viz.records.settings import PARALLEL
@@ -122,7 +122,7 @@ def _further_positions(seen: Observation) -> int:
     extends = seen.deepest > 1 and not seen.by_mean and seen.method in EXTENDS
     if not extends:
         return 0
-    return max(0, min(MOST, 2 * seen.deepest) - seen.deepest)
+    return max(0, min(MOST_CONSIDERED, 2 * seen.deepest) - seen.deepest)
 
 
 def _resampled_rounds(seen: Observation) -> tuple[np.ndarray, np.ndarray]:
@@ -175,7 +175,7 @@ def tokens_by_length(seen: Observation, curves: Curves | None) -> tuple[Lengths,
     if curves is None or seen.by_mean or has_fixed_length(seen):
         return ()
     lengths = []
-    for length in range(1, min(seen.deepest, MOST) + 1):
+    for length in range(1, min(seen.deepest, MOST_CONSIDERED) + 1):
         lengths.append(Lengths(length, estimate(curves.tokens[:, length], seen.total)))
     return tuple(lengths)
 

@@ -59,7 +59,7 @@ MODEL_TYPES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class Requirement:
     """What a key of ``config.json`` may be in a Llama-shaped model.
 
     Attributes:
@@ -73,17 +73,17 @@ class Rule:
     reason: str
 
 
-RULES = (
-    Rule("hidden_act", ("silu", "swish"), "another activation than SiLU"),
-    Rule("attention_bias", (False, None), "a bias of the attention's output"),
-    Rule("mlp_bias", (False, None), "biases in its gated network"),
-    Rule("use_sliding_window", (False, None), "a sliding window"),
-    Rule("quantization_config", (None, ROW_SCALES), "weights of a quantization library"),
-    Rule("partial_rotary_factor", (1, 1.0, None), "rotary positions in a part of each head"),
-    Rule("is_encoder_decoder", (False, None), "an encoder"),
-    Rule("add_cross_attention", (False, None), "cross-attention"),
-    Rule("num_local_experts", (None, 0, 1), "a mixture of experts"),
-    Rule("num_experts", (None, 0, 1), "a mixture of experts"),
+REQUIREMENTS = (
+    Requirement("hidden_act", ("silu", "swish"), "another activation than SiLU"),
+    Requirement("attention_bias", (False, None), "a bias of the attention's output"),
+    Requirement("mlp_bias", (False, None), "biases in its gated network"),
+    Requirement("use_sliding_window", (False, None), "a sliding window"),
+    Requirement("quantization_config", (None, ROW_SCALES), "weights of a quantization library"),
+    Requirement("partial_rotary_factor", (1, 1.0, None), "rotary positions in a part of each head"),
+    Requirement("is_encoder_decoder", (False, None), "an encoder"),
+    Requirement("add_cross_attention", (False, None), "cross-attention"),
+    Requirement("num_local_experts", (None, 0, 1), "a mixture of experts"),
+    Requirement("num_experts", (None, 0, 1), "a mixture of experts"),
 )
 
 
@@ -122,10 +122,10 @@ def form_of(name: str, config: Mapping[str, Any]) -> LlamaForm:
         readable = ", ".join(MODEL_TYPES)
         actual = config.get("model_type")
         raise Unsupported(f"{name} has the model type {actual!r}: native are {readable}")
-    for rule in RULES:
-        value = config.get(rule.key, rule.allowed[0])
-        if value not in rule.allowed:
-            raise Unsupported(f"{name} has {rule.reason} ({rule.key} is {value!r:.60})")
+    for required in REQUIREMENTS:
+        value = config.get(required.key, required.allowed[0])
+        if value not in required.allowed:
+            raise Unsupported(f"{name} has {required.reason} ({required.key} is {value!r:.60})")
     _check_windows(name, config, kind)
     values = _Values(name, config)
     layers = values.integer("num_hidden_layers")

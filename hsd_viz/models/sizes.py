@@ -6,7 +6,7 @@ from hsd_viz.errors import BadFile
 from hsd_viz.models.form import LlamaForm
 
 #: The largest plausible value of a size.
-MOST = 10_000_000
+MOST_SIZE = 10_000_000
 MOST_LAYERS = 10_000
 MOST_HEADS = 65_536
 MOST_FACTOR = 1e6
@@ -20,17 +20,17 @@ def check_form(name: str, form: LlamaForm) -> None:
         BadFile: if one is not; the message has the value and what is allowed.
     """
     _check_size(name, "number of layers", form.layers, MOST_LAYERS)
-    _check_size(name, "width", form.width, MOST)
-    _check_size(name, "inner size", form.inner, MOST)
+    _check_size(name, "width", form.width, MOST_SIZE)
+    _check_size(name, "inner size", form.inner, MOST_SIZE)
     _check_size(name, "number of heads", form.heads, MOST_HEADS)
     _check_size(name, "number of key-value heads", form.kv_heads, MOST_HEADS)
-    _check_size(name, "size of a head", form.head_dim, MOST)
-    _check_size(name, "vocabulary", form.vocabulary, MOST)
+    _check_size(name, "size of a head", form.head_dim, MOST_SIZE)
+    _check_size(name, "vocabulary", form.vocabulary, MOST_SIZE)
     if form.head_rows is not None:
         _check_size(name, "reduced head", form.head_rows, form.vocabulary)
         if form.tied_head:
             raise BadFile(f"{name}: a reduced head cannot be the embedding (tie_word_embeddings)")
-    _check_size(name, "context length", form.positions, 1_000 * MOST)
+    _check_size(name, "context length", form.positions, 1_000 * MOST_SIZE)
     if form.heads % form.kv_heads:
         raise BadFile(
             f"{name}: {form.heads} heads cannot share {form.kv_heads} key-value heads equally"

@@ -10,7 +10,7 @@ from hsd_viz.models.matrix import GroupedMatrix
 #: Weights along the depth that share a scale in the native runtime.
 GROUP = 32
 #: The largest 8-bit number.
-MOST = np.float32(127)
+LARGEST_BYTE = np.float32(127)
 #: The largest number of float16.
 LARGEST_HALF = 65504.0
 
@@ -21,9 +21,9 @@ def rounded_rows(matrix: np.ndarray) -> GroupedMatrix:
     s = max |w| / 127, q = w / s rounded to nearest, ties to even. A row of zeros has s = 0.
     """
     matrix = matrix.astype(np.float32, copy=False)
-    scales = np.abs(matrix).max(1, keepdims=True) / MOST
+    scales = np.abs(matrix).max(1, keepdims=True) / LARGEST_BYTE
     divisors = np.where(scales > 0, scales, np.float32(1))
-    numbers = np.rint(matrix / divisors).clip(-MOST, MOST)
+    numbers = np.rint(matrix / divisors).clip(-LARGEST_BYTE, LARGEST_BYTE)
     return GroupedMatrix(numbers.astype(np.int8), scales)
 
 
@@ -39,11 +39,11 @@ def rounded_groups(matrix: np.ndarray) -> GroupedMatrix:
     matrix = padded(matrix.astype(np.float32, copy=False))
     groups = matrix.reshape(len(matrix), -1, GROUP)
     largest = np.abs(groups).max(-1)
-    if not largest.max(initial=0) <= MOST * LARGEST_HALF:
+    if not largest.max(initial=0) <= LARGEST_BYTE * LARGEST_HALF:
         raise BadFile(f"a weight is {largest.max()}, expected a magnitude up to 8 million")
-    scales = _rounded_up(largest / MOST)
+    scales = _rounded_up(largest / LARGEST_BYTE)
     divisors = np.where(scales > 0, scales, np.float32(1))
-    numbers = np.rint(groups / divisors[:, :, None]).clip(-MOST, MOST)
+    numbers = np.rint(groups / divisors[:, :, None]).clip(-LARGEST_BYTE, LARGEST_BYTE)
     return GroupedMatrix(numbers.astype(np.int8).reshape(matrix.shape), scales)
 
 

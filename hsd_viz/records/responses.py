@@ -34,7 +34,7 @@ RESPONSES = (
 RESULTS = (sglang.bench_json, sglang.server_info, sglang.batch_result)
 #: Characters of a category, and the largest number that is taken of a request.
 MOST_NAME = 40
-MOST = 1e12
+LARGEST_NUMBER = 1e12
 #: Numbers of a request -> where records have them.
 REQUEST_NUMBERS = {
     "context": ("usage.prompt_tokens", "meta_info.prompt_tokens", "timings.prompt_n"),
@@ -102,7 +102,7 @@ def request_of(entry: Mapping[str, Any]) -> Request:
     for name, places in REQUEST_NUMBERS.items():
         for place in places:
             value = _at(entry, place)
-            if isinstance(value, int | float) and 0 <= value < MOST:
+            if isinstance(value, int | float) and 0 <= value < LARGEST_NUMBER:
                 numbers.setdefault(name, value)
     context = numbers.get("context")
     if context is not None and "timings" in entry:

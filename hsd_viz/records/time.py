@@ -17,7 +17,7 @@ LEAST = 3
 CERTAIN = 4.5
 RELATIVE = 0.25
 #: Changes of one figure that are reported.
-MOST = 4
+MOST_CHANGES = 4
 #: Median of the squared difference of two draws from one normal distribution, over its variance.
 _MEDIAN_OF_DIFFERENCES = 0.9099
 
@@ -141,7 +141,7 @@ def splits(values: np.ndarray, noise: np.ndarray) -> list[Split]:
     variance = max(variance, float(np.mean(noise)), 1e-12)
     cuts: list[int] = []
     parts = [(0, len(values))]
-    while parts and len(cuts) < MOST:
+    while parts and len(cuts) < MOST_CHANGES:
         start, stop = parts.pop(0)
         cut = _best_cut(values[start:stop], variance)
         if cut is not None:

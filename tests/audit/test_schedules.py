@@ -10,14 +10,14 @@ import pytest
 
 from hsd_viz.audit import schedules
 from hsd_viz.audit.rule_decoders import LENGTH
-from hsd_viz.audit.schedules import RULES, audit_own, audit_rule, audit_schedules
+from hsd_viz.audit.schedules import SCHEDULE_RULES, audit_own, audit_rule, audit_schedules
 from hsd_viz.audit.small_models import true_law
 from hsd_viz.cli import main
 
-BY_NAME = {rule.name: rule for rule in RULES}
+BY_NAME = {rule.name: rule for rule in SCHEDULE_RULES}
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+@pytest.mark.parametrize("rule", SCHEDULE_RULES, ids=lambda rule: rule.name)
 def test_a_rule_has_the_verdict_that_it_is_known_to_have(rule):
     row = audit_rule(rule)
     assert row.safe is rule.safe
@@ -51,8 +51,10 @@ def test_the_projects_own_stops_are_safe(stack):
 
 
 def test_a_rule_with_another_verdict_than_expected_fails_the_audit(monkeypatch):
-    biased = schedules.Rule("said to be safe", "itself", True, "", BY_NAME["dropped"].decode)
-    monkeypatch.setattr(schedules, "RULES", (biased,))
+    biased = schedules.ScheduleRule(
+        "said to be safe", "itself", True, "", BY_NAME["dropped"].decode
+    )
+    monkeypatch.setattr(schedules, "SCHEDULE_RULES", (biased,))
     found = audit_schedules(own=())
     assert found.exit_code == 1
     assert "Unexpected: 'said to be safe' is not safe." in found.text()

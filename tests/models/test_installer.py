@@ -104,7 +104,7 @@ def test_one_command_installs_the_weights_and_the_drafts(family, wheels, capsys)
         f"installed {WEIGHTS}==1.0.0",
         f"installed {DRAFTS}==1.0.0",
     ]
-    assert [part.place is None for part in commands.parts_of(family)] == [False, False]
+    assert [part.place is None for part in commands.distributions_of(family)] == [False, False]
 
 
 def test_a_second_run_installs_nothing(family, wheels, capsys, monkeypatch):
