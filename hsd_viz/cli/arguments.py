@@ -2,8 +2,8 @@
 summary.
 
 A parameter is annotated ``A[type, "METAVAR", "help"]``, a flag or a choice without a metavar, or
-``A[type, Setting(...)]``. ``bool`` is a flag, ``Literal`` a choice, ``tuple[T, ...]`` an option that
-may be repeated, ``Sequence[T]`` a list with commas; a parameter that is not keyword-only is
+``A[type, Setting(...)]``. ``bool`` is a flag, ``Literal`` a choice, ``tuple[T, ...]`` an option
+that may be repeated, ``Sequence[T]`` a list with commas; a parameter that is not keyword-only is
 positional. More marks: ``(low, high)``, the limits of a number; a number, the value of an option
 that is given without one; ``...``, an option with several values. A dataclass is a group of
 options, and a dataclass that inherits fields is a group per class. Examples and notes are in

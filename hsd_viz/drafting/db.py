@@ -138,12 +138,14 @@ class Answer(NamedTuple):
 
     Attributes:
         database: its number.
+        key_length: the tokens of the key; ``None``: the key is a state.
         bucket: the key length or band.
         expected: the total discounted share of its tokens.
         continuations: its tokens with counts and positions.
     """
 
     database: int
+    key_length: int | None
     bucket: int
     expected: float
     continuations: Sequence[tuple[int, Any, int | None]]
@@ -152,15 +154,34 @@ class Answer(NamedTuple):
 class Proposals(NamedTuple):
     """What the databases propose after a node.
 
+    Most tokens score too little to be drafted, so that only their scores are kept apart from the
+    answers (:meth:`candidate`).
+
     Attributes:
-        candidates: by token.
+        scores: by token.
+        origins: by token, the first answer that has it, and its continuation there.
+        cosines: by token, where the semantic database proposed it.
         answers: of the databases that were asked.
         matched: the tokens that the context database matched, or the bound of that match.
     """
 
-    candidates: dict[int, Candidate]
+    scores: dict[int, float]
+    origins: dict[int, tuple[Answer, tuple[int, Any, int | None]]]
+    cosines: dict[int, float]
     answers: list[Answer]
     matched: int
+
+    def candidate(self, token: int) -> Candidate:
+        """Return what is known of a token."""
+        answer, (_, count, position) = self.origins[token]
+        return Candidate(
+            score=self.scores[token],
+            source=answer.database,
+            key_length=answer.key_length,
+            count=count,
+            position=position,
+            cosine=self.cosines.get(token),
+        )
 
 
 class Waiting(NamedTuple):
@@ -218,17 +239,17 @@ class PastDraft(NamedTuple):
 
 def _make(run: Run) -> Drafter:
     sources = run.sources()
-    found = run.databases.present
+    databases = run.databases.present
     if LOGITS in run.source.items or (not run.source.items and sources == ("context",)):
         return LogitsDatabaseDrafter(
             run.source.items or (*sources, LOGITS),
-            {**found, LOGITS: run.state},
+            {**databases, LOGITS: run.state},
             eos=run.eos,
             costs=run.costs,
             temperature=run.temperature,
         )
     return DatabaseDrafter(
-        sources, found, eos=run.eos, costs=run.costs, temperature=run.temperature
+        sources, databases, eos=run.eos, costs=run.costs, temperature=run.temperature
     )
 
 
@@ -310,8 +331,8 @@ class DatabaseDrafter(Drafter):
 
         Each database in turn is asked for its longest known suffix and takes a part of the
         probability that the more local ones left (as in PPM, Cleary & Witten 1984), until none
-        could score above ``least``. A token keeps the first source that proposed it, while scores
-        add up; it has a cosine if the semantic database proposed it, too.
+        could score above ``least``. A token keeps the first answer that has it, while scores add
+        up; it has a cosine if the semantic database proposed it, too.
 
         Args:
             tail: the end of the text up to the node.
@@ -320,7 +341,9 @@ class DatabaseDrafter(Drafter):
             bound: the longest key of the context database.
             copies: the copies of earlier text that lead to the node.
         """
-        candidates: dict[int, Candidate] = {}
+        scores: dict[int, float] = {}
+        origins: dict[int, tuple[Answer, tuple[int, Any, int | None]]] = {}
+        cosines: dict[int, float] = {}
         answers: list[Answer] = []
         left = reach
         matched = bound
@@ -347,31 +370,24 @@ class DatabaseDrafter(Drafter):
                 scale = left * rate / total
             else:
                 scale = left * MAX_SHARE / seen
-            for token, count, position in continuations:
+            key_length: int | None = length
+            if name == SEMANTIC:
+                # Its key is a state, not tokens.
+                key_length = None
+                for token, _, position in continuations:
+                    cosines[token] = _cosine_at(copies, position)
+            answer = Answer(number, key_length, bucket, seen / total, continuations)
+            answers.append(answer)
+            for continuation in continuations:
+                token, count, _ = continuation
                 score = scale * (count - discount)
-                cosine = None
-                if name == SEMANTIC:
-                    cosine = next(copy.cosine for copy in copies if copy.position == position)
-                before = candidates.get(token)
-                if before is None:
-                    # The key of the semantic database is a state, not tokens.
-                    key_length = None if name == SEMANTIC else length
-                    candidates[token] = Candidate(
-                        score, number, key_length, count, position, cosine
-                    )
+                if token in scores:
+                    scores[token] += score
                 else:
-                    similar = before.cosine if cosine is None else cosine
-                    candidates[token] = Candidate(
-                        before.score + score,
-                        before.source,
-                        before.key_length,
-                        before.count,
-                        before.position,
-                        similar,
-                    )
-            answers.append(Answer(number, bucket, seen / total, continuations))
+                    scores[token] = score
+                    origins[token] = (answer, continuation)
             left -= scale * seen
-        return Proposals(candidates, answers, matched)
+        return Proposals(scores, origins, cosines, answers, matched)
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
         """Return the tree of at most ``budget`` nodes with the most expected tokens (1 + Σ scores)
@@ -406,12 +422,12 @@ class DatabaseDrafter(Drafter):
             if reach > least and (node < 0 or picked[node].token not in eos):
                 proposals = self._ask(tail, reach, least, bound, copies)
                 answers[node] = proposals.answers
-                matched = matched or bool(proposals.candidates)
+                matched = matched or bool(proposals.scores)
                 # A key one token longer matches at most one token more.
                 longer = proposals.matched + 1
-                for token, candidate in proposals.candidates.items():
-                    score = candidate.score
+                for token, score in proposals.scores.items():
                     if score > least:
+                        candidate = proposals.candidate(token)
                         onward = self._semantic.advance(copies, token) if copies else ()
                         heappush(
                             queue, Waiting(-score, token, node, tail, longer, candidate, onward)
@@ -439,14 +455,16 @@ class DatabaseDrafter(Drafter):
         """Return nodes as a draft tree."""
         tree = DraftTree()
         for token, parent, candidate in nodes:
-            tree.tokens.append(token)
-            tree.parents.append(parent)
-            tree.sources.append(self.sources[candidate.source])
-            tree.key_lengths.append(candidate.key_length)
-            tree.counts.append(candidate.count)
-            tree.scores.append(candidate.score)
-            tree.positions.append(candidate.position)
-            tree.cosines.append(candidate.cosine)
+            tree.add(
+                token,
+                parent,
+                self.sources[candidate.source],
+                key_length=candidate.key_length,
+                count=candidate.count,
+                score=candidate.score,
+                position=candidate.position,
+                cosine=candidate.cosine,
+            )
         return tree
 
     def _learn(self, tokens: Sequence[int]) -> None:
@@ -464,7 +482,7 @@ class DatabaseDrafter(Drafter):
             node = -1
             while place < len(tokens):
                 token = tokens[place]
-                for which, bucket, expected, continuations in answers.get(node, ()):
+                for which, _, bucket, expected, continuations in answers.get(node, ()):
                     hit = any(proposed == token for proposed, _, _ in continuations)
                     observe(which, bucket, expected, hit)
                     if hit:
@@ -475,6 +493,11 @@ class DatabaseDrafter(Drafter):
                 node = child
                 place = place + 1
         self._drafts.clear()
+
+
+def _cosine_at(copies: Sequence[Copy], position: int | None) -> float:
+    """Return the similarity of the copy that continues at a position of the text."""
+    return next(copy.cosine for copy in copies if copy.position == position)
 
 
 def _child_with(picked: Sequence[TreeNode], parent: int, token: int) -> int | None:

@@ -226,7 +226,9 @@ FALLS_WITH_CACHED_PREFIXES = Sign(
         "https://github.com/vllm-project/vllm/issues/47930, "
         "https://github.com/vllm-project/vllm/issues/54360"
     ),
-    check="the same requests with prefix caching off: the drafter may lack the cached tokens' states",
+    check=(
+        "the same requests with prefix caching off: the drafter may lack the cached tokens' states"
+    ),
 )
 
 
