@@ -29,8 +29,10 @@ _STDOUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 
 
 def data_folder(installed: str, checkout: str) -> Path:
-    """Return a folder of data: of the installed package, or of the checkout. Raises:
-    FileNotFoundError.
+    """Return a folder of data: of the installed package, or of the checkout.
+
+    Raises:
+        FileNotFoundError: if there is none.
     """
     for path in (PACKAGE / installed, PACKAGE.parent / checkout):
         if path.is_dir():
@@ -180,7 +182,7 @@ def check_writable(path: Path) -> None:
     """Check that :func:`write_whole` can write ``path`` in an existing folder.
 
     Raises:
-        ValueError: if it cannot.
+        UserError: if it cannot.
     """
     if path.is_dir():
         raise UserError(f"cannot write {path}: it is a folder; give a file name")
@@ -194,7 +196,7 @@ def check_writable(path: Path) -> None:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Convert an ``OSError`` while writing ``path`` to a ValueError with a one-line message."""
+    """Convert an ``OSError`` while writing ``path`` to a UserError with a one-line message."""
     try:
         yield
     except OSError as error:
@@ -206,7 +208,7 @@ def read_text(path: Path, what: str, most: int = MOST_TEXT) -> str:
     file.
 
     Raises:
-        ValueError: if it cannot be read, has more than ``most`` bytes (a device may have no end) or
+        UserError: if it cannot be read, has more than ``most`` bytes (a device may have no end) or
             is not UTF-8.
     """
     try:

@@ -32,7 +32,7 @@ FAULTS_VARIABLE = "HSD_VIZ_FAULTS"
 #: An absolute path of two or more parts.
 _PATH = re.compile(r"(?<![\w.~:/])/[^\s'\"`:;,()\[\]/]+(?:/[^\s'\"`:;,()\[\]/]*)+")
 #: What code that reads a file of another program raises if the file does not have the form.
-_MALFORMED = (
+MALFORMED = (
     TypeError,
     LookupError,
     AttributeError,
@@ -72,8 +72,25 @@ def parsing(name: Path | str) -> Iterator[None]:
         yield
     except UserError:
         raise
-    except _MALFORMED:
-        raise BadFile(f"{name} is not valid: its parts are inconsistent") from None
+    except MALFORMED as error:
+        raise BadFile(f"{name} is not valid: {inconsistency(error)}") from error
+
+
+def inconsistency(error: Exception) -> str:
+    """Return which part of a file is not as expected, from the exception that it caused."""
+    if isinstance(error, UserError):
+        return str(error)
+    if isinstance(error, KeyError) and error.args:
+        return f"{error.args[0]!r:.60} is missing or unknown"
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    return f"its parts are inconsistent ({first_line(error)[:200]})"
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's message, the name of its type where it has none."""
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
 
 
 @contextmanager
@@ -90,9 +107,7 @@ def no_panics(what: str) -> Iterator[None]:
     except (UserError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException as error:
-        lines = str(error).strip().splitlines()
-        reason = lines[0] if lines else type(error).__name__
-        raise BadFile(f"{what}: {reason[:200]}") from None
+        raise BadFile(f"{what}: {first_line(error)[:200]}") from error
 
 
 def is_debugging() -> bool:
@@ -102,8 +117,9 @@ def is_debugging() -> bool:
 
 def fault_message(error: BaseException) -> str:
     """Return the one-line report of an exception that is a fault of this package."""
-    lines = str(error).strip().splitlines()
-    reason = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+    reason = type(error).__name__
+    if str(error).strip():
+        reason += f": {first_line(error)}"
     return (
         f"this is a fault of hsd-viz, not of your input: {reason}{_place(error)}; "
         f"report it to the project with the traceback that {DEBUG_VARIABLE}=1 shows"

@@ -173,7 +173,7 @@ def check_address(host: str, port: int, token: str | None) -> None:
     """Check where to serve.
 
     Raises:
-        ValueError: if the port is not usable, or a host beyond loopback has no token.
+        UserError: if the port is not usable, or a host beyond loopback has no token.
     """
     if not 1 <= port <= 65535:
         raise UserError(f"port {port} is out of range: use 1 to 65535")

@@ -69,11 +69,6 @@ def counted(n: int, noun: str) -> str:
     return f"{n} {noun}"
 
 
-def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message, the name of its type where it has none."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
-
-
 def did_you_mean(word: str, choices: Iterable[str]) -> str:
     """Return a suggestion to append to an error message, empty where no choice is close to
     ``word``.
@@ -120,7 +115,7 @@ def check_range(name: str, value: Any, low: float, high: float | None = None) ->
     number if ``low`` is an ``int``; booleans and NaN are not. ``name`` starts the message.
 
     Raises:
-        ValueError: if it is not.
+        UserError: if it is not.
     """
     whole = isinstance(low, int)
     right_type = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
@@ -137,7 +132,7 @@ def check_budget(budget: int | None) -> None:
     """Check a number of draft tokens per draft (``None``: the drafter's own).
 
     Raises:
-        ValueError: if it is invalid.
+        UserError: if it is invalid.
     """
     if budget is not None:
         check_range("the budget", budget, 1, MAX_BUDGET)

@@ -77,7 +77,7 @@ def outcomes(program: Callable[[Choices], T], max_runs: int = MAX_RUNS) -> Itera
     """Yield (result, probability) for each run of ``program``.
 
     Raises:
-        ValueError: at more than ``max_runs``.
+        UserError: at more than ``max_runs``.
     """
     path: list[tuple[int, list[Any]]] = []
     for _ in range(max_runs):
@@ -100,7 +100,7 @@ def law(program: Callable[[Choices], T], max_runs: int = MAX_RUNS) -> dict[T, An
     """Return the distribution of a program's result.
 
     Raises:
-        ValueError: as :func:`outcomes`.
+        UserError: as :func:`outcomes`.
     """
     probabilities: dict[T, Any] = {}
     for result, weight in outcomes(program, max_runs):

@@ -221,7 +221,7 @@ def exact(
     ``tolerance`` are equal; float32 needs 1e-5.
 
     Raises:
-        ValueError: if a number is out of range, or if there are more than ``max_runs`` outcomes.
+        UserError: if a number is out of range, or if there are more than ``max_runs`` outcomes.
     """
     check_range("the number of models", models, 1, 4)
     check_range("the vocabulary", vocabulary, 2, 6)

@@ -27,10 +27,9 @@ from typing import Any
 import httpx
 import numpy as np
 
-from hsd_viz.errors import UserError
+from hsd_viz.errors import UserError, first_line
 from hsd_viz.results.result import INTERRUPTED, Result
 from hsd_viz.results.table import Table, Value
-from hsd_viz.words import first_line
 
 TIMEOUT = 120.0
 #: Likeliest tokens requested per position.

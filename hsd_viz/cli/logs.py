@@ -16,10 +16,10 @@ from typing import Any
 
 from hsd_viz.cli import arguments
 from hsd_viz.cli.arguments import Html, Json, Out, RuleOption, Save
-from hsd_viz.errors import UserError, parsing
+from hsd_viz.errors import UserError, first_line, parsing
 from hsd_viz.measure.case import Case
 from hsd_viz.terminal import progress_bar, status
-from hsd_viz.words import MAX_BUDGET, first_line
+from hsd_viz.words import MAX_BUDGET
 
 
 def replay(

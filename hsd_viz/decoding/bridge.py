@@ -166,7 +166,7 @@ class BridgedModel:
     :data:`~hsd_viz.decoding.sampling.BRIDGES`.
 
     Raises:
-        ValueError: for TLI without a shared token.
+        UserError: for TLI without a shared token.
     """
 
     positions = None

@@ -106,7 +106,7 @@ class Engine(Protocol):
         and ``content``; a stack is text or parsed.
 
         Raises:
-            ValueError: for invalid arguments, if possible before the first event is requested.
+            UserError: for invalid arguments, if possible before the first event is requested.
         """
 
     def run(
@@ -149,6 +149,6 @@ class Engine(Protocol):
         """The target's tokenizer.
 
         Raises:
-            ValueError: if it is not in this process.
+            UserError: if it is not in this process.
         """
         raise UserError("this engine has no tokenizer here: use load_engine()")

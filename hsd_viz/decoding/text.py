@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, cast
 
 from hsd_viz.decoding.conversation import check_conversation, check_unicode, roles_of
-from hsd_viz.errors import UserError, no_panics
-from hsd_viz.words import first_line
+from hsd_viz.errors import UserError, first_line, no_panics
 
 #: Text, token ids, or a conversation.
 Prompt = str | Sequence[int] | Sequence[Mapping[str, str]]

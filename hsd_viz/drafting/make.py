@@ -213,7 +213,7 @@ class Run:
         their files where they differ.
 
         Raises:
-            ValueError: if a named one is missing.
+            UserError: if a named one is missing.
         """
         named = tuple(item for item in self.source.items if item in (*DATABASES, SEMANTIC))
         for name in named:
@@ -228,7 +228,7 @@ class Run:
         """Return the shared database of that name.
 
         Raises:
-            ValueError: if it is missing.
+            UserError: if it is missing.
         """
         if name not in self.databases.present:
             why = self.databases.absent.get(name, f"no {name} database for these models")
@@ -267,7 +267,7 @@ def drafter(
     drafters by entry points of the group ``hsd_viz.drafters``.
 
     Raises:
-        ValueError: if the name is not a plain word, or is already registered.
+        UserError: if the name is not a plain word, or is already registered.
     """
 
     def register(cls: Any) -> Any:
@@ -322,7 +322,7 @@ def make_drafter(
     the ``temperature`` of the sampling and the ``costs`` of verification (:func:`cost_curve`).
 
     Raises:
-        ValueError: if a database is missing, or the name is unknown.
+        UserError: if a database is missing, or the name is unknown.
     """
     name = source.name
     known = drafters().get(source.name)

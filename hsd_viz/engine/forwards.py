@@ -148,7 +148,7 @@ class Costs:
     more token in steps of one token. ``python -m benchmarks.costs`` writes one.
 
     Raises:
-        ValueError: if the file cannot be read or is not such a table.
+        UserError: if the file cannot be read or is not such a table.
     """
 
     def __init__(self, source: str | Path = SHIPPED, shipped: Path = CODE.costs) -> None:

@@ -72,7 +72,7 @@ def load_engine(
             (:class:`hsd_viz.engine.forwards.Costs`).
 
     Raises:
-        ValueError: if an option is invalid; the message has the value and what is allowed.
+        UserError: if an option is invalid; the message has the value and what is allowed.
     """
     if threads is not None:
         check_range("the number of threads", threads, 1, MAX_THREADS)
@@ -163,7 +163,7 @@ class LocalEngine(Engine):
         where they are of this tokenizer; without ``costs`` only a budget ends its drafts.
 
         Raises:
-            ValueError: if the stack has no database or baseline.
+            UserError: if the stack has no database or baseline.
         """
         parsed = parse(stack)
         models = self.models

@@ -28,7 +28,7 @@ def connect(url: str, token: str | None = None) -> RemoteEngine:
     there.
 
     Raises:
-        ValueError: if the address is not valid, the server cannot be reached, or the token is
+        UserError: if the address is not valid, the server cannot be reached, or the token is
             refused.
     """
     engine = RemoteEngine(url, token)
@@ -71,7 +71,7 @@ class RemoteEngine(Engine):
         ``budget``.
 
         Raises:
-            ServerError: a ValueError with the server's message; ``retry`` says whether sending it
+            ServerError: a UserError with the server's message; ``retry`` says whether sending it
                 again may help.
         """
         asked: dict[str, Any] = {**with_defaults(options)}

@@ -87,7 +87,7 @@ def resolve(
 
     Raises:
         TypeError: if an option is unknown.
-        ValueError: if a value or the stack is invalid.
+        UserError: if a value or the stack is invalid.
     """
     options = with_defaults(given)
     sampling = sampling_of(options)

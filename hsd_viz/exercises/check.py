@@ -129,7 +129,7 @@ class Result:
         """Return hint ``n``, from 1.
 
         Raises:
-            ValueError: if there are fewer hints.
+            UserError: if there are fewer hints.
         """
         hints = dict(enumerate(self.exercise.hints, 1))
         if n not in hints:
@@ -201,7 +201,7 @@ def check(number: str, answer: Answer) -> Result:
     case that differs.
 
     Raises:
-        ValueError: if the exercise is unknown.
+        UserError: if the exercise is unknown.
     """
     if number not in EXERCISES:
         raise UserError(_unknown(number))

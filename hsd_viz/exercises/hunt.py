@@ -71,7 +71,7 @@ def law(
     its probability.
 
     Raises:
-        ValueError: if there are too many sequences.
+        UserError: if there are too many sequences.
     """
     return enumeration.law(
         lambda choices: decode(target, draft, length, lookahead, choices.branch), MOST_SEQUENCES

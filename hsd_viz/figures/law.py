@@ -45,7 +45,7 @@ def ranking(plan: Any, dark: bool = False) -> Figure:
     :func:`~hsd_viz.latency.basis.basis_of`), ranked by the law.
 
     Raises:
-        ValueError: if ``plan`` is invalid.
+        UserError: if ``plan`` is invalid.
     """
     source = ""
     if isinstance(plan, str | Path):
@@ -78,7 +78,7 @@ def plan_frame(plan: Mapping[str, Any]) -> pd.DataFrame:
     """Return the stacks of a plan's JSON data: ``stack, predicted, dot, low, high, remark``.
 
     Raises:
-        ValueError: if it is not a plan.
+        UserError: if it is not a plan.
     """
     try:
         predicted = {

@@ -73,7 +73,7 @@ def check_drawn(title: str, views: list[str]) -> None:
     """
 
     Raises:
-        ValueError: if none of the views, by name, is drawn as SVG.
+        UserError: if none of the views, by name, is drawn as SVG.
     """
     if not DRAWN & {*views}:
         raise UserError(
@@ -86,7 +86,7 @@ def picture(page: str, ending: str, width: int, scale: float = 2.0) -> bytes:
     SVG the drawing of its charts, into ``<pre id="result">``.
 
     Raises:
-        ValueError: without a chart to draw.
+        UserError: without a chart to draw.
         RuntimeError: without Chromium, or if it fails.
     """
     with tempfile.TemporaryDirectory() as folder:

@@ -47,7 +47,7 @@ def report_of(given: Report | Mapping[str, Any] | str | Path) -> Report:
     """Return a bench report, read from its data or its file.
 
     Raises:
-        ValueError: if it is not one.
+        UserError: if it is not one.
     """
     if isinstance(given, Report):
         return given
@@ -62,7 +62,7 @@ def speedup(report: Report | Mapping[str, Any] | str | Path, dark: bool = False)
     Values of five or more prompts have 95 % intervals; impossible ones are left out.
 
     Raises:
-        ValueError: if it is not a report.
+        UserError: if it is not a report.
     """
     report = report_of(report)
     frame = report.frame().query(
@@ -100,7 +100,7 @@ def by_category(
     of the six fastest for each kind of text.
 
     Raises:
-        ValueError: if the report has no categories, or not these stacks.
+        UserError: if the report has no categories, or not these stacks.
     """
     report = report_of(report)
     frame = report.frame().query("looping and category != ''")
@@ -181,7 +181,7 @@ def ablation_of(given: Mapping[str, Any] | str | Path) -> tuple[pd.DataFrame, st
     seconds per round) and ``accepted`` (tokens per target forward pass by source).
 
     Raises:
-        ValueError: if it is not an ablation.
+        UserError: if it is not an ablation.
     """
     data = read_json(given) if isinstance(given, str | Path) else given
     try:
@@ -231,7 +231,7 @@ def database_ablation(data: Any, dark: bool = False, *, temperature: float | Non
     data or file), at ``temperature`` (default: the lowest).
 
     Raises:
-        ValueError: if that was not measured.
+        UserError: if that was not measured.
     """
     frame, source = ablation_of(data)
     there = sorted(frame["temperature"].unique())
@@ -282,7 +282,7 @@ def temperature_curves(
     method of an ablation: ``stacks``, or the drafters with all their databases.
 
     Raises:
-        ValueError: if the metric is unknown, or a stack was not measured.
+        UserError: if the metric is unknown, or a stack was not measured.
     """
     if metric not in ("length", "speedup"):
         raise UserError(f"unknown metric '{metric}': use 'length' or 'speedup'")

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hsd_viz.disk import write_whole
-from hsd_viz.errors import UserError
+from hsd_viz.errors import UserError, first_line
 from hsd_viz.figures.palette import INKS, TWINS
 from hsd_viz.records.served import served_run
 from hsd_viz.trace import Trace
-from hsd_viz.words import first_line
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -131,7 +130,7 @@ def save(figure: go.Figure, path: str | Path, *, width: int = 900, scale: float 
     one). ``width`` is in CSS pixels.
 
     Raises:
-        ValueError: for another ending.
+        UserError: for another ending.
         RuntimeError: without kaleido or a browser.
     """
     path = Path(path).expanduser()
@@ -152,7 +151,7 @@ def checked_ending(path: Path) -> str:
     """Return the ending of a file to save.
 
     Raises:
-        ValueError: unless it is one of :data:`ENDINGS`.
+        UserError: unless it is one of :data:`ENDINGS`.
     """
     ending = path.suffix.lower()
     if ending not in ENDINGS:

@@ -107,7 +107,7 @@ def basis_of(
     it.
 
     Raises:
-        ValueError: for anything else.
+        UserError: for anything else.
     """
     if isinstance(given, Basis):
         return given
@@ -147,7 +147,7 @@ def read_json(path: str | Path) -> Any:
     """Read a JSON file.
 
     Raises:
-        ValueError: if it cannot be read.
+        UserError: if it cannot be read.
     """
     try:
         return disk.read_json(Path(path).expanduser(), "JSON")
@@ -370,12 +370,12 @@ def decide(stack: Stack, choosing: bool, meta: Mapping[str, Any]) -> Stack:
     ``meta`` is that of a trace of ``stack``.
 
     Raises:
-        ValueError: if such a calibration is missing, or part of the stack was not measured.
+        UserError: if such a calibration is missing, or part of the stack was not measured.
     """
     wanted = identity(meta)
     known = _calibration_for(wanted, meta, choosing)
-    # ValueError: part of the stack was not measured.
-    with suppress(ValueError):
+    # UserError: part of the stack was not measured.
+    with suppress(UserError):
         if known is not None and choosing:
             return fastest(stack, known)
         if known is not None:

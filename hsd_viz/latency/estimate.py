@@ -40,7 +40,7 @@ def estimate(traces: Iterable[Trace], models: Iterable[str] | None = None) -> Ca
     count, as the traces give it).
 
     Raises:
-        ValueError: if no forward pass of a model was timed.
+        UserError: if no forward pass of a model was timed.
     """
     traces = list(traces)
     rounds, looked_up = rounds_of(traces)

@@ -212,7 +212,7 @@ class OverDatabase:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Measured figures by name. The selector ignores unknown pairs; the law raises ``ValueError``
+    """Measured figures by name. The selector ignores unknown pairs; the law raises ``UserError``
     for them.
 
     Attributes:
@@ -258,7 +258,7 @@ class Calibration:
         """Return the calibration of :meth:`to_dict`.
 
         Raises:
-            ValueError: if the data have another form.
+            UserError: if the data have another form.
         """
         try:
             tables: dict[str, dict[tuple[str, str], Any]] = {"tiers": {}}

@@ -266,7 +266,7 @@ class Law:
         """Return the prediction for ``stack``.
 
         Raises:
-            ValueError: if a lookahead is left out or something of the stack was not measured
+            UserError: if a lookahead is left out or something of the stack was not measured
                 (``StackError`` for unreadable text).
         """
         stack = parse(stack)

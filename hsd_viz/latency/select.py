@@ -215,7 +215,7 @@ def fill(stack: Stack, calibration: Calibration) -> Stack:
     law.
 
     Raises:
-        ValueError: if something of the stack was not measured.
+        UserError: if something of the stack was not measured.
     """
     places = [k for k, draft in enumerate(stack.drafts) if not isinstance(draft.lookahead, int)]
     hierarchy, start = split(stack)

@@ -117,7 +117,7 @@ def calibrate(
     """Return a calibration; ``progress`` is called before each decode.
 
     Raises:
-        ValueError: for bad input, or if all texts ended at once.
+        UserError: for bad input, or if all texts ended at once.
     """
     prompts = work.suite.prompts
     stacks = work.stacks()

@@ -59,7 +59,7 @@ class HFDecoder:
     """Decode with ``hf-generate``, ``hf-lookup`` or ``hf-assistant[MODEL]``.
 
     Raises:
-        ValueError: if the model cannot assist.
+        UserError: if the model cannot assist.
     """
 
     def __init__(self, engine: LocalEngine, stack: HFStack) -> None:

@@ -68,7 +68,7 @@ def plan(
     again where a stored calibration fits.
 
     Raises:
-        ValueError: for bad input.
+        UserError: for bad input.
     """
     settings = settings or BenchSettings()
     if max_levels is not None:

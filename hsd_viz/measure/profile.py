@@ -169,7 +169,7 @@ def _marginal(data: Mapping[str, Any]) -> list[float]:
     """Return the marginal rates of a profile.
 
     Raises:
-        ValueError: if they are not usable.
+        UserError: if they are not usable.
     """
     rates = data.get("marginal_accept_rates")
     if not rates:
@@ -177,7 +177,7 @@ def _marginal(data: Mapping[str, Any]) -> list[float]:
     marginal = [float(rate) for rate in rates]
     pairs = pairwise((1.0, *marginal))
     if not marginal or any(not 0 <= later <= earlier + 1e-9 for earlier, later in pairs):
-        raise ValueError("marginal acceptance rates must not rise and must stay from 1 to 0")
+        raise UserError("marginal acceptance rates must not rise and must stay from 1 to 0")
     return marginal
 
 

@@ -93,7 +93,7 @@ def _source(name: str, databases: SharedDatabases) -> DraftSource:
     """Return a drafter.
 
     Raises:
-        ValueError: if it cannot be replayed.
+        UserError: if it cannot be replayed.
     """
     source = read_bottom(name)
     if source is None:

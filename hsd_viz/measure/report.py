@@ -309,7 +309,7 @@ def read_report(content: str | bytes, name: str) -> Report:
     """Read a report from JSON.
 
     Raises:
-        ValueError: if the file ``name`` does not hold a report.
+        UserError: if the file ``name`` does not hold a report.
     """
     try:
         return msgspec.convert(

@@ -130,7 +130,9 @@ class Measurement:
 
 def read_stacks(texts: Sequence[str | Stack]) -> dict[str, Stack | HFStack]:
     """Parse stacks, by their canonical text, the plain ``target`` first where it is missing.
-    Raises: ValueError.
+
+    Raises:
+        UserError: if one is not valid, or is given twice.
     """
     stacks: dict[str, Stack | HFStack] = {}
     for text in texts:
@@ -179,7 +181,7 @@ def run_bench(
     have finished.
 
     Raises:
-        ValueError: if a stack, a prompt or a setting is not valid.
+        UserError: if a stack, a prompt or a setting is not valid.
     """
     settings = settings or BenchSettings()
     rows = rows_of(read_stacks(stacks), settings.state)

@@ -11,8 +11,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from hsd_viz.errors import UserError
-from hsd_viz.words import first_line
+from hsd_viz.errors import UserError, first_line
 
 if TYPE_CHECKING:
     from jinja2 import Template

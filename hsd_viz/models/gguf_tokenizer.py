@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from hsd_viz.errors import BadFile, Unsupported
+from hsd_viz.errors import BadFile, Unsupported, first_line
 from hsd_viz.models.tokenizer import FileTokenizer, TokenizerFacts
-from hsd_viz.words import first_line
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hsd_viz.errors import BadFile, Unsupported
+from hsd_viz.errors import BadFile, Unsupported, first_line
 from hsd_viz.models.chat import render
 from hsd_viz.models.tokenizer_file import open_tokenizer
-from hsd_viz.words import first_line
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

@@ -76,7 +76,9 @@ def read_tokenizer_file(path: Path) -> dict[str, Any]:
 def open_tokenizer(path: Path) -> Tokenizer:
     """Return the tokenizer of a ``tokenizer.json``.
 
-    Raises: BadFile, Unsupported: as :func:`read_tokenizer_file`, and if the package refuses it.
+    Raises:
+        BadFile: as :func:`read_tokenizer_file`, and if the package refuses it.
+        Unsupported: as :func:`read_tokenizer_file`.
     """
     from tokenizers import Tokenizer
 

@@ -17,9 +17,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
-from hsd_viz.errors import BadFile, UserError, no_panics
+from hsd_viz.errors import BadFile, UserError, first_line, no_panics
 from hsd_viz.models.tokenizer_file import MOST_IDS, open_tokenizer
-from hsd_viz.words import first_line
 
 #: The most bytes of memory, and seconds of the processor for the file and for each text.
 MOST_MEMORY = 2 * 2**30
@@ -41,7 +40,12 @@ class TokenizerProcess:
     """
 
     def __init__(self, path: Path) -> None:
-        """Open a ``tokenizer.json``. Raises: BadFile, Unsupported: if it cannot be used."""
+        """Open a ``tokenizer.json``.
+
+        Raises:
+            BadFile: if it is not valid.
+            Unsupported: if it has a form that is not read.
+        """
         self._name = path.name
         environment = {
             "PATH": os.environ.get("PATH", ""),

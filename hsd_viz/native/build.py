@@ -104,7 +104,7 @@ class Library(ctypes.CDLL):
 
 
 def declare(library: Library) -> Library:
-    """Give the functions the types of ``runtime.cpp``, and let those that fail raise ``ValueError``
+    """Give the functions the types of ``runtime.cpp``, and let those that fail raise ``UserError``
     or ``MemoryError``.
 
     Raises:
@@ -183,7 +183,7 @@ class Build:
         """The loaded library.
 
         Raises:
-            ValueError: if there is none; the message has the reason.
+            UserError: if there is none; the message has the reason.
         """
         if not self.wait() or self._library is None:
             raise UserError(f"there is no native runtime: {self.reason}")
@@ -268,7 +268,7 @@ def find_compiler() -> list[str]:
     there is.
 
     Raises:
-        ValueError: if there is none.
+        UserError: if there is none.
     """
     if named := shlex.split(os.environ.get("CXX", "")):
         if not shutil.which(named[0]):
@@ -350,7 +350,9 @@ def is_out_of_reach(real: Path) -> bool:
 
 def is_closed(path: Path) -> bool:
     """Return whether a file or folder belongs to this user or root, and no other user can write it.
-    Raises: OSError.
+
+    Raises:
+        OSError: if it cannot be examined.
     """
     if not hasattr(os, "getuid"):
         return True
@@ -424,7 +426,7 @@ def into_cache(command: Sequence[str], name: Path, made: Path) -> Path:
 
     Raises:
         OSError: if it cannot be written, or others can change its folder.
-        ValueError: if the compiler fails; the message is the first line of its complaint.
+        UserError: if the compiler fails; the message is the first line of its complaint.
     """
     own_folder(name.parent)
     lock = name.with_suffix(".lock")
@@ -447,7 +449,7 @@ def compile_library(
     with its flags.
 
     Raises:
-        ValueError: if the compiler fails; the message is the first line of its complaint.
+        UserError: if the compiler fails; the message is the first line of its complaint.
     """
     from multiprocessing.pool import ThreadPool  # not needed where the library is there
 

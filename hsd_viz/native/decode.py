@@ -40,7 +40,7 @@ class NativeDecode(Decode):
 
     Raises:
         MemoryError: if there is too little memory.
-        ValueError: if a token is outside of the vocabulary.
+        UserError: if a token is outside of the vocabulary.
     """
 
     drafter: NativeDatabaseDrafter | None

@@ -117,7 +117,7 @@ class NativeModel:
         cache_bytes_per_token: the size of a session's cache.
 
     Raises:
-        ValueError: if the native runtime is missing here.
+        UserError: if the native runtime is missing here.
     """
 
     runtime = "native"
@@ -193,7 +193,7 @@ class NativeSession(Session):
     row after a token is the same to the last bit. One session is used by one thread at a time;
     sessions of one model run side by side. The threads of a forward pass are those of
     :func:`hsd_viz.machine.threads`, fewer for small models. A token outside of the vocabulary
-    raises ``ValueError``.
+    raises ``UserError``.
     """
 
     def __init__(self, model: NativeModel) -> None:
@@ -284,7 +284,7 @@ class NativeBatch:
         """Feed a token to each session; return the logits ``[sessions, vocab_size]`` after it.
 
         Raises:
-            ValueError: if a token is outside of the vocabulary.
+            UserError: if a token is outside of the vocabulary.
             AssertionError: if a session is given twice, or is of another model.
         """
         model = self.model

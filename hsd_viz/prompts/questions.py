@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz.disk import read_text
-from hsd_viz.errors import UserError
+from hsd_viz.errors import UserError, first_line
 from hsd_viz.prompts import Prompt, Suite
-from hsd_viz.words import first_line
 
 #: Task -> description.
 TASKS = {
@@ -76,7 +75,7 @@ def _question(row: Any) -> Prompt:
     """Return the prompt of a row.
 
     Raises:
-        ValueError: if it is not a question.
+        UserError: if it is not a question.
     """
     if not isinstance(row, dict):
         raise UserError("a question must be a JSON object with question_id, category and turns")

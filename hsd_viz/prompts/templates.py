@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hsd_viz.errors import UserError
+from hsd_viz.errors import UserError, first_line
 from hsd_viz.prompts import Prompt
-from hsd_viz.words import did_you_mean, first_line
+from hsd_viz.words import did_you_mean
 
 #: Template -> description.
 TEMPLATES = {

@@ -7,8 +7,7 @@ import os
 import secrets
 from typing import Any
 
-from hsd_viz.errors import UserError
-from hsd_viz.words import first_line
+from hsd_viz.errors import UserError, first_line
 
 
 def prepare(address: str | None = None) -> None:
@@ -31,7 +30,7 @@ def start(address: str | None = None, cpus: int = 1) -> Any:
     cluster at ``address``; return the module.
 
     Raises:
-        ValueError: if it does not start.
+        UserError: if it does not start.
     """
     prepare(address)
     import ray

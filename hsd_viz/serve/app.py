@@ -131,7 +131,7 @@ class DecodeRequest(_Settings):
         """Return the arguments of a decode.
 
         Raises:
-            ValueError: if the request exceeds a limit.
+            UserError: if the request exceeds a limit.
         """
         if self.family not in (None, settings.family):
             raise UserError(

@@ -17,12 +17,11 @@ from ray.serve.exceptions import RayServeException
 from ray.serve.handle import DeploymentHandle
 
 from hsd_viz.engine.options import EngineOptions
-from hsd_viz.errors import UserError
+from hsd_viz.errors import UserError, first_line
 from hsd_viz.machine import url
 from hsd_viz.serve import start
 from hsd_viz.serve.app import Page, Record, create_app, error, load_decode
 from hsd_viz.serve.settings import Settings
-from hsd_viz.words import first_line
 
 #: Connections that the ingress holds open at a time, refused ones among them, and the name of the
 #: application.

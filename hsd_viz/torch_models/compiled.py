@@ -18,14 +18,13 @@ import torch
 from torch import Tensor
 
 from hsd_viz.decoding.session import Session
-from hsd_viz.errors import UserError
+from hsd_viz.errors import UserError, first_line
 from hsd_viz.torch_models.cache import CachePool, StaticCache, capacity_for
 from hsd_viz.torch_models.eager import HFModel, move, to_numpy
 from hsd_viz.torch_models.graphs import CompiledGraph, Graph
 from hsd_viz.torch_models.layers import separate_layers, share_layers
 from hsd_viz.torch_models.load import check_forward
 from hsd_viz.torch_models.rules import lineage_of
-from hsd_viz.words import first_line
 
 #: The widths of forward passes; ``strict`` has the last one only. Wider drafts are padded to a
 #: power of two.
@@ -44,7 +43,7 @@ class CompiledModel:
     ``compiler`` makes a graph of a function; tests pass another one.
 
     Raises:
-        ValueError: if the model cannot be compiled, or the compiled rows are not its own.
+        UserError: if the model cannot be compiled, or the compiled rows are not its own.
     """
 
     def __init__(

@@ -24,7 +24,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
 from transformers.utils import logging as hf_logging
 
 from hsd_viz.decoding.session import Session
-from hsd_viz.errors import BadFile, UserError, no_panics
+from hsd_viz.errors import BadFile, UserError, first_line, no_panics
 from hsd_viz.machine import threads
 from hsd_viz.models.files import ModelFiles
 from hsd_viz.models.safetensors import SafetensorsTensors, weight_files
@@ -38,7 +38,6 @@ from hsd_viz.torch_models.eager import (
     settle_arithmetic,
 )
 from hsd_viz.torch_models.forms import ReducedHead, is_readable, load_module
-from hsd_viz.words import first_line
 
 _HUB_TIMEOUT = 3.0
 #: Tokens of the text that a model is tried on.

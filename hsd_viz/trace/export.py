@@ -107,7 +107,7 @@ def aiperf_record(trace: Trace, number: int = 0) -> dict[str, Any]:
     record.
 
     Raises:
-        ValueError: for an imported trace whose source does not report each verification.
+        UserError: for an imported trace whose source does not report each verification.
     """
     meta = trace.meta
     tokens = trace.metrics()["tokens"]

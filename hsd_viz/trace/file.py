@@ -104,7 +104,8 @@ def read_tables(data: dict[str, Any]) -> Tables:
     """Return the tables and the texts of tokens of a trace or of a step.
 
     Raises:
-        ValueError: if a table is not as declared.
+        UserError: if a table is not as declared.
+        ValueError: if the number of a token is not a whole number.
     """
     pieces = {int(token): str(text) for token, text in data["pieces"].items()}
     return {name: table.read(data.get(name)) for name, table in TABLES.items()}, pieces
@@ -176,7 +177,7 @@ def checked_name(path: Path) -> Path:
     """Return the path of a trace to write.
 
     Raises:
-        ValueError: if the name of a file has another ending.
+        UserError: if the name of a file has another ending.
     """
     if is_regular(path) and not path.name.endswith((".json", ".json.gz")):
         message = f"cannot save a trace as {path.name}: the name must end in .json or .json.gz"

@@ -180,7 +180,7 @@ def check(trace: Any) -> None:
     """Check the identities of a complete trace.
 
     Raises:
-        ValueError: if one is violated; the message names the first.
+        UserError: if one is violated; the message names the first.
     """
     # Columns, because tens of thousands of rows would be made for this alone.
     tokens = trace.columns["tokens"]

@@ -186,7 +186,7 @@ class TableColumns:
         row.
 
         Raises:
-            ValueError: if a column is missing or is not as declared.
+            UserError: if a column is missing or is not as declared.
         """
         if not isinstance(data, dict):
             raise UserError(f"its table '{self.name}' is not an object of columns")

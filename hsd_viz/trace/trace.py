@@ -253,7 +253,7 @@ class Trace(Record):
         not at all.
 
         Raises:
-            ValueError: for a name that ends in neither ``.json`` nor ``.json.gz``.
+            UserError: for a name that ends in neither ``.json`` nor ``.json.gz``.
         """
         return file.save(self._content(), path)
 

@@ -34,8 +34,10 @@ _SKIPPED = {*widgets.DOMWidget.class_trait_names(), "bundle"}
 
 def run_page(trace: Given, *others: Given) -> str:
     """Return a self-contained page of a run, or of two or three and their comparison, as ``hsd-viz
-    export`` writes it. Each is a trace or the path of its file. Raises: ValueError: if there are
-    more than three.
+    export`` writes it. Each is a trace or the path of its file.
+
+    Raises:
+        UserError: if there are more than three.
     """
     if len(others) >= MOST_RUNS:
         raise UserError(f"{1 + len(others)} runs are too many to compare: give at most {MOST_RUNS}")
@@ -98,7 +100,11 @@ class Exported:
         """Write the view as ``.html`` (interactive), ``.png``, ``.pdf`` (as printed) or, where it
         is a chart, ``.svg``, and return the path. Pictures need Chromium or Chrome
         (``$BROWSER_PATH`` names another one). ``width``: in CSS pixels; ``scale``: pixels of a PNG
-        for each. Raises: ValueError: for another ending. RuntimeError: no browser.
+        for each.
+
+        Raises:
+            UserError: for another ending.
+            RuntimeError: without a browser.
         """
         path = Path(path).expanduser()
         ending, figure = checked_ending(path), getattr(self, "figure", None)

@@ -57,7 +57,11 @@ def _shown(trace: Trace) -> Any:
 
 
 def _requests_with_rounds(path: Path, not_a_trace: str) -> list[Trace]:
-    """Return the requests of a record that have rounds. Raises: BadFile: if it is not a record."""
+    """Return the requests of a record that have rounds.
+
+    Raises:
+        BadFile: if it is not a record.
+    """
     try:
         reading = read(path)
     except NoRecord as error:

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from hsd_viz.errors import Unsupported, UserError
+from hsd_viz.errors import MALFORMED, Unsupported, UserError, inconsistency
 from hsd_viz.options import Sampling, settings_of
 from hsd_viz.records.served import served_run
 from hsd_viz.stack import DraftSource, StackError, decoded_stack
@@ -89,14 +89,20 @@ def append(run: str, first: int, steps: list[Step]) -> dict[str, Any]:
 
 
 def trace_from(run: dict[str, Any]) -> Trace:
-    """Return the trace of a snapshot that a browser kept. Raises: ValueError: if it is not one."""
+    """Return the trace of a snapshot that a browser kept.
+
+    Raises:
+        TraceError: if it is not one.
+    """
     meta = run["meta"] | {"stack": run["meta"]["asked"], "stack_resolved": run["meta"]["stack"]}
     return checked(Trace.from_dict(Trace({}).to_dict() | run | {"meta": meta}), "the run")
 
 
 def read_trace(content: bytes, name: str) -> Trace:
-    """Read a trace from a file's bytes. Raises: ValueError: if it is not a valid one, or too
-    large for the page.
+    """Read a trace from a file's bytes.
+
+    Raises:
+        TraceError: if it is not a valid one, or too large for the page.
     """
     name = name if len(name) <= MOST_NAME else f"{name[: MOST_NAME - 1]}…"
     trace = Trace.from_bytes(content, name, MAX_UNPACKED)
@@ -104,13 +110,17 @@ def read_trace(content: bytes, name: str) -> Trace:
         run = served_run(trace) if "imported" in trace.meta else trace
     except Unsupported as error:
         raise TraceError(f"{name}: {error}") from None
-    except (KeyError, TypeError, AttributeError, ValueError):
-        raise TraceError(f"{name} is not a valid trace: its import is damaged") from None
+    except MALFORMED as error:
+        raise TraceError(f"{name} is not a valid trace: {inconsistency(error)}") from error
     return checked(run, name)
 
 
 def checked(trace: Trace, name: str) -> Trace:
-    """Return a complete trace that a browser can show. Raises: ValueError: if it is not one."""
+    """Return a complete trace that a browser can show.
+
+    Raises:
+        TraceError: if it is not one.
+    """
     try:
         _check_meta(trace.meta)
         ids = [
@@ -124,16 +134,8 @@ def checked(trace: Trace, name: str) -> Trace:
         # Lone surrogates and NaN, which columns do not have, cannot be sent to a browser.
         json.dumps(head(trace.meta), ensure_ascii=False, allow_nan=False).encode("utf-8")
         msgspec.json.encode(tables(trace))
-    except (
-        ValueError,
-        TypeError,
-        KeyError,
-        IndexError,
-        AttributeError,
-        ArithmeticError,
-        RecursionError,
-    ):
-        raise TraceError(f"{name} is not a valid trace: its parts are inconsistent") from None
+    except MALFORMED as error:
+        raise TraceError(f"{name} is not a valid trace: {inconsistency(error)}") from error
     tokens = len(trace.meta["prompt_ids"]) + len(trace)
     if tokens > MOST_TOKENS:
         raise TraceError(

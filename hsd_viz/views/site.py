@@ -90,8 +90,11 @@ def build(
 ) -> int:
     """Write the site to a folder, which is created or replaced, and return its size in bytes. A
     link still leads to the folder. Readers can download ``families`` besides the shipped models, to
-    decode with them in their tabs. Raises: ValueError: if the folder exists and is not a site of
-    this command, or a family is not installed.
+    decode with them in their tabs.
+
+    Raises:
+        UserError: if the folder exists and is not a site of this command, or a family is not
+            installed.
     """
     asked = [find_family(family) for family in families]
     for family in asked:

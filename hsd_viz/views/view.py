@@ -146,8 +146,11 @@ class Composition(Exported, widgets.GridBox):
 def compose(parts: Iterable[Any], cols: int = 2) -> Composition:
     """Arrange views, widgets and plotly figures in a grid.
 
-    Linked views keep their groups: pass them to :func:`link` to share one cursor. Raises:
-    TypeError: for other parts.
+    Linked views keep their groups: pass them to :func:`link` to share one cursor.
+
+    Raises:
+        TypeError: for other parts.
+        UserError: if there are none.
     """
     check_range("the number of columns", cols, 1)
     if not (found := [as_widget(part) for part in parts]):
@@ -161,7 +164,11 @@ def compose(parts: Iterable[Any], cols: int = 2) -> Composition:
 
 
 def as_widget(part: Any) -> widgets.Widget:
-    """Return a widget of a widget or a plotly figure. Raises: TypeError: for anything else."""
+    """Return a widget of a widget or a plotly figure.
+
+    Raises:
+        TypeError: for anything else.
+    """
     if isinstance(part, widgets.Widget):
         return part
     if hasattr(part, "to_plotly_json"):
@@ -174,8 +181,11 @@ def register(name: str, cls: Maker) -> Maker:
 
     ``cls(trace)`` returns a widget or a plotly figure; it is called for every run that the tab
     shows. A linked view shares the page's run and cursor. A package adds a tab by an entry point of
-    the group ``hsd_viz.views`` instead. Raises: ValueError: for an empty name. TypeError: if
-    ``cls`` cannot be called.
+    the group ``hsd_viz.views`` instead.
+
+    Raises:
+        UserError: for an empty name.
+        TypeError: if ``cls`` cannot be called.
     """
     if not isinstance(name, str) or not name.strip():
         raise UserError(f"invalid name of a view: {name!r}, use a short text for its tab")

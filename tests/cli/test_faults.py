@@ -79,14 +79,24 @@ def test_a_user_error_is_one_line_and_exit_code_2(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(
-    "fault", [TypeError, KeyError, AttributeError, ZeroDivisionError, ValueError]
+    ("fault", "words"),
+    [
+        (KeyError("meta"), "'meta' is missing or unknown"),
+        (RecursionError(), "it is nested too deeply"),
+        (TypeError("3 is not a text"), "its parts are inconsistent (3 is not a text)"),
+        (IndexError("too short\nmore"), "its parts are inconsistent (too short)"),
+        (AttributeError(), "its parts are inconsistent (AttributeError)"),
+        (ZeroDivisionError(), "its parts are inconsistent (ZeroDivisionError)"),
+        (ValueError("1.5 is not whole"), "its parts are inconsistent (1.5 is not whole)"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
 )
-def test_a_malformed_file_is_reported_as_bad(fault):
-    with (
-        pytest.raises(BadFile, match=r"run.json is not valid: its parts are inconsistent"),
-        parsing("run.json"),
-    ):
+def test_a_malformed_file_is_reported_with_the_part_that_is_wrong(fault, words):
+    with pytest.raises(BadFile) as caught, parsing("run.json"):
         raise fault
+
+    assert str(caught.value) == f"run.json is not valid: {words}"
+    assert caught.value.__cause__ is fault
 
 
 def test_a_user_error_passes_the_reading_of_a_file():

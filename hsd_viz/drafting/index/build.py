@@ -58,7 +58,7 @@ def build_database(
     temporary file without a name takes the space beside ``path``.
 
     Raises:
-        ValueError: if there are no tokens, or ``longest`` is out of range.
+        UserError: if there are no tokens, or ``longest`` is out of range.
     """
     check_range("the longest key", longest, 1, MOST_LONGEST)
     pruning = pruning or PRUNING[kind]

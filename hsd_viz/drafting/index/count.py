@@ -41,7 +41,7 @@ def _is_text(file: Path) -> bool:
     """Return whether a file is UTF-8 to its end.
 
     Raises:
-        ValueError: if it is not.
+        UserError: if it is not.
     """
     for _ in read_pieces(file):
         pass
@@ -53,7 +53,7 @@ def find_texts(paths: Sequence[str | Path]) -> tuple[list[Path], int]:
     others are there. Hidden ones and links are skipped.
 
     Raises:
-        ValueError: if a path does not exist, a named file is not text, or there are no files.
+        UserError: if a path does not exist, a named file is not text, or there are no files.
     """
     texts: dict[Path, bool] = {}
     for path in map(Path, paths):
@@ -78,7 +78,7 @@ def read_pieces(path: Path) -> Iterator[str]:
     ends, except in lines longer than that. Line ends become ``\\n``.
 
     Raises:
-        ValueError: if it cannot be read, is not UTF-8, or contains a zero byte.
+        UserError: if it cannot be read, is not UTF-8, or contains a zero byte.
     """
     try:
         with open(path, encoding="utf-8-sig") as file:

@@ -118,7 +118,7 @@ def write_index(
     """Write a database atomically; ``meta`` is its origin.
 
     Raises:
-        ValueError: if there are too many values.
+        UserError: if there are too many values.
     """
     wide = vocabulary_size > 2**16
     keys = len(table.marks)

@@ -71,14 +71,22 @@ class Request:
 
     @property
     def trace(self) -> Trace:
-        """The run. Raises: ValueError: without one."""
+        """The run.
+
+        Raises:
+            UserError: if there is none.
+        """
         if self.run is None or not len(self.run):
             raise UserError("there is no run to ask about")
         return self.run
 
 
 def answer(asked: Request) -> Answer:
-    """Return the answer to a question. Raises: ValueError: if it has none."""
+    """Return the answer to a question.
+
+    Raises:
+        UserError: if it has none.
+    """
     if asked.about not in TOPICS:
         raise UserError(f"this page has no view '{asked.about}'")
     return TOPICS[asked.about](asked)
@@ -407,8 +415,10 @@ def tab(asked: Request) -> tuple[Part, Any]:
 
 
 def file(asked: Request) -> tuple[str, str, bytes]:
-    """Return name, media type and content of a file. Raises: ValueError: if there is nothing to
-    save.
+    """Return name, media type and content of a file.
+
+    Raises:
+        UserError: if there is nothing to save.
     """
     if asked.about == "comparison":
         with parsing("the comparison"):

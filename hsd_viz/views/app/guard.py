@@ -61,7 +61,11 @@ def accepts_any_host(token: str, ip: str) -> bool:
 
 
 def refuse_other_sites(request: HTTPServerRequest) -> None:
-    """Refuse a message that no page of this server sends. Raises: HTTPError: 403."""
+    """Refuse a message that no page of this server sends.
+
+    Raises:
+        HTTPError: 403 for such a message.
+    """
     sender = request.headers.get("Origin") or request.headers.get("Referer") or ""
     if urlsplit(sender).netloc != request.host:
         raise tornado.web.HTTPError(403)

@@ -79,8 +79,10 @@ def serve(
 ) -> int:
     """Serve until interrupted (Ctrl-C, SIGTERM, or end of the terminal) and return Voilà's exit
     code; its kernels end with it. The options are those of :func:`command`. Prints the address.
-    Raises: ValueError: if Voilà is not installed, the port is in use, or a host other than loopback
-    has no token.
+
+    Raises:
+        UserError: if Voilà is not installed, the port is in use, or a host other than loopback has
+            no token.
     """
     if find_spec("voila") is None:
         raise UserError("Voilà is not installed: pip install 'hsd-viz[app]'")
