@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import psutil
 
-from hsd_viz.drafting.make import CPU_MARGINAL
+from hsd_viz.drafting.costs import CPU_MARGINAL
 from hsd_viz.engine.forwards import DRAFT_WIDTHS, FORMAT, REPEATS, round_costs
 from hsd_viz.engine.local import load_engine
 from hsd_viz.machine import cpu_model

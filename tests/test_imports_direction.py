@@ -12,7 +12,7 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "hsd_viz"
 #: Pure helpers that every other package may import.
-BASE = {"dtypes", "errors", "version", "words"}
+BASE = {"engine_choices", "errors", "version", "words"}
 _ALLOWED_NAMES = {
     "words": "errors",
     "options": "trace",

@@ -39,7 +39,7 @@ from typing import (
 from typing import Annotated as A
 
 from hsd_viz.disk import check_writable, write_whole, writing
-from hsd_viz.dtypes import DType
+from hsd_viz.engine_choices import Bridge, DType, Runtime
 from hsd_viz.errors import UserError
 from hsd_viz.options import Setting, settings
 from hsd_viz.words import check_range, did_you_mean
@@ -408,12 +408,10 @@ class MachineOptions:
         "default: int8 for the shipped models on the CPU, else float32, bfloat16 on a GPU",
     ] = None
     runtime: A[
-        Literal["auto", "eager", "compiled", "strict"],
+        Runtime,
         "what runs forward passes; auto: the fastest",
     ] = "auto"
-    bridge: A[Literal["slem", "tli"] | None, "how a draft model with another tokenizer drafts"] = (
-        None
-    )
+    bridge: A[Bridge | None, "how a draft model with another tokenizer drafts"] = None
     costs: A[str, "SOURCE", "what db sizes its drafts by: shipped, measured or a JSON file"] = (
         "shipped"
     )

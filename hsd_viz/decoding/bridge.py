@@ -163,7 +163,7 @@ class Bridge:
 class BridgedModel:
     """A draft model with another tokenizer behind the interface of a model with the target's
     (``vocab_size`` tokens), by a bridge of a ``kind`` of
-    :data:`~hsd_viz.decoding.sampling.BRIDGES`.
+    :data:`~hsd_viz.engine_choices.BRIDGES`.
 
     Raises:
         UserError: for TLI without a shared token.

@@ -18,10 +18,6 @@ from hsd_viz.errors import UserError
 from hsd_viz.options import Sampling
 from hsd_viz.trace.tables import Top
 
-#: How a draft model with another tokenizer than the target's drafts
-#: (:mod:`hsd_viz.decoding.bridge`).
-BRIDGES = ("slem", "tli")
-
 
 class PromptTooLong(UserError):
     """A prompt of ``tokens`` tokens that fills a context of ``positions``: no token could be

@@ -17,7 +17,8 @@ import numpy as np
 from hsd_viz.stack import DATABASES
 
 from .context import LOGITS, ContextDatabase, Database, LogitsDatabase, Match
-from .make import CPU_MARGINAL, CostCurve, Run, cost_curve, drafter
+from .costs import CPU_MARGINAL, CostCurve, cost_curve
+from .make import Run, drafter
 from .semantic import DEPTH, SEMANTIC, Copy, SemanticDatabase
 from .tree import Drafter, DraftTree, Ids, LogitsObserver, Probabilities, spell
 
@@ -262,7 +263,7 @@ class DatabaseDrafter(Drafter):
         databases: those that outlive a run by source name (``model``, ``statistics``); the context
             database is created here.
         eos: the tokens that end a text: one may be drafted, nothing after it.
-        costs: of verification (:func:`~hsd_viz.drafting.make.cost_curve`): each tree has the best
+        costs: of verification (:func:`~hsd_viz.drafting.costs.cost_curve`): each tree has the best
             ratio of tokens to cost. ``None``: it fills the budget.
         temperature: of the target's sampling: the higher, the lower the initial trust in proposals.
         longest: the most tokens of a key of the context database.

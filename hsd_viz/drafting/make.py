@@ -1,5 +1,5 @@
-"""The registry of drafters, and what they work with: database files, costs of verification, and the
-state that outlives a run.
+"""The registry of drafters, and what they work with: database files, and the state that outlives a
+run.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ import hashlib
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from hsd_viz.errors import UserError
 from hsd_viz.stack import DATABASES, SOURCES, DraftSource, draft_sources
 
 from .context import LOGITS, Database
+from .costs import CPU_MARGINAL, CostCurve
 from .index.format import SUFFIX, DatabaseError, Index
 from .semantic import SEMANTIC
 from .tree import Drafter
@@ -26,9 +26,6 @@ STORED = ("model", "statistics")
 FIVEGRAMS = "fivegrams"
 #: The databases of the text of a run, which are not stored.
 OF_THE_TEXT = ("context", SEMANTIC)
-#: The cost of one more draft token on a CPU, in steps of one token: a forward pass of 4 tokens
-#: takes about 1.4 steps.
-CPU_MARGINAL = 0.15
 
 
 def vocabulary_hash(vocabulary: Mapping[str, int]) -> str:
@@ -107,70 +104,6 @@ class SharedDatabases:
                     raise
                 shared.absent[source] = str(error)
         return shared
-
-
-@dataclass(frozen=True, slots=True)
-class CostCurve:
-    """What it costs to verify a draft, by its number of tokens.
-
-    A tree of m nodes whose scores sum to S emits 1 + S tokens for c(m). If the best remaining node
-    scores at most (1 + S) / c(m) times the slope at m, no larger tree has a better ratio. Beyond
-    its last entry a curve continues with its last step.
-
-    Attributes:
-        relative: ``relative[m]`` is the cost of m draft tokens, in steps without a draft:
-            ``relative[0]`` is 1.
-        slopes: ``slopes[m]`` is the least cost per token of any larger tree, inf over k > m of
-            (c(k) - c(m)) / (k - m).
-        least_slope: their minimum.
-    """
-
-    relative: tuple[float, ...]
-    slopes: tuple[float, ...] = field(init=False, repr=False)
-    least_slope: float = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        curve = self.relative
-        if (
-            len(curve) < 2
-            or curve[0] <= 0
-            or any(later < earlier for earlier, later in pairwise(curve))
-        ):
-            raise UserError(
-                "a cost curve needs at least two entries, the first "
-                "above 0, none below the one before it"
-            )
-        scaled = tuple(c / curve[0] for c in curve)
-        last = scaled[-1] - scaled[-2]
-        slopes = []
-        for m in range(len(scaled) - 1):
-            rises = ((scaled[k] - scaled[m]) / (k - m) for k in range(m + 1, len(scaled)))
-            slopes.append(min(last, *rises))
-        object.__setattr__(self, "relative", scaled)
-        object.__setattr__(self, "slopes", (*slopes, last))
-        object.__setattr__(self, "least_slope", min(self.slopes))
-
-    def tables(self, nodes: int) -> tuple[list[float], list[float]]:
-        """Return the relative costs and the slopes of 0 to ``nodes`` draft tokens."""
-        last = len(self.relative) - 1
-        beyond = range(1, nodes + 1 - last)
-        costs = [
-            *self.relative[: nodes + 1],
-            *(self.relative[last] + k * self.slopes[last] for k in beyond),
-        ]
-        return costs, [*self.slopes[: nodes + 1], *(self.slopes[last] for _ in beyond)]
-
-
-def cost_curve(costs: CostCurve | Sequence[float] | float | None) -> CostCurve:
-    """Return a curve from a curve, costs by number of draft tokens (any unit), or the relative cost
-    of one more token. ``None`` disables cost stopping: tokens are free and only the budget ends a
-    tree.
-    """
-    if isinstance(costs, CostCurve):
-        return costs
-    if costs is None or isinstance(costs, int | float):
-        return CostCurve((1.0, 1.0 + float(costs or 0.0)))
-    return CostCurve(tuple(float(c) for c in costs))
 
 
 #: The state that outlives a run, by drafter: created on first use by the registered ``remembers``.

@@ -24,7 +24,7 @@ import numpy as np
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.verify import Draft, RecordOptions
 from hsd_viz.disk import read_json
-from hsd_viz.drafting.make import CostCurve, cost_curve
+from hsd_viz.drafting.costs import CostCurve, cost_curve
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.errors import UserError
 from hsd_viz.latency.estimate import monotone

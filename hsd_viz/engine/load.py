@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hsd_viz.decoding.sampling import BRIDGES, PromptTooLong, Sampling
+from hsd_viz.decoding.sampling import PromptTooLong, Sampling
 from hsd_viz.decoding.session import Model
 from hsd_viz.decoding.text import TokenText
-from hsd_viz.dtypes import DTYPES as NUMBER_TYPES
 from hsd_viz.engine.access import Access
 from hsd_viz.engine.once import Made, Results, key_of, once
 from hsd_viz.engine.vocabularies import Vocabularies
+from hsd_viz.engine_choices import BRIDGES, RUNTIMES
+from hsd_viz.engine_choices import DTYPES as NUMBER_TYPES
 from hsd_viz.errors import MissingPackage, Unsupported, UserError
 from hsd_viz.latency.configs import is_draft_head
 from hsd_viz.models.config import read_config
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
 #: The types of weights, and of the module that has them: int8 is the native runtime's and numpy's,
 #: see ``docs/reference/arithmetic.md``; the module has the same weights widened.
 DTYPES = {name: "float32" if name == "int8" else name for name in NUMBER_TYPES}
-RUNTIMES = ("auto", "eager", "compiled", "strict")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class Models:
         """Check the options; models load when they are first asked for.
 
         ``allow_models=False`` refuses all models but those of the family. ``bridge`` forces how a
-        model with another tokenizer drafts, one of :data:`~hsd_viz.decoding.sampling.BRIDGES`.
+        model with another tokenizer drafts, one of :data:`~hsd_viz.engine_choices.BRIDGES`.
         ``runtime="eager"`` requests transformers' own forward passes for all, ``"compiled"`` those
         of ``torch.compile``, ``"strict"`` rows that do not depend on what is fed with them: native
         rows never do, and others are compiled for one width.

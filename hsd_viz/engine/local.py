@@ -19,7 +19,8 @@ from hsd_viz.decoding.session import Model
 from hsd_viz.decoding.text import Prompt, Tokenizer
 from hsd_viz.decoding.verify import RULES, rule_words
 from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
-from hsd_viz.drafting.make import FIVEGRAMS, STORED, CostCurve, check_folder
+from hsd_viz.drafting.costs import CostCurve
+from hsd_viz.drafting.make import FIVEGRAMS, STORED, check_folder
 from hsd_viz.drafting.tree import Drafter
 from hsd_viz.engine.forwards import SHIPPED, Costs
 from hsd_viz.engine.load import Loaded, Models

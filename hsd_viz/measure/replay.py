@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from hsd_viz.drafting.costs import parse_cost
 from hsd_viz.drafting.tree import Drafter
 from hsd_viz.errors import BadFile, Unsupported
 from hsd_viz.measure.above import above
@@ -24,7 +25,6 @@ from hsd_viz.measure.replay_drafters import (
     DRAFTERS,
     DrafterMaker,
     open_databases,
-    parse_cost,
     replayable,
 )
 from hsd_viz.measure.replay_report import ReplayReport

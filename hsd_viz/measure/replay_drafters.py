@@ -7,47 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hsd_viz.drafting import SharedDatabases, make_drafter
-from hsd_viz.drafting.make import CPU_MARGINAL, FIVEGRAMS, STORED, CostCurve, cost_curve
+from hsd_viz.drafting.costs import CostCurve
+from hsd_viz.drafting.make import FIVEGRAMS, STORED
 from hsd_viz.drafting.tree import Drafter
 from hsd_viz.errors import UserError
 from hsd_viz.measure.requests import LoggedRequest, LogTokenizer
 from hsd_viz.measure.text_replay import can_replay
 from hsd_viz.models.families import FAMILIES
 from hsd_viz.stack import DraftSource, read_bottom
-from hsd_viz.words import check_range, did_you_mean
 
 #: The default drafters.
 DRAFTERS = ("db", "db[context]", "hd", "lookup", "sam", "suffix", "ngram-cache")
-#: Cost curves by name: cost of verifying 0, 1, 2, ... draft tokens, relative to a step without.
-PRESETS = {
-    "cpu": cost_curve(CPU_MARGINAL).relative,
-    "free16": (*[1.0] * 17, 1 + 1 / 16),
-}
-
-
-def parse_cost(text: str) -> CostCurve:
-    """Return a cost curve: a preset, the relative cost of one more token, or c(0),c(1),...
-
-    Raises:
-        UserError: if it is none of these.
-    """
-    if text in PRESETS:
-        return CostCurve(PRESETS[text])
-    try:
-        numbers = [float(part) for part in text.split(",")]
-        most = 100.0 if len(numbers) == 1 else 1e9
-        for number in numbers:
-            check_range("a cost", number, 0.0, most)
-        return cost_curve(numbers if len(numbers) > 1 else numbers[0])
-    except ValueError as error:
-        known = (
-            f"{', '.join(PRESETS)}, the relative cost of one more token, or costs of 0, 1, 2, ... "
-            "draft tokens"
-        )
-        hint = did_you_mean(text, PRESETS)
-        raise UserError(
-            f"'{text}' is not a verification cost: use {known} as in 1,1.1,1.3 ({error}){hint}"
-        ) from None
 
 
 def open_databases(tokenizer: LogTokenizer, folder: str | Path | None = None) -> SharedDatabases:

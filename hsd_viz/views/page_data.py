@@ -14,7 +14,6 @@ from typing import Any
 
 from hsd_viz.disk import data_folder
 from hsd_viz.drafting import drafters
-from hsd_viz.dtypes import DTYPES
 from hsd_viz.engine.replay import (
     ANSWERS,
     GAMES,
@@ -26,6 +25,7 @@ from hsd_viz.engine.replay import (
     load_bundled,
     side_by_side,
 )
+from hsd_viz.engine_choices import DTYPES
 from hsd_viz.figures.palette import HUES
 from hsd_viz.latency.basis import temperature_words
 from hsd_viz.models.families import DEFAULT, FAMILIES, Family

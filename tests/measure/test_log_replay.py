@@ -11,12 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from hsd_viz.drafting.costs import PRESETS, parse_cost
 from hsd_viz.measure.replay import replay
 from hsd_viz.measure.replay_drafters import (
     DRAFTERS,
-    PRESETS,
     open_databases,
-    parse_cost,
     replayable,
 )
 from hsd_viz.measure.replay_tally import GROUPS
@@ -119,6 +118,7 @@ def test_the_memory_does_not_grow_with_the_file(tmp_path):
     """
     script = """
 import re, sys
+from hsd_viz.drafting.costs import PRESETS, parse_cost
 from hsd_viz.measure.replay import replay
 report = replay(sys.argv[1], drafters=("lookup", "suffix"), budget=4)
 # Not getrusage, whose peak includes that of the parent before exec.

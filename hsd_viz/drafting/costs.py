@@ -1,0 +1,110 @@
+"""What it costs to verify a draft, by its number of tokens: curves, and those that have a name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from hsd_viz.errors import UserError
+from hsd_viz.words import check_range, did_you_mean
+
+#: The cost of one more draft token on a CPU, in steps of one token: a forward pass of 4 tokens
+#: takes about 1.4 steps.
+CPU_MARGINAL = 0.15
+
+
+@dataclass(frozen=True, slots=True)
+class CostCurve:
+    """What it costs to verify a draft, by its number of tokens.
+
+    A tree of m nodes whose scores sum to S emits 1 + S tokens for c(m). If the best remaining node
+    scores at most (1 + S) / c(m) times the slope at m, no larger tree has a better ratio. Beyond
+    its last entry a curve continues with its last step.
+
+    Attributes:
+        relative: ``relative[m]`` is the cost of m draft tokens, in steps without a draft:
+            ``relative[0]`` is 1.
+        slopes: ``slopes[m]`` is the least cost per token of any larger tree, inf over k > m of
+            (c(k) - c(m)) / (k - m).
+        least_slope: their minimum.
+    """
+
+    relative: tuple[float, ...]
+    slopes: tuple[float, ...] = field(init=False, repr=False)
+    least_slope: float = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        curve = self.relative
+        if (
+            len(curve) < 2
+            or curve[0] <= 0
+            or any(later < earlier for earlier, later in pairwise(curve))
+        ):
+            raise UserError(
+                "a cost curve needs at least two entries, the first "
+                "above 0, none below the one before it"
+            )
+        scaled = tuple(c / curve[0] for c in curve)
+        last = scaled[-1] - scaled[-2]
+        slopes = []
+        for m in range(len(scaled) - 1):
+            rises = ((scaled[k] - scaled[m]) / (k - m) for k in range(m + 1, len(scaled)))
+            slopes.append(min(last, *rises))
+        object.__setattr__(self, "relative", scaled)
+        object.__setattr__(self, "slopes", (*slopes, last))
+        object.__setattr__(self, "least_slope", min(self.slopes))
+
+    def tables(self, nodes: int) -> tuple[list[float], list[float]]:
+        """Return the relative costs and the slopes of 0 to ``nodes`` draft tokens."""
+        last = len(self.relative) - 1
+        beyond = range(1, nodes + 1 - last)
+        costs = [
+            *self.relative[: nodes + 1],
+            *(self.relative[last] + k * self.slopes[last] for k in beyond),
+        ]
+        return costs, [*self.slopes[: nodes + 1], *(self.slopes[last] for _ in beyond)]
+
+
+def cost_curve(costs: CostCurve | Sequence[float] | float | None) -> CostCurve:
+    """Return a curve from a curve, costs by number of draft tokens (any unit), or the relative cost
+    of one more token. ``None`` disables cost stopping: tokens are free and only the budget ends a
+    tree.
+    """
+    if isinstance(costs, CostCurve):
+        return costs
+    if costs is None or isinstance(costs, int | float):
+        return CostCurve((1.0, 1.0 + float(costs or 0.0)))
+    return CostCurve(tuple(float(c) for c in costs))
+
+
+#: Cost curves by name: cost of verifying 0, 1, 2, ... draft tokens, relative to a step without.
+PRESETS = {
+    "cpu": cost_curve(CPU_MARGINAL).relative,
+    "free16": (*[1.0] * 17, 1 + 1 / 16),
+}
+
+
+def parse_cost(text: str) -> CostCurve:
+    """Return a cost curve: a preset, the relative cost of one more token, or c(0),c(1),...
+
+    Raises:
+        UserError: if it is none of these.
+    """
+    if text in PRESETS:
+        return CostCurve(PRESETS[text])
+    try:
+        numbers = [float(part) for part in text.split(",")]
+        most = 100.0 if len(numbers) == 1 else 1e9
+        for number in numbers:
+            check_range("a cost", number, 0.0, most)
+        return cost_curve(numbers if len(numbers) > 1 else numbers[0])
+    except ValueError as error:
+        known = (
+            f"{', '.join(PRESETS)}, the relative cost of one more token, or costs of 0, 1, 2, ... "
+            "draft tokens"
+        )
+        hint = did_you_mean(text, PRESETS)
+        raise UserError(
+            f"'{text}' is not a verification cost: use {known} as in 1,1.1,1.3 ({error}){hint}"
+        ) from None
