@@ -6,9 +6,12 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from hsd_viz.records import llama_cpp, sglang
-from hsd_viz.records.context import Context
+from hsd_viz.records.context import Completion, Context
 from hsd_viz.records.forms import Form
 from hsd_viz.records.sample import Sample, Series
+
+#: What only a whole file shows of the samples of an engine.
+COMPLETIONS: tuple[Completion, ...] = (*sglang.COMPLETIONS, *llama_cpp.COMPLETIONS)
 
 
 @dataclass(slots=True)
@@ -75,13 +78,11 @@ class Collected:
         series = []
         for group in self.groups.values():
             samples = group.samples
-            if group.form is sglang.LINE:
-                samples = sglang.with_draft_length(samples)
-            if not any(_has_figures(sample) for sample in samples):
-                continue
-            if group.form.engine == llama_cpp.NAME:
-                samples = llama_cpp.with_drafting(samples, self.context)
-            series.append(self._series(group, samples))
+            for completion in COMPLETIONS:
+                if completion.applies_to(group.form):
+                    samples = completion.complete(samples, self.context)
+            if any(_has_figures(sample) for sample in samples):
+                series.append(self._series(group, samples))
         return series
 
     def _series(self, group: Group, samples: list[Sample]) -> Series:

@@ -5,7 +5,7 @@ counts.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,7 +28,6 @@ class Context:
         draft_length: the configured number of draft tokens.
         speed: tokens per second of all requests, of the line before.
         running: running requests, of the line before.
-        context: tokens in use per running request, of the line before.
         memory: what an engine's reader keeps, by name.
     """
 
@@ -60,11 +59,32 @@ class LinePattern:
         form: the form that it belongs to; ``None``: it only changes the context.
         regex: searched in the line.
         read: returns the sample of a match, ``None`` where it only changes the context.
+        single: whether a line is one request.
     """
 
     form: Form | None
     regex: re.Pattern[str]
     read: Callable[[re.Match[str], Context], Sample | None]
+    single: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What a whole file adds to each sample of an engine.
+
+    Attributes:
+        engine: the engine.
+        complete: returns the samples with what is added.
+        form: the form of the samples; ``None``: all forms of the engine.
+    """
+
+    engine: str
+    complete: Callable[[Sequence[Sample], Context], list[Sample]]
+    form: Form | None = None
+
+    def applies_to(self, form: Form) -> bool:
+        """Return whether samples of this form are completed."""
+        return form.engine == self.engine and self.form in (None, form)
 
 
 def _no_remarks(_context: Context) -> list[str]:

@@ -12,7 +12,14 @@ from statistics import fmean
 from typing import Any
 
 from hsd_viz.records import prometheus
-from hsd_viz.records.context import Context, Finisher, LinePattern, number, numbers
+from hsd_viz.records.context import (
+    Completion,
+    Context,
+    Finisher,
+    LinePattern,
+    number,
+    numbers,
+)
 from hsd_viz.records.forms import declare
 from hsd_viz.records.sample import (
     Request,
@@ -350,6 +357,9 @@ def with_drafting(samples: Sequence[Sample], context: Context) -> list[Sample]:
     return [replace(one, draft_ms=fmean(times)) for one in samples]
 
 
+COMPLETIONS = (Completion(NAME, with_drafting),)
+
+
 def _round(match: re.Match[str], context: Context) -> None:
     """Keep a verification until the end of its request; before 18211 the draft length is 0."""
     row = (int(match[2]), int(match[1]))
@@ -412,6 +422,7 @@ LINES = (
             r"(?:, acceptance rate per position = \(([\d., ]+)\))?"
         ),
         _acceptance,
+        single=True,
     ),
     LinePattern(None, re.compile(r"prompt eval time = *([\d.]+) ms / *(\d+) tokens"), _prompt_time),
     LinePattern(
@@ -425,7 +436,7 @@ LINES = (
     ),
     LinePattern(ROUND, re.compile(r"accepted (\d+)/ *(\d+) draft tokens"), _round),
     LinePattern(None, re.compile(r"^\s*(n_draft|n_predict|n_drafted) += +(\d+)\s*$"), _simple),
-    LinePattern(SIMPLE, re.compile(r"^\s*n_accept += +(\d+)\s*$"), _simple_end),
+    LinePattern(SIMPLE, re.compile(r"^\s*n_accept += +(\d+)\s*$"), _simple_end, single=True),
 )
 
 

@@ -49,8 +49,6 @@ FINISHERS: tuple[Finisher, ...] = (
     *vllm.FINISHERS,
     *tensorrt_llm.FINISHERS,
 )
-#: Forms of lines that report one request each.
-_LINES_OF_REQUESTS = (llama_cpp.LINE, llama_cpp.SIMPLE, sglang.FINISHED)
 #: Names of metrics of serving engines.
 _METRIC_NAME = re.compile(r"\w:\w|^trtllm_|^tgi_")
 #: A line that may be a record of a form that is not known.
@@ -239,8 +237,7 @@ class _Reader:
         self.collected.count(form)
         if sample is not None:
             sample = replace(sample, line=context.line, time=context.time, clock=context.clock)
-            single = form in _LINES_OF_REQUESTS
-            self.collected.keep(sample, form, context.model, single)
+            self.collected.keep(sample, form, context.model, pattern.single)
 
     def _unmatched(self, document: Document) -> None:
         text = document.text
@@ -304,7 +301,7 @@ class _Reader:
     def _iteration(self, value: Mapping[str, Any]) -> bool:
         """Return whether a value is the statistics of an iteration, which are kept."""
         entry = without_request(value)
-        if "specDecodingStats" not in entry:
+        if not tensorrt_llm.is_iteration(entry):
             return False
         sample = tensorrt_llm.iteration(entry)
         self.collected.count(tensorrt_llm.ITERATION)

@@ -15,8 +15,10 @@ from typing import Any
 from hsd_viz.errors import UserError
 from hsd_viz.words import did_you_mean
 
-#: Engine -> ``version``, ``metrics`` (name -> quantity), ``settings`` by drafter, ``schedule`` by
-#: batch size.
+#: Engine -> ``version``, ``metrics`` (name -> quantity), ``settings`` by drafter, and the
+#: ``schedule`` of draft tokens by batch size: for which drafters, as ``ranges`` of batch sizes or as
+#: ``steps`` by the first one, the number of draft tokens beside it (the ``usual`` or the ``most``),
+#: and the end of the settings that its text replaces.
 ENGINES: dict[str, dict[str, Any]] = json.loads(
     Path(__file__).with_name("engines.json").read_text(encoding="utf-8")
 )
@@ -68,7 +70,7 @@ def settings(
         if text is None:
             continue
         if len(cells) > 1:
-            text = _with_schedule(name, engine, method, text, tokens, cells)
+            text = _with_schedule(engine, method, text, tokens, cells)
         # The last token of the text is verified as well.
         text = text.replace("TOKENS", str(tokens)).replace("VERIFIED", str(tokens + 1))
         escaped = json.dumps(model, ensure_ascii=False)[1:-1] if '{"' in text else model
@@ -77,7 +79,6 @@ def settings(
 
 
 def _with_schedule(
-    name: str,
     engine: dict[str, Any],
     method: str,
     text: str,
@@ -85,15 +86,17 @@ def _with_schedule(
     cells: Sequence[Sequence[int]],
 ) -> str:
     """Return the settings of an engine with draft tokens by batch size, where it has them."""
-    if name == "vllm" and tokens:
-        # The number of draft tokens is then the most.
+    schedule = engine.get("schedule")
+    if schedule is None or method not in schedule["methods"] or not tokens:
+        return text
+    if schedule["tokens"] == "most":
         most = max(k for _, _, k in cells)
-        text = text.removesuffix("}'").replace("TOKENS", str(most))
-        return text + engine["schedule"].replace("SCHEDULE", json.dumps(cells))
-    if name == "sglang" and method in ("eagle", "eagle3"):
-        steps = {str(batch): {"candidate_steps": [k]} for batch, _, k in cells}
-        return text + engine["schedule"].replace("SCHEDULE", json.dumps(steps))
-    return text
+        text = text.replace("TOKENS", str(most))
+    written: Any = cells
+    if schedule["form"] == "steps":
+        written = {str(batch): {"candidate_steps": [k]} for batch, _, k in cells}
+    text = text.removesuffix(schedule["in_place_of"])
+    return text + schedule["text"].replace("SCHEDULE", json.dumps(written))
 
 
 def _schedule(by_batch: Sequence[tuple[int, int]]) -> list[list[int]]:

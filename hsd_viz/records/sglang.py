@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from hsd_viz.records import prometheus
-from hsd_viz.records.context import Context, LinePattern, number
+from hsd_viz.records.context import Completion, Context, LinePattern, number
 from hsd_viz.records.forms import declare
 from hsd_viz.records.sample import Request, Sample, Verification, reaching, with_fixed_length
 
@@ -211,7 +211,7 @@ def _questions(match: re.Match[str], _context: Context) -> Sample | None:
 
 
 LINES = (
-    LinePattern(FINISHED, re.compile(r"'spec_verify_ct': \d"), _finished),
+    LinePattern(FINISHED, re.compile(r"'spec_verify_ct': \d"), _finished, single=True),
     LinePattern(LINE, re.compile(r"Decode batch.*accept len: [\d.]+.*"), _decode),
     LinePattern(
         QUESTIONS,
@@ -230,7 +230,7 @@ LINES = (
 ROUNDED = 0.0085
 
 
-def with_draft_length(samples: Sequence[Sample]) -> list[Sample]:
+def with_draft_length(samples: Sequence[Sample], _context: Context) -> list[Sample]:
     """Return the lines of a log with the draft length that length and rate imply together.
 
     Before 0.5.9 the rate is length / (n + 1), of n draft tokens and the target's own; from then on
@@ -253,6 +253,9 @@ def with_draft_length(samples: Sequence[Sample]) -> list[Sample]:
         return list(samples)
     (tokens,) = fitting
     return [replace(one, draft_length=tokens) for one in samples]
+
+
+COMPLETIONS = (Completion(NAME, with_draft_length, LINE),)
 
 
 # --- /metrics -----------------------------------------------------------------------------------

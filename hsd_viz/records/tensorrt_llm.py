@@ -17,6 +17,8 @@ from hsd_viz.records.sample import Request, Sample, Verification, survivors, wit
 
 NAME = "tensorrt-llm"
 METHODS: dict[str, str] = {}
+#: The key of an iteration's counts.
+STATISTICS = "specDecodingStats"
 
 ITERATION = declare(
     NAME,
@@ -108,9 +110,14 @@ def benches(context: Context) -> list[Sample]:
     return samples
 
 
+def is_iteration(value: Mapping[str, Any]) -> bool:
+    """Return whether a value is the statistics of an iteration."""
+    return STATISTICS in value
+
+
 def iteration(value: Mapping[str, Any]) -> Sample | None:
     """Return the sample of an iteration; ``None`` of one without drafts."""
-    stats = value.get("specDecodingStats")
+    stats = value.get(STATISTICS)
     if not isinstance(stats, Mapping):
         return None
     drafted = _count(stats, "numDraftTokens")
