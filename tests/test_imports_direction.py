@@ -5,6 +5,7 @@ local imports count.
 from __future__ import annotations
 
 import ast
+import re
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -50,6 +51,8 @@ FREE = {"cli", "__init__", "__main__", "voila"}
 #: Import no torch.
 PURE = {"trace", "drafting", "latency", "decoding"}
 FILES = sorted(PACKAGE.rglob("*.py"))
+#: The folders of the project beside the package.
+TOP = set("benchmarks binder deploy docs js notebooks packages tests tools training".split())
 
 
 def module_name(path: Path) -> str:
@@ -119,6 +122,38 @@ def test_files_have_no_import_cycle():
 
 def test_packages_have_no_import_cycle():
     TopologicalSorter(ALLOWED).prepare()
+
+
+def section_of_contributing(start: str, end: str) -> str:
+    text = (PACKAGE.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    return text.partition(start)[2].partition(end)[0]
+
+
+def test_the_layout_names_each_package_and_folder():
+    lines = section_of_contributing("## Layout", "**Import direction**").splitlines()
+    own = {path.name for path in PACKAGE.iterdir() if path.name[0] not in "_." and path.is_dir()}
+    own |= {path.name for path in PACKAGE.glob("[a-z]*.py")}
+
+    # What is indented is in the package; its names end where the description begins.
+    inside = [line.split("  ")[1] for line in lines if line.startswith("  ")]
+    outside = [line for line in lines if line[:1].islower()]
+
+    assert set(re.findall(r"[a-z_0-9]+(?:\.py|(?=/))", " ".join(inside))) == own
+    assert set(re.findall(r"\b([a-z]+)/(?=[ ,])", " ".join(outside))) >= TOP
+
+
+def test_the_direction_that_contributors_read_is_the_one_that_holds():
+    text = section_of_contributing("**Import direction**: ", "There are no cycles")
+    rank = {}
+    for place, group in enumerate(text.split("→")):
+        rank |= dict.fromkeys(re.findall(r"`(\w+)`", group), place)
+
+    wrong = []
+    for part in ALLOWED.keys() - BASE:
+        for other in ALLOWED[part]:
+            if rank[part] >= rank[other]:
+                wrong.append(f"{part} imports {other}")
+    assert wrong == []
 
 
 def test_imports_of_all_kinds_are_found():
