@@ -10,7 +10,7 @@ until another token would cost more than it gains.
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from heapq import heappop, heappush
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,223 +19,28 @@ from hsd_viz.stack import DATABASES
 from .context import LOGITS, ContextDatabase, Database, LogitsDatabase, Match
 from .costs import CPU_MARGINAL, CostCurve, cost_curve
 from .make import Run, drafter
+from .proposals import (
+    Answer,
+    AskedDatabase,
+    Continued,
+    PastDraft,
+    Proposals,
+    TreeNode,
+    Waiting,
+)
 from .semantic import DEPTH, SEMANTIC, Copy, SemanticDatabase
 from .tree import Drafter, DraftTree, Ids, LogitsObserver, Probabilities, spell
+from .trust import LONGEST_BUCKET, Trust
 
 #: The lowest score of a drafted node: where verification has a cost, and where it is free.
 MIN_SCORE = 0.01
 MIN_SCORE_FREE = 0.001
 #: The largest share of the remaining probability that one database can take.
 MAX_SHARE = 0.999
-#: Longer keys share the estimate of this length; a rate may exceed 1, as a discount may be too
-#: cautious; and the weight of the prior in expected hits.
-LONGEST_BUCKET = 8
-MOST_RATE = 1.2
-PRIOR_WEIGHT = 6.0
-
 #: Subtracted from each continuation's count (absolute discounting, Ney, Essen & Kneser 1994): a
 #: single occurrence is weaker evidence than its share suggests. Text tends to repeat itself, so the
 #: context's discount is small.
 DISCOUNTS = {"context": 0.15, "model": 0.4, "statistics": 0.5, "logits": 0.0, SEMANTIC: 0.15}
-
-#: Hits per expected hit by key length 1, 2, ... (index 0 unused), where "expected" is the
-#: discounted share of the counts, for greedy decoding and for sampling at temperature 1. Rounded
-#: measurements on texts of two small models of Python source, prompted by the ``heldout`` suite;
-#: results are not sensitive to them. The semantic database has bands of cosines instead of key
-#: lengths. Its numbers are about half of those measured where it is the only database, on answers
-#: of SmolLM2: after the context database it mostly finds what was found.
-GREEDY = {
-    "context": (0.0, 0.36, 0.56, 0.70, 0.80, 0.88, 0.96, 1.00, 1.12),
-    "model": (0.0, 0.70, 0.80, 0.85, 0.90, 0.92, 0.94, 0.95, 0.95),
-    "statistics": (0.0, 0.70, 0.75, 0.80, 0.85, 0.88, 0.90, 0.90, 0.90),
-    "logits": (0.0, 0.58, 0.93, 0.94, 0.94, 0.94, 0.94, 0.94, 0.94),
-    SEMANTIC: (0.0, 0.03, 0.08, 0.15, 0.20, 0.25, 0.35, 0.45, 0.50),
-}
-SAMPLED = {
-    "context": (0.0, 0.22, 0.40, 0.41, 0.50, 0.58, 0.65, 0.68, 0.70),
-    "model": (0.0, 0.32, 0.38, 0.34, 0.44, 0.50, 0.55, 0.60, 0.60),
-    "statistics": (0.0, 0.37, 0.27, 0.24, 0.30, 0.38, 0.50, 0.50, 0.50),
-    "logits": (0.0, 0.50, 0.74, 0.80, 0.80, 0.80, 0.80, 0.80, 0.80),
-    SEMANTIC: (0.0, 0.02, 0.05, 0.10, 0.12, 0.15, 0.20, 0.25, 0.30),
-}
-
-
-def priors(source: str, temperature: float) -> list[float]:
-    """Return the prior hits per expected hit of ``source`` by key length. Between greedy decoding
-    and temperature 1 they are interpolated by the square of the temperature, which at 0.7 was
-    within 0.1 of the measurement.
-    """
-    heat = min(1.0, temperature) ** 2
-    pairs = zip(GREEDY[source], SAMPLED[source], strict=True)
-    return [(1 - heat) * greedy + heat * sampled for greedy, sampled in pairs]
-
-
-class Trust:
-    """One run's estimate, per database and key length, of hits per expected hit. For a token with
-    share s in a database, the estimated probability is rate·s with rate = (w·prior + hits) / (w + Σ
-    expected), the posterior mean of a Gamma-Poisson model with prior weight w. ``rates[d][n]`` is
-    read by the drafter.
-    """
-
-    def __init__(self, sources: tuple[str, ...], temperature: float = 0.0) -> None:
-        self._priors = [priors(s, temperature) for s in sources]
-        self.rates = [list(p) for p in self._priors]
-        self._hits = [[0.0] * len(p) for p in self._priors]
-        self._expected = [[0.0] * len(p) for p in self._priors]
-
-    def observe(self, database: int, n: int, expected: float, hit: bool) -> None:
-        """Record the total discounted share ``expected`` of a look-up, and whether it had the next
-        token (``hit``).
-        """
-        hits = self._hits[database]
-        totals = self._expected[database]
-        hits[n] = seen = hits[n] + hit
-        totals[n] = total = totals[n] + expected
-        rate = (PRIOR_WEIGHT * self._priors[database][n] + seen) / (PRIOR_WEIGHT + total)
-        self.rates[database][n] = min(rate, MOST_RATE)
-
-
-class AskedDatabase(NamedTuple):
-    """A database as a drafter asks it.
-
-    Attributes:
-        number: its place among the sources of the drafter.
-        name: its name.
-        lookup: its look-up.
-        rates: how much its answers are trusted, by key length or band.
-        discount: what is subtracted from each count.
-    """
-
-    number: int
-    name: str
-    lookup: Callable[..., Match | None]
-    rates: Sequence[float]
-    discount: float
-
-
-class Candidate(NamedTuple):
-    """A token that may be drafted next.
-
-    Attributes:
-        score: the estimated probability that the verifier accepts it.
-        source: the number of the database that proposed it first.
-        key_length: the tokens of the key there; ``None``: the key is a state.
-        count: how often it was seen there.
-        position: the place in the text that it is copied from; ``None``: of no copy.
-        cosine: the similarity of the copy that the semantic database proposed it from; ``None``:
-            that one did not.
-    """
-
-    score: float
-    source: int
-    key_length: int | None
-    count: Any
-    position: int | None
-    cosine: float | None
-
-
-class Answer(NamedTuple):
-    """An answer of a database, from which the drafter learns how much to trust it.
-
-    Attributes:
-        database: its number.
-        key_length: the tokens of the key; ``None``: the key is a state.
-        bucket: the key length or band.
-        expected: the total discounted share of its tokens.
-        continuations: its tokens with counts and positions.
-    """
-
-    database: int
-    key_length: int | None
-    bucket: int
-    expected: float
-    continuations: Sequence[tuple[int, Any, int | None]]
-
-
-class Proposals(NamedTuple):
-    """What the databases propose after a node.
-
-    Most tokens score too little to be drafted, so that only their scores are kept apart from the
-    answers (:meth:`candidate`).
-
-    Attributes:
-        scores: by token.
-        origins: by token, the first answer that has it, and its continuation there.
-        cosines: by token, where the semantic database proposed it.
-        answers: of the databases that were asked.
-        matched: the tokens that the context database matched, or the bound of that match.
-    """
-
-    scores: dict[int, float]
-    origins: dict[int, tuple[Answer, tuple[int, Any, int | None]]]
-    cosines: dict[int, float]
-    answers: list[Answer]
-    matched: int
-
-    def candidate(self, token: int) -> Candidate:
-        """Return what is known of a token."""
-        answer, (_, count, position) = self.origins[token]
-        return Candidate(
-            score=self.scores[token],
-            source=answer.database,
-            key_length=answer.key_length,
-            count=count,
-            position=position,
-            cosine=self.cosines.get(token),
-        )
-
-
-class Waiting(NamedTuple):
-    """A candidate in the queue: the best one first, among equals the lower token, so that the order
-    does not depend on that of a dictionary.
-
-    Attributes:
-        negative_score: its score, negated.
-        token: the token.
-        parent: the node that it follows; -1: the text.
-        tail: the end of the text up to its parent.
-        bound: the longest match that the context database can have after it.
-        candidate: what is known of it.
-        copies: the copies that continue with it.
-    """
-
-    negative_score: float
-    token: int
-    parent: int
-    tail: str
-    bound: int
-    candidate: Candidate
-    copies: Sequence[Copy]
-
-
-class TreeNode(NamedTuple):
-    """A node of a draft tree.
-
-    Attributes:
-        token: its token.
-        parent: the node that it follows; -1: the text.
-        candidate: what is known of it.
-    """
-
-    token: int
-    parent: int
-    candidate: Candidate
-
-
-class PastDraft(NamedTuple):
-    """A draft whose verification is still unknown.
-
-    Attributes:
-        length: the tokens of the text that it continued.
-        ahead: those of them that were not emitted yet.
-        picked: its nodes, also those that were not drafted in the end.
-        answers: the answers of the databases by node; -1: after the text.
-    """
-
-    length: int
-    ahead: tuple[int, ...]
-    picked: list[TreeNode]
-    answers: dict[int, list[Answer]]
 
 
 def _make(run: Run) -> Drafter:
@@ -343,7 +148,7 @@ class DatabaseDrafter(Drafter):
             copies: the copies of earlier text that lead to the node.
         """
         scores: dict[int, float] = {}
-        origins: dict[int, tuple[Answer, tuple[int, Any, int | None]]] = {}
+        origins: dict[int, tuple[Answer, Continued]] = {}
         cosines: dict[int, float] = {}
         answers: list[Answer] = []
         left = reach

@@ -21,14 +21,8 @@ from hsd_viz.measure.bench_words import answer, introduction, low_repetition, wa
 from hsd_viz.measure.decodes import KeptDecodes
 from hsd_viz.measure.hierarchy_gain import GAIN
 from hsd_viz.measure.output import DRAFTING, FORWARD, REST
-from hsd_viz.measure.report import (
-    Block,
-    Report,
-    ReportSettings,
-    build_report,
-    figure,
-    speedup,
-)
+from hsd_viz.measure.report import Block, Report, ReportSettings, figure, speedup
+from hsd_viz.measure.report_figures import build_report
 from hsd_viz.measure.runner import BenchSettings, read_stacks, run_bench
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.results.estimate import Estimate

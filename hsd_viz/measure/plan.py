@@ -16,7 +16,7 @@ from hsd_viz.latency.law import Prediction
 from hsd_viz.latency.select import select
 from hsd_viz.measure.calibrate import TARGET, TOKENS, Workload, calibrated
 from hsd_viz.measure.output import Output
-from hsd_viz.measure.report import figures
+from hsd_viz.measure.report_figures import figures
 from hsd_viz.measure.runner import BenchSettings, run_bench
 from hsd_viz.models.families import find_family
 from hsd_viz.prompts.suites import Suite

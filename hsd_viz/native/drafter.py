@@ -17,19 +17,12 @@ from math import isnan
 import numpy as np
 
 from hsd_viz.drafting.context import ContextDatabase
-from hsd_viz.drafting.db import (
-    DISCOUNTS,
-    LONGEST_BUCKET,
-    MAX_SHARE,
-    MOST_RATE,
-    PRIOR_WEIGHT,
-    DatabaseDrafter,
-    priors,
-)
+from hsd_viz.drafting.db import DISCOUNTS, MAX_SHARE, DatabaseDrafter
 from hsd_viz.drafting.index.format import MOST_IN_BUCKET, Index
 from hsd_viz.drafting.make import OF_THE_TEXT
 from hsd_viz.drafting.semantic import SEMANTIC, SemanticDatabase, watched_layer
 from hsd_viz.drafting.tree import Drafter, DraftTree
+from hsd_viz.drafting.trust import LONGEST_BUCKET, MOST_RATE, PRIOR_WEIGHT, priors
 from hsd_viz.native.build import Library
 from hsd_viz.native.model import Copying, Drafting, IndexFile, integers, owned
 from hsd_viz.words import MAX_BUDGET

@@ -6,10 +6,11 @@ from hypothesis import strategies as st
 
 from hsd_viz.drafting import SharedDatabases, make_drafter
 from hsd_viz.drafting.costs import CostCurve, cost_curve
-from hsd_viz.drafting.db import MIN_SCORE, MIN_SCORE_FREE, MOST_RATE, DatabaseDrafter
+from hsd_viz.drafting.db import MIN_SCORE, MIN_SCORE_FREE, DatabaseDrafter
 from hsd_viz.drafting.index.build import build_database
 from hsd_viz.drafting.index.count import Pruning
 from hsd_viz.drafting.make import vocabulary_hash
+from hsd_viz.drafting.trust import MOST_RATE
 
 EOS = 0
 VOCABULARY = {f"t{i}": i for i in range(8)}

@@ -7,9 +7,10 @@ from __future__ import annotations
 import pytest
 
 from hsd_viz.drafting.costs import CostCurve, cost_curve
-from hsd_viz.drafting.db import DatabaseDrafter, Trust, priors
+from hsd_viz.drafting.db import DatabaseDrafter
 from hsd_viz.drafting.index.build import build_database, describe
 from hsd_viz.drafting.index.count import Pruning
+from hsd_viz.drafting.trust import Trust, priors
 
 
 class Says:

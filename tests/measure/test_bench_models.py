@@ -9,7 +9,7 @@ from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.engine.local import load_engine
 from hsd_viz.machine import describe
 from hsd_viz.measure.hf import HFDecoder
-from hsd_viz.measure.report import build_report
+from hsd_viz.measure.report_figures import build_report
 from hsd_viz.measure.runner import BenchSettings, run_bench
 from hsd_viz.prompts.suites import Suite, load_suite
 from hsd_viz.stack import parse_bench

@@ -9,7 +9,8 @@ from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.measure.bench import BenchResult, page
 from hsd_viz.measure.bench_words import warnings
 from hsd_viz.measure.output import Output, waits_between
-from hsd_viz.measure.report import FIGURES, build_report, figure, figures, read_report
+from hsd_viz.measure.report import FIGURES, figure, read_report
+from hsd_viz.measure.report_figures import build_report, figures
 from hsd_viz.measure.runner import BenchSettings, Measurement
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.results.text import plain

@@ -12,7 +12,7 @@ from hsd_viz.engine import Engine
 from hsd_viz.errors import UserError
 from hsd_viz.measure.bench import BenchResult
 from hsd_viz.measure.output import DRAFTING, REST, Output, from_trace, median_of, round_parts
-from hsd_viz.measure.report import build_report
+from hsd_viz.measure.report_figures import build_report
 from hsd_viz.measure.runner import BenchSettings, read_stacks, rows_of, run_bench
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.stack import DraftSource, draft_sources

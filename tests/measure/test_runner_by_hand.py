@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "trace"))
 from samples import hierarchy_trace, sample_trace
 
 from hsd_viz.measure.output import Output, from_trace, median_of, round_parts
-from hsd_viz.measure.report import _profile
+from hsd_viz.measure.report_figures import _profile
 from hsd_viz.measure.runner import ask
 from hsd_viz.prompts.suites import Prompt
 from hsd_viz.trace import CallRow

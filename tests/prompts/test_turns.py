@@ -10,7 +10,7 @@ from hsd_viz.decoding.sampling import PromptTooLong
 from hsd_viz.engine.local import load_engine
 from hsd_viz.measure.bench import BenchResult
 from hsd_viz.measure.output import Output
-from hsd_viz.measure.report import build_report
+from hsd_viz.measure.report_figures import build_report
 from hsd_viz.measure.runner import BenchSettings, ask, run_bench
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.prompts.templates import choose_template, opening
