@@ -23,7 +23,7 @@ import numpy as np
 
 from hsd_viz import disk
 from hsd_viz.models.matrix import GroupedMatrix
-from hsd_viz.native.build import is_out_of_reach, own_folder
+from hsd_viz.native.own_files import is_out_of_reach, own_folder
 from hsd_viz.native.panels import Panels, pack
 from hsd_viz.native.weights import Weights
 
