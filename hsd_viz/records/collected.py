@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from hsd_viz.records import llama_cpp, sglang
+from hsd_viz.records import llama_cpp_lines, sglang_lines
 from hsd_viz.records.context import Completion, Context
 from hsd_viz.records.forms import Form
 from hsd_viz.records.sample import Sample, Series
 
 #: What only a whole file shows of the samples of an engine.
-COMPLETIONS: tuple[Completion, ...] = (*sglang.COMPLETIONS, *llama_cpp.COMPLETIONS)
+COMPLETIONS: tuple[Completion, ...] = (
+    *sglang_lines.COMPLETIONS,
+    *llama_cpp_lines.COMPLETIONS,
+)
 
 
 @dataclass(slots=True)

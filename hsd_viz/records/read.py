@@ -10,9 +10,9 @@ from typing import Any
 
 from hsd_viz.errors import BadFile, UserError
 from hsd_viz.records import (
-    llama_cpp,
+    llama_cpp_lines,
     prometheus,
-    sglang,
+    sglang_lines,
     summaries,
     tensorrt_llm,
     vllm,
@@ -39,13 +39,13 @@ from hsd_viz.words import did_you_mean
 #: All patterns of log lines, in the order in which they are tried.
 PATTERNS: tuple[LinePattern, ...] = (
     *vllm_lines.LINES,
-    *sglang.LINES,
-    *llama_cpp.LINES,
+    *sglang_lines.LINES,
+    *llama_cpp_lines.LINES,
     *tensorrt_llm.LINES,
 )
 #: What only the whole file shows, in the order in which it is kept.
 FINISHERS: tuple[Finisher, ...] = (
-    *llama_cpp.FINISHERS,
+    *llama_cpp_lines.FINISHERS,
     *vllm.FINISHERS,
     *tensorrt_llm.FINISHERS,
 )

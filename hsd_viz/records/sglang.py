@@ -1,15 +1,14 @@
-"""SGLang: the server log, gauges of ``/metrics``, responses of all versions, ``bench_serving``."""
+"""SGLang: gauges of ``/metrics``, responses of all versions, ``bench_serving``; its log lines are
+:mod:`hsd_viz.records.sglang_lines`.
+"""
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from hsd_viz.records import prometheus
-from hsd_viz.records.context import Completion, Context, LinePattern, number
+from hsd_viz.records.context import number
 from hsd_viz.records.forms import declare
 from hsd_viz.records.sample import Request, Sample, Verification, reaching, with_fixed_length
 
@@ -131,134 +130,12 @@ TOKENSPEED = declare(
 )
 
 
-# --- the server log -----------------------------------------------------------------------------
+# --- /metrics -----------------------------------------------------------------------------------
 
 
-def _decode(match: re.Match[str], context: Context) -> Sample | None:
-    text = match[0]
-    length = number(_after("accept len", text))
-    if not length:
-        return None
-    running = number(_after("#running-req", text))
-    used = number(_after("#token", text)) or number(_after("#full token", text))
-    per_request = used / running if used and running else None
-    return Sample(
-        length=length,
-        engine_rate=_below_one(number(_after("accept rate", text))),
-        running=running,
-        speed=number(_after(r"gen throughput \(token/s\)", text)),
-        draft_length=context.draft_length,
-        request=None if per_request is None else Request(context=per_request),
-    )
-
-
-def _below_one(rate: float | None) -> float | None:
+def below_one(rate: float | None) -> float | None:
     """Return a rate as printed; versions before 0.5.4 print rates above 1, which mean nothing."""
     return None if rate is None or rate > 1 else rate
-
-
-def _after(name: str, text: str) -> str | None:
-    match = re.search(rf"{name}: ([\d.]+)", text)
-    return None if match is None else match[1]
-
-
-def _algorithm(match: re.Match[str], context: Context) -> None:
-    context.method = METHODS.get(match[1].upper(), context.method)
-
-
-def _draft_model(match: re.Match[str], context: Context) -> None:
-    context.draft_model = match[1]
-
-
-def _model(match: re.Match[str], context: Context) -> None:
-    context.model = match[1]
-
-
-def _steps(match: re.Match[str], context: Context) -> None:
-    """Take the draft length from the steps of a chain; a tree of several branches has none."""
-    branches = re.search(r"speculative_eagle_topk=(\d+)", match.string)
-    if branches is None or branches[1] == "1":
-        context.draft_length = int(match[1])
-
-
-def _draft_tokens(match: re.Match[str], context: Context) -> None:
-    """Take the draft length from the verified tokens where no steps are named."""
-    if context.draft_length is None and "speculative_num_steps=None" in match.string:
-        context.draft_length = int(match[1]) - 1
-
-
-_FIELD = re.compile(
-    r"'(spec_\w+|completion_tokens|prompt_tokens|cached_tokens)': (\[[\d, ]*\]|\d+(?:\.\d+)?)"
-)
-
-
-def _finished(match: re.Match[str], context: Context) -> Sample | None:
-    """Read the fields of a response that Python printed."""
-    fields: dict[str, Any] = {}
-    for name, text in _FIELD.findall(match.string):
-        fields.setdefault(name, json.loads(text))
-    if not fields.get("spec_verify_ct"):
-        return None
-    request = Request(context=fields.get("prompt_tokens"), cached=fields.get("cached_tokens"))
-    sample = counted(fields, fields.get("completion_tokens"), request)
-    if sample.draft_length is None:
-        sample = replace(sample, draft_length=context.draft_length)
-    return sample
-
-
-def _questions(match: re.Match[str], _context: Context) -> Sample | None:
-    return Sample(length=float(match[1]))
-
-
-LINES = (
-    LinePattern(FINISHED, re.compile(r"'spec_verify_ct': \d"), _finished, single=True),
-    LinePattern(LINE, re.compile(r"Decode batch.*accept len: [\d.]+.*"), _decode),
-    LinePattern(
-        QUESTIONS,
-        re.compile(r"#questions: *\d+, Throughput: *[\d.]+ token/s, Acceptance length: *([\d.]+)"),
-        _questions,
-    ),
-    LinePattern(None, re.compile(r"speculative_algorithm='(\w+)'"), _algorithm),
-    LinePattern(None, re.compile(r"speculative_draft_model_path='([^']+)'"), _draft_model),
-    LinePattern(None, re.compile(r"server_args=ServerArgs\(model_path='([^']+)'"), _model),
-    LinePattern(None, re.compile(r"speculative_num_steps=(\d+)"), _steps),
-    LinePattern(None, re.compile(r"speculative_num_draft_tokens=(\d+)"), _draft_tokens),
-)
-
-
-#: Difference of a printed rate from the one that a length implies: both are rounded to 0.01.
-ROUNDED = 0.0085
-
-
-def with_draft_length(samples: Sequence[Sample], _context: Context) -> list[Sample]:
-    """Return the lines of a log with the draft length that length and rate imply together.
-
-    Before 0.5.9 the rate is length / (n + 1), of n draft tokens and the target's own; from then on
-    it is (length - 1) / n. A draft length is taken where exactly one of both fits every line.
-    """
-    rated = [one for one in samples if one.length and one.engine_rate]
-    if not rated or any(one.draft_length for one in samples):
-        return list(samples)
-    pairs = [(one.length or 0.0, one.engine_rate or 0.0) for one in rated]
-    lengths = sum(length for length, _ in pairs)
-    rates = sum(rate for _, rate in pairs)
-    whole = round(lengths / rates) - 1
-    without_own = round((lengths - len(pairs)) / rates)
-    fitting = set()
-    if whole >= 1 and all(abs(x / (whole + 1) - r) <= ROUNDED for x, r in pairs):
-        fitting.add(whole)
-    if without_own >= 1 and all(abs((x - 1) / without_own - r) <= ROUNDED for x, r in pairs):
-        fitting.add(without_own)
-    if len(fitting) != 1:
-        return list(samples)
-    (tokens,) = fitting
-    return [replace(one, draft_length=tokens) for one in samples]
-
-
-COMPLETIONS = (Completion(NAME, with_draft_length, LINE),)
-
-
-# --- /metrics -----------------------------------------------------------------------------------
 
 
 def metrics(values: Mapping[prometheus.Key, float]) -> tuple[Sample, Any] | None:
@@ -269,7 +146,7 @@ def metrics(values: Mapping[prometheus.Key, float]) -> tuple[Sample, Any] | None
     rate = prometheus.gauge(values, "sglang:spec_accept_rate")
     sample = Sample(
         length=length,
-        engine_rate=_below_one(rate),
+        engine_rate=below_one(rate),
         running=prometheus.gauge(values, "sglang:num_running_reqs"),
         speed=prometheus.gauge(values, "sglang:gen_throughput"),
     )
