@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from hsd_viz.cli import bench, decode, files, logs, models, start
-from hsd_viz.cli.arguments import BAD_INPUT, Parser, add_commands, drop_stdout, notes
+from hsd_viz.cli.arguments import BAD_INPUT, Parser, add_commands, notes
+from hsd_viz.cli.shared import drop_stdout
 from hsd_viz.errors import UserError, fault_message, is_debugging
 from hsd_viz.terminal import say
 from hsd_viz.version import __version__

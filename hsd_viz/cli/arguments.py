@@ -17,9 +17,6 @@ and one-line errors that suggest a word, are a few lines here.
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, is_dataclass
@@ -27,7 +24,6 @@ from functools import partial
 from inspect import Parameter, getdoc, signature
 from pathlib import Path
 from typing import (
-    TYPE_CHECKING,
     Any,
     Literal,
     NewType,
@@ -36,17 +32,11 @@ from typing import (
     get_origin,
     get_type_hints,
 )
-from typing import Annotated as A
 
-from hsd_viz.disk import check_writable, write_whole, writing
-from hsd_viz.engine_choices import Bridge, DType, Runtime
+from hsd_viz.disk import check_writable
 from hsd_viz.errors import UserError
-from hsd_viz.options import Setting, settings
+from hsd_viz.options import Setting
 from hsd_viz.words import check_range, did_you_mean
-
-if TYPE_CHECKING:
-    from hsd_viz.engine.local import LocalEngine
-    from hsd_viz.engine.options import EngineOptions
 
 BAD_INPUT = 2
 #: What k means after a number.
@@ -384,76 +374,3 @@ READERS: dict[Any, Callable[[str], Any]] = {
     Sequence[int]: _numbers,
     Sequence[str]: _names,
 }
-
-#: Options of several commands.
-RuleOption = A[str, settings()["rule"]]
-Json = A[Out | None, "OUT", "write the report as JSON"]
-Html = A[Out | None, "OUT", "write the report as a page that opens offline"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MachineOptions:
-    """Models and machine."""
-
-    family: A[str, "NAME", "the family whose models have short names: code or smollm2"] = "code"
-    target: A[
-        str, "M", "the model 'target': a name of the family, a hub id (owner/name) or a path"
-    ] = "target"
-    databases: A[Path | None, "DIR", "use the databases in this folder (default: the family's)"] = (
-        None
-    )
-    device: A[Literal["cpu", "cuda"] | None, "default: cuda, else cpu"] = None
-    dtype: A[
-        DType | None,
-        "default: int8 for the shipped models on the CPU, else float32, bfloat16 on a GPU",
-    ] = None
-    runtime: A[
-        Runtime,
-        "what runs forward passes; auto: the fastest",
-    ] = "auto"
-    bridge: A[Bridge | None, "how a draft model with another tokenizer drafts"] = None
-    costs: A[str, "SOURCE", "what db sizes its drafts by: shipped, measured or a JSON file"] = (
-        "shipped"
-    )
-    threads: A[
-        int | None, "N", "CPU threads (default: one for each core; 1 in what measures and in serve)"
-    ] = None
-
-    def options(self, threads: int | None = None) -> EngineOptions:
-        """Return which engine to load; ``threads`` are the default."""
-        from hsd_viz.engine.options import EngineOptions
-
-        return EngineOptions(
-            target=self.target,
-            family=self.family,
-            device=self.device,
-            dtype=self.dtype,
-            threads=threads if self.threads is None else self.threads,
-            runtime=self.runtime,
-            databases=None if self.databases is None else str(self.databases),
-            bridge=self.bridge,
-            costs=self.costs,
-        )
-
-    def engine(self, threads: int | None = None) -> LocalEngine:
-        """Load the engine; ``threads`` are the default."""
-        return self.options(threads).load()
-
-
-def write_json(path: Path | None, data: Any) -> None:
-    """Write JSON atomically, where there is a path."""
-    write_text(path, json.dumps(data, indent=1) + "\n")
-
-
-def write_text(path: Path | None, text: str) -> None:
-    """Write UTF-8 text atomically, where there is a path."""
-    if path is not None:
-        with writing(path):
-            write_whole(path, text)
-
-
-def drop_stdout() -> None:
-    """Redirect a closed standard output to the null device: Python would report it again at
-    exit.
-    """
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

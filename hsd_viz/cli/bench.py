@@ -10,14 +10,9 @@ from typing import Annotated as A
 from typing import Any, Literal
 
 from hsd_viz import terminal
-from hsd_viz.cli import arguments
-from hsd_viz.cli.arguments import (
-    CommandLine,
-    Html,
-    Json,
-    MachineOptions,
-    Out,
-)
+from hsd_viz.cli import shared
+from hsd_viz.cli.arguments import CommandLine, Out
+from hsd_viz.cli.shared import Html, Json, MachineOptions
 from hsd_viz.errors import UserError, parsing
 from hsd_viz.models.families import find_family
 from hsd_viz.options import DecodingOptions
@@ -226,7 +221,7 @@ def predict(
         from hsd_viz import figures
 
         figure = figures.prediction(prediction)
-        arguments.write_text(html, figure.to_html(include_plotlyjs=True))
+        shared.write_text(html, figure.to_html(include_plotlyjs=True))
     return show(prediction, json=json_)
 
 

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from typing import Annotated as A
 
-from hsd_viz.cli import arguments
-from hsd_viz.cli.arguments import MachineOptions, Save
-from hsd_viz.disk import read_text
+from hsd_viz.cli import shared
+from hsd_viz.cli.arguments import Save
+from hsd_viz.cli.shared import MachineOptions
+from hsd_viz.disk import read_text, writing
 from hsd_viz.errors import UserError
 from hsd_viz.options import MAX_NEW_TOKENS, DecodingOptions
 from hsd_viz.stack import MAX_LOOKAHEAD, HFStack, parse_bench
@@ -74,7 +75,7 @@ def decode(
             return 1
         raise KeyboardInterrupt
     if save is not None:
-        with arguments.writing(save):
+        with writing(save):
             trace.save(save)
     from hsd_viz.cli.decoded import DecodeResult
     from hsd_viz.results.result import show
@@ -133,7 +134,7 @@ def _follow(events: Generator[Event, None, None], show: bool) -> tuple[Trace | N
         if show and trace is not None:
             print(decoder.decode(b"", final=True), flush=True)
     except BrokenPipeError:
-        arguments.drop_stdout()
+        shared.drop_stdout()
         stopped = _CLOSED
     return trace, stopped
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from typing import Annotated as A
 
-from hsd_viz.cli import arguments
+from hsd_viz.cli import shared
 from hsd_viz.cli.arguments import Out
-from hsd_viz.disk import followed
+from hsd_viz.disk import followed, writing
 from hsd_viz.errors import UserError
 from hsd_viz.options import MAX_NEW_TOKENS
 from hsd_viz.terminal import status
@@ -66,23 +66,21 @@ def export(
         )
     tables: list[Path] = []
     if costs:
-        arguments.write_text(costs, _costs(runs) + "\n")
+        shared.write_text(costs, _costs(runs) + "\n")
     if html:
         from hsd_viz.views.export import MOST_RUNS, run_page
 
         if len({run.prompt for run in runs}) > 1 and len(runs) <= MOST_RUNS:
             raise UserError("these runs have different prompts: compare runs of the same prompt")
-        arguments.write_text(html, run_page(*runs))
+        shared.write_text(html, run_page(*runs))
     if perfetto:
-        arguments.write_text(
-            perfetto, json.dumps(chrome_trace(runs[0]), separators=(",", ":")) + "\n"
-        )
+        shared.write_text(perfetto, json.dumps(chrome_trace(runs[0]), separators=(",", ":")) + "\n")
     if csv:
-        with arguments.writing(csv):
+        with writing(csv):
             tables = write_csv(runs[0], csv)
     if aiperf:
         records = (aiperf_record(run, number) for number, run in enumerate(runs))
-        arguments.write_text(aiperf, "".join(json.dumps(record) + "\n" for record in records))
+        shared.write_text(aiperf, "".join(json.dumps(record) + "\n" for record in records))
     _print(html, perfetto, *tables, aiperf, costs)
 
 
@@ -133,7 +131,7 @@ def build_site(
     """Write the site to a folder, to open from there or to upload to a static host."""
     from hsd_viz.views.site import build
 
-    with arguments.writing(out):
+    with writing(out):
         size = build(out, status, family)
     _print(f"{out / 'index.html'} ({size / 1e6:.1f} MB)")
 
@@ -197,7 +195,7 @@ def book(
             status(f"running {path.stem}")
             add_figures(path, lessons[path.stem])
         _print(path)
-    arguments.write_text(folder / "myst.yml", editions.contents())
+    shared.write_text(folder / "myst.yml", editions.contents())
     _print(folder / "myst.yml")
 
 
@@ -216,7 +214,7 @@ def slides(
 
     status("running the lessons")
     masters = [path for path in editions.masters() if not lesson or int(path.stem[0]) in lesson]
-    arguments.write_text(file, deck(masters))
+    shared.write_text(file, deck(masters))
     _print(file)
 
 

@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Annotated as A
 from typing import Any
 
-from hsd_viz.cli import arguments
-from hsd_viz.cli.arguments import Html, Json, Out, RuleOption, Save
+from hsd_viz.cli import shared
+from hsd_viz.cli.arguments import Out, Save
+from hsd_viz.cli.shared import Html, Json, RuleOption
+from hsd_viz.disk import writing
 from hsd_viz.errors import UserError, first_line, parsing
 from hsd_viz.measure.case import Case
 from hsd_viz.terminal import progress_bar, status
@@ -88,7 +90,7 @@ def import_(
     code = show(imported, json=json_)
     if save is not None:
         trace = trace_of(imported.reading.one(model))
-        with arguments.writing(save):
+        with writing(save):
             print(trace.save(save))
     return code
 
@@ -111,7 +113,7 @@ def doctor(
     from hsd_viz.results.result import show
 
     diagnosis = explain(case)
-    arguments.write_json(profile, profile_of(diagnosis.observation) if profile else None)
+    shared.write_json(profile, profile_of(diagnosis.observation) if profile else None)
     code = show(diagnosis, json=json_, html=html)
     if fail_below is not None and (why := below(diagnosis, fail_below)):
         print(f"failed: {why}", file=sys.stderr)

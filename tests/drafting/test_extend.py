@@ -95,7 +95,7 @@ print(json.dumps(found))
 
 
 def test_the_help_certifies_no_rule_of_another_package(package):
-    code = "import json\nfrom hsd_viz.cli.arguments import RuleOption\n"
+    code = "import json\nfrom hsd_viz.cli.shared import RuleOption\n"
     code += "print(json.dumps(RuleOption.__metadata__[-1].help))"
     assert run(package, code) == (
         "verification of drafts that a model sampled: token, block or branch, which are lossless; "

@@ -15,7 +15,7 @@ import pytest
 from safetensors.numpy import save_file
 
 import hsd_viz.cli.models as commands
-from hsd_viz.cli.arguments import MachineOptions
+from hsd_viz.cli.shared import MachineOptions
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.engine import load_engine
 from hsd_viz.engine.databases import find_tokenizer
