@@ -13,7 +13,7 @@ from hsd_viz.decoding.session import Session
 from hsd_viz.drafting import make_drafter
 from hsd_viz.errors import UserError
 from hsd_viz.options import DEFAULT_RULE, Sampling
-from hsd_viz.stack import Stack, parse
+from hsd_viz.stack import Stack
 
 
 class ToySession(Session):
@@ -63,7 +63,7 @@ class EnumeratedDraws:
 
 
 def loop_decoder(
-    stack: str | Stack,
+    stack: Stack,
     rule: str = DEFAULT_RULE,
     cls: type[Loop] = Loop,
     lowest: Callable[[], Session] | None = None,
@@ -72,7 +72,7 @@ def loop_decoder(
     order; ``lowest`` makes another model in place of the first. Databases and baselines are the
     real ones; they begin with an empty memory. ``rule`` is the verification rule.
     """
-    parsed = parse(stack).resolved()
+    parsed = stack.resolved()
     if parsed.automatic or any(model.lookahead == "auto" for model in parsed.drafts):
         raise UserError(
             f"'{stack}' is chosen by costs, which toy models do not have: write it without auto"
