@@ -11,7 +11,7 @@ from hsd_viz.cli import build_parser
 from hsd_viz.decoding.engine import DEFAULTS, Options
 from hsd_viz.errors import UserError
 from hsd_viz.measure.report import ReportSettings
-from hsd_viz.options import DecodingOptions, Sampling, sampling_of, settings
+from hsd_viz.options import DecodingOptions, Sampling, Setting, sampling_of, settings
 from hsd_viz.serve.app import DecodeRequest
 from hsd_viz.views.app import dashboard
 from tools.reference import typescript_settings
@@ -81,7 +81,10 @@ def test_the_page_has_the_range_of_a_setting(name):
         ({"temperature": float("nan")}, "the temperature nan is not valid"),
         ({"top_k": -1}, "top-k -1 is out of range"),
         ({"top_k": 1.5}, "top-k 1.5 is not valid"),
-        ({"top_p": 0.0}, "top-p 0 is out of range: expected a number above 0 and up to 1"),
+        (
+            {"top_p": 0.0},
+            "top-p 0 is out of range: expected a number above 0 and up to 1 (1: off)",
+        ),
         ({"top_p": 1.5}, "top-p 1.5 is out of range"),
         ({"top_p": float("nan")}, "top-p nan is not valid"),
         ({"min_p": -0.1}, "min-p -0.1 is out of range"),
@@ -95,6 +98,18 @@ def test_a_value_out_of_range_is_refused(values, words):
     with pytest.raises(UserError) as refused:
         Sampling(**values)
     assert str(refused.value).startswith(words)
+
+
+def test_a_setting_without_a_value_is_refused():
+    with pytest.raises(UserError, match="the temperature None is not valid"):
+        Sampling(temperature=None)
+
+
+def test_the_bound_of_a_setting_is_declared_with_it():
+    setting = Setting(metavar="R", help="", words="the reach", low=2, above_low=True)
+    with pytest.raises(UserError) as refused:
+        setting.check(2)
+    assert str(refused.value) == "the reach 2 is out of range: expected a number above 2"
 
 
 def test_the_ends_of_the_ranges_are_allowed():
