@@ -19,10 +19,11 @@ import psutil
 
 from benchmarks.harness import interleave
 from hsd_viz.decoding.sampling import Sampling
-from hsd_viz.latency.basis import StoredCalibration, rate
+from hsd_viz.latency.basis import rate
 from hsd_viz.latency.inputs import Calibration
 from hsd_viz.latency.law import MOST_CONSIDERED, Law, Prediction
 from hsd_viz.latency.select import best_lookaheads, join
+from hsd_viz.latency.stored import StoredCalibration
 from hsd_viz.measure.calibrate import TARGET, WARM_UP_TOKENS, Workload, at, calibrate, decode
 from hsd_viz.measure.output import Output, from_trace, median_of
 from hsd_viz.measure.report_figures import figures

@@ -12,7 +12,8 @@ import pytest
 from hsd_viz.cli import main
 from hsd_viz.disk import check_writable, locked, write_inside, write_whole
 from hsd_viz.errors import UserError
-from hsd_viz.latency import basis, inputs
+from hsd_viz.latency import inputs
+from hsd_viz.latency import stored as calibrations
 
 TRACE = Path(__file__).parent / "fixtures" / "traces" / "packed-columns.json.gz"
 OLD = "what the link leads to"
@@ -93,7 +94,7 @@ def test_a_copy_of_the_course_takes_a_link_for_answers_though_it_leads_nowhere(t
 
 def test_a_calibration_replaces_a_link_in_the_cache(tmp_path, elsewhere, monkeypatch):
     monkeypatch.setenv("HSD_VIZ_CACHE", str(tmp_path / "cache"))
-    stored = basis.StoredCalibration(
+    stored = calibrations.StoredCalibration(
         identity={},
         texts={},
         created=0.0,
@@ -105,11 +106,11 @@ def test_a_calibration_replaces_a_link_in_the_cache(tmp_path, elsewhere, monkeyp
         ),
         rounds={},
     )
-    basis.save(stored)
+    calibrations.save(stored)
     (file,) = (tmp_path / "cache" / "calibration").iterdir()
     file.unlink()
     file.symlink_to(elsewhere)
-    basis.save(stored)
+    calibrations.save(stored)
     assert elsewhere.read_text() == OLD
     assert json.loads(file.read_text())["identity"] == {}
 

@@ -249,7 +249,7 @@ class LocalEngine(Engine):
 
     def _selected(self, asked: Resolved, loaded: Loaded) -> tuple[Resolved, list[Model]]:
         """Let the selector choose what is left to it; return the decode and its models."""
-        from hsd_viz.latency.basis import decide
+        from hsd_viz.latency.stored import decide
 
         key = (asked.stack, asked.choosing, asked.sampling)
         if key not in self._decided:

@@ -1,46 +1,26 @@
-"""A calibration with its provenance: stored on disk, or from ``hsd-viz plan``, with measured times
-beside it.
+"""A calibration with its provenance, from what ``hsd-viz plan`` wrote, with measured times beside it.
 
-A calibration is for one machine, one set of weights and one way of sampling: its *identity*, from
-the meta of a decode. It is stored in ``~/.cache/hsd_viz/calibration`` (see
-:func:`hsd_viz.disk.cache_folder`) under a hash of the identity and of the texts.
+Those that are stored on this machine are :mod:`hsd_viz.latency.stored`.
 """
 
-import hashlib
-import json
-import time
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from hsd_viz import disk
-from hsd_viz.disk import cache_folder, data_folder, write_inside
+from hsd_viz.disk import data_folder
 from hsd_viz.errors import BadFile, UserError, parsing
 from hsd_viz.latency.estimate import MS, names_of, own_times
 from hsd_viz.latency.inputs import Calibration, Edge, Tier
-from hsd_viz.latency.select import fill, select
 from hsd_viz.results.estimate import LEAST
-from hsd_viz.stack import TARGET, Model, Stack
 from hsd_viz.trace import Trace
 from hsd_viz.words import counted
 
 #: Draft length for acceptance and cost if the lookahead is not given.
 USUAL = 4
-#: A predicted gain below this share is within the error of the prediction: ``auto`` is then plain
-#: decoding.
-MIN_GAIN = 0.02
-#: The schema changes with the form of the file and with the method of measuring.
-FORMAT = "hsd_viz calibration"
-SCHEMA = 5
-#: Days after which a calibration expires: drivers, clocks and background load change.
-MAX_AGE_DAYS = 14.0
-_DAY = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,169 +240,3 @@ def tier_rate(tier: Tier) -> float:
     """Return conditional acceptance of a database's drafts."""
     examined = sum(chance * (a + (a < m)) for m, a, chance in tier.outcomes)
     return (tier.tokens - 1) / examined if examined else 0.0
-
-
-# --- on disk --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class StoredCalibration:
-    """A calibration and how it was measured.
-
-    Attributes:
-        identity: of the engine (:func:`identity`).
-        texts: what was decoded: the suite's name, a hash of the prompts, their number, tokens each.
-        created: when, in seconds since 1970.
-        seconds: how long the measurement took.
-        calibration: the calibration.
-        rounds: the rounds behind the acceptance of each "draft > verifier".
-    """
-
-    identity: Mapping[str, Any]
-    texts: Mapping[str, Any]
-    created: float
-    seconds: float
-    calibration: Calibration
-    rounds: Mapping[str, int]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON data."""
-        return asdict(self) | {"calibration": self.calibration.to_dict()}
-
-
-def identity(meta: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the identity of a calibration from the meta of a trace: machine, models, weights,
-    runtimes, sampling. Models have the names of their checkpoints, so that the identity does not
-    depend on the meaning of ``target``. Of the sampling, the seed does not count, and the rule only
-    where tokens are drawn.
-    """
-    sampling = dict(meta.get("sampling", {}))
-    sampling.pop("seed", None)
-    is_drawn = bool(sampling.get("temperature"))
-    sampling["rule"] = sampling.get("rule", "token") if is_drawn else "token"
-    models = {}
-    for model in meta["models"]:
-        facts = [model.get("weights"), model.get("runtime")]
-        if model.get("bridge"):
-            facts.append(model["bridge"]["bridge"])
-        models[model["model"]] = facts
-    return {
-        "target": meta["models"][-1]["model"],
-        "models": models,
-        "device": meta.get("device"),
-        "device_name": meta.get("device_name"),
-        "dtype": meta.get("dtype"),
-        "threads": meta.get("threads"),
-        "sampling": sampling,
-        "hsd_viz": meta.get("versions", {}).get("hsd_viz"),
-    }
-
-
-def save(stored: StoredCalibration) -> None:
-    """Write a calibration.
-
-    Raises:
-        OSError: if its file cannot be written.
-    """
-    named = hashlib.sha256(
-        json.dumps([stored.identity, stored.texts], sort_keys=True).encode()
-    ).hexdigest()[:24]
-    data = {"format": FORMAT, "schema": SCHEMA, **stored.to_dict()}
-    write_inside(cache_folder("calibration"), f"{named}.json", json.dumps(data) + "\n")
-
-
-def load(path: Path) -> StoredCalibration | None:
-    """Read a calibration; ``None`` if it is broken, or of another version."""
-    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError, IndexError):
-        data = json.loads(path.read_text(encoding="utf-8"))
-        if data["format"] == FORMAT and data["schema"] == SCHEMA:
-            data["calibration"] = Calibration.from_dict(data["calibration"])
-            return msgspec.convert(data, StoredCalibration)
-    return None
-
-
-def newest(
-    wanted: Mapping[str, Any], texts: Mapping[str, Any] | None = None
-) -> StoredCalibration | None:
-    """Return the newest recent calibration of ``texts`` (default: of any) that includes the engine
-    and models of the identity ``wanted``; ``None`` without one. One from the future is not recent.
-    """
-
-    def usable(stored: StoredCalibration) -> bool:
-        there = stored.identity
-        models = stored.identity.get("models", {})
-        recent = -_DAY <= time.time() - stored.created <= MAX_AGE_DAYS * _DAY
-        same = all(there.get(key) == wanted[key] for key in wanted if key != "models")
-        included = all(models.get(name) == model for name, model in wanted["models"].items())
-        return recent and same and included and texts in (None, stored.texts)
-
-    calibrations = filter(None, map(load, sorted(cache_folder("calibration").glob("*.json"))))
-    return max(filter(usable, calibrations), key=lambda stored: stored.created, default=None)
-
-
-# --- the stack for ``auto``, and the lookaheads for ``:auto`` -------------------------------------
-
-
-def decide(stack: Stack, choosing: bool, meta: Mapping[str, Any]) -> Stack:
-    """Return ``stack`` with the fastest lookaheads for ``:auto``, or (``choosing``) the fastest
-    stack of its levels: by the calibration that is stored for exactly this engine. For ``auto`` one
-    with another number of threads serves, too, and for the shipped models the project's own.
-    ``meta`` is that of a trace of ``stack``.
-
-    Raises:
-        UserError: if such a calibration is missing, or part of the stack was not measured.
-    """
-    wanted = identity(meta)
-    known = _calibration_for(wanted, meta, choosing)
-    # UserError: part of the stack was not measured.
-    with suppress(UserError):
-        if known is not None and choosing:
-            return fastest(stack, known)
-        if known is not None:
-            # The calibration calls the target by that name, however the stack calls it.
-            filled = fill(Stack(stack.bottom, (*stack.drafts, Model(TARGET))), known)
-            return Stack(filled.bottom, (*filled.drafts, stack.target))
-    models = ",".join(draft.name for draft in stack.drafts)
-    option = f" --models {models}" if models else ""
-    instead = "name a stack: 'db > target'"
-    if not choosing:
-        instead = f"write a lookahead: {Model(stack.drafts[0].name, 4)}"
-    temperature = meta["sampling"]["temperature"]
-    raise UserError(
-        f"'{'auto' if choosing else stack}' needs a calibration of this machine: run "
-        f"`hsd-viz plan{option} --temperature {temperature:g}` with the same target, device, dtype "
-        f"and threads, or {instead}"
-    )
-
-
-def _calibration_for(
-    wanted: Mapping[str, Any], meta: Mapping[str, Any], choosing: bool
-) -> Calibration | None:
-    """Return the calibration by which a stack is decided, ``None`` where none fits: that of exactly
-    this engine; for ``auto`` also one with other threads, or the project's own of these weights.
-    """
-    stored = newest(wanted)
-    if stored is None and choosing:
-        others = {name: value for name, value in wanted.items() if name != "threads"}
-        stored = newest(others)
-    if stored is not None:
-        return stored.calibration
-    if not choosing or meta["models"][-1]["model"] != TARGET:
-        return None
-    data = own_plan(meta["sampling"]["temperature"])["calibration"]
-    for model in meta["models"]:
-        weights, *_ = data["identity"]["models"].get(model["model"], [None])
-        if weights != model["weights"]:
-            return None
-    return Calibration.from_dict(data)
-
-
-def fastest(levels: Stack, calibration: Calibration) -> Stack:
-    """Return the fastest stack of ``levels`` by the law. Plain decoding if no stack is predicted to
-    gain ``MIN_GAIN``.
-    """
-    databases = () if levels.source is None else (levels.source,)
-    choice = select(calibration.restricted([m.name for m in levels.drafts], databases))
-    gains = choice.picked.gain_over(choice.plain) >= MIN_GAIN
-    picked = choice.picked.levels if gains else choice.plain.levels
-    return Stack(picked.bottom, (*picked.drafts, levels.target))

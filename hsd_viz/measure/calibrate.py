@@ -27,10 +27,10 @@ from hsd_viz.decoding.engine import DecodeCall, Engine, options_of
 from hsd_viz.decoding.sampling import PromptTooLong, Sampling
 from hsd_viz.engine.forwards import fit_curve, time_forwards
 from hsd_viz.errors import UserError
-from hsd_viz.latency.basis import TARGET, StoredCalibration, identity, newest, save
 from hsd_viz.latency.estimate import estimate, rounds_of, verifications
+from hsd_viz.latency.stored import StoredCalibration, identity, newest, save
 from hsd_viz.prompts.suites import Prompt, Suite
-from hsd_viz.stack import DraftSource, Model, Stack, read_source
+from hsd_viz.stack import TARGET, DraftSource, Model, Stack, read_source
 from hsd_viz.terminal import Progress
 from hsd_viz.trace import Trace
 

@@ -11,9 +11,10 @@ from typing import Any
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.engine import Engine
 from hsd_viz.errors import UserError
-from hsd_viz.latency.basis import StoredCalibration, rate
+from hsd_viz.latency.basis import rate
 from hsd_viz.latency.law import Prediction
 from hsd_viz.latency.select import select
+from hsd_viz.latency.stored import StoredCalibration
 from hsd_viz.measure.calibrate import TARGET, TOKENS, Workload, calibrated
 from hsd_viz.measure.output import Output
 from hsd_viz.measure.report_figures import figures

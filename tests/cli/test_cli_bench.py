@@ -5,8 +5,8 @@ import json
 import pytest
 
 from hsd_viz.cli import main
-from hsd_viz.engine.local import load_engine
-from hsd_viz.latency import basis as store
+from hsd_viz.engine.local import LocalEngine, load_engine
+from hsd_viz.latency import stored as store
 from hsd_viz.latency.select import fill
 from hsd_viz.stack import parse
 from tests.rows import column, keyed
@@ -135,7 +135,7 @@ def test_a_prompt_that_is_too_long_is_named(stacks, tmp_path, cli):
 def calibrations(tmp_path, monkeypatch):
     """An empty place for calibrations; what is compiled stays where it is."""
     monkeypatch.setattr(
-        "hsd_viz.latency.basis.cache_folder", lambda kind: tmp_path / "cache" / kind
+        "hsd_viz.latency.stored.cache_folder", lambda kind: tmp_path / "cache" / kind
     )
     return tmp_path / "cache" / "calibration"
 

@@ -12,8 +12,8 @@ from ladders import bundled_prompts, ladder_engine, needs_native
 
 from hsd_viz.engine import load_engine
 from hsd_viz.engine.resolve import candidates
-from hsd_viz.latency.basis import fastest
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost, Tier
+from hsd_viz.latency.stored import fastest
 from hsd_viz.models.families import find_family
 from hsd_viz.stack import parse
 from hsd_viz.trace.metrics import check
@@ -61,7 +61,7 @@ def test_the_fastest_of_the_named_levels(calibration, written, kind):
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
     """An empty folder of calibrations."""
-    monkeypatch.setattr("hsd_viz.latency.basis.cache_folder", lambda kind: tmp_path / kind)
+    monkeypatch.setattr("hsd_viz.latency.stored.cache_folder", lambda kind: tmp_path / kind)
     return tmp_path / "calibration"
 
 

@@ -15,9 +15,9 @@ from fake_engine import WORLD, FakeEngine
 
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.engine.forwards import fit_curve
-from hsd_viz.latency import basis as store
-from hsd_viz.latency.basis import decide
+from hsd_viz.latency import stored as store
 from hsd_viz.latency.law import Law
+from hsd_viz.latency.stored import decide
 from hsd_viz.measure.calibrate import TOKENS, Workload, at, calibrate, calibrated
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.stack import parse

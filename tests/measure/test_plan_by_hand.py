@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hsd_viz.latency.basis import StoredCalibration
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.law import Prediction
+from hsd_viz.latency.stored import StoredCalibration
 from hsd_viz.measure.output import Output
 from hsd_viz.measure.plan import _against_best, _calibration, _errors, _row
 from hsd_viz.stack import parse

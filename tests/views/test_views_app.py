@@ -19,7 +19,7 @@ import hsd_viz as hsd
 from hsd_viz.engine.access import Access
 from hsd_viz.engine.replay import load_bundled
 from hsd_viz.errors import FAULTS_VARIABLE, UserError
-from hsd_viz.latency import basis as store
+from hsd_viz.latency import stored as store
 from hsd_viz.latency.basis import recorded
 from hsd_viz.trace import Trace
 from hsd_viz.views import run_data

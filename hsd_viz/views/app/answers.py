@@ -17,15 +17,8 @@ from typing import Any
 from hsd_viz import figures
 from hsd_viz.engine.access import Access
 from hsd_viz.errors import UserError, parsing
-from hsd_viz.latency.basis import (
-    Basis,
-    basis_of,
-    identity,
-    newest,
-    own_plan,
-    recorded,
-    temperature_words,
-)
+from hsd_viz.latency.basis import Basis, basis_of, own_plan, recorded, temperature_words
+from hsd_viz.latency.stored import identity, newest
 from hsd_viz.results.page import page
 from hsd_viz.trace import Trace
 from hsd_viz.views import run_data
