@@ -10,7 +10,8 @@ from statistics import mean, median
 
 from hsd_viz.errors import UserError
 from hsd_viz.measure.observation import Observation, Served, even_rates
-from hsd_viz.records.sample import Sample, Series, position_drafts
+from hsd_viz.records.sample import Sample
+from hsd_viz.records.series import Series, position_drafts
 from hsd_viz.records.time import speed_of
 
 #: The least share of forward passes without a draft that is distinguished from the prefill.

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hsd_viz.errors import BadFile
-from hsd_viz.records.sample import added
+from hsd_viz.records.series import added
 
 
 def objects_of(value: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:

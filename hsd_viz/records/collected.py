@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from hsd_viz.records import llama_cpp_lines, sglang_lines
 from hsd_viz.records.context import Completion, Context
 from hsd_viz.records.forms import Form
-from hsd_viz.records.sample import Sample, Series
+from hsd_viz.records.sample import Sample
+from hsd_viz.records.series import Series
 
 #: What only a whole file shows of the samples of an engine.
 COMPLETIONS: tuple[Completion, ...] = (

@@ -8,7 +8,7 @@ from typing import Any, overload
 
 from hsd_viz.records.read import read
 from hsd_viz.records.reading import Reading
-from hsd_viz.records.sample import Series
+from hsd_viz.records.series import Series
 from hsd_viz.records.traces import series_lines, trace_of, traces_of
 from hsd_viz.results.result import Result
 from hsd_viz.results.table import Form, Table, Value

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hsd_viz.errors import UserError
-from hsd_viz.records.sample import Series
+from hsd_viz.records.series import Series
 from hsd_viz.words import counted, did_you_mean
 
 #: Lines of which the message quotes the text, and characters of it.

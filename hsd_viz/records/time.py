@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hsd_viz.records.sample import Sample, Series
+from hsd_viz.records.sample import Sample
+from hsd_viz.records.series import Series
 
 #: Samples on each side of a change.
 LEAST = 3

@@ -15,7 +15,8 @@ from typing import Any
 
 from hsd_viz.errors import BadFile, UserError
 from hsd_viz.records.convert import complete
-from hsd_viz.records.sample import Sample, Series
+from hsd_viz.records.sample import Sample
+from hsd_viz.records.series import Series
 from hsd_viz.trace import RoundRow, Trace
 from hsd_viz.words import counted
 

@@ -23,7 +23,8 @@ from hsd_viz.measure.replay_tally import row_of
 from hsd_viz.measure.stacks_on_hardware import STEP_ERROR
 from hsd_viz.measure.verdict import diagnose
 from hsd_viz.records.responses import request_of
-from hsd_viz.records.sample import Sample, Series, Verification
+from hsd_viz.records.sample import Sample, Verification
+from hsd_viz.records.series import Series
 from hsd_viz.records.traces import round_rows
 from hsd_viz.results import Estimate
 

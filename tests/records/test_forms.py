@@ -12,7 +12,8 @@ from hsd_viz.records.entries import BrokenEntry
 from hsd_viz.records.forms import FORMS
 from hsd_viz.records.lines import MOST_OTHERS, documents
 from hsd_viz.records.read import PATTERNS, read
-from hsd_viz.records.sample import Sample, pooled, with_fixed_length
+from hsd_viz.records.sample import Sample, with_fixed_length
+from hsd_viz.records.series import pooled
 from hsd_viz.records.vllm_bench import bench_json
 from hsd_viz.records.vllm_lines import drafts_of
 

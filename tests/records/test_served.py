@@ -7,7 +7,8 @@ import pytest
 import hsd_viz as hsd
 from hsd_viz.cli import main
 from hsd_viz.errors import Unsupported
-from hsd_viz.records.sample import Sample, Series, Verification
+from hsd_viz.records.sample import Sample, Verification
+from hsd_viz.records.series import Series
 from hsd_viz.records.served import served_run
 from hsd_viz.records.traces import trace_of
 from hsd_viz.trace.metrics import check

@@ -6,7 +6,8 @@ from random import Random
 
 import pytest
 
-from hsd_viz.records.sample import Sample, Series
+from hsd_viz.records.sample import Sample
+from hsd_viz.records.series import Series
 from hsd_viz.records.time import changes, trend
 
 

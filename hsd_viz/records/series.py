@@ -1,0 +1,174 @@
+"""Series of samples: those of one model served by one engine in one form of record, and their sums.
+
+Only a series is pooled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+from typing import Any
+
+from hsd_viz.errors import BadFile
+from hsd_viz.records.sample import Sample, Verification
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """The samples of one model, engine and form of record.
+
+    Attributes:
+        engine: the program that wrote them.
+        version: the version that the record names, else those that the form was seen in.
+        form: the name of the form.
+        model: the served model, where the record names it.
+        samples: in the order of the file.
+        single: whether a sample is one request.
+        method: the drafter, by its name here, where the record names it.
+        draft_model: the model of the drafter, where the record names it.
+        remarks: what was left out, and why.
+    """
+
+    engine: str
+    version: str
+    form: str
+    samples: tuple[Sample, ...]
+    single: bool = False
+    model: str = ""
+    method: str | None = None
+    draft_model: str = ""
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The engine, the model and the form."""
+        parts = [self.engine, *([self.model] if self.model else []), self.form]
+        return ", ".join(parts)
+
+    def pooled(self) -> Sample:
+        """Return all samples as one (:func:`pooled`)."""
+        return pooled(self.samples)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the series as JSON data."""
+        return {
+            "engine": self.engine,
+            "version": self.version,
+            "form": self.form,
+            "model": self.model,
+            "single": self.single,
+            "method": self.method,
+            "draft_model": self.draft_model,
+            "remarks": list(self.remarks),
+            "samples": [sample.to_dict() for sample in self.samples],
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Series:
+        """Return the series of :meth:`to_dict`.
+
+        Raises:
+            BadFile: if it is not one.
+        """
+        try:
+            return cls(
+                engine=str(data["engine"]),
+                version=str(data["version"]),
+                form=str(data["form"]),
+                model=str(data["model"]),
+                single=bool(data["single"]),
+                method=data["method"],
+                draft_model=str(data["draft_model"]),
+                remarks=tuple(map(str, data["remarks"])),
+                samples=tuple(Sample.from_dict(one) for one in data["samples"]),
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise BadFile(f"a series of a record is not valid: {error}") from None
+
+
+def pooled(samples: Sequence[Sample]) -> Sample:
+    """Return the samples as one.
+
+    Counts are added where all samples have them. Acceptance by position is added over the samples
+    that report it, each position over the drafts that reached it. Lengths without counts are
+    averaged by the requests that were running.
+    """
+    if len(samples) == 1:
+        return samples[0]
+    positions = [sample for sample in samples if sample.by_position is not None]
+    return Sample(
+        drafts=_sum(samples, "drafts"),
+        drafted=_sum(samples, "drafted"),
+        accepted=_sum(samples, "accepted"),
+        by_position=_added(positions, "by_position") or None,
+        reached=_added(positions, "reached") or None,
+        histogram=_added(samples, "histogram"),
+        verifications=_all_verifications(samples),
+        tokens=_sum(samples, "tokens"),
+        passes=_sum(samples, "passes"),
+        length=_mean_length(samples),
+        prefill_seconds=_sum(samples, "prefill_seconds"),
+        seconds=_sum(samples, "seconds"),
+        speed=_weighted(samples, "speed"),
+        running=_weighted(samples, "running"),
+        draft_length=_same([sample.draft_length for sample in samples]),
+        draft_ms=_weighted(samples, "draft_ms"),
+        engine_rate=_weighted(samples, "engine_rate"),
+        derived=frozenset().union(*(sample.derived for sample in samples)),
+    )
+
+
+def _sum(samples: Sequence[Sample], name: str) -> float | None:
+    """Return the sum of a field, ``None`` unless all samples have it."""
+    values = [getattr(sample, name) for sample in samples]
+    return None if None in values or not values else sum(values)
+
+
+def _added(samples: Sequence[Sample], name: str) -> tuple[float, ...] | None:
+    """Return the sums of a field of several places, ``None`` unless all samples have it."""
+    rows = []
+    for sample in samples:
+        row = getattr(sample, name)
+        if row is None:
+            return None
+        rows.append(row)
+    return added(rows) if rows else None
+
+
+def position_drafts(samples: Iterable[Sample]) -> float:
+    """Return the drafts of the samples that report acceptance by position."""
+    return sum(one.drafts or 0.0 for one in samples if one.by_position is not None)
+
+
+def added(rows: Iterable[Sequence[float]]) -> tuple[float, ...]:
+    """Return the sums of rows of different lengths, by place."""
+    return tuple(sum(column) for column in zip_longest(*rows, fillvalue=0.0))
+
+
+def _all_verifications(samples: Sequence[Sample]) -> tuple[Verification, ...]:
+    """Return all verifications where every sample that drafted lists its own."""
+    if any(one.drafted and not one.verifications for one in samples):
+        return ()
+    return tuple(chain.from_iterable(sample.verifications for sample in samples))
+
+
+def _mean_length(samples: Sequence[Sample]) -> float | None:
+    """Return the mean of reported lengths, by running requests; ``None`` where there are counts."""
+    if any(one.length is None for one in samples):
+        return None
+    weights = [one.running or 1.0 for one in samples]
+    lengths = [one.length or 0.0 for one in samples]
+    return sum(w * x for w, x in zip(weights, lengths, strict=True)) / sum(weights)
+
+
+def _weighted(samples: Sequence[Sample], name: str) -> float | None:
+    """Return the mean of a field over the samples that have it."""
+    values = [getattr(one, name) for one in samples]
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _same(values: Sequence[int | None]) -> int | None:
+    """Return the value that all share, ``None`` where they differ."""
+    return values[0] if len(set(values)) == 1 else None
