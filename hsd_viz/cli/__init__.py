@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from hsd_viz.cli import bench, decode, files, logs, models, start
+from hsd_viz.cli import audits, bench, decode, files, logs, models, start
 from hsd_viz.cli.arguments import BAD_INPUT, Parser, add_commands, notes
 from hsd_viz.cli.shared import drop_stdout
 from hsd_viz.errors import UserError, fault_message, is_debugging
@@ -30,7 +30,7 @@ COMMANDS: dict[str, Any] = {
     "replay": logs.replay,
     "import": logs.import_,
     "doctor": logs.doctor,
-    "audit": logs.audit,
+    "audit": audits.audit,
     "dashboard": decode.dashboard,
     "serve": decode.serve,
     "classroom": decode.classroom,

@@ -10,7 +10,7 @@ from inspect import signature
 import pytest
 
 from hsd_viz.cli import main
-from hsd_viz.cli.logs import audit
+from hsd_viz.cli.audits import audit
 from hsd_viz.options import DEFAULT_RULE, DecodingOptions
 from hsd_viz.trace import Trace
 from hsd_viz.version import __version__

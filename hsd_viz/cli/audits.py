@@ -1,0 +1,199 @@
+"""``hsd-viz audit``: is a decoder lossless?"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Annotated as A
+from typing import Any
+
+from hsd_viz.cli.shared import Html, Json, RuleOption
+from hsd_viz.errors import UserError, first_line
+from hsd_viz.terminal import status
+
+#: What runs an audit and returns its result.
+Audit = Callable[[], Any]
+
+
+def audit(
+    *,
+    stack: A[
+        tuple[str, ...],
+        "S",
+        "audit the loop of this stack over toy models, in place of its own; may be repeated",
+    ] = (),
+    rule: RuleOption = "block",
+    exact: A[
+        str | None, "MODULE:FUNCTION", "audit this function: a module or a file, and the name in it"
+    ] = None,
+    models: A[int, (1, 4), "N", "toy models of --exact"] = 2,
+    schedule: A[
+        bool, "audit rules that end or shorten drafts, in fractions, and this project's own"
+    ] = False,
+    speculative: A[
+        str | None, "URL", "the endpoint with speculation, up to and including /v1"
+    ] = None,
+    plain: A[str | None, "URL", "the endpoint without speculation"] = None,
+    model: A[str, "M", "the model to request from both"] = "",
+    body: A[
+        str | None, "JSON", "further request parameters of both, as in '{\"min_p\": 0.05}'"
+    ] = None,
+    api_key_env: A[str | None, "NAME", "environment variable with the API key"] = None,
+    suite: A[str, "NAME|PATH", "prompts: a suite or a file"] = "heldout",
+    limit: A[int, (1, 10_000), "N", "prompts"] = 8,
+    tolerance: A[
+        float, (0, 0.1), "E", "probabilities that differ by less are equal; 1e-5 for float32"
+    ] = 1e-9,
+    samples: A[int, (0, 1_000_000), "N", "most pairs"] = 400,
+    temperature: A[float, (0.01, 10), "T", "temperature of the samples"] = 1.0,
+    alpha: A[float, (1e-9, 0.5), "A", "the largest rate of false alarms"] = 0.001,
+    near_tie: A[
+        float, (0, 10), "D", "difference of log probabilities that rounding may explain, in nats"
+    ] = 0.05,
+    json_: Json = None,
+    html: Html = None,
+) -> int:
+    """Test whether a decoder is lossless."""
+    from hsd_viz import audit as audits
+    from hsd_viz.audit.result import AuditResult
+    from hsd_viz.results.result import show
+
+    _check_given(stack, exact, speculative, plain, schedule)
+    if schedule:
+        from hsd_viz.audit.schedules import audit_schedules
+
+        return show(audit_schedules(), json_, html)
+    audited: dict[str, Audit] = {}
+    for text in stack:
+        audited[text] = _audit_of_stack(text, rule, tolerance)
+    if exact is not None:
+        audited[exact] = partial(audits.exact, _function(exact), models=models, tolerance=tolerance)
+    if speculative and plain:
+        key = os.environ.get(api_key_env or "")
+        prompts = _prompts(suite, limit)
+        parameters = _body(body)
+        audited[speculative] = partial(
+            audits.statistical,
+            audits.Endpoint(speculative, model, key, parameters),
+            audits.Endpoint(plain, model, key, parameters),
+            prompts,
+            samples=samples,
+            temperature=temperature,
+            alpha=alpha,
+            near_tie=near_tie,
+            progress=status,
+        )
+    done = {}
+    for name, run in audited.items():
+        status(f"auditing {name}")
+        done[name] = run()
+        status()
+    return show(AuditResult(done), json=json_, html=html)
+
+
+def _check_given(
+    stack: tuple[str, ...],
+    exact: str | None,
+    speculative: str | None,
+    plain: str | None,
+    schedule: bool,
+) -> None:
+    """Check that there is something to audit, and nothing beside ``--schedule``.
+
+    Raises:
+        UserError: if the decoders given do not belong together.
+    """
+    decoders = stack or exact or speculative or plain
+    if not (decoders or schedule):
+        raise UserError(
+            "nothing to audit: give --stack, --exact, --schedule, or --speculative and --plain"
+        )
+    if schedule and decoders:
+        raise UserError("--schedule audits its own rules: leave out the other decoders")
+    if bool(speculative) != bool(plain):
+        raise UserError(
+            "a statistical audit compares two endpoints: give both --speculative and --plain"
+        )
+
+
+def _audit_of_stack(text: str, rule: str, tolerance: float) -> Audit:
+    """Return the audit of the loop of a stack.
+
+    Raises:
+        UserError: if the stack is not valid, or toy models cannot replace its own.
+    """
+    from hsd_viz import audit as audits
+    from hsd_viz.audit.stacks import loop_decoder
+    from hsd_viz.models.families import CODE
+    from hsd_viz.stack import parse
+
+    stack = parse(text)
+    for model in stack.models:
+        if "/" not in model.name and model.name not in CODE.names:
+            raise UserError(
+                f"unknown model '{model.name}': toy models replace {', '.join(CODE.names)}, "
+                "hub ids and paths"
+            )
+    loop = loop_decoder(stack, rule)
+    return partial(audits.exact, loop, models=len(stack.models), tolerance=tolerance)
+
+
+def _prompts(suite: str, limit: int) -> list[str]:
+    from hsd_viz.prompts.suites import load_suite
+
+    return [prompt.text for prompt in load_suite(suite).limited(limit).prompts]
+
+
+def _body(text: str | None) -> dict[str, Any]:
+    """Return request parameters.
+
+    Raises:
+        UserError: if they are not a JSON object.
+    """
+    if text is None:
+        return {}
+    try:
+        parameters = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"--body is not JSON: {first_line(error)}") from None
+    if not isinstance(parameters, dict):
+        raise UserError(f'--body must be a JSON object, as in {{"min_p": 0.05}}, not {text[:40]}')
+    return parameters
+
+
+def _function(text: str) -> Any:
+    """Return the function that ``MODULE:FUNCTION`` or ``FILE.py:FUNCTION`` names."""
+    where, _, name = text.rpartition(":")
+    if not where or not name.isidentifier():
+        raise UserError(
+            f"'{text}' does not name a function: write MODULE:FUNCTION or FILE.py:FUNCTION"
+        )
+    folder, module = (
+        (Path(where).resolve().parent, Path(where).stem)
+        if where.endswith(".py")
+        else (Path.cwd(), where)
+    )
+    sys.path.insert(0, str(folder))
+    try:
+        function = getattr(importlib.import_module(module), name, None)
+    except ImportError as error:
+        raise UserError(f"cannot import {where}: {error}") from None
+    finally:
+        sys.path.pop(0)
+    if not callable(function):
+        raise UserError(f"{where} has no function {name}")
+
+    def called(task: Any) -> Any:
+        try:
+            return function(task)
+        except Exception as error:
+            raise UserError(
+                f"{text} failed: {type(error).__name__}: {first_line(error)}"
+            ) from error
+
+    return called
