@@ -42,7 +42,7 @@ _ALLOWED_NAMES = {
     "prompts stack terminal trace options results",
     "exercises": "audit disk drafting engine latency models prompts trace results",
     "serve": "engine machine models stack trace options",
-    "mcp": "engine measure models results stack trace",
+    "mcp": "engine measure models options results stack trace",
     "quick": "engine stack terminal trace",
 }
 ALLOWED = {part: set(names.split()) for part, names in _ALLOWED_NAMES.items()}

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 from hsd_viz.errors import UserError
 from hsd_viz.mcp.folder import Folder
 from hsd_viz.mcp.protocol import Answer, Server, Tool
+from hsd_viz.measure.case import Case
 from hsd_viz.models.families import CODE, FAMILIES, Family, find_family
+from hsd_viz.options import settings_of
 from hsd_viz.results.result import Result
 from hsd_viz.stack import parse
 
@@ -58,6 +60,23 @@ def several(items: dict[str, Any], description: str, most: int) -> dict[str, Any
     return {"type": "array", "items": items, "description": description, "maxItems": most}
 
 
+def figure(name: str, description: str) -> dict[str, Any]:
+    """Return the schema of a figure of the doctor, in the range that is declared for it."""
+    setting = settings_of(Case)[name]
+    assert setting.low is not None and setting.high is not None
+    if isinstance(setting.low, int):
+        return whole(description, setting.low, int(setting.high))
+    return number(description, setting.low, setting.high)
+
+
+#: Schemas that several tools have.
+FILE = text("a file of the server's folder", 1000)
+GPU = text("the GPU, as in H100")
+MODELS = several(
+    text("a name, as in llama-8b"), "the target, then its draft models, as in eagle3", 4
+)
+
+
 def make_server(folder: Path | None = None) -> Server:
     """Return the server whose tools may read the files of ``folder``.
 
@@ -90,99 +109,109 @@ class Tools:
 
     def declared(self) -> list[Tool]:
         """Return the tools with their schemas."""
-        file = text("a file of the server's folder", 1000)
-        gpu = text("the GPU, as in H100")
-        models = several(
-            text("a name, as in llama-8b"), "the target, then its draft models, as in eagle3", 4
-        )
-        counts = several(whole("", 1, 10_000_000), "", 16)
         return [
-            Tool(
-                "list_files",
-                "List files",
-                "List the files that doctor and replay can read.",
-                {},
-                (),
-                self.list_files,
-            ),
-            Tool(
-                "doctor",
-                "Why is it not faster?",
-                "Explain why speculative decoding is not faster, and what to set: from a record of "
-                "vLLM, SGLang, llama.cpp, TensorRT-LLM or others, a trace of hsd_viz, or figures.",
-                {
-                    "file": file,
-                    "acceptance": several(
-                        number("", 0, 64),
-                        "in place of a file: accepted / drafted, a mean acceptance length, or "
-                        "acceptance by position",
-                        64,
-                    ),
-                    "lookahead": whole("draft tokens per round, with acceptance", 1, 64),
-                    "method": text("draft, eagle, eagle3, mtp, medusa, lookup or suffix"),
-                    "batch": whole("requests per batch", 1, 4096),
-                    "gpu": gpu,
-                    "models": models,
-                    "speed": number("tokens per second with speculation", 1e-6, 1e9),
-                    "plain_speed": number("tokens per second without speculation", 1e-6, 1e9),
-                },
-                (),
-                self.doctor,
-            ),
-            Tool(
-                "predict",
-                "Predict other hardware",
-                "Predict plain decoding, single drafts and hierarchies on a GPU that is not here.",
-                {
-                    "gpu": gpu,
-                    "models": models,
-                    "batch": {**counts, "description": "sequences decoded together"},
-                    "context": {**counts, "description": "tokens cached per sequence"},
-                    "acceptance": number("accepted / examined of all pairs", 0, 1),
-                    "tensor_parallel": whole("GPUs that share each model", 1, 64),
-                    "weights": text(
-                        "the format of the weights", enum=["bf16", "fp8", "int8", "int4", "fp4"]
-                    ),
-                },
-                ("gpu", "models"),
-                self.predict,
-            ),
-            Tool(
-                "replay",
-                "Replay a log",
-                "Count what drafters that need no model would have brought on a log of requests.",
-                {
-                    "file": file,
-                    "drafters": several(text("as in a stack"), "as in lookup, suffix, db", 8),
-                    "tokenizer": text(
-                        "the log's tokenizer: a file of the server's folder, or target (default)",
-                        1000,
-                    ),
-                    "limit": whole("the most requests", 1, MOST_REQUESTS),
-                },
-                ("file",),
-                self.replay,
-            ),
-            Tool(
-                "decode",
-                "Decode",
-                "Continue a text with the small shipped models (code: Python; smollm2: English) "
-                "and report which drafter supplied which tokens.",
-                {
-                    "prompt": text("the text to continue", MOST_PROMPT),
-                    "stack": text(
-                        "the drafters and the target, as in 'db > target', 'nano:4 > target' or "
-                        "'db > nano:6 > small:8 > target' (default: db > target)"
-                    ),
-                    "max_new_tokens": whole("the most new tokens (default 64)", 1, MOST_TOKENS),
-                    "temperature": number("0 is greedy decoding (default)", 0, 2),
-                    "seed": whole("of the random numbers", 0, 2**31 - 1),
-                    "family": text("the family of models", enum=list(FAMILIES)),
-                },
-                ("prompt",),
-                self.decode,
-            ),
+            self._listing_tool(),
+            self._doctor_tool(),
+            self._prediction_tool(),
+            self._replay_tool(),
+            self._decode_tool(),
         ]
+
+    def _listing_tool(self) -> Tool:
+        return Tool(
+            "list_files",
+            "List files",
+            "List the files that doctor and replay can read.",
+            {},
+            (),
+            self.list_files,
+        )
+
+    def _doctor_tool(self) -> Tool:
+        return Tool(
+            "doctor",
+            "Why is it not faster?",
+            "Explain why speculative decoding is not faster, and what to set: from a record of "
+            "vLLM, SGLang, llama.cpp, TensorRT-LLM or others, a trace of hsd_viz, or figures.",
+            {
+                "file": FILE,
+                "acceptance": several(
+                    number("", 0, 64),
+                    "in place of a file: accepted / drafted, a mean acceptance length, or "
+                    "acceptance by position",
+                    64,
+                ),
+                "lookahead": figure("lookahead", "draft tokens per round, with acceptance"),
+                "method": text("draft, eagle, eagle3, mtp, medusa, lookup or suffix"),
+                "batch": figure("batch", "requests per batch"),
+                "gpu": GPU,
+                "models": MODELS,
+                "speed": figure("speed", "tokens per second with speculation"),
+                "plain_speed": figure("plain_speed", "tokens per second without speculation"),
+            },
+            (),
+            self.doctor,
+        )
+
+    def _prediction_tool(self) -> Tool:
+        counts = several(whole("", 1, 10_000_000), "", 16)
+        return Tool(
+            "predict",
+            "Predict other hardware",
+            "Predict plain decoding, single drafts and hierarchies on a GPU that is not here.",
+            {
+                "gpu": GPU,
+                "models": MODELS,
+                "batch": {**counts, "description": "sequences decoded together"},
+                "context": {**counts, "description": "tokens cached per sequence"},
+                "acceptance": number("accepted / examined of all pairs", 0, 1),
+                "tensor_parallel": whole("GPUs that share each model", 1, 64),
+                "weights": text(
+                    "the format of the weights", enum=["bf16", "fp8", "int8", "int4", "fp4"]
+                ),
+            },
+            ("gpu", "models"),
+            self.predict,
+        )
+
+    def _replay_tool(self) -> Tool:
+        return Tool(
+            "replay",
+            "Replay a log",
+            "Count what drafters that need no model would have brought on a log of requests.",
+            {
+                "file": FILE,
+                "drafters": several(text("as in a stack"), "as in lookup, suffix, db", 8),
+                "tokenizer": text(
+                    "the log's tokenizer: a file of the server's folder, or target (default)",
+                    1000,
+                ),
+                "limit": whole("the most requests", 1, MOST_REQUESTS),
+            },
+            ("file",),
+            self.replay,
+        )
+
+    def _decode_tool(self) -> Tool:
+        return Tool(
+            "decode",
+            "Decode",
+            "Continue a text with the small shipped models (code: Python; smollm2: English) "
+            "and report which drafter supplied which tokens.",
+            {
+                "prompt": text("the text to continue", MOST_PROMPT),
+                "stack": text(
+                    "the drafters and the target, as in 'db > target', 'nano:4 > target' or "
+                    "'db > nano:6 > small:8 > target' (default: db > target)"
+                ),
+                "max_new_tokens": whole("the most new tokens (default 64)", 1, MOST_TOKENS),
+                "temperature": number("0 is greedy decoding (default)", 0, 2),
+                "seed": whole("of the random numbers", 0, 2**31 - 1),
+                "family": text("the family of models", enum=list(FAMILIES)),
+            },
+            ("prompt",),
+            self.decode,
+        )
 
     def list_files(self) -> Answer:
         """List the files of the folder."""
