@@ -10,12 +10,12 @@ import json
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from hsd_viz.errors import UserError
 from hsd_viz.mcp.folder import Folder
 from hsd_viz.mcp.protocol import Answer, Server, Tool
-from hsd_viz.measure.case import Case
+from hsd_viz.measure.case import Case, Weights
 from hsd_viz.models.families import CODE, FAMILIES, Family, find_family
 from hsd_viz.options import settings_of
 from hsd_viz.results.result import Result
@@ -166,9 +166,7 @@ class Tools:
                 "context": {**counts, "description": "tokens cached per sequence"},
                 "acceptance": number("accepted / examined of all pairs", 0, 1),
                 "tensor_parallel": whole("GPUs that share each model", 1, 64),
-                "weights": text(
-                    "the format of the weights", enum=["bf16", "fp8", "int8", "int4", "fp4"]
-                ),
+                "weights": text("the format of the weights", enum=list(get_args(Weights))),
             },
             ("gpu", "models"),
             self.predict,

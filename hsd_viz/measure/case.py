@@ -24,6 +24,8 @@ else:
     # What the command line reads: its help does not import traces.
     Record = Path
 
+#: Formats of weights.
+Weights = Literal["bf16", "fp8", "int8", "int4", "fp4"]
 #: Most requests of a batch, in a record and beside it. Beyond it a record is damaged.
 MOST_BATCH = 4096
 
@@ -234,7 +236,7 @@ class HardwareModel:
         ),
     ] = 2048
     weights: A[
-        Literal["bf16", "fp8", "int8", "int4", "fp4"],
+        Weights,
         Setting(
             metavar="FORMAT",
             help="format of the weights",

@@ -1,5 +1,6 @@
 """Bad usage and bad input: exit code 2 and one line; what works without torch."""
 
+import argparse
 import json
 import re
 import shlex
@@ -9,9 +10,10 @@ from inspect import signature
 
 import pytest
 
-from hsd_viz.cli import main
+from hsd_viz.cli import build_parser, main
 from hsd_viz.cli.audits import audit
-from hsd_viz.options import DEFAULT_RULE, DecodingOptions
+from hsd_viz.measure.case import HardwareModel, KnownFigures
+from hsd_viz.options import DEFAULT_RULE, DecodingOptions, settings_of
 from hsd_viz.trace import Trace
 from hsd_viz.version import __version__
 
@@ -253,5 +255,20 @@ def test_the_installed_command_is_this_one():
     done = subprocess.run(
         [sys.executable, "-m", "hsd_viz", "--version"], capture_output=True, text=True, timeout=120
     )
-    assert done.returncode == 0
-    assert done.stdout.startswith(f"hsd-viz {__version__}")
+    assert done.returncode == 0 and done.stdout.startswith(f"hsd-viz {__version__}")
+
+
+def test_the_doctor_s_options_are_grouped_as_they_are_declared():
+    commands = next(
+        action
+        for action in build_parser()._actions
+        if isinstance(action, argparse._SubParsersAction)
+    )
+    groups = {}
+    for group in commands.choices["doctor"]._action_groups:
+        groups[group.title] = [action.dest for action in group._group_actions]
+
+    assert groups["positional arguments"] == ["record"]
+    assert groups["what to examine"] == ["measure", "acceptance", "lookahead", "model", "engine"]
+    assert groups["known figures"] == list(settings_of(KnownFigures))
+    assert groups["hardware model of unknown times"] == list(settings_of(HardwareModel))
