@@ -14,10 +14,9 @@ from __future__ import annotations
 
 import gc
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import chain, product
 from statistics import mean
 from typing import TYPE_CHECKING
@@ -148,9 +147,11 @@ def read_stacks(texts: Sequence[str | Stack]) -> dict[str, Stack | HFStack]:
     return stacks if PLAIN in stacks else {PLAIN: Stack(None, (Model(PLAIN),)), **stacks}
 
 
-def rows_of(
-    stacks: dict[str, Stack | HFStack], states: str
-) -> dict[str, tuple[Stack | HFStack, str | None]]:
+#: The stack and the state of each row of a bench, by name.
+Rows = Mapping[str, tuple[Stack | HFStack, str | None]]
+
+
+def rows_of(stacks: dict[str, Stack | HFStack], states: str) -> Rows:
     """Return (stack, state) of each row by name: what learns from run to run is ``cold``, ``warm``
     or both.
     """
@@ -185,87 +186,141 @@ def run_bench(
     """
     settings = settings or BenchSettings()
     rows = rows_of(read_stacks(stacks), settings.state)
-    complete = False
-    writer = (
-        choose_template(engine.tokenizer, engine.target, template)
-        if any(p.turns for p in suite.prompts)
-        else None
-    )
-    decoders = {name: _decoder(engine, stack, settings) for name, (stack, _) in rows.items()}
-    total = settings.repeats * len(suite.prompts) * len(rows)
-    memories: defaultdict[tuple[str, int], Memory] = defaultdict(Memory)
-    runs: defaultdict[tuple[str, str], list[Output]] = defaultdict(list)
-    left_out: dict[str, str] = {}
-
-    def decode(
-        name: str, prompt: Prompt, tokens: int, memory: Memory | None = None
-    ) -> Output | None:
-        """Decode a prompt; ``None`` if it is a question that does not fit the context, which is
-        then left out.
-        """
-        try:
-            return ask(lambda text: decoders[name](text, tokens, memory), prompt, writer)
-        except ValueError as error:
-            if not (prompt.turns and isinstance(error, PromptTooLong)):
-                # Models load in the first decode: errors about them do not concern the prompt.
-                raise (
-                    UserError(f"prompt {prompt.id}: {error}") if "prompt" in str(error) else error
-                ) from None
-            left_out[prompt.id] = str(error)
-            return None
-
-    wait = partial(engine.wait_ready, lambda text: progress(0, total, text))
+    writer = None
+    if any(prompt.turns for prompt in suite.prompts):
+        writer = choose_template(engine.tokenizer, engine.target, template)
+    bench = _Bench(engine, rows, suite, settings, writer, kept, progress)
     try:
         with suppress(KeyboardInterrupt):
-            wait()
-            for name in rows:
-                progress(0, total, f"{name}  warming up")
-                any(
-                    decode(name, prompt, min(WARM_UP_TOKENS, settings.max_new_tokens))
-                    for prompt in suite.prompts
-                )
-            # The warm-up may have started a compilation, and has loaded models whose widths are
-            # compiled now.
-            wait()
+            bench.warm_up()
             # Garbage collection of everything allocated so far would pause one stack for the time
             # of a hundred rounds.
             gc.collect()
             gc.freeze()
-            for done, (repeat, prompt, name) in enumerate(
-                product(range(settings.repeats), suite.prompts, rows)
-            ):
-                if prompt.id in left_out:
-                    continue
-                progress(done, total, f"{name}  {prompt.id}")
-                output = kept.get(name, prompt.id, repeat) if kept else None
-                if output is None:
-                    memory = memories[name, repeat] if rows[name][1] == "warm" else None
-                    output = decode(name, prompt, settings.max_new_tokens, memory)
-                    if output and kept:
-                        kept.add(name, prompt.id, repeat, output)
-                if output:
-                    runs[name, prompt.id].append(output)
-            complete = True
+            bench.measure()
     finally:
         gc.unfreeze()
-    prompts = tuple(
-        prompt
-        for prompt in suite.prompts
-        if prompt.id not in left_out and _has_all(runs, rows, prompt)
-    )
-    outputs = {}
-    for name in rows:
-        outputs[name] = tuple(median_of(runs[name, prompt.id]) for prompt in prompts)
-    named = None if writer is None else writer.name
-    states = {name: state for name, (_, state) in rows.items()}
-    return Measurement(suite, settings, prompts, outputs, complete, named, left_out, states)
+    return bench.measurement()
 
 
-def _has_all(
-    runs: Mapping[tuple[str, str], list[Output]], rows: Iterable[str], prompt: Prompt
-) -> bool:
-    """Return whether a prompt was decoded by every row."""
-    return all(runs[name, prompt.id] for name in rows)
+class _Bench:
+    """A bench that runs.
+
+    Attributes:
+        rows: its rows.
+        suite: the prompts.
+        settings: of all runs.
+        writer: how questions become prompts.
+        runs: the outputs so far, by row and prompt.
+        left_out: the questions that do not fit the context, and why.
+        complete: whether everything was decoded.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        rows: Rows,
+        suite: Suite,
+        settings: BenchSettings,
+        writer: Template | None,
+        kept: KeptDecodes | None,
+        progress: Progress,
+    ) -> None:
+        self.rows = rows
+        self.suite = suite
+        self.settings = settings
+        self.writer = writer
+        self.runs: defaultdict[tuple[str, str], list[Output]] = defaultdict(list)
+        self.left_out: dict[str, str] = {}
+        self.complete = False
+        self._kept = kept
+        self._progress = progress
+        self._total = settings.repeats * len(suite.prompts) * len(rows)
+        self._memories: defaultdict[tuple[str, int], Memory] = defaultdict(Memory)
+        self._wait_ready = engine.wait_ready
+        self._decoders = {}
+        for name, (stack, _) in rows.items():
+            self._decoders[name] = _decoder(engine, stack, settings)
+
+    def warm_up(self) -> None:
+        """Load and compile what the rows need: a few tokens of each, which do not count."""
+        self._wait()
+        tokens = min(WARM_UP_TOKENS, self.settings.max_new_tokens)
+        for name in self.rows:
+            self._progress(0, self._total, f"{name}  warming up")
+            for prompt in self.suite.prompts:
+                if self._decode(name, prompt, tokens):
+                    break
+        # The warm-up may have started a compilation, and has loaded models whose widths are
+        # compiled now.
+        self._wait()
+
+    def measure(self) -> None:
+        """Decode each prompt by each row, in turns."""
+        turns = product(range(self.settings.repeats), self.suite.prompts, self.rows)
+        for done, (repeat, prompt, name) in enumerate(turns):
+            if prompt.id in self.left_out:
+                continue
+            self._progress(done, self._total, f"{name}  {prompt.id}")
+            output = self._output(name, prompt, repeat)
+            if output:
+                self.runs[name, prompt.id].append(output)
+        self.complete = True
+
+    def measurement(self) -> Measurement:
+        """Return what all rows have finished."""
+        prompts = []
+        for prompt in self.suite.prompts:
+            is_finished = all(self.runs[name, prompt.id] for name in self.rows)
+            if is_finished and prompt.id not in self.left_out:
+                prompts.append(prompt)
+        outputs = {}
+        for name in self.rows:
+            outputs[name] = tuple(median_of(self.runs[name, prompt.id]) for prompt in prompts)
+        return Measurement(
+            suite=self.suite,
+            settings=self.settings,
+            prompts=tuple(prompts),
+            outputs=outputs,
+            complete=self.complete,
+            template=None if self.writer is None else self.writer.name,
+            left_out=self.left_out,
+            states={name: state for name, (_, state) in self.rows.items()},
+        )
+
+    def _wait(self) -> None:
+        """Wait until the engine has finished compiling."""
+        self._wait_ready(lambda text: self._progress(0, self._total, text))
+
+    def _output(self, name: str, prompt: Prompt, repeat: int) -> Output | None:
+        """Return the output of a run: one that was kept, else a new one, which is kept."""
+        kept = self._kept
+        output = kept.get(name, prompt.id, repeat) if kept else None
+        if output is not None:
+            return output
+        memory = self._memories[name, repeat] if self.rows[name][1] == "warm" else None
+        output = self._decode(name, prompt, self.settings.max_new_tokens, memory)
+        if output and kept:
+            kept.add(name, prompt.id, repeat, output)
+        return output
+
+    def _decode(
+        self, name: str, prompt: Prompt, tokens: int, memory: Memory | None = None
+    ) -> Output | None:
+        """Decode a prompt; ``None`` if it is a question that does not fit the context, which is
+        then left out.
+        """
+        decoder = self._decoders[name]
+        try:
+            return ask(lambda text: decoder(text, tokens, memory), prompt, self.writer)
+        except ValueError as error:
+            if prompt.turns and isinstance(error, PromptTooLong):
+                self.left_out[prompt.id] = str(error)
+                return None
+            if "prompt" in str(error):
+                raise UserError(f"prompt {prompt.id}: {error}") from None
+            # Models load in the first decode: errors about them do not concern the prompt.
+            raise error from None
 
 
 def _decoder(
