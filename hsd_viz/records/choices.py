@@ -1,4 +1,4 @@
-"""What the choices of a response report: engines that put counts beside the text of each choice."""
+"""What a response reports under one of several names, or beside the text of each of its choices."""
 
 from __future__ import annotations
 
@@ -7,6 +7,11 @@ from typing import Any
 
 from hsd_viz.errors import BadFile
 from hsd_viz.records.series import added
+
+
+def first_of(fields: Mapping[str, Any], names: Sequence[str]) -> Any:
+    """Return the first value that there is under one of the names that versions gave it."""
+    return next((fields[name] for name in names if fields.get(name) is not None), None)
 
 
 def objects_of(value: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:

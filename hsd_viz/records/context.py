@@ -12,6 +12,9 @@ from typing import Any
 from hsd_viz.records.forms import Form
 from hsd_viz.records.sample import Sample
 
+#: A number in a line of a log.
+NUMBER = r"([\d.]+|nan)"
+
 
 @dataclass(slots=True)
 class Context:
@@ -110,6 +113,16 @@ class Finisher:
     single: bool = False
     counted: bool = True
     instead_of: tuple[Form, ...] = ()
+
+
+def note_model(match: re.Match[str], context: Context) -> None:
+    """Note the served model, which a line names."""
+    context.model = match[1]
+
+
+def note_draft_model(match: re.Match[str], context: Context) -> None:
+    """Note the model of the drafter, which a line names."""
+    context.draft_model = match[1]
 
 
 def number(text: str | None) -> float | None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean
 
 from hsd_viz.records.context import (
+    NUMBER,
     Completion,
     Context,
     Finisher,
@@ -26,8 +27,6 @@ from hsd_viz.records.sample import (
     with_fixed_length,
 )
 from hsd_viz.words import counted
-
-_N = r"([\d.]+|nan)"
 
 
 def _task(text: str) -> str:
@@ -325,16 +324,12 @@ def _simple_end(match: re.Match[str], context: Context) -> Sample | None:
     )
 
 
-def _model(match: re.Match[str], context: Context) -> None:
-    context.model = match[1]
-
-
 LINES = (
     LinePattern(
         LINE,
         re.compile(
-            rf"draft acceptance(?: rate)? = {_N} \( *(\d+) accepted / *(\d+) generated\)"
-            rf"(?:, mean (?:acceptance length|len) = *{_N})?"
+            rf"draft acceptance(?: rate)? = {NUMBER} \( *(\d+) accepted / *(\d+) generated\)"
+            rf"(?:, mean (?:acceptance length|len) = *{NUMBER})?"
             r"(?:, acceptance rate per position = \(([\d., ]+)\))?"
         ),
         _acceptance,

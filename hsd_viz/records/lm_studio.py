@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from hsd_viz.records.choices import first_of
 from hsd_viz.records.forms import declare
 from hsd_viz.records.sample import Request, Sample
 
@@ -35,7 +36,7 @@ def response(value: Mapping[str, Any], request: Request) -> tuple[Sample, Any] |
     stats = value.get("stats")
     if not isinstance(stats, Mapping):
         return None
-    known = {name: _first(stats, names) for name, names in NAMES.items()}
+    known = {name: first_of(stats, names) for name, names in NAMES.items()}
     if known["drafted"] is None:
         return None
     tokens = known["tokens"]
@@ -55,7 +56,3 @@ def response(value: Mapping[str, Any], request: Request) -> tuple[Sample, Any] |
         derived=frozenset(("passes", "seconds")),
     )
     return sample, RESPONSE
-
-
-def _first(stats: Mapping[str, Any], names: tuple[str, ...]) -> Any:
-    return next((stats[name] for name in names if stats.get(name) is not None), None)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hsd_viz.records import prometheus
+from hsd_viz.records.choices import first_of
 from hsd_viz.records.context import number
 from hsd_viz.records.forms import declare
 from hsd_viz.records.sample import Request, Sample, Verification, reaching, with_fixed_length
@@ -197,21 +198,17 @@ def nested(value: Any, key: str, depth: int = 5) -> Mapping[str, Any] | None:
     return None
 
 
-def _first(fields: Mapping[str, Any], names: Sequence[str]) -> Any:
-    return next((fields[name] for name in names if fields.get(name) is not None), None)
-
-
 def counted(fields: Mapping[str, Any], tokens: float | None, request: Request) -> Sample:
     """Return the sample of the counts of a request. A request without verifications counts 0."""
-    histogram = _first(fields, HISTOGRAM)
+    histogram = first_of(fields, HISTOGRAM)
     histogram = tuple(histogram) if histogram else None
-    accepted = _first(fields, ACCEPTED)
+    accepted = first_of(fields, ACCEPTED)
     by_position = None
     if histogram is not None:
         by_position = tuple(sum(histogram[k:]) for k in range(1, len(histogram)))
         if accepted is None:
             accepted = sum(by_position)
-    drafts = _first(fields, VERIFY)
+    drafts = first_of(fields, VERIFY)
     if accepted is None and tokens is not None and drafts is not None:
         # The first token is of the prefill; each verification adds one token of the target.
         accepted = max(0, tokens - 1 - drafts)
@@ -220,7 +217,7 @@ def counted(fields: Mapping[str, Any], tokens: float | None, request: Request) -
         passes = max(tokens - accepted, 0)
     sample = Sample(
         drafts=drafts,
-        drafted=_first(fields, DRAFTED),
+        drafted=first_of(fields, DRAFTED),
         accepted=accepted,
         by_position=by_position,
         histogram=histogram,

@@ -8,7 +8,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from hsd_viz.records.context import Completion, Context, LinePattern, number
+from hsd_viz.records.context import (
+    Completion,
+    Context,
+    LinePattern,
+    note_draft_model,
+    note_model,
+    number,
+)
 from hsd_viz.records.sample import Request, Sample
 from hsd_viz.records.sglang import FINISHED, LINE, METHODS, NAME, QUESTIONS, below_one, counted
 
@@ -38,14 +45,6 @@ def _after(name: str, text: str) -> str | None:
 
 def _algorithm(match: re.Match[str], context: Context) -> None:
     context.method = METHODS.get(match[1].upper(), context.method)
-
-
-def _draft_model(match: re.Match[str], context: Context) -> None:
-    context.draft_model = match[1]
-
-
-def _model(match: re.Match[str], context: Context) -> None:
-    context.model = match[1]
 
 
 def _steps(match: re.Match[str], context: Context) -> None:
@@ -93,8 +92,8 @@ LINES = (
         _questions,
     ),
     LinePattern(None, re.compile(r"speculative_algorithm='(\w+)'"), _algorithm),
-    LinePattern(None, re.compile(r"speculative_draft_model_path='([^']+)'"), _draft_model),
-    LinePattern(None, re.compile(r"server_args=ServerArgs\(model_path='([^']+)'"), _model),
+    LinePattern(None, re.compile(r"speculative_draft_model_path='([^']+)'"), note_draft_model),
+    LinePattern(None, re.compile(r"server_args=ServerArgs\(model_path='([^']+)'"), note_model),
     LinePattern(None, re.compile(r"speculative_num_steps=(\d+)"), _steps),
     LinePattern(None, re.compile(r"speculative_num_draft_tokens=(\d+)"), _draft_tokens),
 )

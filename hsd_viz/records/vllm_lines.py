@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import re
 
-from hsd_viz.records.context import Context, LinePattern, number, numbers
+from hsd_viz.records.context import (
+    NUMBER,
+    Context,
+    LinePattern,
+    note_draft_model,
+    note_model,
+    number,
+    numbers,
+)
 from hsd_viz.records.sample import Sample, with_fixed_length
 from hsd_viz.records.vllm import (
     LINE,
@@ -15,8 +23,6 @@ from hsd_viz.records.vllm import (
     NAME,
 )
 from hsd_viz.records.vllm_bench import EXAMPLE_LINES
-
-_N = r"([\d.]+|nan)"
 
 
 def _v0(match: re.Match[str], context: Context) -> Sample:
@@ -129,10 +135,6 @@ def _version(match: re.Match[str], context: Context) -> None:
     context.versions[NAME] = match[1]
 
 
-def _model(match: re.Match[str], context: Context) -> None:
-    context.model = match[1]
-
-
 def _method(match: re.Match[str], context: Context) -> None:
     context.method = METHODS.get(match[1].lower(), context.method)
 
@@ -141,16 +143,12 @@ def _tokens(match: re.Match[str], context: Context) -> None:
     context.draft_length = int(match[1])
 
 
-def _draft_model(match: re.Match[str], context: Context) -> None:
-    context.draft_model = match[1]
-
-
 LINES = (
     *EXAMPLE_LINES,
     LinePattern(
         LINE_V0,
         re.compile(
-            rf"Speculative metrics: Draft acceptance rate: {_N}, System efficiency: [\d.]+, "
+            rf"Speculative metrics: Draft acceptance rate: {NUMBER}, System efficiency: [\d.]+, "
             rf"Number of speculative tokens: (\d+), Number of accepted tokens: (\d+), "
             rf"Number of draft tokens: (\d+), Number of emitted tokens: (\d+)"
         ),
@@ -168,7 +166,7 @@ LINES = (
         LINE_RATE_FIRST,
         re.compile(
             rf"SpecDecoding metrics: Draft acceptance rate: [\w.]+%, "
-            rf"Mean acceptance length: {_N}, .*?Accepted: (\d+) tokens, Drafted: (\d+) tokens, "
+            rf"Mean acceptance length: {NUMBER}, .*?Accepted: (\d+) tokens, Drafted: (\d+) tokens, "
             r"Per-position acceptance rate: ([\d., ]+)"
         ),
         _interval_of,
@@ -184,7 +182,7 @@ LINES = (
     LinePattern(
         LINE,
         re.compile(
-            rf"SpecDecoding metrics: Mean acceptance length: {_N}, .*?"
+            rf"SpecDecoding metrics: Mean acceptance length: {NUMBER}, .*?"
             r"Accepted: (\d+) tokens, Drafted: (\d+) tokens, "
             r"Per-position acceptance rate: ([\d., ]+)"
         ),
@@ -199,11 +197,11 @@ LINES = (
     ),
     LinePattern(None, re.compile(r"LLM engine \(v([\w.+]+)\)"), _version),
     LinePattern(None, re.compile(r"vLLM API server version ([\w.+]+)"), _version),
-    LinePattern(None, re.compile(r"with config: model='([^']+)'"), _model),
+    LinePattern(None, re.compile(r"with config: model='([^']+)'"), note_model),
     LinePattern(
         None,
         re.compile(r"SpeculativeConfig\([^)]*?draft_model='([^']+)'"),
-        _draft_model,
+        note_draft_model,
     ),
     LinePattern(None, re.compile(r"SpeculativeConfig\(method='([^']+)'"), _method),
     LinePattern(None, re.compile(r"speculative_config.*?['\"]method['\"]: ['\"](\w+)"), _method),
