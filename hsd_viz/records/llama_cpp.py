@@ -158,11 +158,3 @@ def response(value: Mapping[str, Any], request: Request) -> tuple[Sample, Any] |
         derived=frozenset(("passes",)),
     )
     return sample, RESPONSE if rounds is None else MLX
-
-
-def is_later(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Return whether a chunk of a stream continues another one: its counts are cumulative."""
-    counts = ("predicted_n", "draft_n", "draft_n_accepted")
-    same_prompt = all(before.get(name) == after.get(name) for name in ("prompt_n", "prompt_ms"))
-    grown = all((before.get(name) or 0) <= (after.get(name) or 0) for name in counts)
-    return same_prompt and grown

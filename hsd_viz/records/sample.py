@@ -15,8 +15,6 @@ from hsd_viz.errors import BadFile
 #: Limits of a record: beyond them it is damaged.
 MOST_DRAFT = 1024
 MOST_COUNT = 10**15
-#: Counts of a sample that add up.
-SUMMED = ("drafts", "drafted", "accepted", "tokens", "passes", "prefill_seconds", "seconds")
 #: A count of emitted tokens may be this much below the number of forward passes: the first token
 #: comes from the prefill, and the last round may have been cut.
 SLACK = 1.0

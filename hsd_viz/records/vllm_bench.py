@@ -9,14 +9,6 @@ from typing import Any
 from hsd_viz.records.context import Context, LinePattern, number
 from hsd_viz.records.sample import Sample, with_fixed_length
 
-#: A row of ``vllm bench serve`` -> the field that it fills.
-SUMMARY_ROWS = {
-    "Acceptance length": "length",
-    "Drafts": "drafts",
-    "Draft tokens": "drafted",
-    "Accepted tokens": "accepted",
-}
-
 
 def summary_rows(rows: Mapping[str, str]) -> Sample | None:
     """Return the sample of the rows of a printed summary, ``None`` if it has no counts of
