@@ -248,7 +248,8 @@ def check_settings(value: Any) -> None:
     Raises:
         UserError: if one of them is out of range.
     """
-    for name, _, setting, default in _declared(type(value)):
+    declaration: Any = type(value)
+    for name, _, setting, default in _declared(declaration):
         given = getattr(value, name)
         if given is None and default is None:
             continue

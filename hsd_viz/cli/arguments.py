@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, is_dataclass
 from functools import partial
-from inspect import Parameter, getdoc, signature
+from inspect import Parameter, getdoc, getmro, signature
 from pathlib import Path
 from typing import (
     Any,
@@ -146,13 +146,19 @@ def _add_options(parser: Parser, command: Callable[..., Any]) -> None:
     hints = get_type_hints(command, include_extras=True)
     for parameter in signature(command).parameters.values():
         hint = hints[parameter.name]
-        if is_dataclass(hint):
-            for owner in reversed(hint.__mro__):
-                if is_dataclass(owner):
-                    _add_fields(parser, parser, owner)
-        elif hint is not CommandLine:
+        owners = _dataclasses_of(hint)
+        for owner in owners:
+            _add_fields(parser, parser, owner)
+        if not owners and hint is not CommandLine:
             is_option = parameter.kind is Parameter.KEYWORD_ONLY
             _add_option(parser, _Declared.of(parameter, hint, is_option))
+
+
+def _dataclasses_of(hint: Any) -> list[type]:
+    """Return a dataclass and those that it inherits, these first; none for another type."""
+    if not isinstance(hint, type):
+        return []
+    return [owner for owner in reversed(getmro(hint)) if is_dataclass(owner)]
 
 
 def _add_fields(parser: Parser, where: Any, owner: Any) -> None:

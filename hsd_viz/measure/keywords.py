@@ -51,7 +51,7 @@ def keywords_from(
 
 def _signature_of(declaration: Any, function: Callable[..., Any]) -> Signature:
     """Return the fields of a dataclass as parameters, typed without their settings."""
-    types_of_fields = {one.name: _type_as_written(one.type) for one in fields(declaration)}
+    types_of_fields = {one.name: _type_as_written(str(one.type)) for one in fields(declaration)}
     parameters = []
     for name, parameter in signature(declaration).parameters.items():
         parameters.append(parameter.replace(annotation=types_of_fields[name]))
