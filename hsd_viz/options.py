@@ -33,6 +33,7 @@ class Setting:
         metavar: the value in the help of the command line.
         help: the help text of the command line.
         words: what messages call the setting.
+        unit: the unit, where the help does not name it.
         low: the smallest value; ``None`` for a text.
         high: the largest value; ``None`` if there is no largest one.
         above_low: whether a value must be above ``low``.
@@ -49,6 +50,7 @@ class Setting:
     metavar: str
     help: str
     words: str = ""
+    unit: str = ""
     low: float | None = None
     high: float | None = None
     above_low: bool = False

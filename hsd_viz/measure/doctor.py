@@ -19,6 +19,8 @@ from hsd_viz.results.table import as_text
 def doctor(case: Case) -> Diagnosis:
     """Return why speculative decoding is not faster, and what to set.
 
+    A record is a trace, or the path of a trace or of a record of another engine.
+
     Raises:
         UserError: for bad input, or where not exactly one of record, measure and acceptance is
             given.

@@ -69,7 +69,8 @@ def _arguments_of(declaration: Any) -> str:
     """Return the help of the fields of a dataclass as a section of a docstring."""
     lines = ["Args:"]
     for name, setting in settings_of(declaration).items():
-        lines.append(f"    {name}: {_OPTION.sub(_as_parameter, setting.help)}.")
+        unit = f", in {setting.unit}" if setting.unit else ""
+        lines.append(f"    {name}: {_OPTION.sub(_as_parameter, setting.help)}{unit}.")
     return "\n".join(lines)
 
 

@@ -14,7 +14,8 @@ from hsd_viz.audit.exact import exact
 from hsd_viz.audit.stacks import loop_decoder
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
-from hsd_viz.decoding.sampling import BRIDGES, Sampling, distribution
+from hsd_viz.decoding.sampling import Sampling, distribution
+from hsd_viz.engine_choices import BRIDGES
 from hsd_viz.stack import parse
 
 TOLERANCE = 1e-12

@@ -8,7 +8,8 @@ import pytest
 from hsd_viz.errors import UserError
 from hsd_viz.measure.bench import BenchResult
 from hsd_viz.measure.hierarchy_gain import GAIN, hierarchy_gain
-from hsd_viz.measure.report import build_report, read_report
+from hsd_viz.measure.report import read_report
+from hsd_viz.measure.report_figures import build_report
 from tests.measure.test_bench_report import ENGINE, MACHINE, measurement, output
 
 CATEGORIES = ["tables", "prose"]
