@@ -425,7 +425,7 @@ def _property(column: Column) -> str:
 
 
 def typescript_settings() -> str:
-    """Return the settings of a decode that are numbers, and the largest lookahead, as TypeScript."""
+    """Return the numeric settings of a decode, and the largest lookahead, as TypeScript."""
     lines = [
         "// Written by `python -m tools.reference` from hsd_viz/options.py and hsd_viz/stack.py.",
         "",

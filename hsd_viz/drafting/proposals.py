@@ -1,4 +1,4 @@
-"""What database drafting holds between look-ups: answers, candidates, and the drafts made of them."""
+"""What database drafting holds between look-ups: answers, candidates, and drafts made of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A calibration with its provenance, from what ``hsd-viz plan`` wrote, with measured times beside it.
+"""A calibration with its provenance, from what ``hsd-viz plan`` wrote, with measured times.
 
 Those that are stored on this machine are :mod:`hsd_viz.latency.stored`.
 """

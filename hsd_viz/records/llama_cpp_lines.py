@@ -1,5 +1,5 @@
-"""llama.cpp's log lines: requests, verifications and statistics of ``llama-server`` of all versions,
-and the summary of ``llama-speculative``.
+"""llama.cpp's log lines: requests, verifications and statistics of ``llama-server`` of all
+versions, and the summary of ``llama-speculative``.
 """
 
 from __future__ import annotations

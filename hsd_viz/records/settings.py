@@ -16,9 +16,9 @@ from hsd_viz.errors import UserError
 from hsd_viz.words import did_you_mean
 
 #: Engine -> ``version``, ``metrics`` (name -> quantity), ``settings`` by drafter, and the
-#: ``schedule`` of draft tokens by batch size: for which drafters, as ``ranges`` of batch sizes or as
-#: ``steps`` by the first one, the number of draft tokens beside it (the ``usual`` or the ``most``),
-#: and the end of the settings that its text replaces.
+#: ``schedule`` of draft tokens by batch size: for which drafters, as ``ranges`` of batch sizes or
+#: as ``steps`` by the first one, the number of draft tokens beside it (the ``usual`` or the
+#: ``most``), and the end of the settings that its text replaces.
 ENGINES: dict[str, dict[str, Any]] = json.loads(
     Path(__file__).with_name("engines.json").read_text(encoding="utf-8")
 )

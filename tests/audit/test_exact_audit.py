@@ -127,11 +127,9 @@ def test_the_first_wrong_conditional_is_named():
         return text[len(task.prompt) :]
 
     found = exact(stutters, instances=1)
-    assert (
-        found.wrong.prefix == (0,)
-        and [*found.wrong.actual] == [1.0, 0.0, 0.0]
-        and found.faults == ()
-    )
+    assert found.wrong.prefix == (0,)
+    assert [*found.wrong.actual] == [1.0, 0.0, 0.0]
+    assert found.faults == ()
     assert str(found).startswith(
         "not lossless: the law after [0] is [1.0000, 0.0000, 0.0000], not ["
     )

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from hsd_viz.cli import main
-from hsd_viz.engine.local import LocalEngine, load_engine
+from hsd_viz.engine.local import load_engine
 from hsd_viz.latency import stored as store
 from hsd_viz.latency.select import fill
 from hsd_viz.stack import parse

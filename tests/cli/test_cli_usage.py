@@ -255,7 +255,8 @@ def test_the_installed_command_is_this_one():
     done = subprocess.run(
         [sys.executable, "-m", "hsd_viz", "--version"], capture_output=True, text=True, timeout=120
     )
-    assert done.returncode == 0 and done.stdout.startswith(f"hsd-viz {__version__}")
+    assert done.returncode == 0
+    assert done.stdout.startswith(f"hsd-viz {__version__}")
 
 
 def test_the_doctor_s_options_are_grouped_as_they_are_declared():

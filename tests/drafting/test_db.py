@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hsd_viz.drafting import SharedDatabases, make_drafter
-from hsd_viz.drafting.costs import CostCurve, cost_curve
+from hsd_viz.drafting.costs import CPU_MARGINAL, CostCurve, cost_curve
 from hsd_viz.drafting.db import MIN_SCORE, MIN_SCORE_FREE, DatabaseDrafter
 from hsd_viz.drafting.index.build import build_database
 from hsd_viz.drafting.index.count import Pruning

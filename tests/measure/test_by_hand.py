@@ -141,7 +141,8 @@ def test_the_speed_and_the_batch_of_a_log_are_used():
         reached=(500, 500, 500), speed=140.0, running=2,
     )  # fmt: skip
     seen = from_series(series(sample), "x")
-    assert seen.batch == 2 and seen.round == pytest.approx(40.0)
+    assert seen.batch == 2
+    assert seen.round == pytest.approx(40.0)
     found = diagnose(with_figures(seen, KnownFigures(plain_speed=40.0)))
     assert found.speedup.value == pytest.approx(70 / 40)
     assert "70.0 tokens/s per request at batch 2" in diagnose(seen).lines()[1]

@@ -205,11 +205,13 @@ def test_what_is_known_of_the_speed_is_said():
     accepted has no NaN.
     """
     found = diagnose(Observation("case", rounds(0.1), step=10.0, verify=13.0))
-    assert found.verdict.startswith("speculation loses: at most 0.8") and not found.flags
+    assert found.verdict.startswith("speculation loses: at most 0.8")
+    assert not found.flags
     found = diagnose(
         with_figures(Observation("case", rounds(0.9)), KnownFigures(speed=20.0, plain_speed=10.0))
     )
-    assert found.speedup.value == pytest.approx(2) and set(found.shares) == {"acceptance", "round"}
+    assert found.speedup.value == pytest.approx(2)
+    assert set(found.shares) == {"acceptance", "round"}
     assert [o.stack for o in found.options] == [
         "4 draft tokens",
         "off",

@@ -123,8 +123,10 @@ def test_a_sign_is_seen_in_its_case_only(sign):
 
     (finding,) = findings(*case)
 
-    assert finding.sign == sign and finding.confidence in ("high", "medium")
-    assert "https://github.com/" in sign.threads and sign.check
+    assert finding.sign == sign
+    assert finding.confidence in ("high", "medium")
+    assert "https://github.com/" in sign.threads
+    assert sign.check
     assert len(misses) == 3
     for miss in misses:
         assert sign not in [finding.sign for finding in findings(*miss)]
