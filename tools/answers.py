@@ -1,4 +1,5 @@
-"""Record answers of SmolLM2: ``python -m tools.answers`` writes the runs that the page opens with.
+"""Record answers of SmolLM2: ``python -m tools.answers`` writes the runs that the page opens with,
+and ``python -m tools.answers --race`` the first of them by several stacks, to compare.
 
 Each stack and plain decoding of its prompt alternate, and the fastest run of each is kept, as in
 :mod:`tools.record`. The seed of an answer is the first with which it ends by itself, does not
@@ -9,13 +10,14 @@ speed-up.
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
 from hsd_viz.engine.live import note_plain
 from hsd_viz.engine.local import LocalEngine, load_engine
-from hsd_viz.engine.replay import ANSWERS, TEMPERATURE
+from hsd_viz.engine.replay import ANSWERS, SIDE_BY_SIDE, TEMPERATURE, load_bundled
 from hsd_viz.trace import Trace
 from hsd_viz.trace.tables import RoundRow
 from tools.record import Recipe, fastest, rule_of, save_recording, write_index
@@ -170,6 +172,83 @@ def record_answers(
     return paths
 
 
+#: Where the page has the first answer by several stacks.
+RACE = SIDE_BY_SIDE / ANSWERS_OF[0].name
+#: The stacks that the first answer is compared with: name, title, blurb, stack.
+RACERS = (
+    ("plain", "Plain decoding", "One token per forward pass of the target.", "target"),
+    (
+        "published",
+        "Hierarchy Drafting as published",
+        "Three databases, accessed in order, as in the paper.",
+        "hd > target",
+    ),
+    (
+        "databases",
+        "Databases",
+        "This project's database drafting: one scored draft tree from all databases.",
+        _DATABASES,
+    ),
+    (
+        "one-draft",
+        "One draft model",
+        "nano has two layers of the target, trained on its text.",
+        "nano:3 > target",
+    ),
+    (
+        "both",
+        "Databases below a draft model",
+        "The databases draft for nano, and nano for the target.",
+        "db > nano:2 > target",
+    ),
+)
+
+
+def record_race(
+    engine: LocalEngine,
+    out: Path = RACE,
+    *,
+    answers: Path = ANSWERS,
+    repeats: int = 5,
+    tokens: int = TOKENS,
+    progress: Callable[[str], None] = lambda line: None,
+) -> list[Path]:
+    """Record the first answer by all stacks of :data:`RACERS`, with the seed of its recording, and
+    return the paths.
+
+    The stacks alternate, and the fastest run of each is kept. The run by the answer's own stack
+    becomes its recording: one run has one speed-up on all tabs.
+    """
+    first = ANSWERS_OF[0]
+    sampling = load_bundled(first.name, ANSWERS).meta["sampling"]
+    options = {"temperature": sampling["temperature"], "seed": sampling["seed"]}
+    recipes = [
+        Recipe(name, title, blurb, stack, first.prompt) for name, title, blurb, stack in RACERS
+    ]
+    stacks = [recipe.stack for recipe in recipes]
+    traces = fastest(
+        engine, stacks, repeats, first.prompt, chat=True, max_new_tokens=tokens, **options
+    )
+    paths = []
+    index: list[dict] = []
+    for recipe, trace in zip(recipes, traces, strict=True):
+        note_plain(trace, traces[0])
+        trace.meta["models"][-1]["model"] = MODEL
+        paths.append(save_recording(trace, recipe, out, index))
+        progress(f"{recipe.name}: {trace.metrics()['tokens_per_second']:.0f} tokens/s")
+    paths.append(write_index(out, index))
+    return [*paths, *replace_answer(traces[stacks.index(first.stack)], first, answers)]
+
+
+def replace_answer(trace: Trace, answer: Recipe, folder: Path) -> list[Path]:
+    """Save a run as the recording of an answer that is in ``folder``, and return the paths."""
+    rows: list[dict] = []
+    path = save_recording(trace, answer, folder, rows)
+    index = json.loads((folder / "index.json").read_text(encoding="utf-8"))
+    replaced = [rows[0] if row["name"] == answer.name else row for row in index]
+    return [path, write_index(folder, replaced)]
+
+
 def first_seed(engine: LocalEngine, answer: Recipe, seeds: Sequence[int], tokens: int) -> int:
     """Return the first seed with which an answer is readable.
 
@@ -211,11 +290,16 @@ def _shows(one: RoundRow) -> bool:
 
 
 def main() -> None:
-    """Record all answers with the family that is installed."""
+    """Record all answers, or the race, with the family that is installed."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--out", type=Path, default=ANSWERS, metavar="DIR")
+    parser.add_argument("--out", type=Path, metavar="DIR")
+    parser.add_argument("--race", action="store_true", help="record the first answer by stacks")
     options = parser.parse_args()
-    record_answers(cache(_open_engine), options.out, progress=print)
+    if options.race:
+        race = options.out or RACE
+        record_race(_open_engine(ANSWERS_OF[0].dtype), race, progress=print)
+    else:
+        record_answers(cache(_open_engine), options.out or ANSWERS, progress=print)
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ from hsd_viz.figures.palette import HUES
 from hsd_viz.latency.basis import temperature_words
 from hsd_viz.models.families import DEFAULT, FAMILIES, Family
 from hsd_viz.options import defaults
-from hsd_viz.stack import draft_sources
+from hsd_viz.stack import TARGET, draft_sources
 from hsd_viz.trace import Trace
 from hsd_viz.trace.tables import RULES
 
@@ -62,18 +62,25 @@ def page_palette() -> dict[str, Any]:
 @cache
 def races() -> list[dict[str, Any]]:
     """Return the recordings of one prompt with several stacks, a group for each prompt and
-    sampling.
+    sampling; first those of the prompt that the page opens with.
     """
-    found = []
+    found: list[dict[str, Any]] = []
     for group, recordings in side_by_side().items():
         runs = [
             {"name": f"{group}/{r.name}", "title": r.title, "blurb": r.blurb, "stack": r.stack}
             for r in recordings
         ]
         meta = recorded_runs()[runs[0]["name"]]().meta
-        title = temperature_words(meta["sampling"]["temperature"])
+        title = f"{_target_words(meta)}, {temperature_words(meta['sampling']['temperature'])}"
         found.append({"group": group, "title": title, "prompt": meta["prompt"], "runs": runs})
-    return found
+    opening = recorded_runs()[next(iter(offered()))]().meta["prompt"]
+    return sorted(found, key=lambda race: race["prompt"] != opening)
+
+
+def _target_words(meta: dict[str, Any]) -> str:
+    """Return the name of a recording's target; of the project's own, what it writes."""
+    model = str(meta["models"][-1]["model"])
+    return "Python model" if model == TARGET else model
 
 
 @cache

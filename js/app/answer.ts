@@ -117,121 +117,145 @@ export interface Asking {
   options?: () => Record<string, unknown>;
 }
 
-/**
- * A section of the page that shows an answer. `refresh` asks if anything has changed; `ask` asks
- * again, perhaps with files.
- */
-export function answerView(
-  host: Host,
-  { about, words, run, options = () => ({}) }: Asking,
-  state: Record<string, unknown>,
-) {
-  const root = make("section", "hsd-answers");
-  root.dataset.about = about;
-  const menus = make("div", "hsd-menu");
-  const status = make("p", "hsd-stage hsd-note hsd-number", "", { role: "status" });
-  const trouble = make("div", "", "", { hidden: "" });
-  const body = make("div", "hsd-views");
-  root.append(menus, status, trouble, body);
-  let chosen: Record<string, string> = {};
-  let answer: Answer | null = null;
-  let parts: Pick<Mounted, "el" | "close">[] = [];
-  let asked = "";
-  let files: File[] = [];
-  let control: AbortController | null = null;
+/** A section of the page that shows the answers of its host. */
+export class AnswerView {
+  readonly root = make("section", "hsd-answers");
+  private readonly menus = make("div", "hsd-menu");
+  private readonly status = make("p", "hsd-stage hsd-note hsd-number", "", { role: "status" });
+  private readonly trouble = make("div", "", "", { hidden: "" });
+  private readonly body = make("div", "hsd-views");
+  private readonly can: boolean;
+  /** What is chosen in its menus, and the files that it is about. */
+  private chosen: Record<string, string> = {};
+  private files: File[] = [];
+  private answer: Answer | null = null;
+  private parts: Pick<Mounted, "el" | "close">[] = [];
+  /** What was asked last. */
+  private asked = "";
+  private control: AbortController | null = null;
 
-  const can = host.ask && host.answers.includes(about);
-  if (!can) render(elsewhere(about, words), body);
+  constructor(
+    private readonly host: Host,
+    private readonly asking: Asking,
+    private readonly state: Record<string, unknown>,
+  ) {
+    const { about, words } = asking;
+    this.root.dataset.about = about;
+    this.root.append(this.menus, this.status, this.trouble, this.body);
+    this.can = Boolean(host.ask) && host.answers.includes(about);
+    if (!this.can) render(elsewhere(about, words), this.body);
+  }
 
-  const question = (): Question => ({
-    about,
-    run: run?.() ?? undefined,
-    options: { ...options(), ...chosen },
-    files,
-  });
-  function draw() {
-    for (const part of parts) part.close();
-    parts = (answer?.parts ?? []).map((part) => partOf(host, part, state));
-    const button = ([name, label, content]: [string, string, string]) => {
-      const node = make("button", "hsd-quiet", label, { type: "button" });
-      const type = name.endsWith(".html") ? "text/html" : "application/json";
-      node.addEventListener("click", () => save({ name, type, bytes: content }));
-      return node;
-    };
-    const saves = make("div", "hsd-files");
-    saves.append(...(answer?.files ?? []).map(button));
-    body.replaceChildren(
-      ...parts.map((part) => part.el),
-      ...(saves.children.length ? [saves] : []),
-    );
-    render(
-      (answer?.choices ?? []).map(({ name, label, options: all, value }) => {
-        const take = (picked: string) => {
-          chosen = { ...chosen, [name]: picked };
-          files = name === "name" ? [] : files;
-          refresh();
-        };
-        const named = all.map(([words, v]) => [v, words]);
-        return field(label, menu(named, chosen[name] ?? value, take));
-      }),
-      menus,
-    );
+  // --- asking
+
+  /** Ask, if anything has changed since. */
+  refresh = async () => {
+    const { run } = this.asking;
+    const now = this.key();
+    if (now === this.asked || (run && !run())) return;
+    this.asked = now;
+    await this.askNow();
+  };
+  /** Ask again, about these files. */
+  ask(files: File[]) {
+    this.files = files;
+    this.chosen = {};
+    this.asked = this.key();
+    return this.askNow();
   }
-  function fail(error: unknown) {
-    const found = troubleOf(error);
-    drawNotice(trouble, {
-      ...found,
-      title: found.details ? `${words} failed` : "",
-      caution: !found.details,
-    });
+  cancel() {
+    this.control?.abort();
   }
-  async function askNow() {
-    if (!can || !host.ask) return;
-    control?.abort();
+  private options(): Record<string, unknown> {
+    return { ...this.asking.options?.(), ...this.chosen };
+  }
+  /** What the next question is about. */
+  private key(): string {
+    const run = this.asking.run?.()?.run ?? "";
+    return JSON.stringify([run, this.options(), this.files.map(({ name }) => name)]);
+  }
+  private question(): Question {
+    const { about, run } = this.asking;
+    return { about, run: run?.() ?? undefined, options: this.options(), files: this.files };
+  }
+  private async askNow() {
+    const { host } = this;
+    if (!this.can || !host.ask) return;
+    this.cancel();
     const mine = new AbortController();
-    control = mine;
-    drawNotice(trouble, { message: "" });
-    status.textContent = parts.length ? "" : "Computing …";
-    root.toggleAttribute("aria-busy", true);
+    this.control = mine;
+    this.wait();
     const stage = (text: string, done?: number | null, total?: number | null) => {
-      if (control === mine)
-        status.textContent = total ? `${Math.round((100 * (done ?? 0)) / total)}%: ${text}` : text;
+      if (this.control === mine) this.say(text, done, total);
     };
-    const found = await host.ask(question(), { stage }, mine.signal).catch((error) => ({ error }));
-    // Another question was asked meanwhile.
-    if (control !== mine) return;
-    status.textContent = "";
-    root.removeAttribute("aria-busy");
     try {
-      if ("error" in found) throw found.error;
-      answer = found;
-      draw();
+      const found = await host.ask(this.question(), { stage }, mine.signal);
+      if (this.control === mine) this.show(found);
     } catch (error) {
-      // The menus stay: another choice may have an answer.
-      answer = { choices: answer?.choices, parts: [] };
-      draw();
-      fail(error);
+      if (this.control === mine) this.showNothing(error);
     }
   }
-  const key = () =>
-    JSON.stringify([run?.()?.run ?? "", options(), chosen, files.map((f) => f.name)]);
-  async function refresh() {
-    const now = key();
-    if (now === asked || (run && !run())) return;
-    asked = now;
-    await askNow();
+
+  // --- what is shown
+
+  private wait() {
+    drawNotice(this.trouble, { message: "" });
+    this.status.textContent = this.parts.length ? "" : "Computing …";
+    this.root.toggleAttribute("aria-busy", true);
   }
-  return {
-    root,
-    refresh,
-    stale: (on: boolean) => root.classList.toggle("hsd-stale", on && Boolean(run)),
-    ask(with_: File[]) {
-      files = with_;
-      chosen = {};
-      asked = key();
-      return askNow();
-    },
-    cancel: () => control?.abort(),
-    fail,
+  private say(text: string, done?: number | null, total?: number | null) {
+    const share = total ? `${Math.round((100 * (done ?? 0)) / total)}%: ` : "";
+    this.status.textContent = `${share}${text}`;
+  }
+  private show(answer: Answer) {
+    this.status.textContent = "";
+    this.root.removeAttribute("aria-busy");
+    this.answer = answer;
+    this.draw();
+  }
+  /** The menus stay: another choice may have an answer. */
+  private showNothing(error: unknown) {
+    this.show({ choices: this.answer?.choices, parts: [] });
+    this.fail(error);
+  }
+  fail = (error: unknown) => {
+    const found = troubleOf(error);
+    const title = found.details ? `${this.asking.words} failed` : "";
+    drawNotice(this.trouble, { ...found, title, caution: !found.details });
   };
+  /** Mark it as of the run before. */
+  stale(on: boolean) {
+    this.root.classList.toggle("hsd-stale", on && Boolean(this.asking.run));
+  }
+  private draw() {
+    const { parts = [], files = [], choices = [] } = this.answer ?? {};
+    for (const part of this.parts) part.close();
+    this.parts = parts.map((part) => partOf(this.host, part, this.state));
+    const saves = make("div", "hsd-files");
+    saves.append(...files.map(saveButton));
+    const all = this.parts.map(({ el }) => el);
+    this.body.replaceChildren(...all, ...(files.length ? [saves] : []));
+    render(
+      choices.map((choice) => this.menuOf(choice)),
+      this.menus,
+    );
+  }
+  private menuOf({ name, label, options, value }: NonNullable<Answer["choices"]>[number]) {
+    const take = (picked: string) => {
+      this.chosen = { ...this.chosen, [name]: picked };
+      // A report of a name is not that of the file.
+      if (name === "name") this.files = [];
+      void this.refresh();
+    };
+    const named = options.map(([words, v]) => [v, words]);
+    return field(label, menu(named, this.chosen[name] ?? value, take));
+  }
+}
+
+/** The button that saves a file of an answer. */
+function saveButton([name, label, content]: NonNullable<Answer["files"]>[number]) {
+  const button = make("button", "hsd-quiet", label, { type: "button" });
+  const type = name.endsWith(".html") ? "text/html" : "application/json";
+  button.addEventListener("click", () => save({ name, type, bytes: content }));
+  return button;
 }

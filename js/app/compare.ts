@@ -1,15 +1,19 @@
 // The Compare tab: runs of one prompt side by side, recorded or decoded here.
 import { html, nothing, render } from "lit-html";
+import type { About } from "../host";
 import { make } from "../lib/dom";
 import { area } from "../lib/fields";
 import { drawNotice, troubleOf } from "../lib/notice";
 import type { Snapshot, Store } from "../lib/run";
-import { fastestOf, MOST, refusalOf, storesOf } from "../versus/compare";
-import { mount } from "../views";
+import { brief, cut } from "../lib/words";
+import { fastestOf, letterOf, MOST, refusalOf, storesOf } from "../versus/compare";
+import { type Mounted, mount } from "../views";
 import { elsewhere } from "./answer";
 import { decoded } from "./decode";
 import { download } from "./files";
+import { type Headline, headlineOf } from "./headline";
 import LEDES from "./ledes.json";
+import { type Chip, chipsOf } from "./origin";
 import { requestOf } from "./state";
 import type { Context, Section } from "./tabs";
 
@@ -24,140 +28,207 @@ const PRESETS = [
 const OPENING = ["plain", "databases", "both"];
 /** Untimed tokens decoded first with each stack, to exclude one-time costs. */
 const WARM_UP = 8;
+/** Characters of the prompt beside the headline. */
+const SHORT = 30;
 
-export function compareView({ host, store, state, group }: Context): Section {
-  const { about } = host;
-  const root = make("section", "hsd-part");
-  const form = make("div", "hsd-form hsd-measure hsd-compare");
-  const trouble = make("div", "", "", { hidden: "" });
-  const titles = Object.fromEntries(about.stacks);
-  const nothingYet = { group: "", runs: [], pinned: -1, time: -1 };
-  const versus = mount("versus", { ...state, ...nothingYet, titles, sources: about.sources });
-  const runs = () => versus.model.get("runs") as unknown as Snapshot[];
-  let headline: ReturnType<typeof fastestOf> | null = null;
-  const titleOf = ({ meta }: Store) => titles[meta.asked ?? ""] || titles[meta.stack] || meta.stack;
-  const show = (all: Snapshot[]) => {
-    const stores = storesOf(all);
-    headline = refusalOf(stores) ? null : fastestOf(stores, titleOf);
+const toggled = (all: string[], one: string) =>
+  all.includes(one) ? all.filter((other) => other !== one) : [...all, one];
+const chips = (label: string, all: unknown[]) =>
+  html`<div class="hsd-presets" role="group" aria-label=${label}>${all}</div>`;
+const chip = (words: unknown, on: boolean, act: () => void, title = "") =>
+  html`<button type="button" aria-pressed=${on} title=${title || nothing} @click=${act}>
+    ${words}
+  </button>`;
+
+/** What stacks are called within a sentence: by the form, else by their recordings. */
+function titlesOf({ races, stacks }: About): Record<string, string> {
+  const recorded = races.flatMap(({ runs }) => runs);
+  const titles = recorded.map(({ stack, title }) => [
+    stack,
+    title[0].toLowerCase() + title.slice(1),
+  ]);
+  return Object.fromEntries([...titles, ...stacks]);
+}
+
+class Comparison {
+  readonly root = make("section", "hsd-part");
+  private readonly form = make("div", "hsd-form hsd-measure hsd-compare");
+  private readonly trouble = make("div", "", "", { hidden: "" });
+  private readonly versus: Mounted;
+  /** What stacks are called. */
+  private readonly titles: Record<string, string>;
+  /** The runs compared, and what is said of them first; null: they cannot be compared. */
+  private runs: Snapshot[] = [];
+  private headline: Headline | null = null;
+  private origin: Chip[] = [];
+  /** The group of recordings, and those of it that are chosen: none after a decode. */
+  private race: Context["host"]["about"]["races"][number] | undefined;
+  private chosen: string[] = [];
+  /** Stacks to decode, one per line; what ends their decode, and how far it is. */
+  private text: string;
+  private busy: AbortController | null = null;
+  private said = "";
+
+  constructor(private readonly context: Context) {
+    const { about } = context.host;
+    this.titles = titlesOf(about);
+    const nothingYet = { group: "", runs: [], pinned: -1, time: -1 };
+    const state = {
+      ...context.state,
+      ...nothingYet,
+      titles: this.titles,
+      sources: about.sources,
+    };
+    this.versus = mount("versus", state);
+    const usual = String(about.form.temperature);
+    this.race = about.races.find(({ title }) => title.includes(usual)) ?? about.races[0];
+    this.text = OPENING.map((name) => about.sides[name]).join("\n");
+    this.paint();
+    this.openRace();
+    this.root.append(this.form, this.trouble);
+  }
+
+  private titleOf = ({ meta }: Store) =>
+    this.titles[meta.asked ?? ""] || this.titles[meta.stack] || meta.stack;
+  private fail(error: unknown, title = "Comparison failed") {
+    drawNotice(this.trouble, troubleOf(error, title));
+  }
+  private show(runs: Snapshot[]) {
+    const stores = storesOf(runs);
+    const kind = this.chosen.length ? "recording" : "finished";
+    this.runs = runs;
+    this.headline = refusalOf(stores) ? null : fastestOf(stores, this.titleOf);
+    // What is known of the first run stands for all.
+    const [first] = stores;
+    const prompt = `“${cut(brief(first?.prompt ?? ""), SHORT)}”`;
+    this.origin = first ? chipsOf(first, prompt, kind) : [];
     // Before the first choice there is nothing to refuse.
-    root.append(versus.el);
-    versus.model.set("runs", all as never);
-    paint();
-  };
-  const fail = (error: unknown, title = "Comparison failed") =>
-    drawNotice(trouble, troubleOf(error, title));
+    this.root.append(this.versus.el);
+    this.versus.model.set("runs", runs as never);
+    this.paint();
+  }
 
   // --- recordings
-  let race =
-    about.races.find((r) => r.title.includes(String(about.form.temperature))) ?? about.races[0];
-  const opening = () => {
-    const own = race.runs.filter((r) => OPENING.includes(r.name.split("/")[1]));
-    return (own.length > 1 ? own : race.runs.slice(0, 2)).map((r) => r.name);
-  };
-  let chosen: string[] = [];
-  async function choose(names: string[]) {
-    chosen = race.runs.map((r) => r.name).filter((name) => names.includes(name));
-    paint();
-    drawNotice(trouble, { message: "" });
-    const asked = chosen;
+
+  /** Compare the runs of the group that show most, or its first two. */
+  private openRace() {
+    const { race } = this;
+    if (!race) return;
+    const own = race.runs.filter(({ name }) => OPENING.includes(name.split("/")[1]));
+    const opening = own.length > 1 ? own : race.runs.slice(0, 2);
+    this.choose(opening.map(({ name }) => name));
+  }
+  private choose(names: string[]) {
+    this.load(names).catch((error) => this.fail(error));
+  }
+  private async load(names: string[]) {
+    const all = this.race?.runs.map(({ name }) => name) ?? [];
+    const asked = all.filter((name) => names.includes(name));
+    this.chosen = asked;
+    this.paint();
+    drawNotice(this.trouble, { message: "" });
+    const { host } = this.context;
     const found = await Promise.all(asked.map((name) => host.recording(name)));
     // The view says when there are too few or too many. A newer choice has its own.
-    if (chosen === asked) show(found);
+    if (this.chosen === asked) this.show(found);
   }
-  const chip = (words: string, on: boolean, act: () => void, title = "") =>
-    html`<button type="button" aria-pressed=${on} title=${title || nothing} @click=${act}>
-      ${words}
-    </button>`;
-  const chips = (label: string, all: unknown[]) =>
-    html`<div class="hsd-presets" role="group" aria-label=${label}>${all}</div>`;
-  const toggled = (all: string[], one: string) =>
-    all.includes(one) ? all.filter((other) => other !== one) : [...all, one];
-  function recordings() {
-    const races = about.races.map((r) => {
+  private recordings() {
+    const { races } = this.context.host.about;
+    const { race, chosen } = this;
+    if (!race) return nothing;
+    const groups = races.map((one) => {
       const act = () => {
-        race = r;
-        choose(opening()).catch(fail);
+        this.race = one;
+        this.openRace();
       };
-      return chip(r.title, r === race, act);
+      return chip(one.title, one === race, act);
     });
     const stacks = race.runs.map(({ name, title, stack, blurb }) => {
-      const act = () => void choose(toggled(chosen, name)).catch(fail);
-      return chip(title, chosen.includes(name), act, `${stack}: ${blurb}`);
+      const at = chosen.indexOf(name);
+      const letter = at < 0 ? nothing : html`<b class="hsd-vs-letter">${letterOf(at)}</b> `;
+      const act = () => this.choose(toggled(chosen, name));
+      return chip(html`${letter}${title}`, at >= 0, act, `${stack}: ${blurb}`);
     });
-    return html`${
-      races.length > 1 ? chips("Sampling", races) : nothing
-    }${chips("Stacks (two or three)", stacks)}`;
+    const group = races.length > 1 ? chips("Prompt and sampling", groups) : nothing;
+    return html`${group}${chips("Stacks (two or three)", stacks)}`;
   }
 
   // --- decode
-  let text = OPENING.map((name) => about.sides[name]).join("\n");
-  let busy: AbortController | null = null;
-  let said = "";
-  const lines = () =>
-    text
-      .split("\n")
-      .flatMap((line) => (line.trim() ? [about.sides[line.trim()] ?? line.trim()] : []));
-  async function start() {
-    if (!host.decode || busy) return;
-    const stacks = lines();
-    const control = new AbortController();
-    busy = control;
-    drawNotice(trouble, { message: "" });
-    paint();
-    try {
-      if (stacks.length < 2 || stacks.length > MOST)
-        throw new Error(`write two or three stacks, one per line, not ${stacks.length}`);
-      const request = requestOf(store.state.form, about.limits);
-      const found: Snapshot[] = [];
-      for (const stack of stacks) {
-        const stage = (words: string, done?: number | null, total?: number | null) => {
-          said = `${stack}: ${total ? `decoding ${done}/${total}` : words}`;
-          paint();
-        };
-        await decoded(host, { ...request, stack, max_new_tokens: WARM_UP }, stage, control.signal);
-        found.push((await decoded(host, { ...request, stack }, stage, control.signal)).snapshot());
-      }
-      chosen = [];
-      show(found);
-      said = "Decoded here, once each: speeds are noisy.";
-    } catch (error) {
-      said = control.signal.aborted ? "Cancelled. The previous comparison is unchanged." : "";
-      if (!control.signal.aborted) fail(error);
-    } finally {
-      busy = null;
-      paint();
-    }
+
+  private stacks(): string[] {
+    const { sides } = this.context.host.about;
+    const lines = this.text.split("\n").map((line) => line.trim());
+    return lines.filter(Boolean).map((line) => sides[line] ?? line);
   }
-  const write = (all: string) => {
-    text = all;
-    paint();
+  private write = (text: string) => {
+    this.text = text;
+    this.paint();
   };
-  const decoding = () =>
-    html`<details class="hsd-values" ?open=${!race}>
+  private start = async () => {
+    if (!this.context.host.decode || this.busy) return;
+    const control = new AbortController();
+    this.busy = control;
+    drawNotice(this.trouble, { message: "" });
+    this.paint();
+    try {
+      const found = await this.decode(this.stacks(), control.signal);
+      this.chosen = [];
+      this.show(found);
+      this.said = "Decoded here, once each: speeds are noisy.";
+    } catch (error) {
+      const { aborted } = control.signal;
+      this.said = aborted ? "Cancelled. The previous comparison is unchanged." : "";
+      if (!aborted) this.fail(error);
+    } finally {
+      this.busy = null;
+      this.paint();
+    }
+  };
+  private async decode(stacks: string[], signal: AbortSignal): Promise<Snapshot[]> {
+    const { host, store } = this.context;
+    if (stacks.length < 2 || stacks.length > MOST)
+      throw new Error(`write two or three stacks, one per line, not ${stacks.length}`);
+    const request = requestOf(store.state.form, host.about.limits);
+    const found: Snapshot[] = [];
+    for (const stack of stacks) {
+      const stage = (words: string, done?: number | null, total?: number | null) => {
+        this.said = `${stack}: ${total ? `decoding ${done}/${total}` : words}`;
+        this.paint();
+      };
+      await decoded(host, { ...request, stack, max_new_tokens: WARM_UP }, stage, signal);
+      found.push((await decoded(host, { ...request, stack }, stage, signal)).snapshot());
+    }
+    return found;
+  }
+  private presets() {
+    const { sides } = this.context.host.about;
+    return PRESETS.map(([label, name]) => {
+      const stack = sides[name];
+      const lines = this.stacks();
+      const act = () => {
+        const next = toggled(lines, stack);
+        // A fourth stack takes the place of the third.
+        this.write((next.length > MOST ? [...lines.slice(0, 2), stack] : next).join("\n"));
+      };
+      return chip(label, lines.includes(stack), act, `${this.titles[stack] ?? ""}: ${stack}`);
+    });
+  }
+  private decoding() {
+    const { busy } = this;
+    return html`<details class="hsd-values" ?open=${!this.race}>
       <summary>Compare stacks on your own prompt</summary>
       <p class="hsd-note">
         Uses the form's prompt, sampling and number of tokens; each stack first decodes a few
         untimed tokens. HD: Hierarchy Drafting. HSD: Hierarchical Speculative Decoding.
       </p>
-      ${chips(
-        "Stacks",
-        PRESETS.map(([label, name]) => {
-          const stack = about.sides[name];
-          // A fourth stack takes the place of the third.
-          const next = () => toggled(lines(), stack);
-          const act = () =>
-            write((next().length > 3 ? [...lines().slice(0, 2), stack] : next()).join("\n"));
-          return chip(label, lines().includes(stack), act, `${titles[stack] ?? ""}: ${stack}`);
-        }),
-      )}
-      ${area("Stacks, one per line", 3, text, write)}
+      ${chips("Stacks", this.presets())}${area("Stacks, one per line", 3, this.text, this.write)}
       <div class="hsd-buttons">
         <button
           type="button"
           class="hsd-primary"
           title="Ctrl+Enter"
           ?disabled=${busy !== null}
-          @click=${start}
+          @click=${this.start}
         >
           Decode and compare
         </button>
@@ -165,45 +236,49 @@ export function compareView({ host, store, state, group }: Context): Section {
           Cancel
         </button>
       </div>
-      <p class="hsd-stage hsd-note hsd-number" role="status">${said}</p>
+      <p class="hsd-stage hsd-note hsd-number" role="status">${this.said}</p>
     </details>`;
-  function paint() {
-    const { prompt, meta } = group.store;
-    const family = (one: Snapshot["meta"]) => one.family ?? "";
-    const others = [
-      ...(runs().some((one) => family(one.meta) !== family(meta)) ? ["other models"] : []),
-      ...(runs().some((one) => one.prompt !== prompt) ? ["another prompt"] : []),
-    ];
+  }
+
+  // --- drawing
+
+  private save = () => {
+    const question = { about: "comparison", options: { runs: this.runs } };
+    download(this.context.host, question).catch((error) => this.fail(error, "Save failed"));
+  };
+  /** What of the runs is other than of the run that the other tabs show. */
+  private others(): string[] {
+    const { prompt, meta } = this.context.group.store;
+    const familyOf = (one: Snapshot["meta"]) => one.family ?? "";
+    const others: string[] = [];
+    if (this.runs.some((one) => familyOf(one.meta) !== familyOf(meta))) others.push("other models");
+    if (this.runs.some((one) => one.prompt !== prompt)) others.push("another prompt");
+    return others;
+  }
+  paint = () => {
+    const { host } = this.context;
+    const { headline } = this;
+    const others = this.others();
+    const button = html`<button type="button" class="hsd-quiet" @click=${this.save}>
+      Save the comparison
+    </button>`;
     render(
-      html`<p class="hsd-headline" ?hidden=${!headline}>
-          <strong>${headline?.figure}</strong> ${headline?.words}
-        </p>
+      html`<p class="hsd-headline" ?hidden=${!headline}>${headlineOf(headline, this.origin)}</p>
         <p class="hsd-warning hsd-separate" ?hidden=${!others.length}>
           <strong>Not the run of the other tabs:</strong> ${others.join(" and ")}.
         </p>
         <p class="hsd-lede">${LEDES.compare}</p>
-        ${race ? recordings() : nothing}
-        ${
-          host.file
-            ? html`<button type="button" class="hsd-quiet"
-  @click=${save}>Save the comparison</button>`
-            : nothing
-        }
-        ${
+        ${this.recordings()}${host.file ? button : nothing}${
           host.decode
-            ? decoding()
+            ? this.decoding()
             : elsewhere("decode", "Decoding your own prompt with several stacks")
         }`,
-      form,
-    );
-  }
-  const save = () => {
-    download(host, { about: "comparison", options: { runs: runs() } }).catch((error) =>
-      fail(error, "Save failed"),
+      this.form,
     );
   };
-  paint();
-  if (race) choose(opening()).catch(fail);
-  root.append(form, trouble);
-  return { root, refresh: paint };
+}
+
+export function compareView(context: Context): Section {
+  const comparison = new Comparison(context);
+  return { root: comparison.root, refresh: comparison.paint };
 }

@@ -26,23 +26,19 @@ const run = (plain: unknown, stack = "db > target", meta: object = {}): any => (
 });
 
 test("the speed-up is first, with what a round brought and cost", () => {
-  const { figure, words } = speedOf(run({ tokens_per_second: 125_000 }), false) as any;
+  const { figure, words } = speedOf(run({ tokens_per_second: 125_000 })) as any;
   expect(figure).toBe("1.60 ×");
   expect(words).toBe(
     "the speed of plain decoding: a round brought 2.0 tokens and cost 1.3 plain steps.",
   );
 });
-test("where the page has the game, its word for a round is said", () => {
-  const found = speedOf(run({ tokens_per_second: 125_000 }), true);
-  expect(found?.words).toContain("a round (a glance in the game) brought 2.0 tokens");
-});
 test("a speed-up above the tokens of a round is doubted", () => {
-  const found = speedOf(run({ tokens_per_second: 50_000 }), false);
+  const found = speedOf(run({ tokens_per_second: 50_000 }));
   expect(found?.words).toBe("is impossible at 2.0 tokens per round: timings were disturbed.");
 });
 test("without a plain run the speed is the figure, and so it is of plain decoding", () => {
-  expect(speedOf(run(undefined), false)?.words).toContain("Plain decoding was not measured.");
-  const plain = speedOf(run(undefined, "target"), false);
+  expect(speedOf(run(undefined))?.words).toContain("Plain decoding was not measured.");
+  const plain = speedOf(run(undefined, "target"));
   expect(plain).toEqual({
     figure: "200000 tokens/s",
     words: "plain decoding: each forward pass brings one token.",
@@ -52,7 +48,7 @@ test("a text that repeats itself is named at once", () => {
   const looped = run({ tokens_per_second: 125_000 });
   looped.tokens = Array.from({ length: 40 }, () => ({ token_id: 1, source: "context", at: 9 }));
   looped.meta.plain.tokens_per_second = 900_000;
-  expect(speedOf(looped, false)?.words).toContain("The text repeats itself");
+  expect(speedOf(looped)?.words).toContain("The text repeats itself");
 });
 test("copied tokens are counted with their passages", () => {
   expect(copiesOf(run(undefined))).toEqual({
@@ -69,5 +65,5 @@ test("the time of the target's passes is a share of decoding, prefill not includ
 test("a run without tokens has no sentence", () => {
   const empty = run(undefined);
   Object.assign(empty, { tokens: [], calls: [], rounds: new Map() });
-  expect([speedOf(empty, false), copiesOf(empty), timeOf(empty)]).toEqual([null, null, null]);
+  expect([speedOf(empty), copiesOf(empty), timeOf(empty)]).toEqual([null, null, null]);
 });

@@ -1,9 +1,11 @@
-// The sentence with which a run and its tabs begin: its figure first. Pure.
+// The sentence with which a run and its tabs begin: its figure first, and where that comes from.
+import { html, nothing } from "lit-html";
 import { gainOf, metricsOf, REPETITIVE } from "../lib/metrics";
 import type { Store as Run } from "../lib/run";
 import { isPlain } from "../lib/stack";
 import { duration, plural } from "../lib/words";
 import { textOf } from "../locality_map/passages";
+import type { Chip } from "./origin";
 
 export interface Headline {
   figure: string;
@@ -12,8 +14,17 @@ export interface Headline {
 
 const percent = (share: number) => `${(100 * share).toFixed(share < 0.01 ? 1 : 0)} %`;
 
+/** A headline with the origin of its figure; nothing without one. */
+export function headlineOf(found: Headline | null | undefined, origin: readonly Chip[]) {
+  if (!found) return nothing;
+  const chip = ({ words, warns }: Chip) =>
+    html`<span class=${warns ? "hsd-chip hsd-chip-warns" : "hsd-chip"}>${words}</span>`;
+  return html`<strong>${found.figure}</strong> ${found.words}
+    <span class="hsd-chips">${origin.map(chip)}</span>`;
+}
+
 /** How fast a run was, and why; null before its first token. */
-export function speedOf(run: Run, hasGame: boolean): Headline | null {
+export function speedOf(run: Run): Headline | null {
   const m = metricsOf(run);
   if (!m.tokens || !m.rounds) return null;
   const speed = `${(m.tokens_per_second ?? 0).toFixed(0)} tokens/s`;
@@ -21,8 +32,7 @@ export function speedOf(run: Run, hasGame: boolean): Headline | null {
     return { figure: speed, words: "plain decoding: each forward pass brings one token." };
   }
   const each = m.tokens / m.rounds;
-  const round = hasGame ? "a round (a glance in the game)" : "a round";
-  const brought = `${round} brought ${each.toFixed(1)} tokens`;
+  const brought = `a round brought ${each.toFixed(1)} tokens`;
   const gain = gainOf(run, m);
   if (!gain) return { figure: speed, words: `${brought}. Plain decoding was not measured.` };
   const times = `${gain.value.toFixed(2)} ×`;

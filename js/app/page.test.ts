@@ -367,6 +367,63 @@ test("an invalid stack is said once, at its field", { skip, timeout: 60_000 }, a
   close();
 });
 
+test("the tabs are above the run, and every headline names where its figure comes from", {
+  skip,
+  timeout: 60_000,
+}, async () => {
+  const { el, close } = opened();
+  await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Recording"));
+  const main = el.querySelector(".hsd-main") as HTMLElement;
+  assert.ok(main.firstElementChild?.querySelector("[role=tablist]"));
+  const headline = () =>
+    [...el.querySelectorAll<HTMLElement>(".hsd-headline")].find(
+      (one) => !one.hidden && one.textContent,
+    );
+  for (const title of ["Watch", "Why", "Databases", "Time"]) {
+    button(el, title).click();
+    await vi.waitFor(() =>
+      assert.match(headline()?.querySelector(".hsd-chip")?.textContent ?? "", / · recorded$/),
+    );
+  }
+  button(el, "Your traffic").click();
+  assert.match(text(el, ".hsd-panel .hsd-headline"), /^Would it speed up your server\?/);
+  close();
+});
+
+test("a server's part begins with an example, and nothing is replayed without a log", {
+  skip,
+  timeout: 60_000,
+}, async () => {
+  const asked: any[] = [];
+  const ask = async (question: any) => {
+    asked.push(question);
+    return { parts: [{ kind: "text", text: `answer ${asked.length}` }] };
+  };
+  const { el, close } = opened({ answers: ["record", "replay"], ask });
+  await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Recording"));
+  button(el, "Your traffic").click();
+  await vi.waitFor(() => assert.match(text(el, "[data-about=replay]"), /answer/));
+  assert.deepEqual(
+    asked.map(({ about, options, files }) => [about, options.example, files]),
+    [
+      ["record", true, []],
+      ["replay", true, []],
+    ],
+  );
+  assert.equal(button(el, "Replay").disabled, true);
+  assert.match(text(el, ".hsd-traffic-try"), /^Replay needs a log\.$/);
+  const field = el.querySelectorAll<HTMLInputElement>("input[type=file]")[1];
+  const log = new File(['{"prompt_ids": [1], "output_ids": [2]}'], "log.jsonl");
+  Object.defineProperty(field, "files", { value: [log] });
+  field.dispatchEvent(new Event("change"));
+  assert.equal(button(el, "Replay").disabled, false);
+  button(el, "Replay").click();
+  await vi.waitFor(() => assert.equal(asked.length, 3));
+  assert.deepEqual([asked[2].options.example, asked[2].files[0].name], [undefined, "log.jsonl"]);
+  await vi.waitFor(() => assert.equal(button(el, "Show the example").disabled, false));
+  close();
+});
+
 test("a comparison of one stack shows no chart of others", { skip, timeout: 60_000 }, async () => {
   const about = structuredClone(ABOUT);
   const runs = Object.fromEntries(

@@ -6,11 +6,16 @@ import { field, menu } from "../lib/fields";
 import { slug } from "./address";
 import { drawingOf } from "./drawing";
 import { choose, download, save } from "./files";
-import { speedOf } from "./headline";
+import { headlineOf, speedOf } from "./headline";
+import { originOf } from "./origin";
+import type { Playing } from "./playing";
 import { readout } from "./readout";
+import type { Runs } from "./runs";
+import type { Shell } from "./shell";
 import { HERE, OPENED, YOUR_GAME } from "./state";
-import { APART, type Context, type Tab } from "./tabs";
+import type { Tab } from "./tabs";
 import { KEYS, STOPS } from "./tour";
+import type { Touring } from "./touring";
 
 /** Forms of a saved run. */
 const FORMS = [
@@ -30,22 +35,15 @@ const BADGES = {
 };
 const THEMES = { system: "System", light: "Light", dark: "Dark" };
 const THEME_MENU = { class: "hsd-theme", label: "Theme", title: "Theme of the page" };
+/** Pixels by which the tabs may be below the top of their bar where that is in its place. */
+const SLACK = 12;
 /** What the parts are drawn from, and what their controls do. */
-export interface Page extends Context {
-  root: HTMLElement;
-  uid: string;
-  tabs: Tab[];
+export interface Page extends Shell {
+  /** The sheet of keys. */
   sheet: HTMLDialogElement;
-  /** A listener that calls what may fail; an error becomes a card. */
-  tried(act: () => unknown, title?: string): () => void;
-  open(shown: string): Promise<void>;
-  openFile(file: globalThis.File): void;
-  /** Show a stop of the tour; `tourKept`: the one where the visitor left it. */
-  stop(key: string): Promise<void>;
-  tourKept(): string;
-  /** Play the game of the page's first screen. */
-  game(): void;
-  cancel(): void;
+  runs: Runs;
+  tour: Touring;
+  game: Playing;
 }
 
 function saveAs({ host, root, run }: Page, topic: string) {
@@ -53,83 +51,90 @@ function saveAs({ host, root, run }: Page, topic: string) {
   if (topic !== "drawing") return download(host, { about: topic, run: run() ?? undefined });
   save({ name: "hsd_viz_charts.svg", type: "image/svg+xml", bytes: drawingOf(root) });
 }
-export function picker(page: Page) {
+/** The runs that can be shown: [name, title]. */
+function runsOf({ host, store }: Page): string[][] {
+  const { here, opened, kind } = store.state;
+  const options = host.about.recordings.map(({ name, title }) => [name, title]);
+  if (here || kind === "live") options.unshift([HERE, "Run decoded here"]);
+  if (opened) {
+    const isGame = opened.name === YOUR_GAME;
+    options.push([OPENED, isGame ? opened.name : `${opened.name} (your file)`]);
+  }
+  return options;
+}
+/** The menu that saves the run shown. */
+function saveMenu(page: Page) {
   const { host, group, store, tried } = page;
-  const { recordings } = host.about;
-  const { shown, here, opened, busy, kind, tour: key } = store.state;
-  const options = [
-    ...(here || kind === "live" ? [[HERE, "Run decoded here"]] : []),
-    ...recordings.map((r) => [r.name, r.title]),
-    ...(opened
-      ? [[OPENED, opened.name === YOUR_GAME ? opened.name : `${opened.name} (your file)`]]
-      : []),
-  ];
-  const form = ([topic, words, ending, hint]: string[]) =>
-    html`<button
-      type="button"
-      role="menuitem"
-      @click=${(e: { target: HTMLElement }) => {
-        e.target.closest("details")?.removeAttribute("open");
-        tried(() => saveAs(page, topic), "Save failed")();
-      }}
-    >
-      <span><strong>${words}</strong> <code>${ending}</code></span
-      ><small>${hint}</small>
-    </button>`;
-  const kept = KEYS.indexOf(page.tourKept());
-  const stop = key || KEYS[Math.max(0, kept)];
-  const tour = tried(() => page.stop(stop), "The tour cannot start");
   // Nothing whole to save yet. A summary cannot be disabled: it is kept from opening.
-  const unsaved = busy || !group.store.tokens.length;
+  const unsaved = store.state.busy || !group.store.tokens.length;
+  if (unsaved) page.root.querySelector(".hsd-save")?.removeAttribute("open");
   const keepClosed = (e: Event) => {
     if (unsaved) e.preventDefault();
   };
-  if (unsaved) page.root.querySelector(".hsd-save")?.removeAttribute("open");
+  const closeByKey = (e: KeyboardEvent & { currentTarget: HTMLElement }) => {
+    if (e.key === "Escape") e.currentTarget.removeAttribute("open");
+  };
+  const form = ([topic, words, ending, hint]: string[]) => {
+    const take = (e: { target: HTMLElement }) => {
+      e.target.closest("details")?.removeAttribute("open");
+      tried(() => saveAs(page, topic), "Save failed")();
+    };
+    return html`<button type="button" role="menuitem" @click=${take}>
+      <span><strong>${words}</strong> <code>${ending}</code></span
+      ><small>${hint}</small>
+    </button>`;
+  };
   const forms = host.file && !store.state.lost ? [...FORMS, ...PICTURES] : PICTURES;
+  return html`<details class="hsd-save" @keydown=${closeByKey}>
+    <summary class="hsd-quiet" role="button" aria-disabled=${unsaved} @click=${keepClosed}>
+      Save
+    </summary>
+    <div role="menu" aria-label="Save the run as">${forms.map(form)}</div>
+  </details>`;
+}
+/** The button of the tour, where the page has its recordings. */
+function tourButton({ host, store, tour, tried }: Page) {
+  const names = host.about.recordings.map(({ name }) => name);
+  if (!STOPS.every(({ recording }) => names.includes(recording))) return nothing;
+  const kept = KEYS.indexOf(tour.kept);
+  const key = store.state.tour || KEYS[Math.max(0, kept)];
+  const words = kept > 0 ? `Resume the tour (${kept + 1}/${KEYS.length})` : "Take the tour";
+  return html`<button
+    type="button"
+    class="hsd-quiet hsd-tour-button"
+    ?disabled=${store.state.busy}
+    @click=${tried(() => tour.stop(key), "The tour cannot start")}
+  >
+    ${words}
+  </button>`;
+}
+/** The row of the run: which one is shown, what it is, and its files. */
+export function picker(page: Page) {
+  const { host, store, runs, tried } = page;
+  const { shown, busy } = store.state;
+  const open = (value: string) => tried(() => runs.open(value), "Open failed")();
+  const take = (file: globalThis.File) => tried(() => runs.take(file), "Open failed")();
   return html`<div class="hsd-recordings">
-    ${field(
-      "Run",
-      menu(options, shown, (value) => tried(() => page.open(value), "Open failed")(), {
-        disabled: busy,
-      }),
-    )}
-    ${
+    ${field("Run", menu(runsOf(page), shown, open, { disabled: busy }))}${status(page)}${
       host.open
-        ? html`<button type="button" class="hsd-quiet" ?disabled=${busy}
-  @click=${() => choose(".json,.gz", page.openFile)}>Open a trace</button>`
-        : nothing
-    }
-    <details
-      class="hsd-save"
-      @keydown=${(e: KeyboardEvent & { currentTarget: HTMLElement }) => {
-        if (e.key === "Escape") e.currentTarget.removeAttribute("open");
-      }}
-    >
-      <summary class="hsd-quiet" role="button" aria-disabled=${unsaved} @click=${keepClosed}>
-        Save
-      </summary>
-      <div role="menu" aria-label="Save the run as">${forms.map(form)}</div>
-    </details>
-    ${
-      STOPS.every((s) => recordings.some((r) => r.name === s.recording))
         ? html`<button
             type="button"
-            class="hsd-quiet hsd-tour-button"
+            class="hsd-quiet"
             ?disabled=${busy}
-            @click=${tour}
+            @click=${() => choose(".json,.gz", take)}
           >
-            ${kept > 0 ? `Resume the tour (${kept + 1}/${KEYS.length})` : "Take the tour"}
+            Open a trace
           </button>`
         : nothing
-    }
+    }${saveMenu(page)}${tourButton(page)}
   </div>`;
 }
-export function header({ host, root, uid, store, sheet, game, cancel }: Page) {
+export function header({ host, root, uid, store, sheet, game, runs }: Page) {
   const themes = (window as { hsdTheme?: { chosen(): string; choose(name: string): void } })
     .hsdTheme;
   const { busy, drawer } = store.state;
   const turn = () => {
-    if (busy) return cancel();
+    if (busy) return runs.cancel();
     store.set({ drawer: !drawer });
     if (!drawer)
       root.querySelector<HTMLElement>(".hsd-controls select")?.focus({ preventScroll: true });
@@ -137,7 +142,7 @@ export function header({ host, root, uid, store, sheet, game, cancel }: Page) {
   const skip = (e: Event) => {
     // In a notebook, JupyterLab handles fragment links.
     e.preventDefault();
-    root.querySelector<HTMLElement>(".hsd-main select, .hsd-main button")?.focus();
+    root.querySelector<HTMLElement>(".hsd-main [role=tab][aria-selected=true]")?.focus();
   };
   return html`<div class="hsd-header">
     <a class="hsd-skip" href="#${uid}" @click=${skip}>Skip to the run shown</a>
@@ -154,7 +159,7 @@ export function header({ host, root, uid, store, sheet, game, cancel }: Page) {
       ${
         host.about.games.length
           ? html`<button type="button" title="Beat the drafter"
-  @click=${() => game()}>Play</button>`
+  @click=${() => game.play()}>Play</button>`
           : nothing
       }<button
         type="button"
@@ -174,7 +179,8 @@ export function header({ host, root, uid, store, sheet, game, cancel }: Page) {
     ${sheet}
   </div>`;
 }
-export function status({ store }: Page) {
+/** What kind of run is shown and what it is for, or how far it is. */
+function status({ store }: Page) {
   const { kind, blurb, busy, stage } = store.state;
   const known = Boolean(stage.total) && typeof stage.done === "number";
   return html`<div class="hsd-now">
@@ -197,12 +203,12 @@ export function status({ store }: Page) {
     }
   </div>`;
 }
-/** What the run shown says at once; null while it grows. */
-export function speedLine({ host, group, store }: Page) {
-  const found = store.state.busy ? null : speedOf(group.store, host.about.games.length > 0);
-  return html`<p class="hsd-headline" ?hidden=${!found}>
-    <strong>${found?.figure}</strong> ${found?.words}
-  </p>`;
+/** What the run shown says at once, where the tab says nothing itself; hidden while it grows. */
+export function headline(page: Page) {
+  const { store, group, tabs } = page;
+  const { busy, tab } = store.state;
+  const found = busy || tabs[tab].says ? null : speedOf(group.store);
+  return html`<p class="hsd-headline" ?hidden=${!found}>${headlineOf(found, originOf(page))}</p>`;
 }
 /** The line that unfolds the text above the tabs. */
 export function textSwitch({ store }: Page) {
@@ -216,60 +222,58 @@ export function textSwitch({ store }: Page) {
     ${text ? "▾ Fold the text" : "▸ Show the text"}
   </button>`;
 }
-export function explorer({ host, root, uid, store, group, tabs }: Page, panel: HTMLElement) {
-  const { tab, busy } = store.state;
+/** The tabs, and links to the parts of the open one. */
+export function tabBar({ root, uid, store, tabs }: Page, parts: HTMLElement) {
+  const { tab } = store.state;
   const pick = (k: number) => {
     store.set({ tab: k });
     const button = root.querySelector<HTMLElement>(`#${uid}-t${k}`);
     button?.focus({ preventScroll: true });
-    // Just below the buttons of the player where they stay visible: what is between is hidden as a
-    // whole.
-    const player = root.querySelector<HTMLElement>(".hsd-player-row");
-    const row = player?.closest(".hsd-transport");
-    const stays = row && getComputedStyle(row).position === "sticky";
-    const covered = stays && !APART.includes(tabs[k].title) ? (player?.offsetHeight ?? 0) + 8 : 0;
-    const explorer = root.querySelector<HTMLElement>(".hsd-explorer");
-    explorer?.style.setProperty("scroll-margin-top", `${covered}px`);
-    const stuck = !stays || (player?.getBoundingClientRect().top ?? 0) <= 8;
-    // A tab that would show only its first lines goes up, below the player.
-    const low = (button?.getBoundingClientRect().bottom ?? 0) > innerHeight * 0.35;
     button?.scrollIntoView({ block: "nearest", inline: "nearest" });
-    if (low || stuck) explorer?.scrollIntoView({ block: "start" });
+    // Where the bar has left its place, it is at the top: so begins the tab.
+    const main = root.querySelector<HTMLElement>(".hsd-main");
+    const list = button?.parentElement;
+    const topOf = (node?: HTMLElement | null) => node?.getBoundingClientRect().top ?? 0;
+    if (topOf(list) > topOf(main) + SLACK) main?.scrollIntoView({ block: "start" });
   };
-  const first =
-    tab === 0
-      ? readout(group.store, busy, host.about.sources, uid)
-      : html`<h2 class="hsd-heard">${tabs[tab].title}</h2>`;
   const last = tabs.length - 1;
   const to = (k: number) => () => pick(k % tabs.length);
   const moves = { ArrowRight: to(tab + 1), ArrowLeft: to(tab + last), Home: to(0), End: to(last) };
   const keys = (e: KeyboardEvent) => press(e, moves);
-  return html`<div class="hsd-explorer">
-    <div class="hsd-tabs" role="tablist" aria-label="Views of the run" @keydown=${keys}>
-      ${tabs.map(
-        (t, k) =>
-          html`<button
-            type="button"
-            role="tab"
-            id="${uid}-t${k}"
-            aria-controls="${uid}-p"
-            aria-selected=${k === tab}
-            tabindex=${k === tab ? 0 : -1}
-            @click=${() => pick(k)}
-          >
-            ${t.title}
-          </button>`,
-      )}
-    </div>
-    <div
-      class="hsd-panel"
-      role="tabpanel"
-      id="${uid}-p"
-      aria-labelledby="${uid}-t${tab}"
-      data-tab=${slug(tabs[tab].title)}
+  const button = ({ title }: Tab, k: number) =>
+    html`<button
+      type="button"
+      role="tab"
+      id="${uid}-t${k}"
+      aria-controls="${uid}-p"
+      aria-selected=${k === tab}
+      tabindex=${k === tab ? 0 : -1}
+      @click=${() => pick(k)}
     >
-      ${first}${panel}
+      ${title}
+    </button>`;
+  return html`<div class="hsd-tabbar">
+    <div class="hsd-tabs" role="tablist" aria-label="Views of the run" @keydown=${keys}>
+      ${tabs.map(button)}
     </div>
+    ${parts}
+  </div>`;
+}
+/** What the open tab shows. */
+export function panel({ host, uid, store, group, tabs }: Page, content: HTMLElement) {
+  const { tab, busy } = store.state;
+  const first =
+    tab === 0
+      ? readout(group.store, busy, host.about.sources, uid, host.about.games.length > 0)
+      : html`<h2 class="hsd-heard">${tabs[tab].title}</h2>`;
+  return html`<div
+    class="hsd-panel"
+    role="tabpanel"
+    id="${uid}-p"
+    aria-labelledby="${uid}-t${tab}"
+    data-tab=${slug(tabs[tab].title)}
+  >
+    ${first}${content}
   </div>`;
 }
 /** Why the host is lost; `address`: a reload of the page asks again. */

@@ -8,6 +8,7 @@ import type { Store as Run } from "../lib/run";
 import { isPlain, type Sources } from "../lib/stack";
 import { term } from "../lib/tip";
 import { plural } from "../lib/words";
+import { loadWords } from "./origin";
 
 const STOPS: Record<string, string> = {
   lost: "the host was lost",
@@ -82,9 +83,8 @@ export function verdictOf(run: Run): string {
       said.push(`Fastest of ${meta.fastest_of} runs; spread not recorded.`);
     else said.push("One pair of runs: spread unknown.");
   }
-  const { load_average: load, cores } = meta.plain ?? {};
-  if (load && cores && load > cores)
-    said.push(`Busy machine: load ${load.toFixed(1)} on ${plural(cores, "core")}.`);
+  const load = loadWords(meta);
+  if (load) said.push(`Busy machine: ${load}.`);
   const repeated = `${Math.round(100 * m.repetition_share)}% of tokens end a repeated 8-gram`;
   if (m.repetition_share >= REPETITIVE)
     said.push(`Repetitive: ${repeated}, which favours drafting.`);
@@ -101,7 +101,18 @@ export function stackWords(stack: string): string {
   return names.map((name) => (name === "db" ? "databases" : name)).join(", then ");
 }
 
-export function readout(run: Run, running: boolean, sources: Sources, uid: string) {
+/** The words of the game for what the page names as the field does. */
+const GAME_WORDS =
+  "In the game: a glance is a round, alone is plain decoding, the tiny model nano.";
+
+/** `hasGame`: the page has the game, whose words are explained. */
+export function readout(
+  run: Run,
+  running: boolean,
+  sources: Sources,
+  uid: string,
+  hasGame = false,
+) {
   if (!run.run) return nothing;
   const verdict = running ? "" : verdictOf(run);
   const note = losslessWords(run.meta, sources);
@@ -111,6 +122,7 @@ export function readout(run: Run, running: boolean, sources: Sources, uid: strin
       <h2><code class="hsd-origin-stack">${run.meta.stack}</code></h2>
       ${words ? html`<p class="hsd-note">${words}.</p>` : nothing}
       ${note ? html`<p class="hsd-origin-note hsd-note">${note}</p>` : nothing}
+      ${hasGame ? html`<p class="hsd-note">${GAME_WORDS}</p>` : nothing}
     </div>
     <div class="hsd-tiles">
       ${tilesOf(run).map(

@@ -142,6 +142,12 @@ export function numberOf(text: string, [label, least, most, whole]: Range): numb
   return `${name} must be a ${kind} from ${least} to ${most}, not ${text.trim() || "empty"}.`;
 }
 
+/** Whether a number of the form is missing or out of its range. */
+export function hasWrongNumber(form: Form, tokens: number): boolean {
+  const ranges = rangesOf(tokens);
+  return NUMBERS.some((name) => typeof numberOf(form[name], ranges[name]) === "string");
+}
+
 /** The request of a form. Throws an error with a one-line message if a field is invalid. */
 export function requestOf(form: Form, limits: { prompt: number; tokens: number }): DecodeRequest {
   const ranges = rangesOf(limits.tokens);

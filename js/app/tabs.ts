@@ -1,22 +1,23 @@
 // What each tab shows: views of the run, answers of the host, and forms. Built when the tab is
 // first opened.
-import { html, nothing, render } from "lit-html";
-import type { File, Host } from "../host";
+import { html, render } from "lit-html";
+import type { Host } from "../host";
 import { make } from "../lib/dom";
-import { area, field, menu } from "../lib/fields";
 import { foldOf } from "../lib/fold";
 import type { Group } from "../lib/group";
 import { failure } from "../lib/notice";
 import { type Store as Run, type Snapshot, storeOf } from "../lib/run";
 import { unique } from "../lib/widget";
 import { mount } from "../views";
-import { answerView, elsewhere } from "./answer";
+import { AnswerView } from "./answer";
 import { compareView } from "./compare";
 import { decoded } from "./decode";
-import { choose, dropField, MOST_BYTES, read } from "./files";
-import { copiesOf, type Headline, timeOf } from "./headline";
+import { choose, read } from "./files";
+import { copiesOf, type Headline, headlineOf, timeOf } from "./headline";
 import LEDES from "./ledes.json";
+import { originOf } from "./origin";
 import { requestOf, type Store } from "./state";
+import { record, traffic } from "./traffic";
 
 /** A part of a tab: an element that may have to be asked for again when the run changes. */
 export interface Section {
@@ -35,11 +36,14 @@ export interface Context {
   run(): Snapshot | null;
 }
 type Make = (context: Context) => Section;
-/** `parts`: each with the name that the list at the top of the tab shows; `says`: its sentence. */
 export interface Tab {
   title: string;
+  /** Each with its name in the list of the tab's parts. */
   parts: [name: string, make: Make][];
+  /** Its headline for a run, with a figure that is not of its speed; null: it has none. */
   says?: (run: Run) => Headline | null;
+  /** It is not about the run on the page, which is hidden. */
+  isApart?: boolean;
 }
 type Lede = keyof typeof LEDES | "";
 
@@ -56,8 +60,12 @@ const view =
 
 function asked(about: string, words: string, lede: Lede = "", ofRun = true): Make {
   return ({ host, state, run }) => {
-    const made = answerView(host, { about, words, run: ofRun ? run : undefined }, state);
-    return { root: sectionOf(lede, made.root), refresh: made.refresh, stale: made.stale };
+    const made = new AnswerView(host, { about, words, run: ofRun ? run : undefined }, state);
+    return {
+      root: sectionOf(lede, made.root),
+      refresh: made.refresh,
+      stale: (on) => made.stale(on),
+    };
   };
 }
 
@@ -137,8 +145,9 @@ function law(context: Context): Section {
 
 /** Saved reports, and a file of the visitor. */
 function reports({ host, state }: Context): Section {
-  const root = sectionOf("");
-  const made = answerView(host, { about: "report", words: "A benchmark report" }, state);
+  const root = sectionOf("report");
+  root.prepend(make("h3", "", "Reports on many prompts"));
+  const made = new AnswerView(host, { about: "report", words: "A benchmark report" }, state);
   if (host.ask && host.answers.includes("report")) {
     const open = make("button", "hsd-quiet", "Open a report", { type: "button" });
     const take = (file: globalThis.File) =>
@@ -150,128 +159,6 @@ function reports({ host, state }: Context): Section {
   return { root, refresh: made.refresh };
 }
 
-const TOKENIZERS = [
-  ["target", "the ladder's, with its databases"],
-  ["", "none: token ids"],
-  ["own", "another model's file"],
-];
-const COSTS = [
-  ["cpu", "0.15 steps per token (small CPU)"],
-  ["free16", "free up to 16 tokens (GPU with room)"],
-];
-const DRAFTERS = ["db", "hd", "lookup", "sam", "suffix", "ngram-cache"];
-
-/** A log of another server, replayed with any drafter. */
-function traffic({ host, state }: Context): Section {
-  const root = sectionOf("replay");
-  if (!host.ask || !host.answers.includes("replay")) {
-    const card = make("div");
-    render(elsewhere("replay", "Replaying a log"), card);
-    root.append(card);
-    return { root };
-  }
-  const form = make("div", "hsd-form hsd-measure");
-  const values = { tokenizer: "target", costs: "cpu", drafters: DRAFTERS.join("\n") };
-  let log: globalThis.File | null = null;
-  let tokenizer: globalThis.File | null = null;
-  let busy = false;
-  const made = answerView(
-    host,
-    { about: "replay", words: "The replay", options: () => ({ ...values }) },
-    state,
-  );
-  const logField = dropField(
-    "Log: choose a file, or drop it here",
-    `JSON lines or one array, also .gz, up to ${MOST_BYTES / 1e6} MB ` +
-      "(the command takes any size): " +
-      "prompt and output as text or token ids, OpenAI chat logs, ShareGPT.",
-    ".jsonl,.json,.gz",
-    (file) => void (log = file),
-  );
-  const hint = "The tokenizer.json of the log's model.";
-  const own = dropField(
-    "Tokenizer: choose a file, or drop it here",
-    hint,
-    ".json",
-    (file) => void (tokenizer = file),
-  );
-  async function start() {
-    try {
-      if (!log) throw new Error("no log: drop a file on the field above, or open one");
-      if (values.tokenizer === "own" && !tokenizer)
-        throw new Error(
-          "no tokenizer: open the tokenizer.json of the log's model, or choose another",
-        );
-      const files: File[] = [await read(log)];
-      if (values.tokenizer === "own" && tokenizer) files.push(await read(tokenizer));
-      busy = true;
-      paint();
-      await made.ask(files);
-    } catch (error) {
-      made.fail(error);
-    } finally {
-      busy = false;
-      paint();
-    }
-  }
-  const set = (change: Partial<typeof values>) => {
-    Object.assign(values, change);
-    paint();
-  };
-  function paint() {
-    render(
-      html`${logField}
-        <div class="hsd-fields">
-          ${field(
-            "Tokenizer of the log",
-            menu(TOKENIZERS, values.tokenizer, (tokenizer) => set({ tokenizer })),
-          )}
-          ${field(
-            "Cost of verifying a draft",
-            menu(COSTS, values.costs, (costs) => set({ costs })),
-          )}
-        </div>
-        ${values.tokenizer === "own" ? own : nothing}
-        ${area("Drafters, one per line", 7, values.drafters, (drafters) => set({ drafters }))}
-        <div class="hsd-buttons">
-          <button
-            type="button"
-            class="hsd-primary"
-            title="Ctrl+Enter"
-            ?disabled=${busy}
-            @click=${start}
-          >
-            Replay
-          </button>
-          <button type="button" ?disabled=${!busy} @click=${made.cancel}>Cancel</button>
-        </div>`,
-      form,
-    );
-  }
-  paint();
-  root.append(form, made.root);
-  return { root };
-}
-
-/** A record of a serving engine, diagnosed. */
-function record({ host, state }: Context): Section {
-  const root = sectionOf("record");
-  const made = answerView(host, { about: "record", words: "The diagnosis of a record" }, state);
-  if (host.ask && host.answers.includes("record")) {
-    const form = make("div", "hsd-form hsd-measure");
-    const take = (file: globalThis.File) =>
-      void read(file).then((one) => made.ask([one]), made.fail);
-    const hint =
-      "Server logs, copies of /metrics, responses, streams and results of benchmarks of vLLM, " +
-      "SGLang, llama.cpp, TensorRT-LLM and others, or a trace; " +
-      `also .gz, up to ${MOST_BYTES / 1e6} MB.`;
-    render(dropField("Record: choose a file, or drop it here", hint, "", take), form);
-    root.append(form);
-  }
-  root.append(made.root);
-  return { root };
-}
-
 const RULE_LAB = {
   tokens: ["the", "a", "one", "no"],
   p: [0.5, 0.25, 0.15, 0.1],
@@ -280,8 +167,13 @@ const RULE_LAB = {
   epsilon: 0.2,
   seed: 93,
 };
+/** The question of the tab of the visitor's server. */
+const SERVER: Headline = {
+  figure: "Would it speed up your server?",
+  words:
+    "A record of the server shows what limits it; a log of its texts, what drafters would bring.",
+};
 const tab = (title: string, ...parts: Tab["parts"]): Tab => ({ title, parts });
-const saying = (says: Tab["says"], of: Tab): Tab => ({ ...of, says });
 export const tabsOf = (host: Host): Tab[] => [
   tab("Watch", ["", asked("doctor", "What limits the speed-up")]),
   tab(
@@ -305,19 +197,19 @@ export const tabsOf = (host: Host): Tab[] => [
       ),
     ],
   ),
-  saying(
-    copiesOf,
-    tab(
-      "Databases",
+  {
+    title: "Databases",
+    says: copiesOf,
+    parts: [
       ["Tokens by source", view("timeline", "", { show: "supply" })],
       ["Copied passages", view("locality_map")],
       ["Match length", view("panels", "", { which: ["byMatch", "inText"] })],
-    ),
-  ),
-  saying(
-    timeOf,
-    tab(
-      "Time",
+    ],
+  },
+  {
+    title: "Time",
+    says: timeOf,
+    parts: [
       ["What survives each level", view("panels", "", { which: ["ribbons"] })],
       ["Timeline", view("timeline", "", { show: "time" })],
       ["Lookahead and the fastest stack", law],
@@ -329,23 +221,40 @@ export const tabsOf = (host: Host): Tab[] => [
           asked("predict", "A prediction for other hardware", "", false),
         ),
       ],
-    ),
-  ),
-  tab(
-    "Compare",
-    ["Runs of one prompt", compareView],
-    ["Reports on many prompts", closed("Reports on many prompts", LEDES.report, reports)],
-  ),
-  tab("Your traffic", ["What limits a server", record], ["What drafters would bring", traffic]),
+    ],
+  },
+  {
+    title: "Compare",
+    isApart: true,
+    parts: [
+      ["Runs of one prompt", compareView],
+      ["Reports on many prompts", reports],
+    ],
+  },
+  {
+    title: "Your traffic",
+    says: () => SERVER,
+    isApart: true,
+    parts: [
+      ["What limits a server", record],
+      ["What drafters would bring", traffic],
+    ],
+  },
   ...host.about.tabs.map((title) => tab(title, ["", asked(title, `The view '${title}'`)])),
 ];
-/** Tabs that do not show the run on the page: its player scrolls away. */
-export const APART = ["Compare", "Your traffic"];
+/** A tab that was opened. */
+export interface Built {
+  /** Its content, below its headline. */
+  el: HTMLElement;
+  sections: Section[];
+  /** Links to its parts; empty where it is one. */
+  parts: HTMLElement;
+}
 
 /** Build a tab, with links to its parts; one that fails shows a card. */
-export function built({ parts, says }: Tab, context: Context) {
+export function built(tab: Tab, context: Context): Built {
+  const { parts } = tab;
   const el = make("div", "hsd-panel-body");
-  const headline = make("p", "hsd-headline");
   const sections: Section[] = [];
   try {
     for (const [, make] of parts) sections.push(make(context));
@@ -353,31 +262,37 @@ export function built({ parts, says }: Tab, context: Context) {
     reportError(error);
     sections.push({ root: failure(error) });
   }
-  const link = ({ root }: Section, k: number) => {
-    const go = (e: Event) => {
-      // In a notebook, JupyterLab handles fragment links.
-      e.preventDefault();
-      if (root instanceof HTMLDetailsElement) root.open = true;
-      root.focus({ preventScroll: true });
-      root.scrollIntoView();
-    };
-    Object.assign(root, { id: unique(), tabIndex: -1, role: "group", ariaLabel: parts[k][0] });
-    return html`<a href="#${root.id}" @click=${go}>${parts[k][0]}</a>`;
-  };
   const list = make("nav", "hsd-jumps", "", { "aria-label": "Parts of this tab" });
-  if (sections.length > 1) {
-    render(sections.map(link), list);
-    el.append(list);
-  }
-  if (says) el.append(headline);
-  el.append(...sections.map((s) => s.root));
-  const sentence: Section = {
-    root: headline,
+  const links = sections.map(({ root }, k) => linkTo(root, parts[k][0]));
+  list.hidden = sections.length < 2;
+  if (!list.hidden) render(links, list);
+  const headline = tab.says ? saying(tab, context) : null;
+  if (headline) el.append(headline.root);
+  el.append(...sections.map(({ root }) => root));
+  return { el, sections: headline ? [headline, ...sections] : sections, parts: list };
+}
+/** A link to a part of a tab, which becomes a group of this name. */
+function linkTo(root: HTMLElement, name: string) {
+  const go = (e: Event) => {
+    // In a notebook, JupyterLab handles fragment links.
+    e.preventDefault();
+    if (root instanceof HTMLDetailsElement) root.open = true;
+    root.focus({ preventScroll: true });
+    root.scrollIntoView();
+  };
+  Object.assign(root, { id: unique(), tabIndex: -1, role: "group", ariaLabel: name });
+  return html`<a href="#${root.id}" @click=${go}>${name}</a>`;
+}
+/** The headline of a tab, said again for every run. */
+function saying({ says, isApart }: Tab, context: Context): Section {
+  const root = make("p", "hsd-headline");
+  return {
+    root,
     refresh() {
       const found = says?.(context.group.store);
-      headline.hidden = !found;
-      render(found ? html`<strong>${found.figure}</strong> ${found.words}` : nothing, headline);
+      root.hidden = !found;
+      const origin = isApart ? [] : originOf(context, false);
+      render(headlineOf(found, origin), root);
     },
   };
-  return { el, sections: says ? [sentence, ...sections] : sections };
 }

@@ -6,121 +6,133 @@ import type { Group } from "../lib/group";
 import { visible } from "../lib/words";
 import { KEYS, STOPS, type Stop, textOf } from "./tour";
 
-/** `go(key)` opens a stop; "": leave, `done` at the end. */
-export function tourCard(
-  app: HTMLElement,
-  group: Group,
-  go: (key: string, done?: boolean) => void,
-) {
-  const root = make("div", "hsd-linked hsd-tour hsd-tour-dock");
-  let stop: Stop | null = null;
-  let opener: HTMLElement | null = null;
+/** What a visitor does that ends the scrolling by the tour. */
+const TOUCHES = ["wheel", "touchmove", "keydown", "pointerdown"];
 
-  // --- the outlined element, which views may draw again or move while they open
-  let marked: HTMLElement | null = null;
-  let [top, touched, frame] = [Number.NaN, false, 0];
-  function outline() {
-    frame = requestAnimationFrame(outline);
-    const all = (stop?.targets ?? []).flatMap((target) => [
-      ...app.querySelectorAll<HTMLElement>(target),
+export class TourCard {
+  readonly root = make("div", "hsd-linked hsd-tour hsd-tour-dock");
+  private stop: Stop | null = null;
+  /** What had the focus before. */
+  private opener: HTMLElement | null = null;
+  /** The outlined element, which views may draw again or move while they open. */
+  private marked: HTMLElement | null = null;
+  /** Where it was in the last frame, in pixels from the window's top. */
+  private top = Number.NaN;
+  private frame = 0;
+  private touched = false;
+
+  /** `go(key)` opens a stop; "": leave, `done` at the end. */
+  constructor(
+    private readonly app: HTMLElement,
+    private readonly group: Group,
+    private readonly go: (key: string, done?: boolean) => void,
+  ) {
+    for (const kind of TOUCHES)
+      window.addEventListener(kind, this.touch, { passive: true, capture: true });
+  }
+
+  private readonly touch = (e: Event) => {
+    this.touched ||= e.type !== "keydown" || !this.root.contains(e.target as Node);
+  };
+  private readonly outline = () => {
+    this.frame = requestAnimationFrame(this.outline);
+    const all = (this.stop?.targets ?? []).flatMap((target) => [
+      ...this.app.querySelectorAll<HTMLElement>(target),
     ]);
     const node = all.find((one) => one.getClientRects().length) ?? null;
-    if (node !== marked) marked?.classList.remove("hsd-tour-lit");
-    marked = node;
+    if (node !== this.marked) this.marked?.classList.remove("hsd-tour-lit");
+    this.marked = node;
     if (!node) return;
     if (!node.classList.contains("hsd-tour-lit")) node.classList.add("hsd-tour-lit");
     // Its distance from the window's top is in the style sheet; below it is the card.
-    if (!touched && node.getBoundingClientRect().top !== top)
+    if (!this.touched && node.getBoundingClientRect().top !== this.top)
       node.scrollIntoView({ block: "start" });
-    top = node.getBoundingClientRect().top;
-  }
-  const touch = (e: Event) => {
-    touched ||= e.type !== "keydown" || !root.contains(e.target as Node);
+    this.top = node.getBoundingClientRect().top;
   };
-  const kinds = ["wheel", "touchmove", "keydown", "pointerdown"];
-  for (const kind of kinds) window.addEventListener(kind, touch, { passive: true, capture: true });
 
-  const to = (name: string) => () => root.querySelector<HTMLElement>(`.hsd-tour-${name}`)?.click();
-  const keys = (e: KeyboardEvent) =>
-    press(e, { ArrowRight: to("next"), ArrowLeft: to("back"), Escape: to("leave") });
-  function show(key: string) {
-    const opened = !stop;
+  show(key: string) {
+    const isFirst = !this.stop;
     const at = KEYS.indexOf(key);
-    stop = STOPS[at];
-    app.classList.add("hsd-touring");
-    const last = at === STOPS.length - 1;
-    render(
-      html`<section
-        class="hsd-tour-card"
-        aria-label="Guided tour"
-        tabindex="-1"
-        data-step=${key}
-        @keydown=${keys}
-      >
-        <div class="hsd-tour-head">
-          <span class="hsd-tour-count">${at + 1} of ${STOPS.length}</span>
-          <progress max=${STOPS.length} value=${at + 1} aria-hidden="true"></progress>
-          <button
-            class="hsd-tour-leave"
-            title="Leave the tour (Esc)"
-            aria-label="Leave the tour (Esc)"
-            @click=${() => go("")}
-          >
-            ✕
-          </button>
-        </div>
-        <div class="hsd-tour-said" aria-live="polite">
-          <h2 class="hsd-tour-title">${stop.title}</h2>
-          ${textOf(stop).map((words) => html`<p>${visible(words)}</p>`)}
-        </div>
-        <div class="hsd-tour-foot">
-          <button
-            class="hsd-tour-back"
-            ?disabled=${at === 0}
-            aria-label="Previous step (←)"
-            @click=${() => go(KEYS[at - 1])}
-          >
-            Back
-          </button>
-          <button
-            class="hsd-tour-next hsd-primary"
-            aria-label=${last ? "End the tour" : "Next step (→)"}
-            @click=${() => go(KEYS[at + 1] ?? "", last)}
-          >
-            ${last ? "Done" : "Next"}
-          </button>
-        </div>
-      </section>`,
-      root,
-    );
-    touched = false;
-    group.pause();
-    group.pin({ step: stop.step });
-    if (opened) {
-      opener = document.activeElement as HTMLElement | null;
-      outline();
+    this.stop = STOPS[at];
+    this.app.classList.add("hsd-touring");
+    render(this.template(this.stop, at), this.root);
+    this.touched = false;
+    this.group.pause();
+    this.group.pin({ step: this.stop.step });
+    if (isFirst) {
+      this.opener = document.activeElement as HTMLElement | null;
+      this.outline();
     }
     // A disabled button would lose the focus.
-    if (opened || document.activeElement === document.body)
-      root.querySelector<HTMLElement>(".hsd-tour-next")?.focus({ preventScroll: true });
+    if (isFirst || document.activeElement === document.body)
+      this.root.querySelector<HTMLElement>(".hsd-tour-next")?.focus({ preventScroll: true });
   }
-  function hide() {
-    cancelAnimationFrame(frame);
-    marked?.classList.remove("hsd-tour-lit");
-    app.classList.remove("hsd-touring");
-    if (!stop) return;
-    group.release();
-    [stop, marked] = [null, null];
-    if (root.contains(document.activeElement) && opener?.isConnected)
-      opener.focus({ preventScroll: true });
+  hide() {
+    cancelAnimationFrame(this.frame);
+    this.marked?.classList.remove("hsd-tour-lit");
+    this.app.classList.remove("hsd-touring");
+    if (!this.stop) return;
+    this.group.release();
+    this.stop = null;
+    this.marked = null;
+    if (this.root.contains(document.activeElement) && this.opener?.isConnected)
+      this.opener.focus({ preventScroll: true });
   }
-  return {
-    root,
-    show,
-    hide,
-    close() {
-      hide();
-      for (const kind of kinds) window.removeEventListener(kind, touch, { capture: true });
-    },
+  close() {
+    this.hide();
+    for (const kind of TOUCHES) window.removeEventListener(kind, this.touch, { capture: true });
+  }
+
+  private readonly keys = (e: KeyboardEvent) => {
+    const click = (name: string) => () =>
+      this.root.querySelector<HTMLElement>(`.hsd-tour-${name}`)?.click();
+    press(e, { ArrowRight: click("next"), ArrowLeft: click("back"), Escape: click("leave") });
   };
+  private template(stop: Stop, at: number) {
+    return html`<section
+      class="hsd-tour-card"
+      aria-label="Guided tour"
+      tabindex="-1"
+      data-step=${stop.key}
+      @keydown=${this.keys}
+    >
+      <div class="hsd-tour-head">
+        <span class="hsd-tour-count">${at + 1} of ${STOPS.length}</span>
+        <progress max=${STOPS.length} value=${at + 1} aria-hidden="true"></progress>
+        <button
+          class="hsd-tour-leave"
+          title="Leave the tour (Esc)"
+          aria-label="Leave the tour (Esc)"
+          @click=${() => this.go("")}
+        >
+          ✕
+        </button>
+      </div>
+      <div class="hsd-tour-said" aria-live="polite">
+        <h2 class="hsd-tour-title">${stop.title}</h2>
+        ${textOf(stop).map((words) => html`<p>${visible(words)}</p>`)}
+      </div>
+      ${this.foot(at)}
+    </section>`;
+  }
+  private foot(at: number) {
+    const isLast = at === STOPS.length - 1;
+    return html`<div class="hsd-tour-foot">
+      <button
+        class="hsd-tour-back"
+        ?disabled=${at === 0}
+        aria-label="Previous step (←)"
+        @click=${() => this.go(KEYS[at - 1])}
+      >
+        Back
+      </button>
+      <button
+        class="hsd-tour-next hsd-primary"
+        aria-label=${isLast ? "End the tour" : "Next step (→)"}
+        @click=${() => this.go(KEYS[at + 1] ?? "", isLast)}
+      >
+        ${isLast ? "Done" : "Next"}
+      </button>
+    </div>`;
+  }
 }

@@ -91,8 +91,9 @@ class Branches {
     this.paint();
   }
 
-  /** Draw other branches. */
+  /** Draw other branches, if they are others. */
   show(next: Pick<BranchProps, "branches" | "shown">) {
+    if (next.branches === this.props.branches && next.shown === this.props.shown) return;
     this.props = { ...this.props, ...next };
     this.paint();
   }

@@ -4,7 +4,7 @@ import { html, nothing } from "lit-html";
 import type { Hue } from "../lib/palette";
 import { tableOf } from "../lib/table";
 import { templated } from "../lib/widget";
-import { duration, signed } from "../lib/words";
+import { duration } from "../lib/words";
 
 /**
  * From a level to the one that verifies it; `per`: tokens per look-up of a database, null between
@@ -39,7 +39,8 @@ interface Traits {
 }
 
 const percent = (v: number) => `${(100 * v).toFixed(0)} %`;
-const points = (v: number) => `${(100 * v).toFixed(Math.abs(v) < 0.0995 ? 1 : 0)} %`;
+/** A gain as a speed-up. */
+const times = (gain: number) => `${(1 + gain).toFixed(2)} ×`;
 const last = (name: string) => name.split("/").pop();
 
 function graphTable({ levels, edges }: Graph, path: NonNullable<Picked["path"]>) {
@@ -86,12 +87,8 @@ function answer(p: Picked) {
       `${p.ms.toPrecision(3)} ms`,
       `per token; ${p.length.toFixed(2)} tokens per target forward pass`,
     ],
-    ["Over plain decoding", signed(p.over_plain, points), "tokens/s"],
-    [
-      "Over the best single draft",
-      p.over_single === null ? "–" : signed(p.over_single, points),
-      single,
-    ],
+    ["Over plain decoding", times(p.over_plain), "tokens/s"],
+    ["Over the best single draft", p.over_single === null ? "–" : times(p.over_single), single],
   ];
   return html`<p><code class="hsd-answer-stack">${p.stack}</code></p>
     <p>${p.words}</p>
@@ -111,7 +108,7 @@ export default templated<Traits>(
   (get) => {
     const graph = get("graph");
     const picked = get("picked");
-    return html`<h3>Best stack of these models</h3>
+    return html`<h3>Best stack of these models <span class="hsd-chip">predicted</span></h3>
       <div class="hsd-hi-body">
         <div>
           ${graph.levels ? graphTable(graph, picked.path ?? []) : nothing}

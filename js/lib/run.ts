@@ -38,7 +38,12 @@ export interface Meta
     load_average?: number;
     cores?: number;
   } | null;
-  models?: { name: string; model?: string; weights?: string | null }[];
+  models?: {
+    name: string;
+    model?: string;
+    weights?: string | null;
+    parameters?: number | null;
+  }[];
   chat?: boolean;
   /** Times are not those of this run: its passes cost what recorded ones over as many tokens do. */
   modelled?: boolean;

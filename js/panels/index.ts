@@ -17,6 +17,20 @@ export interface Traits {
 }
 const OF_LEVEL = ["byPosition", "perRound", "byMatch"];
 
+/** The key of bars of draft tokens. */
+const KEY = [
+  ["accepted", "accepted, in the colour of the source"],
+  ["rejected", "rejected"],
+  ["unreached", "not examined"],
+];
+const keyOfBars = () =>
+  html`<p class="hsd-pn-key" aria-hidden="true">
+    ${KEY.map(
+      ([key, words]) =>
+        html`<span><i class="hsd-pn-part" data-family="none" data-key=${key}></i>${words}</span>`,
+    )}
+  </p>`;
+
 /** Parts of a bar that are of no source. */
 const UNSOURCED = ["rejected", "unreached", "rounds"];
 /** The least width of the ribbons, and where the view has none yet. */
@@ -46,10 +60,18 @@ function table(panel: Panel, id: string, palette: Palette) {
   const { title, measure, more = "", heads, rows, empty, foot } = panel;
   const sums = rows.map(({ parts }) => parts.reduce((sum, [, length]) => sum + length, 0));
   const most = Math.max(1e-9, ...sums);
-  const cells = rows.map((row) => [row.label, bar(row, most, palette), ...row.cells]);
+  const value = (words: string, few = false) =>
+    few ? html`<span class="hsd-pn-few">${words}</span>` : words;
+  const cells = rows.map((row) => [
+    row.label,
+    bar(row, most, palette),
+    ...row.cells.map((words) => value(words, row.few)),
+  ]);
+  const isOfDrafts = heads.includes("draft tokens") && !empty;
   return html`<section class="hsd-pn">
     <h3>${title}</h3>
     <p class="hsd-note">${term(measure, `${DEFINITIONS[measure]} ${more}`, id)}</p>
+    ${isOfDrafts ? keyOfBars() : nothing}
     ${empty ? html`<p class="hsd-note">${empty}</p>` : tableOf(title, heads, cells)}
     ${foot && !empty ? html`<p class="hsd-pn-foot hsd-source">${foot}</p>` : nothing}
   </section>`;

@@ -1,6 +1,6 @@
 // Small figures of the tables of a run, by hand.
 import { expect, test } from "vitest";
-import { inOrder, ranges, share } from "./panels";
+import { inOrder, panelsOf, ranges, share } from "./panels";
 
 test.each([
   [2, 3, "67%"],
@@ -29,5 +29,30 @@ test("whole numbers are binned to at most 20 rows of one width", () => {
 test("databases come in their order, the target last, others by name", () => {
   expect(inOrder(["target", "small", "model", "nano", "context"], ["context", "model"])).toEqual([
     ...["context", "model", "nano", "small", "target"],
+  ]);
+});
+
+test("a rate of fewer than five draft tokens is marked as such", () => {
+  const draft = (node: number, key_length: number, verdict: string) => ({
+    round: 0,
+    level: 1,
+    node,
+    parent: -1,
+    depth: 1,
+    source: "context",
+    key_length,
+    verdict,
+  });
+  const five = [0, 1, 2, 3, 4].map((node) => draft(node, 7, "accepted"));
+  const run: any = {
+    tokens: [],
+    rounds: new Map(),
+    drafts: new Map([[0, [draft(9, 2, "accepted"), draft(8, 2, "rejected"), ...five]]]),
+    promptIds: [],
+  };
+  const { rows } = panelsOf(run, { words: String }, ["context"]).byMatch(1);
+  expect(rows.map(({ label, cells, few }) => [label, cells[1], few])).toEqual([
+    ["2", "50%", true],
+    ["7", "100%", false],
   ]);
 });

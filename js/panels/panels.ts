@@ -17,6 +17,8 @@ export interface Row {
   label: string;
   parts: Part[];
   cells: string[];
+  /** Its rate is of too few draft tokens to be one. */
+  few?: boolean;
 }
 /**
  * One table: its measure, what is said besides its definition, and `heads` above labels, bars and
@@ -42,6 +44,8 @@ const WAYS: Record<Way, [words: string, source: string]> = {
   absent: ["not in the text", "target"],
 };
 
+/** Draft tokens of which a rate is at least. */
+const FEW = 5;
 /** Rows of a table; beyond that, neighbouring values are binned. */
 const MOST_ROWS = 20;
 export const share = (over: number, under: number) =>
@@ -139,6 +143,7 @@ function byPosition(counted: Counted, level: number): Panel {
       label: rangeWords(bin),
       parts: partsOf(counted, here),
       cells: [`${accepted} / ${seen}`, share(accepted, seen)],
+      few: seen < FEW,
     };
   });
   return {
@@ -186,6 +191,7 @@ function byMatch(counted: Counted, level: number): Panel {
       label: rangeWords(bin),
       parts: partsOf(counted, here),
       cells: [`${accepted} / ${here.length}`, share(accepted, here.length)],
+      few: here.length < FEW,
     });
   }
   const noMatch = "All drafts came from draft models; only databases and baselines match text.";
@@ -194,7 +200,7 @@ function byMatch(counted: Counted, level: number): Panel {
     measure: "Acceptance rate",
     more:
       "Match length: number of latest tokens that a database found in earlier text. " +
-      "Draft models match nothing and are excluded.",
+      `Draft models match nothing and are excluded. Grey: of fewer than ${FEW} draft tokens.`,
     heads: ["tokens matched", "draft tokens", "accepted / drafted", "rate"],
     rows,
     empty: emptyWords(counted, counted.drafts) || (drafts.length ? "" : noMatch),

@@ -13,7 +13,9 @@ export const MOST = 3;
 /** Meta fields that affect times and rounding. */
 const MACHINE = ["device_name", "device", "dtype", "threads", "runtime"] as const;
 
-export const storesOf = (runs: Snapshot[]) => runs.map((run, k) => storeOf(run, "ABC"[k]));
+/** What stands for a compared run in charts and sentences. */
+export const letterOf = (k: number) => "ABC"[k] ?? "";
+export const storesOf = (runs: Snapshot[]) => runs.map((run, k) => storeOf(run, letterOf(k)));
 /** A number of runs that is not compared. */
 function amountOf(n: number): string {
   if (n === 0) return "No runs";
@@ -150,24 +152,25 @@ export const factsOf = ({ meta, tokens }: Store) => [
 
 /**
  * Which run is the fastest, its figure first; and the one with the fewest passes of the target,
- * where that is another.
+ * where that is another. Runs have their names: letters are of the charts below.
  */
 export function fastestOf(runs: Store[], titleOf: (run: Store) => string) {
   const all = runs.map((run) => ({ run, ...metricsOf(run) }));
   const speed = (m: (typeof all)[number]) => m.tokens_per_second ?? 0;
+  const times = (m: (typeof all)[number]) => speed(m) / speed(all[0]);
   const best = all.reduce((most, m) => (speed(m) > speed(most) ? m : most));
   const fewest = all.reduce((least, m) => (m.target_forwards < least.target_forwards ? m : least));
-  const times = (m: (typeof all)[number]) => `${hundredths(speed(m) / speed(all[0]))} ×`;
-  const figure = times(best);
-  const first = `${titleOf(all[0].run)} (A)`;
+  const figure = `${hundredths(times(best))} ×`;
+  const first = titleOf(all[0].run);
   const leads =
     best === all[0]
       ? `${first} is the fastest.`
-      : `the speed of ${first}: ${titleOf(best.run)} (${best.run.letter}) is the fastest.`;
+      : `the speed of ${first}, with ${titleOf(best.run)}.`;
   if (fewest === best) return { figure, words: leads };
-  const passes = `needs the fewest target passes, ${fewest.target_forwards}`;
-  const cost = `but runs at ${times(fewest)}: its drafts cost more than they save`;
-  return { figure, words: `${leads} ${fewest.run.letter} ${passes}, ${cost}.` };
+  const passes = `${fewest.target_forwards} by ${titleOf(fewest.run)}`;
+  const cost = times(fewest) < 1 ? "its drafts cost more than they save" : "its drafts cost more";
+  const slower = `at ${hundredths(times(fewest))} ×: ${cost}`;
+  return { figure, words: `${leads} Fewest target passes: ${passes}, ${slower}.` };
 }
 
 // --- metrics

@@ -26,10 +26,10 @@ TOKENS = ".hsd-out .hsd-tok"
 TABS = ("Watch", "Why", "Databases", "Time", "Compare", "Your traffic")
 NASTY = 'def f():\n    return "<script>window.pwned=1</script><img src=x onerror=window.pwned=1>"\n\n\ndef g():\n    return "<scr'
 WIDE = "document.querySelector('.hsd-app').scrollWidth - document.querySelector('.hsd-app').clientWidth"
-#: Controls that come before the first generated token.
+#: Controls that come before the first generated token by the Tab key: of the tabs, one.
 BEFORE = """() => {
   const text = document.querySelector(".hsd-out");
-  const all = document.querySelectorAll(".hsd-app :is(a[href], button, input, select, textarea, summary, [tabindex='0'])");
+  const all = document.querySelectorAll(".hsd-app :is(a[href], button, input, select, textarea, summary, [tabindex='0']):not([tabindex='-1'])");
   const top = text.getBoundingClientRect().top;
   const drawn = (e) => e.checkVisibility({ contentVisibilityAuto: true }) && !e.closest(".hsd-scroll");
   return [...all].filter((e) => drawn(e) && e.getBoundingClientRect().bottom > 0 && e.getBoundingClientRect().top < top).length;
@@ -86,12 +86,37 @@ def violations(page) -> list[str]:
 HIGHEST = {
     "Watch": 1300,
     "Why": 1500,
-    "Databases": 1750,
+    "Databases": 1650,
     "Time": 2000,
-    "Compare": 2000,
-    "Your traffic": 1200,
+    "Compare": 2900,
+    "Your traffic": 2000,
 }
 HEIGHT = "document.querySelector('.hsd-app').getBoundingClientRect().height"
+#: Pixels between the last content of a tab and what follows it.
+VOID = """() => {
+  const panel = document.querySelector(".hsd-panel");
+  const ends = [...panel.querySelectorAll("*")]
+    .filter((e) => e.checkVisibility() && !e.querySelector(":scope > *") && e.getClientRects().length)
+    .map((e) => e.getBoundingClientRect().bottom);
+  return panel.getBoundingClientRect().bottom - Math.max(...ends);
+}"""
+
+
+def test_a_tab_is_read_from_its_beginning(open_page, voila):
+    """Also where the page was scrolled: the tabs go to the top, with what a reader needs first."""
+    shown = opened(open_page, voila)
+    page = shown.page
+    for name in (*TABS[1:], TABS[0]):
+        page.evaluate("document.querySelector('.hsd-foot').scrollIntoView()")
+        quiet(page)
+        tab(page, name)
+        main = page.locator(".hsd-main").bounding_box()
+        assert main["y"] >= -1, name
+    first = [".hsd-main > .hsd-headline", ".hsd-transport", ".hsd-text-view"]
+    for part in first:
+        expect(page.locator(part)).to_be_in_viewport(ratio=0.75)
+    expect(page.locator(".hsd-tile").first).not_to_be_in_viewport(ratio=1)
+    shown.check()
 
 
 @pytest.mark.parametrize(("scheme", "widths"), [("light", (1440, 420)), ("dark", (420, 1440))])
@@ -105,12 +130,19 @@ def test_every_tab_is_drawn_and_accessible(open_page, voila, scheme, widths):
         assert page.evaluate("localStorage.getItem('hsd_viz.theme')") is None, (
             "a link decides for its page alone"
         )
-        # Three lines of the conversation come before the answer.
-        assert page.locator(TOKENS).first.bounding_box()["y"] <= 520
+        # Two lines of the conversation come before the answer.
+        assert page.locator(TOKENS).first.bounding_box()["y"] <= (520 if width > 900 else 560)
         assert page.evaluate(BEFORE) <= 20
         expect(page.locator(".hsd-header p")).to_contain_text("Speculative decoding:")
         for name in TABS:
+            page.evaluate("document.querySelector('.hsd-app').scrollIntoView()")
+            quiet(page)
+            header = page.locator(".hsd-header").bounding_box()
+            bar = page.get_by_role("tablist").bounding_box()
+            below = bar["y"] - header["y"] - header["height"]
+            assert 0 <= below <= 12, f"before {name}: the tabs are below the header"
             tab(page, name)
+            assert page.evaluate(VOID) <= 80, f"{name} ends with nothing"
             assert page.evaluate(WIDE) <= 0, f"{name} is wider than the page"
             assert page.locator(".hsd-notice:not([hidden])").count() == 0, name
             assert violations(page) == [], name
@@ -296,7 +328,11 @@ def test_runs_are_compared_recorded_and_decoded_here(open_page, voila):
     page = shown.page
     expect(page.locator(".hsd-vs-race")).to_be_visible()
     expect(page.locator(".hsd-vs-agreement")).to_contain_text("same text")
-    # What is compared is of other models than the run that the page opens with.
+    # At first the text that the page opens with; then one of other models.
+    expect(page.locator(".hsd-separate")).to_be_hidden()
+    page.get_by_role("group", name="Prompt and sampling").get_by_role(
+        "button", name="Python model, temperature 0.7"
+    ).click()
     expect(page.locator(".hsd-separate")).to_be_visible()
     expect(page.locator(".hsd-transport")).to_be_hidden()
     page.get_by_role("group", name="Stacks (two or three)").locator(

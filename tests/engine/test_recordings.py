@@ -13,7 +13,13 @@ import sys
 import pytest
 
 from hsd_viz.engine.local import load_engine
-from hsd_viz.engine.replay import ANSWERS, TEMPERATURE, TRACES, bundled, load_bundled
+from hsd_viz.engine.replay import (
+    ANSWERS,
+    TEMPERATURE,
+    TRACES,
+    bundled,
+    load_bundled,
+)
 from hsd_viz.models.families import CODE, find_family
 from hsd_viz.models.files import folder_hash, open_model, weights_hash
 from hsd_viz.native.build import kernels
@@ -52,6 +58,18 @@ def test_bundled_trace(name):
     assert recording.speedup == (
         None if recording.stack == "target" else pytest.approx(speedup(trace), abs=1e-3)
     )
+
+
+def test_the_race_of_the_page_is_its_first_answer_by_every_stack():
+    first = load_bundled(answers.ANSWERS_OF[0].name, ANSWERS)
+    folder = answers.RACE
+    recorded = [(one.name, one.stack) for one in bundled(folder)]
+    assert recorded == [(name, stack) for name, _, _, stack in answers.RACERS]
+    for name, _ in recorded:
+        meta = load_bundled(name, folder).meta
+        assert meta["prompt"] == first.prompt
+        assert meta["sampling"]["seed"] == first.meta["sampling"]["seed"]
+    assert load_bundled("databases", folder).meta == first.meta, "one run has one speed-up"
 
 
 @pytest.fixture(scope="module")

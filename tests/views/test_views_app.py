@@ -347,9 +347,13 @@ def test_a_stored_calibration_of_the_models_of_a_run_is_taken(page, monkeypatch,
 def test_reports_are_shown_opened_and_saved(page):
     message, _ = page.ask("ask", about="report", options={})
     (menu,) = message["answer"]["choices"]
-    name = menu["options"][0][1]
-    headline, part = message["answer"]["parts"]
+    name = menu["value"]
+    assert name in dict(menu["options"]).values()
+    headline, chart, part = message["answer"]["parts"]
     assert headline["text"].startswith("Fastest: ")
+    meta = chart["figure"]["drawn"]["layout"]["meta"]
+    assert meta["title"] == "Speed-up over plain decoding"
+    assert "95 % intervals" in meta["text"]
     assert part["kind"] == "page"
     assert part["folded"]
     assert "All outputs" in part["html"]
@@ -408,6 +412,27 @@ def test_a_record_of_a_server_is_diagnosed(page):
         assert isinstance(cell, str)
     saved = {name: content for name, _, content in message["answer"]["files"]}
     assert json.loads(saved["hsd_viz_diagnosis.json"])["source"] == "../../server.log"
+
+
+@pytest.mark.parametrize(
+    ("about", "options", "view"),
+    [
+        ("record", {}, "doctor"),
+        ("replay", {"tokenizer": "", "costs": "cpu", "drafters": "lookup"}, None),
+    ],
+)
+def test_an_example_is_answered_without_a_file_and_named_as_made_up(page, about, options, view):
+    message, _ = page.ask("ask", about=about, options=options | {"example": True})
+    words, part = message["answer"]["parts"]
+    assert words["text"].startswith("Example: a made-up ")
+    assert words["caution"]
+    assert part.get("view") == view
+    assert (part["kind"] == "page") == (about == "replay")
+
+
+def test_an_opened_record_is_shown_with_its_verdict(page):
+    message, _ = page.ask("ask", [("server.log", LINE.encode())], about="record", options={})
+    assert message["answer"]["parts"][0]["state"]["spec"]["open"]
 
 
 @pytest.mark.parametrize(

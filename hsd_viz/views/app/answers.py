@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz import figures
+from hsd_viz.disk import data_folder
 from hsd_viz.engine.access import Access
 from hsd_viz.errors import UserError, parsing
 from hsd_viz.latency.basis import Basis, basis_of, own_plan, recorded, temperature_words
@@ -36,6 +37,11 @@ OWN = "own"
 #: The most drafters of a replay, and runs of a comparison.
 MOST_DRAFTERS = 32
 MOST_COMPARED = 3
+#: The examples of a server's record and of a log of its texts.
+EXAMPLE_RECORD = "chat.log"
+EXAMPLE_LOG = "edits.jsonl"
+#: The report that the page shows first, where the project has it: of a model that writes English.
+FIRST_REPORT = "spec-bench-t07-cpu.json"
 
 
 @dataclass
@@ -113,12 +119,15 @@ def doctor(asked: Request) -> Answer:
 
 
 def record(asked: Request) -> Answer:
-    """Return the diagnosis of an opened record of a serving engine, or of a trace."""
+    """Return the diagnosis of an opened record of a serving engine, or of a trace; or of the
+    example.
+    """
     from hsd_viz.measure.doctor import doctor as diagnosis_of
 
-    if not asked.files:
+    files = asked.files or _example(asked, EXAMPLE_RECORD)
+    if not files:
         raise UserError("no record: drop a file on the field above, or open one")
-    name, content = asked.files[0]
+    name, content = files[0]
     shown_name = name[:80]
     with tempfile.TemporaryDirectory(prefix="hsd-viz-record-") as place:
         # A visitor's name of a file never becomes a path.
@@ -132,11 +141,30 @@ def record(asked: Request) -> Answer:
             message = str(error).replace(str(path), shown_name).replace(path.name, shown_name)
             raise UserError(message) from None
     found = replace(found, observation=replace(found.observation, source=shown_name))
-    return {"parts": [_diagnosis_part(found)], "files": files_of("diagnosis", found)}
+    diagnosis = _diagnosis_part(found, is_open=True)
+    if not asked.files:
+        return {"parts": [_example_part("server log in vLLM's format"), diagnosis]}
+    return {"parts": [diagnosis], "files": files_of("diagnosis", found)}
 
 
-def _diagnosis_part(found: Any) -> Part:
-    """Return the view of a diagnosis."""
+def _example(asked: Request, name: str) -> list[tuple[str, bytes]]:
+    """Return a log of the course's lab sheet as a file of the question, if that asks for the
+    example; it is made up, in the form that an engine writes.
+    """
+    if not asked.options.get("example"):
+        return []
+    folder = data_folder("exercises/master", "notebooks/course/master") / "lab"
+    return [(name, (folder / name).read_bytes())]
+
+
+def _example_part(what: str) -> Part:
+    """Return the sentence that an answer is about an example."""
+    words = f"Example: a made-up {what}, of the course's lab sheet. Your file replaces it."
+    return {"kind": "text", "text": words, "caution": True}
+
+
+def _diagnosis_part(found: Any, is_open: bool = False) -> Part:
+    """Return the view of a diagnosis; ``is_open``: with its verdict, not its summary alone."""
     causes = sorted(found.shares.items(), key=lambda item: -item[1])
     tables = []
     for table in found.tables():
@@ -151,6 +179,7 @@ def _diagnosis_part(found: Any) -> Part:
         "lines": found.lines(),
         "tables": tables,
         "settings": [list(item) for item in found.flags.items()],
+        "open": is_open,
     }
     return {"kind": "view", "view": "doctor", "state": {"spec": spec}}
 
@@ -295,7 +324,8 @@ def report(asked: Request) -> Answer:
         chosen, menu = "", [*menu, ("opened file", "")]
     else:
         by_name = {path.name: path for path in paths.values()}
-        name = chosen = str(asked.options.get("name") or next(iter(by_name), ""))
+        first = FIRST_REPORT if FIRST_REPORT in by_name else next(iter(by_name), "")
+        name = chosen = str(asked.options.get("name") or first)
         if name not in by_name:
             raise UserError("no saved report has this name: open a file of hsd-viz bench --json")
         content = by_name[name].read_bytes()
@@ -308,10 +338,10 @@ def report(asked: Request) -> Answer:
         "folded": True,
     }
     headline = "".join(words for words, _ in answer(found))
-    parts = [{"kind": "text", "text": headline}] if headline else []
+    parts: list[Part] = [{"kind": "text", "text": headline}] if headline else []
     return {
         "choices": [choice("name", "Report", menu, chosen)],
-        "parts": [*parts, whole],
+        "parts": [*parts, figure_part(figures.speedup(found)), whole],
         "files": files_of("report", found, html),
     }
 
@@ -320,7 +350,8 @@ def replay(asked: Request) -> Answer:
     """Return what drafters would have brought on an opened log."""
     from hsd_viz.measure.replay import replay
 
-    options, files = asked.options, asked.files
+    options = asked.options
+    files = asked.files or _example(asked, EXAMPLE_LOG)
     if not files:
         raise UserError("no log: drop a file on the field above, or open one")
     names = [line.strip() for line in str(options.get("drafters", "")).splitlines() if line.strip()]
@@ -328,7 +359,8 @@ def replay(asked: Request) -> Answer:
         raise UserError("no drafters: write one per line")
     if len(names) > MOST_DRAFTERS:
         raise UserError(f"{len(names)} drafters are too many: at most {MOST_DRAFTERS}")
-    tokenizer = options.get("tokenizer") or None
+    # The example is a log of texts, not of token ids.
+    tokenizer = (options.get("tokenizer") or None) if asked.files else "target"
 
     def progress(done: int, size: int, words: str) -> None:
         asked.send("stage", text=words, done=done, total=size)
@@ -362,13 +394,13 @@ def replay(asked: Request) -> Answer:
     if isinstance(own, Path):
         found.settings["tokenizer"] = files[1][0][:80]
     html = found.to_html()
-    return shown("replay", found, html)
-
-
-def shown(kind: str, found: Any, html: str) -> Answer:
-    """Return a page as an answer, with the files that save it and its data."""
-    part = {"kind": "page", "title": f"The {kind}", "html": html}
-    return {"parts": [part], "files": files_of(kind, found, html)}
+    reply: Answer = {
+        "parts": [{"kind": "page", "title": "The replay", "html": html}],
+        "files": files_of("replay", found, html),
+    }
+    if not asked.files:
+        reply["parts"].insert(0, _example_part("log of edits of code"))
+    return reply
 
 
 def files_of(kind: str, found: Any, html: str | None = None) -> list[list[str]]:

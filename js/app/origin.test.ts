@@ -1,0 +1,83 @@
+// Where a figure comes from, in a few words, and what is to be known before it is believed.
+import { expect, test } from "vitest";
+import { chipsOf, loadWords, madeWords, modelWords, originOf } from "./origin";
+
+/** A run of eight tokens in 40 µs over plain decoding of `speed`. */
+const run = (plain: object | null, meta: object = {}): any => ({
+  tokens: Array.from({ length: 8 }, (_, k) => ({ token_id: k, source: "context" })),
+  rounds: new Map(
+    [0, 1, 2, 3].map((id) => [id, { id, level: 1, drafted: 2, examined: 2, accepted: 1 }]),
+  ),
+  drafts: new Map(),
+  calls: [0, 1, 2, 3].map(() => ({ level: 1, kind: "verify", duration_ns: 1 })),
+  meta: {
+    stack: "db > target",
+    prefill_ns: 1000,
+    wall_ns: 41_000,
+    plain,
+    models: [{ name: "target", model: "SmolLM2-135M-Instruct" }],
+    ...meta,
+  },
+});
+const PLAIN = { tokens_per_second: 125_000 };
+const wordsOf = (of: any, text = "A summary", kind: any = "recording") =>
+  chipsOf(of, text, kind).map(({ words }) => words);
+
+test("the model, the text and the origin are named first", () => {
+  expect(wordsOf(run(PLAIN))[0]).toBe("SmolLM2-135M-Instruct · A summary · recorded");
+  expect(wordsOf(run(PLAIN), "your prompt", "finished")[0]).toMatch(/ · measured here$/);
+});
+
+test.each([
+  ["of the fastest of several runs", { fastest_of: 5 }, PLAIN, "fastest of 5 runs"],
+  ["of one pair", {}, PLAIN, "one pair of runs: spread unknown"],
+  [
+    "of several pairs, with its spread",
+    {},
+    { ...PLAIN, speedups: [1.6, 1.9, 1.4] },
+    "1.40–1.90 × over 3 pairs of runs",
+  ],
+])("a speed-up is %s", (_, meta, plain, words) => {
+  expect(wordsOf(run(plain, meta))[1]).toBe(words);
+});
+
+test("a run without plain decoding has no spread", () => {
+  expect(wordsOf(run(null)).length).toBe(1);
+});
+
+test("a busy machine is a reason for doubt beside the figure", () => {
+  const chips = chipsOf(run({ ...PLAIN, load_average: 4.05, cores: 2 }), "A summary", "recording");
+  expect(chips.at(-1)).toEqual({ words: "busy: load 4.0 on 2 cores", warns: true });
+  expect(loadWords({ plain: { load_average: 1.9, cores: 2 } })).toBe("");
+});
+
+test("what is not a speed has its origin alone", () => {
+  const busy = run({ ...PLAIN, load_average: 9, cores: 2 });
+  expect(chipsOf(busy, "A summary", "recording", false).length).toBe(1);
+});
+
+test("the project's own target is named by what it is", () => {
+  const models = [{ name: "target", model: "target", parameters: 12_195_456 }];
+  expect(modelWords({ models })).toBe("Python model of 12 M");
+  expect(modelWords({ models: [{ name: "x", model: "target", parameters: "<b>" as any }] })).toBe(
+    "Python model",
+  );
+  expect(modelWords({ imported: { engine: "vLLM" } })).toBe("vLLM");
+});
+
+test("a game is modelled, and an imported request was measured elsewhere", () => {
+  expect(madeWords({ modelled: true }, "recording")).toBe("modelled");
+  expect(madeWords({ imported: { engine: "vLLM" } }, "recording")).toBe("measured by its engine");
+});
+
+test("the text is that of the recording, the file or the visitor", () => {
+  const page = (shown: string, opened: any = null) => ({
+    store: { state: { shown, kind: "recording" as const, opened } },
+    group: { store: run(null) },
+    host: { about: { recordings: [{ name: "summary", title: "A summary (1.48×)" }] } },
+  });
+  const words = (of: ReturnType<typeof page>) => originOf(of)[0].words.split(" · ")[1];
+  expect(words(page("summary"))).toBe("A summary");
+  expect(words(page("here"))).toBe("your prompt");
+  expect(words(page("opened file", { name: "mine.json", run: null }))).toBe("mine.json");
+});

@@ -1,0 +1,77 @@
+// Where the figures of a run come from: model, text, and whether they were measured here; and what
+// is to be known of its speed-up before it is believed. Pure.
+import { gainOf } from "../lib/metrics";
+import type { Meta, Store as Run } from "../lib/run";
+import { cut, plural } from "../lib/words";
+import { HERE, type Kind, OPENED, type State } from "./state";
+
+/** A few words beside a headline; `warns`: they are a reason for doubt. */
+export interface Chip {
+  words: string;
+  warns?: boolean;
+}
+/** The names that the project's own target has in traces. */
+const OWN_TARGETS = ["target", "ladder-target"];
+/** Most characters of a text's name. */
+const MOST = 36;
+
+/** The target of a run by its name; the project's own one by what it is. */
+export function modelWords({ models, imported }: Pick<Meta, "models" | "imported">): string {
+  const { model = "", parameters } = models?.at(-1) ?? {};
+  if (!OWN_TARGETS.includes(model)) return model || imported?.engine || "";
+  const size = typeof parameters === "number" ? ` of ${Math.round(parameters / 1e6)} M` : "";
+  return `Python model${size}`;
+}
+
+/** How a run came to be: its figures have the same origin. */
+export function madeWords(meta: Pick<Meta, "modelled" | "imported">, kind: Kind): string {
+  if (meta.modelled) return "modelled";
+  if (meta.imported) return "measured by its engine";
+  return kind === "recording" ? "recorded" : "measured here";
+}
+
+interface Shown {
+  store: { state: Pick<State, "shown" | "kind" | "opened"> };
+  group: { store: Run };
+  host: { about: { recordings: readonly { name: string; title: string }[] } };
+}
+/** The name of the text that is shown. */
+function textWords({ store, host }: Shown): string {
+  const { shown, opened } = store.state;
+  if (shown === HERE) return "your prompt";
+  if (shown === OPENED) return opened?.name ?? "";
+  const title = host.about.recordings.find(({ name }) => name === shown)?.title ?? "";
+  // Its speed-up is the headline.
+  return title.replace(/ \(.*\)$/, "");
+}
+
+/** What the speed-up of a run was taken from: several pairs with their spread, or one. */
+function spreadOf(run: Run): Chip[] {
+  const gain = gainOf(run);
+  if (!gain || run.meta.modelled) return [];
+  if (gain.pairs > 1) {
+    const spread = `${gain.low.toFixed(2)}–${gain.high.toFixed(2)} ×`;
+    return [{ words: `${spread} over ${gain.pairs} pairs of runs` }];
+  }
+  const most = run.meta.fastest_of ?? 0;
+  return [{ words: most > 1 ? `fastest of ${most} runs` : "one pair of runs: spread unknown" }];
+}
+/** The load of a machine that did other work while a speed-up was measured; "": it did none. */
+export function loadWords({ plain }: Pick<Meta, "plain">): string {
+  const { load_average: load, cores } = plain ?? {};
+  if (!load || !cores || load <= cores) return "";
+  return `load ${load.toFixed(1)} on ${plural(cores, "core")}`;
+}
+
+/** The origin of a figure of a run after a text of this name; `timed`: it is a speed. */
+export function chipsOf(run: Run, text: string, kind: Kind, timed = true): Chip[] {
+  const names = [modelWords(run.meta), cut(text, MOST), madeWords(run.meta, kind)];
+  const origin = { words: names.filter(Boolean).join(" · ") };
+  if (!timed) return [origin];
+  const load = loadWords(run.meta);
+  const busy = load ? [{ words: `busy: ${load}`, warns: true }] : [];
+  return [origin, ...spreadOf(run), ...busy];
+}
+/** The origin of a figure of the run shown. */
+export const originOf = (page: Shown, timed = true) =>
+  chipsOf(page.group.store, textWords(page), page.store.state.kind, timed);

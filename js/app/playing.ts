@@ -1,0 +1,70 @@
+// The game on the page: its first screen for a newcomer, alone until it is left.
+import { openGame } from "../game";
+import { seedOf } from "../game/score";
+import { make } from "../lib/dom";
+import type { Snapshot } from "../lib/run";
+import { save } from "./files";
+import type { Runs } from "./runs";
+import type { Shell } from "./shell";
+import { kept, YOUR_GAME } from "./state";
+
+const SEEN = "hsd_viz.game";
+
+export class Playing {
+  readonly root = make("div", "hsd-stage-game");
+  /** Ends the game in progress; null: there is none. */
+  private end: (() => void) | null = null;
+
+  constructor(
+    private readonly shell: Shell,
+    private readonly runs: Runs,
+  ) {}
+
+  /** Whether the visitor has not seen the game yet. */
+  get isNew() {
+    return kept(() => localStorage.getItem(SEEN) !== "yes", false);
+  }
+
+  /** Play the texts of a seed: those of today. */
+  play(seed = seedOf(new Date())) {
+    const { host, store, root } = this.shell;
+    const { about } = host;
+    if (store.state.busy || !about.games.length) return;
+    this.close();
+    root.classList.add("hsd-playing");
+    this.end = openGame(this.root, {
+      palette: about.palette,
+      games: about.games,
+      plays: about.plays,
+      seed,
+      recording: host.recording,
+      leave: (played) => this.leave(played),
+      save: (name, drawing) => save({ name, type: "image/svg+xml", bytes: drawing }),
+      address: this.addressOf(seed),
+      alone: true,
+      skip: "to_explorer",
+      languages: about.languages,
+    });
+  }
+  /** The address that opens a game; "": the page has none that others can open. */
+  private addressOf(seed: number) {
+    const here = new URL(location.href);
+    here.search = `?game=${seed}`;
+    here.hash = "";
+    return this.shell.address && here.protocol.startsWith("http") ? here.href : "";
+  }
+  /** Leave the game; with a run, show it. */
+  private leave(played?: Snapshot) {
+    const { root, tried } = this.shell;
+    this.close();
+    kept(() => localStorage.setItem(SEEN, "yes"), undefined);
+    if (played) tried(() => this.runs.adopt(YOUR_GAME, played))();
+    root.scrollIntoView?.({ block: "start" });
+    root.querySelector<HTMLElement>(".hsd-main select")?.focus({ preventScroll: true });
+  }
+  close() {
+    this.end?.();
+    this.end = null;
+    this.shell.root.classList.remove("hsd-playing");
+  }
+}

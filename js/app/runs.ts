@@ -1,0 +1,213 @@
+// The run of the page: a recording, a file or a game that is opened, or a decode from its first
+// token to what is kept of it.
+import { chanceOf, type Parent, prefixOf, remaining } from "../branch/fork";
+import { type DecodeRequest, isLost, type Progress } from "../host";
+import { metricsOf } from "../lib/metrics";
+import type { Head, Snapshot } from "../lib/run";
+import { read } from "./files";
+import type { Shell } from "./shell";
+import * as kept from "./state";
+import { fieldsOf, HERE, OPENED, openedWords } from "./state";
+
+/** A run that continues another one from a place of it, with another token. */
+interface Fork {
+  root: Snapshot;
+  parent: Parent;
+  /** The recorded probability of the other token; null: not recorded. */
+  p: number | null;
+}
+/** Pixels up to which the form covers the run. */
+const NARROW = 900;
+const BUSY = "a run is in progress: cancel it or wait for its end";
+
+export class Runs {
+  /** What is being opened; "": nothing, or a run has started since. */
+  private wanted = "";
+  /** Ends the run in progress. */
+  private control: AbortController | null = null;
+
+  constructor(private readonly shell: Shell) {}
+
+  private get run() {
+    return this.shell.group.store;
+  }
+  private get now() {
+    return this.shell.store.state;
+  }
+  private set(change: Partial<kept.State>) {
+    this.shell.store.set(change);
+  }
+
+  /** Throws an error with a one-line message during a run. */
+  refuseWhileBusy() {
+    if (this.now.busy) throw new Error(BUSY);
+  }
+
+  // --- what is opened
+
+  /** Open a recording, the run decoded here or the opened file, by its name. */
+  async open(shown: string) {
+    if (this.now.busy) return;
+    this.wanted = shown === this.now.shown ? "" : shown;
+    if (!this.wanted) return;
+    const { here, opened } = this.now;
+    this.set({ branches: [], branch: 0 });
+    if (shown === HERE && here) return this.show(HERE, "finished", here);
+    if (shown === OPENED && opened)
+      return this.show(OPENED, "recording", opened.run, openedWords(opened.name));
+    await this.openRecording(shown);
+  }
+  private async openRecording(name: string) {
+    const { host } = this.shell;
+    const recording = host.about.recordings.find((one) => one.name === name);
+    if (!recording) return;
+    const taken = await host.recording(name);
+    if (this.wanted === name) this.show(name, "recording", taken, recording.blurb);
+  }
+  /** Open a file of the visitor. */
+  async take(file: globalThis.File) {
+    const { host } = this.shell;
+    if (this.now.busy) throw new Error("a run is in progress: open the file after it ends");
+    if (!host.open)
+      throw new Error(
+        "opening a trace needs Python, which this page does not have: hsd.dashboard('FILE')",
+      );
+    await this.adopt(file.name, await host.open(await read(file)));
+  }
+  /** Show a run that is in no list, under this name. */
+  async adopt(name: string, run: Snapshot) {
+    this.set({ opened: { name, run }, shown: "" });
+    await this.open(OPENED);
+  }
+  /**
+   * Show a whole run; the form follows it where the visitor has not changed it, and the page has
+   * its models.
+   */
+  private show(shown: string, kind: kept.Kind, taken: Snapshot, blurb = "") {
+    this.run.adopt(taken);
+    const { form, filled } = this.now;
+    const own = Object.keys(kept.changedIn(form, filled)).length > 0;
+    const follows = shown !== HERE && this.isOwn(taken);
+    const most = this.shell.host.about.limits.tokens;
+    const next = follows ? { ...filled, ...fieldsOf(taken, most) } : filled;
+    const keepsForm = own || shown === HERE;
+    this.set({ shown, kind, blurb, filled: next, form: keepsForm ? form : next, trouble: null });
+  }
+  /** Whether this page decodes with the models of a run. */
+  private isOwn({ meta }: Snapshot) {
+    const { family, families = [] } = this.shell.host.about;
+    const names = families.map(({ name }) => name);
+    return !meta.family || meta.family === family || names.includes(meta.family);
+  }
+
+  // --- what is decoded
+
+  /** Decode a request; `fork`: it continues a run. */
+  async decode(request: DecodeRequest, fork: Fork | null = null) {
+    const { host, root } = this.shell;
+    if (!host.decode || this.now.busy) return;
+    if (!fork) this.set({ branches: [], branch: 0 });
+    const control = new AbortController();
+    this.control = control;
+    this.wanted = "";
+    this.set({ busy: true, trouble: null, stage: { text: "starting" } });
+    if (root.offsetWidth <= NARROW) this.set({ drawer: false });
+    const before = { shown: this.now.shown, kind: this.now.kind };
+    try {
+      const progress = this.progress(request.max_new_tokens, control.signal);
+      this.finish(await host.decode(request, progress, control.signal), fork);
+    } catch (problem) {
+      const begun = this.now.kind === "live" && this.run.tokens.length > 0;
+      if (begun) this.keepPart(isLost(problem));
+      else this.set(before);
+      // The banner says that the host is lost.
+      if (!isLost(problem)) throw problem;
+    } finally {
+      this.control = null;
+      this.set({ busy: false, stage: { text: "" } });
+    }
+  }
+  /** What the host calls during a decode of this many tokens. */
+  private progress(most: number, signal: AbortSignal): Progress {
+    const stage: Progress["stage"] = (text, done, total) => {
+      if (!signal.aborted) this.set({ stage: { text, done, total } });
+    };
+    return {
+      stage,
+      begin: (taken) => {
+        this.run.adopt(taken);
+        this.set({ shown: HERE, kind: "live", blurb: "", filled: this.now.form, here: null });
+      },
+      append: (steps) => {
+        this.run.receive(steps);
+        const done = this.run.tokens.length;
+        stage(`decoding ${done}/${most}`, done, most);
+      },
+    };
+  }
+  private finish(head: Head, fork: Fork | null) {
+    const { run } = this;
+    run.adopt(head);
+    if (fork) run.meta = { ...run.meta, parent: fork.parent };
+    const here = run.tokens.length ? run.snapshot() : null;
+    if (here) kept.keepRun(here);
+    this.set({ here, kind: here ? "finished" : "none" });
+    if (here && fork) this.addBranch(here, fork);
+  }
+  /** Keep what was decoded before a failure, as a run that ended there. */
+  private keepPart(lost: boolean) {
+    const { prefill_seconds, seconds } = metricsOf(this.run);
+    const { run, seq, prompt, promptIds: prompt_ids, levels } = this.run;
+    const meta = {
+      ...this.run.meta,
+      wall_ns: Math.round(1e9 * (prefill_seconds + seconds)),
+      cancelled: true,
+      stop_reason: lost ? "lost" : "failed",
+    };
+    this.run.adopt({ run, seq, prompt, prompt_ids, levels, meta });
+    const here = this.run.snapshot();
+    kept.keepRun(here);
+    this.set({ here, kind: "finished" });
+  }
+  cancel() {
+    this.abort();
+    this.set({ stage: { text: "cancelling" } });
+  }
+  /** End a run in progress without a word: the page closes. */
+  abort() {
+    this.control?.abort();
+  }
+
+  // --- branches: a run continued from a place of it with another token
+
+  /** Continue the run shown with another token at a place. */
+  branch(at: number, text: string) {
+    const root = this.run.snapshot();
+    const { limits } = this.shell.host.about;
+    const parent = { run: root.run, token: at, text };
+    const settings = {
+      ...this.now.form,
+      ...fieldsOf(root, limits.tokens),
+      prompt: prefixOf(this.run, at, text),
+    };
+    const request = {
+      ...kept.requestOf(settings, limits),
+      max_new_tokens: remaining(this.run, at),
+      parent,
+    };
+    return this.decode(request, { root, parent, p: chanceOf(this.run, at, text) });
+  }
+  private addBranch(run: Snapshot, { root, parent, p }: Fork) {
+    const { branches } = this.now;
+    const known = branches.some((one) => one.run.run === root.run)
+      ? branches
+      : [{ run: root, parent: null, p: null }];
+    this.set({ branches: [...known, { run, parent, p }], branch: known.length });
+  }
+  chooseBranch(k: number) {
+    const chosen = this.now.branches[k];
+    if (!chosen || this.now.busy) return;
+    this.set({ here: chosen.run, branch: k });
+    this.show(HERE, "finished", chosen.run);
+  }
+}

@@ -1,0 +1,76 @@
+// What the modules of the page share: its element, its host, its run and its state.
+import type { Host } from "../host";
+import { make } from "../lib/dom";
+import { hsdGroup } from "../lib/group";
+import { troubleOf } from "../lib/notice";
+import { unique } from "../lib/widget";
+import { createState, keptRun, type State, formOf as valuesOf } from "./state";
+import { type Context, type Tab, tabsOf } from "./tabs";
+
+export interface Shell extends Context {
+  /** The page's element. */
+  root: HTMLElement;
+  uid: string;
+  tabs: Tab[];
+  /** Whether the browser's address belongs to the page. */
+  address: boolean;
+  /** A listener that calls what may fail; an error becomes a card. */
+  tried(act: () => unknown, title?: string): () => void;
+}
+
+/** The state of a page that has just opened: nothing is shown yet. */
+function stateAtFirst(host: Host): State {
+  const form = valuesOf(host.about.form);
+  return {
+    shown: "",
+    kind: "none",
+    blurb: "",
+    busy: false,
+    stage: { text: "" },
+    here: keptRun(),
+    opened: null,
+    form,
+    filled: form,
+    drawer: false,
+    tab: 0,
+    text: false,
+    trouble: null,
+    lost: "",
+    tour: "",
+    branches: [],
+    branch: 0,
+  };
+}
+
+/** A shell within `el`; `changed` is called after every change of its state. */
+export function shellOf(
+  el: HTMLElement,
+  host: Host,
+  address: boolean,
+  changed: (now: State, was: State) => void,
+): Shell {
+  const root = make("div", "hsd-app");
+  el.append(root);
+  const uid = unique();
+  const name = `page-${uid}`;
+  const group = hsdGroup(name);
+  const store = createState(stateAtFirst(host), changed);
+  return {
+    host,
+    store,
+    group,
+    state: { palette: host.about.palette, group: name, cursor: null },
+    run: () => (store.state.busy || !group.store.tokens.length ? null : group.store.snapshot()),
+    root,
+    uid,
+    tabs: tabsOf(host),
+    address,
+    tried:
+      (act, title = "") =>
+      () => {
+        Promise.resolve()
+          .then(act)
+          .catch((error) => store.set({ trouble: troubleOf(error, title) }));
+      },
+  };
+}

@@ -1,0 +1,199 @@
+// The tab of the visitor's own server: what limits it, from a record of it, and what drafters would
+// have brought, from a log of its texts. Both begin with an example.
+import { html, nothing, render } from "lit-html";
+import type { File } from "../host";
+import { make } from "../lib/dom";
+import { area, field, menu } from "../lib/fields";
+import { AnswerView, elsewhere } from "./answer";
+import { dropField, MOST_BYTES, read } from "./files";
+import LEDES from "./ledes.json";
+import type { Context, Section } from "./tabs";
+
+const MEGABYTES = MOST_BYTES / 1e6;
+const RECORDS =
+  "Server logs, copies of /metrics, responses, streams and results of benchmarks of vLLM, " +
+  "SGLang, llama.cpp, TensorRT-LLM and others, or a trace; " +
+  `also .gz, up to ${MEGABYTES} MB.`;
+const LOGS =
+  `JSON lines or one array, also .gz, up to ${MEGABYTES} MB (the command takes any size): ` +
+  "prompt and output as text or token ids, OpenAI chat logs, ShareGPT.";
+const TOKENIZERS = [
+  ["target", "the ladder's, with its databases"],
+  ["", "none: token ids"],
+  ["own", "another model's file"],
+];
+const COSTS = [
+  ["cpu", "0.15 steps per token (small CPU)"],
+  ["free16", "free up to 16 tokens (GPU with room)"],
+];
+const DRAFTERS = ["db", "hd", "lookup", "sam", "suffix", "ngram-cache"];
+
+/** A part of the tab: its title and its form beside its answer. */
+function partOf(title: string, lede: string) {
+  const root = make("section", "hsd-part hsd-traffic");
+  const form = make("div", "hsd-form hsd-measure");
+  const head = make("div", "hsd-traffic-head");
+  head.append(make("h3", "", title), make("p", "hsd-lede", lede), form);
+  root.append(head);
+  return { root, form };
+}
+
+/** A record of a serving engine, diagnosed: of an example until the visitor has a file. */
+export function record({ host, state }: Context): Section {
+  const { root, form } = partOf("What limits a server", LEDES.record);
+  let isExample = true;
+  const made = new AnswerView(
+    host,
+    {
+      about: "record",
+      words: "The diagnosis of a record",
+      options: () => (isExample ? { example: true } : {}),
+    },
+    state,
+  );
+  root.append(made.root);
+  if (!host.ask || !host.answers.includes("record")) return { root };
+  const take = (file: globalThis.File) => {
+    isExample = false;
+    void read(file).then((one) => made.ask([one]), made.fail);
+  };
+  render(dropField("Record: choose a file, or drop it here", RECORDS, "", take), form);
+  return { root, refresh: made.refresh };
+}
+
+/** What a replay is asked with. */
+interface Values {
+  tokenizer: string;
+  costs: string;
+  drafters: string;
+}
+
+/** The form of a replay, and its answer. */
+class Replay {
+  readonly root: HTMLElement;
+  private readonly form: HTMLElement;
+  private readonly made: AnswerView;
+  private values: Values = { tokenizer: "target", costs: "cpu", drafters: DRAFTERS.join("\n") };
+  private log: globalThis.File | null = null;
+  private tokenizer: globalThis.File | null = null;
+  /** The example is shown until the visitor has a log. */
+  private isExample = true;
+  private busy = false;
+  private isStarted = false;
+
+  constructor({ host, state }: Context) {
+    const part = partOf("What drafters would bring", LEDES.replay);
+    this.root = part.root;
+    this.form = part.form;
+    const options = () => (this.isExample ? { ...this.values, example: true } : this.values);
+    this.made = new AnswerView(
+      host,
+      { about: "replay", words: "The replay", options: () => ({ ...options() }) },
+      state,
+    );
+    if (host.answers.includes("replay")) this.root.append(this.made.root);
+  }
+
+  private set(change: Partial<Values>) {
+    this.values = { ...this.values, ...change };
+    this.paint();
+  }
+  /** Replay the visitor's log, or the example. */
+  private async start(isExample: boolean) {
+    this.isExample = isExample;
+    this.isStarted = true;
+    try {
+      const files = isExample ? [] : await this.files();
+      this.busy = true;
+      this.paint();
+      await this.made.ask(files);
+    } catch (error) {
+      this.made.fail(error);
+    } finally {
+      this.busy = false;
+      this.paint();
+    }
+  }
+  private async files(): Promise<File[]> {
+    const { log, tokenizer } = this;
+    if (!log) throw new Error("no log: drop a file on the field above, or open one");
+    if (this.values.tokenizer !== "own") return [await read(log)];
+    if (!tokenizer)
+      throw new Error(
+        "no tokenizer: open the tokenizer.json of the log's model, or choose another",
+      );
+    return [await read(log), await read(tokenizer)];
+  }
+
+  /** Replay the example when the tab is first shown. */
+  refresh = () => {
+    if (this.isStarted) return;
+    void this.start(true);
+  };
+  paint() {
+    const { values } = this;
+    const takeLog = (file: globalThis.File) => {
+      this.log = file;
+      this.paint();
+    };
+    const takeTokenizer = (file: globalThis.File) => void (this.tokenizer = file);
+    const tokenizers = menu(TOKENIZERS, values.tokenizer, (tokenizer) => this.set({ tokenizer }));
+    const costs = menu(COSTS, values.costs, (costs) => this.set({ costs }));
+    const own = dropField(
+      "Tokenizer: choose a file, or drop it here",
+      "The tokenizer.json of the log's model.",
+      ".json",
+      takeTokenizer,
+    );
+    render(
+      html`${dropField("Log: choose a file, or drop it here", LOGS, ".jsonl,.json,.gz", takeLog)}
+        <div class="hsd-fields">
+          ${field("Tokenizer of the log", tokenizers)}${field("Cost of verifying a draft", costs)}
+        </div>
+        ${values.tokenizer === "own" ? own : nothing}
+        ${area("Drafters, one per line", 6, values.drafters, (drafters) => this.set({ drafters }))}
+        ${this.buttons()}`,
+      this.form,
+    );
+  }
+  private buttons() {
+    const { log, busy } = this;
+    const example = this.isExample
+      ? nothing
+      : html`<button
+          type="button"
+          class="hsd-quiet"
+          ?disabled=${busy}
+          @click=${() => this.start(true)}
+        >
+          Show the example
+        </button>`;
+    return html`<div class="hsd-buttons">
+        <button
+          type="button"
+          class="hsd-primary"
+          title="Ctrl+Enter"
+          ?disabled=${busy || !log}
+          @click=${() => this.start(false)}
+        >
+          Replay
+        </button>
+        <button type="button" ?disabled=${!busy} @click=${() => this.made.cancel()}>Cancel</button>
+      </div>
+      <p class="hsd-note hsd-traffic-try">${log ? nothing : "Replay needs a log."}${example}</p>`;
+  }
+}
+
+/** A log of another server, replayed with any drafter. */
+export function traffic(context: Context): Section {
+  const { host } = context;
+  const replay = new Replay(context);
+  if (host.ask && host.answers.includes("replay")) {
+    replay.paint();
+    return { root: replay.root, refresh: replay.refresh };
+  }
+  const card = make("div");
+  render(elsewhere("replay", "Replaying a log"), card);
+  replay.root.append(card);
+  return { root: replay.root };
+}
