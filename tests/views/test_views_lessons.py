@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from fractions import Fraction
-from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from hsd_viz import views
 from hsd_viz.engine.replay import GAMES, load_bundled
 from hsd_viz.exercises import editions
 from hsd_viz.exercises.data import measured
-from hsd_viz.exercises.editions import CellOutput
 from hsd_viz.views import lessons
 from hsd_viz.words import escape
 from tests.rows import column
@@ -23,18 +21,7 @@ from tests.rows import column
 MASTERS = editions.masters()
 
 
-@cache
-def run(path: Path) -> list[CellOutput]:
-    """Return the cells of a lesson: it is run once for all tests of this file."""
-    return list(editions.run(path))
-
-
-@pytest.fixture(scope="module", autouse=True)
-def each_lesson_is_run_once():
-    """Let pages and slides show the cells of the same run."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lessons, "run", run)
-        yield
+pytestmark = pytest.mark.usefixtures("run_once")
 
 
 class Outline(HTMLParser):
@@ -55,7 +42,7 @@ class Outline(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def deck():
+def deck(run_once):
     return lessons.deck()
 
 
@@ -77,12 +64,12 @@ def test_the_deck_has_for_each_lesson_a_figure_a_run_a_prediction_and_questions(
 
 
 @pytest.mark.parametrize("path", MASTERS, ids=lambda path: path.stem)
-def test_a_slide_shows_all_that_its_text_can_name(path):
+def test_a_slide_shows_all_that_its_text_can_name(path, run_once):
     """Everything that a section prints is on its slide; exercises have none."""
     deck = lessons.deck([path])
     section = ""
     printed = 0
-    for step in run(path):
+    for step in run_once(path):
         if step.kind == "markdown":
             section = re.findall(r"^##? (.*)", step.text, re.M)[-1:] or [section]
             section = section[0]
@@ -110,14 +97,14 @@ def test_the_lecture_follows_the_slides_and_leaves_time(deck):
     assert f"take {sum(int(minutes) for minutes, *_ in rows)} minutes: 8 are left" in text
 
 
-def first_figure(lesson):
+def first_figure(steps):
     """The first figure that a lesson draws."""
-    return next(step.value for step in run(lesson) if hasattr(step.value, "to_plotly_json"))
+    return next(step.value for step in steps if hasattr(step.value, "to_plotly_json"))
 
 
-def test_titles_state_the_repetition_of_the_recorded_run():
-    two = first_figure(MASTERS[1])
-    eight = first_figure(MASTERS[7])
+def test_titles_state_the_repetition_of_the_recorded_run(run_once):
+    two = first_figure(run_once(MASTERS[1]))
+    eight = first_figure(run_once(MASTERS[7]))
     share = load_bundled("nano", GAMES / "planets").metrics()["repetition_share"]
     assert f"{share:.0%}" in two.layout.title.text
     rows = [r for r in measured("heldout-greedy-cpu")["stacks"] if r["stack"] == "target"]
@@ -126,8 +113,8 @@ def test_titles_state_the_repetition_of_the_recorded_run():
     assert list(eight.data[0].y) == list(eight.data[1].y)
 
 
-def test_the_line_of_lesson_7_is_where_drafting_costs_what_it_adds():
-    figure = next(s.value for s in run(MASTERS[6]) if hasattr(s.value, "to_plotly_json"))
+def test_the_line_of_lesson_7_is_where_drafting_costs_what_it_adds(run_once):
+    figure = first_figure(run_once(MASTERS[6]))
     for alpha, gamma in zip(figure.data[1].x, figure.data[1].y, strict=True):
         assert sum(alpha**k for k in range(1, int(gamma) + 1)) == pytest.approx(0.1 * gamma)
 

@@ -26,7 +26,7 @@ class Links(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory):
+def site(tmp_path_factory, run_once):
     out = tmp_path_factory.mktemp("site") / "out"
     size = build(out)
     assert size == sum(file.stat().st_size for file in out.rglob("*") if file.is_file())

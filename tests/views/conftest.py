@@ -1,0 +1,26 @@
+"""A lesson is run once for all pages and slides that show it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from hsd_viz.exercises import editions
+from hsd_viz.exercises.editions import CellOutput
+from hsd_viz.views import lessons
+
+
+@cache
+def outputs_of(path: Path) -> list[CellOutput]:
+    return list(editions.run(path))
+
+
+@pytest.fixture(scope="module")
+def run_once() -> Iterator[Callable[[Path], list[CellOutput]]]:
+    """Let pages and slides show the cells of one run of each lesson; return what has them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lessons, "run", outputs_of)
+        yield outputs_of
