@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import expect
 
 from hsd_viz import load_engine
-from hsd_viz.views.site import build
+from hsd_viz.views.site import build, sections
 from tests.browser.test_page import violations
 from tests.browser.test_tab import serving
 from tests.js.small_family import PROMPTS, make_family
@@ -29,7 +29,11 @@ def family(tmp_path_factory):
 @pytest.fixture(scope="module")
 def address(family, tmp_path_factory):
     out = tmp_path_factory.mktemp("offered") / "site"
-    build(out, families=[family])
+    # The pages of the lessons have nothing of the family.
+    others = [section for section in sections() if section[0] != "Lessons"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("hsd_viz.views.site.sections", lambda: others)
+        build(out, families=[family])
     with serving(out) as found:
         yield found
 
