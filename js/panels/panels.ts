@@ -118,8 +118,8 @@ function emptyWords({ drafts: all }: Counted, drafts: readonly unknown[]): strin
 }
 
 /**
- * The depths of the draft tokens that were examined, one of each round and depth. Block verification
- * rejects several tokens of a chain; the first one counts, as in the round's figure.
+ * The depths of the draft tokens that were examined, one of each round and depth. Block
+ * verification rejects several tokens of a chain; the first one counts, as in the round's figure.
  */
 function examinedDepths(drafts: readonly Draft[]): number[] {
   const accepted = drafts.filter(isAccepted);
