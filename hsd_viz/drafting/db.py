@@ -233,19 +233,18 @@ class DatabaseDrafter(Drafter):
                 longer = proposals.matched + 1
                 for token, score in proposals.scores.items():
                     if score > least:
-                        candidate = proposals.candidate(token)
                         onward = self._semantic.advance(copies, token) if copies else ()
                         heappush(
-                            queue, Waiting(-score, token, node, tail, longer, candidate, onward)
+                            queue, Waiting(-score, token, node, tail, longer, proposals, onward)
                         )
             if not queue or len(picked) >= budget:
                 break
             if -queue[0].negative_score <= best_ratio * slopes[len(picked)]:
                 break
-            negative_score, token, parent, tail, bound, candidate, copies = heappop(queue)
+            negative_score, token, parent, tail, bound, proposals, copies = heappop(queue)
             reach = -negative_score
             node = len(picked)
-            picked.append(TreeNode(token, parent, candidate))
+            picked.append(TreeNode(token, parent, proposals))
             expected += reach
             if (ratio := expected / costs[node + 1]) > best_ratio:
                 best_ratio = ratio
@@ -260,16 +259,17 @@ class DatabaseDrafter(Drafter):
     def _tree_of(self, nodes: Sequence[TreeNode]) -> DraftTree:
         """Return nodes as a draft tree."""
         tree = DraftTree()
-        for token, parent, candidate in nodes:
+        for token, parent, proposals in nodes:
+            answer, (_, count, position) = proposals.origins[token]
             tree.add(
                 token,
                 parent,
-                self.sources[candidate.source],
-                key_length=candidate.key_length,
-                count=candidate.count,
-                score=candidate.score,
-                position=candidate.position,
-                cosine=candidate.cosine,
+                self.sources[answer.database],
+                key_length=answer.key_length,
+                count=count,
+                score=proposals.scores[token],
+                position=position,
+                cosine=proposals.cosines.get(token),
             )
         return tree
 

@@ -1,4 +1,4 @@
-"""What database drafting holds between look-ups: answers, candidates, and drafts made of them."""
+"""What database drafting holds between look-ups: answers, proposals, and drafts made of them."""
 
 from __future__ import annotations
 
@@ -30,27 +30,6 @@ class AskedDatabase(NamedTuple):
     discount: float
 
 
-class Candidate(NamedTuple):
-    """A token that may be drafted next.
-
-    Attributes:
-        score: the estimated probability that the verifier accepts it.
-        source: the number of the database that proposed it first.
-        key_length: the tokens of the key there; ``None``: the key is a state.
-        count: how often it was seen there.
-        position: the place in the text that it is copied from; ``None``: of no copy.
-        cosine: the similarity of the copy that the semantic database proposed it from; ``None``:
-            that one did not.
-    """
-
-    score: float
-    source: int
-    key_length: int | None
-    count: Any
-    position: int | None
-    cosine: float | None
-
-
 class Answer(NamedTuple):
     """An answer of a database, from which the drafter learns how much to trust it.
 
@@ -72,13 +51,12 @@ class Answer(NamedTuple):
 class Proposals(NamedTuple):
     """What the databases propose after a node.
 
-    Most tokens score too little to be drafted, so that only their scores are kept apart from the
-    answers (:meth:`candidate`).
+    A token keeps the first answer that has it, while scores add up.
 
     Attributes:
-        scores: by token.
+        scores: by token, the estimated probability that the verifier accepts it.
         origins: by token, the first answer that has it, and its continuation there.
-        cosines: by token, where the semantic database proposed it.
+        cosines: by token, the similarity of the copy that the semantic database proposed it from.
         answers: of the databases that were asked.
         matched: the tokens that the context database matched, or the bound of that match.
     """
@@ -89,21 +67,9 @@ class Proposals(NamedTuple):
     answers: list[Answer]
     matched: int
 
-    def candidate(self, token: int) -> Candidate:
-        """Return what is known of a token."""
-        answer, (_, count, position) = self.origins[token]
-        return Candidate(
-            score=self.scores[token],
-            source=answer.database,
-            key_length=answer.key_length,
-            count=count,
-            position=position,
-            cosine=self.cosines.get(token),
-        )
-
 
 class Waiting(NamedTuple):
-    """A candidate in the queue: the best one first, among equals the lower token, so that the order
+    """A token in the queue: the best one first, among equals the lower token, so that the order
     does not depend on that of a dictionary.
 
     Attributes:
@@ -112,7 +78,7 @@ class Waiting(NamedTuple):
         parent: the node that it follows; -1: the text.
         tail: the end of the text up to its parent.
         bound: the longest match that the context database can have after it.
-        candidate: what is known of it.
+        proposals: what was proposed beside it, with what is known of it.
         copies: the copies that continue with it.
     """
 
@@ -121,7 +87,7 @@ class Waiting(NamedTuple):
     parent: int
     tail: str
     bound: int
-    candidate: Candidate
+    proposals: Proposals
     copies: Sequence[Copy]
 
 
@@ -131,12 +97,12 @@ class TreeNode(NamedTuple):
     Attributes:
         token: its token.
         parent: the node that it follows; -1: the text.
-        candidate: what is known of it.
+        proposals: what was proposed beside it, with what is known of it.
     """
 
     token: int
     parent: int
-    candidate: Candidate
+    proposals: Proposals
 
 
 class PastDraft(NamedTuple):
