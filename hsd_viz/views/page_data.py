@@ -64,7 +64,7 @@ def races() -> list[dict[str, Any]]:
     """Return the recordings of one prompt with several stacks, a group for each prompt and
     sampling; first those of the prompt that the page opens with.
     """
-    found: list[dict[str, Any]] = []
+    races: list[dict[str, Any]] = []
     for group, recordings in side_by_side().items():
         runs = [
             {"name": f"{group}/{r.name}", "title": r.title, "blurb": r.blurb, "stack": r.stack}
@@ -72,9 +72,9 @@ def races() -> list[dict[str, Any]]:
         ]
         meta = recorded_runs()[runs[0]["name"]]().meta
         title = f"{_target_words(meta)}, {temperature_words(meta['sampling']['temperature'])}"
-        found.append({"group": group, "title": title, "prompt": meta["prompt"], "runs": runs})
+        races.append({"group": group, "title": title, "prompt": meta["prompt"], "runs": runs})
     opening = recorded_runs()[next(iter(offered()))]().meta["prompt"]
-    return sorted(found, key=lambda race: race["prompt"] != opening)
+    return sorted(races, key=lambda race: race["prompt"] != opening)
 
 
 def _target_words(meta: dict[str, Any]) -> str:
@@ -89,13 +89,13 @@ def games() -> list[dict[str, Any]]:
     player.
     """
     recorded = side_by_side(GAMES)
-    found = []
+    games = []
     for game in ABOUT["games"]:
         name = game["name"]
         if name in recorded:
             runs = {run.name: f"game/{name}/{run.name}" for run in recorded[name]}
-            found.append({**game, "runs": runs})
-    return found
+            games.append({**game, "runs": runs})
+    return games
 
 
 @cache
@@ -132,12 +132,12 @@ def saved_reports() -> dict[str, Path]:
     # Imported late: the page opens without it.
     from hsd_viz.measure.report import read_report
 
-    found, place = {}, data_folder("measured", "docs/bench")
+    reports, place = {}, data_folder("measured", "docs/bench")
     for name, title in _PURPOSE.findall((place / "README.md").read_text(encoding="utf-8")):
         with suppress(OSError, ValueError):  # not a bench report
             read_report((place / name).read_bytes(), name)
-            found[f"{title[:1].upper()}{title[1:]}"] = place / name
-    return found
+            reports[f"{title[:1].upper()}{title[1:]}"] = place / name
+    return reports
 
 
 def families() -> list[dict[str, Any]]:
@@ -171,7 +171,7 @@ def about() -> dict[str, Any]:
     """Return what the page knows at first."""
     form = {"prompt": ABOUT["prompts"][0]["prompt"], "stack": ABOUT["stacks"][0][0]}
     form |= defaults() | {"temperature": TEMPERATURE}
-    found = {
+    facts = {
         "palette": page_palette(),
         "rules": list(RULES),
         "sources": dict(draft_sources()),
@@ -184,4 +184,4 @@ def about() -> dict[str, Any]:
     recordings = [
         {"name": name, "title": r.label, "blurb": r.blurb} for name, r in offered().items()
     ]
-    return ABOUT | found | {"recordings": recordings, "form": form}
+    return ABOUT | facts | {"recordings": recordings, "form": form}

@@ -105,20 +105,20 @@ def build(
         raise UserError(
             f"{out} exists and is not a site made by this command: give a new or empty folder"
         )
-    found = sections()
+    chapters = sections()
     out = followed(out)
     out.parent.mkdir(parents=True, exist_ok=True)
     # In a temporary folder beside it first: the site appears whole or not at all.
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as folder:
         draft = Path(folder) / "new"
-        for title, _, pages in found:
+        for title, _, pages in chapters:
             for page in pages:
                 if page.content is not None:
                     say(f"{title}: {page.title}")
                     write_whole(draft / page.file, page.content())
         offers = _write_families(draft, asked, say)
         _write_explorer(draft, say, article=True, offers=offers)
-        index = template("site.html").render(data=_data() | {"offers": offers}, sections=found)
+        index = template("site.html").render(data=_data() | {"offers": offers}, sections=chapters)
         write_whole(draft / "index.html", index)
         write_whole(draft / MARK, "")
         if out.exists():

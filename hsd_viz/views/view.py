@@ -153,12 +153,12 @@ def compose(parts: Iterable[Any], cols: int = 2) -> Composition:
         UserError: if there are none.
     """
     check_range("the number of columns", cols, 1)
-    if not (found := [as_widget(part) for part in parts]):
+    if not (views := [as_widget(part) for part in parts]):
         raise UserError("compose() needs at least one view")
     layout = widgets.Layout(
         grid_template_columns=f"repeat({cols}, minmax(0, 1fr))", grid_gap="24px"
     )
-    made = Composition(found, layout=layout)
+    made = Composition(views, layout=layout)
     made.cols = cols
     return made
 
@@ -204,7 +204,7 @@ def unregister(name: str) -> None:
 
 def registered() -> dict[str, Callable[[], Maker]]:
     """Return a loader for each tab: entry points, then registered ones, which replace them."""
-    found: dict[str, Callable[[], Maker]] = {
+    makers: dict[str, Callable[[], Maker]] = {
         point.name: point.load for point in entry_points(group=GROUP)
     }
-    return found | {name: (lambda cls=cls: cls) for name, cls in _REGISTERED.items()}
+    return makers | {name: (lambda cls=cls: cls) for name, cls in _REGISTERED.items()}

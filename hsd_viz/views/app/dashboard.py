@@ -127,8 +127,8 @@ class App(Part):
         """Answer a request, also one that cannot be read, and if a library panics."""
         try:
             asked = self._request(key, content, buffers, cancelled)
-            found = getattr(self, f"_{content['kind']}")(asked)
-            answer, files = found if isinstance(found, tuple) else (found, None)
+            reply = getattr(self, f"_{content['kind']}")(asked)
+            answer, files = reply if isinstance(reply, tuple) else (reply, None)
             self.send({"id": key, "kind": "done", **answer}, files)
         except BaseException as error:
             self._fail(key, error, content)
