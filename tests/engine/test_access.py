@@ -201,7 +201,7 @@ def test_all_fields_that_the_page_reads_are_ways():
     assert set(dashboard.KINDS) - {"take", "plotly"} <= kinds
     # A stack and a run are data of the visitor; the other fields are numbers and booleans.
     harmless = {"id", "kind", "names", "options", "request", "snapshot", "runs", "beside_plain"}
-    harmless |= {"prompt", "max_new_tokens", "run", "about", "parent"}
+    harmless |= {"prompt", "max_new_tokens", "run", "about", "parent", "example"}
     fields = set(harmless)
     for _, *names in ways:
         fields |= set(names)
