@@ -109,13 +109,13 @@ def doctor(asked: Request) -> Answer:
 
     trace = asked.trace
     try:
-        found = diagnose(from_trace(trace, "this run"))
+        diagnosis = diagnose(from_trace(trace, "this run"))
     except (
         ValueError,
         KeyError,
     ):  # no drafts, as in plain decoding; a trace that does not name its levels
         return {"parts": []}
-    return {"parts": [_diagnosis_part(found)]}
+    return {"parts": [_diagnosis_part(diagnosis)]}
 
 
 def record(asked: Request) -> Answer:
@@ -136,15 +136,15 @@ def record(asked: Request) -> Answer:
         model = asked.options.get("model") or None
         engine = asked.options.get("engine") or None
         try:
-            found = diagnosis_of(path, model=model, engine=engine)
+            diagnosis = diagnosis_of(path, model=model, engine=engine)
         except UserError as error:
             message = str(error).replace(str(path), shown_name).replace(path.name, shown_name)
             raise UserError(message) from None
-    found = replace(found, observation=replace(found.observation, source=shown_name))
-    diagnosis = _diagnosis_part(found, is_open=True)
+    diagnosis = replace(diagnosis, observation=replace(diagnosis.observation, source=shown_name))
+    card = _diagnosis_part(diagnosis, is_open=True)
     if not asked.files:
-        return {"parts": [_example_part("server log in vLLM's format"), diagnosis]}
-    return {"parts": [diagnosis], "files": files_of("diagnosis", found)}
+        return {"parts": [_example_part("server log in vLLM's format"), card]}
+    return {"parts": [card], "files": files_of("diagnosis", diagnosis)}
 
 
 def _example(asked: Request, name: str) -> list[tuple[str, bytes]]:
@@ -163,22 +163,22 @@ def _example_part(what: str) -> Part:
     return {"kind": "text", "text": words, "caution": True}
 
 
-def _diagnosis_part(found: Any, is_open: bool = False) -> Part:
+def _diagnosis_part(diagnosis: Any, is_open: bool = False) -> Part:
     """Return the view of a diagnosis; ``is_open``: with its verdict, not its summary alone."""
-    causes = sorted(found.shares.items(), key=lambda item: -item[1])
+    causes = sorted(diagnosis.shares.items(), key=lambda item: -item[1])
     tables = []
-    for table in found.tables():
+    for table in diagnosis.tables():
         if table.rows:
             head, *rows = table.cells()
             tables.append({"title": table.title, "note": table.note, "head": head, "rows": rows})
     spec = {
         "title": "What limits the speed-up"
-        if found.speedup.value is not None
+        if diagnosis.speedup.value is not None
         else "What limits this run",
         "causes": [{"name": name, "share": share} for name, share in causes if share >= 0.005],
-        "lines": found.lines(),
+        "lines": diagnosis.lines(),
         "tables": tables,
-        "settings": [list(item) for item in found.flags.items()],
+        "settings": [list(item) for item in diagnosis.flags.items()],
         "open": is_open,
     }
     return {"kind": "view", "view": "doctor", "state": {"spec": spec}}
@@ -329,20 +329,20 @@ def report(asked: Request) -> Answer:
         if name not in by_name:
             raise UserError("no saved report has this name: open a file of hsd-viz bench --json")
         content = by_name[name].read_bytes()
-    found = read_report(content, name)
-    html = page_of(found)
+    bench = read_report(content, name)
+    html = page_of(bench)
     whole = {
         "kind": "page",
         "title": "All stacks, categories, latencies and settings",
         "html": html,
         "folded": True,
     }
-    headline = "".join(words for words, _ in answer(found))
+    headline = "".join(words for words, _ in answer(bench))
     parts: list[Part] = [{"kind": "text", "text": headline}] if headline else []
     return {
         "choices": [choice("name", "Report", menu, chosen)],
-        "parts": [*parts, figure_part(figures.speedup(found)), whole],
-        "files": files_of("report", found, html),
+        "parts": [*parts, figure_part(figures.speedup(bench)), whole],
+        "files": files_of("report", bench, html),
     }
 
 
@@ -380,7 +380,7 @@ def replay(asked: Request) -> Answer:
             own = None
         costs = str(options.get("costs", "cpu"))
         try:
-            found = replay(
+            replayed = replay(
                 paths[0], tokenizer=own, drafters=names, verify_cost=costs, progress=progress
             )
         except UserError as error:
@@ -388,27 +388,27 @@ def replay(asked: Request) -> Answer:
             for path, (name, _) in zip(paths, files, strict=False):
                 message = message.replace(str(path), name[:80])
             raise UserError(message) from None
-    if not found.drafters:
+    if not replayed.drafters:
         raise UserError("cancelled before a request was replayed; no results")
-    found.log["name"] = files[0][0][:80]
+    replayed.log["name"] = files[0][0][:80]
     if isinstance(own, Path):
-        found.settings["tokenizer"] = files[1][0][:80]
-    html = found.to_html()
+        replayed.settings["tokenizer"] = files[1][0][:80]
+    html = replayed.to_html()
     reply: Answer = {
         "parts": [{"kind": "page", "title": "The replay", "html": html}],
-        "files": files_of("replay", found, html),
+        "files": files_of("replay", replayed, html),
     }
     if not asked.files:
         reply["parts"].insert(0, _example_part("log of edits of code"))
     return reply
 
 
-def files_of(kind: str, found: Any, html: str | None = None) -> list[list[str]]:
+def files_of(kind: str, result: Any, html: str | None = None) -> list[list[str]]:
     """Return the files that save a result: its data, and its page."""
-    data = json.dumps(found.to_dict(), indent=1) + "\n"
+    data = json.dumps(result.to_dict(), indent=1) + "\n"
     return [
         [f"hsd_viz_{kind}.json", "Save the data", data],
-        [f"hsd_viz_{kind}.html", "Save as a page", found.to_html() if html is None else html],
+        [f"hsd_viz_{kind}.html", "Save as a page", result.to_html() if html is None else html],
     ]
 
 
