@@ -52,7 +52,11 @@ def options_of(command: str) -> dict[str, str]:
     words = shlex.split(command)[2:]
     given = dict(pairwise(words))
     varied = ("--stack", "--json", "--temperature", "--profile")
-    return {word: given[word] for word in words if word.startswith("--") and word not in varied}
+    found = {}
+    for word in words:
+        if word.startswith("--") and word not in varied:
+            found[word] = given[word]
+    return found
 
 
 @pytest.mark.parametrize("part", ["t07", "t1", "greedy"])

@@ -131,11 +131,17 @@ def section_of_contributing(start: str, end: str) -> str:
 
 def test_the_layout_names_each_package_and_folder():
     lines = section_of_contributing("## Layout", "**Import direction**").splitlines()
-    own = {path.name for path in PACKAGE.iterdir() if path.name[0] not in "_." and path.is_dir()}
+    own = set()
+    for path in PACKAGE.iterdir():
+        if path.name[0] not in "_." and path.is_dir():
+            own.add(path.name)
     own |= {path.name for path in PACKAGE.glob("[a-z]*.py")}
 
     # What is indented is in the package; its names end where the description begins.
-    inside = [line.split("  ")[1] for line in lines if line.startswith("  ")]
+    inside = []
+    for line in lines:
+        if line.startswith("  "):
+            inside.append(line.split("  ")[1])
     outside = [line for line in lines if line[:1].islower()]
 
     assert set(re.findall(r"[a-z_0-9]+(?:\.py|(?=/))", " ".join(inside))) == own

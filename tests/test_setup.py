@@ -119,7 +119,10 @@ def make(tmp_path):
         "PYTEST_ARGS",
         "HSD_VIZ_TOKEN",
     )
-    plain = {k: v for k, v in os.environ.items() if k not in own}
+    plain = {}
+    for k, v in os.environ.items():
+        if k not in own:
+            plain[k] = v
 
     def run(*words: str, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess:
         return subprocess.run(

@@ -51,7 +51,10 @@ def test_the_wheel_of_the_code_is_small_and_requires_the_models(wheels):
 def test_the_wheel_has_a_library_for_each_kernel(wheels):
     find_compiler()
     with zipfile.ZipFile(wheels[0]) as archive:
-        libraries = [Path(name).name for name in archive.namelist() if "native/lib/" in name]
+        libraries = []
+        for name in archive.namelist():
+            if "native/lib/" in name:
+                libraries.append(Path(name).name)
     assert {name.partition("-")[0] for name in libraries} == set(kernels(every=True))
     assert not wheels[0].name.endswith("-any.whl")
 

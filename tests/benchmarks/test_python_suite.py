@@ -34,7 +34,10 @@ def test_six_categories_of_thirty_prompts_and_more_from_files_that_nothing_learn
     manifest = json.loads((LADDER / "manifest.json").read_text())
     heldout = set(manifest["heldout"])
     for category in CATEGORIES:
-        chosen = [r["origin"] for r in rows if r["category"] == category]
+        chosen = []
+        for r in rows:
+            if r["category"] == category:
+                chosen.append(r["origin"])
         assert len(chosen) >= 30
         assert len({(o["package"], o["file"]) for o in chosen}) == len(chosen)
         packages = Counter(column(chosen, "package"))

@@ -13,7 +13,10 @@ def brute(text, tail, most):
     """
     for n in range(min(most, len(tail)), 0, -1):
         key = list(tail[len(tail) - n :])
-        places = [i + n for i in range(len(text) - n) if text[i : i + n] == key]
+        places = []
+        for i in range(len(text) - n):
+            if text[i : i + n] == key:
+                places.append(i + n)
         if places:
             return n, places
     return None

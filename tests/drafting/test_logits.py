@@ -55,7 +55,10 @@ def test_rows_of_rejected_nodes_are_drafted_from_later():
     drafter.extend([5])
     drafter.extend([3])
     found = drafter.draft([1, 2, 5, 3], 8)
-    first = [found.tokens[k] for k in range(len(found)) if found.parents[k] < 0]
+    first = []
+    for k in range(len(found)):
+        if found.parents[k] < 0:
+            first.append(found.tokens[k])
     assert first[0] == 6
     assert set(found.sources) == {"logits"}
     assert found.counts == [None] * len(found)

@@ -14,7 +14,11 @@ MASTERS = {path.stem: ALL[path.stem] for path in editions.masters()}
 
 def code_cells(name: str, edition: str) -> list[str]:
     cells = editions.notebook(PATHS[name], edition)["cells"]
-    return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    found = []
+    for cell in cells:
+        if cell["cell_type"] == "code":
+            found.append("".join(cell["source"]))
+    return found
 
 
 @cache
@@ -27,4 +31,8 @@ def run(name: str, edition: str) -> tuple[list[editions.CellOutput], dict[str, A
 def results(name: str, edition: str) -> dict[str, Result]:
     """Return the results of a lesson's checks by exercise."""
     values = [step.value for step in run(name, edition)[0]]
-    return {value.exercise.number: value for value in values if isinstance(value, Result)}
+    found = {}
+    for value in values:
+        if isinstance(value, Result):
+            found[value.exercise.number] = value
+    return found

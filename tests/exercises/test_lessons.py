@@ -108,7 +108,10 @@ def test_the_committed_student_edition_is_built_from_its_master(lesson):
     """Built with `hsd-viz course build notebooks/course --edition student --figures`."""
     committed = json.loads((COMMITTED / f"{lesson}.ipynb").read_text(encoding="utf-8"))
     expected = editions.notebook(lessons.PATHS[lesson], "student")
-    outputs = [c.pop("outputs") for c in committed["cells"] if "outputs" in c]
+    outputs = []
+    for c in committed["cells"]:
+        if "outputs" in c:
+            outputs.append(c.pop("outputs"))
     for cell in expected["cells"]:
         cell.pop("outputs", None)
     assert expected["cells"] == committed["cells"]
@@ -126,7 +129,10 @@ def test_the_committed_student_edition_is_built_from_its_master(lesson):
 @each_notebook
 def test_nbgrader_grades_every_check_once(lesson):
     cells = editions.notebook(lessons.PATHS[lesson], "nbgrader")["cells"]
-    graded = [c["metadata"]["nbgrader"] for c in cells if c["metadata"]]
+    graded = []
+    for c in cells:
+        if c["metadata"]:
+            graded.append(c["metadata"]["nbgrader"])
     assert len(set(column(graded, "grade_id"))) == len(graded)
     expected = [f"cell-{n.replace('.', '-')}" for n in exercises_of(lesson)]
     assert [g["grade_id"] for g in graded if g["grade"]] == expected
@@ -139,7 +145,10 @@ def test_nbgrader_grades_every_check_once(lesson):
 @each_notebook
 def test_otter_questions_are_closed(lesson):
     cells = editions.notebook(lessons.PATHS[lesson], "otter")["cells"]
-    raw = ["".join(c["source"]).splitlines()[0] for c in cells if c["cell_type"] == "raw"]
+    raw = []
+    for c in cells:
+        if c["cell_type"] == "raw":
+            raw.append("".join(c["source"]).splitlines()[0])
     question = [
         "BEGIN QUESTION",
         "BEGIN SOLUTION",

@@ -56,7 +56,10 @@ def test_a_ranking_sorts_by_what_is_known_best_and_marks_pick_single_and_plain()
     }
     choice = select(DEAR)
     frame = basis_frame(Basis(DEAR, "", runs)).set_index("stack")
-    remarks = {stack: remark for stack, remark in frame["remark"].items() if remark}
+    remarks = {}
+    for stack, remark in frame["remark"].items():
+        if remark:
+            remarks[stack] = remark
     assert remarks == {
         choice.picked.stack: "selected by the law",
         choice.best_single_draft.stack: "best single draft",

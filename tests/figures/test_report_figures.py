@@ -56,7 +56,10 @@ def test_bars_of_the_ablation_are_its_tokens_by_source():
     drawn = figures.database_ablation(ABLATION)
     place = drawn.layout.yaxis.ticktext.index("context, model, statistics")
     row = rows["db[context,model,statistics] > target"]
-    bars = {b.name: dict(zip(b.y, b.x, strict=True)) for b in drawn.data if b.type == "bar"}
+    bars = {}
+    for b in drawn.data:
+        if b.type == "bar":
+            bars[b.name] = dict(zip(b.y, b.x, strict=True))
     for source in ("context", "model", "statistics"):
         expected = row["accepted_by_source"][source] / row["target_forwards"]
         assert bars[f"{source} database"][place] == pytest.approx(expected, abs=1e-3)
@@ -90,7 +93,10 @@ def test_curves_are_the_lengths_of_the_ablation():
 def test_categories_are_those_of_the_report():
     drawn = figures.by_category(REPORT, stacks=["db", "small:4"])
     report = json.loads(REPORT.read_text())
-    headings = [t[3:-4] for t in drawn.layout.yaxis.ticktext if t.startswith("<b>")]
+    headings = []
+    for t in drawn.layout.yaxis.ticktext:
+        if t.startswith("<b>"):
+            headings.append(t[3:-4])
     blocks = find(report["stacks"], stack="db > target")["by_category"]
     named = [f"{name} (n = {blocks[name]['outputs']})" for name in report["suite"]["categories"]]
     assert headings == named
@@ -139,7 +145,10 @@ def test_an_ablation_has_all_subsets_in_all_orders_once():
     for stack in stacks:
         assert str(parse(stack)) == stack
     for name in ("db", "hd"):
-        orders = [parse(s).bottom.items for s in stacks if s.startswith(f"{name}[")]
+        orders = []
+        for s in stacks:
+            if s.startswith(f"{name}["):
+                orders.append(parse(s).bottom.items)
         assert len(orders) == len(set(orders)) == 3 + 6 + 6
         for order in orders:
             assert set(order) <= set(DATABASES)

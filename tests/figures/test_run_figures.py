@@ -33,7 +33,10 @@ def test_rates_are_the_metrics():
 
 def test_tokens_by_source_and_rounds_are_counts():
     drawn = figures.by_source(make_trace())
-    found = {b.name: sum(b.x) for b in drawn.data if b.type == "bar"}
+    found = {}
+    for b in drawn.data:
+        if b.type == "bar":
+            found[b.name] = sum(b.x)
     assert found == {"target model": 2, "context database": 1}
     drafted, accepted, mean, plain = figures.acceptance(make_trace()).data
     assert (list(drafted.y), list(accepted.y)) == ([2, 0], [1, 0]), "target rounds only"

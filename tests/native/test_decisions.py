@@ -132,7 +132,10 @@ def random_draft(choose: random.Random, scores: np.ndarray, sampling: Sampling) 
         tree: DraftTree = DraftTree()
         while len(tree) < n:
             parent = choose.randrange(-1, len(tree))
-            siblings = {tree.tokens[k] for k, other in enumerate(tree.parents) if other == parent}
+            siblings = set()
+            for k, other in enumerate(tree.parents):
+                if other == parent:
+                    siblings.add(tree.tokens[k])
             token = choose.choice([likely(parent + 1), choose.randrange(VOCAB)])
             if token not in siblings:
                 tree.add(token, parent, "context")

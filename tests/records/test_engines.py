@@ -178,7 +178,10 @@ def test_another_version_of_llama_server_and_iterations_of_several_requests(tmp_
 def test_a_run_of_ours_is_exported_to_aiperf_and_read_back(tmp_path, capsys):
     trace = load_bundled("sampled")
     target = max(r.level for r in trace.round_rows)
-    rounds = [(r.drafted, r.accepted) for r in trace.round_rows if r.level == target and r.drafted]
+    rounds = []
+    for r in trace.round_rows:
+        if r.level == target and r.drafted:
+            rounds.append((r.drafted, r.accepted))
     record = aiperf_record(trace)
     assert record["spec_decode_acceptance"]["num_spec_steps"] == len(rounds) > 0
     saved = trace.save(tmp_path / "run.json.gz")

@@ -30,7 +30,10 @@ def test_one_engine_needs_no_ray_and_ends_in_silence(tmp_path):
                 *psutil.Process(process.pid).children(recursive=True),
             ]
             connections = chain(*(process.net_connections() for process in family))
-            listening = [tuple(c.laddr) for c in connections if c.status == "LISTEN"]
+            listening = []
+            for c in connections:
+                if c.status == "LISTEN":
+                    listening.append(tuple(c.laddr))
             assert listening == [("127.0.0.1", port)]
             os.killpg(process.pid, signal.SIGINT)  # Ctrl-C reaches all of its processes
             assert process.wait(30) == 0

@@ -286,7 +286,10 @@ def test_a_guaranteed_round_of_a_middle_level_is_not_waited_for(monkeypatch):
     monkeypatch.setattr(Board, "run", run)
     monkeypatch.setattr(Board, "read", read)
     decode(DeviceDecode, models, [2, 8], Sampling(seed=1), tokens=60)
-    runs = [len(list(group)) for kind, group in itertools.groupby(started) if kind == "step"]
+    runs = []
+    for kind, group in itertools.groupby(started):
+        if kind == "step":
+            runs.append(len(list(group)))
     assert runs[0] == 9, "three rounds of two drafts and a verification before the first wait"
 
 

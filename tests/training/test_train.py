@@ -33,7 +33,11 @@ train_quietly = partial(train_ladder, threads=1, progress=lambda _: None)
 def entries_of(log):
     """Return the entries of a log; a kill may have cut off the last one."""
     lines = log.read_text().splitlines(keepends=True)
-    return [json.loads(line) for line in lines if line.endswith("}\n")]
+    found = []
+    for line in lines:
+        if line.endswith("}\n"):
+            found.append(json.loads(line))
+    return found
 
 
 def losses(folder: Path) -> dict[tuple[str, int], dict[str, float]]:
@@ -55,7 +59,10 @@ def prepared(tiny: Path, tmp_path: Path) -> Path:
 def test_it_learns(tiny) -> None:
     held = [e for e in entries_of(tiny / LOG) if e["event"] == "heldout"]
     for stage, names in STAGES.items():
-        course = [e["heldout"] for e in held if e["stage"] == stage]
+        course = []
+        for e in held:
+            if e["stage"] == stage:
+                course.append(e["heldout"])
         for name in names:
             assert course[-1][name]["last"] < course[0][name]["last"] - 0.1, name
 

@@ -152,7 +152,10 @@ def test_a_page_has_every_cell_its_results_and_links_to_all_lessons(path):
     assert opens_step == has_step, "the page that the tour opens"
     at = MASTERS.index(path)
     near = page.split('class="neighbours"')[1].split("</nav>")[0]
-    around = [f"{p.stem}.html" for p in MASTERS[max(0, at - 1) : at + 2] if p != path]
+    around = []
+    for p in MASTERS[max(0, at - 1) : at + 2]:
+        if p != path:
+            around.append(f"{p.stem}.html")
     assert re.findall(r'href="([^"]+)"', near) == around
     assert len(re.findall(r"Exercise \d\.\d", page)) == path.read_text(encoding="utf-8").count(
         "## Exercise "
