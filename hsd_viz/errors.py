@@ -9,8 +9,9 @@ reported as one.
     │   └── DatabaseError    hsd_viz.drafting.index
     ├── MissingPackage
     ├── Unsupported
+    ├── PromptError
+    │   └── PromptTooLong    hsd_viz.decoding
     ├── StackError           hsd_viz.stack
-    ├── PromptTooLong        hsd_viz.decoding
     ├── ServerError          hsd_viz.trace
     └── TooManyOutcomes      hsd_viz.audit
 """
@@ -48,6 +49,10 @@ class UserError(ValueError):
 
 class BadFile(UserError):
     """A file whose content cannot be used, or that cannot be read."""
+
+
+class PromptError(UserError):
+    """A prompt that cannot be decoded: it is no text, not valid, or does not fit the model."""
 
 
 class MissingPackage(UserError):
@@ -94,20 +99,20 @@ def first_line(error: BaseException) -> str:
 
 
 @contextmanager
-def no_panics(what: str) -> Iterator[None]:
+def no_panics(what: str, kind: type[UserError] = BadFile) -> Iterator[None]:
     """Report any fault of a library in Rust that works on a file or text of the user as one of it.
 
     Its panics are not children of ``Exception``, so that no other handler catches them.
 
     Raises:
-        BadFile: if the block raises; the message begins with ``what``. A UserError passes.
+        kind: if the block raises; the message begins with ``what``. A UserError passes.
     """
     try:
         yield
     except (UserError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException as error:
-        raise BadFile(f"{what}: {first_line(error)[:200]}") from error
+        raise kind(f"{what}: {first_line(error)[:200]}") from error
 
 
 def is_debugging() -> bool:

@@ -400,12 +400,25 @@ def typescript() -> str:
         columns = "".join(map(_property, table.columns.values()))
         blocks.append(f"{comment}\nexport interface {row} {{\n{columns}}}")
         tables += f"  {table.name}: Columns<{row}>;\n"
+    blocks.append(_column_names())
     blocks.append("/** A table as it travels: a list of values for each column. */")
     blocks[-1] += "\nexport type Columns<Row> = { [Name in keyof Row]: Row[Name][] };"
     blocks.append(
         f"/** The tables of a step or of a run. */\nexport interface Tables {{\n{tables}}}"
     )
     return "\n\n".join(blocks) + "\n"
+
+
+def _column_names() -> str:
+    """Return the names of the columns by table, as a constant of TypeScript."""
+    lines = ["/** The columns of each table, in their order. */", "export const COLUMNS = {"]
+    for table in TABLES.values():
+        lines.append(f"  {table.name}: [")
+        for name in table.columns:
+            lines.append(f'    "{name}",')
+        lines.append("  ],")
+    lines.append("} as const;")
+    return "\n".join(lines)
 
 
 def _doc_comment(text: str) -> str:

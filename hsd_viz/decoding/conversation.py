@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hsd_viz.errors import UserError
+from hsd_viz.errors import PromptError
 
 ROLES = ("system", "user", "assistant")
 
@@ -14,31 +14,31 @@ def check_conversation(messages: Any) -> list[dict[str, str]]:
     """Return a conversation as a list of messages, the last one of the user.
 
     Raises:
-        UserError: if it is not one; the message has the value and what is allowed.
+        PromptError: if it is not one; the message has the value and what is allowed.
     """
     if not isinstance(messages, list | tuple) or not messages:
-        raise UserError("a conversation is a list of messages with role and content")
+        raise PromptError("a conversation is a list of messages with role and content")
     for message in messages:
         if not isinstance(message, Mapping) or set(message) != {"role", "content"}:
-            raise UserError(f"a message has a role and a content, not {str(message)!r:.80}")
+            raise PromptError(f"a message has a role and a content, not {str(message)!r:.80}")
         if message["role"] not in ROLES:
-            raise UserError(
+            raise PromptError(
                 f"the role of a message is {message['role']!r:.40}: expected {', '.join(ROLES)}"
             )
         if not isinstance(message["content"], str):
-            raise UserError(f"the content of a message is text, not {message['content']!r:.40}")
+            raise PromptError(f"the content of a message is text, not {message['content']!r:.40}")
         check_unicode(message["content"])
     if messages[-1]["role"] != "user":
-        raise UserError("the last message of a conversation is the user's")
+        raise PromptError("the last message of a conversation is the user's")
     return [dict(message) for message in messages]
 
 
 def check_unicode(text: str) -> None:
-    """Raise ``UserError`` if a prompt is not valid Unicode."""
+    """Raise ``PromptError`` if a prompt is not valid Unicode."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise UserError("the prompt contains a lone surrogate and is not valid Unicode") from None
+        raise PromptError("the prompt contains a lone surrogate and is not valid Unicode") from None
 
 
 def roles_of(messages: list[dict[str, str]]) -> str:

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from hsd_viz.errors import UserError
+from hsd_viz.errors import PromptError
 from hsd_viz.options import Sampling
 from hsd_viz.trace.tables import Top
 
 
-class PromptTooLong(UserError):
+class PromptTooLong(PromptError):
     """A prompt of ``tokens`` tokens that fills a context of ``positions``: no token could be
     emitted.
     """

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, cast
 
 from hsd_viz.decoding.conversation import check_conversation, check_unicode, roles_of
-from hsd_viz.errors import UserError, first_line, no_panics
+from hsd_viz.errors import PromptError, UserError, first_line, no_panics
 
 #: Text, token ids, or a conversation.
 Prompt = str | Sequence[int] | Sequence[Mapping[str, str]]
@@ -82,7 +82,7 @@ class TokenText:
                 "the chat template of this model's tokenizer does not take a conversation of "
                 f"{roles}: {first_line(error)}"
             ) from None
-        with no_panics("the tokenizer does not take this prompt"):
+        with no_panics("the tokenizer does not take this prompt", PromptError):
             return self.tokenizer.encode(text, add_special_tokens=False, verbose=False)
 
     def read(self, prompt: Prompt, chat: bool = False) -> list[int]:
@@ -92,7 +92,7 @@ class TokenText:
         conversation: a list of messages with ``role`` and ``content``.
 
         Raises:
-            UserError: if the prompt is none of these, not valid Unicode, or empty where a text
+            PromptError: if the prompt is none of these, not valid Unicode, or empty where a text
                 needs a first token.
         """
         if chat and isinstance(prompt, list | tuple):
@@ -100,23 +100,23 @@ class TokenText:
         if isinstance(prompt, list | tuple) and prompt:
             if all(type(token) is int and 0 <= token < self.size for token in prompt):
                 return list(prompt)
-            raise UserError(
+            raise PromptError(
                 "the prompt is not a list of token ids: they are whole "
                 f"numbers from 0 to {self.size - 1}"
             )
         if not isinstance(prompt, str):
-            raise UserError(
+            raise PromptError(
                 f"the prompt is text or, without chat, a list of token ids, not {prompt!r:.40}"
             )
         check_unicode(prompt)
         if chat:
             return self._encode_chat([{"role": "user", "content": prompt}])
         starts = (self.tokenizer.bos_token_id, self.tokenizer.eos_token_id)
-        with no_panics("the tokenizer does not take this prompt"):
+        with no_panics("the tokenizer does not take this prompt", PromptError):
             ids = self.encode(prompt)
         if tokens := ids or [start for start in starts if start is not None][:1]:
             return tokens
-        raise UserError(
+        raise PromptError(
             "the prompt is empty and the tokenizer has no token "
             "to start a text with: write a prompt"
         )

@@ -22,7 +22,7 @@ from hsd_viz.engine.once import Made, Results, key_of, once
 from hsd_viz.engine.vocabularies import Vocabularies
 from hsd_viz.engine_choices import BRIDGES, RUNTIMES
 from hsd_viz.engine_choices import DTYPES as NUMBER_TYPES
-from hsd_viz.errors import MissingPackage, Unsupported, UserError
+from hsd_viz.errors import MissingPackage, PromptError, Unsupported, UserError
 from hsd_viz.latency.configs import is_draft_head
 from hsd_viz.models.config import read_config
 from hsd_viz.models.families import DEFAULT, LEVELS, Family, find_family
@@ -326,7 +326,7 @@ class Models:
             self.pick(name)
 
     def _check_prompt(self, target: str, ids: Sequence[int]) -> None:
-        """Raise ``UserError`` if a prompt does not fit the target."""
+        """Raise ``PromptError`` if a prompt does not fit the target."""
         model = self.fast(target)
         if model.positions is not None and len(ids) >= model.positions:
             raise PromptTooLong(len(ids), model.positions)
@@ -334,7 +334,7 @@ class Models:
         if max(ids) >= size:
             text = self.text(target)
             token = f"the token {text.piece(max(ids))[0]!r} ({max(ids)})"
-            raise UserError(f"the prompt holds {token} and {target} knows {size} tokens only")
+            raise PromptError(f"the prompt holds {token} and {target} knows {size} tokens only")
 
     @once(Made.CHECKPOINT)
     def _checkpoint(self, name: str) -> Checkpoint:

@@ -24,9 +24,9 @@ from itertools import combinations
 from typing import Any
 
 from hsd_viz.decoding.engine import DecodeCall, Engine, options_of
-from hsd_viz.decoding.sampling import PromptTooLong, Sampling
+from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.engine.forwards import fit_curve, time_forwards
-from hsd_viz.errors import UserError
+from hsd_viz.errors import PromptError, UserError
 from hsd_viz.latency.estimate import estimate, rounds_of, verifications
 from hsd_viz.latency.stored import StoredCalibration, identity, newest, save
 from hsd_viz.prompts.suites import Prompt, Suite
@@ -185,8 +185,8 @@ def decode(
         options = options_of(sampling, max_new_tokens)
         options["record"] = False
         trace = DecodeCall(prompt.text, stack, options).run(engine)
-    except PromptTooLong as error:
-        raise UserError(f"prompt {prompt.id}: {error}") from None
+    except PromptError as error:
+        raise UserError(f"prompt {prompt.id}: {error}") from error
     for values in trace.columns["drafts"].values():
         values.clear()
     return trace

@@ -99,7 +99,11 @@ def _plain_step(
         return median(speedups) * ms_per_token
     if speed := note.get("tokens_per_second"):
         return 1e3 / speed
-    name = {call.level: call.name for call in trace.call_rows}[target]
+    names = {call.level: call.name for call in trace.call_rows}
+    name = names.get(target)
+    if name is None:
+        # A trace without calls does not name its levels.
+        return None
     return median(verifications([trace])[name].get(1) or [0.0]) or None
 
 

@@ -26,7 +26,7 @@ from hsd_viz.decoding.sampling import PromptTooLong, Sampling
 from hsd_viz.drafting import Memory
 from hsd_viz.drafting.make import remembers
 from hsd_viz.engine import Engine
-from hsd_viz.errors import UserError
+from hsd_viz.errors import PromptError, UserError
 from hsd_viz.measure.decodes import KeptDecodes
 from hsd_viz.measure.output import Output, from_trace, median_of, pooled, waits_between
 from hsd_viz.prompts.suites import Prompt, Suite
@@ -313,14 +313,12 @@ class _Bench:
         decoder = self._decoders[name]
         try:
             return ask(lambda text: decoder(text, tokens, memory), prompt, self.writer)
-        except ValueError as error:
+        except PromptError as error:
+            # Models load in the first decode: errors about them do not concern the prompt.
             if prompt.turns and isinstance(error, PromptTooLong):
                 self.left_out[prompt.id] = str(error)
                 return None
-            if "prompt" in str(error):
-                raise UserError(f"prompt {prompt.id}: {error}") from None
-            # Models load in the first decode: errors about them do not concern the prompt.
-            raise error from None
+            raise UserError(f"prompt {prompt.id}: {error}") from error
 
 
 def _decoder(

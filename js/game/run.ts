@@ -2,7 +2,14 @@
 
 import { YOU } from "../lib/palette";
 import type { Meta, Snapshot, Store } from "../lib/run";
-import type { Call, Columns, Draft, Round, Token } from "../lib/tables";
+import {
+  type Call,
+  COLUMNS,
+  type Columns,
+  type Draft,
+  type Round,
+  type Token,
+} from "../lib/tables";
 import { costOf, type Price } from "./score";
 import { bare, type Glance } from "./words";
 
@@ -12,23 +19,8 @@ export interface Played extends Glance {
   words: string[];
 }
 
-const columns = <Row>(rows: readonly Row[], like: readonly string[]): Columns<Row> =>
-  Object.fromEntries(
-    like.map((name) => [name, rows.map((row) => row[name as keyof Row])]),
-  ) as Columns<Row>;
-const NAMES = {
-  tokens:
-    "index token_id text raw round kind source " +
-    "path depth p entropy top residual_top q_top residual_sum",
-  drafts:
-    "round level source node parent depth token_id text " +
-    "p q u verdict key_length count score position h",
-  rounds:
-    "id parent level drafted examined accepted " +
-    "outcome why_no_draft start_ns duration_ns rule draft_end",
-  calls: "round level name kind steps fed cached start_ns duration_ns",
-};
-const named = (table: keyof typeof NAMES) => NAMES[table].split(" ");
+const columns = <Row>(rows: readonly Row[], names: readonly (keyof Row)[]): Columns<Row> =>
+  Object.fromEntries(names.map((name) => [name, rows.map((row) => row[name])])) as Columns<Row>;
 /** The id of a word that is not a single token of the model. */
 const NO_ID = -1;
 
@@ -204,10 +196,10 @@ export function runOf(
     prompt_ids: [...store.promptIds, ...before.map(({ token_id }) => token_id)],
     levels: [YOU, "target"],
     meta: metaOf(store, price, tokens.length, now),
-    tokens: columns(tokens, named("tokens")),
-    drafts: columns(drafts, named("drafts")),
-    rounds: columns(rounds, named("rounds")),
-    calls: columns(calls, named("calls")),
+    tokens: columns(tokens, COLUMNS.tokens),
+    drafts: columns(drafts, COLUMNS.drafts),
+    rounds: columns(rounds, COLUMNS.rounds),
+    calls: columns(calls, COLUMNS.calls),
     pieces,
   };
 }

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import { storeOf } from "../lib/run";
+import { COLUMNS } from "../lib/tables";
 import { round, snapshot, token } from "../lib/testing";
 import { type GameText, MOST_GLANCES } from "./play";
 import { ENGLISH } from "./says";
@@ -97,6 +98,8 @@ test("the run of a game is the text with the most glances, at the measured price
   const run = runOfGame(setPrice(second, 1));
   assert.deepEqual(run?.tokens.text, [" cat", " sat", " on", " the", " mat"]);
   assert.deepEqual(run?.rounds.drafted, [2, 1]);
+  assert.deepEqual(Object.keys(run?.drafts ?? {}), [...COLUMNS.drafts]);
+  assert.deepEqual(run?.drafts.cosine, [null, null, null], "the visitor finds nothing by states");
 });
 
 test("a text in play has room for all its glances, and the results are higher", () => {

@@ -73,6 +73,72 @@ export interface Call {
   duration_ns: number;
 }
 
+/** The columns of each table, in their order. */
+export const COLUMNS = {
+  tokens: [
+    "index",
+    "token_id",
+    "text",
+    "raw",
+    "round",
+    "kind",
+    "source",
+    "path",
+    "depth",
+    "p",
+    "entropy",
+    "top",
+    "residual_top",
+    "q_top",
+    "residual_sum",
+  ],
+  drafts: [
+    "round",
+    "level",
+    "source",
+    "node",
+    "parent",
+    "depth",
+    "token_id",
+    "text",
+    "p",
+    "q",
+    "u",
+    "verdict",
+    "key_length",
+    "count",
+    "score",
+    "position",
+    "h",
+    "cosine",
+  ],
+  rounds: [
+    "id",
+    "parent",
+    "level",
+    "drafted",
+    "examined",
+    "accepted",
+    "outcome",
+    "why_no_draft",
+    "start_ns",
+    "duration_ns",
+    "rule",
+    "draft_end",
+  ],
+  calls: [
+    "round",
+    "level",
+    "name",
+    "kind",
+    "steps",
+    "fed",
+    "cached",
+    "start_ns",
+    "duration_ns",
+  ],
+} as const;
+
 /** A table as it travels: a list of values for each column. */
 export type Columns<Row> = { [Name in keyof Row]: Row[Name][] };
 

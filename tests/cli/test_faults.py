@@ -8,7 +8,7 @@ import pytest
 
 from hsd_viz import errors, ladder
 from hsd_viz.cli import main
-from hsd_viz.errors import BadFile, UserError, parsing
+from hsd_viz.errors import BadFile, PromptError, UserError, parsing
 from hsd_viz.measure import doctor
 
 RUN = str(Path(errors.__file__).with_name("traces") / "mixed.json.gz")
@@ -115,7 +115,7 @@ def test_other_faults_pass_the_reading_of_a_file():
         ("hsd_viz.stack", "StackError", UserError),
         ("hsd_viz.trace", "TraceError", BadFile),
         ("hsd_viz.drafting.index.format", "DatabaseError", BadFile),
-        ("hsd_viz.decoding.sampling", "PromptTooLong", UserError),
+        ("hsd_viz.decoding.sampling", "PromptTooLong", PromptError),
         ("hsd_viz.trace.trace", "ServerError", UserError),
         ("hsd_viz.audit.enumeration", "TooManyOutcomes", UserError),
     ],

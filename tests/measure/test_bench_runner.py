@@ -9,7 +9,7 @@ from hsd_viz.drafting import Memory, make_drafter
 from hsd_viz.drafting.make import remembers
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.engine import Engine
-from hsd_viz.errors import UserError
+from hsd_viz.errors import PromptError, UserError
 from hsd_viz.measure.bench import BenchResult
 from hsd_viz.measure.output import DRAFTING, REST, Output, from_trace, median_of, round_parts
 from hsd_viz.measure.report_figures import build_report
@@ -122,11 +122,21 @@ def test_a_complaint_about_a_prompt_names_it():
     class Strict(FakeEngine):
         def run(self, prompt, stack, **options):
             if prompt == "second":
-                raise UserError("the prompt has 9 tokens")
+                raise PromptError("the prompt has 9 tokens")
             return super().run(prompt, stack, **options)
 
-    with pytest.raises(ValueError, match=r"\Aprompt 2: the prompt has 9 tokens\Z"):
+    with pytest.raises(UserError, match=r"\Aprompt 2: the prompt has 9 tokens\Z"):
         run_bench(Strict(), ["target"], SUITE, BenchSettings(4))
+
+
+def test_a_fault_that_mentions_a_prompt_is_not_an_error_of_the_user():
+    class Faulty(FakeEngine):
+        def run(self, prompt, stack, **options):
+            raise ValueError("the prompt's rows have another shape")
+
+    with pytest.raises(ValueError, match=r"\Athe prompt's rows") as caught:
+        run_bench(Faulty(), ["target"], SUITE, BenchSettings(4))
+    assert not isinstance(caught.value, UserError)
 
 
 def test_an_interrupt_keeps_what_all_stacks_have_done():

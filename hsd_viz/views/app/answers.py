@@ -110,10 +110,8 @@ def doctor(asked: Request) -> Answer:
     trace = asked.trace
     try:
         diagnosis = diagnose(from_trace(trace, "this run"))
-    except (
-        ValueError,
-        KeyError,
-    ):  # no drafts, as in plain decoding; a trace that does not name its levels
+    except UserError:
+        # No drafts, as in plain decoding.
         return {"parts": []}
     return {"parts": [_diagnosis_part(diagnosis)]}
 
@@ -208,7 +206,8 @@ def law(asked: Request) -> Answer:
         # The costs of other models do not predict this run: the law takes its own.
         by_level = figures.levels(trace, None if of_other_models else basis)
         parts.append(figure_part(by_level) | {"folded": True})
-    except ValueError as error:  # a level that this calibration does not have
+    except UserError as error:
+        # A level that this calibration does not have.
         parts.append({"kind": "text", "text": f"Levels of the run: {error}."})
     parts.append(figure_part(figures.when_it_pays()) | {"folded": True})
     if of_other_models:
