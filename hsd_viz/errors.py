@@ -52,7 +52,7 @@ class BadFile(UserError):
 
 
 class PromptError(UserError):
-    """A prompt that cannot be decoded: it is no text, not valid, or does not fit the model."""
+    """A prompt that cannot be decoded, or that does not fit the model."""
 
 
 class MissingPackage(UserError):
@@ -125,8 +125,9 @@ def fault_message(error: BaseException) -> str:
     reason = type(error).__name__
     if str(error).strip():
         reason += f": {first_line(error)}"
+    place = _place(error)
     return (
-        f"this is a fault of hsd-viz, not of your input: {reason}{_place(error)}; "
+        f"this is a fault of hsd-viz, not of your input: {reason}{place}; "
         f"report it to the project with the traceback that {DEBUG_VARIABLE}=1 shows"
     )
 
@@ -176,5 +177,6 @@ def _place(error: BaseException) -> str:
     for frame in reversed(extract_tb(error.__traceback__)):
         file = Path(frame.filename)
         if package in file.parents:
-            return f" ({file.relative_to(package.parent).as_posix()}, line {frame.lineno})"
+            inside = file.relative_to(package.parent).as_posix()
+            return f" ({inside}, line {frame.lineno})"
     return ""
