@@ -5,9 +5,9 @@ import { ticks } from "../lib/chart";
 import { slider } from "../lib/fields";
 import type { Round } from "../lib/tables";
 import { duration } from "../lib/words";
-import type { Row, Strip } from "./rows";
+import { HATCH, type Row, type Strip } from "./rows";
 import { CLOSEST, type Sight, xOf } from "./sight";
-import { type TimeSpan, timeWords } from "./spans";
+import { clock, type TimeSpan, timeWords } from "./spans";
 
 /** Pixels of the axis, and below the last row. */
 const AXIS = 22;
@@ -15,6 +15,8 @@ const FOOT = 6;
 /** Pixels of a time of the axis, of a narrow view's, and the width of a narrow view. */
 const TICK = { wide: 110, narrow: 60 };
 const NARROW = 500;
+/** The share of a view that is less than a pixel. */
+const PIXELS = 1000;
 /** The height of a row without room for two lines. */
 const LOW = 30;
 
@@ -43,14 +45,14 @@ export interface Picture {
   isPinned: boolean;
 }
 
-/** Lines and words of round times. */
-function axis(sight: Sight, height: number) {
+/** Lines and words of round times, 0 at the end of prefill as in the staircase. */
+function axis(sight: Sight, zero: number, height: number) {
   const { from, to, width } = sight;
   const room = width < NARROW ? TICK.narrow : TICK.wide;
-  const times = ticks(to, Math.max(2, Math.floor(width / room)), from);
+  const times = ticks(to - zero, Math.max(2, Math.floor(width / room)), from - zero);
   const words = timeWords(times);
   return times.map((time, k) => {
-    const x = xOf(sight, time);
+    const x = xOf(sight, time + zero);
     let anchor = "middle";
     if (x > width - 34) anchor = "end";
     else if (x < 20) anchor = "start";
@@ -69,6 +71,11 @@ function roundMark({ sight, round, isPinned }: Picture, height: number) {
     height=${height - AXIS - 1}></rect>`;
 }
 
+/** Lines in the colour of the page over a pale column, which is hatched by that. */
+const hatch = svg`<defs><pattern id=${HATCH} width="5" height="5"
+  patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path class="hsd-tl-gap"
+  d="M1 0v5"></path></pattern></defs>`;
+
 export function pictureTemplate(picture: Picture) {
   const { strip, sight, looked } = picture;
   const { from, to, width } = sight;
@@ -79,7 +86,7 @@ export function pictureTemplate(picture: Picture) {
   const lanes = guard([strip.rows, width, from, to, looked], () => placed(strip.rows).map(lane));
   return svg`<svg width=${width} height=${height} viewBox="0 0 ${width} ${height}"
     aria-hidden="true"
-    >${axis(sight, height)}${lanes}${roundMark(picture, height)}</svg>`;
+    >${hatch}${axis(sight, strip.zero, height)}${lanes}${roundMark(picture, height)}</svg>`;
 }
 
 /** What is around the strip. */
@@ -101,8 +108,13 @@ export interface Acts {
 
 function rangeWords({ strip, sight, zoom }: Surroundings): string {
   if (!strip.calls.length) return "no calls yet";
-  const whole = zoom ? ` of ${duration(strip.end)}` : "";
-  return `Shown: ${sight.from ? duration(sight.from) : 0} to ${duration(sight.to)}${whole}`;
+  const { zero, end } = strip;
+  const whole = zoom ? ` of ${duration(end)}` : "";
+  const prefill = sight.from < zero ? ", 0 at the end of prefill" : "";
+  // A view that is scrolled to whole pixels begins there all the same.
+  const isThere = Math.abs(sight.from - zero) < (sight.to - sight.from) / PIXELS;
+  const from = isThere ? 0 : sight.from - zero;
+  return `Shown: ${clock(from)} to ${clock(sight.to - zero)}${whole}${prefill}`;
 }
 
 function nameTemplate({ row, top }: Placed) {

@@ -238,6 +238,7 @@ class TimelineView {
     const { store, palette, model } = this.view;
     this.strip = stripOf(store, palette, model.get("palette").databases, model.get("show"));
     this.telling.supplies = this.strip.supplies;
+    this.telling.zero = this.strip.zero;
     this.isStale = false;
   }
 

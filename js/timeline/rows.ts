@@ -25,6 +25,9 @@ const WORDS = { letter: 6.6, room: 8 };
 const SEPARATE = 4;
 const LEAST = 0.75;
 
+/** The pattern of what was not accepted (drawing.ts). */
+export const HATCH = "hsd-tl-hatch";
+
 /** Which rows are shown: of the tokens and their sources, of the time, or all. */
 export type Show = "supply" | "time" | undefined;
 
@@ -43,15 +46,16 @@ export interface Row {
 /** The rows of a run, and what they were made from. */
 export interface Strip {
   rows: Row[];
-  /** The end of the run. */
+  /** The end of the run, and of its prefill: where the time of the axis is 0. */
   end: number;
+  zero: number;
   /** All calls by their starts. */
   calls: Call[];
   supplies: Supply[];
   /** How the rows are read. */
   note: string;
 }
-export const NO_STRIP: Strip = { rows: [], end: 1, calls: [], supplies: [], note: "" };
+export const NO_STRIP: Strip = { rows: [], end: 1, zero: 0, calls: [], supplies: [], note: "" };
 
 const byStart = (a: TimeSpan, b: TimeSpan) => a.start_ns - b.start_ns;
 const endOf = ({ start_ns, duration_ns }: TimeSpan) => start_ns + duration_ns;
@@ -139,7 +143,8 @@ function supplyRow(palette: Palette, tops: Round[], supply: Supply, most: number
     const columns = tops.map((round) =>
       columnPath(round, { low: 0, high: high(round), foot: HIGH.source }, sight),
     );
-    return svg`<path class=${cls} d=${columns.join("")}></path>`;
+    const fill = cls === "hsd-tl-hatch" ? `url(#${HATCH})` : nothing;
+    return svg`<path class=${cls} fill=${fill} d=${columns.join("")}></path>`;
   };
   return {
     name: palette.words(source),
@@ -149,6 +154,7 @@ function supplyRow(palette: Palette, tops: Round[], supply: Supply, most: number
     spans: tops,
     picture: (sight) => [
       path(drafted, "hsd-tl-drafted", sight),
+      path(drafted, "hsd-tl-hatch", sight),
       path(accepted, "hsd-tl-accepted", sight),
     ],
   };
@@ -197,7 +203,7 @@ function idleRow(gaps: TimeSpan[], end: number): Row {
 /** How the rows are read. */
 function noteOf(store: Store, hasSupplies: boolean, end: number, show: Show): string {
   if (!store.calls.length) return "";
-  const shades = "Pale: drafted tokens of a round, solid: accepted by the first verifier. ";
+  const shades = "Solid: accepted by the first verifier, hatched: drafted and not accepted. ";
   const ofSupply = `Tokens: those that a round emitted, by source. ${hasSupplies ? shades : ""}`;
   const kind = store.levels[0]?.endsWith("(simulated)")
     ? "Simulated: look-ups for likely outcomes beside the verification before"
@@ -243,5 +249,6 @@ export function stripOf(
   const rows = [roundsRow(store, tops)];
   if (show !== "time") rows.push(...supplyRows(store, palette, tops, supplies));
   if (show !== "supply") rows.push(...timeRows(palette, tops, calls, end));
-  return { rows, end, calls, supplies, note: noteOf(store, supplies.length > 0, end, show) };
+  const note = noteOf(store, supplies.length > 0, end, show);
+  return { rows, end, zero: tops[0]?.start_ns ?? 0, calls, supplies, note };
 }

@@ -3,7 +3,7 @@ import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
 import type { Call, Round } from "../lib/tables";
 import { duration, plural, WHY } from "../lib/words";
-import type { Supply, TimeSpan } from "./spans";
+import { clock, type Supply, type TimeSpan } from "./spans";
 
 /** What a point of the chart may show. */
 export type Shown = Call | Round | TimeSpan;
@@ -46,10 +46,12 @@ export function createTelling(store: Store, palette: Pick<Palette, "words">) {
     return why ? ` No draft: ${WHY[why] ?? why}.` : words.length ? ` ${words.join("; ")}.` : "";
   }
   const spanWords = ({ start_ns, duration_ns }: TimeSpan) =>
-    `${duration(duration_ns)}, from ${duration(start_ns)}`;
+    `${duration(duration_ns)}, from ${clock(start_ns - told.zero)}`;
   const told = {
     /** Set by the strip. */
     supplies: [] as Supply[],
+    /** When prefill ended, set by the strip. */
+    zero: 0,
     /** The target round of a span, or null. */
     roundOf(s: Shown | null) {
       const id = servedBy(s);

@@ -1,6 +1,7 @@
 // Timeline geometry: lanes, gaps, drafts by source, visible spans. All times are nanoseconds. Pure.
 import type { Store } from "../lib/run";
 import type { Call } from "../lib/tables";
+import { duration } from "../lib/words";
 
 /** Something with a start and a duration. */
 export type TimeSpan = Pick<Call, "start_ns" | "duration_ns">;
@@ -124,10 +125,15 @@ export function spanAt<S extends TimeSpan>(spans: S[], t: number, slack = 0): S 
   return near.length && away(near[0]) <= slack ? near[0] : null;
 }
 
+/** A time before or after 0. */
+export const clock = (ns: number): string => {
+  if (Math.abs(ns) < 1) return "0";
+  return ns < 0 ? `−${duration(-ns)}` : duration(ns);
+};
 /** Labels of times: one unit for all, with sufficient digits. */
 export function timeWords(times: readonly number[]): string[] {
   const step = (times[1] ?? 0) - (times[0] ?? 0) || 1e6;
-  const most = times.at(-1) ?? 0;
+  const most = Math.max(Math.abs(times[0] ?? 0), Math.abs(times.at(-1) ?? 0));
   const [unit, name] =
     most >= 1e9 && step >= 1e7
       ? [1e9, "s"]
@@ -135,5 +141,5 @@ export function timeWords(times: readonly number[]): string[] {
         ? [1e6, "ms"]
         : [1e3, "µs"];
   const digits = Math.max(0, -Math.floor(Math.log10(step / unit) + 1e-9));
-  return times.map((ns) => `${(ns / unit).toFixed(digits)} ${name}`);
+  return times.map((ns) => `${(ns / unit).toFixed(digits).replace("-", "−")} ${name}`);
 }

@@ -89,7 +89,7 @@ HIGHEST = {
     "Databases": 1650,
     "Time": 2000,
     "Compare": 2900,
-    "Your traffic": 2000,
+    "Your traffic": 2200,
 }
 HEIGHT = "document.querySelector('.hsd-app').getBoundingClientRect().height"
 #: Pixels between the last content of a tab and what follows it.

@@ -430,6 +430,14 @@ def test_an_example_is_answered_without_a_file_and_named_as_made_up(page, about,
     assert (part["kind"] == "page") == (about == "replay")
 
 
+def test_the_example_of_a_server_has_a_verdict_and_an_advice(page):
+    message, _ = page.ask("ask", about="record", options={"example": True})
+    _, part = message["answer"]["parts"]
+    verdict, advice, *_ = part["state"]["spec"]["lines"]
+    assert verdict.startswith("Verdict: speculation pays: 1.27 ")
+    assert "use 3 draft tokens instead of 7" in advice
+
+
 def test_an_opened_record_is_shown_with_its_verdict(page):
     message, _ = page.ask("ask", [("server.log", LINE.encode())], about="record", options={})
     assert message["answer"]["parts"][0]["state"]["spec"]["open"]

@@ -40,6 +40,11 @@ MOST_COMPARED = 3
 #: The examples of a server's record and of a log of its texts.
 EXAMPLE_RECORD = "chat.log"
 EXAMPLE_LOG = "edits.jsonl"
+#: What the lab sheet says of its server: tokens per second, and milliseconds per round.
+EXAMPLE_SPEED = 40.0
+EXAMPLE_STEP = 25.0
+EXAMPLE_DRAFT = 21.0
+EXAMPLE_VERIFY = 28.0
 #: The report that the page shows first, where the project has it: of a model that writes English.
 FIRST_REPORT = "spec-bench-t07-cpu.json"
 
@@ -134,14 +139,28 @@ def record(asked: Request) -> Answer:
         model = asked.options.get("model") or None
         engine = asked.options.get("engine") or None
         try:
-            diagnosis = diagnosis_of(path, model=model, engine=engine)
+            if asked.files:
+                diagnosis = diagnosis_of(path, model=model, engine=engine)
+            else:
+                diagnosis = diagnosis_of(
+                    path,
+                    plain_speed=EXAMPLE_SPEED,
+                    step=EXAMPLE_STEP,
+                    draft=EXAMPLE_DRAFT,
+                    verify=EXAMPLE_VERIFY,
+                )
         except UserError as error:
             message = str(error).replace(str(path), shown_name).replace(path.name, shown_name)
             raise UserError(message) from None
     diagnosis = replace(diagnosis, observation=replace(diagnosis.observation, source=shown_name))
     card = _diagnosis_part(diagnosis, is_open=True)
     if not asked.files:
-        return {"parts": [_example_part("server log in vLLM's format"), card]}
+        times_words = (
+            f"{EXAMPLE_SPEED:g} tokens/s without drafts; a plain step takes {EXAMPLE_STEP:g} ms, "
+            f"a draft {EXAMPLE_DRAFT:g} ms, its verification {EXAMPLE_VERIFY:g} ms"
+        )
+        words = _example_part(f"server log in vLLM's format, with its times ({times_words})")
+        return {"parts": [words, card]}
     return {"parts": [card], "files": files_of("diagnosis", diagnosis)}
 
 
