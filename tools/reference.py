@@ -27,8 +27,8 @@ from typing import Any
 from hsd_viz.cli import build_parser
 from hsd_viz.disk import write_whole
 from hsd_viz.options import defaults, settings, types
+from hsd_viz.records.engines import PATTERNS  # noqa: F401 (the engines declare their forms)
 from hsd_viz.records.forms import FORMS, engines_with_forms
-from hsd_viz.records.read import PATTERNS  # noqa: F401 (the engines declare their forms)
 from hsd_viz.stack import MAX_LOOKAHEAD, draft_sources
 from hsd_viz.trace.tables import TABLES, Column, TableColumns
 from hsd_viz.views.page_data import page_palette

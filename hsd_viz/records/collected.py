@@ -5,17 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from hsd_viz.records import llama_cpp_lines, sglang_lines
-from hsd_viz.records.context import Completion, Context
+from hsd_viz.records.context import Context
+from hsd_viz.records.engines import COMPLETIONS
 from hsd_viz.records.forms import Form
 from hsd_viz.records.sample import Sample
 from hsd_viz.records.series import Series
-
-#: What only a whole file shows of the samples of an engine.
-COMPLETIONS: tuple[Completion, ...] = (
-    *sglang_lines.COMPLETIONS,
-    *llama_cpp_lines.COMPLETIONS,
-)
 
 
 @dataclass(slots=True)

@@ -10,16 +10,13 @@ from typing import Any
 
 from hsd_viz.errors import BadFile, UserError
 from hsd_viz.records import (
-    llama_cpp_lines,
     prometheus,
-    sglang_lines,
     summaries,
     tensorrt_llm,
-    vllm,
-    vllm_lines,
 )
 from hsd_viz.records.collected import Collected
 from hsd_viz.records.context import Finisher, LinePattern
+from hsd_viz.records.engines import FINISHERS, PATTERNS
 from hsd_viz.records.entries import BrokenEntry
 from hsd_viz.records.forms import FORMS, Form, engines_with_forms
 from hsd_viz.records.lines import Document, documents, time_of
@@ -36,19 +33,6 @@ from hsd_viz.records.sample import Sample
 from hsd_viz.records.scraped import keep_scrapes
 from hsd_viz.words import did_you_mean
 
-#: All patterns of log lines, in the order in which they are tried.
-PATTERNS: tuple[LinePattern, ...] = (
-    *vllm_lines.LINES,
-    *sglang_lines.LINES,
-    *llama_cpp_lines.LINES,
-    *tensorrt_llm.LINES,
-)
-#: What only the whole file shows, in the order in which it is kept.
-FINISHERS: tuple[Finisher, ...] = (
-    *llama_cpp_lines.FINISHERS,
-    *vllm.FINISHERS,
-    *tensorrt_llm.FINISHERS,
-)
 #: Names of metrics of serving engines.
 _METRIC_NAME = re.compile(r"\w:\w|^trtllm_|^tgi_")
 #: A line that may be a record of a form that is not known.

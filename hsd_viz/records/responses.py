@@ -5,33 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hsd_viz.records import (
-    fastdeploy,
-    llama_cpp,
-    lm_studio,
-    mlc,
-    openai,
-    sglang,
-    tensorrt_llm,
-    vllm,
-)
+from hsd_viz.records.engines import RESPONSES, RESULTS
 from hsd_viz.records.forms import Form
 from hsd_viz.records.sample import Request, Sample
 
-#: What reads a response: tried in this order.
-RESPONSES = (
-    vllm.response,
-    sglang.response,
-    llama_cpp.response,
-    tensorrt_llm.response,
-    fastdeploy.response,
-    lm_studio.response,
-    mlc.response,
-    # Last: other engines report more beside these fields.
-    openai.response,
-)
-#: What reads the state of a server or the result of a benchmark.
-RESULTS = (sglang.bench_json, sglang.server_info, sglang.batch_result)
 #: Characters of a category, and the largest number that is taken of a request.
 MOST_NAME = 40
 LARGEST_NUMBER = 1e12

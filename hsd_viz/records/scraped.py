@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from hsd_viz.errors import BadFile
-from hsd_viz.records import llama_cpp, lmdeploy, prometheus, sglang, tensorrt_llm, tgi, vllm
+from hsd_viz.records import prometheus
 from hsd_viz.records.collected import Collected
+from hsd_viz.records.engines import COUNTERS, GAUGES, ReadsMetrics, Values
 from hsd_viz.records.forms import Form
 from hsd_viz.records.prometheus import Key, Scrapes
 from hsd_viz.records.reading import accepted_words
 from hsd_viz.records.sample import Sample
 
-#: The metrics of a model in one scrape.
-Values = Mapping[Key, float]
-#: Reads the metrics of an engine; ``None`` where they are of another one.
-Reads = Callable[[Values], tuple[Sample, Form] | None]
-#: What reads a scrape of counters, and what reads one of gauges.
-COUNTERS: tuple[Reads, ...] = (
-    vllm.metrics,
-    llama_cpp.metrics,
-    tensorrt_llm.metrics,
-    lmdeploy.metrics,
-    tgi.metrics,
-)
-GAUGES: tuple[Reads, ...] = (sglang.metrics,)
 _COUNTER_NAME = re.compile(r"_total$|spec_decode_num_|skipped_tokens_(?:sum|count|bucket)$")
 
 
@@ -82,7 +70,7 @@ class _ScrapesOfModel:
         self.lines = lines
         self.earlier = earlier
 
-    def _read(self, reads: Reads, values: Values, line: int) -> tuple[Sample, Form] | None:
+    def _read(self, reads: ReadsMetrics, values: Values, line: int) -> tuple[Sample, Form] | None:
         try:
             return reads(values)
         except (BadFile, ValueError) as error:
@@ -93,18 +81,18 @@ class _ScrapesOfModel:
         self.collected.keep(sample, form, self.model)
         self.collected.count(form)
 
-    def keep_gauges(self, reads: Reads) -> None:
+    def keep_gauges(self, reads: ReadsMetrics) -> None:
         """Add a sample per scrape."""
         for line, values in zip(self.lines, self.scrapes, strict=False):
             self._keep_one(reads, values, line)
 
-    def _keep_one(self, reads: Reads, values: Values, line: int) -> None:
+    def _keep_one(self, reads: ReadsMetrics, values: Values, line: int) -> None:
         sample_and_form = self._read(reads, values, line)
         if sample_and_form is not None:
             sample, form = sample_and_form
             self._keep(replace(sample, line=line), form)
 
-    def keep_counters(self, reads: Reads) -> None:
+    def keep_counters(self, reads: ReadsMetrics) -> None:
         """Add what counters counted: since the start in one scrape, else between scrapes."""
         chain = list(self.scrapes)
         if self.earlier is not None:
@@ -115,7 +103,7 @@ class _ScrapesOfModel:
         elif chain:
             self._keep_differences(reads, chain)
 
-    def _keep_differences(self, reads: Reads, chain: Sequence[Values]) -> None:
+    def _keep_differences(self, reads: ReadsMetrics, chain: Sequence[Values]) -> None:
         """Add a sample per pair of successive scrapes."""
         form: Form | None = None
         remarks = []

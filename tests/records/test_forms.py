@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from hsd_viz.errors import BadFile, UserError
+from hsd_viz.records.engines import PATTERNS
 from hsd_viz.records.entries import BrokenEntry
 from hsd_viz.records.forms import FORMS
 from hsd_viz.records.lines import MOST_OTHERS, documents
-from hsd_viz.records.read import PATTERNS, read
+from hsd_viz.records.read import read
 from hsd_viz.records.sample import Sample, with_fixed_length
 from hsd_viz.records.series import pooled
 from hsd_viz.records.vllm_bench import bench_json

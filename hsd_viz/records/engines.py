@@ -1,0 +1,76 @@
+"""The serving engines whose records are read: what each module brings is listed here, once.
+
+A new engine has a module of its own and its entries in these lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from hsd_viz.records import (
+    fastdeploy,
+    llama_cpp,
+    llama_cpp_lines,
+    lm_studio,
+    lmdeploy,
+    mlc,
+    openai,
+    sglang,
+    sglang_lines,
+    tensorrt_llm,
+    tgi,
+    vllm,
+    vllm_lines,
+)
+from hsd_viz.records.context import Completion, Finisher, LinePattern
+from hsd_viz.records.forms import Form
+from hsd_viz.records.prometheus import Key
+from hsd_viz.records.sample import Sample
+
+#: The metrics of a model in one scrape.
+Values = Mapping[Key, float]
+#: Reads the metrics of an engine; ``None`` where they are of another one.
+ReadsMetrics = Callable[[Values], tuple[Sample, Form] | None]
+
+#: Patterns of log lines, in the order in which they are tried.
+PATTERNS: tuple[LinePattern, ...] = (
+    *vllm_lines.LINES,
+    *sglang_lines.LINES,
+    *llama_cpp_lines.LINES,
+    *tensorrt_llm.LINES,
+)
+#: What only the whole file shows, in the order in which it is kept.
+FINISHERS: tuple[Finisher, ...] = (
+    *llama_cpp_lines.FINISHERS,
+    *vllm.FINISHERS,
+    *tensorrt_llm.FINISHERS,
+)
+#: What only a whole file shows of the samples of an engine.
+COMPLETIONS: tuple[Completion, ...] = (
+    *sglang_lines.COMPLETIONS,
+    *llama_cpp_lines.COMPLETIONS,
+)
+#: What reads a response: tried in this order.
+RESPONSES = (
+    vllm.response,
+    sglang.response,
+    llama_cpp.response,
+    tensorrt_llm.response,
+    fastdeploy.response,
+    lm_studio.response,
+    mlc.response,
+    # Last: other engines report more beside these fields.
+    openai.response,
+)
+#: What reads the state of a server or the result of a benchmark.
+RESULTS = (sglang.bench_json, sglang.server_info, sglang.batch_result)
+#: What reads a scrape of counters.
+COUNTERS: tuple[ReadsMetrics, ...] = (
+    vllm.metrics,
+    llama_cpp.metrics,
+    tensorrt_llm.metrics,
+    lmdeploy.metrics,
+    tgi.metrics,
+)
+#: What reads a scrape of gauges.
+GAUGES: tuple[ReadsMetrics, ...] = (sglang.metrics,)
