@@ -133,6 +133,7 @@ export function boardPicture(drawn: Drawn, width: number, darts: readonly Thrown
   const shares = pile.map((share, k) => pileTemplate(scale, columns[k], share, k));
   return svg`<svg width=${width} height=${SIZE.height} viewBox="0 0 ${width} ${SIZE.height}"
     aria-hidden="true">
+      <text class="hsd-dt-axis" y="9">probability</text>
       ${columns.map((_, k) => columnTemplate(drawn, scale, k))}
       <line class="hsd-dt-foot" x2=${width} y1=${scale.foot} y2=${scale.foot}></line>
       <path class="hsd-dt-miss" d=${dots(scale, missed)}></path>

@@ -2,7 +2,7 @@
 import { html, nothing, render } from "lit-html";
 import { menu } from "../lib/fields";
 import { numbers, throwFor } from "./board";
-import { boardPicture, type Drawn, type Thrown } from "./picture";
+import { boardPicture, type Drawn, PILE, type Thrown } from "./picture";
 import { boardWords, outcomeWords, valuesTable } from "./words";
 
 const MANY = 1000;
@@ -25,12 +25,16 @@ function keyTemplate({ board, families, recorded }: Shown) {
   // Its sample has the colour of what is accepted here.
   const accepted = families[board.columns.findIndex((column) => column.accepted > 0)];
   const surplus = html`<span><i class="hsd-dt-k3"></i>q above p: rejected</span>`;
+  const shares = html`<span><i class="hsd-dt-k5"></i>share of the darts so far</span
+    ><span><i class="hsd-dt-k6"></i>the same, further than ${PILE.near} from p</span>`;
   return html`<p class="hsd-dt-key" aria-hidden="true">
     <span data-family=${accepted ?? nothing}
       ><i class="hsd-dt-k1"></i><span>accepted: kept, under both p and q</span></span
     ><span><i class="hsd-dt-k2"></i>residual: redrawn from the rest, p above q</span>${
       board.rule === "ratio" ? surplus : nothing
-    }${recorded ? html`<span><i class="hsd-dt-k4"></i>recorded</span>` : nothing}
+    }${recorded ? html`<span><i class="hsd-dt-k4"></i>recorded</span>` : nothing}${
+      board.left === null ? nothing : shares
+    }
   </p>`;
 }
 

@@ -33,9 +33,13 @@ export function outcomeWords({ board, names }: Drawn, darts: readonly Thrown[], 
   const law = figure(lawOf(board, lossy)[worst]);
   const instead = `${law} in place of ${figure(pOf(board.columns[worst]))}`;
   const wrong = `With the correction from p this pile stays wrong: in the long run ${instead}.`;
+  const isNear = off[worst] <= PILE.near;
+  const shrinks = isNear
+    ? "It shrinks with more darts, towards 0: the pile becomes p."
+    : "It shrinks with more darts: throw 1 000.";
   return html`<p class="hsd-dt-words">
     ${counted} tokens: largest difference from p ${figure(off[worst])}, at “${names[worst]}”.
-    ${lossy ? wrong : "The pile becomes p."}
+    ${lossy ? wrong : shrinks}
   </p>`;
 }
 

@@ -4,7 +4,7 @@ import { test } from "vitest";
 import { piecesOf } from "./line";
 import { begin, type GameText, type Play, read } from "./play";
 import { ENGLISH } from "./says";
-import { named, scoreWords, summaryOf, timesWords } from "./sentences";
+import { costWords, named, scoreWords, summaryOf, timesWords } from "./sentences";
 
 const textOf = (words: string[]): GameText => ({
   name: "cat",
@@ -89,12 +89,49 @@ test("scores begin with the most tokens, times with the fastest", () => {
   assert.equal(scoreWords(PLAYERS, ENGLISH), "tiny model 3.0 and you 2.0");
   assert.equal(
     timesWords(PLAYERS, { one: 100, more: 0.5 }, ENGLISH),
-    "Fastest first: you 2.00 ×, tiny model 0.60 ×. " +
-      "Fewer glances are not faster: Tiny model needed the fewest, " +
-      "and a glance over 9 tokens costs as much as 5.0 over one.",
+    "Fastest first: you 2.00 ×, tiny model 0.60 ×.",
   );
   assert.equal(
     timesWords(PLAYERS, { one: 100, more: 0 }, ENGLISH),
     "Fastest first: tiny model 3.00 ×, you 2.00 ×.",
   );
+});
+
+const player = (name: string, tokens: number, width: number, drafting = 0) => ({
+  name,
+  source: name,
+  passes: [{ tokens, width, drafting }],
+});
+const why = (players: ReturnType<typeof player>[], more: number) =>
+  costWords(named(players, ENGLISH), { one: 100, more }, ENGLISH);
+const COST = "and a glance over 9 tokens costs as much as 5.0 over one.";
+
+test("a player with the fewest glances who is slower is named with what a glance costs", () => {
+  const others = [player("copying", 2, 1), player("nano", 1, 3)];
+  assert.equal(
+    why([player("you", 3, 9), ...others], 0.5),
+    `Fewer glances are not faster: you needed the fewest, ${COST}`,
+  );
+  assert.equal(
+    why([player("you", 2, 1), player("nano", 3, 9)], 0.5),
+    `Fewer glances are not faster: tiny model needed the fewest, ${COST}`,
+  );
+  assert.equal(
+    why([player("you", 3, 9), player("nano", 3, 9), player("copying", 2, 1)], 0.5),
+    `Fewer glances are not faster: you and tiny model needed the fewest, ${COST}`,
+  );
+});
+
+test("players with as few glances as the fastest are named together", () => {
+  const tied = [player("you", 3, 9), player("copying", 3, 4), player("nano", 2, 12)];
+  assert.equal(
+    why(tied, 0.5),
+    `Equally many glances are not equally fast: you and copying needed as many, ${COST}`,
+  );
+});
+
+test("nothing is explained where those with the fewest glances are the fastest", () => {
+  assert.equal(why([player("you", 3, 2), player("nano", 2, 9)], 0.5), "");
+  const tied = [player("you", 3, 9, 0.01), player("copying", 3, 4)];
+  assert.equal(why(tied, 0), "", "their times are shown as the same");
 });

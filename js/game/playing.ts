@@ -152,19 +152,35 @@ function lesson(game: Game, look: Look, acts: Acts) {
     </div>`;
 }
 
-/** On the present text: the tokens after as many glances, or what is to be beaten. */
+/** On the present text: the tokens so far, and what is to be beaten with all glances. */
 function goal({ play }: Game, look: Look) {
   const says = saysOf(look);
-  const [you, ...others] = named(playersOf(onText(play)), says);
-  const hasBegun = you.passes.length > 0;
-  const best = mostTokens(hasBegun ? others : named(aheadOf(onText(play)), says));
+  const [you] = named(playersOf(onText(play)), says);
+  const best = mostTokens(named(aheadOf(onText(play)), says));
   const score = ({ name, passes }: Player) => `${name} ${tokensOf(passes)}`;
   return html`<p class="hsd-gm-goal">
-      ${hasBegun ? html`<strong class="hsd-gm-you">${score(you)}</strong>` : says.to_beat}
-      <strong data-family=${look.family(best.source)}>${score(best)}</strong>
+      <strong class="hsd-gm-you">${score(you)}</strong>
+      <span
+        >${says.to_beat}
+        <strong data-family=${look.family(best.source)}>${score(best)}</strong></span
+      >
       ${say(says.in_glances, { glances: best.passes.length })}
     </p>
-    <p class="hsd-note hsd-gm-units">${says.units}</p>`;
+    <p class="hsd-note hsd-gm-units">${says.units} ${play.act ? says.all_texts : nothing}</p>`;
+}
+
+/** Who the others are: in the place of the stairs, until the first glance of the game. */
+function others({ play }: Game, look: Look) {
+  if (play.glances.flat().length) return nothing;
+  const says = saysOf(look);
+  const players = playersOf(play).slice(1).reverse();
+  const introduced = ({ name, source }: Player) =>
+    html`<span
+      ><strong data-family=${source === "target" ? nothing : look.family(source)}
+        >${says[name as keyof Says] ?? name}</strong
+      >: ${says[`is_${name}` as keyof Says] ?? nothing}</span
+    >`;
+  return html`<p class="hsd-gm-others">${players.map(introduced)}</p>`;
 }
 
 /** The place in the game: which text it is, and its glances as dots. */
@@ -190,5 +206,6 @@ export function playing(game: Game, look: Look, acts: Acts, stairs: Element) {
       <strong>${says.task}</strong>
     </p>
     ${sheet(game)} ${isDone ? lesson(game, look, acts) : writing(game, look, acts)}
-    ${isDone ? nothing : goal(game, look)} ${stairs}`;
+    ${isDone ? nothing : goal(game, look)}
+    <div class="hsd-gm-race">${others(game, look)}${stairs}</div>`;
 }

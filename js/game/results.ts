@@ -7,7 +7,7 @@ import { struckWords } from "./board";
 import { playersOf } from "./play";
 import { type Says, say } from "./says";
 import { gainOf, perPass, tokensOf } from "./score";
-import { named, scoreWords, timesWords } from "./sentences";
+import { costWords, named, scoreWords, timesWords } from "./sentences";
 import type { Game } from "./state";
 
 /** Two prices that are shown as the same share of a pass. */
@@ -32,7 +32,10 @@ function outcome({ play, phase, price }: Game, says: Says) {
   return html`<p class="hsd-gm-big hsd-number">
       <strong>${figure}</strong> ${isTimed ? says.of_alone : says.per_glance}
     </p>
-    <p class="hsd-gm-verdict" role="status">${words}</p>`;
+    <div role="status">
+      <p class="hsd-gm-verdict">${words}</p>
+      ${isTimed ? html`<p class="hsd-gm-why">${costWords(players, price, says)}</p>` : nothing}
+    </div>`;
 }
 
 /** What the stairs show. */
@@ -95,7 +98,7 @@ export function results(
   { stairs, darts, hasLink }: { stairs: Element; darts: Element; hasLink: boolean },
 ) {
   const says = saysOf(look);
-  const exact = html`<h3 class="hsd-gm-big" tabindex="-1">${says.same_text}</h3>
+  const exact = html`<h3 class="hsd-gm-big" tabindex="-1">${says.is_same}</h3>
     <p class="hsd-gm-asked">${says.exact}</p>
     ${darts}`;
   const overStairs = html`${outcome(game, says)} ${caption(game, says)} ${stairs}`;

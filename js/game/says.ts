@@ -16,9 +16,13 @@ export const ENGLISH = {
     "that is speculative decoding, the same text, faster.",
   asked: "It was asked",
   task: "What does it write next?",
-  to_beat: "To beat:",
-  in_glances: "tokens in {glances:glance}",
+  to_beat: "to beat:",
+  in_glances: "tokens in {glances:glance} on this text",
   units: "A glance is one slow pass of the big model, a token is a word piece or a comma.",
+  all_texts: "The stairs add up all texts.",
+  is_alone: "one token per glance",
+  is_copying: "repeats earlier text",
+  is_nano: "a small guesser",
   on_text: "On this text: {score} tokens per glance.",
   so_far: "All texts so far: {score}.",
   tip_alone: "Propose several words: a glance without any brings one token.",
@@ -50,7 +54,10 @@ export const ENGLISH = {
   of_alone: "the speed of the model alone",
   fastest: "Fastest first: {times}.",
   fewest:
-    "Fewer glances are not faster: {name} needed the fewest, " +
+    "Fewer glances are not faster: {names} needed the fewest, " +
+    "and a glance over {width} tokens costs as much as {cost} over one.",
+  as_few:
+    "Equally many glances are not equally fast: {names} needed as many, " +
     "and a glance over {width} tokens costs as much as {cost} over one.",
   price: "Price of one more token in a glance:",
   of_a_pass: "{share} % of a pass",
@@ -61,10 +68,11 @@ export const ENGLISH = {
   as_measured: "As measured",
   medians: "Medians of recorded passes; drafting as recorded; your thinking is not counted.",
   same_text: "But is it the same text?",
+  is_same: "Yes: the same text and the same chances",
   exact:
     "The game was greedy: the model writes its likeliest token. With sampling it draws one, " +
-    "and your word is kept only when it draws it. Each dart is such a draw: " +
-    "the pile becomes p, the model’s own chances, for any proposal.",
+    "and your word is kept only when it draws it. Each dart is such a draw: the more darts, " +
+    "the nearer their shares come to p, the model’s own chances, for any proposal.",
   board: "Where you wrote “{word}”: the model’s probabilities at temperature 1",
   explore: "Explore your game",
   explorer_words:

@@ -60,20 +60,35 @@ export function scoreWords(players: readonly Player[], says: Says): string {
 export const mostTokens = (players: readonly Player[]): Player =>
   players.reduce((best, one) => (tokensOf(one.passes) > tokensOf(best.passes) ? one : best));
 
-/** The player with the most tokens in a glance; the first of equals. */
-const mostPerPass = (players: readonly Player[]): Player =>
-  players.reduce((best, one) => (perPass(one.passes) > perPass(best.passes) ? one : best));
+/** The players with the most tokens in a glance: those who need the fewest for a text. */
+function withFewest(players: readonly Player[]): Player[] {
+  const most = Math.max(...players.map(({ passes }) => perPass(passes)));
+  return players.filter(({ passes }) => perPass(passes) === most);
+}
 
-/** Who is the fastest, and why the one with the fewest glances may not be. */
+/** How many times as fast as one token in each glance, as it is shown. */
+const shownGain = ({ passes }: Player, price: Price): string => gainOf(passes, price).toFixed(2);
+
+/** Who is the fastest. */
 export function timesWords(players: readonly Player[], price: Price, says: Says): string {
-  const order = ranked(players, price);
-  const times = order.map(
-    ({ name, passes }) => `${name.toLowerCase()} ${gainOf(passes, price).toFixed(2)} ×`,
+  const times = ranked(players, price).map(
+    (player) => `${player.name.toLowerCase()} ${shownGain(player, price)} ×`,
   );
-  const fastest = say(says.fastest, { times: times.join(says.comma) });
-  const fewest = mostPerPass(players);
-  if (order[0].name === fewest.name) return fastest;
-  const width = Math.max(...fewest.passes.map((pass) => pass.width));
+  return say(says.fastest, { times: times.join(says.comma) });
+}
+
+/** Why some with the fewest glances are not the fastest; "" where all of them are. */
+export function costWords(players: readonly Player[], price: Price, says: Says): string {
+  const [fastest] = ranked(players, price);
+  const fewest = withFewest(players);
+  const slower = fewest.filter((player) => shownGain(player, price) !== shownGain(fastest, price));
+  if (!slower.length) return "";
+  const names = together(
+    fewest.map(({ name }) => name.toLowerCase()),
+    says,
+  );
+  const width = Math.max(...slower.flatMap(({ passes }) => passes.map((pass) => pass.width)));
   const cost = (1 + price.more * (width - 1)).toFixed(1);
-  return `${fastest} ${say(says.fewest, { name: fewest.name, width, cost })}`;
+  const isTied = slower.length < fewest.length;
+  return say(isTied ? says.as_few : says.fewest, { names, width, cost });
 }

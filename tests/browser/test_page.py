@@ -462,10 +462,18 @@ def test_a_newcomer_plays_by_keyboard_and_opens_the_own_game(open_page, voila):
     expect(write).to_be_focused(timeout=PATIENCE)
     assert page.locator(".hsd-main").is_hidden(), "the game has the page for itself"
     assert violations(page) == []
+    expect(page.locator(".hsd-gm-others")).to_contain_text("Copying: repeats earlier text")
+    assert not page.locator(".hsd-gm-plot").is_visible(), "the stairs begin with a glance"
+    place = page.locator(".hsd-gm-race").bounding_box()
+    beaten = page.locator(".hsd-gm-goal [data-family]").inner_text()
     page.keyboard.type("zzz yyy")
     page.keyboard.press("Enter")
     phase(page, "write")
     expect(page.locator(".hsd-gm-said")).to_contain_text("0 of 2 words accepted")
+    expect(page.locator(".hsd-gm-others")).to_have_count(0)
+    expect(page.locator(".hsd-gm-plot")).to_be_visible()
+    assert page.locator(".hsd-gm-goal [data-family]").inner_text() == beaten
+    assert page.locator(".hsd-gm-race").bounding_box() == place, "the stairs are where they were"
     focused = {"lesson": ".hsd-gm-next", "result": ".hsd-gm-time"}
     while (now := page.locator(".hsd-game").get_attribute("data-phase")) != "time":
         if now in focused:
@@ -482,11 +490,13 @@ def test_a_newcomer_plays_by_keyboard_and_opens_the_own_game(open_page, voila):
     expect(page.locator(".hsd-gm-verdict")).to_contain_text("Fastest first: ")
     page.locator(".hsd-gm-exact").press("Enter")
     phase(page, "exact")
-    expect(page.get_by_role("heading", name="But is it the same text?")).to_be_focused()
+    expect(
+        page.get_by_role("heading", name="Yes: the same text and the same chances")
+    ).to_be_focused()
     expect(page.locator(".hsd-game")).to_contain_text("100 tokens: ")
     assert page.locator(".hsd-gm-picture").count() == 0, "the darts have the screen for themselves"
     page.get_by_role("button", name="Throw 1 000").click()
-    expect(page.locator(".hsd-game")).to_contain_text("The pile becomes p.")
+    expect(page.locator(".hsd-game")).to_contain_text("towards 0: the pile becomes p.")
     assert violations(page) == []
     page.locator(".hsd-gm-explore").press("Enter")
     page.wait_for_selector(TOKENS)
