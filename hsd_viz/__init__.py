@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from hsd_viz.engine.local import load_engine
     from hsd_viz.engine.remote import connect
     from hsd_viz.engine.replay import bundled, load_bundled
+    from hsd_viz.errors import UserError
     from hsd_viz.latency.select import choose
     from hsd_viz.measure.api import bench, plan
     from hsd_viz.measure.doctor import doctor
@@ -37,6 +38,7 @@ _MODULES = {
     ".measure.predict": ("predict",),
     ".engine.local": ("load_engine",),
     ".engine.remote": ("connect",),
+    ".errors": ("UserError",),
     ".engine.replay": ("bundled", "load_bundled"),
     ".records.imported": ("import_records",),
     ".latency.select": ("choose",),

@@ -31,8 +31,8 @@ from typing import Any
 from hsd_viz.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[1]
-#: Inputs of each door, and the most seconds for one door.
 _JSON_TYPES = ("application/json", "APPLICATION/JSON")
+#: Inputs of each door, and the most seconds for one door.
 COUNT = 130
 SECONDS = 240
 #: The most bytes of memory of the process of a door.

@@ -37,15 +37,14 @@ Encode = Callable[[str], Sequence[int]]
 Progress = Callable[[str, float], None]
 
 
-def _is_text(file: Path) -> bool:
-    """Return whether a file is UTF-8 to its end.
+def _check_text(file: Path) -> None:
+    """Read a file to its end.
 
     Raises:
-        UserError: if it is not.
+        UserError: if it is not UTF-8.
     """
     for _ in read_pieces(file):
         pass
-    return True
 
 
 def find_texts(paths: Sequence[str | Path]) -> tuple[list[Path], int]:
@@ -58,7 +57,8 @@ def find_texts(paths: Sequence[str | Path]) -> tuple[list[Path], int]:
     texts: dict[Path, bool] = {}
     for path in map(Path, paths):
         if path.is_file():
-            texts[path] = _is_text(path)
+            _check_text(path)
+            texts[path] = True
         elif not path.is_dir():
             raise UserError(f"there is no file or folder '{path}'")
         for folder, below, names in os.walk(path):
@@ -66,8 +66,9 @@ def find_texts(paths: Sequence[str | Path]) -> tuple[list[Path], int]:
             for file in (Path(folder, name) for name in sorted(names) if not name.startswith(".")):
                 if file.is_file() and not file.is_symlink():
                     texts[file] = False
-                    with suppress(ValueError):
-                        texts[file] = _is_text(file)
+                    with suppress(UserError):
+                        _check_text(file)
+                        texts[file] = True
     if not texts:
         raise UserError(f"there is no file to read in {', '.join(map(str, paths))}")
     return [file for file, is_text in texts.items() if is_text], list(texts.values()).count(False)

@@ -5,11 +5,11 @@
 // depend on where in the cache a token of a draft tree is, nor on what else was fed.
 //
 // A head with 8-bit weights (ByteHead) has 8-bit keys and values, too, and its products are those
-// of bytes.hpp: queries times keys, then weights of 14 bits, in two halves, times values. A head of
+// of int8.hpp: queries times keys, then weights of 14 bits, in two halves, times values. A head of
 // floats (FloatHead) rounds products and sums one by one.
 #pragma once
 #include <algorithm>
-#include "bytes.hpp"
+#include "int8.hpp"
 #include "vectors.hpp"
 
 namespace hsd {
@@ -53,7 +53,7 @@ template <class T, class F> INLINE T soften(T* s, int n, F&& keep) {
     return sum.fold();
 }
 
-// Keys and values as panels of bytes.hpp: keys [place / 64][dim / 4][64][4], values [dim /
+// Keys and values as panels of int8.hpp: keys [place / 64][dim / 4][64][4], values [dim /
 // 64][place / 4][64][4], each with the scales of its places.
 struct ByteHead {
     static constexpr int MOST = 16;  // queries at a time: each has two rows of weights

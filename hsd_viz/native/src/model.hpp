@@ -5,7 +5,7 @@
 #include <type_traits>
 #include <vector>
 #include "attention.hpp"
-#include "bytes.hpp"
+#include "int8.hpp"
 #include "groups.hpp"
 #include "panels.hpp"
 #include "pool.hpp"
