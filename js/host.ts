@@ -2,6 +2,7 @@
 // (page/start.ts), or a worker with the WebAssembly runtime. `openPage(el, host)` of app/page.ts
 // draws the page. A capability that a host lacks is undefined; the page then shows a card with the
 // command that offers it.
+import type { Suite } from "./app/origin";
 import type { Language } from "./game/says";
 import type { SettingName } from "./lib/options";
 import type { PaletteData } from "./lib/palette";
@@ -61,6 +62,8 @@ export interface About {
     prompt: string;
     runs: (Recording & { stack: string })[];
   }[];
+  /** Speed-ups over the prompts of suites, from saved reports; none where the host has none. */
+  suites?: Suite[];
   /** Texts of the game, with their recordings by the player, and which of them make one game. */
   games: {
     name: string;

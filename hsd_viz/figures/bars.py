@@ -92,6 +92,8 @@ def bars(
     room = CHARACTER * max(map(len, after), default=0)
     figure.update_layout(barmode="stack", margin={"r": 16 + room})
     listed = f"After each bar: {' · '.join(filter(None, columns))}. " if any(columns) else ""
+    # A narrow page writes labels above bars; js/plot/narrow.ts.
+    figure.update_layout(meta={"rows": [list(tick) for tick in ticks]})
     table = [[rows.columns[0], *columns]]
     for name, group, row in zip(labels, groups, cells, strict=True):
         table.append([f"{group}: {name}" if group else name, *row])

@@ -55,6 +55,7 @@ def finish(
     notes = textwrap.wrap(plain(note), 104)
     head = 44 + 16 * len(notes) + (10 if notes else 0)
     meta: dict[str, Any] = {"title": title, "text": text, "note": note, "head": head}
+    meta |= figure.layout.meta or {}
     if table:
         meta["table"] = [list(map(str, row)) for row in table]
     below = 56 + 20 * _legend_lines(figure)

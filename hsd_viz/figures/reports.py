@@ -71,6 +71,8 @@ def speedup(report: Report | Mapping[str, Any] | str | Path, dark: bool = False)
     frame = frame.dropna(subset=["value"]).sort_values("value", ascending=False, ignore_index=True)
     rows = frame[["stack"]].copy()
     rows[""] = frame["value"].map("{:.2f} ×".format)
+    if frame["low"].notna().any():
+        rows["95 % interval"] = [between(row.low, row.high, ".2f") for row in frame.itertuples()]
     rows = rows.assign(dot=frame["value"], low=frame["low"], high=frame["high"])
     parts = pd.DataFrame({"row": frame.index, "part": frame["kind"], "value": frame["value"]})
     few = f"No interval is shown for fewer than {LEAST} prompts. The"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hsd_viz.measure.loss import name_of
 from hsd_viz.measure.observation import Observation, Served
 from hsd_viz.measure.profile import cells_of
 from hsd_viz.measure.what_if import Batch, Lengths, Option
@@ -31,7 +32,8 @@ def shares_table(
         ms = None
         if steps is not None and seen.step is not None:
             ms = steps * seen.step
-        rows.append([cause, f"{share:.0%}", as_text(steps, "{:.2f}"), as_text(ms, "{:.3g}")])
+        times = (as_text(steps, "{:.2f}"), as_text(ms, "{:.2f}"))
+        rows.append([name_of(cause), f"{share:.0%}", *times])
     drafted = f"{seen.drafted:.1f}" if seen.drafted_known else "not reported"
     note = (
         f"tokens per forward pass {as_text(length, '{:.2f}')}, drafted {drafted}, "
@@ -146,15 +148,23 @@ def batches_table(batches: Sequence[Batch]) -> Table | None:
 def options_table(
     options: Sequence[Option], observed: Option | None, advised: Option | None
 ) -> Table | None:
-    """Return the settings compared, the fastest first, with the present and the advised one."""
+    """Return the fastest settings, with the present and the advised one: by draft length where
+    these are lengths of one drafter, as in the table of lengths, else the fastest first.
+    """
     if not options:
         return None
     rows: list[list[Any]] = [["setting", "speed-up"]]
     ranked = sorted(options, key=lambda option: -option.speedup)
+    shown = []
     for place, option in enumerate(ranked):
         if place < MOST_OPTIONS or option in (observed, advised):
-            present = " (present)" if option == observed else ""
-            rows.append([f"{option.stack}{present}", option.speedup])
+            shown.append(option)
+    drafting = [option for option in shown if option.tokens]
+    if len({option.method for option in drafting}) == 1:
+        shown.sort(key=lambda option: option.tokens)
+    for option in shown:
+        present = " (present)" if option == observed else ""
+        rows.append([f"{option.stack}{present}", option.speedup])
     return Table(
         "Settings compared",
         rows,

@@ -14,6 +14,8 @@ from hsd_viz.measure.observation import Observation
 
 #: The share of the forward passes without a draft from which it is a cause of its own.
 IDLE = 0.2
+#: What causes are called beside their share, where their own name says something else.
+NAMES = {"acceptance": "rejected drafts"}
 
 
 def shares_of_loss(seen: Observation, whole: float) -> dict[str, float]:
@@ -43,6 +45,11 @@ def _lost_to_drafts(seen: Observation) -> dict[str, float]:
         "acceptance": max(0.0, log((1 + full) / (1 + gained))),
         "few drafts": max(0.0, log((1 + gained) / seen.length)),
     }
+
+
+def name_of(cause: str) -> str:
+    """Return what a cause is called beside its share of the loss."""
+    return NAMES.get(cause, cause)
 
 
 def what_limits(seen: Observation, cause: str, whole: float, share: float) -> str:

@@ -128,8 +128,8 @@ class ReplayReport(Result):
         if self.log["requests"] < LEAST:
             few = f" ({counted(self.log['requests'], 'request')}: too few for an interval)"
         return (
-            f"{best['name']} {pays}: {best['mean_acceptance_length']:.2f} tokens per forward pass, "
-            f"predicted speed-up {best['speedup']:.2f}{few}"
+            f"{pays}: {best['name']}, with {best['mean_acceptance_length']:.2f} tokens per "
+            f"forward pass, predicted speed-up {best['speedup']:.2f}{few}"
         )
 
     def lines(self) -> list[str]:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 TEMPLATES = Path(__file__).parent.parent / "templates"
+#: Columns of a table that a narrow page shows whole.
+FEW_COLUMNS = 9
 
 
 def page(
@@ -97,6 +99,7 @@ def template(name: str) -> Template:
         undefined=StrictUndefined,
     )
     environment.globals["left"] = _is_words
+    environment.globals["few"] = FEW_COLUMNS
     environment.policies["json.dumps_kwargs"] = {}  # keeps the order of keys
     environment.filters["sentence"] = sentence
     environment.filters["counted"] = counted

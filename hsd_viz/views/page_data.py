@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict
 from functools import cache, partial
@@ -140,6 +141,49 @@ def saved_reports() -> dict[str, Path]:
     return reports
 
 
+@cache
+def suites() -> list[dict[str, Any]]:
+    """Return the speed-ups of the project's bench reports over all prompts of their suites, for a
+    page to show beside the speed-up of one prompt: the first with an interval of each family,
+    stack, temperature and number type, in the order of the folder's ``README.md``.
+    """
+    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    place = data_folder("measured", "docs/bench")
+    for name, title in _PURPOSE.findall((place / "README.md").read_text(encoding="utf-8")):
+        with suppress(OSError):  # an installed package may lack one
+            data = json.loads((place / name).read_bytes())
+            if isinstance(data, dict) and "stacks" in data and data.get("command"):
+                for row in _suite_rows(name, title, data):
+                    key = (row["family"], row["stack"], row["temperature"], row["dtype"])
+                    found.setdefault(key, row)
+    return list(found.values())
+
+
+def _suite_rows(name: str, title: str, report: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the speed-ups of a report; a suite that is called as a file has the title's name."""
+    family = re.search(r"--family (\S+)", report["command"])
+    suite = report["suite"]
+    settings = report["settings"]
+    first_words = title.partition(",")[0]
+    for stack in report["stacks"]:
+        ends = stack.get("speedup_over_plain_ci")
+        if not ends or stack["stack"] == TARGET:
+            continue
+        low, high = ends
+        yield {
+            "family": family[1] if family else DEFAULT,
+            "name": first_words if "." in suite["name"] else f"suite {suite['name']}",
+            "file": name,
+            "stack": stack["stack"],
+            "temperature": settings["temperature"],
+            "dtype": settings["dtype"],
+            "prompts": suite["prompts"],
+            "value": stack["speedup_over_plain"],
+            "low": low,
+            "high": high,
+        }
+
+
 def families() -> list[dict[str, Any]]:
     """Return the families that a page may offer, each with what its form needs."""
     return [
@@ -176,6 +220,7 @@ def about() -> dict[str, Any]:
         "rules": list(RULES),
         "sources": dict(draft_sources()),
         "races": races(),
+        "suites": suites(),
         "games": games(),
         "languages": languages(),
         "families": families(),

@@ -6,14 +6,14 @@ import { area } from "../lib/fields";
 import { drawNotice, troubleOf } from "../lib/notice";
 import type { Snapshot, Store } from "../lib/run";
 import { brief, cut } from "../lib/words";
-import { fastestOf, letterOf, MOST, refusalOf, storesOf } from "../versus/compare";
+import { bestOf, fastestOf, letterOf, MOST, refusalOf, storesOf } from "../versus/compare";
 import { type Mounted, mount } from "../views";
 import { elsewhere } from "./answer";
 import { decoded } from "./decode";
 import { download } from "./files";
 import { type Headline, headlineOf } from "./headline";
 import LEDES from "./ledes.json";
-import { type Chip, chipsOf } from "./origin";
+import { type Chip, chipsOf, suiteChips } from "./origin";
 import { requestOf } from "./state";
 import type { Context, Section } from "./tabs";
 
@@ -102,6 +102,8 @@ class Comparison {
     const [first] = stores;
     const prompt = `“${cut(brief(first?.prompt ?? ""), SHORT)}”`;
     this.origin = first ? chipsOf(first, prompt, kind) : [];
+    const { suites = [] } = this.context.host.about;
+    if (this.headline) this.origin.push(...suiteChips(bestOf(stores), suites));
     // Before the first choice there is nothing to refuse.
     this.root.append(this.versus.el);
     this.versus.model.set("runs", runs as never);

@@ -17,8 +17,10 @@ const percent = (share: number) => `${(100 * share).toFixed(share < 0.01 ? 1 : 0
 /** A headline with the origin of its figure; nothing without one. */
 export function headlineOf(found: Headline | null | undefined, origin: readonly Chip[]) {
   if (!found) return nothing;
-  const chip = ({ words, warns }: Chip) =>
-    html`<span class=${warns ? "hsd-chip hsd-chip-warns" : "hsd-chip"}>${words}</span>`;
+  const chip = ({ words, warns, title }: Chip) =>
+    html`<span class=${warns ? "hsd-chip hsd-chip-warns" : "hsd-chip"} title=${title ?? nothing}
+      >${words}</span
+    >`;
   return html`<strong>${found.figure}</strong> ${found.words}
     <span class="hsd-chips">${origin.map(chip)}</span>`;
 }

@@ -1,6 +1,6 @@
 // Where a figure comes from, in a few words, and what is to be known before it is believed.
 import { expect, test } from "vitest";
-import { chipsOf, loadWords, madeWords, modelWords, originOf } from "./origin";
+import { chipsOf, loadWords, madeWords, modelWords, originOf, suiteChips } from "./origin";
 
 /** A run of eight tokens in 40 µs over plain decoding of `speed`. */
 const run = (plain: object | null, meta: object = {}): any => ({
@@ -23,8 +23,10 @@ const PLAIN = { tokens_per_second: 125_000 };
 const wordsOf = (of: any, text = "A summary", kind: any = "recording") =>
   chipsOf(of, text, kind).map(({ words }) => words);
 
-test("the model, the text and the origin are named first", () => {
-  expect(wordsOf(run(PLAIN))[0]).toBe("SmolLM2-135M-Instruct · A summary · recorded");
+test("the model, the text and the origin are named first; a speed is that of this prompt", () => {
+  expect(wordsOf(run(PLAIN))[0]).toBe("SmolLM2-135M-Instruct · this prompt: A summary · recorded");
+  const untimed = chipsOf(run(PLAIN), "A summary", "recording", false);
+  expect(untimed[0].words).toBe("SmolLM2-135M-Instruct · A summary · recorded");
   expect(wordsOf(run(PLAIN), "your prompt", "finished")[0]).toMatch(/ · measured here$/);
 });
 
@@ -77,7 +79,36 @@ test("the text is that of the recording, the file or the visitor", () => {
     host: { about: { recordings: [{ name: "summary", title: "A summary (1.48×)" }] } },
   });
   const words = (of: ReturnType<typeof page>) => originOf(of)[0].words.split(" · ")[1];
-  expect(words(page("summary"))).toBe("A summary");
+  expect(words(page("summary"))).toBe("this prompt: A summary");
   expect(words(page("here"))).toBe("your prompt");
-  expect(words(page("opened file", { name: "mine.json", run: null }))).toBe("mine.json");
+  expect(words(page("opened file", { name: "mine.json", run: null }))).toBe("this prompt: mine.json");
+});
+
+test("a saved report of the same models, stack, temperature and numbers is beside the prompt", () => {
+  const suite = {
+    family: "smollm2",
+    name: "Spec-Bench",
+    file: "spec.json",
+    stack: "db > target",
+    temperature: 0.7,
+    dtype: "int8",
+    prompts: 24,
+    value: 1.124,
+    low: 1.086,
+    high: 1.169,
+  };
+  const meta = { family: "smollm2", dtype: "int8", sampling: { temperature: 0.7 } };
+  const own = run(PLAIN, meta);
+  expect(suiteChips(own, [{ ...suite, value: 9, dtype: "bfloat16" }, suite])).toEqual([
+    { words: "Spec-Bench: 1.12 × [1.09, 1.17]", title: "24 prompts, 95 % interval; spec.json" },
+  ]);
+  for (const change of [
+    { family: "code" },
+    { stack: "hd > target" },
+    { temperature: 0 },
+    { dtype: "float32" },
+  ])
+    expect(suiteChips(own, [{ ...suite, ...change }])).toEqual([]);
+  const plain = run(PLAIN, { ...meta, stack: "target" });
+  expect(suiteChips(plain, [{ ...suite, stack: "target" }])).toEqual([]);
 });

@@ -2,6 +2,7 @@
 // is to be known of its speed-up before it is believed. Pure.
 import { gainOf } from "../lib/metrics";
 import type { Meta, Store as Run } from "../lib/run";
+import { isPlain } from "../lib/stack";
 import { cut, plural } from "../lib/words";
 import { HERE, type Kind, OPENED, type State } from "./state";
 
@@ -9,6 +10,8 @@ import { HERE, type Kind, OPENED, type State } from "./state";
 export interface Chip {
   words: string;
   warns?: boolean;
+  /** What is said of it at the pointer. */
+  title?: string;
 }
 /** The names that the project's own target has in traces. */
 const OWN_TARGETS = ["target", "ladder-target"];
@@ -33,7 +36,7 @@ export function madeWords(meta: Pick<Meta, "modelled" | "imported">, kind: Kind)
 interface Shown {
   store: { state: Pick<State, "shown" | "kind" | "opened"> };
   group: { store: Run };
-  host: { about: { recordings: readonly { name: string; title: string }[] } };
+  host: { about: { recordings: readonly { name: string; title: string }[]; suites?: Suite[] } };
 }
 /** The name of the text that is shown. */
 function textWords({ store, host }: Shown): string {
@@ -65,13 +68,53 @@ export function loadWords({ plain }: Pick<Meta, "plain">): string {
 
 /** The origin of a figure of a run after a text of this name; `timed`: it is a speed. */
 export function chipsOf(run: Run, text: string, kind: Kind, timed = true): Chip[] {
-  const names = [modelWords(run.meta), cut(text, MOST), madeWords(run.meta, kind)];
+  const isOther = timed && Boolean(text) && !text.startsWith("your ");
+  const named = isOther ? `this prompt: ${cut(text, MOST)}` : text;
+  const names = [modelWords(run.meta), named, madeWords(run.meta, kind)];
   const origin = { words: names.filter(Boolean).join(" · ") };
   if (!timed) return [origin];
   const load = loadWords(run.meta);
   const busy = load ? [{ words: `busy: ${load}`, warns: true }] : [];
   return [origin, ...spreadOf(run), ...busy];
 }
+/** A speed-up over the prompts of a suite, from a saved report. */
+export interface Suite {
+  family: string;
+  /** What the suite is called, and the file of the report. */
+  name: string;
+  file: string;
+  stack: string;
+  temperature: number;
+  dtype: string;
+  prompts: number;
+  value: number;
+  /** The 95 % interval. */
+  low: number;
+  high: number;
+}
+/** What a saved report found of the stack of a run on many prompts; null: it has none like it. */
+export function suiteOf({ meta }: Pick<Run, "meta">, suites: readonly Suite[]): Suite | null {
+  if (isPlain(meta.stack)) return null;
+  const { temperature = 0 } = meta.sampling;
+  const fits = (suite: Suite) =>
+    suite.family === meta.family &&
+    suite.stack === meta.stack &&
+    suite.temperature === temperature &&
+    suite.dtype === meta.dtype;
+  return suites.find(fits) ?? null;
+}
+/** The same as a chip beside the headline of a speed-up. */
+export function suiteChips(run: Pick<Run, "meta">, suites: readonly Suite[]): Chip[] {
+  const found = suiteOf(run, suites);
+  if (!found) return [];
+  const { name, file, prompts, value, low, high } = found;
+  const interval = `[${low.toFixed(2)}, ${high.toFixed(2)}]`;
+  const words = `${name}: ${value.toFixed(2)} × ${interval}`;
+  return [{ words, title: `${plural(prompts, "prompt")}, 95 % interval; ${file}` }];
+}
 /** The origin of a figure of the run shown. */
-export const originOf = (page: Shown, timed = true) =>
-  chipsOf(page.group.store, textWords(page), page.store.state.kind, timed);
+export function originOf(page: Shown, timed = true): Chip[] {
+  const run = page.group.store;
+  const chips = chipsOf(run, textWords(page), page.store.state.kind, timed);
+  return timed ? [...chips, ...suiteChips(run, page.host.about.suites ?? [])] : chips;
+}

@@ -6,6 +6,7 @@ import { failInto, guarded } from "../lib/notice";
 import { folded, tableOf } from "../lib/table";
 import type { Drawing } from "../lib/widget";
 import { libraryOf, type Plotly } from "./library";
+import { type Bars, narrow } from "./narrow";
 
 interface Layout {
   title?: { text?: string };
@@ -17,7 +18,7 @@ interface Layout {
   dragmode?: unknown;
   meta?: { head?: number };
 }
-/** Pixels of the narrowest figure: on a narrower page it scrolls. */
+/** Pixels of the narrowest figure: on a narrower page it scrolls, unless it consists of bars. */
 const LEAST = 640;
 /** Pixels above a drawing that plotly's buttons take. */
 const TOOLBAR = 30;
@@ -172,6 +173,7 @@ class Chart {
     const figure = structuredClone(this.isDark && hasDark ? (dark as Figure) : this.figure);
     const { layout } = figure;
     fitted(layout, this.width);
+    if (this.width < LEAST) narrow(figure as Bars, this.width);
     // A figure of another package has one theme.
     if (this.isDark && !hasDark)
       layout.font = { ...layout.font, color: getComputedStyle(this.root).color };

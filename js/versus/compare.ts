@@ -150,6 +150,12 @@ export const factsOf = ({ meta, tokens }: Store) => [
   ...runFacts(meta, true),
 ];
 
+/** The run with the most tokens per second; the first of equals. */
+export function bestOf(runs: Store[]): Store {
+  const speed = (run: Store) => metricsOf(run).tokens_per_second ?? 0;
+  return runs.reduce((most, run) => (speed(run) > speed(most) ? run : most));
+}
+
 /**
  * Which run is the fastest, its figure first; and the one with the fewest passes of the target,
  * where that is another. Runs have their names: letters are of the charts below.

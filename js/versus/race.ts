@@ -46,6 +46,15 @@ export function spentAt({ treads }: Stairs, k: number) {
   return at < 0 ? null : { passes: at + 1, ns: treads[at].to };
 }
 
+const perToken = ({ end, tokens }: Stairs) => end / Math.max(1, tokens);
+/** The times of a token, the least first, where texts of other lengths finish; else "". */
+function perTokenWords(runs: readonly Pick<Runner, "letter" | "stairs">[]): string {
+  if (new Set(runs.map(({ stairs }) => stairs.tokens)).size < 2) return "";
+  const times = runs
+    .toSorted((a, b) => perToken(a.stairs) - perToken(b.stairs))
+    .map(({ letter, stairs }) => `${letter} ${duration(perToken(stairs))}`);
+  return ` Their texts differ in length; per token: ${listed(times)}.`;
+}
 /** The state of the race at a time, as text. */
 export function stateAt(runs: readonly Pick<Runner, "letter" | "stairs">[], ns: number) {
   const finished = runs.filter((run) => run.stairs.end <= ns);
@@ -55,7 +64,8 @@ export function stateAt(runs: readonly Pick<Runner, "letter" | "stairs">[], ns: 
     const later = others.map(
       (r) => `${r.letter} ${duration(r.stairs.end - first.stairs.end)} later`,
     );
-    return `${first.letter} finished first, after ${duration(first.stairs.end)}; ${listed(later)}.`;
+    const order = `${first.letter} finished first, after ${duration(first.stairs.end)}`;
+    return `${order}; ${listed(later)}.${perTokenWords(runs)}`;
   }
   const has = running.map(
     (r) => `${r.letter} has ${shownAt(r.stairs, ns)} of ${r.stairs.tokens} tokens`,
@@ -118,6 +128,7 @@ function runnerTemplate({ letter, title, store, stairs }: Runner, speed: Cell, n
   const passes = plural(passesAt(stairs, ns), "pass");
   const value = isDone ? speed.value : `${shownAt(stairs, ns)} of ${stairs.tokens}`;
   const tokens = plural(stairs.tokens, "token");
+  const each = `${duration(perToken(stairs))} per token`;
   return html`<li>
     <b class="hsd-vs-letter">${letter}</b
     ><span class="hsd-vs-who"
@@ -126,7 +137,9 @@ function runnerTemplate({ letter, title, store, stairs }: Runner, speed: Cell, n
       }</span
     ><span class="hsd-vs-count"
       ><strong>${value}</strong> <strong>${isDone ? speed.difference : ""}</strong>
-      <span>${isDone ? `${tokens} in ${duration(stairs.end)}, ${passes}` : passes}</span></span
+      <span
+        >${isDone ? `${tokens} in ${duration(stairs.end)}, ${passes}, ${each}` : passes}</span
+      ></span
     >
   </li>`;
 }

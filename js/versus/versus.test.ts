@@ -64,6 +64,12 @@ test("the state of the race names what each has, who has finished and who was fi
     stateAt(runs, 20e6),
     "B finished first, after 6.00 ms; A 6.00 ms later and C 14.0 ms later.",
   );
+  const longer = { letter: "C", stairs: { ...slow.stairs, tokens: 40 } };
+  assert.equal(
+    stateAt([plain, longer], 20e6),
+    "A finished first, after 12.0 ms; C 8.00 ms later. " +
+      "Their texts differ in length; per token: C 500 µs and A 1.00 ms.",
+  );
 });
 
 test("a race is played at the speed that makes it last some seconds", () => {

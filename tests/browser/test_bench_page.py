@@ -67,3 +67,54 @@ def test_the_tab_shows_the_page_whole_in_its_theme(open_page, voila, scheme):
         )
         assert page.evaluate("document.documentElement.scrollWidth") == width
     shown.check()
+
+
+#: Texts and tables of a panel that leave it, with what is cut off inside: a scrolling frame hides it.
+CUT = """panel => {
+  const faults = [], page = document.documentElement.clientWidth;
+  const check = (node, frame, inside) => {
+    const box = node.getBoundingClientRect();
+    if (!box.width) return;
+    if (box.left < frame.left - 1 || box.right > frame.right + 1)
+      faults.push(`${inside}: “${node.textContent.trim().slice(0, 40)}”`);
+  };
+  for (const chart of panel.querySelectorAll(".hsd-chart-frame")) {
+    if (!chart.checkVisibility()) continue;
+    const frame = chart.getBoundingClientRect();
+    for (const node of chart.querySelectorAll(".main-svg text, .shapelayer path, .bars path")) check(node, frame, "chart");
+  }
+  for (const table of panel.querySelectorAll(".hsd-doc-tables .hsd-table")) {
+    const frame = table.getBoundingClientRect();
+    for (const node of table.querySelectorAll("th, td")) check(node, frame, "table");
+  }
+  for (const { contentDocument } of panel.querySelectorAll("iframe")) {
+    const frame = { left: 0, right: contentDocument.documentElement.clientWidth };
+    for (const details of contentDocument.querySelectorAll("details")) details.open = true;
+    for (const node of contentDocument.querySelectorAll(".few :is(th, td)")) check(node, frame, "page");
+  }
+  if (document.documentElement.scrollWidth > page) faults.push("the page is too wide");
+  return faults;
+}"""
+
+
+def test_a_phone_shows_bars_and_tables_whole(open_page, voila):
+    shown = open_page(420)
+    page = shown.page
+    page.goto(f"{voila}?theme=light", wait_until="domcontentloaded")
+    page.get_by_role("tab", name="Compare", exact=True).click()
+    panel = page.get_by_role("tabpanel", name="Compare")
+    bars = panel.locator(".hsd-chart .bars path")
+    expect(bars.first).to_be_visible()
+    values = panel.locator(".hsd-chart .annotation text")
+    expect(values.filter(has_text="1.00 ×").first).to_be_visible()
+    assert bars.count() > 5
+    assert panel.locator(".hsd-chart .shapelayer path").count() >= 1, "the line of plain decoding"
+    assert panel.evaluate(CUT) == []
+    page.get_by_role("tab", name="Your traffic").click()
+    panel = page.get_by_role("tabpanel", name="Your traffic")
+    positions = panel.locator(".hsd-doc-tables th").get_by_text("7", exact=True)
+    expect(positions.first).to_be_visible()
+    frame = panel.locator("iframe").content_frame
+    expect(frame.locator(".few").first).to_contain_text("drafted/forward")
+    assert panel.evaluate(CUT) == []
+    shown.check()

@@ -19,6 +19,7 @@ from hsd_viz.errors import UserError
 from hsd_viz.measure.advice import if_extended
 from hsd_viz.measure.assumed_hardware import with_hardware
 from hsd_viz.measure.case import Case, HardwareModel, KnownFigures
+from hsd_viz.measure.diagnosis_tables import options_table
 from hsd_viz.measure.doctor import doctor
 from hsd_viz.measure.observation import Observation
 from hsd_viz.measure.observe import from_figures, with_figures
@@ -26,6 +27,7 @@ from hsd_viz.measure.observe_runs import from_trace
 from hsd_viz.measure.predict import predict
 from hsd_viz.measure.profile import read_profile
 from hsd_viz.measure.verdict import diagnose
+from hsd_viz.measure.what_if import Option
 from hsd_viz.options import settings_of
 from hsd_viz.records.settings import METHODS, method_of, settings
 from hsd_viz.trace import Trace
@@ -72,16 +74,38 @@ def test_the_time_of_a_round_beyond_its_passes_is_printed_as_predict_takes_it():
     printed = {row[0]: row[-1] for row in shares.rows[1:]}
     assert shares.rows[0][-1] == "ms per round"
     assert printed == {
-        "acceptance": "-",
-        "drafting": "1",
-        "verification": "0.8",
-        "overhead": "0.2",
+        "rejected drafts": "-",
+        "drafting": "1.00",
+        "verification": "0.80",
+        "overhead": "0.20",
     }
     models = ("llama-8b", "llama-1b")
     round_ms = float(printed["overhead"])
     used = predict("H100", models, acceptance=0.8, databases=False, round_ms=round_ms)
     (assumed,) = [one for one in used.assumptions if one.name == "further time of a round"]
     assert (assumed.value, assumed.kind) == ("200 µs", "measured")
+
+
+def test_settings_of_one_drafter_are_in_the_order_of_their_draft_lengths():
+    """As in the table of lengths; of several drafters they are ranked."""
+
+    def stacks(*options: Option) -> list[str]:
+        table = options_table(options, None, None)
+        assert table is not None
+        return [str(row[0]) for row in table.rows[1:]]
+
+    three = Option("3 draft tokens", "draft", 3, 1.5)
+    seven = Option("7 draft tokens", "draft", 7, 1.2)
+    four = Option("4 draft tokens", "draft", 4, 1.6)
+    off = Option("off", "plain", 0, 1.0)
+    assert stacks(seven, off, four, three) == [
+        off.stack,
+        three.stack,
+        four.stack,
+        seven.stack,
+    ]
+    other = Option("lookup", "lookup", 5, 1.3)
+    assert stacks(seven, other, four) == [four.stack, other.stack, seven.stack]
 
 
 #: Further records for the table of words: what a person reads of ten sick and ten healthy ones.

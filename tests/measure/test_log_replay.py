@@ -181,6 +181,8 @@ def test_few_requests_are_said_to_have_no_interval(tmp_path):
     assert few.headline().endswith("(4 requests: too few for an interval)")
     enough = replay(write(tmp_path / "enough.jsonl", *[good] * 5), drafters=("lookup",))
     assert "too few" not in enough.headline()
+    # The name of a drafter is not the first word, which a page writes with a capital.
+    assert ": lookup, with " in enough.headline()
 
 
 def test_an_interrupted_replay_has_whole_requests(tmp_path, monkeypatch):

@@ -26,7 +26,7 @@ from hsd_viz.views import run_data
 from hsd_viz.views.app.answers import Request
 from hsd_viz.views.app.dashboard import MOST_REQUESTS, App
 from hsd_viz.views.export import run_page
-from hsd_viz.views.page_data import offered, recorded_runs
+from hsd_viz.views.page_data import offered, recorded_runs, suites
 from tests.changes import change_row
 from tests.rows import column, keyed
 
@@ -398,6 +398,21 @@ LINE = (
 )
 
 
+def test_the_page_knows_what_saved_reports_found_on_many_prompts():
+    """Each figure is that of its report; one of each family, stack, temperature and number type."""
+    found = suites()
+    keys = [(one["family"], one["stack"], one["temperature"], one["dtype"]) for one in found]
+    assert len(set(keys)) == len(keys)
+    own = found[keys.index(("smollm2", "db > target", 0.7, "int8"))]
+    report = Path(__file__).parents[2] / "docs" / "bench" / own["file"]
+    stacks = json.loads(report.read_bytes())["stacks"]
+    (stack,) = [one for one in stacks if one["stack"] == "db > target"]
+    assert own["value"] == stack["speedup_over_plain"]
+    assert [own["low"], own["high"]] == stack["speedup_over_plain_ci"]
+    assert own["name"].endswith("Spec-Bench")
+    assert not any(one["stack"] == "target" for one in found)
+
+
 def test_a_record_of_a_server_is_diagnosed(page):
     message, _ = page.ask("ask", [("../../server.log", LINE.encode())], about="record", options={})
     (part,) = message["answer"]["parts"]
@@ -436,6 +451,9 @@ def test_the_example_of_a_server_has_a_verdict_and_an_advice(page):
     verdict, advice, *_ = part["state"]["spec"]["lines"]
     assert verdict.startswith("Verdict: speculation pays: 1.27 ")
     assert "use 3 draft tokens instead of 7" in advice
+    causes = column(part["state"]["spec"]["causes"], "name")
+    assert causes[0] == "rejected drafts"
+    assert "acceptance" not in causes
 
 
 def test_an_opened_record_is_shown_with_its_verdict(page):

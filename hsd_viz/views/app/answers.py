@@ -182,6 +182,8 @@ def _example_part(what: str) -> Part:
 
 def _diagnosis_part(diagnosis: Any, is_open: bool = False) -> Part:
     """Return the view of a diagnosis; ``is_open``: with its verdict, not its summary alone."""
+    from hsd_viz.measure.loss import name_of
+
     causes = sorted(diagnosis.shares.items(), key=lambda item: -item[1])
     tables = []
     for table in diagnosis.tables():
@@ -192,7 +194,9 @@ def _diagnosis_part(diagnosis: Any, is_open: bool = False) -> Part:
         "title": "What limits the speed-up"
         if diagnosis.speedup.value is not None
         else "What limits this run",
-        "causes": [{"name": name, "share": share} for name, share in causes if share >= 0.005],
+        "causes": [
+            {"name": name_of(cause), "share": share} for cause, share in causes if share >= 0.005
+        ],
         "lines": diagnosis.lines(),
         "tables": tables,
         "settings": [list(item) for item in diagnosis.flags.items()],
