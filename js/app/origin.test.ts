@@ -81,7 +81,9 @@ test("the text is that of the recording, the file or the visitor", () => {
   const words = (of: ReturnType<typeof page>) => originOf(of)[0].words.split(" · ")[1];
   expect(words(page("summary"))).toBe("this prompt: A summary");
   expect(words(page("here"))).toBe("your prompt");
-  expect(words(page("opened file", { name: "mine.json", run: null }))).toBe("this prompt: mine.json");
+  expect(words(page("opened file", { name: "mine.json", run: null }))).toBe(
+    "this prompt: mine.json",
+  );
 });
 
 test("a saved report of the same models, stack, temperature and numbers is beside the prompt", () => {

@@ -95,7 +95,7 @@ export interface Suite {
 /** What a saved report found of the stack of a run on many prompts; null: it has none like it. */
 export function suiteOf({ meta }: Pick<Run, "meta">, suites: readonly Suite[]): Suite | null {
   if (isPlain(meta.stack)) return null;
-  const { temperature = 0 } = meta.sampling;
+  const temperature = meta.sampling?.temperature ?? 0;
   const fits = (suite: Suite) =>
     suite.family === meta.family &&
     suite.stack === meta.stack &&

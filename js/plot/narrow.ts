@@ -9,6 +9,7 @@ export interface Bars {
     height?: number;
     margin?: { t?: number; r?: number; b?: number; l?: number };
     yaxis?: object;
+    shapes?: object[];
     annotations?: object[];
     meta?: { rows?: [place: number, label: string][] };
   };
@@ -54,8 +55,10 @@ export function narrow({ data, layout }: Bars, width: number): void {
   if (!rows?.length) return;
   const words = data.find(({ mode }) => mode === "text");
   const valueAt = new Map(words?.y?.map((place, k) => [place, words.text?.[k]?.trim() ?? ""]));
-  const valueOf = (place: number) => valueAt.get(place) ?? "";
-  const lengths = rows.map(([place, label]) => plainOf(label).length + valueOf(place).length + 2);
+  const valueWords = (place: number) => valueAt.get(place) ?? "";
+  const lengths = rows.map(
+    ([place, label]) => plainOf(label).length + valueWords(place).length + 2,
+  );
   const isOneLine = CHARACTER * Math.max(...lengths) <= width - MARGIN.l - MARGIN.r;
   const row = isOneLine ? ROW.one : ROW.two;
   const text = (y: number, x: number, said: string, yshift: number, font: object) => ({
@@ -73,10 +76,12 @@ export function narrow({ data, layout }: Bars, width: number): void {
   const labelled = rows.flatMap(([place, label]) => {
     const above = isOneLine ? GAP : GAP + LINE;
     const name = text(place, 0, label, above, {});
-    const value = valueOf(place);
+    const value = valueWords(place);
     return value ? [name, text(place, 1, value, GAP, words?.textfont ?? {})] : [name];
   });
   layout.annotations = [...(layout.annotations ?? []), ...labelled];
+  // Values are above the line that crosses them.
+  layout.shapes = layout.shapes?.map((shape) => ({ ...shape, layer: "below", opacity: 0.55 }));
   if (words) data.splice(data.indexOf(words), 1);
   for (const trace of data) if (trace.type === "bar") trace.width = BAR / row;
   const [first] = rows[0];

@@ -87,7 +87,9 @@ CUT = """panel => {
     const frame = table.getBoundingClientRect();
     for (const node of table.querySelectorAll("th, td")) check(node, frame, "table");
   }
-  for (const { contentDocument } of panel.querySelectorAll("iframe")) {
+  for (const element of panel.querySelectorAll("iframe")) {
+    if (!element.checkVisibility()) continue;
+    const { contentDocument } = element;
     const frame = { left: 0, right: contentDocument.documentElement.clientWidth };
     for (const details of contentDocument.querySelectorAll("details")) details.open = true;
     for (const node of contentDocument.querySelectorAll(".few :is(th, td)")) check(node, frame, "page");

@@ -153,8 +153,9 @@ def test_the_module_imports_nothing_and_is_small():
     assert not re.search(r"\bimport\b(?!\(URL\.createObjectURL)", BUNDLE)
     # The game of the first screen takes about 12 kB of it, as it can be read in other languages; the
     # sentences with which the tabs begin take 1 kB. Names of states, layouts and steps, which a
-    # reader of the views and the page needs and no minifier shortens, take about 10 kB.
-    assert len(gzip.compress(BUNDLE.encode())) <= 124_600
+    # reader of the views and the page needs and no minifier shortens, take about 10 kB; bars on a
+    # phone 0.6 kB.
+    assert len(gzip.compress(BUNDLE.encode())) <= 125_400
 
 
 def test_every_built_file_is_used():
