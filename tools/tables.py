@@ -182,7 +182,12 @@ def copying() -> str:
     )
 
 
-_ELSEWHERE = {"pays": "report", "tab": "how-to/site", "designs": "how-to/ladder"}
+_ELSEWHERE = {
+    "pays": "report",
+    "tab": "how-to/site",
+    "tab-smollm2": "how-to/site",
+    "designs": "how-to/ladder",
+}
 #: Marked place -> page and text.
 TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "measurements": ("README.md", measurements),

@@ -86,7 +86,7 @@ test("the text is that of the recording, the file or the visitor", () => {
   );
 });
 
-test("a saved report of the same models, stack, temperature and numbers is beside the prompt", () => {
+test("a saved report of the same models, stack and settings is beside the prompt", () => {
   const suite = {
     family: "smollm2",
     name: "Spec-Bench",

@@ -1,5 +1,5 @@
-// Bars on a narrow page: labels above them and values at the right edge, so that bars have the whole
-// width. Pure.
+// Bars on a narrow page: labels above them and values at the right edge, so that bars have the
+// whole width. Pure.
 
 /** What is read of a figure of horizontal bars, and changed. */
 export interface Bars {
@@ -49,7 +49,7 @@ function legendLines(data: readonly Trace[], width: number): number {
   return Math.ceil(names.length / Math.max(1, Math.floor(width / most)));
 }
 
-/** Lay out a figure of bars, in place, for a page `width` pixels wide; others are left as they are. */
+/** Lay out a figure of bars, in place, for a page `width` pixels wide; others stay as they are. */
 export function narrow({ data, layout }: Bars, width: number): void {
   const rows = layout.meta?.rows;
   if (!rows?.length) return;

@@ -19,6 +19,7 @@ from tools.results.passes import (
     smollm2_fidelity,
     smollm2_llama,
     tab,
+    tab_family,
 )
 from tools.results.speeds import (
     BESIDE_SEMANTIC,
@@ -65,5 +66,6 @@ RESULTS: dict[str, Callable[[], str]] = {
     "smollm2-fidelity": smollm2_fidelity,
     "former": former,
     "tab": tab,
+    "tab-smollm2": tab_family,
     "gpu": gpu,
 }

@@ -179,3 +179,22 @@ def tab() -> str:
         measured += f" ({here['page']})"
     where = f"Source: [tab-cpu.json](../bench/tab-cpu.json): {measured}."
     return f"{markdown([head, *body], '---:')}\n\n{where}"
+
+
+def tab_family() -> str:
+    """Return tokens per second of SmolLM2 in a browser tab and on the native runtime."""
+    name = "tab-smollm2-cpu"
+    here = read(name)
+    speeds = here["tokens_per_second"]
+    head = ["stack", "tab, tokens/s", "native, tokens/s", "tab over native"]
+    body = []
+    for stack, in_tab in speeds["tab"].items():
+        native = speeds["native"][stack]
+        ratio = in_tab / native
+        body.append([f"`{stack}`", f"{in_tab:.1f}", f"{native:.1f}", f"{ratio:.2f}"])
+    load = here["machine"]["load_average"]
+    where = (
+        f"Source: [{name}.json](../bench/{name}.json): {here['browser']}, measured on "
+        f"{here['date']} (load average {load:.1f})."
+    )
+    return f"{markdown([head, *body], '---:')}\n\n{where}"
