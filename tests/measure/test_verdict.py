@@ -21,7 +21,7 @@ from tests.rows import find
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures" / "reports"
 SAVED = FIXTURES.parents[2] / "docs" / "bench" / "heldout-greedy-cpu.json"
-VOID = {"meta", "br", "hr", "img", "input", "link"}
+VOID = {"meta", "wbr", "br", "hr", "img", "input", "link"}
 
 
 @pytest.fixture
