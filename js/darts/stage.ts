@@ -32,9 +32,7 @@ function keyTemplate({ board, families, recorded }: Shown) {
       ><i class="hsd-dt-k1"></i><span>accepted: kept, under both p and q</span></span
     ><span><i class="hsd-dt-k2"></i>residual: redrawn from the rest, p above q</span>${
       board.rule === "ratio" ? surplus : nothing
-    }${recorded ? html`<span><i class="hsd-dt-k4"></i>recorded</span>` : nothing}${
-      board.left === null ? nothing : shares
-    }
+    }${recorded ? html`<span><i class="hsd-dt-k4"></i>recorded</span>` : nothing}${shares}
   </p>`;
 }
 

@@ -131,7 +131,7 @@ def test_every_tab_is_drawn_and_accessible(open_page, voila, scheme, widths):
             "a link decides for its page alone"
         )
         # Two lines of the conversation come before the answer.
-        assert page.locator(TOKENS).first.bounding_box()["y"] <= (520 if width > 900 else 560)
+        assert page.locator(TOKENS).first.bounding_box()["y"] <= (520 if width > 900 else 570)
         assert page.evaluate(BEFORE) <= 20
         expect(page.locator(".hsd-header p")).to_contain_text("Speculative decoding:")
         for name in TABS:
