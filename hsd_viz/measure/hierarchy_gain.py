@@ -8,7 +8,6 @@ stacks were measured.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,15 +15,11 @@ from typing import Any
 from hsd_viz.measure.output import Output
 from hsd_viz.measure.samples import Samples
 from hsd_viz.results.estimate import estimate, ratio
-from hsd_viz.results.kinds import Structure, structure_of
-from hsd_viz.stack import Stack, StackError, parse_bench
+from hsd_viz.results.kinds import Kind, Structure, kind_of, stack_of_row, structure_of
+from hsd_viz.stack import Stack
 
 #: The ratio of the speeds: a figure with its interval.
 GAIN = "speedup_over_single_draft"
-#: A drafter that chooses a stack by itself is neither of the two.
-_CHOOSES = "auto"
-#: What a bench appends to the name of a stack whose drafters keep their memory.
-_WARM = re.compile(r" \(warm\)\Z")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,13 +96,8 @@ def _structure(name: str) -> Structure | None:
     """Return what the levels of a row of a bench are; None if it is not a stack of this package or
     chooses one by itself.
     """
-    try:
-        stack = parse_bench(_WARM.sub("", name))
-    except StackError:
-        return None
-    if not isinstance(stack, Stack):
-        return None
-    if stack.bottom is not None and stack.bottom.name == _CHOOSES:
+    stack = stack_of_row(name)
+    if not isinstance(stack, Stack) or kind_of(stack) is Kind.AUTO:
         return None
     return structure_of(stack)
 

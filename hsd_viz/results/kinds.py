@@ -80,14 +80,21 @@ def structure_of(stack: Stack) -> Structure:
     return Structure.ONE_DRAFT if len(stack.drafts) == 1 else Structure.DRAFTS
 
 
-def kind_of(stack: str | Stack | HFStack) -> Kind:
+def stack_of_row(name: str) -> Stack | HFStack | None:
+    """Return the stack of a row of a report by its name; None if it has a drafter of another
+    package, which is not installed here.
+    """
+    try:
+        return parse_bench(_REMARK.sub("", name))
+    except StackError:
+        return None
+
+
+def kind_of(row: str | Stack | HFStack) -> Kind:
     """Return the kind of a stack, or of a row of a report by its name."""
-    if isinstance(stack, str):
-        try:
-            stack = parse_bench(_REMARK.sub("", stack))
-        except StackError:
-            # A drafter of another package, which is not installed here.
-            return Kind.BASELINE
+    stack = stack_of_row(row) if isinstance(row, str) else row
+    if stack is None:
+        return Kind.BASELINE
     if isinstance(stack, HFStack):
         return Kind.HF
     if stack.bottom is None:
