@@ -19,7 +19,7 @@ from hsd_viz.errors import UserError
 from hsd_viz.machine import MachineFacts, cpu_model, describe, threads
 from hsd_viz.measure.bench_words import answer, introduction, low_repetition, warnings
 from hsd_viz.measure.decodes import KeptDecodes
-from hsd_viz.measure.hierarchy_gain import GAIN
+from hsd_viz.measure.hierarchy_gain import HierarchyGain
 from hsd_viz.measure.output import DRAFTING, FORWARD, REST
 from hsd_viz.measure.report import Block, Report, ReportSettings, figure, speedup
 from hsd_viz.measure.report_figures import build_report
@@ -231,15 +231,15 @@ def _speedup_of(category: str) -> Callable[[Block], Estimate]:
     return lambda stack: speedup(stack["by_category"][category])
 
 
-def _hierarchy_gain(gain: Mapping[str, Any]) -> Table:
+def _hierarchy_gain(gain: HierarchyGain) -> Table:
     """Return the speed of the fastest hierarchy over that of the fastest single draft."""
-    categories = gain["by_category"] if len(gain["by_category"]) > 1 else {}
+    categories = gain.by_category if len(gain.by_category) > 1 else {}
     head = ["hierarchy", "over the single draft", "all", *categories]
-    row: list[Value] = [gain["hierarchy"], gain["single_draft"], figure(gain, GAIN)]
+    row: list[Value] = [gain.hierarchy, gain.single_draft, gain.estimate]
     for block in categories.values():
-        row.append(figure(block, GAIN))
+        row.append(block.estimate)
     forms = dict.fromkeys(head[2:], ("{:.2f}", 1.0))
-    kinds = (kind_of(gain["hierarchy"]).value,)
+    kinds = (kind_of(gain.hierarchy).value,)
     note = "the fastest of each kind over all prompts; above 1: several levels of drafts pay"
     return Table("Fastest hierarchy over fastest single draft", [head, row], note, kinds, forms)
 

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from hsd_viz.measure.output import Output
 from hsd_viz.measure.samples import Samples
-from hsd_viz.results.estimate import estimate, ratio
+from hsd_viz.results.estimate import Estimate, estimate, ratio
 from hsd_viz.results.kinds import Kind, Structure, kind_of, stack_of_row, structure_of
 from hsd_viz.stack import Stack
 
-#: The ratio of the speeds: a figure with its interval.
+#: The name of the ratio in JSON data.
 GAIN = "speedup_over_single_draft"
 
 
@@ -36,6 +35,12 @@ class Gain:
     outputs: int
     speedup_over_single_draft: float | None
     speedup_over_single_draft_ci: tuple[float, float] | None
+
+    @property
+    def estimate(self) -> Estimate:
+        """The ratio with its interval."""
+        low, high = self.speedup_over_single_draft_ci or (None, None)
+        return Estimate(self.speedup_over_single_draft, low, high, self.outputs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,8 +60,8 @@ class HierarchyGain(Gain):
 
 def hierarchy_gain(
     outputs: Mapping[str, Sequence[Output]], used: Sequence[str], categories: Sequence[str]
-) -> dict[str, Any] | None:
-    """Return the JSON data of a :class:`HierarchyGain`.
+) -> HierarchyGain | None:
+    """Return what the fastest hierarchy brings over the fastest single draft.
 
     Args:
         outputs: the outputs of each stack, one per prompt.
@@ -84,12 +89,15 @@ def hierarchy_gain(
     for category in categories:
         chosen = [k for k, own in enumerate(used) if own == category]
         by_category[category] = _gain(outputs[hierarchy], outputs[single_draft], chosen)
-    return {
-        "hierarchy": hierarchy,
-        "single_draft": single_draft,
-        **_gain(outputs[hierarchy], outputs[single_draft], range(len(used))),
-        "by_category": by_category,
-    }
+    whole = _gain(outputs[hierarchy], outputs[single_draft], range(len(used)))
+    return HierarchyGain(
+        hierarchy=hierarchy,
+        single_draft=single_draft,
+        outputs=whole.outputs,
+        speedup_over_single_draft=whole.speedup_over_single_draft,
+        speedup_over_single_draft_ci=whole.speedup_over_single_draft_ci,
+        by_category=by_category,
+    )
 
 
 def _structure(name: str) -> Structure | None:
@@ -115,11 +123,15 @@ def _fastest(outputs: Mapping[str, Sequence[Output]], names: Sequence[str]) -> s
 
 def _gain(
     hierarchy: Sequence[Output], single_draft: Sequence[Output], chosen: Sequence[int]
-) -> dict[str, Any]:
+) -> Gain:
     """Return the ratio of the speeds over the ``chosen`` prompts; a resample draws the same prompts
     on both sides.
     """
     above = Samples([hierarchy[k] for k in chosen], seed=0)
     below = Samples([single_draft[k] for k in chosen], seed=0)
     gain = estimate(ratio(above.speed(), below.speed()), len(chosen))
-    return {"outputs": len(chosen), **gain.named(GAIN)}
+    return Gain(
+        outputs=len(chosen),
+        speedup_over_single_draft=gain.value,
+        speedup_over_single_draft_ci=gain.ends,
+    )

@@ -230,9 +230,8 @@ class Report:
         command: its command line.
         complete: whether it was not interrupted.
         stacks: the stacks as JSON data.
-        hierarchy_gain: what several levels of drafts bring over one, as JSON data
-            (:mod:`hsd_viz.measure.hierarchy_gain`); None where not both were measured, and in old
-            reports.
+        hierarchy_gain: what several levels of drafts bring over one; None where not both were
+            measured, and in old reports.
     """
 
     machine: MachineFacts
@@ -241,7 +240,7 @@ class Report:
     command: str | None = None
     complete: bool = True
     stacks: tuple[dict[str, Any], ...]
-    hierarchy_gain: dict[str, Any] | None = None
+    hierarchy_gain: HierarchyGain | None = None
 
     def __post_init__(self) -> None:
         if not self.stacks:
@@ -250,10 +249,9 @@ class Report:
             checked = msgspec.convert(stack, _Stack)
             if not checked.by_category.keys() >= self.suite.categories.keys():
                 raise TypeError("a stack lacks a category")
-        if self.hierarchy_gain is not None:
-            gain = msgspec.convert(self.hierarchy_gain, HierarchyGain)
-            if gain.by_category.keys() != self.suite.categories.keys():
-                raise TypeError("the gain of a hierarchy is not of the suite's categories")
+        gain = self.hierarchy_gain
+        if gain is not None and gain.by_category.keys() != self.suite.categories.keys():
+            raise TypeError("the gain of a hierarchy is not of the suite's categories")
         for *_, one in self.rows():
             msgspec.convert((one.value, *(one.ends or ())), tuple[float | None, ...])
 

@@ -7,7 +7,7 @@ import pytest
 
 from hsd_viz.errors import UserError
 from hsd_viz.measure.bench import BenchResult
-from hsd_viz.measure.hierarchy_gain import GAIN, hierarchy_gain
+from hsd_viz.measure.hierarchy_gain import hierarchy_gain
 from hsd_viz.measure.report import read_report
 from hsd_viz.measure.report_figures import build_report
 from tests.measure.test_bench_report import ENGINE, MACHINE, measurement, output
@@ -32,22 +32,24 @@ MEASURED = {
 
 def test_the_gain_is_the_ratio_of_the_fastest_of_each_kind():
     gain = hierarchy_gain(MEASURED, CATEGORIES, CATEGORIES)
-    assert gain["hierarchy"] == "db > small:2 > target"
-    assert gain["single_draft"] == "db > target"
-    assert gain["outputs"] == 2
-    assert gain[GAIN] == pytest.approx(5 / 4)
-    low, high = gain[f"{GAIN}_ci"]
+    assert gain.hierarchy == "db > small:2 > target"
+    assert gain.single_draft == "db > target"
+    assert gain.outputs == 2
+    assert gain.speedup_over_single_draft == pytest.approx(5 / 4)
+    low, high = gain.speedup_over_single_draft_ci
     # The resamples of two prompts: one of them twice, or both.
     assert (low, high) == (pytest.approx(1.0), pytest.approx(2.0))
-    by_category = {name: block[GAIN] for name, block in gain["by_category"].items()}
+    by_category = {
+        name: block.speedup_over_single_draft for name, block in gain.by_category.items()
+    }
     assert by_category == {"tables": pytest.approx(2.0), "prose": pytest.approx(1.0)}
-    assert gain["by_category"]["tables"][f"{GAIN}_ci"] is None
+    assert gain.by_category["tables"].speedup_over_single_draft_ci is None
 
 
 def test_a_warm_baseline_is_a_single_draft():
     measured = {"suffix > target (warm)": SINGLE, "db > small:2 > target": HIERARCHY}
     gain = hierarchy_gain(measured, CATEGORIES, CATEGORIES)
-    assert gain["single_draft"] == "suffix > target (warm)"
+    assert gain.single_draft == "suffix > target (warm)"
 
 
 @pytest.mark.parametrize(
