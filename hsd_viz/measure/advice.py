@@ -10,6 +10,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from math import ceil
 
+from hsd_viz.measure.findings import (
+    COLLAPSES_IN_TIME,
+    EVERYTHING_ACCEPTED,
+    NOTHING_ACCEPTED,
+    Sign,
+)
 from hsd_viz.measure.observation import Observation
 from hsd_viz.measure.what_if import EXTENDS, Option
 from hsd_viz.records.settings import NGRAMS
@@ -131,18 +137,18 @@ def if_extended(present: int, longer: int) -> str:
     return f"if {later} accepted as {seen}"
 
 
-def first_of_all(signs: Collection[str], advised: Option | None) -> str:
+def first_of_all(signs: Collection[Sign], advised: Option | None) -> str:
     """Return what to find out before any setting, "" where nothing is.
 
     Args:
-        signs: the names of the signs of misconfiguration.
+        signs: the signs of misconfiguration.
         advised: the setting to use, if one is advised.
     """
-    if "collapses in time" in signs:
+    if COLLAPSES_IN_TIME in signs:
         return "find out first why acceptance collapsed (below); then "
-    if "everything accepted" in signs:
+    if EVERYTHING_ACCEPTED in signs:
         return "find out first why everything is accepted (below); then "
-    if "nothing accepted" in signs:
+    if NOTHING_ACCEPTED in signs:
         is_off = advised is not None and not advised.tokens
         return (
             f"check that the drafter fits the target (below); {'until then' if is_off else 'then'} "

@@ -149,7 +149,7 @@ class Diagnosis(Result):
 
     def _what_to_do(self) -> str:
         """Return the advice as text."""
-        signs = [finding.sign.name for finding in self.findings]
+        signs = [finding.sign for finding in self.findings]
         first = first_of_all(signs, self.advised)
         if self.observed is None or self.advised is None:
             return f"{first}{self.advice}"

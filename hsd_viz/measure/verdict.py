@@ -35,7 +35,7 @@ from hsd_viz.measure.advice import (
     more_rounds,
 )
 from hsd_viz.measure.diagnosis import Diagnosis
-from hsd_viz.measure.findings import findings
+from hsd_viz.measure.findings import EVERYTHING_ACCEPTED, findings
 from hsd_viz.measure.loss import IDLE, shares_of_loss, what_limits
 from hsd_viz.measure.observation import TIMES, Observation
 from hsd_viz.measure.what_if import (
@@ -205,8 +205,8 @@ def _advised(
     length is advised whether or not speculation pays, unless both certainly lose, or the length is
     not what limits it: few drafts, or a record that is not what it seems.
     """
-    signs = {finding.sign.name for finding in diagnosis.findings}
-    if diagnosis.observation.busy or cause == "few drafts" or "everything accepted" in signs:
+    signs = [finding.sign for finding in diagnosis.findings]
+    if diagnosis.observation.busy or cause == "few drafts" or EVERYTHING_ACCEPTED in signs:
         return observed
     _, high = diagnosis.speedup.ends or (1.0, 1.0)
     if diagnosis.decided and high < 1:
