@@ -100,7 +100,9 @@ def fit_curve(shape: Mapping[int, float], real: Mapping[int, Sequence[float]]) -
     """
     widths = np.array(sorted(shape))
     every = np.arange(1, int(max(widths[-1], *real)) + 1)
-    step = max(0.0, (shape[widths[-1]] - shape[widths[-2]]) / (widths[-1] - widths[-2]))
+    before_last, last = widths[-2:]
+    slope = (shape[last] - shape[before_last]) / (last - before_last)
+    step = max(0.0, slope)
     base = (
         np.interp(every, widths, [shape[int(w)] for w in widths])
         + np.maximum(0, every - widths[-1]) * step

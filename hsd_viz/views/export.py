@@ -107,7 +107,8 @@ class Exported:
             RuntimeError: without a browser.
         """
         path = Path(path).expanduser()
-        ending, figure = checked_ending(path), getattr(self, "figure", None)
+        ending = checked_ending(path)
+        figure = getattr(self, "figure", None)
         if ending == ".html":
             write_whole(path, self.to_html(dark=dark))
         elif figure is not None:

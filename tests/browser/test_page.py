@@ -439,7 +439,9 @@ def test_the_linked_view_of_another_package_that_the_docs_show_follows_the_curso
     ]
     names = {"hsd": hsd}
     exec(block.partition("\n\n\nhsd.")[0], names)
-    stairs, own = views.Staircase(trace := load_bundled("both")), names["Current"]()
+    trace = load_bundled("both")
+    stairs = views.Staircase(trace)
+    own = names["Current"]()
     assert len(block.splitlines()) <= 40
     views.link(stairs, own)
     views.compose([stairs, own], cols=1).save(tmp_path / "x.html")

@@ -266,7 +266,8 @@ def test_a_correction_s_residual_can_be_done_again_from_the_table(open_page):
 
 def test_a_walked_draft_s_correction_comes_from_p_without_what_was_drafted(open_page):
     shown = open_page()
-    page, trace = shown.page, load_bundled("databases", SIDE_BY_SIDE / "sampled")
+    page = shown.page
+    trace = load_bundled("databases", SIDE_BY_SIDE / "sampled")
     token = next(t for t in trace.token_rows if t.residual_top)
     refused = {
         d.token_id: d

@@ -60,7 +60,8 @@ def states() -> dict[str, list[dict]]:
     """The synchronized traits of every public view, linked where they can be, by the name of its
     script.
     """
-    trace, basis = load_bundled("both"), hsd.views.recorded()
+    trace = load_bundled("both")
+    basis = hsd.views.recorded()
     stream = hsd.views.TokenStream(trace)
     linked = ("Drafter", "LocalityMap", "Panels", "RoundInspector", "Staircase", "Timeline")
     made = [stream, *(getattr(hsd.views, name)(group=stream.group) for name in linked)]
