@@ -24,7 +24,7 @@ import psutil
 from benchmarks.harness import arguments, command, cpu_engine, interleave, prompts_of, say, write
 from hsd_viz.drafting import Memory
 from hsd_viz.machine import describe
-from hsd_viz.measure.output import from_trace
+from hsd_viz.measure.bench.output import from_trace
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.stack import DATABASES
 

@@ -7,7 +7,7 @@
 The targets write each text once, at temperatures 0, 0.7 and 1. Then the rounds of every drafter
 over these texts are counted, cost stopping off, with at most 4 to 64 draft tokens per round, cold
 and, for drafters that keep state, warm. Drafters that depend on the text only are replayed
-(:mod:`~hsd_viz.measure.text_replay`), the others decode. The counts do not depend on the machine.
+(:mod:`~hsd_viz.measure.replay.text`), the others decode. The counts do not depend on the machine.
 The rows of ``db`` include the acceptance by database and key length, the basis of its scores. A
 chat model answers the first turn of each question, with its chat template.
 """
@@ -23,8 +23,8 @@ import numpy as np
 from benchmarks.harness import arguments, command, cpu_engine, prompts_of, say, write
 from hsd_viz.drafting import Memory
 from hsd_viz.drafting.make import remembers
-from hsd_viz.measure.report import LOW_REPETITION
-from hsd_viz.measure.text_replay import Replayed, Text, can_replay, replay
+from hsd_viz.measure.bench.report import LOW_REPETITION
+from hsd_viz.measure.replay.text import Replayed, Text, can_replay, replay
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.results.estimate import estimate, ratio, resample
 from hsd_viz.stack import parse

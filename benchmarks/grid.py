@@ -35,8 +35,8 @@ from benchmarks.harness import arguments, command, numbers, resumed, say, write
 from benchmarks.padding import check_padding, padded_name, save_padded
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.machine import describe
-from hsd_viz.measure.calibrate import TARGET
-from hsd_viz.measure.plan import split
+from hsd_viz.measure.plan.calibrate import TARGET
+from hsd_viz.measure.plan.plan import split
 from hsd_viz.models.families import CODE
 from hsd_viz.prompts.suites import Suite, load_suite
 from hsd_viz.terminal import Progress

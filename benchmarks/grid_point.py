@@ -24,9 +24,9 @@ from hsd_viz.latency.inputs import Calibration
 from hsd_viz.latency.law import MOST_CONSIDERED, Law, Prediction
 from hsd_viz.latency.select import best_lookaheads, join
 from hsd_viz.latency.stored import StoredCalibration
-from hsd_viz.measure.calibrate import TARGET, WARM_UP_TOKENS, Workload, at, calibrate, decode
-from hsd_viz.measure.output import Output, from_trace, median_of
-from hsd_viz.measure.report_figures import figures
+from hsd_viz.measure.bench.figures import figures
+from hsd_viz.measure.bench.output import Output, from_trace, median_of
+from hsd_viz.measure.plan.calibrate import TARGET, WARM_UP_TOKENS, Workload, at, calibrate, decode
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.stack import parse
 from hsd_viz.terminal import Progress

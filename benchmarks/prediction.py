@@ -28,7 +28,7 @@ from hsd_viz.latency.cards import GPUS
 from hsd_viz.latency.efficiency import PUBLISHED, Efficiency, efficiency_of
 from hsd_viz.latency.hardware import Machine
 from hsd_viz.latency.shapes import MODELS, WEIGHTS
-from hsd_viz.measure.predict import predict
+from hsd_viz.measure.predict.api import predict
 
 GPT_FAST = "https://github.com/pytorch-labs/gpt-fast (README)"
 MIXTRAL = "https://github.com/pytorch-labs/gpt-fast (mixtral-moe/README)"

@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     from hsd_viz.engine.replay import bundled, load_bundled
     from hsd_viz.errors import UserError
     from hsd_viz.latency.select import choose
-    from hsd_viz.measure.api import bench, plan
-    from hsd_viz.measure.doctor import doctor
-    from hsd_viz.measure.predict import predict
-    from hsd_viz.measure.replay import replay
+    from hsd_viz.measure.bench.api import bench
+    from hsd_viz.measure.doctor.api import doctor
+    from hsd_viz.measure.plan.api import plan
+    from hsd_viz.measure.predict.api import predict
+    from hsd_viz.measure.replay.api import replay
     from hsd_viz.quick import compare, run
     from hsd_viz.records import convert as metrics
     from hsd_viz.records.imported import import_records
@@ -35,16 +36,17 @@ if TYPE_CHECKING:
 
 # Module -> the public names that load it.
 _MODULES = {
-    ".measure.predict": ("predict",),
+    ".measure.predict.api": ("predict",),
     ".engine.local": ("load_engine",),
     ".engine.remote": ("connect",),
     ".errors": ("UserError",),
     ".engine.replay": ("bundled", "load_bundled"),
     ".records.imported": ("import_records",),
     ".latency.select": ("choose",),
-    ".measure.doctor": ("doctor",),
-    ".measure.replay": ("replay",),
-    ".measure.api": ("bench", "plan"),
+    ".measure.doctor.api": ("doctor",),
+    ".measure.replay.api": ("replay",),
+    ".measure.bench.api": ("bench",),
+    ".measure.plan.api": ("plan",),
     ".quick": ("compare", "run"),
     ".stack": ("StackError", "parse"),
     ".trace": ("Trace", "TraceError"),

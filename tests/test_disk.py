@@ -12,7 +12,7 @@ from hsd_viz.disk import check_writable, read_text, write_whole
 from hsd_viz.figures.reports import report_of
 from hsd_viz.latency.basis import read_json
 from hsd_viz.latency.configs import shape_of
-from hsd_viz.measure.observe import observe
+from hsd_viz.measure.doctor.observe import observe
 
 UMASK = os.umask(0)
 os.umask(UMASK)

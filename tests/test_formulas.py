@@ -22,7 +22,7 @@ from hsd_viz.decoding.verify import block_rule, branch_rule, token_rule
 from hsd_viz.exercises.check import solution
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.law import predict
-from hsd_viz.measure.diagnosis import Diagnosis
+from hsd_viz.measure.doctor.diagnosis import Diagnosis
 
 ROOT = Path(__file__).resolve().parents[1]
 COURSE = "notebooks/course/master"

@@ -11,7 +11,7 @@ import pytest
 from hsd_viz.engine.replay import bundled
 from hsd_viz.figures.reports import ablation_of
 from hsd_viz.latency.basis import place, plan_measured, read_json
-from hsd_viz.measure.report import read_report
+from hsd_viz.measure.bench.report import read_report
 from hsd_viz.trace import SCHEMA_VERSION, Trace
 from hsd_viz.trace.metrics import check
 from hsd_viz.views import run_data

@@ -10,7 +10,7 @@ from hsd_viz import options
 from hsd_viz.cli import build_parser
 from hsd_viz.decoding.engine import DEFAULTS, Options
 from hsd_viz.errors import UserError
-from hsd_viz.measure.report import ReportSettings
+from hsd_viz.measure.bench.report import ReportSettings
 from hsd_viz.options import DecodingOptions, Sampling, Setting, sampling_of, settings
 from hsd_viz.serve.app import DecodeRequest
 from hsd_viz.views.app import dashboard

@@ -12,9 +12,9 @@ import pytest
 import hsd_viz as hsd
 from hsd_viz.errors import Unsupported
 from hsd_viz.latency.basis import own_plan
-from hsd_viz.measure.bench import BenchResult
-from hsd_viz.measure.plan import PlanResult
-from hsd_viz.measure.report import read_report
+from hsd_viz.measure.bench.report import read_report
+from hsd_viz.measure.bench.result import BenchResult
+from hsd_viz.measure.plan.plan import PlanResult
 from hsd_viz.results import Result
 
 FIXTURES = Path(__file__).parent / "fixtures"

@@ -340,8 +340,8 @@ def plans(folder: Path) -> Door:
     """Plans, reports, profiles and tables of costs."""
     from hsd_viz.engine.forwards import Costs
     from hsd_viz.latency.basis import basis_of, own_plan
-    from hsd_viz.measure.profile import read_profile
-    from hsd_viz.measure.report import read_report
+    from hsd_viz.measure.bench.report import read_report
+    from hsd_viz.measure.doctor.profile import read_profile
     from hsd_viz.models.families import LADDER
     from hsd_viz.views.page_data import saved_reports
 

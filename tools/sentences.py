@@ -17,9 +17,9 @@ from typing import Any
 from benchmarks.grid_point import picks
 from hsd_viz.figures.pays import WIDTHS, gain, measured_points
 from hsd_viz.latency.basis import recorded
-from hsd_viz.measure.hardware_plan import HardwarePlan
-from hsd_viz.measure.hierarchy_gain import GAIN
-from hsd_viz.measure.predict import predict
+from hsd_viz.measure.bench.hierarchy_gain import GAIN
+from hsd_viz.measure.predict.api import predict
+from hsd_viz.measure.predict.hardware_plan import HardwarePlan
 from tools.results.files import PLAIN, TEMPERATURES, by_stack, read
 
 Values = Callable[[], Iterable[Any]]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from hsd_viz.measure.hierarchy_gain import GAIN
+from hsd_viz.measure.bench.hierarchy_gain import GAIN
 from hsd_viz.results.kinds import structure_of
 from hsd_viz.stack import parse
 from tools.results.files import PLAIN, TEMPERATURES, by_stack, figure, read, reports

@@ -62,9 +62,9 @@ def bench(
 ) -> int:
     """Measure stacks side by side on a suite of prompts."""
     from hsd_viz.disk import MOST_JSON, read_text
-    from hsd_viz.measure.bench import BenchResult, measure_stacks
-    from hsd_viz.measure.report import read_report
-    from hsd_viz.measure.runner import BenchSettings
+    from hsd_viz.measure.bench.report import read_report
+    from hsd_viz.measure.bench.result import BenchResult, measure_stacks
+    from hsd_viz.measure.bench.runner import BenchSettings
     from hsd_viz.prompts.suites import load_suite
     from hsd_viz.results.result import show
 
@@ -119,8 +119,8 @@ def plan(
 ) -> int:
     """Calibrate this machine, rank hierarchies by the latency law, and measure the best."""
     from hsd_viz.machine import describe
-    from hsd_viz.measure import plan as planning
-    from hsd_viz.measure.runner import BenchSettings
+    from hsd_viz.measure.bench.runner import BenchSettings
+    from hsd_viz.measure.plan import plan as planning
     from hsd_viz.prompts.suites import load_suite
     from hsd_viz.results.result import show
 
@@ -191,7 +191,7 @@ def predict(
     html: A[Out | None, "OUT", "write a figure of the speed-ups"] = None,
 ) -> int:
     """Predict plain decoding, drafts and hierarchies on hardware that is not at hand."""
-    from hsd_viz.measure.predict import predict
+    from hsd_viz.measure.predict.api import predict
     from hsd_viz.results.result import show
 
     times = None
@@ -249,8 +249,8 @@ def _acceptance(
         raise UserError(
             "a profile is of one draft model: name the target and that model in --models"
         )
-    from hsd_viz.measure.observe import observe
-    from hsd_viz.measure.profile import acceptance_of, edge_of, read_profile
+    from hsd_viz.measure.doctor.observe import observe
+    from hsd_viz.measure.doctor.profile import acceptance_of, edge_of, read_profile
 
     with parsing(str(records or profile)):
         if profile is not None:

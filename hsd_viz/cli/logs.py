@@ -11,7 +11,7 @@ from hsd_viz.cli.arguments import Out, Save
 from hsd_viz.cli.shared import Html, Json
 from hsd_viz.disk import writing
 from hsd_viz.errors import parsing
-from hsd_viz.measure.case import Case
+from hsd_viz.measure.doctor.case import Case
 from hsd_viz.terminal import progress_bar
 from hsd_viz.words import MAX_BUDGET
 
@@ -43,7 +43,7 @@ def replay(
     html: Html = None,
 ) -> int:
     """Count what drafters would have brought on a log, without a model."""
-    from hsd_viz.measure import replay as logs
+    from hsd_viz.measure.replay import api as logs
     from hsd_viz.results.result import show
 
     with progress_bar() as update:
@@ -100,8 +100,8 @@ def doctor(
     case: Case,
 ) -> int:
     """Explain why speculative decoding is not faster, and what to set."""
-    from hsd_viz.measure.doctor import below, explain
-    from hsd_viz.measure.profile import profile_of
+    from hsd_viz.measure.doctor.api import below, explain
+    from hsd_viz.measure.doctor.profile import profile_of
     from hsd_viz.results.result import show
 
     diagnosis = explain(case)

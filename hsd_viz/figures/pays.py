@@ -25,7 +25,7 @@ from hsd_viz.latency.configs import shape_of
 from hsd_viz.latency.hardware import Machine
 from hsd_viz.latency.inputs import Edge, LevelCost
 from hsd_viz.latency.law import LevelRound, draft, repeat, verify
-from hsd_viz.measure.predict import predict
+from hsd_viz.measure.predict.api import predict
 from hsd_viz.stack import parse
 
 #: The bottom model of the field, as nano is to small on the shipped ladder (medians of the grids at

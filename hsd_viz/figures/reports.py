@@ -17,8 +17,8 @@ from hsd_viz.figures.bars import bars
 from hsd_viz.figures.charts import INK, SAID, Figure, between, finish
 from hsd_viz.figures.palette import in_order
 from hsd_viz.latency.basis import read_json, temperature_words
-from hsd_viz.measure.bench_words import warnings
-from hsd_viz.measure.report import Report, read_report
+from hsd_viz.measure.bench.report import Report, read_report
+from hsd_viz.measure.bench.words import warnings
 from hsd_viz.results.estimate import LEAST
 from hsd_viz.results.kinds import kind_of
 from hsd_viz.stack import DATABASES, TARGET, Stack, StackError, parse_bench

@@ -10,9 +10,9 @@ from hsd_viz.figures.charts import HOVER, INK, STEP, Figure, finish, plain
 from hsd_viz.figures.law import prediction, ranking
 from hsd_viz.figures.palette import KINDS
 from hsd_viz.figures.reports import speedup
-from hsd_viz.measure.bench import BenchResult
-from hsd_viz.measure.hardware_plan import HardwarePlan
-from hsd_viz.measure.plan import PlanResult
+from hsd_viz.measure.bench.result import BenchResult
+from hsd_viz.measure.plan.plan import PlanResult
+from hsd_viz.measure.predict.hardware_plan import HardwarePlan
 from hsd_viz.results.estimate import Estimate
 from hsd_viz.results.result import Result
 from hsd_viz.results.table import Table, Value

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from hsd_viz.errors import UserError
 from hsd_viz.mcp.folder import Folder
 from hsd_viz.mcp.protocol import Answer, Server, Tool
-from hsd_viz.measure.case import Case, Weights
+from hsd_viz.measure.doctor.case import Case, Weights
 from hsd_viz.models.families import CODE, FAMILIES, Family, find_family
 from hsd_viz.options import settings_of
 from hsd_viz.results.result import Result
@@ -230,7 +230,7 @@ class Tools:
         plain_speed: float | None = None,
     ) -> Answer:
         """Explain a record, or figures."""
-        from hsd_viz.measure.doctor import doctor
+        from hsd_viz.measure.doctor.api import doctor
 
         if bool(file) == bool(acceptance):
             raise UserError("give one of file and acceptance")
@@ -266,7 +266,7 @@ class Tools:
         weights: str = "bf16",
     ) -> Answer:
         """Predict speeds on a GPU."""
-        from hsd_viz.measure.predict import predict
+        from hsd_viz.measure.predict.api import predict
 
         return _answer(
             predict(
@@ -288,7 +288,7 @@ class Tools:
         limit: int = MOST_REQUESTS,
     ) -> Answer:
         """Replay a log."""
-        from hsd_viz.measure.replay import DRAFTERS, replay
+        from hsd_viz.measure.replay.api import DRAFTERS, replay
 
         own = tokenizer if tokenizer in CODE.names else self.folder.find(tokenizer)
         return _answer(

@@ -1,4 +1,5 @@
-"""Measurements and their results: bench, calibration, plan, prediction, doctor, replay of logs.
+"""Measurements, a package per product: each has an ``api`` with the function of that name.
 
-Importing this package does not import torch.
+``bench`` measures stacks, ``plan`` ranks them on this machine, ``predict`` on other hardware,
+``doctor`` explains a record, ``replay`` drafts over logs. Importing them does not import torch.
 """

@@ -131,7 +131,7 @@ def saved_reports() -> dict[str, Path]:
     order.
     """
     # Imported late: the page opens without it.
-    from hsd_viz.measure.report import read_report
+    from hsd_viz.measure.bench.report import read_report
 
     reports, place = {}, data_folder("measured", "docs/bench")
     for name, title in _PURPOSE.findall((place / "README.md").read_text(encoding="utf-8")):

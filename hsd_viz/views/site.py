@@ -26,8 +26,8 @@ from hsd_viz.exercises.data import measured
 from hsd_viz.latency.cards import gpu_of
 from hsd_viz.latency.configs import shape_of
 from hsd_viz.latency.hardware import Machine
-from hsd_viz.measure.bench import page as report_page
-from hsd_viz.measure.report import read_report
+from hsd_viz.measure.bench.report import read_report
+from hsd_viz.measure.bench.result import page as report_page
 from hsd_viz.models.families import DEFAULT, Family, find_family
 from hsd_viz.results.page import template
 from hsd_viz.views import lessons, run_data

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from hsd_viz.measure.bench import page
-from hsd_viz.measure.bench_words import answer
-from hsd_viz.measure.report import read_report
+from hsd_viz.measure.bench.report import read_report
+from hsd_viz.measure.bench.result import page
+from hsd_viz.measure.bench.words import answer
 from hsd_viz.views.app.answers import FIRST_REPORT
 from tests.changes import contrast
 

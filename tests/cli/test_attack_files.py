@@ -23,7 +23,7 @@ import pytest
 
 from hsd_viz import bundled, load_bundled
 from hsd_viz.cli import main
-from hsd_viz.measure.report import read_report
+from hsd_viz.measure.bench.report import read_report
 from hsd_viz.native.build import default_build
 from hsd_viz.trace import Trace, TraceError
 from hsd_viz.views.app.dashboard import App
@@ -192,7 +192,7 @@ def test_a_small_file_unpacks_to_a_limited_size(monkeypatch):
 MEASURED = """
 import sys, time
 from hsd_viz.cli import main
-import hsd_viz.trace.trace, hsd_viz.measure.doctor, hsd_viz.views.run_data
+import hsd_viz.trace.trace, hsd_viz.measure.doctor.api, hsd_viz.views.run_data
 begun = time.process_time()
 code = main(sys.argv[1:])
 peak = next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM"))

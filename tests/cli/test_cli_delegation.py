@@ -19,7 +19,7 @@ from hsd_viz.cli import main
 from hsd_viz.drafting.index.build import build_database
 from hsd_viz.drafting.index.format import Index
 from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
-from hsd_viz.measure.replay import replay_text
+from hsd_viz.measure.replay.api import replay_text
 
 
 @pytest.fixture
@@ -226,7 +226,7 @@ def test_an_interrupted_replay_writes_the_requests_so_far(log, tmp_path, capsys,
             raise KeyboardInterrupt
         return replay_text(*args)
 
-    monkeypatch.setattr("hsd_viz.measure.replay.replay_text", interrupted)
+    monkeypatch.setattr("hsd_viz.measure.replay.api.replay_text", interrupted)
     assert (
         main("replay log.jsonl --tokenizer target --drafter lookup --json out.json".split()) == 130
     )

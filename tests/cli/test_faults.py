@@ -9,7 +9,7 @@ import pytest
 from hsd_viz import errors, ladder
 from hsd_viz.cli import main
 from hsd_viz.errors import BadFile, PromptError, UserError, parsing
-from hsd_viz.measure import doctor
+from hsd_viz.measure.doctor import api as doctor
 
 RUN = str(Path(errors.__file__).with_name("traces") / "mixed.json.gz")
 
@@ -48,7 +48,7 @@ def test_an_inner_attribute_error_is_not_blamed_on_the_file(faulty_doctor, capsy
     err = capsys.readouterr().err
     assert code == 1
     assert "AttributeError: 'NoneType' object has no attribute 'nothing'" in err
-    assert "(hsd_viz/measure/doctor.py, line" in err
+    assert "(hsd_viz/measure/doctor/api.py, line" in err
     assert "mixed.json.gz" not in err
 
 

@@ -16,7 +16,7 @@ import torch
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.engine import load_engine
 from hsd_viz.latency import stored as store
-from hsd_viz.measure.calibrate import Workload, calibrate
+from hsd_viz.measure.plan.calibrate import Workload, calibrate
 from hsd_viz.native.build import default_build
 from hsd_viz.prompts.suites import Prompt, Suite
 

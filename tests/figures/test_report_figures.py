@@ -13,7 +13,7 @@ import hsd_viz as hsd
 from benchmarks.ablation import ablation_stacks, build, row_of
 from hsd_viz import figures
 from hsd_viz.figures.reports import SUBSETS, ablation_of, method
-from hsd_viz.measure.output import from_trace
+from hsd_viz.measure.bench.output import from_trace
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.stack import DATABASES, parse
 from tests.rows import column, find, keyed

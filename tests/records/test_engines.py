@@ -14,7 +14,7 @@ import pytest
 
 from hsd_viz.cli import main
 from hsd_viz.engine.replay import load_bundled
-from hsd_viz.measure.observe import observe
+from hsd_viz.measure.doctor.observe import observe
 from hsd_viz.records.imported import import_records
 from hsd_viz.records.settings import batch_costs
 from hsd_viz.records.traces import pooled

@@ -10,7 +10,7 @@ import pytest
 
 import hsd_viz as hsd
 from hsd_viz.errors import UserError
-from hsd_viz.measure.diagnosis import Diagnosis
+from hsd_viz.measure.doctor.diagnosis import Diagnosis
 from hsd_viz.views.opened import run_of_file
 
 

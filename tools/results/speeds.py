@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from hsd_viz.measure.hierarchy_gain import GAIN
+from hsd_viz.measure.bench.hierarchy_gain import GAIN
 from tools.results.files import (
     PLAIN,
     TEMPERATURES,

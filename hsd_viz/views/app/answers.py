@@ -109,8 +109,8 @@ def doctor(asked: Request) -> Answer:
     """Return the share of each cause in what is lost of the speed-up; no part where there is
     nothing to explain.
     """
-    from hsd_viz.measure.observe_runs import from_trace
-    from hsd_viz.measure.verdict import diagnose
+    from hsd_viz.measure.doctor.observe_runs import from_trace
+    from hsd_viz.measure.doctor.verdict import diagnose
 
     trace = asked.trace
     try:
@@ -125,7 +125,7 @@ def record(asked: Request) -> Answer:
     """Return the diagnosis of an opened record of a serving engine, or of a trace; or of the
     example.
     """
-    from hsd_viz.measure.doctor import doctor as diagnosis_of
+    from hsd_viz.measure.doctor.api import doctor as diagnosis_of
 
     files = asked.files or _example(asked, EXAMPLE_RECORD)
     if not files:
@@ -182,7 +182,7 @@ def _example_part(what: str) -> Part:
 
 def _diagnosis_part(diagnosis: Any, is_open: bool = False) -> Part:
     """Return the view of a diagnosis; ``is_open``: with its verdict, not its summary alone."""
-    from hsd_viz.measure.loss import name_of
+    from hsd_viz.measure.doctor.loss import name_of
 
     causes = sorted(diagnosis.shares.items(), key=lambda item: -item[1])
     tables = []
@@ -288,7 +288,7 @@ def prediction(asked: Request) -> Answer:
     """Return a prediction for hardware that is not at hand."""
     from hsd_viz.latency.cards import GPUS
     from hsd_viz.latency.shapes import WEIGHTS
-    from hsd_viz.measure.predict import predict
+    from hsd_viz.measure.predict.api import predict
 
     usual = {
         "gpu": "H100 SXM",
@@ -335,9 +335,9 @@ def prediction(asked: Request) -> Answer:
 
 def report(asked: Request) -> Answer:
     """Return a saved report, or the opened one: its answer, and all of it folded."""
-    from hsd_viz.measure.bench import page as page_of
-    from hsd_viz.measure.bench_words import answer
-    from hsd_viz.measure.report import read_report
+    from hsd_viz.measure.bench.report import read_report
+    from hsd_viz.measure.bench.result import page as page_of
+    from hsd_viz.measure.bench.words import answer
 
     paths = saved_reports()
     menu = [(title, path.name) for title, path in paths.items()]
@@ -370,7 +370,7 @@ def report(asked: Request) -> Answer:
 
 def replay(asked: Request) -> Answer:
     """Return what drafters would have brought on an opened log."""
-    from hsd_viz.measure.replay import replay
+    from hsd_viz.measure.replay.api import replay
 
     options = asked.options
     files = asked.files or _example(asked, EXAMPLE_LOG)

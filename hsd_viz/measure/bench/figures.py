@@ -1,0 +1,149 @@
+"""The figures of a report, from what a bench measured: ratios of sums over prompts, each with a
+bootstrap interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any
+
+import msgspec
+
+from hsd_viz.machine import MachineFacts
+from hsd_viz.measure.bench.hierarchy_gain import hierarchy_gain
+from hsd_viz.measure.bench.output import FORWARD, Output
+from hsd_viz.measure.bench.report import FIGURES, LOW_REPETITION, Report, ReportSettings, SuiteInfo
+from hsd_viz.measure.bench.runner import PLAIN, Measurement
+from hsd_viz.measure.bench.samples import Samples
+from hsd_viz.results.estimate import RESAMPLES, UNKNOWN, estimate
+from hsd_viz.trace.metrics import repetition_share
+
+
+def build_report(
+    measurement: Measurement,
+    machine: Mapping[str, Any],
+    engine: Mapping[str, Any],
+    command: str | None = None,
+) -> Report:
+    """Return the report of a measurement by a command; ``engine`` has fields of
+    :class:`ReportSettings`.
+    """
+    settings = measurement.settings
+    sampling = settings.sampling
+    used = [prompt.category for prompt in measurement.prompts]
+    categories = {}
+    for category, description in measurement.suite.categories.items():
+        if category in used:
+            categories[category] = description
+    stacks = []
+    for name, outputs in measurement.outputs.items():
+        stacks.append(_stack_row(measurement, name, outputs, used, list(categories)))
+    is_of_questions = measurement.template is not None
+    return Report(
+        machine=msgspec.convert(machine, MachineFacts),
+        suite=SuiteInfo(name=measurement.suite.name, prompts=len(used), categories=categories),
+        settings=ReportSettings(
+            max_new_tokens=settings.max_new_tokens,
+            repeats=settings.repeats,
+            state=settings.state,
+            budget=settings.budget,
+            template=measurement.template,
+            left_out=measurement.left_out if is_of_questions else None,
+            bootstrap_resamples=RESAMPLES,
+            temperature=sampling.temperature,
+            top_k=sampling.top_k,
+            top_p=sampling.top_p,
+            min_p=sampling.min_p,
+            seed=sampling.seed,
+            rule=sampling.rule,
+            target=engine.get("target"),
+            databases=engine.get("databases"),
+            device=engine["device"],
+            dtype=engine["dtype"],
+            threads=engine["threads"],
+        ),
+        command=command,
+        complete=measurement.complete,
+        stacks=tuple(stacks),
+        hierarchy_gain=hierarchy_gain(measurement.outputs, used, list(categories)),
+    )
+
+
+def _stack_row(
+    measurement: Measurement,
+    name: str,
+    outputs: Sequence[Output],
+    used: Sequence[str],
+    categories: Sequence[str],
+) -> dict[str, Any]:
+    """Return the data of a stack; ``used`` has the category of each prompt."""
+    settings = measurement.settings
+    plain = measurement.outputs[PLAIN]
+    by_category = {}
+    for category in categories:
+        chosen = [k for k, own in enumerate(used) if own == category]
+        by_category[category] = _whole_block(outputs, plain, chosen)
+    identical = None
+    if settings.sampling.greedy:
+        pairs = zip(outputs, plain, strict=True)
+        same = sum(output.token_ids == other.token_ids for output, other in pairs)
+        identical = [same, len(outputs)]
+    parts: list[Mapping[str, int]] = []
+    if settings.profile:
+        for output in outputs:
+            parts += output.parts
+    return {
+        "stack": name,
+        **_whole_block(outputs, plain, range(len(plain))),
+        "by_category": by_category,
+        "token_identical_to_plain": identical,
+        "state": measurement.states.get(name),
+        "runtime": outputs[0].runtime if outputs else None,
+        "profile": _profile(parts) if parts else None,
+    }
+
+
+def _whole_block(
+    outputs: Sequence[Output], plain: Sequence[Output], chosen: Sequence[int]
+) -> dict[str, Any]:
+    """Return the block of the ``chosen`` prompts, and inside it that of those whose plain output
+    repeats itself little.
+    """
+    few = [k for k in chosen if repetition_share(plain[k].token_ids) < LOW_REPETITION]
+    block = figures([outputs[k] for k in chosen], [plain[k] for k in chosen])
+    block["low_repetition"] = None
+    if few:
+        block["low_repetition"] = figures([outputs[k] for k in few], [plain[k] for k in few])
+    return block
+
+
+def _profile(rounds: Sequence[Mapping[str, int]]) -> dict[str, Any]:
+    """Return the median microseconds of each part of a target round, forward passes first, and its
+    share of all.
+    """
+    names = set().union(*rounds)
+    microseconds = {}
+    for part in sorted(names, key=lambda part: (not part.startswith(FORWARD), part)):
+        microseconds[part] = [times.get(part, 0) / 1e3 for times in rounds]
+    total = sum(map(sum, microseconds.values()))
+    parts = {}
+    for part, spent in microseconds.items():
+        parts[part] = {"median_us": median(spent), "share": sum(spent) / total}
+    whole = [sum(times.values()) / 1e3 for times in rounds]
+    return {"rounds": len(rounds), "round_us": median(whole), "parts": parts}
+
+
+def figures(outputs: Sequence[Output], plain: Sequence[Output], seed: int = 0) -> dict[str, Any]:
+    """Return the block of some outputs; ``plain[k]`` is the plain output of the prompt of
+    ``outputs[k]``. Sums over prompts come before ratios, so that long outputs weigh more. A
+    resample draws prompts, the same on both sides.
+    """
+    samples = Samples(outputs, seed).figures(Samples(plain, seed))
+    block: dict[str, Any] = {"outputs": len(outputs)}
+    for name in FIGURES:
+        estimated = UNKNOWN
+        if name in samples:
+            estimated = estimate(samples[name], len(outputs))
+        block |= estimated.named(name)
+    return block

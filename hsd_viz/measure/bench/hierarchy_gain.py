@@ -1,0 +1,137 @@
+"""What several levels of drafts bring over one: of the stacks of a bench, the fastest hierarchy
+beside the fastest single draft, with the ratio of their speeds.
+
+The two stacks are chosen by their speed over all prompts of the same bench. Where several are about
+equally fast, the ratio of the chosen ones is a little too favourable to the kind of which more
+stacks were measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hsd_viz.measure.bench.output import Output
+from hsd_viz.measure.bench.samples import Samples
+from hsd_viz.results.estimate import Estimate, estimate, ratio
+from hsd_viz.results.kinds import Kind, Structure, kind_of, stack_of_row, structure_of
+from hsd_viz.stack import Stack
+
+#: The name of the ratio in JSON data.
+GAIN = "speedup_over_single_draft"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gain:
+    """The ratio of the speeds over some prompts, in a report that is read.
+
+    Attributes:
+        outputs: the number of the prompts.
+        speedup_over_single_draft: tokens per second of the hierarchy over those of the single
+            draft; None where one of them emitted nothing.
+        speedup_over_single_draft_ci: its interval; None with fewer than two prompts.
+    """
+
+    outputs: int
+    speedup_over_single_draft: float | None
+    speedup_over_single_draft_ci: tuple[float, float] | None
+
+    @property
+    def estimate(self) -> Estimate:
+        """The ratio with its interval."""
+        low, high = self.speedup_over_single_draft_ci or (None, None)
+        return Estimate(self.speedup_over_single_draft, low, high, self.outputs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HierarchyGain(Gain):
+    """What several levels of drafts bring over one, in a report that is read.
+
+    Attributes:
+        hierarchy: the fastest stack in which several levels draft.
+        single_draft: the fastest one in which one level drafts.
+        by_category: the ratio by the category of the prompts.
+    """
+
+    hierarchy: str
+    single_draft: str
+    by_category: dict[str, Gain]
+
+
+def hierarchy_gain(
+    outputs: Mapping[str, Sequence[Output]], used: Sequence[str], categories: Sequence[str]
+) -> HierarchyGain | None:
+    """Return what the fastest hierarchy brings over the fastest single draft.
+
+    Args:
+        outputs: the outputs of each stack, one per prompt.
+        used: the category of each prompt.
+        categories: all of them.
+
+    Returns:
+        None if not both kinds of stacks were measured.
+    """
+    hierarchies = []
+    single_drafts = []
+    for name in outputs:
+        structure = _structure(name)
+        if structure is None or structure is Structure.PLAIN:
+            continue
+        if structure.is_hierarchy:
+            hierarchies.append(name)
+        else:
+            single_drafts.append(name)
+    if not (used and hierarchies and single_drafts):
+        return None
+    hierarchy = _fastest(outputs, hierarchies)
+    single_draft = _fastest(outputs, single_drafts)
+    by_category = {}
+    for category in categories:
+        chosen = [k for k, own in enumerate(used) if own == category]
+        by_category[category] = _gain(outputs[hierarchy], outputs[single_draft], chosen)
+    whole = _gain(outputs[hierarchy], outputs[single_draft], range(len(used)))
+    return HierarchyGain(
+        hierarchy=hierarchy,
+        single_draft=single_draft,
+        outputs=whole.outputs,
+        speedup_over_single_draft=whole.speedup_over_single_draft,
+        speedup_over_single_draft_ci=whole.speedup_over_single_draft_ci,
+        by_category=by_category,
+    )
+
+
+def _structure(name: str) -> Structure | None:
+    """Return what the levels of a row of a bench are; None if it is not a stack of this package or
+    chooses one by itself.
+    """
+    stack = stack_of_row(name)
+    if not isinstance(stack, Stack) or kind_of(stack) is Kind.AUTO:
+        return None
+    return structure_of(stack)
+
+
+def _fastest(outputs: Mapping[str, Sequence[Output]], names: Sequence[str]) -> str:
+    """Return the stack with the most tokens per second over all prompts."""
+
+    def speed(name: str) -> float:
+        tokens = sum(output.timed_tokens for output in outputs[name])
+        seconds = sum(output.seconds for output in outputs[name])
+        return tokens / seconds if seconds else 0.0
+
+    return max(names, key=speed)
+
+
+def _gain(
+    hierarchy: Sequence[Output], single_draft: Sequence[Output], chosen: Sequence[int]
+) -> Gain:
+    """Return the ratio of the speeds over the ``chosen`` prompts; a resample draws the same prompts
+    on both sides.
+    """
+    above = Samples([hierarchy[k] for k in chosen], seed=0)
+    below = Samples([single_draft[k] for k in chosen], seed=0)
+    gain = estimate(ratio(above.speed(), below.speed()), len(chosen))
+    return Gain(
+        outputs=len(chosen),
+        speedup_over_single_draft=gain.value,
+        speedup_over_single_draft_ci=gain.ends,
+    )

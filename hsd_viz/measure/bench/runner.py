@@ -1,0 +1,367 @@
+"""Run stacks over a suite, interleaved, in one process, and what each decode measured.
+
+Timings drift with the state of the machine (other work, heat, caches). Stacks therefore alternate,
+A B C A B C ...: background load affects all of them equally, and ratios between them hold where
+absolute times do not.
+
+Some drafters learn from run to run (``suffix``, ``recycling``, ``ngram-cache``). A **cold** row has
+a fresh memory for each decode. A **warm** row has one memory for the whole suite, so that the order
+of the prompts is part of what is measured; it is empty at the start of each repeat, so that it
+never has the prompt's own output.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from itertools import chain, product
+from statistics import mean
+from typing import TYPE_CHECKING
+
+from hsd_viz.decoding.engine import DecodeCall, options_of
+from hsd_viz.decoding.sampling import PromptTooLong, Sampling
+from hsd_viz.drafting import Memory
+from hsd_viz.drafting.make import remembers
+from hsd_viz.engine import Engine
+from hsd_viz.errors import PromptError, UserError
+from hsd_viz.measure.bench.decodes import KeptDecodes
+from hsd_viz.measure.bench.output import Output, from_trace, median_of, pooled, waits_between
+from hsd_viz.prompts.suites import Prompt, Suite
+from hsd_viz.prompts.templates import Template, choose_template
+from hsd_viz.stack import TARGET, HFStack, Model, Stack, parse_bench
+from hsd_viz.terminal import Progress
+from hsd_viz.words import check_budget, check_range
+
+if TYPE_CHECKING:
+    from hsd_viz.measure.bench.hf import Generated
+
+#: The stack that all others are compared with.
+PLAIN = TARGET
+WARM_UP_TOKENS = 8
+STATES = ("cold", "warm", "both")
+
+
+def ask(
+    decode: Callable[[str | list[int]], Output], prompt: Prompt, template: Template | None
+) -> Output:
+    """Decode a prompt; of a question every turn, with the answers before it in its prompt."""
+    if not prompt.turns or template is None:
+        return decode(prompt.text)
+    answers: list[str] = []
+    outputs: list[Output] = []
+    for k in range(len(prompt.turns)):
+        outputs.append(decode(template.write(prompt.turns[: k + 1], answers)))
+        answers.append(template.read(outputs[-1].token_ids))
+    calls: Counter[str] = Counter()
+    for output in outputs:
+        calls.update(output.calls)
+    # Sums, and the mean time to a first token.
+    return replace(
+        pooled(outputs, sum, mean),
+        token_ids=tuple(chain.from_iterable(output.token_ids for output in outputs)),
+        timed_tokens=sum(output.timed_tokens for output in outputs),
+        target_forwards=sum(output.target_forwards for output in outputs),
+        drafted=sum(output.drafted for output in outputs),
+        accepted=sum(output.accepted for output in outputs),
+        calls=dict(calls),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class BenchSettings:
+    """The settings that all runs share.
+
+    Attributes:
+        max_new_tokens: the most tokens of an output.
+        sampling: how tokens are drawn.
+        repeats: runs of each prompt and stack; times are their medians.
+        profile: whether to report where the time of a round goes.
+        state: ``cold``, ``warm`` or ``both``, for drafters that learn.
+        budget: the most draft tokens that a database or baseline proposes at a time, without cost
+            stopping.
+    """
+
+    max_new_tokens: int = 128
+    sampling: Sampling = field(default_factory=Sampling)
+    repeats: int = 3
+    profile: bool = False
+    state: str = "cold"
+    budget: int | None = None
+
+    def __post_init__(self) -> None:
+        check_range("max new tokens", self.max_new_tokens, 1)
+        check_range("the number of repeats", self.repeats, 1, 1_000_000)
+        if self.state not in STATES:
+            raise UserError(
+                f"the state '{self.state}' is unknown: it is "
+                f"{', '.join(STATES[:-1])} or {STATES[-1]}"
+            )
+        check_budget(self.budget)
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """All outputs of one bench.
+
+    Attributes:
+        suite: the prompts, questions as they are.
+        settings: of all runs.
+        prompts: the prompts that were decoded.
+        outputs: of each row, in the order of ``prompts``.
+        complete: whether the bench was not interrupted.
+        template: how questions became prompts.
+        left_out: the questions that did not fit the context, and why.
+        states: the state of each row.
+    """
+
+    suite: Suite
+    settings: BenchSettings
+    prompts: tuple[Prompt, ...]
+    outputs: dict[str, tuple[Output, ...]]
+    complete: bool
+    template: str | None = None
+    left_out: dict[str, str] = field(default_factory=dict)
+    states: dict[str, str | None] = field(default_factory=dict)
+
+
+def read_stacks(texts: Sequence[str | Stack]) -> dict[str, Stack | HFStack]:
+    """Parse stacks, by their canonical text, the plain ``target`` first where it is missing.
+
+    Raises:
+        UserError: if one is not valid, or is given twice.
+    """
+    stacks: dict[str, Stack | HFStack] = {}
+    for text in texts:
+        stack = parse_bench(text)
+        if str(stack) in stacks:
+            raise UserError(f"the stack '{stack}' is given twice")
+        if isinstance(stack, Stack) and stack.target.name != PLAIN:
+            raise UserError(
+                f"the stack '{stack}' does not end in 'target': a "
+                "bench has one target, set by --target"
+            )
+        stacks[str(stack)] = stack
+    return stacks if PLAIN in stacks else {PLAIN: Stack(None, (Model(PLAIN),)), **stacks}
+
+
+#: The stack and the state of each row of a bench, by name.
+Rows = Mapping[str, tuple[Stack | HFStack, str | None]]
+
+
+def rows_of(stacks: dict[str, Stack | HFStack], states: str) -> Rows:
+    """Return (stack, state) of each row by name: what learns from run to run is ``cold``, ``warm``
+    or both.
+    """
+    rows: dict[str, tuple[Stack | HFStack, str | None]] = {}
+    for name, stack in stacks.items():
+        learns = isinstance(stack, Stack) and stack.bottom is not None and remembers(stack.bottom)
+        if not learns or states != "warm":
+            rows[name] = stack, "cold" if learns else None
+        if learns and states != "cold":
+            rows[f"{name} (warm)"] = stack, "warm"
+    return rows
+
+
+def run_bench(
+    engine: Engine,
+    stacks: Sequence[str | Stack],
+    suite: Suite,
+    settings: BenchSettings | None = None,
+    *,
+    template: str = "auto",
+    kept: KeptDecodes | None = None,
+    progress: Progress = lambda *_: None,
+) -> Measurement:
+    """Measure every stack on every prompt of ``suite``, once the engine has finished compiling and
+    each stack has decoded a few tokens that do not count. ``template``: how turns and answers
+    become prompts (:func:`~hsd_viz.prompts.templates.choose_template`). Decodes that are ``kept``
+    are not repeated, and new ones are added to them. An interrupted bench returns what all stacks
+    have finished.
+
+    Raises:
+        UserError: if a stack, a prompt or a setting is not valid.
+    """
+    settings = settings or BenchSettings()
+    rows = rows_of(read_stacks(stacks), settings.state)
+    writer = None
+    if any(prompt.turns for prompt in suite.prompts):
+        writer = choose_template(engine.tokenizer, engine.target, template)
+    bench = _Bench(engine, rows, suite, settings, writer, kept, progress)
+    try:
+        with suppress(KeyboardInterrupt):
+            bench.warm_up()
+            # Garbage collection of everything allocated so far would pause one stack for the time
+            # of a hundred rounds.
+            gc.collect()
+            gc.freeze()
+            bench.measure()
+    finally:
+        gc.unfreeze()
+    return bench.measurement()
+
+
+class _Bench:
+    """A bench that runs.
+
+    Attributes:
+        rows: its rows.
+        suite: the prompts.
+        settings: of all runs.
+        writer: how questions become prompts.
+        runs: the outputs so far, by row and prompt.
+        left_out: the questions that do not fit the context, and why.
+        complete: whether everything was decoded.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        rows: Rows,
+        suite: Suite,
+        settings: BenchSettings,
+        writer: Template | None,
+        kept: KeptDecodes | None,
+        progress: Progress,
+    ) -> None:
+        self.rows = rows
+        self.suite = suite
+        self.settings = settings
+        self.writer = writer
+        self.runs: defaultdict[tuple[str, str], list[Output]] = defaultdict(list)
+        self.left_out: dict[str, str] = {}
+        self.complete = False
+        self._kept = kept
+        self._progress = progress
+        self._total = settings.repeats * len(suite.prompts) * len(rows)
+        self._memories: defaultdict[tuple[str, int], Memory] = defaultdict(Memory)
+        self._wait_ready = engine.wait_ready
+        self._decoders = {}
+        for name, (stack, _) in rows.items():
+            self._decoders[name] = _decoder(engine, stack, settings)
+
+    def warm_up(self) -> None:
+        """Load and compile what the rows need: a few tokens of each, which do not count."""
+        self._wait()
+        tokens = min(WARM_UP_TOKENS, self.settings.max_new_tokens)
+        for name in self.rows:
+            self._progress(0, self._total, f"{name}  warming up")
+            for prompt in self.suite.prompts:
+                if self._decode(name, prompt, tokens):
+                    break
+        # The warm-up may have started a compilation, and has loaded models whose widths are
+        # compiled now.
+        self._wait()
+
+    def measure(self) -> None:
+        """Decode each prompt by each row, in turns."""
+        turns = product(range(self.settings.repeats), self.suite.prompts, self.rows)
+        for done, (repeat, prompt, name) in enumerate(turns):
+            if prompt.id in self.left_out:
+                continue
+            self._progress(done, self._total, f"{name}  {prompt.id}")
+            output = self._output(name, prompt, repeat)
+            if output:
+                self.runs[name, prompt.id].append(output)
+        self.complete = True
+
+    def measurement(self) -> Measurement:
+        """Return what all rows have finished."""
+        prompts = []
+        for prompt in self.suite.prompts:
+            is_finished = all(self.runs[name, prompt.id] for name in self.rows)
+            if is_finished and prompt.id not in self.left_out:
+                prompts.append(prompt)
+        outputs = {}
+        for name in self.rows:
+            outputs[name] = tuple(median_of(self.runs[name, prompt.id]) for prompt in prompts)
+        return Measurement(
+            suite=self.suite,
+            settings=self.settings,
+            prompts=tuple(prompts),
+            outputs=outputs,
+            complete=self.complete,
+            template=None if self.writer is None else self.writer.name,
+            left_out=self.left_out,
+            states={name: state for name, (_, state) in self.rows.items()},
+        )
+
+    def _wait(self) -> None:
+        """Wait until the engine has finished compiling."""
+        self._wait_ready(lambda text: self._progress(0, self._total, text))
+
+    def _output(self, name: str, prompt: Prompt, repeat: int) -> Output | None:
+        """Return the output of a run: one that was kept, else a new one, which is kept."""
+        kept = self._kept
+        output = kept.get(name, prompt.id, repeat) if kept else None
+        if output is not None:
+            return output
+        memory = self._memories[name, repeat] if self.rows[name][1] == "warm" else None
+        output = self._decode(name, prompt, self.settings.max_new_tokens, memory)
+        if output and kept:
+            kept.add(name, prompt.id, repeat, output)
+        return output
+
+    def _decode(
+        self, name: str, prompt: Prompt, tokens: int, memory: Memory | None = None
+    ) -> Output | None:
+        """Decode a prompt; ``None`` if it is a question that does not fit the context, which is
+        then left out.
+        """
+        decoder = self._decoders[name]
+        try:
+            return ask(lambda text: decoder(text, tokens, memory), prompt, self.writer)
+        except PromptError as error:
+            # Models load in the first decode: errors about them do not concern the prompt.
+            if prompt.turns and isinstance(error, PromptTooLong):
+                self.left_out[prompt.id] = str(error)
+                return None
+            raise UserError(f"prompt {prompt.id}: {error}") from error
+
+
+def _decoder(
+    engine: Engine, stack: Stack | HFStack, settings: BenchSettings
+) -> Callable[..., Output]:
+    """Return what decodes a prompt to a number of tokens, with a memory or ``None``."""
+    if isinstance(stack, HFStack):
+        from hsd_viz.engine.local import LocalEngine
+        from hsd_viz.measure.bench.hf import HFDecoder
+
+        if not isinstance(engine, LocalEngine):
+            raise UserError(f"'{stack}' needs an engine of this process: use load_engine()")
+        generate = HFDecoder(engine, stack)
+
+        def generated(prompt: str | list[int], tokens: int, memory: Memory | None) -> Output:
+            return _from_generated(generate(prompt, tokens, settings.sampling))
+
+        return generated
+
+    def decode(prompt: str | list[int], tokens: int, memory: Memory | None) -> Output:
+        options = options_of(settings.sampling, tokens)
+        options["record"] = False
+        if settings.budget is not None:
+            options["budget"] = settings.budget
+        if memory is not None:
+            options["memory"] = memory
+        return from_trace(DecodeCall(prompt, stack, options).run(engine))
+
+    return decode
+
+
+def _from_generated(run: Generated) -> Output:
+    """Return the output of a loop of transformers."""
+    return Output(
+        token_ids=run.token_ids,
+        seconds=run.seconds,
+        timed_tokens=run.timed_tokens,
+        prefill_seconds=run.prefill_seconds,
+        target_forwards=run.target_forwards,
+        drafted=run.drafted,
+        accepted=run.accepted,
+        draft_seconds=None,
+        runtime="transformers",
+        first_token_seconds=run.arrivals[0][0] if run.arrivals else None,
+        waits=waits_between(run.arrivals),
+    )

@@ -1,0 +1,198 @@
+"""The sentences of a report of a bench: its conditions, its answer, and reasons to doubt it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hsd_viz.machine import MachineFacts
+from hsd_viz.measure.bench.report import Block, Report, ReportSettings, possible, speedup
+from hsd_viz.prompts.templates import TEMPLATES
+from hsd_viz.results.estimate import Estimate
+from hsd_viz.results.kinds import Kind, kind_of
+from hsd_viz.words import counted
+
+
+def low_repetition(block: Block) -> Block | None:
+    """Return the block of the prompts with little repetition, unless these are all prompts or
+    none.
+    """
+    low = block.get("low_repetition")
+    return low if low is not None and low["outputs"] < block["outputs"] else None
+
+
+# --- conditions ---------------------------------------------------------------------------------
+
+
+def introduction(report: Report) -> list[str]:
+    """Return suite, settings and machine, and what a reader has to know before any figure."""
+    settings = report.settings
+    lines = [
+        f"{report.suite.name}: {counted(report.suite.prompts, 'prompt')}, "
+        f"{_settings_words(settings)}; {report.processor}, "
+        f"{counted(settings.threads, 'thread')}, {settings.dtype}{_load_words(report.machine)}"
+    ]
+    states = {stack.get("state") for stack in report.stacks}
+    if "warm" in states:
+        lines.append(
+            "warm rows keep one memory through the suite, so the order of the prompts is part of "
+            "what was measured; each repeat starts with an empty one, so no prompt is decoded with "
+            "a memory of its own output"
+        )
+    elif "cold" in states:
+        lines.append(
+            "drafters that learn from decode to decode started each one cold, with an empty memory"
+        )
+    if any(stack["stack"].startswith("auto") for stack in report.stacks):
+        lines.append(
+            "auto is the fastest stack by the latency law for this machine, measured before its "
+            "first decode"
+        )
+    if not report.complete:
+        lines.append("cut short: only the prompts that every stack had finished count")
+    template = TEMPLATES.get(settings.template or "")
+    if template:
+        lines.append(f"template {settings.template}: {template}")
+    if settings.left_out:
+        names = ", ".join(settings.left_out)
+        lines.append(
+            f"left out, as a turn does not fit the context: {names} "
+            f"({len(settings.left_out)} in all)"
+        )
+    return lines
+
+
+def _settings_words(settings: ReportSettings) -> str:
+    """Return tokens, sampling, budget and repetitions."""
+    parts = [counted(settings.max_new_tokens, "new token")]
+    if settings.temperature:
+        parts.append(f"temperature {settings.temperature:g}, {settings.rule} verification")
+    else:
+        parts.append("greedy")
+    if settings.budget is not None:
+        parts.append(
+            f"at most {settings.budget} draft tokens of a database or baseline at a time, cost "
+            "stopping off"
+        )
+    repeats = settings.repeats
+    parts.append(f"median of {repeats}" if repeats > 1 else "one pass")
+    return ", ".join(parts)
+
+
+def _load_words(machine: MachineFacts) -> str:
+    if machine.load_average is None or machine.cores is None:
+        return ""
+    return f", load average {machine.load_average:.1f} on {counted(machine.cores, 'core')}"
+
+
+# --- the answer ---------------------------------------------------------------------------------
+
+
+def answer(report: Report) -> list[tuple[str, bool]]:
+    """Return the answer as parts (text, whether it is emphasized); [] if only plain decoding was
+    measured.
+    """
+    measured = [stack for stack in report.ranked if _drafts(stack)]
+    if not measured:
+        return []
+    plausible = [stack for stack in measured if possible(stack)]
+    if not plausible:
+        words = "No speed-up: every one measured is impossible, so the timings were disturbed."
+        return [(words, False)]
+    best = plausible[0]
+    whole = speedup(best)
+    before = "Fastest: "
+    if best["speedup_over_plain"] <= 1:
+        before = "Nothing measured is faster than plain decoding; the fastest that drafts: "
+    after = (
+        f", {_times(whole)} plain decoding{_little_repetition_words(best)}."
+        f"{_certainty_words(best, plausible[1:])}"
+    )
+    return [(before, False), (best["stack"], True), (after, False)]
+
+
+def _drafts(stack: Block) -> bool:
+    """Return whether a stack drafts and has a speed-up."""
+    return stack["speedup_over_plain"] is not None and kind_of(stack["stack"]) is not Kind.PLAIN
+
+
+def _times(figure: Estimate) -> str:
+    """Return a speed-up with its interval."""
+    text = f"{figure.value:.2f}×"
+    if figure.interval:
+        low, high = figure.interval
+        text += f" [{low:.2f}, {high:.2f}]"
+    return text
+
+
+def _little_repetition_words(best: Block) -> str:
+    """Return the speed-up over the prompts whose plain output repeats itself little."""
+    low = low_repetition(best)
+    if low is None:
+        return ""
+    figure = speedup(low)
+    if figure.value is None:
+        return ""
+    prompts = counted(low["outputs"], "prompt")
+    words = f"; on the {prompts} whose plain output repeats itself little, {_times(figure)}"
+    if figure.interval and figure.interval[0] <= 1 < figure.value:
+        words += ", which may be no gain at all"
+    return words
+
+
+def _certainty_words(best: Block, others: Sequence[Block]) -> str:
+    """Return how far the answer holds: which other stacks are within its interval."""
+    whole = speedup(best)
+    prompts = counted(best["outputs"], "prompt")
+    if not whole.interval:
+        return f" {prompts} cannot show how far the figure holds for others."
+    least, _ = whole.interval
+    within = []
+    for stack in others:
+        if stack["speedup_over_plain"] >= least:
+            within.append(f"{stack['stack']} ({stack['speedup_over_plain']:.2f}×)")
+    if least <= 1 <= best["speedup_over_plain"]:
+        within.append("plain decoding")
+    if not within:
+        return ""
+    names = _joined(within)
+    return f" Within that interval, too: {names}; {prompts} do not settle which is faster."
+
+
+# --- doubts -------------------------------------------------------------------------------------
+
+
+def warnings(report: Report) -> list[str]:
+    """Return reasons to doubt the timings: a busy machine, and speed-ups that are impossible."""
+    lines = []
+    machine = report.machine
+    load = machine.load_average
+    if load is not None and machine.cores is not None and load > machine.cores:
+        lines.append(
+            f"The machine had more to do than its {counted(machine.cores, 'core')} (load average "
+            f"{load:.1f} at the end): tokens/s may be too low, and speed-ups less certain than "
+            "their intervals show"
+        )
+    wrong = []
+    for stack in report.ranked:
+        if not possible(stack):
+            wrong.append(
+                f"{stack['stack']} ({stack['speedup_over_plain']:.2f}× at "
+                f"{stack['mean_acceptance_length']:.2f})"
+            )
+    if wrong:
+        lines.append(
+            f"Not plausible: {_joined(wrong)}. No draft makes decoding faster by more than its "
+            "acceptance length, so the plain runs were disturbed: measure again on an idle machine"
+        )
+    return lines
+
+
+def _joined(names: Sequence[str]) -> str:
+    """Return names as a list in a sentence.
+
+    >>> _joined(["a"]), _joined(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"

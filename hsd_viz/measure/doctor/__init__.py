@@ -1,0 +1,5 @@
+"""Why speculative decoding is not faster, and what to set.
+
+A ``case`` becomes an ``observation`` (``observe``, with times of ``assumed_hardware``); ``loss``,
+``what_if`` and ``findings`` examine it, ``verdict`` and ``advice`` conclude: a ``diagnosis``.
+"""

@@ -1,0 +1,71 @@
+"""The function of ``hsd-viz doctor``: why is speculative decoding not faster, and what to set?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hsd_viz.measure.doctor.assumed_hardware import with_hardware
+from hsd_viz.measure.doctor.case import Case
+from hsd_viz.measure.doctor.diagnosis import Diagnosis
+from hsd_viz.measure.doctor.findings import COLLAPSES_IN_TIME
+from hsd_viz.measure.doctor.observe import observed_in
+from hsd_viz.measure.doctor.verdict import diagnose
+from hsd_viz.measure.doctor.what_if import Batch, predicted_batches
+from hsd_viz.measure.keywords import keywords_from
+from hsd_viz.results.table import as_text
+
+
+@keywords_from(Case)
+def doctor(case: Case) -> Diagnosis:
+    """Return why speculative decoding is not faster, and what to set.
+
+    A record is a trace, or the path of a trace or of a record of another engine.
+
+    Raises:
+        UserError: for bad input, or where not exactly one of record, measure and acceptance is
+            given.
+    """
+    return explain(case)
+
+
+def explain(case: Case) -> Diagnosis:
+    """Return the diagnosis of a case.
+
+    Raises:
+        UserError: if its evidence cannot be used, its figures contradict each other, or its
+            hardware is unknown.
+    """
+    observed = observed_in(case)
+    seen = observed.seen
+    filled = None
+    predicted: tuple[Batch, ...] = ()
+    if case.has_hardware:
+        filled = with_hardware(seen, case)
+        batches = predicted_batches(seen, lambda unknown: with_hardware(unknown, case))
+        predicted = tuple(batches)
+    diagnosis = diagnose(seen, filled, observed.changes)
+    return replace(
+        diagnosis,
+        remarks=observed.notes,
+        model=observed.model,
+        batches=(*diagnosis.batches, *predicted),
+    )
+
+
+def below(diagnosis: Diagnosis, least: float) -> str:
+    """Return why a health check at ``least`` fails, "" where it passes.
+
+    It fails if the speed-up, or the bound of one that was not observed, is certainly below
+    ``least``, if the value is, or if acceptance collapsed in the middle of the record.
+    """
+    for finding in diagnosis.findings:
+        if finding.sign == COLLAPSES_IN_TIME:
+            return finding.evidence
+    if diagnosis.speedup.value is not None:
+        if diagnosis.speedup.value < least:
+            speedup = as_text(diagnosis.speedup, "{:.2f}")
+            return f"the speed-up is {speedup}, below {least:g}"
+        return ""
+    if diagnosis.at_most is not None and diagnosis.at_most < least:
+        return f"the speed-up is at most {diagnosis.at_most:.2f}, below {least:g}"
+    return ""

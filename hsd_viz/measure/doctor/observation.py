@@ -1,0 +1,245 @@
+"""What was observed of a drafter: one form for traces, records of engines and given figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import ceil
+
+from hsd_viz.errors import UserError
+from hsd_viz.measure.doctor.case import MOST_BATCH
+from hsd_viz.records.sample import MOST_DRAFT
+from hsd_viz.stack import Stack
+from hsd_viz.words import check_range
+
+TIMES = ("step", "verify", "draft", "overhead", "round")
+#: Most rounds of a record: beyond them it is damaged.
+MOST_ROUNDS = 10**12
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A request of a record.
+
+    Attributes:
+        rounds: its verifications.
+        accepted: its accepted draft tokens.
+        histogram: how many of its rounds accepted 0, 1, 2, ... tokens; () if unknown.
+        context: tokens of its prompt.
+        cached: cached tokens of its prompt.
+        category: the kind of its prompt.
+        temperature: of its sampling.
+    """
+
+    rounds: float
+    accepted: float
+    histogram: tuple[float, ...] = ()
+    context: float | None = None
+    cached: float | None = None
+    category: str = ""
+    temperature: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What was observed of a drafter. Times in ms at the batch size of the run, else ``None``.
+
+    There are three levels of detail: ``rounds``; ``rates`` of ``verifications``; totals alone.
+
+    Attributes:
+        source: the name of the file or the run.
+        rounds: rounds by (depth of the draft, accepted tokens), those without a draft included.
+        step: a plain step of the target.
+        verify: the forward pass of a round.
+        draft: the drafting of a round.
+        overhead: the rest of a round.
+        round: all three.
+        batch: requests that were decoded together.
+        method: the drafter as a serving engine has it.
+        draft_model: the draft model.
+        stack: the stack of a run of this project.
+        rates: P(the first k tokens of a draft are accepted), k = 1, 2, ..., of all drafts.
+        varied: whether drafts have several lengths, which are unknown: a draft shorter than k
+            counts as a rejection at position k.
+        by_mean: whether only the sum of the rates was observed (:func:`even_rates`).
+        verifications: the rounds of ``rates``, 0 if unknown.
+        idle: the share of the forward passes that had no draft, where there are no ``rounds``.
+        mean_drafted: draft tokens per draft, where it is not the length of ``rates``.
+        totals: (tokens, draft tokens) per forward pass, where nothing else is known.
+        drafted_known: whether the number of draft tokens is; else it is at least the accepted ones.
+        speedups: repeated measurements.
+        busy: how other work disturbed them; "": not noticed.
+        curve: the forward passes over 1, 2, ... tokens of a hardware model.
+        requests: the requests of a record that has several.
+        batches: (running requests, tokens per second of each) of the lines that have both.
+        sampled: whether the temperature was above 0; ``None``: unknown.
+    """
+
+    source: str
+    rounds: Mapping[tuple[int, int], int] = field(default_factory=dict)
+    step: float | None = None
+    verify: float | None = None
+    draft: float | None = None
+    overhead: float | None = None
+    round: float | None = None
+    batch: int = 1
+    method: str = "draft"
+    draft_model: str = "DRAFT"
+    stack: Stack | None = None
+    rates: tuple[float, ...] = ()
+    varied: bool = False
+    by_mean: bool = False
+    verifications: int = 0
+    idle: float = 0.0
+    mean_drafted: float | None = None
+    totals: tuple[float, float] | None = None
+    drafted_known: bool = True
+    speedups: tuple[float, ...] = ()
+    busy: str = ""
+    curve: tuple[float, ...] = ()
+    requests: tuple[Served, ...] = ()
+    batches: tuple[tuple[float, float], ...] = ()
+    sampled: bool | None = None
+
+    def __post_init__(self) -> None:
+        has_draft = any(depth for depth, _ in self.rounds)
+        if not self.rates and not has_draft and self.totals is None:
+            raise UserError(f"{self.source} has no round with a draft: there is nothing to explain")
+        check_range("the longest draft", self.deepest, 1, MOST_DRAFT)
+        check_range("the number of rounds", self.total, 0, MOST_ROUNDS)
+        for name in TIMES:
+            if (value := getattr(self, name)) is not None:
+                check_range(f"the {name} time", value, 0.0)
+        check_range("the batch", self.batch, 1, MOST_BATCH)
+        if self.step == 0 or self.round == 0:
+            raise UserError("the time of a step and of a round must be more than 0")
+
+    @property
+    def total(self) -> int:
+        """The number of rounds, 0 if unknown."""
+        return sum(self.rounds.values()) if self.rounds else self.verifications
+
+    @property
+    def deepest(self) -> int:
+        """The longest draft that was seen; where only totals are known, at least this."""
+        if self.totals is not None and not self.rates:
+            return max(1, ceil(self.totals[1]))
+        return max((depth for depth, _ in self.rounds), default=len(self.rates))
+
+    @property
+    def length(self) -> float:
+        """Tokens per forward pass of the target, with a draft or without."""
+        if self.rounds:
+            return 1 + self._sum(accepted=True) / self.total
+        if self.rates:
+            return 1 + (1 - self.idle) * sum(self.rates)
+        assert self.totals is not None
+        return self.totals[0]
+
+    @property
+    def drafted(self) -> float:
+        """Draft tokens per forward pass of the target."""
+        if self.rounds:
+            return self._sum(accepted=False) / self.total
+        if self.rates:
+            per_draft = len(self.rates) if self.mean_drafted is None else self.mean_drafted
+            return (1 - self.idle) * per_draft
+        assert self.totals is not None
+        return self.totals[1]
+
+    def _sum(self, accepted: bool) -> int:
+        """Return the accepted, or else the draft tokens of all rounds."""
+        tokens = 0
+        for (depth, taken), count in self.rounds.items():
+            tokens += (taken if accepted else depth) * count
+        return tokens
+
+    @property
+    def without_draft(self) -> float:
+        """The share of the forward passes that had no draft, 0 where it is unknown."""
+        if self.rounds:
+            return sum(n for (depth, _), n in self.rounds.items() if not depth) / self.total
+        return self.idle
+
+    @property
+    def positions_known(self) -> bool:
+        """Whether the acceptance of each position is known for all draft lengths."""
+        return bool(self.rounds) or (bool(self.rates) and not self.varied)
+
+    def parts(self) -> dict[str, float | None]:
+        """Return drafting, verification (beyond a plain step) and overhead, in plain steps."""
+        extra = None
+        if self.verify is not None and self.step is not None:
+            extra = self.verify - self.step
+        return {
+            "drafting": self._in_steps(self.draft),
+            "verification": self._in_steps(extra),
+            "overhead": self._in_steps(self.overhead),
+        }
+
+    def _in_steps(self, ms: float | None) -> float | None:
+        if ms is None or self.step is None:
+            return None
+        return max(0.0, ms) / self.step
+
+    def whole(self) -> float | None:
+        """Return the time of a round in plain steps, ``None`` where a part was not observed."""
+        if self.step is not None and self.round is not None:
+            return self.round / self.step
+        return None if None in self.parts().values() else self.least()
+
+    def least(self) -> float:
+        """Return the least time of a round in plain steps: what was not observed takes none."""
+        return 1 + sum(part or 0.0 for part in self.parts().values())
+
+    def by_position(self) -> list[tuple[int, int]]:
+        """Return by position k: rounds that accepted k or more, and rounds whose draft reached
+        k.
+        """
+        places = range(1, self.deepest + 1)
+        return [(self._rounds_with(accepted=k), self._rounds_with(depth=k)) for k in places]
+
+    def _rounds_with(self, depth: int = 0, accepted: int = 0) -> int:
+        return sum(n for (d, a), n in self.rounds.items() if d >= depth and a >= accepted)
+
+    def survival(self) -> tuple[list[float], list[float]]:
+        """Return P(a pass drafts k tokens or more) and P(it accepts k or more), k = 1, 2, ...
+
+        Where lengths vary and are unknown, the first list has no meaning beyond its sum.
+        """
+        if self.rounds:
+            places = self.by_position()
+            reached = [drafted / self.total for _, drafted in places]
+            return reached, [taken / self.total for taken, _ in places]
+        used = 1 - self.idle
+        if self.rates:
+            if self.varied:
+                per_position = self.drafted / len(self.rates)
+                return [per_position] * len(self.rates), [used * rate for rate in self.rates]
+            return [used] * len(self.rates), [used * rate for rate in self.rates]
+        return [self.drafted], [self.length - 1]
+
+    def rates_by_position(self) -> list[float]:
+        """Return the share of the drafts of k tokens of which k were accepted.
+
+        [] where only the mean is known, or where lengths vary and are unknown.
+        """
+        if self.rounds:
+            return [taken / reached if reached else 0.0 for taken, reached in self.by_position()]
+        return [] if self.by_mean or self.varied else [*self.rates]
+
+
+def even_rates(accepted: float, depth: int) -> tuple[float, ...]:
+    """Return P(the first k of ``depth`` tokens are accepted) of equal conditional acceptance, with
+    ``accepted`` tokens in the mean.
+    """
+    check_range("the longest draft", depth, 1, MOST_DRAFT)
+    low = 0.0
+    high = 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        if sum(middle**k for k in range(1, depth + 1)) < accepted:
+            low = middle
+        else:
+            high = middle
+    return tuple(high**k for k in range(1, depth + 1))

@@ -1,0 +1,176 @@
+"""Observations of a drafter from files and from given figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from hsd_viz.errors import BadFile, UserError, parsing
+from hsd_viz.measure.doctor.case import Case, KnownFigures
+from hsd_viz.measure.doctor.observation import Observation, even_rates
+from hsd_viz.measure.doctor.observe_records import from_series, past_the_end
+from hsd_viz.measure.doctor.observe_runs import from_trace, measured
+from hsd_viz.records.read import NoRecord, read
+from hsd_viz.records.settings import method_of
+from hsd_viz.records.time import Change, changes
+from hsd_viz.trace import Trace, TraceError
+from hsd_viz.words import check_range
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """An observation with what its source says beside it.
+
+    Attributes:
+        seen: the observation.
+        changes: where a figure changed in the middle of the record.
+        notes: what was read, skipped and refused.
+        model: the served model, "" where it is not named.
+    """
+
+    seen: Observation
+    changes: tuple[Change, ...] = ()
+    notes: tuple[str, ...] = ()
+    model: str = ""
+
+
+def observed_in(case: Case) -> Observed:
+    """Return what the evidence of a case shows, with the figures known beside it.
+
+    Raises:
+        UserError: if the evidence cannot be used, or contradicts the figures.
+    """
+    if case.measure:
+        observed = Observed(measured(case.measure))
+    elif case.record is None:
+        observed = Observed(from_figures(case.acceptance, case.lookahead))
+    elif isinstance(case.record, Trace):
+        observed = Observed(from_trace(case.record, "this run"))
+    else:
+        observed = observe(Path(case.record), case.model, case.engine)
+    return replace(observed, seen=with_figures(observed.seen, case))
+
+
+def observe(path: Path, model: str | None = None, engine: str | None = None) -> Observed:
+    """Return the observation of a trace or a record of another engine.
+
+    Args:
+        path: the file.
+        model: of a record of several models: this one.
+        engine: of a record of several engines: this one.
+
+    Raises:
+        UserError: if the file is neither, or contains several models.
+    """
+    not_a_trace = ""
+    try:
+        with parsing(path):
+            return Observed(from_trace(Trace.load(path), path.name))
+    except TraceError as error:
+        not_a_trace = str(error)
+    try:
+        reading = read(path, engine)
+    except NoRecord as error:
+        why = f"{error}; as a trace: {not_a_trace}"
+        raise BadFile(f"{path} is not a trace or a record of another engine: {why}") from None
+    series = reading.one(model)
+    notes = [*reading.read_notes(), *series.remarks]
+    past = past_the_end(series, series.pooled())
+    if past:
+        notes.append(
+            f"{past:,.0f} accepted tokens were past the ends of replies: where only sums are "
+            "known, tokens per forward pass are of emitted ones"
+        )
+    return Observed(
+        seen=from_series(series, path.name),
+        changes=tuple(changes(series)),
+        notes=tuple(dict.fromkeys(notes)),
+        model=series.model,
+    )
+
+
+# --- given figures ------------------------------------------------------------------------------
+
+
+def from_figures(acceptance: Sequence[float], lookahead: int | None = None) -> Observation:
+    """Return the observation of acceptance as engines report it.
+
+    Args:
+        acceptance: accepted / drafted, a mean acceptance length (above 1), or P(the first k are
+            accepted), k = 1, 2, ...
+        lookahead: draft tokens, with a single figure.
+
+    Raises:
+        UserError: if the figures are not possible.
+    """
+    source = "the acceptance given"
+    if len(acceptance) > 1:
+        earlier = 1.0
+        for rate in acceptance:
+            if not 0 <= rate <= earlier:
+                raise UserError(
+                    f"{source} must be from 0 to 1 and must not rise from position to position"
+                )
+            earlier = rate
+        return Observation(source, rates=tuple(acceptance))
+    if not acceptance:
+        raise UserError(
+            "nothing to examine: give a trace, a record of an engine, or the acceptance of drafts"
+        )
+    if lookahead is None:
+        raise UserError(f"{source} needs the number of draft tokens: --lookahead")
+    check_range("the lookahead", lookahead, 1, 64)
+    total = acceptance[0] - 1 if acceptance[0] > 1 else acceptance[0] * lookahead
+    if not 0 <= total <= lookahead:
+        raise UserError(
+            f"{source}, {acceptance[0]:g}, is not possible with {lookahead} draft tokens"
+        )
+    return Observation(source, rates=even_rates(total, lookahead), by_mean=True)
+
+
+def with_figures(seen: Observation, known: KnownFigures) -> Observation:
+    """Return the observation with known figures.
+
+    Raises:
+        UserError: if the figures contradict each other.
+    """
+    step = known.step
+    if step is None and known.plain_speed is not None:
+        step = 1e3 / known.plain_speed
+    times = (step, known.verify, known.draft, known.overhead, known.speed)
+    if any(time is not None for time in times):
+        seen = replace(
+            seen,
+            step=seen.step if step is None else step,
+            verify=seen.verify if known.verify is None else known.verify,
+            draft=seen.draft if known.draft is None else known.draft,
+            overhead=seen.overhead if known.overhead is None else known.overhead,
+            round=seen.round if known.speed is None else 1e3 * seen.length / known.speed,
+            # Repeated pairs do not apply to given times.
+            speedups=(),
+        )
+        seen = _with_rest(seen, known.overhead is not None)
+    return replace(
+        seen,
+        batch=seen.batch if known.batch is None else known.batch,
+        method=seen.method if known.method is None else method_of(known.method),
+        draft_model=known.draft_model or seen.draft_model,
+    )
+
+
+def _with_rest(seen: Observation, overhead_given: bool) -> Observation:
+    """Return the observation with the overhead that is left of a round.
+
+    Raises:
+        UserError: if the parts exceed the round.
+    """
+    if seen.verify is None or seen.draft is None or seen.round is None:
+        return seen
+    left = seen.round - seen.verify - seen.draft
+    if overhead_given:
+        return replace(seen, round=None)
+    if left < -0.02 * seen.round:
+        spent = f"{seen.verify + seen.draft:.4g} ms, exceed the round of {seen.round:.4g} ms"
+        raise UserError(f"verification and drafting, {spent}")
+    return replace(seen, overhead=max(0.0, left))

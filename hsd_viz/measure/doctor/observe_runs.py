@@ -1,0 +1,158 @@
+"""Observations of a drafter from runs of this project."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from statistics import mean, median
+from typing import Any
+
+from hsd_viz.errors import BadFile
+from hsd_viz.latency.estimate import verifications
+from hsd_viz.measure.doctor.observation import Observation
+from hsd_viz.measure.doctor.observe_records import from_series
+from hsd_viz.records.traces import series_of
+from hsd_viz.stack import Stack, decoded_stack
+from hsd_viz.trace import Finished, Trace
+
+#: Decodes of a quick measurement, and their tokens.
+PROMPTS = 6
+TOKENS = 64
+
+
+def from_trace(trace: Trace, source: str) -> Observation:
+    """Return the observation of a run; its plain step is that of plain runs beside it."""
+    if "counts" in trace.meta:
+        return from_series(series_of([trace]), source)
+    target = max((row.level for row in trace.round_rows), default=0)
+    depths: dict[int, int] = {}
+    for draft in trace.draft_rows:
+        depths[draft.round] = max(draft.depth, depths.get(draft.round, draft.depth))
+    # Unrecorded runs have no draft rows: their drafts are chains.
+    rounds: Counter[tuple[int, int]] = Counter()
+    for row in trace.round_rows:
+        if row.level == target:
+            rounds[depths.get(row.id, row.drafted), row.accepted] += 1
+    stack = decoded_stack(trace.meta)
+    has_drafts = any(drafted for drafted, _ in rounds)
+    if has_drafts and not stack.drafts and stack.bottom is None:
+        raise BadFile(f"{source} contradicts itself: it has drafts, and its stack is '{stack}'")
+    temperature = (trace.meta.get("sampling") or {}).get("temperature")
+    seen = Observation(
+        source=source,
+        rounds=rounds,
+        stack=stack,
+        method=_method_of_stack(stack),
+        sampled=None if temperature is None else temperature > 0,
+    )
+    return _with_own_times(trace, seen, target)
+
+
+def _method_of_stack(stack: Stack) -> str:
+    """Return the drafter of a stack as a serving engine has it."""
+    if stack.drafts or not stack.bottom:
+        return "draft"
+    return "suffix" if stack.bottom.name == "suffix" else "lookup"
+
+
+def _with_own_times(trace: Trace, seen: Observation, target: int) -> Observation:
+    """Return the observation with the times that the run's calls took."""
+    verify_ns = 0
+    below_ns = 0
+    for call in trace.call_rows:
+        if call.kind == "verify" and call.level == target:
+            verify_ns += call.duration_ns
+        elif call.round >= 0:
+            below_ns += call.duration_ns
+    verify = verify_ns / 1e6 / seen.total
+    below = below_ns / 1e6 / seen.total
+    # Per token, times the tokens of a round: the last round may have been cut.
+    decode_ms = (trace.meta["wall_ns"] - trace.meta["prefill_ns"]) / 1e6
+    whole = decode_ms / max(1, len(trace)) * seen.length
+    note = trace.meta.get("plain") or {}
+    speedups = tuple(note.get("speedups") or ())
+    step = _plain_step(trace, note, speedups, whole / seen.length, target)
+    verify = min(max(verify, min(step or 0.0, whole - below)), whole)
+    below = min(below, whole)
+    return replace(
+        seen,
+        step=step,
+        verify=verify,
+        draft=below,
+        overhead=max(0.0, whole - verify - below),
+        round=whole,
+        speedups=speedups,
+        busy=_busy(note),
+    )
+
+
+def _plain_step(
+    trace: Trace,
+    note: dict[str, Any],
+    speedups: Sequence[float],
+    ms_per_token: float,
+    target: int,
+) -> float | None:
+    """Return the time of a plain step: of plain runs beside it, or of passes over one token."""
+    if speedups:
+        return median(speedups) * ms_per_token
+    if speed := note.get("tokens_per_second"):
+        return 1e3 / speed
+    names = {call.level: call.name for call in trace.call_rows}
+    name = names.get(target)
+    if name is None:
+        # A trace without calls does not name its levels.
+        return None
+    return median(verifications([trace])[name].get(1) or [0.0]) or None
+
+
+def _busy(note: dict[str, Any]) -> str:
+    """Return how other work disturbed a run: a load beyond the cores, the decode's own left out."""
+    load = note.get("load_average") or 0.0
+    cores = note.get("cores") or 1
+    if load <= max(1.0, cores):
+        return ""
+    return f"load average {load:.1f} on {cores} cores"
+
+
+def measured(stack: str) -> Observation:
+    """Return the observation of a few short decodes on this machine, in turns with plain ones."""
+    from hsd_viz.decoding.engine import DecodeCall
+    from hsd_viz.engine.live import decode_beside_plain
+    from hsd_viz.engine.local import load_engine
+    from hsd_viz.prompts.suites import load_suite
+
+    engine = load_engine("target")
+    engine.wait_ready()
+    runs: list[Observation] = []
+    for prompt in load_suite("python").limited(PROMPTS + 1).prompts:
+        call = DecodeCall(prompt.text, stack, {"max_new_tokens": TOKENS})
+        # Plain runs that follow a run are noted in its trace: it is read when all are done.
+        for event in list(decode_beside_plain(engine, call, pairs=2)):
+            if isinstance(event, Finished):
+                runs.append(from_trace(event.trace, stack))
+    return _pooled(runs[1:])  # the first one warms up
+
+
+def _pooled(runs: Sequence[Observation]) -> Observation:
+    """Return the observation of several runs of a stack: all their rounds, and mean times."""
+    rounds: Counter[tuple[int, int]] = Counter()
+    speedups: list[float] = []
+    for run in runs:
+        rounds.update(run.rounds)
+        speedups += run.speedups
+    return replace(
+        runs[-1],
+        rounds=rounds,
+        speedups=tuple(speedups),
+        step=_mean_time(runs, "step"),
+        verify=_mean_time(runs, "verify"),
+        draft=_mean_time(runs, "draft"),
+        overhead=_mean_time(runs, "overhead"),
+        round=_mean_time(runs, "round"),
+    )
+
+
+def _mean_time(runs: Sequence[Observation], name: str) -> float:
+    return mean(getattr(run, name) for run in runs)

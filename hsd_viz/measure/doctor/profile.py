@@ -1,0 +1,208 @@
+"""Acceptance profiles: acceptance by position without text.
+
+The form is ``speculation_profile.json`` (NVIDIA Model-Optimizer, specdec_bench, schema 1.0), with
+acceptance by category, context and temperature beside it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, pairwise, zip_longest
+from math import inf, sqrt
+from operator import mul
+from pathlib import Path
+from typing import Any
+
+from hsd_viz.disk import read_json
+from hsd_viz.errors import BadFile, UserError
+from hsd_viz.latency.inputs import Edge
+from hsd_viz.latency.speedup import Z
+from hsd_viz.measure.doctor.observation import Observation, Served
+
+#: Contexts up to which acceptance is counted together.
+CONTEXTS = (2048, 8192, 32_768)
+#: Allowed difference of a profile's mean acceptance length from the one that its rates imply.
+TOLERANCE = 0.02
+
+
+def acceptance_of(seen: Observation) -> tuple[float, ...]:
+    """Return P(the first k draft tokens are accepted), k = 1, 2, ...
+
+    Where lengths vary and are unknown, these are the rates of all drafts, as engines define them.
+
+    Raises:
+        UserError: if only the mean is known.
+    """
+    rates = seen.rates_by_position()
+    if not rates and seen.varied:
+        rates = [*seen.rates]
+    if not rates:
+        raise UserError(f"{seen.source} has no acceptance by position, only its mean")
+    # Of drafts of many lengths, a rate may rise.
+    return tuple(accumulate(rates, min))
+
+
+def edge_of(rates: Sequence[float]) -> Edge:
+    """Return the survival curve of acceptance by position; later positions continue with the last
+    conditional rate.
+    """
+    return Edge(tuple(rates), _conditional(rates)[-1])
+
+
+def profile_of(seen: Observation) -> dict[str, Any]:
+    """Return the data of ``speculation_profile.json``.
+
+    Raises:
+        UserError: as :func:`acceptance_of`.
+    """
+    marginal = acceptance_of(seen)
+    histogram: Counter[int] = Counter()
+    for (depth, accepted), n in seen.rounds.items():
+        if depth:
+            histogram[accepted + 1] += n
+    conditions: dict[str, Any] = {"source": seen.source}
+    if seen.total:
+        conditions["rounds"] = seen.total
+    if seen.varied:
+        conditions["draft_lengths"] = "several, unknown: rates are of all drafts"
+    return {
+        "schema_version": "1.0",
+        "measured": True,
+        "method": seen.method,
+        "num_speculative_tokens": len(marginal),
+        "verification_method": "longest_prefix",
+        "conditional_accept_rates": [round(rate, 6) for rate in _conditional(marginal)],
+        "marginal_accept_rates": [round(rate, 6) for rate in marginal],
+        "mean_accept_length": round(1 + sum(marginal), 6),
+        "acceptance_length_histogram": {str(k): n for k, n in sorted(histogram.items())} or None,
+        "cells": cells_of(seen.requests) or None,
+        "measurement_conditions": conditions,
+    }
+
+
+def cells_of(requests: Iterable[Served]) -> list[dict[str, Any]]:
+    """Return acceptance by ``category`` ("": not named), ``context`` (at most so many tokens, and
+    above the next smaller of :data:`CONTEXTS`; ``None``: longer or unknown) and ``temperature``;
+    [] where there is one cell.
+    """
+    sums: dict[tuple[str, float, float], list[float]] = {}
+    for one in requests:
+        if not one.histogram:
+            continue
+        key = (
+            one.category,
+            _context_cell(one.context),
+            -1.0 if one.temperature is None else one.temperature,
+        )
+        rows = zip_longest(sums.get(key, []), one.histogram, fillvalue=0)
+        sums[key] = list(map(sum, rows))
+    cells = [_cell(key, counts) for key, counts in sorted(sums.items())]
+    return cells if len(cells) > 1 else []
+
+
+def _context_cell(context: float | None) -> float:
+    if context is None:
+        return inf
+    return next((most for most in CONTEXTS if context <= most), inf)
+
+
+def _cell(key: tuple[str, float, float], counts: Sequence[float]) -> dict[str, Any]:
+    category, context, temperature = key
+    rounds = sum(counts)
+    rates = []
+    if rounds:
+        rates = [round(sum(counts[k:]) / rounds, 6) for k in range(1, len(counts))]
+    return {
+        "category": category,
+        "context": None if context == inf else context,
+        "temperature": None if temperature < 0 else temperature,
+        "rounds": round(rounds),
+        "marginal_accept_rates": rates,
+    }
+
+
+def _conditional(marginal: Sequence[float]) -> list[float]:
+    return [b / a if a else 0.0 for a, b in pairwise((1.0, *marginal))]
+
+
+def read_profile(path: Path) -> dict[str, Any]:
+    """Return a profile as :func:`profile_of`.
+
+    Raises:
+        BadFile: if it is not usable or was not measured.
+    """
+    data = read_json(path, "profile")
+    has_rates = isinstance(data, dict) and (
+        "marginal_accept_rates" in data or "conditional_accept_rates" in data
+    )
+    if not has_rates:
+        raise BadFile(f"{path} is not an acceptance profile: it has no acceptance rates")
+    if data.get("measured") is False:
+        raise BadFile(f"{path} is a placeholder: it says that nothing was measured")
+    rule = data.get("verification_method")
+    if rule not in (None, "longest_prefix"):
+        raise BadFile(f"{path} is of {rule} verification, whose rates do not form a survival curve")
+    try:
+        marginal = _marginal(data)
+        histogram = {}
+        for length, rounds in (data.get("acceptance_length_histogram") or {}).items():
+            histogram[str(int(length))] = int(rounds)
+    except (TypeError, AttributeError, KeyError, ValueError, OverflowError) as error:
+        raise BadFile(f"{path} is not a usable profile: {error}") from None
+    mean = data.get("mean_accept_length")
+    implied = 1 + sum(marginal)
+    if isinstance(mean, int | float) and abs(mean - implied) > TOLERANCE * implied:
+        raise BadFile(
+            f"{path} contradicts itself: a mean length of {mean:.2f}, but its rates imply "
+            f"{implied:.2f}"
+        )
+    return {
+        **data,
+        # Rounding in the file may let a rate rise in its last digit.
+        "marginal_accept_rates": [*accumulate(marginal, min)],
+        "acceptance_length_histogram": histogram or None,
+    }
+
+
+def _marginal(data: Mapping[str, Any]) -> list[float]:
+    """Return the marginal rates of a profile.
+
+    Raises:
+        UserError: if they are not usable.
+    """
+    rates = data.get("marginal_accept_rates")
+    if not rates:
+        rates = accumulate(data["conditional_accept_rates"], mul)
+    marginal = [float(rate) for rate in rates]
+    pairs = pairwise((1.0, *marginal))
+    if not marginal or any(not 0 <= later <= earlier + 1e-9 for earlier, later in pairs):
+        raise UserError("marginal acceptance rates must not rise and must stay from 1 to 0")
+    return marginal
+
+
+def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[float, float, float]:
+    """Return the change of the mean length between two profiles, with the ends of its 95 %
+    interval.
+
+    Raises:
+        UserError: if a profile has no histogram.
+    """
+    means = []
+    errors = []
+    for profile in (before, after):
+        histogram = profile.get("acceptance_length_histogram") or {}
+        rounds = sum(histogram.values())
+        if rounds < 2:
+            raise UserError(
+                "a profile without acceptance_length_histogram has no interval: measure it again"
+            )
+        mean = sum(int(length) * count for length, count in histogram.items()) / rounds
+        squares = 0.0
+        for length, count in histogram.items():
+            squares += count * (int(length) - mean) ** 2
+        means.append(mean)
+        errors.append(squares / (rounds - 1) / rounds)
+    half = Z * sqrt(sum(errors))
+    change = means[1] - means[0]
+    return change, change - half, change + half

@@ -1,0 +1,283 @@
+"""What if the drafts were longer, shorter, or none, or the batch another?
+
+Another draft length of the same drafter keeps the times observed and the rounds cut at that length.
+Beyond the drafts that were seen, the pooled acceptance of the second position and later holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import ceil, log2
+
+import numpy as np
+
+from hsd_viz.latency.law import MOST_CONSIDERED
+from hsd_viz.latency.speedup import Z, speed_up
+from hsd_viz.measure.doctor.observation import Observation
+from hsd_viz.records.settings import PARALLEL
+from hsd_viz.results.estimate import RESAMPLES, UNKNOWN, Estimate, estimate, ratio, resample
+from hsd_viz.results.kinds import structure_of
+from hsd_viz.words import counted
+
+#: The least gain for which another setting is advised.
+LEAST_GAIN = 0.05
+#: Relative standard error of the times of a hardware model.
+MODELLED = 0.18
+#: Error of the ratio of two draft lengths whose times are those of a hardware model.
+RATIO_MODELLED = 0.05
+#: Drafters that can be extended beyond the drafts that were seen.
+EXTENDS = ("draft", "eagle", "eagle3")
+#: Lines of a record with about as many running requests, from which a speed is reported.
+LEAST_LINES = 3
+#: Batches of a hardware model.
+WHAT_IF_BATCHES = (1, 4, 16, 64, 256)
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A setting.
+
+    Attributes:
+        stack: the setting as text.
+        method: the drafter as an engine has it; ``plain``: none.
+        tokens: its draft tokens.
+        speedup: the expected speed-up.
+    """
+
+    stack: str
+    method: str
+    tokens: int
+    speedup: float
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """Tokens per forward pass by draft length: what a record says without any time.
+
+    Attributes:
+        tokens: the draft length.
+        tokens_per_pass: its expected tokens per forward pass.
+    """
+
+    tokens: int
+    tokens_per_pass: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What a setting brings at a batch.
+
+    Attributes:
+        requests: requests decoded together, as text.
+        lines: lines of the record with so many; 0: predicted by a hardware model.
+        tokens_per_second: of one request, with speculation.
+        speedup: over plain decoding.
+    """
+
+    requests: str
+    lines: int
+    tokens_per_second: Estimate
+    speedup: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Curves:
+    """Draft and emitted tokens of a round by draft length 0, 1, ...
+
+    Attributes:
+        depth: draft tokens, ``[1 + resamples, lengths]``.
+        tokens: emitted tokens, of the same shape.
+    """
+
+    depth: np.ndarray
+    tokens: np.ndarray
+
+
+def curves_of(seen: Observation) -> Curves | None:
+    """Return the curves of an observation, ``None`` where positions are unknown."""
+    if not seen.positions_known:
+        return None
+    if seen.rounds:
+        reached, taken = _resampled_rounds(seen)
+    else:
+        reached_once, taken_once = seen.survival()
+        reached = np.array([reached_once])
+        taken = np.array([taken_once])
+    # Beyond the drafts that were seen: the pooled acceptance of the second position and later.
+    further = _further_positions(seen)
+    pooled = ratio(taken[:, 1:].sum(1), taken[:, :-1].sum(1))
+    tail = np.clip(np.nan_to_num(pooled), 0, 1)[:, None]
+    taken = np.hstack([taken, taken[:, -1:] * tail ** np.arange(1, further + 1)])
+    reached = np.hstack([reached, np.repeat(reached[:, -1:], further, 1)])
+    zero = np.zeros((len(taken), 1))
+    return Curves(
+        depth=np.cumsum(np.hstack([zero, reached]), 1),
+        tokens=1 + np.cumsum(np.hstack([zero, taken]), 1),
+    )
+
+
+def _further_positions(seen: Observation) -> int:
+    """Return how many positions beyond the drafts that were seen are considered."""
+    extends = seen.deepest > 1 and not seen.by_mean and seen.method in EXTENDS
+    if not extends:
+        return 0
+    return max(0, min(MOST_CONSIDERED, 2 * seen.deepest) - seen.deepest)
+
+
+def _resampled_rounds(seen: Observation) -> tuple[np.ndarray, np.ndarray]:
+    """Return P(a draft has k tokens or more) and P(k or more are accepted), resampled."""
+    kinds = np.array(list(seen.rounds))
+    counts = np.array(list(seen.rounds.values()))
+    # Rounds of a kind are equal: how often each kind is drawn is multinomial.
+    drawn = np.random.default_rng(0).multinomial(seen.total, counts / seen.total, size=RESAMPLES)
+    shares = np.vstack([counts, drawn]) / seen.total
+    places = np.arange(1, seen.deepest + 1)
+    reached = shares @ (kinds[:, [0]] >= places)
+    taken = shares @ (kinds[:, [1]] >= places)
+    return reached, taken
+
+
+# --- settings -----------------------------------------------------------------------------------
+
+
+def is_hierarchy(seen: Observation) -> bool:
+    """Return whether a run of this project had several draft levels."""
+    return seen.stack is not None and structure_of(seen.stack).is_hierarchy
+
+
+def has_fixed_length(seen: Observation) -> bool:
+    """Return whether the drafts of a run have no length to set."""
+    return seen.stack is not None and (seen.method != "draft" or is_hierarchy(seen))
+
+
+def setting_name(seen: Observation, tokens: int) -> str:
+    """Return the setting with so many draft tokens as text: a stack for runs of this project."""
+    if seen.stack is None:
+        if not tokens:
+            return "off"
+        if seen.totals is not None and not seen.rates:
+            return "the present drafts"
+        return counted(tokens, "draft token")
+    stack = seen.stack
+    if not tokens:
+        return str(stack.target)
+    if tokens == seen.deepest:
+        return str(stack)
+    return f"{stack.drafts[0].name}:{tokens} > {stack.target}"
+
+
+# --- other draft lengths ------------------------------------------------------------------------
+
+
+def tokens_by_length(seen: Observation, curves: Curves | None) -> tuple[Lengths, ...]:
+    """Return tokens per forward pass at other draft lengths: up to the longest that was seen."""
+    if curves is None or seen.by_mean or has_fixed_length(seen):
+        return ()
+    lengths = []
+    for length in range(1, min(seen.deepest, MOST_CONSIDERED) + 1):
+        lengths.append(Lengths(length, estimate(curves.tokens[:, length], seen.total)))
+    return tuple(lengths)
+
+
+def other_lengths(
+    seen: Observation, curves: Curves | None, observed: Option, modelled: bool
+) -> Iterator[tuple[Option, bool]]:
+    """Yield the other draft lengths of the drafter, and whether they are certainly faster.
+
+    Certainly: by :data:`LEAST_GAIN`, by :data:`RATIO_MODELLED` more where the times are those of a
+    hardware model, and in 95 % of the resamples. The times of drafting and, beyond a step, of
+    verification grow with the draft, the latter in the form of a hardware model where there is one.
+    """
+    parts = seen.parts()
+    if curves is None or has_fixed_length(seen) or None in parts.values():
+        return
+    drafting = parts["drafting"] or 0.0
+    verification = parts["verification"] or 0.0
+    overhead = parts["overhead"] or 0.0
+    depth = curves.depth
+    longer = depth / depth[:, [seen.deepest]]
+    drafted = drafting * (1.0 if seen.method in PARALLEL else longer)
+    if seen.curve:
+        grown = _beyond_a_step(seen.curve, depth)
+        longer = grown / np.maximum(grown[:, [seen.deepest]], 1e-12)
+    speeds = curves.tokens / (1 + drafted + verification * longer + overhead)
+    gains = speeds / speeds[:, [seen.deepest]]
+    least = 1 + LEAST_GAIN + (RATIO_MODELLED if modelled else 0.0)
+    certain = (gains[0] >= least) & (np.quantile(gains, 0.05, axis=0) > 1)
+    for length in range(1, gains.shape[1]):
+        if length == seen.deepest:
+            continue
+        option = Option(
+            stack=setting_name(seen, length),
+            method=seen.method,
+            tokens=length,
+            speedup=min(
+                observed.speedup * float(gains[0, length]), float(curves.tokens[0, length])
+            ),
+        )
+        yield option, bool(certain[length])
+
+
+def _beyond_a_step(curve: Sequence[float], depth: np.ndarray) -> np.ndarray:
+    """Return the time of a forward pass over 1 + ``depth`` tokens beyond that of a plain step."""
+    return np.interp(depth, np.arange(len(curve)), curve) - curve[0]
+
+
+# --- other batches ------------------------------------------------------------------------------
+
+
+def recorded_batches(seen: Observation) -> Iterator[Batch]:
+    """Yield the speeds of a record by running requests, in steps of powers of two."""
+    speeds_by_power: dict[int, list[float]] = {}
+    for running, speed in seen.batches:
+        power = ceil(log2(max(1.0, running)) - 1e-9)
+        speeds_by_power.setdefault(power, []).append(speed)
+    for power, speeds in sorted(speeds_by_power.items()):
+        if len(speeds) < LEAST_LINES:
+            continue
+        most = 2**power
+        least = most // 2 + 1 if power else 1
+        means = resample(len(speeds)) @ np.array(speeds) / len(speeds)
+        yield Batch(
+            requests=str(most) if least == most else f"{least}–{most}",
+            lines=len(speeds),
+            tokens_per_second=estimate(means, len(speeds)),
+            speedup=UNKNOWN,
+        )
+
+
+def predicted_batches(
+    given: Observation, on_card: Callable[[Observation], Observation]
+) -> Iterator[Batch]:
+    """Yield the speeds of the observed drafts at other batches of a hardware model.
+
+    Args:
+        given: what was observed; its times are not used.
+        on_card: fills in the times of the hardware model.
+    """
+    unknown = replace(
+        given, step=None, verify=None, draft=None, overhead=None, round=None, speedups=()
+    )
+    for batch in WHAT_IF_BATCHES:
+        seen = on_card(replace(unknown, batch=batch))
+        whole = seen.whole()
+        if whole is None or seen.step is None:
+            return
+        speedup = speed_up(seen.length / whole, Z * MODELLED, seen.length).estimate
+        yield Batch(
+            requests=str(batch),
+            lines=0,
+            tokens_per_second=_scaled(speedup, 1e3 / seen.step),
+            speedup=speedup,
+        )
+
+
+def _scaled(value: Estimate, factor: float) -> Estimate:
+    """Return an estimate in another unit."""
+    low, high = value.ends or (None, None)
+    return Estimate(
+        (value.value or 0.0) * factor,
+        None if low is None else low * factor,
+        None if high is None else high * factor,
+    )

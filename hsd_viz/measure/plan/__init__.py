@@ -1,0 +1,5 @@
+"""The fastest stack on this machine.
+
+``calibrate`` measures costs and acceptances, ``plan`` ranks the stacks by the latency law and
+measures the best of them with :mod:`hsd_viz.measure.bench`.
+"""

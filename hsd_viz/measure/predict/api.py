@@ -1,0 +1,217 @@
+"""Predict speculative decoding on hardware that is not at hand.
+
+Step times of :mod:`hsd_viz.latency.hardware` in the latency law. Every figure that is not measured
+is listed with its kind and source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from hsd_viz.errors import UserError
+from hsd_viz.latency import hardware
+from hsd_viz.latency.cards import gpu_of
+from hsd_viz.latency.configs import shape_of
+from hsd_viz.latency.efficiency import efficiency_of
+from hsd_viz.latency.hardware import Machine, check_setting
+from hsd_viz.latency.inputs import Edge
+from hsd_viz.latency.shapes import WEIGHTS, Shape
+from hsd_viz.measure.predict.assumed_acceptance import (
+    HEAD_ACCEPTANCE,
+    Assumption,
+    Text,
+    acceptance_of_pairs,
+)
+from hsd_viz.measure.predict.hardware_plan import STORED, HardwarePlan
+from hsd_viz.measure.predict.stacks_on_hardware import (
+    DATABASE_ACCEPTANCE,
+    HEADS,
+    HIT,
+    LENGTH,
+    Setting,
+)
+from hsd_viz.words import check_range, counted, did_you_mean
+
+
+def predict(
+    gpu: str = "",
+    models: Sequence[str] = (),
+    *,
+    tp: int = 1,
+    weights: str = "bf16",
+    cache: str = "bf16",
+    batch: Sequence[int] = (1,),
+    context: Sequence[int] = (2048,),
+    temperature: float = 0.0,
+    text: Text = "mixed",
+    acceptance: Mapping[str, float | Edge] | float | Edge | None = None,
+    calibrate: tuple[float, float] | None = None,
+    round_ms: float | None = None,
+    databases: bool = True,
+    bandwidth: float | None = None,
+    flops: float | None = None,
+    memory: float | None = None,
+) -> HardwarePlan:
+    """Predict plain decoding, each single draft, each hierarchy, and a database below each.
+
+    Args:
+        gpu: a name, as "H100" or as ``nvidia-smi`` prints it; or any name with ``bandwidth``,
+            ``flops`` and ``memory``.
+        models: target first, then draft models: names, names of the hub, paths of a
+            ``config.json``, or ``eagle3`` for a draft head.
+        tp: cards that share each model.
+        weights: the format of all weights.
+        cache: the format of the KV caches.
+        batch: sequences decoded together.
+        context: tokens cached for each.
+        temperature: lowers assumed acceptances.
+        text: the kind of text, for assumed acceptances.
+        acceptance: conditional, or a survival curve (an ``Edge``), for all pairs or by
+            "draft > verifier".
+        calibrate: measured ms of a step of the target with 1 and with 8 tokens, for the first
+            batch and context.
+        round_ms: measured ms of a round beyond its forward passes.
+        databases: whether to try a database below each stack.
+        bandwidth: GB/s of an unknown card.
+        flops: TFLOP/s with 16 bits of an unknown card.
+        memory: GB of an unknown card.
+
+    Raises:
+        UserError: for an unknown GPU or model, or an impossible combination.
+    """
+    shapes = _shapes(models)
+    card = gpu_of(gpu, bandwidth, flops, memory)
+    machine = Machine(card, tp, efficiency_of(card))
+    check_setting(shapes[0], tp, weights, cache, context)
+    for sequences in batch:
+        check_range("the batch", sequences, 1, 4096)
+    check_range("the temperature", temperature, 0.0, 2.0)
+    if text not in HEAD_ACCEPTANCE:
+        hint = did_you_mean(text, HEAD_ACCEPTANCE)
+        raise UserError(f"the text '{text}' is unknown: use {', '.join(HEAD_ACCEPTANCE)}{hint}")
+    if calibrate is not None:
+        one_ms, many_ms = calibrate
+        machine = hardware.fitted(
+            machine,
+            shapes[0],
+            one_ms,
+            many_ms,
+            batch=batch[0],
+            context=context[0],
+            weights=weights,
+            cache=cache,
+        )
+    if round_ms is not None:
+        machine = replace(machine, efficiency=machine.efficiency.with_round(round_ms))
+    smallest_first = sorted(shapes[1:], key=lambda shape: shape.touched(1))
+    order = tuple(shape.name for shape in (*smallest_first, shapes[0]))
+    by_name = {shape.name: shape for shape in shapes}
+    edges, assumed = acceptance_of_pairs(by_name, order, acceptance, temperature, text)
+    setting = Setting(machine, by_name, order, edges, databases, weights, cache)
+    assumptions = [
+        *_of_the_machine(machine, databases, max(batch)),
+        *_of_formats(shapes, weights),
+        *_of_heads(shapes),
+        *assumed,
+    ]
+    return setting.plan(batch, context, assumptions)
+
+
+def _shapes(models: Sequence[str]) -> tuple[Shape, ...]:
+    """Return the shapes of the models, target first."""
+    if not models:
+        raise UserError(
+            "no models: name the target first, then its draft models, as in "
+            "llama-70b,llama-8b,llama-1b"
+        )
+    target = shape_of(models[0])
+    if target.is_head:
+        raise UserError(f"{target.name} is a draft head: name its target first")
+    shapes = [target]
+    for name in models[1:]:
+        is_head = name in HEADS
+        shapes.append(target.head(name) if is_head else shape_of(name).with_target(target))
+    names = [shape.name for shape in shapes]
+    if len(set(names)) < len(names):
+        raise UserError(f"a model is named twice in {', '.join(names)}")
+    for draft in shapes[1:]:
+        if draft.touched(1) >= target.touched(1):
+            raise UserError(
+                f"{draft.name} is not smaller than the target {target.name}: name the target first"
+            )
+    return tuple(shapes)
+
+
+# --- what is listed -----------------------------------------------------------------------------
+
+
+def _of_the_machine(machine: Machine, databases: bool, batch: int) -> list[Assumption]:
+    """Return the figures of the machine that a prediction uses."""
+    used = machine.efficiency
+    gpu = machine.gpu
+    sheet = f"{gpu.bandwidth:g} GB/s, {gpu.flops:g} TFLOP/s, {gpu.memory:g} GB"
+    fixed = (
+        f"{used.layer_us:g} + {used.reduce_us:g} µs per layer, {used.step_us:.0f} µs per step, "
+        f"{used.sequence_us:g} µs per sequence"
+    )
+    assumptions = [
+        Assumption(gpu.name, sheet, "published", "data sheet"),
+        Assumption(
+            "share of the bandwidth", round(used.bandwidth["bf16"], 3), used.kind, used.source
+        ),
+        Assumption("share of the FLOP/s", round(used.compute, 3), "assumed", "not fitted"),
+        Assumption("fixed time", fixed, used.kind, used.source),
+        Assumption(
+            "further time of a round",
+            f"{used.round_us:.0f} µs",
+            used.round_kind,
+            used.round_source,
+        ),
+    ]
+    if databases:
+        drafts = (
+            f"drafts {LENGTH} tokens in {HIT:.0%} of the rounds, each accepted with "
+            f"{DATABASE_ACCEPTANCE:g}"
+        )
+        replay = "replay your own traffic: hsd-viz replay"
+        assumptions.append(Assumption("database", drafts, "assumed", replay))
+    if batch > 1:
+        waits = (
+            "sequences of a batch do not wait for each other within a round; hierarchies lose some "
+            "of this"
+        )
+        law = "the latency law is one of single sequences"
+        assumptions.append(Assumption("batch", waits, "assumed", law))
+    return assumptions
+
+
+def _of_formats(shapes: Sequence[Shape], weights: str) -> list[Assumption]:
+    """Return the models whose weights are counted in another format than their config states."""
+    assumptions = []
+    for shape in shapes:
+        if shape.stored and WEIGHTS[shape.stored] != WEIGHTS[weights]:
+            assumptions.append(
+                Assumption(
+                    name=f"{STORED}{shape.name}",
+                    value=f"counted as {weights}, its config states {shape.stored}",
+                    kind="assumed",
+                    source=f"--weights {shape.stored} counts them as they are stored",
+                )
+            )
+    return assumptions
+
+
+def _of_heads(shapes: Sequence[Shape]) -> list[Assumption]:
+    """Return what the configs of draft heads state."""
+    assumptions = []
+    for shape in shapes:
+        if not shape.method:
+            continue
+        layers = counted(shape.layers, "layer")
+        rows = shape.output or shape.vocabulary
+        value = f"draft head of {layers}, {rows:,} rows in its output"
+        if shape.lookahead:
+            value += f", {shape.lookahead} draft tokens"
+        assumptions.append(Assumption(shape.name, value, "published", "its config.json"))
+    return assumptions

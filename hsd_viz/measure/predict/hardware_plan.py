@@ -1,0 +1,234 @@
+"""The result of :func:`hsd_viz.predict`: stacks on hardware that is not at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from hsd_viz.measure.predict.assumed_acceptance import Assumption
+from hsd_viz.results.estimate import Estimate
+from hsd_viz.results.result import Result
+from hsd_viz.results.table import Table
+from hsd_viz.stack import Stack
+
+#: The start of the names of assumptions about formats that a config contradicts.
+STORED = "weights of "
+#: Batches among which a break-even is searched.
+BATCHES = tuple(2**k for k in range(11))
+#: Stacks of a batch and a context in a table.
+SHOWN = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One stack at one batch and context.
+
+    Attributes:
+        stack: the stack as text.
+        levels: the stack.
+        batch: sequences decoded together.
+        context: tokens cached for each.
+        ms_per_step: milliseconds of a round.
+        tokens_per_second: over the whole batch.
+        tokens_per_second_ci: its interval.
+        speedup_over_plain: at most the tokens per forward pass.
+        speedup_over_plain_ci: its interval.
+        acceptance_length: tokens per forward pass of the target.
+        fits: whether models and KV caches fit into the memory.
+    """
+
+    stack: str
+    levels: Stack
+    batch: int
+    context: int
+    ms_per_step: float
+    tokens_per_second: float
+    tokens_per_second_ci: tuple[float, float]
+    speedup_over_plain: float
+    speedup_over_plain_ci: tuple[float, float]
+    acceptance_length: float
+    fits: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HardwarePlan(Result):
+    """The answer.
+
+    Attributes:
+        gpu: the card.
+        tp: the number of cards.
+        models: target first.
+        rows: all stacks, batches and contexts.
+        best: by batch and context the fastest stack that fits.
+        break_even_batch: by draft model the smallest batch (at the first context) at which it
+            alone no longer pays; ``None``: none that fits.
+        break_even_context: by draft model the smallest context (at the largest batch) at which it
+            does; ``None``: none that fits.
+        most_batch: the largest batch of :data:`BATCHES` that fits at the first context, by draft
+            model; 0: none.
+        second_draft_gain: what a second draft model gains, by batch and context.
+        lookaheads: the best single draft, and what the present length of a profile loses.
+        settings: of serving engines.
+        assumptions: all figures that are not measured.
+    """
+
+    gpu: str
+    tp: int
+    models: tuple[str, ...]
+    rows: tuple[Row, ...]
+    best: tuple[Row, ...]
+    break_even_batch: dict[str, int | None]
+    break_even_context: dict[str, int | None]
+    most_batch: dict[str, int]
+    second_draft_gain: tuple[dict[str, Any], ...]
+    lookaheads: tuple[dict[str, Any], ...]
+    settings: Mapping[str, str]
+    assumptions: tuple[Assumption, ...]
+
+    @property
+    def title(self) -> str:
+        """The title of a page."""
+        return f"Prediction for {self._cards()}"
+
+    def _cards(self) -> str:
+        return f"{self.tp} × {self.gpu}" if self.tp > 1 else self.gpu
+
+    @property
+    def flags(self) -> Mapping[str, str]:
+        """The settings of serving engines."""
+        return self.settings
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the prediction as JSON data, in which stacks are texts."""
+        data = asdict(self)
+        for row in (*data["rows"], *data["best"]):
+            del row["levels"]
+        return data
+
+    # --- words
+
+    def headline(self) -> str:
+        """Return what is predicted."""
+        drafts = ", ".join(self.models[1:]) or "none"
+        return f"{self.models[0]} on {self._cards()}, drafts: {drafts}"
+
+    def lines(self) -> list[str]:
+        """Return what is predicted, and where draft models pay."""
+        return [self.headline(), *self.answers()]
+
+    def conditions(self) -> list[str]:
+        """Return what is predicted, and what keeps it from being true, as lines."""
+        lines = [self.headline()]
+        if not any(row.fits for row in self.rows):
+            lines.append(
+                f"the models do not fit into the memory of {self._cards()}: more GPUs (--tp) or "
+                "smaller --weights do"
+            )
+        for assumption in self.assumptions:
+            if assumption.name.startswith(STORED):
+                lines.append(f"{assumption.name}: {assumption.value}: {assumption.source}")
+        return lines
+
+    def answers(self) -> list[str]:
+        """Return where draft models pay as lines: single ones, and two over one."""
+        lines = [self._answer_of(name) for name in self.break_even_batch]
+        paying = [cell for cell in self.second_draft_gain if cell["gain"] > 0]
+        for cell in paying:
+            lines.append(
+                f"{cell['stack']} is {cell['gain']:+.1%} over {cell['over']} at batch "
+                f"{cell['batch']}, context {cell['context']:,}"
+            )
+        if self.second_draft_gain and not paying:
+            nearest = max(self.second_draft_gain, key=lambda cell: cell["gain"])
+            lines.append(
+                f"two drafts never beat one here; nearest: {nearest['gain']:+.1%} at batch "
+                f"{nearest['batch']}"
+            )
+        return lines
+
+    def _answer_of(self, name: str) -> str:
+        """Return at which batches and contexts a draft model alone pays."""
+        batch = self.break_even_batch[name]
+        context = self.break_even_context[name]
+        most = self.most_batch[name]
+        largest = max(row.batch for row in self.rows)
+        if not most:
+            where = "fits at no batch"
+        elif batch is None:
+            limit = "" if most == BATCHES[-1] else ", the largest that fits into the memory"
+            where = f"pays up to batch {most}{limit}"
+        elif batch > 1:
+            where = f"pays below batch {batch}"
+        else:
+            where = "pays at no batch"
+        at = "at no context" if context is None else f"from context {context:,} on"
+        return f"{name} alone {where} at the first context, {at} at batch {largest}"
+
+    # --- tables
+
+    def parts(self) -> list[str | Table]:
+        """Return speeds, where draft models pay, settings and assumptions, in this order."""
+        first = self.lookaheads[0]
+        batch_and_context = f"batch {first['batch']}, context {first['context']:,}"
+        return [
+            *self.conditions(),
+            *self._stacks_tables(),
+            "",
+            *self.answers(),
+            self._drafts_table(),
+            "",
+            f"settings of serving engines at {batch_and_context}:",
+            *(f"  {engine}: {text}" for engine, text in self.settings.items()),
+            self._assumptions_table(),
+        ]
+
+    def tables(self) -> list[Table]:
+        """Return the stacks by batch and context, the best single drafts, and the assumptions."""
+        return [*self._stacks_tables(), self._drafts_table(), self._assumptions_table()]
+
+    def _stacks_tables(self) -> list[Table]:
+        return [self._stacks_table(best.batch, best.context) for best in self.best]
+
+    def _stacks_table(self, batch: int, context: int) -> Table:
+        forms = {
+            "tokens/s": ("{:,.0f}", 1.0),
+            "speed-up": ("{:.2f}", 1.0),
+            "tokens per round": ("{:.2f}", 1.0),
+            "ms per round": ("{:.2f}", 1.0),
+        }
+        rows: list[list[Any]] = [["stack", *forms, "memory"]]
+        ranked = [row for row in self.rows if (row.batch, row.context) == (batch, context)]
+        for place, row in enumerate(ranked):
+            if place >= SHOWN and row.stack != self.models[0]:
+                continue
+            rows.append(
+                [
+                    row.stack,
+                    Estimate(row.tokens_per_second, *row.tokens_per_second_ci),
+                    Estimate(row.speedup_over_plain, *row.speedup_over_plain_ci),
+                    row.acceptance_length,
+                    row.ms_per_step,
+                    "fits" if row.fits else "does not fit",
+                ]
+            )
+        return Table(f"batch {batch}, context {context:,}", rows, forms=forms)
+
+    def _drafts_table(self) -> Table:
+        """Return the best single draft by batch and context."""
+        head: list[Any] = ["batch"]
+        rows: dict[int, list[Any]] = {}
+        for cell in self.lookaheads:
+            if cell["batch"] == self.lookaheads[0]["batch"]:
+                head.append(f"context {cell['context']:,}")
+            best_draft = cell["stack"].rpartition(" > ")[0] or "off"
+            if "present" in cell:
+                best_draft += f" ({cell['present']} loses {cell['loses']:.0%})"
+            rows.setdefault(cell["batch"], [cell["batch"]]).append(best_draft)
+        return Table("best single draft", [head, *rows.values()])
+
+    def _assumptions_table(self) -> Table:
+        rows: list[list[Any]] = [["assumption", "value", "kind", "source"]]
+        for assumption in self.assumptions:
+            rows.append([assumption.name, assumption.value, assumption.kind, assumption.source])
+        return Table("", rows)

@@ -1,0 +1,306 @@
+"""All stacks of some models on a machine that is not at hand, by the latency law.
+
+Intervals are what a figure becomes if every acceptance is off by its uncertainty; step times of the
+same machine cancel in a speed-up for the most part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from hsd_viz.latency.hardware import Machine
+from hsd_viz.latency.inputs import Calibration, Edge, LookupCost, Tier
+from hsd_viz.latency.law import Law, Prediction
+from hsd_viz.latency.select import Choice, select
+from hsd_viz.latency.shapes import Shape
+from hsd_viz.latency.speedup import bounded
+from hsd_viz.measure.predict.assumed_acceptance import Acceptance, Assumption
+from hsd_viz.measure.predict.hardware_plan import BATCHES, HardwarePlan, Row
+from hsd_viz.records.settings import settings as engine_settings
+from hsd_viz.results.estimate import Estimate
+from hsd_viz.results.kinds import Structure, structure_of
+from hsd_viz.stack import DATABASE, Model, Stack
+
+#: A draft head of one layer of the target, as EAGLE-3 and MTP have it; usable as a model's name.
+HEADS = ("eagle", "eagle3", "mtp")
+#: Uncertainty of step times: the worst held-aside figure of one card.
+STEP_ERROR = 0.18
+#: Assumed database: the share of rounds with a draft, its length, the acceptance of each of its
+#: tokens, its uncertainty, and the milliseconds of a look-up.
+HIT = 0.3
+LENGTH = 4
+DATABASE_ACCEPTANCE = 0.7
+DATABASE_BAND = 0.1
+LOOKUP_MS = 0.02
+#: Contexts among which a break-even is searched.
+CONTEXTS = tuple(2**k for k in range(9, 18))
+
+
+@dataclass(frozen=True, slots=True)
+class BreakEven:
+    """Where a draft model alone begins and ceases to pay; ``None``: nowhere that fits.
+
+    Attributes:
+        batch: the smallest batch, at the first context, at which it no longer pays.
+        context: the smallest context, at the largest batch, at which it does.
+        most_batch: the largest batch that fits; 0: none.
+    """
+
+    batch: int | None
+    context: int | None
+    most_batch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Models on a machine.
+
+    Attributes:
+        machine: the cards.
+        models: shapes by name.
+        order: names from the smallest to the target.
+        edges: acceptance of each pair.
+        databases: whether to try a database below each stack.
+        weights: the format of all weights.
+        cache: the format of the KV caches.
+    """
+
+    machine: Machine
+    models: Mapping[str, Shape]
+    order: tuple[str, ...]
+    edges: Mapping[tuple[str, str], Acceptance]
+    databases: bool
+    weights: str
+    cache: str
+
+    def calibration(self, batch: int, context: int, shift: float = 0.0) -> Calibration:
+        """Return the inputs of the law, acceptances moved by ``shift`` uncertainties."""
+        costs = {}
+        for name, shape in self.models.items():
+            costs[name] = self.machine.cost(
+                shape, batch=batch, context=context, weights=self.weights, cache=self.cache
+            )
+        moved = {pair: acceptance.moved(shift) for pair, acceptance in self.edges.items()}
+        if not self.databases:
+            return Calibration(self.order, costs, moved)
+        tier = _assumed_tier(shift)
+        tiers = {(DATABASE, name): tier for name in self.order}
+        lookups = {DATABASE: LookupCost(LOOKUP_MS * batch)}
+        return Calibration(self.order, costs, moved, tiers, lookups)
+
+    def fits(self, names: Iterable[str], batch: int, context: int) -> bool:
+        """Return whether models and their KV caches fit into the memory."""
+        shapes = tuple(self.models[name] for name in names if name in self.models)
+        share = self.machine.memory_share(
+            shapes, batch=batch, context=context, weights=self.weights, cache=self.cache
+        )
+        return share <= 1
+
+    def row(
+        self, at: Prediction, plain: Prediction, laws: Sequence[Law], batch: int, context: int
+    ) -> Row:
+        """Return the row of a stack.
+
+        Args:
+            at: the prediction of the stack.
+            plain: that of plain decoding.
+            laws: the law at the lower and the upper ends of all acceptances.
+            batch: sequences decoded together.
+            context: tokens cached for each.
+        """
+        ratio = plain.ms_per_token / at.ms_per_token
+        speedups = []
+        longest = 0.0
+        for law in laws:
+            moved = law.predict(at.levels)
+            speedups.append(law.predict(plain.levels).ms_per_token / moved.ms_per_token)
+            longest = max(longest, moved.acceptance_length)
+        low, high = sorted(speedups)
+        speedup = bounded(Estimate(ratio, low, high), longest).estimate
+        rate = batch * 1e3 / at.ms_per_token
+        error = 1 + STEP_ERROR
+        return Row(
+            stack=at.stack,
+            levels=at.levels,
+            batch=batch,
+            context=context,
+            ms_per_step=at.ms_per_token * at.acceptance_length,
+            tokens_per_second=rate,
+            tokens_per_second_ci=(rate * low / ratio / error, rate * high / ratio * error),
+            speedup_over_plain=speedup.value or ratio,
+            speedup_over_plain_ci=speedup.ends or (low, high),
+            acceptance_length=at.acceptance_length,
+            fits=self.fits(at.names, batch, context),
+        )
+
+    def single_draft(self, pick: Prediction, batch: int, context: int) -> dict[str, Any]:
+        """Return the row of the fastest stack of at most one draft model; lookahead 0: no draft."""
+        drafts = pick.levels.drafts
+        cell = {
+            "batch": batch,
+            "context": context,
+            "stack": pick.stack,
+            "lookahead": drafts[0].lookahead if drafts else 0,
+        }
+        present = self._present_length()
+        if present is not None:
+            law = Law(self.calibration(batch, context))
+            draft, target = self.order
+            now = law.predict(Stack(None, (Model(draft, present), Model(target))))
+            cell["present"] = present
+            cell["loses"] = max(0.0, 1 - pick.ms_per_token / now.ms_per_token)
+        return cell
+
+    def _present_length(self) -> int | None:
+        """Return the present draft length: the positions of a profile, or what a head states."""
+        if len(self.order) != 2:
+            return None
+        for acceptance in self.edges.values():
+            positions = len(acceptance.edge.survival)
+            if positions:
+                return positions if positions < 64 else None
+        stated = self.models[self.order[0]].lookahead
+        return stated if 0 < stated < 64 else None
+
+    def pays(self, name: str, batch: int, context: int) -> bool:
+        """Return whether a draft model alone is faster than none."""
+        if (name, self.order[-1]) not in self.edges:
+            return False
+        alone = self.calibration(batch, context).restricted([name], [])
+        return bool(select(alone).picked.levels.drafts)
+
+    def break_even(self, name: str, batch: Sequence[int], context: Sequence[int]) -> BreakEven:
+        """Return where a draft model alone begins and ceases to pay."""
+        both = (name, self.order[-1])
+        first_context = context[0]
+        largest_batch = max(batch)
+        batches = [tried for tried in BATCHES if self.fits(both, tried, first_context)]
+        contexts = [tried for tried in CONTEXTS if self.fits(both, largest_batch, tried)]
+        return BreakEven(
+            batch=_first(batches, lambda tried: not self.pays(name, tried, first_context)),
+            context=_first(contexts, lambda tried: self.pays(name, largest_batch, tried)),
+            most_batch=max(batches, default=0),
+        )
+
+    def plan(
+        self, batch: Sequence[int], context: Sequence[int], assumptions: Sequence[Assumption]
+    ) -> HardwarePlan:
+        """Return the plan over all batches and contexts."""
+        rows: list[Row] = []
+        best: list[Row] = []
+        gains: list[dict[str, Any]] = []
+        lookaheads: list[dict[str, Any]] = []
+        single_drafts: list[Stack] = []
+        for sequences, tokens in product(batch, context):
+            choice = select(self.calibration(sequences, tokens))
+            ranked = self._rows(choice, sequences, tokens)
+            rows += ranked
+            best.append(_first_that_fits(ranked))
+            gain = _second_draft(choice)
+            if gain is not None:
+                gains.append({"batch": sequences, "context": tokens, **gain})
+            pick = _best_of_one_draft(choice)
+            lookaheads.append(self.single_draft(pick, sequences, tokens))
+            if pick.levels.drafts:
+                single_drafts.append(pick.levels)
+        evens = {name: self.break_even(name, batch, context) for name in self.order[:-1]}
+        return HardwarePlan(
+            gpu=self.machine.gpu.name,
+            tp=self.machine.tp,
+            models=tuple(self.models),
+            rows=tuple(rows),
+            best=tuple(best),
+            break_even_batch={name: even.batch for name, even in evens.items()},
+            break_even_context={name: even.context for name, even in evens.items()},
+            most_batch={name: even.most_batch for name, even in evens.items()},
+            second_draft_gain=tuple(gains),
+            lookaheads=tuple(lookaheads),
+            settings=settings(
+                single_drafts[0] if single_drafts else Stack(None, (Model(self.order[-1]),)),
+                lookaheads,
+                self.models,
+            ),
+            assumptions=tuple(assumptions),
+        )
+
+    def _rows(self, choice: Choice, batch: int, context: int) -> list[Row]:
+        """Return the rows of all stacks at a batch and a context, the fastest first."""
+        laws = [Law(self.calibration(batch, context, shift)) for shift in (-1.0, 1.0)]
+        return [self.row(stack, choice.plain, laws, batch, context) for stack in choice.ranked]
+
+
+def _assumed_tier(shift: float) -> Tier:
+    """Return the drafts of the assumed database, its acceptance moved by uncertainties."""
+    stops = Edge(tail=DATABASE_ACCEPTANCE + shift * DATABASE_BAND).stops(LENGTH)
+    outcomes = [(0, 0, 1 - HIT)]
+    for accepted, chance in enumerate(stops):
+        outcomes.append((LENGTH, accepted, HIT * chance))
+    return Tier(tuple(outcomes))
+
+
+def _best_of_one_draft(choice: Choice) -> Prediction:
+    """Return the faster of plain decoding and the best single draft, as serving engines run it."""
+    single = choice.best_single_draft
+    if single is None or choice.plain.ms_per_token <= single.ms_per_token:
+        return choice.plain
+    return single
+
+
+def _first_that_fits(rows: Sequence[Row]) -> Row:
+    """Return the fastest stack that fits into the memory, the fastest of all if none does."""
+    for row in rows:
+        if row.fits:
+            return row
+    return rows[0]
+
+
+def _first(tried: Iterable[int], holds: Callable[[int], bool]) -> int | None:
+    for value in tried:
+        if holds(value):
+            return value
+    return None
+
+
+def _second_draft(choice: Choice) -> dict[str, Any] | None:
+    """Return the gain of the best hierarchy of two draft models over the best single draft;
+    ``None`` without one.
+    """
+    single = choice.best_single_draft
+    if single is None:
+        return None
+    for two in choice.ranked:
+        if structure_of(two.levels) is Structure.DRAFTS:
+            best = min([single, choice.plain], key=lambda prediction: prediction.ms_per_token)
+            return {"stack": two.stack, "over": best.stack, "gain": two.gain_over(best)}
+    return None
+
+
+def settings(
+    stack: Stack,
+    lookaheads: Sequence[Mapping[str, Any]] = (),
+    models: Mapping[str, Shape] | None = None,
+) -> dict[str, str]:
+    """Return the settings of serving engines for a stack with one draft model.
+
+    Args:
+        stack: the stack.
+        lookaheads: the draft length by batch, for engines that change it.
+        models: shapes by name, which state the kind of a draft head.
+    """
+    if not stack.drafts:
+        return engine_settings("plain", 0)
+    by_batch = []
+    for cell in lookaheads:
+        if cell["context"] == lookaheads[0]["context"]:
+            by_batch.append((cell["batch"], cell["lookahead"]))
+    draft = stack.drafts[-1]
+    count = draft.lookahead if isinstance(draft.lookahead, int) else 1
+    method = ""
+    if models is not None and draft.name in models:
+        method = models[draft.name].method
+    if not method and draft.name in HEADS:
+        return engine_settings(draft.name, count, "HEAD", by_batch)
+    return engine_settings(method or "draft", count, draft.name, by_batch)

@@ -1,0 +1,167 @@
+"""What if: a database above the drafter that a record was made with.
+
+A record that reports each verification and the token ids of a request fixes where each round began
+and how many draft tokens were accepted there. A database drafts from the text alone, so its rounds
+follow from the text, too. Here the database is asked first, and drafts where it expects more
+accepted tokens than the recorded drafter had in the mean; else the recorded drafter drafts.
+
+After a round of the database a recorded draft may be asked for inside one of its rounds. What it
+would have proposed there is not recorded: at least the rest of what was accepted, at most a whole
+draft. The number of rounds therefore has two ends, which are exact where no such place occurs.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from hsd_viz.drafting.tree import Drafter, DraftTree
+from hsd_viz.errors import Unsupported
+from hsd_viz.measure.replay.text import Text
+from hsd_viz.records.sample import Verification
+
+
+@dataclass(frozen=True, slots=True)
+class Above:
+    """The rounds of a request with a database above its drafter.
+
+    Attributes:
+        tokens: tokens that rounds emitted; the first one of a request is the prefill's.
+        recorded: rounds of the record.
+        fewest: rounds, if the recorded drafter is accepted as a whole at unknown places.
+        most: rounds, if only the rest of the recorded round is accepted there.
+        by_database: rounds of ``most`` in which the database drafted.
+    """
+
+    tokens: int
+    recorded: int
+    fewest: int
+    most: int
+    by_database: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRounds:
+    """Where the rounds of a request began.
+
+    Attributes:
+        starts: the number of output tokens before each round.
+        rounds: what was drafted and accepted in it.
+        end: output tokens after the last one.
+    """
+
+    starts: tuple[int, ...]
+    rounds: tuple[Verification, ...]
+    end: int
+
+    @classmethod
+    def of(cls, rounds: Sequence[Verification], output: int) -> RecordedRounds:
+        """Return the rounds of a request with so many output tokens.
+
+        Raises:
+            Unsupported: if they do not add up to the output, or to it less the prefill's token.
+        """
+        emitted = [one.accepted + 1 for one in rounds]
+        first = output - sum(emitted)
+        # The last round may be cut by an end token or by the limit.
+        if first not in (0, 1) and not (first < 0 and -first < emitted[-1]):
+            raise Unsupported(
+                f"its rounds emitted {sum(emitted):,} tokens and its output has {output:,}"
+            )
+        first = max(first, 0)
+        starts = tuple(accumulate(emitted, initial=first))
+        return cls(starts[:-1], tuple(rounds), min(starts[-1], output))
+
+    @property
+    def mean_accepted(self) -> float:
+        """Accepted draft tokens per round."""
+        return sum(one.accepted for one in self.rounds) / len(self.rounds)
+
+    def emitted_at(self, place: int) -> tuple[int, int]:
+        """Return the least and the most tokens that a round of the drafter emits at a place."""
+        number = bisect_right(self.starts, place) - 1
+        round_ = self.rounds[number]
+        within = place - self.starts[number]
+        rest = round_.accepted + 1 - within
+        if not within:
+            return rest, rest
+        return max(1, rest), max(1, rest, round_.drafted + 1)
+
+
+def above(
+    drafter: Drafter,
+    text: Text,
+    rounds: Sequence[Verification],
+    budget: int,
+    eos: frozenset[int] = frozenset(),
+) -> Above:
+    """Return the rounds that a request would have needed with ``drafter`` above its own.
+
+    Raises:
+        Unsupported: if the rounds do not fit the text.
+    """
+    recorded = RecordedRounds.of(rounds, len(text.output))
+    most, by_database = _rounds(drafter, text, recorded, budget, eos, most=False)
+    fewest, _ = _rounds(drafter, text, recorded, budget, eos, most=True)
+    return Above(
+        tokens=recorded.end - recorded.starts[0],
+        recorded=len(recorded.rounds),
+        fewest=fewest,
+        most=most,
+        by_database=by_database,
+    )
+
+
+def _rounds(
+    drafter: Drafter,
+    text: Text,
+    recorded: RecordedRounds,
+    budget: int,
+    eos: frozenset[int],
+    most: bool,
+) -> tuple[int, int]:
+    """Return the number of rounds, and those of the database; ``most``: the recorded drafter emits
+    the most that it may.
+    """
+    at = recorded.starts[0]
+    written = [*text.prompt, *text.output[:at]]
+    drafter.start(written)
+    rounds = 0
+    by_database = 0
+    while at < recorded.end:
+        room = recorded.end - at - 1
+        tree = drafter.draft(written, budget).within(room) if room else DraftTree()
+        if _expected(tree) > recorded.mean_accepted:
+            emitted = _accepted(tree, text.output[at:], eos) + 1
+            by_database += 1
+        else:
+            least_most = recorded.emitted_at(at)
+            emitted = least_most[1] if most else least_most[0]
+        new = text.output[at : min(at + emitted, recorded.end)]
+        drafter.extend(new)
+        written += new
+        at += len(new)
+        rounds += 1
+    return rounds, by_database
+
+
+def _expected(tree: DraftTree) -> float:
+    """Return the accepted tokens that a drafter expects of its draft."""
+    return sum(score or 0.0 for score in tree.scores)
+
+
+def _accepted(tree: DraftTree, output: Sequence[int], eos: frozenset[int]) -> int:
+    """Return how many tokens of a draft are those of the output."""
+    pairs = zip(tree.parents, tree.tokens, strict=True)
+    nodes = {pair: node for node, pair in enumerate(pairs)}
+    node = -1
+    for count, token in enumerate(output[: len(tree)]):
+        following = nodes.get((node, token))
+        if following is None:
+            return count
+        node = following
+        if token in eos:
+            return count
+    return min(len(tree), len(output))
