@@ -25,13 +25,14 @@ DEFAULT_RULE = "block"
 MAX_NEW_TOKENS = 100_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """What a setting means, and which values it takes.
+    """What a setting means, and which values it takes: a setting of a decode, or any option of a
+    command.
 
     Attributes:
-        metavar: the value in the help of the command line.
         help: the help text of the command line.
+        metavar: the value in the help of the command line; "" for a flag or a choice.
         words: what messages call the setting.
         unit: the unit, where the help does not name it.
         low: the smallest value; ``None`` for a text.
@@ -39,6 +40,9 @@ class Setting:
         above_low: whether a value must be above ``low``.
         off: the value that switches the setting off, where messages and the form name it.
         parse_range: whether the command line checks the range while it parses, and shows it.
+        without_value: the value of an option that is given without one.
+        in_a_row: whether several values follow the name of the option once, in place of the name
+            before each value.
         option: the option of the command line, where it is not the name of the field.
         positional: whether the command line takes the value by its place.
         in_k: whether the command line reads 8k as 8192.
@@ -47,15 +51,17 @@ class Setting:
         form_high: the largest value of the form, where it differs from ``high``.
     """
 
-    metavar: str
     help: str
+    metavar: str = ""
     words: str = ""
     unit: str = ""
     low: float | None = None
     high: float | None = None
     above_low: bool = False
     off: float | None = None
-    parse_range: bool = False
+    parse_range: bool = True
+    without_value: int | None = None
+    in_a_row: bool = False
     option: str = ""
     positional: bool = False
     in_k: bool = False
@@ -127,6 +133,7 @@ class Sampling:
             words="the temperature",
             low=0.0,
             high=100,
+            parse_range=False,
             label="Temperature",
         ),
     ] = 0.0
@@ -152,6 +159,7 @@ class Sampling:
             high=1.0,
             above_low=True,
             off=1,
+            parse_range=False,
             label="Top-p",
             form_low=0.01,
         ),
@@ -165,6 +173,7 @@ class Sampling:
             low=0.0,
             high=1.0,
             off=0,
+            parse_range=False,
             label="Min-p",
         ),
     ] = 0.0
@@ -176,6 +185,7 @@ class Sampling:
             words="the seed",
             low=0,
             high=2**63 - 1,
+            parse_range=False,
             label="Seed",
             form_high=2**31 - 1,
         ),
@@ -231,7 +241,6 @@ class DecodingOptions:
             words="max new tokens",
             low=1,
             high=MAX_NEW_TOKENS,
-            parse_range=True,
             label="New tokens",
         ),
     ] = 128

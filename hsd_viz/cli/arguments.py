@@ -1,13 +1,10 @@
 """A function as a command: its parameters are the options, the first line of its docstring is the
 summary.
 
-A parameter is annotated ``A[type, "METAVAR", "help"]``, a flag or a choice without a metavar, or
-``A[type, Setting(...)]``. ``bool`` is a flag, ``Literal`` a choice, ``tuple[T, ...]`` an option
-that may be repeated, ``Sequence[T]`` a list with commas; a parameter that is not keyword-only is
-positional. More marks: ``(low, high)``, the limits of a number; a number, the value of an option
-that is given without one; ``...``, an option with several values. A dataclass is a group of
-options, and a dataclass that inherits fields is a group per class. Examples and notes are in
-``help.md``.
+A parameter is annotated ``A[type, Setting(...)]`` (:class:`hsd_viz.options.Setting`). ``bool`` is a
+flag, ``Literal`` a choice, ``tuple[T, ...]`` an option that may be repeated, ``Sequence[T]`` a list
+with commas; a parameter that is not keyword-only is positional. A dataclass is a group of options,
+and a dataclass that inherits fields is a group per class. Examples and notes are in ``help.md``.
 
 This is a thin layer over argparse because ``hsd-viz --help`` has 0.3 s: all of it takes 0.14 s,
 where cyclopts 5.5 takes 0.23 s for a program of one command (medians of 15 on one machine). Limits,
@@ -194,13 +191,7 @@ class _Declared:
         base: the type of one value.
         many: whether there may be several values.
         is_option: whether it is given by name.
-        metavar: the value in the help; "" for a flag or a choice.
-        text: the help.
-        option: its name on the command line, where it is another.
-        in_k: whether 8k is 8192.
-        limits: the smallest and the largest number.
-        alone: the value of an option that is given without one.
-        in_a_row: whether several values follow the name once.
+        setting: what its values mean.
     """
 
     name: str
@@ -208,62 +199,37 @@ class _Declared:
     base: Any
     many: bool
     is_option: bool
-    metavar: str
-    text: str
-    option: str = ""
-    in_k: bool = False
-    limits: tuple[float, float] | None = None
-    alone: int | None = None
-    in_a_row: bool = False
+    setting: Setting
 
     @classmethod
     def of(cls, parameter: Parameter, hint: Any, is_option: bool) -> _Declared:
-        """Read the marks of an annotation."""
-        kind, *marks = get_args(hint)
+        """Read an annotation."""
+        kind, setting = get_args(hint)
         if type(None) in get_args(kind):  # T | None
             kind = get_args(kind)[0]
         many = get_origin(kind) is tuple
-        metavar = ""
-        text = ""
-        option = ""
-        in_k = False
-        limits = None
-        alone = None
-        for mark in marks:
-            if isinstance(mark, Setting):
-                metavar = mark.metavar
-                text = mark.help
-                option = mark.option
-                in_k = mark.in_k
-                is_option = is_option and not mark.positional
-                if mark.low is not None and mark.high is not None and mark.parse_range:
-                    limits = (mark.low, mark.high)
-            elif isinstance(mark, str):
-                metavar = text  # the last text is the help
-                text = mark
-            elif isinstance(mark, tuple):
-                limits = mark
-            elif isinstance(mark, int):
-                alone = mark
         return cls(
             name=parameter.name,
             default=parameter.default,
             base=get_args(kind)[0] if many else kind,
             many=many,
-            is_option=is_option,
-            metavar=metavar,
-            text=text,
-            option=option,
-            in_k=in_k,
-            limits=limits,
-            alone=alone,
-            in_a_row=... in marks,
+            is_option=is_option and not setting.positional,
+            setting=setting,
         )
 
     @property
     def is_required(self) -> bool:
         """Whether there is no default."""
         return self.default is Parameter.empty
+
+    @property
+    def limits(self) -> tuple[float, float] | None:
+        """The smallest and the largest number that the command line reads."""
+        low = self.setting.low
+        high = self.setting.high
+        if low is None or high is None or not self.setting.parse_range:
+            return None
+        return low, high
 
     @property
     def help(self) -> str:
@@ -274,17 +240,23 @@ class _Declared:
         if not self.is_required and self.default is not False:
             if isinstance(self.default, float):
                 facts.append(f"default {self.default:g}")
-            elif self.in_k:
+            elif self.setting.in_k:
                 facts.append(f"default {self.default // _K}k")
             elif self.default not in (None, "", ()):
                 facts.append(f"default {self.default}")
         if not facts:
-            return self.text
-        return f"{self.text} ({', '.join(facts)})"
+            return self.setting.help
+        return f"{self.setting.help} ({', '.join(facts)})"
+
+    @property
+    def option(self) -> str:
+        """The name on the command line."""
+        return "--" + (self.setting.option or self.name.rstrip("_").replace("_", "-"))
 
 
 def _add_option(where: Any, declared: _Declared) -> None:
     """Add one parameter to a parser or a group."""
+    setting = declared.setting
     options: dict[str, Any] = {"help": declared.help.replace("%", "%%")}
     if declared.base is bool:
         options["action"] = "store_true"
@@ -292,16 +264,16 @@ def _add_option(where: Any, declared: _Declared) -> None:
         options["choices"] = get_args(declared.base)
     else:
         options["type"] = READERS.get(declared.base, declared.base)
-        if declared.metavar:
-            options["metavar"] = declared.metavar
+        if setting.metavar:
+            options["metavar"] = setting.metavar
     if declared.limits is not None:
         options["type"] = partial(_number, declared.base, *declared.limits)
-    elif declared.in_k:
+    elif setting.in_k:
         options["type"] = _whole_number
-    if declared.alone is not None:
+    if setting.without_value is not None:
         options["nargs"] = "?"
-        options["const"] = declared.alone
-    if declared.many and (declared.in_a_row or not declared.is_option):
+        options["const"] = setting.without_value
+    if declared.many and (setting.in_a_row or not declared.is_option):
         options["nargs"] = "+"
     elif declared.many:
         options["action"] = "append"
@@ -312,7 +284,7 @@ def _add_option(where: Any, declared: _Declared) -> None:
     if declared.is_option:
         options["dest"] = declared.name
         options["required"] = declared.is_required
-        written = "--" + (declared.option or declared.name.rstrip("_").replace("_", "-"))
+        written = declared.option
     elif not declared.is_required:
         options["nargs"] = "*" if declared.many else "?"
     where.add_argument(written, **options)

@@ -14,6 +14,7 @@ from typing import Any
 
 from hsd_viz.cli.shared import Html, Json, RuleOption
 from hsd_viz.errors import UserError, first_line
+from hsd_viz.options import Setting
 from hsd_viz.terminal import status
 
 #: What runs an audit and returns its result.
@@ -24,36 +25,129 @@ def audit(
     *,
     stack: A[
         tuple[str, ...],
-        "S",
-        "audit the loop of this stack over toy models, in place of its own; may be repeated",
+        Setting(
+            metavar="S",
+            help="audit the loop of this stack over toy models, in place of its own; may be repeated",
+        ),
     ] = (),
     rule: RuleOption = "block",
     exact: A[
-        str | None, "MODULE:FUNCTION", "audit this function: a module or a file, and the name in it"
+        str | None,
+        Setting(
+            metavar="MODULE:FUNCTION",
+            help="audit this function: a module or a file, and the name in it",
+        ),
     ] = None,
-    models: A[int, (1, 4), "N", "toy models of --exact"] = 2,
+    models: A[
+        int,
+        Setting(
+            metavar="N",
+            help="toy models of --exact",
+            low=1,
+            high=4,
+        ),
+    ] = 2,
     schedule: A[
-        bool, "audit rules that end or shorten drafts, in fractions, and this project's own"
+        bool,
+        Setting(
+            help="audit rules that end or shorten drafts, in fractions, and this project's own",
+        ),
     ] = False,
     speculative: A[
-        str | None, "URL", "the endpoint with speculation, up to and including /v1"
+        str | None,
+        Setting(
+            metavar="URL",
+            help="the endpoint with speculation, up to and including /v1",
+        ),
     ] = None,
-    plain: A[str | None, "URL", "the endpoint without speculation"] = None,
-    model: A[str, "M", "the model to request from both"] = "",
+    plain: A[
+        str | None,
+        Setting(
+            metavar="URL",
+            help="the endpoint without speculation",
+        ),
+    ] = None,
+    model: A[
+        str,
+        Setting(
+            metavar="M",
+            help="the model to request from both",
+        ),
+    ] = "",
     body: A[
-        str | None, "JSON", "further request parameters of both, as in '{\"min_p\": 0.05}'"
+        str | None,
+        Setting(
+            metavar="JSON",
+            help="further request parameters of both, as in '{\"min_p\": 0.05}'",
+        ),
     ] = None,
-    api_key_env: A[str | None, "NAME", "environment variable with the API key"] = None,
-    suite: A[str, "NAME|PATH", "prompts: a suite or a file"] = "heldout",
-    limit: A[int, (1, 10_000), "N", "prompts"] = 8,
+    api_key_env: A[
+        str | None,
+        Setting(
+            metavar="NAME",
+            help="environment variable with the API key",
+        ),
+    ] = None,
+    suite: A[
+        str,
+        Setting(
+            metavar="NAME|PATH",
+            help="prompts: a suite or a file",
+        ),
+    ] = "heldout",
+    limit: A[
+        int,
+        Setting(
+            metavar="N",
+            help="prompts",
+            low=1,
+            high=10_000,
+        ),
+    ] = 8,
     tolerance: A[
-        float, (0, 0.1), "E", "probabilities that differ by less are equal; 1e-5 for float32"
+        float,
+        Setting(
+            metavar="E",
+            help="probabilities that differ by less are equal; 1e-5 for float32",
+            low=0,
+            high=0.1,
+        ),
     ] = 1e-9,
-    samples: A[int, (0, 1_000_000), "N", "most pairs"] = 400,
-    temperature: A[float, (0.01, 10), "T", "temperature of the samples"] = 1.0,
-    alpha: A[float, (1e-9, 0.5), "A", "the largest rate of false alarms"] = 0.001,
+    samples: A[
+        int,
+        Setting(
+            metavar="N",
+            help="most pairs",
+            low=0,
+            high=1_000_000,
+        ),
+    ] = 400,
+    temperature: A[
+        float,
+        Setting(
+            metavar="T",
+            help="temperature of the samples",
+            low=0.01,
+            high=10,
+        ),
+    ] = 1.0,
+    alpha: A[
+        float,
+        Setting(
+            metavar="A",
+            help="the largest rate of false alarms",
+            low=1e-9,
+            high=0.5,
+        ),
+    ] = 0.001,
     near_tie: A[
-        float, (0, 10), "D", "difference of log probabilities that rounding may explain, in nats"
+        float,
+        Setting(
+            metavar="D",
+            help="difference of log probabilities that rounding may explain, in nats",
+            low=0,
+            high=10,
+        ),
     ] = 0.05,
     json_: Json = None,
     html: Html = None,

@@ -15,7 +15,7 @@ from hsd_viz.cli.arguments import CommandLine, Out
 from hsd_viz.cli.shared import Html, Json, MachineOptions
 from hsd_viz.errors import UserError, parsing
 from hsd_viz.models.families import find_family
-from hsd_viz.options import DecodingOptions
+from hsd_viz.options import DecodingOptions, Setting
 from hsd_viz.stack import MAX_LOOKAHEAD
 from hsd_viz.terminal import status
 from hsd_viz.words import MAX_BUDGET
@@ -28,34 +28,74 @@ USUAL_CONTEXT: Any = "2k"
 def bench(
     *,
     stack: A[
-        tuple[str, ...], "S", f"a stack (lookahead 1-{MAX_LOOKAHEAD}); may be given several times"
+        tuple[str, ...],
+        Setting(
+            metavar="S",
+            help=f"a stack (lookahead 1-{MAX_LOOKAHEAD}); may be given several times",
+        ),
     ] = (),
     suite: A[
         str | None,
-        "NAME|PATH",
-        "prompts: a suite, a .jsonl file of questions or a text file (default: the family's suite)",
+        Setting(
+            metavar="NAME|PATH",
+            help="prompts: a suite, a .jsonl file of questions or a text file (default: the family's suite)",
+        ),
     ] = None,
     template: A[
-        Literal["auto", "chat", "vicuna", "plain"], "how questions become prompts"
+        Literal["auto", "chat", "vicuna", "plain"],
+        Setting(
+            help="how questions become prompts",
+        ),
     ] = "auto",
-    limit: A[int | None, "N", "use N prompts, from all categories in turn"] = None,
+    limit: A[
+        int | None,
+        Setting(
+            metavar="N",
+            help="use N prompts, from all categories in turn",
+        ),
+    ] = None,
     state: A[
         Literal["cold", "warm", "both"],
-        "drafters that learn start empty, keep their memory, or both",
+        Setting(
+            help="drafters that learn start empty, keep their memory, or both",
+        ),
     ] = "cold",
     budget: A[
         int | None,
-        "N",
-        f"the most draft tokens of a drafter at a time, 1-{MAX_BUDGET}, regardless of their cost",
+        Setting(
+            metavar="N",
+            help=f"the most draft tokens of a drafter at a time, 1-{MAX_BUDGET}, regardless of their cost",
+        ),
     ] = None,
-    repeats: A[int, "N", "runs of each prompt and stack; times are medians"] = 3,
-    profile: A[bool, "show where the time of a round goes (our own loop)"] = False,
+    repeats: A[
+        int,
+        Setting(
+            metavar="N",
+            help="runs of each prompt and stack; times are medians",
+        ),
+    ] = 3,
+    profile: A[
+        bool,
+        Setting(
+            help="show where the time of a round goes (our own loop)",
+        ),
+    ] = False,
     resume: A[
-        Out | None, "FILE", "keep finished decodes there, and continue a stopped bench from it"
+        Out | None,
+        Setting(
+            metavar="FILE",
+            help="keep finished decodes there, and continue a stopped bench from it",
+        ),
     ] = None,
     json_: Json = None,
     html: Html = None,
-    from_: A[Path | None, "REPORT.json", "show a saved --json report instead of measuring"] = None,
+    from_: A[
+        Path | None,
+        Setting(
+            metavar="REPORT.json",
+            help="show a saved --json report instead of measuring",
+        ),
+    ] = None,
     decoding: DecodingOptions,
     machine: MachineOptions,
     command_line: CommandLine,
@@ -102,16 +142,54 @@ def bench(
 def plan(
     *,
     models: A[
-        str | None, "A,B,C", "draft models that may take part (default: those below the target)"
+        str | None,
+        Setting(
+            metavar="A,B,C",
+            help="draft models that may take part (default: those below the target)",
+        ),
     ] = None,
-    max_levels: A[int | None, "K", "most parts of a stack, target and database included"] = None,
-    measure: A[int, 8, "N", "measure the best N stacks (8 when N is left out)"] = 0,
+    max_levels: A[
+        int | None,
+        Setting(
+            metavar="K",
+            help="most parts of a stack, target and database included",
+        ),
+    ] = None,
+    measure: A[
+        int,
+        Setting(
+            metavar="N",
+            help="measure the best N stacks (8 when N is left out)",
+            without_value=8,
+        ),
+    ] = 0,
     suite: A[
-        str | None, "NAME|PATH", "prompts: a suite's name or a file (default: the family's suite)"
+        str | None,
+        Setting(
+            metavar="NAME|PATH",
+            help="prompts: a suite's name or a file (default: the family's suite)",
+        ),
     ] = None,
-    limit: A[int, "N", "prompts to calibrate on, and to measure on"] = 24,
-    repeats: A[int, "N", "measured runs of each prompt and stack"] = 3,
-    fresh: A[bool, "calibrate again, even if a stored calibration fits"] = False,
+    limit: A[
+        int,
+        Setting(
+            metavar="N",
+            help="prompts to calibrate on, and to measure on",
+        ),
+    ] = 24,
+    repeats: A[
+        int,
+        Setting(
+            metavar="N",
+            help="measured runs of each prompt and stack",
+        ),
+    ] = 3,
+    fresh: A[
+        bool,
+        Setting(
+            help="calibrate again, even if a stored calibration fits",
+        ),
+    ] = False,
     json_: Json = None,
     decoding: DecodingOptions,
     machine: MachineOptions,
@@ -148,47 +226,139 @@ def _show_progress(done: int, total: int, text: str) -> None:
 def predict(
     *,
     gpu: A[
-        str, "NAME", "a GPU, as in H100; or any name with --bandwidth, --flops and --gpu-memory"
+        str,
+        Setting(
+            metavar="NAME",
+            help="a GPU, as in H100; or any name with --bandwidth, --flops and --gpu-memory",
+        ),
     ],
     models: A[
-        str, "A,B,C", "target first: names, paths of a config.json, or eagle3 for a draft head"
+        str,
+        Setting(
+            metavar="A,B,C",
+            help="target first: names, paths of a config.json, or eagle3 for a draft head",
+        ),
     ],
-    batch: A[Sequence[int], "N,N", "sequences decoded together"] = USUAL_BATCH,
-    context: A[Sequence[int], "N,N", "tokens cached per sequence, as in 2k,32k"] = USUAL_CONTEXT,
+    batch: A[
+        Sequence[int],
+        Setting(
+            metavar="N,N",
+            help="sequences decoded together",
+        ),
+    ] = USUAL_BATCH,
+    context: A[
+        Sequence[int],
+        Setting(
+            metavar="N,N",
+            help="tokens cached per sequence, as in 2k,32k",
+        ),
+    ] = USUAL_CONTEXT,
     acceptance: A[
-        tuple[str, ...], "A", "of all pairs, or of one as in 'llama-1b > llama-70b=0.7'; repeatable"
+        tuple[str, ...],
+        Setting(
+            metavar="A",
+            help="of all pairs, or of one as in 'llama-1b > llama-70b=0.7'; repeatable",
+        ),
     ] = (),
     profile: A[
-        Path | None, "F", "acceptance of the draft model from a speculation_profile.json"
+        Path | None,
+        Setting(
+            metavar="F",
+            help="acceptance of the draft model from a speculation_profile.json",
+        ),
     ] = None,
     records: A[
         Path | None,
-        "F",
-        "the same from a record of another engine or a trace (see `hsd-viz doctor`)",
+        Setting(
+            metavar="F",
+            help="the same from a record of another engine or a trace (see `hsd-viz doctor`)",
+        ),
     ] = None,
     calibrate: A[
         Sequence[float] | None,
-        "T1,T8",
-        "measured ms of a step of the target with 1 and with 8 tokens",
+        Setting(
+            metavar="T1,T8",
+            help="measured ms of a step of the target with 1 and with 8 tokens",
+        ),
     ] = None,
     round_ms: A[
         float | None,
-        (0, 1e6),
-        "MS",
-        "measured ms of a round beyond its forward passes (see `hsd-viz doctor` on a run)",
+        Setting(
+            metavar="MS",
+            help="measured ms of a round beyond its forward passes (see `hsd-viz doctor` on a run)",
+            low=0,
+            high=1e6,
+        ),
     ] = None,
-    tp: A[int, "N", "GPUs that share each model"] = 1,
-    weights: A[str, "FORMAT", "bf16, fp8, int8, int4 or fp4"] = "bf16",
-    cache: A[str, "FORMAT", "format of the KV cache: bf16 or fp8"] = "bf16",
-    temperature: A[float, "T", "0-2; lowers assumed acceptances"] = 0.0,
+    tp: A[
+        int,
+        Setting(
+            metavar="N",
+            help="GPUs that share each model",
+        ),
+    ] = 1,
+    weights: A[
+        str,
+        Setting(
+            metavar="FORMAT",
+            help="bf16, fp8, int8, int4 or fp4",
+        ),
+    ] = "bf16",
+    cache: A[
+        str,
+        Setting(
+            metavar="FORMAT",
+            help="format of the KV cache: bf16 or fp8",
+        ),
+    ] = "bf16",
+    temperature: A[
+        float,
+        Setting(
+            metavar="T",
+            help="0-2; lowers assumed acceptances",
+        ),
+    ] = 0.0,
     text: A[
-        Literal["mixed", "chat", "code", "math", "documents"], "the text, for assumed acceptances"
+        Literal["mixed", "chat", "code", "math", "documents"],
+        Setting(
+            help="the text, for assumed acceptances",
+        ),
     ] = "mixed",
-    bandwidth: A[float | None, "GB", "GB/s of an unknown GPU"] = None,
-    flops: A[float | None, "TF", "dense 16-bit TFLOP/s of an unknown GPU"] = None,
-    gpu_memory: A[float | None, "GB", "memory of an unknown GPU"] = None,
-    json_: A[Out | None, "OUT", "write the whole prediction"] = None,
-    html: A[Out | None, "OUT", "write a figure of the speed-ups"] = None,
+    bandwidth: A[
+        float | None,
+        Setting(
+            metavar="GB",
+            help="GB/s of an unknown GPU",
+        ),
+    ] = None,
+    flops: A[
+        float | None,
+        Setting(
+            metavar="TF",
+            help="dense 16-bit TFLOP/s of an unknown GPU",
+        ),
+    ] = None,
+    gpu_memory: A[
+        float | None,
+        Setting(
+            metavar="GB",
+            help="memory of an unknown GPU",
+        ),
+    ] = None,
+    json_: A[
+        Out | None,
+        Setting(
+            metavar="OUT",
+            help="write the whole prediction",
+        ),
+    ] = None,
+    html: A[
+        Out | None,
+        Setting(
+            metavar="OUT",
+            help="write a figure of the speed-ups",
+        ),
+    ] = None,
 ) -> int:
     """Predict plain decoding, drafts and hierarchies on hardware that is not at hand."""
     from hsd_viz.measure.predict.api import predict

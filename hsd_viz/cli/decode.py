@@ -18,7 +18,7 @@ from hsd_viz.cli.arguments import Save
 from hsd_viz.cli.shared import MachineOptions
 from hsd_viz.disk import read_text, writing
 from hsd_viz.errors import UserError
-from hsd_viz.options import MAX_NEW_TOKENS, DecodingOptions
+from hsd_viz.options import MAX_NEW_TOKENS, DecodingOptions, Setting
 from hsd_viz.stack import MAX_LOOKAHEAD, HFStack, parse_bench
 from hsd_viz.terminal import say, status
 
@@ -30,19 +30,48 @@ _HOST = "the address to serve on; others than loopback need a token"
 
 def decode(
     *,
-    stack: A[str, "S", f"the stack, such as 'db > nano:4 > target' (lookahead 1-{MAX_LOOKAHEAD})"],
-    prompt: A[str | None, "TEXT", "the text to continue; this or --prompt-file is required"] = None,
+    stack: A[
+        str,
+        Setting(
+            metavar="S",
+            help=f"the stack, such as 'db > nano:4 > target' (lookahead 1-{MAX_LOOKAHEAD})",
+        ),
+    ],
+    prompt: A[
+        str | None,
+        Setting(
+            metavar="TEXT",
+            help="the text to continue; this or --prompt-file is required",
+        ),
+    ] = None,
     prompt_file: A[
-        Path | None, "F", "a UTF-8 file with the text to continue; - is standard input"
+        Path | None,
+        Setting(
+            metavar="F",
+            help="a UTF-8 file with the text to continue; - is standard input",
+        ),
     ] = None,
     chat: A[
         bool,
-        "format the prompt as a conversation by the model's chat "
-        "template: text is the turn of a user, "
-        "a .json file is a list of messages with role and content",
+        Setting(
+            help="format the prompt as a conversation by the model's chat "
+            "template: text is the turn of a user, "
+            "a .json file is a list of messages with role and content",
+        ),
     ] = False,
-    save: A[Save | None, "F.json.gz", "write the trace, for the explorer and for export"] = None,
-    json_: A[bool, "print one JSON object and nothing else"] = False,
+    save: A[
+        Save | None,
+        Setting(
+            metavar="F.json.gz",
+            help="write the trace, for the explorer and for export",
+        ),
+    ] = None,
+    json_: A[
+        bool,
+        Setting(
+            help="print one JSON object and nothing else",
+        ),
+    ] = False,
     decoding: DecodingOptions,
     machine: MachineOptions,
 ) -> int:
@@ -141,26 +170,61 @@ def _follow(events: Generator[Event, None, None], show: bool) -> tuple[Trace | N
 
 def dashboard(
     *,
-    host: A[str, "HOST", _HOST] = "127.0.0.1",
-    port: A[int, "PORT", "the port to serve on"] = 8866,
+    host: A[
+        str,
+        Setting(
+            metavar="HOST",
+            help=_HOST,
+        ),
+    ] = "127.0.0.1",
+    port: A[
+        int,
+        Setting(
+            metavar="PORT",
+            help="the port to serve on",
+        ),
+    ] = 8866,
     token_file: A[
         Path | None,
-        "F",
-        "a file with the access token (else HSD_VIZ_TOKEN); needed for a host other than loopback",
+        Setting(
+            metavar="F",
+            help="a file with the access token (else HSD_VIZ_TOKEN); needed for a host other than loopback",
+        ),
     ] = None,
-    allow_models: A[bool, "allow models by hub id or path"] = False,
-    family: A[str, "NAME", "the family of models at first: code or smollm2"] = "code",
-    open_browser: A[bool, "open the page in a browser"] = False,
+    allow_models: A[
+        bool,
+        Setting(
+            help="allow models by hub id or path",
+        ),
+    ] = False,
+    family: A[
+        str,
+        Setting(
+            metavar="NAME",
+            help="the family of models at first: code or smollm2",
+        ),
+    ] = "code",
+    open_browser: A[
+        bool,
+        Setting(
+            help="open the page in a browser",
+        ),
+    ] = False,
     engine: A[
         str | None,
-        "URL",
-        "a running `hsd-viz serve` that decodes for all; HSD_VIZ_ENGINE_TOKEN has its token",
+        Setting(
+            metavar="URL",
+            help="a running `hsd-viz serve` that decodes for all; HSD_VIZ_ENGINE_TOKEN has its token",
+        ),
     ] = None,
     pages: A[
         int | None,
-        (1, 10_000),
-        "N",
-        "the most pages that may be open, one kernel each (default: any)",
+        Setting(
+            metavar="N",
+            help="the most pages that may be open, one kernel each (default: any)",
+            low=1,
+            high=10_000,
+        ),
     ] = None,
 ) -> int:
     """Serve the explorer to a browser until Ctrl-C."""
@@ -188,25 +252,99 @@ def dashboard(
 
 def serve(
     *,
-    host: A[str, "HOST", _HOST] = "127.0.0.1",
-    port: A[int, (1, 65535), "PORT", "the port to serve on"] = 8800,
+    host: A[
+        str,
+        Setting(
+            metavar="HOST",
+            help=_HOST,
+        ),
+    ] = "127.0.0.1",
+    port: A[
+        int,
+        Setting(
+            metavar="PORT",
+            help="the port to serve on",
+            low=1,
+            high=65535,
+        ),
+    ] = 8800,
     token_file: A[
         Path | None,
-        "F",
-        "a file with the access token (else HSD_VIZ_TOKEN); needed for a host other than loopback",
+        Setting(
+            metavar="F",
+            help="a file with the access token (else HSD_VIZ_TOKEN); needed for a host other than loopback",
+        ),
     ] = None,
     address: A[
-        str | None, "RAY", "the address of a running Ray cluster, or auto (default: this machine)"
+        str | None,
+        Setting(
+            metavar="RAY",
+            help="the address of a running Ray cluster, or auto (default: this machine)",
+        ),
     ] = None,
-    replicas: A[int, (1, 4096), "N", "processes that decode"] = 1,
-    gpus_per_replica: A[float, (0, 64), "N", "GPUs of each replica, fractions allowed"] = 0.0,
+    replicas: A[
+        int,
+        Setting(
+            metavar="N",
+            help="processes that decode",
+            low=1,
+            high=4096,
+        ),
+    ] = 1,
+    gpus_per_replica: A[
+        float,
+        Setting(
+            metavar="N",
+            help="GPUs of each replica, fractions allowed",
+            low=0,
+            high=64,
+        ),
+    ] = 0.0,
     cpus_per_replica: A[
-        float, (0, 1024), "N", "CPUs reserved for each replica, fractions allowed"
+        float,
+        Setting(
+            metavar="N",
+            help="CPUs reserved for each replica, fractions allowed",
+            low=0,
+            high=1024,
+        ),
     ] = 1.0,
-    queue: A[int, (0, 100_000), "N", "requests that may wait"] = 64,
-    new_tokens: A[int, (1, MAX_NEW_TOKENS), "N", "the most tokens of one request"] = 1024,
-    prompt_characters: A[int, (1, 1_000_000), "N", "the longest prompt in characters"] = 20_000,
-    seconds: A[float, (1, 86_400), "S", "the longest decode in seconds"] = 300.0,
+    queue: A[
+        int,
+        Setting(
+            metavar="N",
+            help="requests that may wait",
+            low=0,
+            high=100_000,
+        ),
+    ] = 64,
+    new_tokens: A[
+        int,
+        Setting(
+            metavar="N",
+            help="the most tokens of one request",
+            low=1,
+            high=MAX_NEW_TOKENS,
+        ),
+    ] = 1024,
+    prompt_characters: A[
+        int,
+        Setting(
+            metavar="N",
+            help="the longest prompt in characters",
+            low=1,
+            high=1_000_000,
+        ),
+    ] = 20_000,
+    seconds: A[
+        float,
+        Setting(
+            metavar="S",
+            help="the longest decode in seconds",
+            low=1,
+            high=86_400,
+        ),
+    ] = 300.0,
     machine: MachineOptions,
 ) -> int:
     """Serve the engine to many visitors until Ctrl-C (needs the extra cluster)."""
@@ -253,17 +391,63 @@ def serve(
 
 def classroom(
     *,
-    host: A[str, "HOST", "the address to serve on; 0.0.0.0: to the network"] = "127.0.0.1",
-    port: A[int, (1, 65535), "PORT", "the port to serve on"] = 8866,
+    host: A[
+        str,
+        Setting(
+            metavar="HOST",
+            help="the address to serve on; 0.0.0.0: to the network",
+        ),
+    ] = "127.0.0.1",
+    port: A[
+        int,
+        Setting(
+            metavar="PORT",
+            help="the port to serve on",
+            low=1,
+            high=65535,
+        ),
+    ] = 8866,
     token_file: A[
         Path | None,
-        "F",
-        "a file with the token of the class (else HSD_VIZ_TOKEN, else a random one where needed)",
+        Setting(
+            metavar="F",
+            help="a file with the token of the class (else HSD_VIZ_TOKEN, else a random one where needed)",
+        ),
     ] = None,
-    pages: A[int, (1, 10_000), "N", "the most pages that may be open"] = 40,
-    new_tokens: A[int, (1, MAX_NEW_TOKENS), "N", "the most tokens of one run"] = 256,
-    replicas: A[int, (1, 64), "N", "processes that decode, each with its own models"] = 1,
-    family: A[str, "NAME", "the family of models: code or smollm2"] = "code",
+    pages: A[
+        int,
+        Setting(
+            metavar="N",
+            help="the most pages that may be open",
+            low=1,
+            high=10_000,
+        ),
+    ] = 40,
+    new_tokens: A[
+        int,
+        Setting(
+            metavar="N",
+            help="the most tokens of one run",
+            low=1,
+            high=MAX_NEW_TOKENS,
+        ),
+    ] = 256,
+    replicas: A[
+        int,
+        Setting(
+            metavar="N",
+            help="processes that decode, each with its own models",
+            low=1,
+            high=64,
+        ),
+    ] = 1,
+    family: A[
+        str,
+        Setting(
+            metavar="NAME",
+            help="the family of models: code or smollm2",
+        ),
+    ] = "code",
 ) -> int:
     """Serve the explorer to a class, with one engine and a page for each student (needs the extras
     app and cluster).

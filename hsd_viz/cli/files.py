@@ -14,7 +14,7 @@ from hsd_viz.cli import shared
 from hsd_viz.cli.arguments import Out
 from hsd_viz.disk import followed, writing
 from hsd_viz.errors import UserError
-from hsd_viz.options import MAX_NEW_TOKENS
+from hsd_viz.options import MAX_NEW_TOKENS, Setting
 from hsd_viz.terminal import status
 
 if TYPE_CHECKING:
@@ -26,22 +26,46 @@ ROOT = Path(__file__).resolve().parents[2]
 def export(
     traces: A[
         tuple[Path, ...],
-        "TRACE",
-        "a trace of decode --save; several with --html, to compare, with --aiperf or with --costs",
+        Setting(
+            metavar="TRACE",
+            help="a trace of decode --save; several with --html, to compare, with --aiperf or with --costs",
+        ),
     ],
     *,
-    html: A[Out | None, "FILE", "write a self-contained page"] = None,
-    perfetto: A[
-        Out | None, "FILE", "write the timeline as Chrome trace events, for ui.perfetto.dev"
+    html: A[
+        Out | None,
+        Setting(
+            metavar="FILE",
+            help="write a self-contained page",
+        ),
     ] = None,
-    csv: A[Path | None, "DIR", "write the tables to this folder; it is created if missing"] = None,
+    perfetto: A[
+        Out | None,
+        Setting(
+            metavar="FILE",
+            help="write the timeline as Chrome trace events, for ui.perfetto.dev",
+        ),
+    ] = None,
+    csv: A[
+        Path | None,
+        Setting(
+            metavar="DIR",
+            help="write the tables to this folder; it is created if missing",
+        ),
+    ] = None,
     aiperf: A[
-        Out | None, "FILE", "write AIPerf's records of speculative decoding, one line per trace"
+        Out | None,
+        Setting(
+            metavar="FILE",
+            help="write AIPerf's records of speculative decoding, one line per trace",
+        ),
     ] = None,
     costs: A[
         Out | None,
-        "FILE",
-        "write the costs of the target's verifications by batch, as llama.cpp takes them",
+        Setting(
+            metavar="FILE",
+            help="write the costs of the target's verifications by batch, as llama.cpp takes them",
+        ),
     ] = None,
 ) -> None:
     """Write a saved trace as a page, a timeline, tables or costs."""
@@ -120,12 +144,20 @@ def _print(*paths: Path | str | None) -> None:
 
 
 def build_site(
-    out: A[Path, "OUT", "a new or empty folder, or an earlier site"],
+    out: A[
+        Path,
+        Setting(
+            metavar="OUT",
+            help="a new or empty folder, or an earlier site",
+        ),
+    ],
     *,
     family: A[
         tuple[str, ...],
-        "NAME",
-        "also offer the models of this family, which readers may download; repeatable",
+        Setting(
+            metavar="NAME",
+            help="also offer the models of this family, which readers may download; repeatable",
+        ),
     ] = (),
 ) -> None:
     """Write the site to a folder, to open from there or to upload to a static host."""
@@ -137,9 +169,20 @@ def build_site(
 
 
 def copy_course(
-    folder: A[Path, "DIR", "the folder; it is created if missing, existing notebooks stay"],
+    folder: A[
+        Path,
+        Setting(
+            metavar="DIR",
+            help="the folder; it is created if missing, existing notebooks stay",
+        ),
+    ],
     *,
-    solutions: A[bool, "only the solved notebooks, instead of the exercises"] = False,
+    solutions: A[
+        bool,
+        Setting(
+            help="only the solved notebooks, instead of the exercises",
+        ),
+    ] = False,
 ) -> None:
     """Copy the notebooks into a folder."""
     from hsd_viz.exercises import editions
@@ -149,16 +192,24 @@ def copy_course(
 
 def build_course(
     folder: A[
-        Path, "DIR", "each edition is written to a folder of its name in DIR; files are replaced"
+        Path,
+        Setting(
+            metavar="DIR",
+            help="each edition is written to a folder of its name in DIR; files are replaced",
+        ),
     ],
     *,
     edition: A[
         tuple[Literal["student", "solution", "otter", "nbgrader"], ...],
-        "may be repeated (default: all)",
+        Setting(
+            help="may be repeated (default: all)",
+        ),
     ] = (),
     figures: A[
         bool,
-        "store the figures in the student edition, which web pages then show without running it",
+        Setting(
+            help="store the figures in the student edition, which web pages then show without running it",
+        ),
     ] = False,
 ) -> None:
     """Build the editions of the course, for teachers."""
@@ -178,9 +229,20 @@ def build_course(
 
 
 def book(
-    folder: A[Path, "DIR", "the folder; it is created if missing, its files are replaced"],
+    folder: A[
+        Path,
+        Setting(
+            metavar="DIR",
+            help="the folder; it is created if missing, its files are replaced",
+        ),
+    ],
     *,
-    figures: A[bool, "run the lessons and store their figures, which the book then shows"] = False,
+    figures: A[
+        bool,
+        Setting(
+            help="run the lessons and store their figures, which the book then shows",
+        ),
+    ] = False,
 ) -> None:
     """Write the course as a MyST book: the lessons and their table of contents, which `jupyter book
     build --html` in that folder makes into a site.
@@ -200,10 +262,22 @@ def book(
 
 
 def slides(
-    file: A[Out, "FILE.html", "the file; it is replaced"],
+    file: A[
+        Out,
+        Setting(
+            metavar="FILE.html",
+            help="the file; it is replaced",
+        ),
+    ],
     *,
     lesson: A[
-        tuple[int, ...], (1, 9), "N", "only this lesson; repeat for several (default: all)"
+        tuple[int, ...],
+        Setting(
+            metavar="N",
+            help="only this lesson; repeat for several (default: all)",
+            low=1,
+            high=9,
+        ),
     ] = (),
 ) -> None:
     """Write slides of the lessons to an HTML file: figures, recorded runs and questions, offline in
@@ -220,14 +294,35 @@ def slides(
 
 def inspect(
     path: A[
-        Path | None, "PATH", "a file, or a folder of them (default: all that are shipped)"
+        Path | None,
+        Setting(
+            metavar="PATH",
+            help="a file, or a folder of them (default: all that are shipped)",
+        ),
     ] = None,
     *,
     tokenizer: A[
-        str | None, "T", "its tokenizer: a model, a folder or a file (default: the ladder's)"
+        str | None,
+        Setting(
+            metavar="T",
+            help="its tokenizer: a model, a folder or a file (default: the ladder's)",
+        ),
     ] = None,
-    top: A[int, (0, 1000), "N", "show the N most used entries"] = 10,
-    json_: A[bool, "print JSON: one object for a file, else a list of them"] = False,
+    top: A[
+        int,
+        Setting(
+            metavar="N",
+            help="show the N most used entries",
+            low=0,
+            high=1000,
+        ),
+    ] = 10,
+    json_: A[
+        bool,
+        Setting(
+            help="print JSON: one object for a file, else a list of them",
+        ),
+    ] = False,
 ) -> None:
     """Show what a database file contains."""
     from hsd_viz.drafting.index.build import describe
@@ -268,31 +363,99 @@ def inspect(
 
 def build(
     *,
-    out: A[Path, "DIR", "folder for the files"],
-    kind: A[Literal["model", "statistics"], "the database to build"],
-    model: A[str, "M", "the model, or the model of the tokenizer"] = "target",
+    out: A[
+        Path,
+        Setting(
+            metavar="DIR",
+            help="folder for the files",
+        ),
+    ],
+    kind: A[
+        Literal["model", "statistics"],
+        Setting(
+            help="the database to build",
+        ),
+    ],
+    model: A[
+        str,
+        Setting(
+            metavar="M",
+            help="the model, or the model of the tokenizer",
+        ),
+    ] = "target",
     prompts: A[
-        tuple[str, ...] | None, ..., "FILE", "prompts for the model: files or suite names"
+        tuple[str, ...] | None,
+        Setting(
+            metavar="FILE",
+            help="prompts for the model: files or suite names",
+            in_a_row=True,
+        ),
     ] = None,
-    family: A[str, "NAME", "the family of --model and --stack: code or smollm2"] = "code",
+    family: A[
+        str,
+        Setting(
+            metavar="NAME",
+            help="the family of --model and --stack: code or smollm2",
+        ),
+    ] = "code",
     max_new_tokens: A[
-        int | None, (1, MAX_NEW_TOKENS), "N", "token limit for each prompt (default 128)"
+        int | None,
+        Setting(
+            metavar="N",
+            help="token limit for each prompt (default 128)",
+            low=1,
+            high=MAX_NEW_TOKENS,
+        ),
     ] = None,
     stack: A[
-        str | None, "S", "decode with this stack: the same text, faster (default target)"
+        str | None,
+        Setting(
+            metavar="S",
+            help="decode with this stack: the same text, faster (default target)",
+        ),
     ] = None,
     text: A[
         tuple[Path, ...] | None,
-        ...,
-        "PATH",
-        "text to count: files, or folders with their subfolders",
+        Setting(
+            metavar="PATH",
+            help="text to count: files, or folders with their subfolders",
+            in_a_row=True,
+        ),
     ] = None,
     tokenizer: A[
-        str | None, "T", "tokenizer instead of --model's: a model, a folder or a tokenizer.json"
+        str | None,
+        Setting(
+            metavar="T",
+            help="tokenizer instead of --model's: a model, a folder or a tokenizer.json",
+        ),
     ] = None,
-    max_key_length: A[int, (1, 32), "N", "longest keys in tokens"] = 6,
-    min_count: A[int, (1, 10**9), "N", "keep keys that occur at least N times"] = 2,
-    max_mb: A[float, (0.001, 2000), "MB", "file size: the most useful keys are kept"] = 64.0,
+    max_key_length: A[
+        int,
+        Setting(
+            metavar="N",
+            help="longest keys in tokens",
+            low=1,
+            high=32,
+        ),
+    ] = 6,
+    min_count: A[
+        int,
+        Setting(
+            metavar="N",
+            help="keep keys that occur at least N times",
+            low=1,
+            high=10**9,
+        ),
+    ] = 2,
+    max_mb: A[
+        float,
+        Setting(
+            metavar="MB",
+            help="file size: the most useful keys are kept",
+            low=0.001,
+            high=2000,
+        ),
+    ] = 64.0,
 ) -> None:
     """Build a model database from the output of a model, or a statistics database from text."""
     decoding = {"prompts": prompts, "max-new-tokens": max_new_tokens, "stack": stack}
@@ -347,7 +510,15 @@ def _show_share(task: str, share: float) -> None:
     status(f"{task} {share:.0%}")
 
 
-def info(*, json_: A[bool, "print everything known as one JSON object"] = False) -> None:
+def info(
+    *,
+    json_: A[
+        bool,
+        Setting(
+            help="print everything known as one JSON object",
+        ),
+    ] = False,
+) -> None:
     """Show sizes, training and quality of the shipped models."""
     from hsd_viz import ladder
     from hsd_viz.results.page import lines
@@ -363,7 +534,15 @@ def info(*, json_: A[bool, "print everything known as one JSON object"] = False)
     print("\n".join(lines("ladder.jinja", facts=facts, evaluation=facts.get("evaluation", {}))))
 
 
-def train(rest: A[tuple[str, ...], "OPTION", "as of python -m training train"] = ()) -> int:
+def train(
+    rest: A[
+        tuple[str, ...],
+        Setting(
+            metavar="OPTION",
+            help="as of python -m training train",
+        ),
+    ] = (),
+) -> int:
     """Train a ladder: the target, then both drafts."""
     if not (ROOT / "training").is_dir():
         raise UserError(f"this needs a checkout of the project: {ROOT / 'training'} does not exist")

@@ -12,33 +12,76 @@ from hsd_viz.cli.shared import Html, Json
 from hsd_viz.disk import writing
 from hsd_viz.errors import parsing
 from hsd_viz.measure.doctor.case import Case
+from hsd_viz.options import Setting
 from hsd_viz.terminal import progress_bar
 from hsd_viz.words import MAX_BUDGET
 
 
 def replay(
-    log: A[Path, "LOG", "a file of requests with their outputs"],
+    log: A[
+        Path,
+        Setting(
+            metavar="LOG",
+            help="a file of requests with their outputs",
+        ),
+    ],
     *,
     drafter: A[
-        tuple[str, ...], "NAME", "a draft source, as in a stack; may be repeated (default: seven)"
+        tuple[str, ...],
+        Setting(
+            metavar="NAME",
+            help="a draft source, as in a stack; may be repeated (default: seven)",
+        ),
     ] = (),
     tokenizer: A[
         str | None,
-        "T",
-        "the log's tokenizer: a family or model, a hub id, a "
-        "folder, a tokenizer.json or a GGUF file",
+        Setting(
+            metavar="T",
+            help="the log's tokenizer: a family or model, a hub id, a "
+            "folder, a tokenizer.json or a GGUF file",
+        ),
     ] = None,
     budget: A[
-        int | None, (1, MAX_BUDGET), "N", "the most draft tokens per round, cost stopping off"
+        int | None,
+        Setting(
+            metavar="N",
+            help="the most draft tokens per round, cost stopping off",
+            low=1,
+            high=MAX_BUDGET,
+        ),
     ] = None,
-    verify_cost: A[str, "C", "cost of drafts: cpu, free16, a number, or c(0),c(1),..."] = "cpu",
+    verify_cost: A[
+        str,
+        Setting(
+            metavar="C",
+            help="cost of drafts: cpu, free16, a number, or c(0),c(1),...",
+        ),
+    ] = "cpu",
     temperature: A[
-        float | None, (0, 100), "T", "of the sampling (default: of each request, else 0)"
+        float | None,
+        Setting(
+            metavar="T",
+            help="of the sampling (default: of each request, else 0)",
+            low=0,
+            high=100,
+        ),
     ] = None,
     databases: A[
-        Path | None, "DIR", "use these databases (default: the shipped ones, for their tokenizer)"
+        Path | None,
+        Setting(
+            metavar="DIR",
+            help="use these databases (default: the shipped ones, for their tokenizer)",
+        ),
     ] = None,
-    limit: A[int | None, (1, 10**9), "N", "replay at most N requests"] = None,
+    limit: A[
+        int | None,
+        Setting(
+            metavar="N",
+            help="replay at most N requests",
+            low=1,
+            high=10**9,
+        ),
+    ] = None,
     json_: Json = None,
     html: Html = None,
 ) -> int:
@@ -62,14 +105,42 @@ def replay(
 
 
 def import_(
-    record: A[Path, "RECORD", "responses, a log, a stream, a summary or a copy of /metrics"],
+    record: A[
+        Path,
+        Setting(
+            metavar="RECORD",
+            help="responses, a log, a stream, a summary or a copy of /metrics",
+        ),
+    ],
     *,
-    engine: A[str | None, "ENGINE", "the engine, as in vllm (default: any)"] = None,
-    model: A[str | None, "NAME", "of a record of several models: save this one"] = None,
-    since: A[
-        Path | None, "BEFORE", "an earlier copy of /metrics: count from it, not from the start"
+    engine: A[
+        str | None,
+        Setting(
+            metavar="ENGINE",
+            help="the engine, as in vllm (default: any)",
+        ),
     ] = None,
-    save: A[Save | None, "FILE", "write one trace; several requests are added up"] = None,
+    model: A[
+        str | None,
+        Setting(
+            metavar="NAME",
+            help="of a record of several models: save this one",
+        ),
+    ] = None,
+    since: A[
+        Path | None,
+        Setting(
+            metavar="BEFORE",
+            help="an earlier copy of /metrics: count from it, not from the start",
+        ),
+    ] = None,
+    save: A[
+        Save | None,
+        Setting(
+            metavar="FILE",
+            help="write one trace; several requests are added up",
+        ),
+    ] = None,
     json_: Json = None,
 ) -> int:
     """Convert records of vLLM, SGLang, llama.cpp, TensorRT-LLM and others to traces."""
@@ -90,10 +161,20 @@ def import_(
 def doctor(
     *,
     profile: A[
-        Out | None, "OUT", "write acceptance by position as speculation_profile.json"
+        Out | None,
+        Setting(
+            metavar="OUT",
+            help="write acceptance by position as speculation_profile.json",
+        ),
     ] = None,
     fail_below: A[
-        float | None, (0, 1000), "X", "exit with 1 if the speed-up is below X, or collapsed"
+        float | None,
+        Setting(
+            metavar="X",
+            help="exit with 1 if the speed-up is below X, or collapsed",
+            low=0,
+            high=1000,
+        ),
     ] = None,
     json_: Json = None,
     html: Html = None,

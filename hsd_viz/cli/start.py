@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated as A
 from typing import Any
 
+from hsd_viz.options import Setting
 from hsd_viz.terminal import status
 
 #: What the command without arguments prints.
@@ -77,7 +78,11 @@ def _end_by_interrupt(server: ThreadingHTTPServer) -> None:
 def mcp(
     *,
     folder: A[
-        Path | None, "DIR", "the folder whose files may be read: records, logs and traces"
+        Path | None,
+        Setting(
+            metavar="DIR",
+            help="the folder whose files may be read: records, logs and traces",
+        ),
     ] = None,
 ) -> None:
     """Serve doctor, predict, replay and decode to a chat, by the Model Context Protocol."""

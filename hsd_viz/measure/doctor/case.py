@@ -68,7 +68,6 @@ class Evidence:
             words="the lookahead",
             low=1,
             high=MAX_LOOKAHEAD,
-            parse_range=True,
         ),
     ] = None
     model: A[
@@ -102,7 +101,6 @@ class KnownFigures:
             words="the batch",
             low=1,
             high=MOST_BATCH,
-            parse_range=True,
         ),
     ] = None
     method: A[
@@ -127,7 +125,6 @@ class KnownFigures:
             words="the speed",
             low=1e-6,
             high=1e9,
-            parse_range=True,
         ),
     ] = None
     plain_speed: A[
@@ -138,7 +135,6 @@ class KnownFigures:
             words="the speed without speculation",
             low=1e-6,
             high=1e9,
-            parse_range=True,
         ),
     ] = None
     step: A[
@@ -150,7 +146,6 @@ class KnownFigures:
             unit="ms",
             low=0.0,
             high=1e6,
-            parse_range=True,
             option="step-ms",
         ),
     ] = None
@@ -163,7 +158,6 @@ class KnownFigures:
             unit="ms",
             low=0.0,
             high=1e6,
-            parse_range=True,
             option="verify-ms",
         ),
     ] = None
@@ -176,7 +170,6 @@ class KnownFigures:
             unit="ms",
             low=0.0,
             high=1e6,
-            parse_range=True,
             option="draft-ms",
         ),
     ] = None
@@ -189,7 +182,6 @@ class KnownFigures:
             unit="ms",
             low=0.0,
             high=1e6,
-            parse_range=True,
             option="overhead-ms",
         ),
     ] = None
@@ -225,7 +217,6 @@ class HardwareModel:
             words="the number of GPUs",
             low=1,
             high=64,
-            parse_range=True,
         ),
     ] = 1
     context: A[
@@ -236,6 +227,7 @@ class HardwareModel:
             words="the context",
             low=1,
             high=10_000_000,
+            parse_range=False,
             in_k=True,
         ),
     ] = 2048
