@@ -16,13 +16,12 @@ from typing import Any
 import psutil
 
 from hsd_viz.disk import read_text
+from hsd_viz.engine_choices import MAX_THREADS
 from hsd_viz.errors import UserError
 from hsd_viz.version import __version__
 
 #: The environment variable with the token of a server.
 TOKEN_VARIABLE = "HSD_VIZ_TOKEN"
-#: Most CPU threads that can be asked for.
-MAX_THREADS = 1024
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The settings of a decode, declared once.
 
 The fields of :class:`Sampling` and :class:`DecodingOptions` are the declaration: their types,
-defaults and :class:`Setting` marks. The options of the command line, the body of a request to a
+defaults and :class:`~hsd_viz.declare.Setting` marks. The options of the command line, the body of a request to a
 server, the form of the page and its ranges (``js/lib/options.ts``), the settings of reports and the
 reference are derived from it. A new setting is a field here, and code that acts on it.
 """
@@ -9,94 +9,21 @@ reference are derived from it. A new setting is a field here, and code that acts
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import entry_points
 from numbers import Real
 from typing import Annotated as A
-from typing import Any, TypedDict, get_type_hints
+from typing import Any, TypedDict
 
+from hsd_viz.declare import DeclaredField, Setting, check_settings, fields_of, settings_of
 from hsd_viz.errors import UserError
-from hsd_viz.words import check_range, did_you_mean
+from hsd_viz.words import did_you_mean
 
 #: The rule that verifies drafts unless another is chosen.
 DEFAULT_RULE = "block"
 #: The most tokens of one output.
 MAX_NEW_TOKENS = 100_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
-    """What a setting means, and which values it takes: a setting of a decode, or any option of a
-    command.
-
-    Attributes:
-        help: the help text of the command line.
-        metavar: the value in the help of the command line; "" for a flag or a choice.
-        words: what messages call the setting.
-        unit: the unit, where the help does not name it.
-        low: the smallest value; ``None`` for a text.
-        high: the largest value; ``None`` if there is no largest one.
-        above_low: whether a value must be above ``low``.
-        off: the value that switches the setting off, where messages and the form name it.
-        parse_range: whether the command line checks the range while it parses, and shows it.
-        without_value: the value of an option that is given without one.
-        in_a_row: whether several values follow the name of the option once, in place of the name
-            before each value.
-        option: the option of the command line, where it is not the name of the field.
-        positional: whether the command line takes the value by its place.
-        in_k: whether the command line reads 8k as 8192.
-        label: the label in the page's form; "" if the form has no field for it.
-        form_low: the smallest value of the form, where it differs from ``low``.
-        form_high: the largest value of the form, where it differs from ``high``.
-    """
-
-    help: str
-    metavar: str = ""
-    words: str = ""
-    unit: str = ""
-    low: float | None = None
-    high: float | None = None
-    above_low: bool = False
-    off: float | None = None
-    parse_range: bool = True
-    without_value: int | None = None
-    in_a_row: bool = False
-    option: str = ""
-    positional: bool = False
-    in_k: bool = False
-    label: str = ""
-    form_low: float | None = None
-    form_high: float | None = None
-
-    def check(self, value: Any) -> None:
-        """Check a value against the range.
-
-        Raises:
-            UserError: if it is out of range.
-        """
-        if self.low is None:
-            return
-        if not self.above_low:
-            check_range(self.words, value, self.low, self.high)
-        elif not self.low < value <= (self.high or value):
-            wrong = "out of range" if value == value else "not valid"
-            raise UserError(f"{self.words} {value:g} is {wrong}: expected {self._allowed()}")
-
-    def _allowed(self) -> str:
-        """Return the range of a setting whose values are above ``low``, as text."""
-        allowed = f"a number above {self.low:g}"
-        if self.high is not None:
-            allowed += f" and up to {self.high:g}"
-        return f"{allowed}{self._off_words()}"
-
-    def _off_words(self) -> str:
-        return "" if self.off is None else f" ({self.off:g}: off)"
-
-    @property
-    def form_label(self) -> str:
-        """The label in the page's form, with the value that switches the setting off."""
-        return f"{self.label}{self._off_words()}"
 
 
 def _rule_help() -> str:
@@ -248,43 +175,21 @@ class DecodingOptions:
 
 
 @cache
-def settings_of(declaration: type) -> dict[str, Setting]:
-    """Return the settings that a dataclass declares, by name."""
-    return {name: setting for name, _, setting, _ in _declared(declaration)}
-
-
-def check_settings(value: Any) -> None:
-    """Check the settings that a dataclass declares, in a value of it.
-
-    Raises:
-        UserError: if one of them is out of range.
-    """
-    declaration: Any = type(value)
-    for name, _, setting, default in _declared(declaration):
-        given = getattr(value, name)
-        if given is None and default is None:
-            continue
-        setting.check(given)
-
-
-@cache
 def settings() -> dict[str, Setting]:
     """Return all settings of a decode by name, in the order in which they are shown."""
-    return settings_of(DecodingOptions) | settings_of(Sampling)
+    return {declared.name: declared.setting for declared in _fields()}
 
 
 @cache
 def defaults() -> dict[str, Any]:
     """Return the default of each setting by name, in the same order."""
-    declared = (*_declared(DecodingOptions), *_declared(Sampling))
-    return {name: default for name, _, _, default in declared}
+    return {declared.name: declared.default for declared in _fields()}
 
 
 @cache
 def types() -> dict[str, type]:
     """Return the type of each setting by name, in the same order."""
-    declared = (*_declared(DecodingOptions), *_declared(Sampling))
-    return {name: kind for name, kind, _, _ in declared}
+    return {declared.name: declared.type for declared in _fields()}
 
 
 def sampling_of(options: Mapping[str, Any]) -> Sampling:
@@ -327,14 +232,6 @@ def _as_float(name: str, value: Any) -> float:
         raise UserError(f"{name} is out of range") from None
 
 
-@cache
-def _declared(declaration: type) -> tuple[tuple[str, type, Setting, Any], ...]:
-    """Return (name, type, setting, default) of each field with a :class:`Setting`."""
-    hints = get_type_hints(declaration, include_extras=True)
-    declared = []
-    for one in fields(declaration):
-        for mark in getattr(hints[one.name], "__metadata__", ()):
-            if isinstance(mark, Setting):
-                default = None if one.default is MISSING else one.default
-                declared.append((one.name, hints[one.name].__origin__, mark, default))
-    return tuple(declared)
+def _fields() -> tuple[DeclaredField, ...]:
+    """Return the fields that are settings of a decode, in the order in which they are shown."""
+    return fields_of(DecodingOptions) + fields_of(Sampling)

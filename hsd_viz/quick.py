@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Unpack
 
-from hsd_viz.engine import DecodeCall, Engine, Options
+from hsd_viz.decoding.engine import DecodeCall, Engine, Options
 from hsd_viz.errors import UserError
 from hsd_viz.stack import Stack
 from hsd_viz.terminal import progress_bar

@@ -13,8 +13,9 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "hsd_viz"
 #: Pure helpers that every other package may import.
-BASE = {"engine_choices", "errors", "version", "words"}
+BASE = {"declare", "engine_choices", "errors", "version", "words"}
 _ALLOWED_NAMES = {
+    "declare": "errors words",
     "words": "errors",
     "options": "trace",
     "results": "disk stack terminal",
@@ -38,12 +39,12 @@ _ALLOWED_NAMES = {
     "figures": "disk drafting engine latency measure records stack trace results",
     "measure": "decoding disk drafting engine latency machine models native options prompts "
     "records stack terminal trace results",
-    "views": "records disk drafting engine exercises figures latency machine measure models "
+    "views": "decoding records disk drafting engine exercises figures latency machine measure models "
     "prompts stack terminal trace options results",
-    "exercises": "audit disk drafting engine latency models prompts trace results",
-    "serve": "engine machine models stack trace options",
+    "exercises": "audit decoding disk drafting engine latency models prompts trace results",
+    "serve": "decoding engine machine models stack trace options",
     "mcp": "engine measure models options results stack trace",
-    "quick": "engine stack terminal trace",
+    "quick": "decoding engine stack terminal trace",
 }
 ALLOWED = {part: set(names.split()) for part, names in _ALLOWED_NAMES.items()}
 #: May import anything.

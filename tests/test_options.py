@@ -8,6 +8,7 @@ import pytest
 
 from hsd_viz import options
 from hsd_viz.cli import build_parser
+from hsd_viz.declare import Setting
 from hsd_viz.decoding.engine import DEFAULTS, Options
 from hsd_viz.errors import UserError
 from hsd_viz.measure.bench.report import ReportSettings

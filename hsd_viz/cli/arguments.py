@@ -1,7 +1,7 @@
 """A function as a command: its parameters are the options, the first line of its docstring is the
 summary.
 
-A parameter is annotated ``A[type, Setting(...)]`` (:class:`hsd_viz.options.Setting`). ``bool`` is a
+A parameter is annotated ``A[type, Setting(...)]`` (:class:`hsd_viz.declare.Setting`). ``bool`` is a
 flag, ``Literal`` a choice, ``tuple[T, ...]`` an option that may be repeated, ``Sequence[T]`` a list
 with commas; a parameter that is not keyword-only is positional. A dataclass is a group of options,
 and a dataclass that inherits fields is a group per class. Examples and notes are in ``help.md``.
@@ -22,7 +22,6 @@ from inspect import Parameter, getdoc, getmro, signature
 from pathlib import Path
 from typing import (
     Any,
-    Literal,
     NewType,
     NoReturn,
     get_args,
@@ -30,9 +29,9 @@ from typing import (
     get_type_hints,
 )
 
+from hsd_viz.declare import Setting, choices_of, read_type
 from hsd_viz.disk import check_writable
 from hsd_viz.errors import UserError
-from hsd_viz.options import Setting
 from hsd_viz.words import check_range, did_you_mean
 
 BAD_INPUT = 2
@@ -133,8 +132,11 @@ def _call(owner: Callable[..., Any], args: argparse.Namespace) -> Any:
     hints = get_type_hints(owner)
     values = {}
     for name in signature(owner).parameters:
-        value = _call(hints[name], args) if is_dataclass(hints[name]) else getattr(args, name)
-        values[name] = tuple(value) if isinstance(value, list) else value
+        if is_dataclass(hints[name]):
+            values[name] = _call(hints[name], args)
+        elif name in args:
+            value = getattr(args, name)
+            values[name] = tuple(value) if isinstance(value, list) else value
     return owner(**values)
 
 
@@ -178,7 +180,8 @@ def _add_fields(parser: Parser, where: Any, owner: Any) -> None:
             _add_fields(parser, where, hints[name])
             continue
         declared = _Declared.of(parameters[name], hints[name], is_option=True)
-        _add_option(where if declared.is_option else parser, declared)
+        if not declared.setting.python_only:
+            _add_option(where if declared.is_option else parser, declared)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,8 +208,7 @@ class _Declared:
     def of(cls, parameter: Parameter, hint: Any, is_option: bool) -> _Declared:
         """Read an annotation."""
         kind, setting = get_args(hint)
-        if type(None) in get_args(kind):  # T | None
-            kind = get_args(kind)[0]
+        kind = read_type(kind)
         many = get_origin(kind) is tuple
         return cls(
             name=parameter.name,
@@ -260,8 +262,8 @@ def _add_option(where: Any, declared: _Declared) -> None:
     options: dict[str, Any] = {"help": declared.help.replace("%", "%%")}
     if declared.base is bool:
         options["action"] = "store_true"
-    elif get_origin(declared.base) is Literal:
-        options["choices"] = get_args(declared.base)
+    elif choices := choices_of(declared.base):
+        options["choices"] = choices
     else:
         options["type"] = READERS.get(declared.base, declared.base)
         if setting.metavar:

@@ -13,8 +13,8 @@ from typing import Annotated as A
 from typing import Any
 
 from hsd_viz.cli.shared import Html, Json, RuleOption
+from hsd_viz.declare import Setting
 from hsd_viz.errors import UserError, first_line
-from hsd_viz.options import Setting
 from hsd_viz.terminal import status
 
 #: What runs an audit and returns its result.

@@ -12,10 +12,12 @@ from typing import Any, Literal
 from hsd_viz import terminal
 from hsd_viz.cli import shared
 from hsd_viz.cli.arguments import CommandLine, Out
-from hsd_viz.cli.shared import Html, Json, MachineOptions
+from hsd_viz.cli.shared import Html, Json
+from hsd_viz.declare import Setting
+from hsd_viz.engine.options import EngineOptions
 from hsd_viz.errors import UserError, parsing
 from hsd_viz.models.families import find_family
-from hsd_viz.options import DecodingOptions, Setting
+from hsd_viz.options import DecodingOptions
 from hsd_viz.stack import MAX_LOOKAHEAD
 from hsd_viz.terminal import status
 from hsd_viz.words import MAX_BUDGET
@@ -97,7 +99,7 @@ def bench(
         ),
     ] = None,
     decoding: DecodingOptions,
-    machine: MachineOptions,
+    machine: EngineOptions,
     command_line: CommandLine,
 ) -> int:
     """Measure stacks side by side on a suite of prompts."""
@@ -124,7 +126,7 @@ def bench(
         budget=budget,
     )
     prompts = load_suite(suite or find_family(machine.family).suite).limited(limit)
-    engine = machine.engine(threads=1)
+    engine = machine.on_one_thread().load()
     with terminal.progress_bar() as bar:
         result = measure_stacks(
             engine,
@@ -192,7 +194,7 @@ def plan(
     ] = False,
     json_: Json = None,
     decoding: DecodingOptions,
-    machine: MachineOptions,
+    machine: EngineOptions,
     command_line: CommandLine,
 ) -> int:
     """Calibrate this machine, rank hierarchies by the latency law, and measure the best."""
@@ -204,7 +206,7 @@ def plan(
 
     drafts = None if models is None else [name.strip() for name in models.split(",")]
     planned = planning.plan(
-        machine.engine(threads=1),
+        machine.on_one_thread().load(),
         load_suite(suite or find_family(machine.family).suite),
         BenchSettings(decoding.max_new_tokens, decoding.sampling, repeats),
         models=drafts,

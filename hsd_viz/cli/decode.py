@@ -15,10 +15,11 @@ from typing import Annotated as A
 
 from hsd_viz.cli import shared
 from hsd_viz.cli.arguments import Save
-from hsd_viz.cli.shared import MachineOptions
+from hsd_viz.declare import Setting
 from hsd_viz.disk import read_text, writing
+from hsd_viz.engine.options import EngineOptions
 from hsd_viz.errors import UserError
-from hsd_viz.options import MAX_NEW_TOKENS, DecodingOptions, Setting
+from hsd_viz.options import MAX_NEW_TOKENS, DecodingOptions
 from hsd_viz.stack import MAX_LOOKAHEAD, HFStack, parse_bench
 from hsd_viz.terminal import say, status
 
@@ -73,7 +74,7 @@ def decode(
         ),
     ] = False,
     decoding: DecodingOptions,
-    machine: MachineOptions,
+    machine: EngineOptions,
 ) -> int:
     """Continue a prompt with a stack and report the source of each token."""
     if isinstance(parse_bench(stack), HFStack):
@@ -92,7 +93,7 @@ def decode(
     options = options_of(decoding.sampling, decoding.max_new_tokens)
     options["chat"] = chat
     call = DecodeCall(text, stack, options)
-    engine = machine.engine()
+    engine = machine.load()
     events: Any = call.events(engine)
     if save is not None:
         # A saved trace explains its own speed-up (`hsd-viz doctor`).
@@ -345,7 +346,7 @@ def serve(
             high=86_400,
         ),
     ] = 300.0,
-    machine: MachineOptions,
+    machine: EngineOptions,
 ) -> int:
     """Serve the engine to many visitors until Ctrl-C (needs the extra cluster)."""
     from hsd_viz.cli.served_page import served_page
@@ -368,7 +369,7 @@ def serve(
         family=family.name,
         hosts=("127.0.0.1", "localhost") if is_local else ("*",),
     )
-    engine = machine.options(threads=1)
+    engine = machine.on_one_thread()
     if (replicas, address, gpus_per_replica) == (1, None, 0.0):
         from hsd_viz.serve.app import run as run_app
 

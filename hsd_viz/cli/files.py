@@ -12,9 +12,10 @@ from typing import Annotated as A
 
 from hsd_viz.cli import shared
 from hsd_viz.cli.arguments import Out
+from hsd_viz.declare import Setting
 from hsd_viz.disk import followed, writing
 from hsd_viz.errors import UserError
-from hsd_viz.options import MAX_NEW_TOKENS, Setting
+from hsd_viz.options import MAX_NEW_TOKENS
 from hsd_viz.terminal import status
 
 if TYPE_CHECKING:

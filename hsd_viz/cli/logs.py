@@ -9,6 +9,7 @@ from typing import Annotated as A
 from hsd_viz.cli import shared
 from hsd_viz.cli.arguments import Out, Save
 from hsd_viz.cli.shared import Html, Json
+from hsd_viz.declare import Setting
 from hsd_viz.disk import writing
 from hsd_viz.errors import parsing
 from hsd_viz.measure.doctor.case import Case

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Annotated as A
 from typing import Any
 
+from hsd_viz.declare import Setting
 from hsd_viz.errors import UserError
 from hsd_viz.models.families import FAMILIES, Family, PackagedFile, find_family
 from hsd_viz.models.installer import find_installer
-from hsd_viz.options import Setting
 
 #: Of the models and databases that were made for this project.
 OWNER = "hsd_viz"

@@ -5,19 +5,14 @@ from __future__ import annotations
 import json
 import os
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
 from typing import Annotated as A
+from typing import Any
 
 from hsd_viz.cli.arguments import Out
+from hsd_viz.declare import Setting
 from hsd_viz.disk import write_whole, writing
-from hsd_viz.engine_choices import Bridge, DType, Runtime
-from hsd_viz.options import Setting, settings
-
-if TYPE_CHECKING:
-    from hsd_viz.engine.local import LocalEngine
-    from hsd_viz.engine.options import EngineOptions
+from hsd_viz.options import settings
 
 #: The rule, and the files to write.
 RuleOption = A[str, settings()["rule"]]
@@ -35,91 +30,6 @@ Html = A[
         help="write the report as a page that opens offline",
     ),
 ]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MachineOptions:
-    """Models and machine."""
-
-    family: A[
-        str,
-        Setting(
-            metavar="NAME",
-            help="the family whose models have short names: code or smollm2",
-        ),
-    ] = "code"
-    target: A[
-        str,
-        Setting(
-            metavar="M",
-            help="the model 'target': a name of the family, a hub id (owner/name) or a path",
-        ),
-    ] = "target"
-    databases: A[
-        Path | None,
-        Setting(
-            metavar="DIR",
-            help="use the databases in this folder (default: the family's)",
-        ),
-    ] = None
-    device: A[
-        Literal["cpu", "cuda"] | None,
-        Setting(
-            help="default: cuda, else cpu",
-        ),
-    ] = None
-    dtype: A[
-        DType | None,
-        Setting(
-            help="default: int8 for the shipped models on the CPU, else float32, bfloat16 on a GPU",
-        ),
-    ] = None
-    runtime: A[
-        Runtime,
-        Setting(
-            help="what runs forward passes; auto: the fastest",
-        ),
-    ] = "auto"
-    bridge: A[
-        Bridge | None,
-        Setting(
-            help="how a draft model with another tokenizer drafts",
-        ),
-    ] = None
-    costs: A[
-        str,
-        Setting(
-            metavar="SOURCE",
-            help="what db sizes its drafts by: shipped, measured or a JSON file",
-        ),
-    ] = "shipped"
-    threads: A[
-        int | None,
-        Setting(
-            metavar="N",
-            help="CPU threads (default: one for each core; 1 in what measures and in serve)",
-        ),
-    ] = None
-
-    def options(self, threads: int | None = None) -> EngineOptions:
-        """Return which engine to load; ``threads`` are the default."""
-        from hsd_viz.engine.options import EngineOptions
-
-        return EngineOptions(
-            target=self.target,
-            family=self.family,
-            device=self.device,
-            dtype=self.dtype,
-            threads=threads if self.threads is None else self.threads,
-            runtime=self.runtime,
-            databases=None if self.databases is None else str(self.databases),
-            bridge=self.bridge,
-            costs=self.costs,
-        )
-
-    def engine(self, threads: int | None = None) -> LocalEngine:
-        """Load the engine; ``threads`` are the default."""
-        return self.options(threads).load()
 
 
 def write_json(path: Path | None, data: Any) -> None:

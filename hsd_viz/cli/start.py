@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated as A
 from typing import Any
 
-from hsd_viz.options import Setting
+from hsd_viz.declare import Setting
 from hsd_viz.terminal import status
 
 #: What the command without arguments prints.

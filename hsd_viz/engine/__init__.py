@@ -2,13 +2,17 @@
 torch.
 """
 
-from hsd_viz.decoding.engine import DEFAULTS, DecodeCall, Engine, Options
 from hsd_viz.words import lazily
 
-__getattr__, _, _LAZY = lazily(
-    __name__, {".local": ("load_engine", "LocalEngine"), ".remote": ("RemoteEngine",)}
+__getattr__, __dir__, _LAZY = lazily(
+    __name__,
+    {
+        "..decoding.engine": ("DEFAULTS", "DecodeCall", "Engine", "Options"),
+        ".local": ("LocalEngine", "load_engine"),
+        ".remote": ("RemoteEngine",),
+    },
 )
-__all__ = ["DEFAULTS", "DecodeCall", "Engine", "Options", "prepare", *_LAZY]
+__all__ = ["prepare", *_LAZY]
 
 
 def prepare() -> None:

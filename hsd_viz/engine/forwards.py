@@ -26,6 +26,7 @@ from hsd_viz.decoding.verify import Draft, RecordOptions
 from hsd_viz.disk import read_json
 from hsd_viz.drafting.costs import CostCurve, cost_curve
 from hsd_viz.drafting.tree import DraftTree
+from hsd_viz.engine_choices import MEASURED, SHIPPED
 from hsd_viz.errors import UserError
 from hsd_viz.latency.estimate import monotone
 from hsd_viz.models.families import CODE
@@ -47,8 +48,6 @@ HANDLING = 0.05
 #: A width has its own ratio when real rounds were timed there at least this often.
 ENOUGH = 20
 FORMAT = "hsd_viz costs"
-SHIPPED = "shipped"
-MEASURED = "measured"
 
 
 def time_forwards(

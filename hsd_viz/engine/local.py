@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+from hsd_viz.declare import keywords_from
 from hsd_viz.decoding.decode import LIKELIEST, Decode
 from hsd_viz.decoding.engine import Engine, Options
 from hsd_viz.decoding.events import decode
@@ -22,66 +23,35 @@ from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
 from hsd_viz.drafting.costs import CostCurve
 from hsd_viz.drafting.make import FIVEGRAMS, STORED, check_folder
 from hsd_viz.drafting.tree import Drafter
-from hsd_viz.engine.forwards import SHIPPED, Costs
+from hsd_viz.engine.forwards import Costs
 from hsd_viz.engine.load import Loaded, Models
+from hsd_viz.engine.options import EngineOptions
 from hsd_viz.engine.resolve import Resolved, own_name, resolve
 from hsd_viz.errors import UserError
-from hsd_viz.machine import MAX_THREADS, cpu_model, set_threads
+from hsd_viz.machine import cpu_model, set_threads
 from hsd_viz.machine import threads as threads_now
-from hsd_viz.models.families import DEFAULT, Family
 from hsd_viz.native.decode import NativeDecode, can_compile
 from hsd_viz.native.drafter import native_drafter
 from hsd_viz.stack import Stack, parse
 from hsd_viz.trace import Event, Stage
 from hsd_viz.version import __version__
-from hsd_viz.words import check_range, guided
 
 if TYPE_CHECKING:
     import torch
 
 
-@guided
-def load_engine(
-    target: str = "target",
-    *,
-    family: str | Family = DEFAULT,
-    device: str | None = None,
-    dtype: str | None = None,
-    threads: int | None = None,
-    runtime: str = "auto",
-    allow_models: bool = True,
-    databases: str | Path | None = None,
-    bridge: str | None = None,
-    costs: str | Path = SHIPPED,
-) -> LocalEngine:
+@keywords_from(EngineOptions)
+def load_engine(options: EngineOptions) -> LocalEngine:
     """Make an engine in this process. Models load when a stack first needs them.
 
-    Args:
-        target: what ``target`` means in a stack: a name of the family, a hub id, a folder or a GGUF
-            file.
-        family: the family whose models, databases and costs have short names, a name of
-            :data:`hsd_viz.models.families.FAMILIES`. Its models need neither torch nor
-            transformers.
-        device: ``cpu`` or ``cuda``; default: the best there is.
-        dtype: the type of weights; default: on the CPU int8 for the shipped models, else float32;
-            bfloat16 on a GPU.
-        threads: the CPU threads of forward passes, for the whole process.
-        runtime: as in :class:`hsd_viz.engine.load.Models`, like ``allow_models`` and ``bridge``.
-        databases: a folder with databases to use in place of the family's.
-        costs: what ``db`` sizes its drafts by: ``shipped`` (a table of the family, so that the same
-            command gives the same text), ``measured`` (timed here, once for each model) or a file
-            (:class:`hsd_viz.engine.forwards.Costs`).
+    The models of a family need neither torch nor transformers. The number of threads is that of the
+    whole process. The shipped costs make the same command give the same text on every machine;
+    measured ones are timed once for each model.
 
     Raises:
         UserError: if an option is invalid; the message has the value and what is allowed.
     """
-    if threads is not None:
-        check_range("the number of threads", threads, 1, MAX_THREADS)
-        set_threads(threads)
-    models = Models(target, device, dtype, allow_models, bridge, runtime, family=family)
-    if databases is not None:
-        check_folder(databases)
-    return LocalEngine(models, Costs(costs, models.family.costs), databases)
+    return options.load()
 
 
 class LocalEngine(Engine):
@@ -101,6 +71,28 @@ class LocalEngine(Engine):
         #: The databases by target, and what the selector has decided.
         self._opened: dict[str, SharedDatabases] = {}
         self._decided: dict[Any, Stack] = {}
+
+    @classmethod
+    def of(cls, options: EngineOptions) -> LocalEngine:
+        """Make the engine that these options describe.
+
+        Raises:
+            UserError: if one of them is invalid.
+        """
+        if options.threads is not None:
+            set_threads(options.threads)
+        models = Models(
+            options.target,
+            options.device,
+            options.dtype,
+            options.allow_models,
+            options.bridge,
+            options.runtime,
+            family=options.family,
+        )
+        if options.databases is not None:
+            check_folder(options.databases)
+        return cls(models, Costs(options.costs, models.family.costs), options.databases)
 
     def __repr__(self) -> str:
         return (

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Unpack
 
-from hsd_viz.engine import DecodeCall, Engine, Options
+from hsd_viz.decoding.engine import DecodeCall, Engine, Options
 from hsd_viz.engine.local import load_engine
 from hsd_viz.errors import UserError
 from hsd_viz.models.families import CODE, FAMILIES, SMOLLM2, Family

@@ -12,12 +12,12 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
+from hsd_viz.declare import settings_of
 from hsd_viz.errors import UserError
 from hsd_viz.mcp.folder import Folder
 from hsd_viz.mcp.protocol import Answer, Server, Tool
 from hsd_viz.measure.doctor.case import Case, Weights
 from hsd_viz.models.families import CODE, FAMILIES, Family, find_family
-from hsd_viz.options import settings_of
 from hsd_viz.results.result import Result
 from hsd_viz.stack import parse
 

@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
+from dataclasses import replace
 from typing import Any
 
 from fastapi import Depends, FastAPI, HTTPException, Request
@@ -25,7 +26,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from pydantic import ConfigDict, Field, ValidationError, create_model
 from starlette.requests import ClientDisconnect
 
-from hsd_viz.engine import DecodeCall, Engine
+from hsd_viz.decoding.engine import DecodeCall, Engine
 from hsd_viz.engine.live import batches
 from hsd_viz.engine.options import EngineOptions
 from hsd_viz.errors import UserError, visitor_message
@@ -90,7 +91,7 @@ def decode_with(engine: Engine) -> Decode:
 
 def load_decode(options: EngineOptions) -> Decode:
     """Load an engine that is ready for its first request, and return what decodes with it."""
-    engine = options.load(allow_models=False)
+    engine = replace(options, allow_models=False).load()
     engine.run("def", max_new_tokens=1)
     engine.wait_ready()
     return decode_with(engine)

@@ -9,8 +9,9 @@ from typing import Any
 
 import msgspec
 
+from hsd_viz.declare import settings_of
 from hsd_viz.errors import MALFORMED, Unsupported, UserError, inconsistency
-from hsd_viz.options import Sampling, settings_of
+from hsd_viz.options import Sampling
 from hsd_viz.records.served import served_run
 from hsd_viz.stack import DraftSource, StackError, decoded_stack
 from hsd_viz.trace import Step, Trace

@@ -8,17 +8,17 @@ import sys
 import textwrap
 from dataclasses import replace
 from pathlib import Path
-from typing import get_type_hints
 
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
 import hsd_viz.cli.models as commands
-from hsd_viz.cli.shared import MachineOptions
+from hsd_viz.declare import settings_of
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.engine import load_engine
 from hsd_viz.engine.databases import find_tokenizer
+from hsd_viz.engine.options import EngineOptions
 from hsd_viz.errors import MissingPackage, UserError
 from hsd_viz.models.families import CODE, FAMILIES, SMOLLM2, PackagedFile, find_family
 from hsd_viz.models.files import open_model, weights_hash
@@ -104,8 +104,8 @@ def test_a_family_that_is_not_installed_names_the_command(monkeypatch):
 
 
 def test_the_help_names_every_family():
-    help_of_family = get_type_hints(MachineOptions, include_extras=True)["family"].__metadata__[1]
-    assert help_of_family.endswith(" or ".join(FAMILIES))
+    setting = settings_of(EngineOptions)["family"]
+    assert setting.help.endswith(" or ".join(FAMILIES))
 
 
 # --- commands -------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hsd_viz.engine import Engine
+from hsd_viz.decoding.engine import Engine
 from hsd_viz.errors import UserError
 from hsd_viz.machine import MachineFacts, cpu_model, describe, threads
 from hsd_viz.measure.bench.decodes import KeptDecodes

@@ -21,11 +21,10 @@ from itertools import chain, product
 from statistics import mean
 from typing import TYPE_CHECKING
 
-from hsd_viz.decoding.engine import DecodeCall, options_of
+from hsd_viz.decoding.engine import DecodeCall, Engine, options_of
 from hsd_viz.decoding.sampling import PromptTooLong, Sampling
 from hsd_viz.drafting import Memory
 from hsd_viz.drafting.make import remembers
-from hsd_viz.engine import Engine
 from hsd_viz.errors import PromptError, UserError
 from hsd_viz.measure.bench.decodes import KeptDecodes
 from hsd_viz.measure.bench.output import Output, from_trace, median_of, pooled, waits_between

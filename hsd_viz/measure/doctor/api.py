@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from hsd_viz.declare import keywords_from
 from hsd_viz.measure.doctor.assumed_hardware import with_hardware
 from hsd_viz.measure.doctor.case import Case
 from hsd_viz.measure.doctor.diagnosis import Diagnosis
@@ -11,7 +12,6 @@ from hsd_viz.measure.doctor.findings import COLLAPSES_IN_TIME
 from hsd_viz.measure.doctor.observe import observed_in
 from hsd_viz.measure.doctor.verdict import diagnose
 from hsd_viz.measure.doctor.what_if import Batch, predicted_batches
-from hsd_viz.measure.keywords import keywords_from
 from hsd_viz.results.table import as_text
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from typing import Annotated as A
 
+from hsd_viz.declare import Setting, check_settings
 from hsd_viz.errors import UserError
-from hsd_viz.options import Setting, check_settings
 from hsd_viz.stack import MAX_LOOKAHEAD
 
 if TYPE_CHECKING:

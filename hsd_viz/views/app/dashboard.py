@@ -19,7 +19,8 @@ from typing import Any
 import msgspec
 import traitlets
 
-from hsd_viz.engine import DecodeCall, Engine, prepare
+from hsd_viz.decoding.engine import DecodeCall, Engine
+from hsd_viz.engine import prepare
 from hsd_viz.engine.access import Access
 from hsd_viz.engine.live import batches, decode_beside_plain
 from hsd_viz.engine.options import EngineOptions
@@ -271,6 +272,7 @@ class App(Part):
             # more.
             threads=min(8, max(1, (os.cpu_count() or 2) // 2)),
             databases=folder,
+            allow_models=self._access.models is None,
         )
         if not self._own and machine.family != self._family.name:
             raise UserError(
@@ -281,7 +283,7 @@ class App(Part):
             if self._own and (self._engine is None or machine != self._machine):
                 yield Stage("loading the models")
                 self._engine = None  # frees the previous models
-                self._engine = machine.load(allow_models=self._access.models is None)
+                self._engine = machine.load()
                 self._machine = machine
             engine = self._engine
         assert engine is not None
