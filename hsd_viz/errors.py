@@ -32,6 +32,10 @@ DEBUG_VARIABLE = "HSD_VIZ_DEBUG"
 FAULTS_VARIABLE = "HSD_VIZ_FAULTS"
 #: An absolute path of two or more parts.
 _PATH = re.compile(r"(?<![\w.~:/])/[^\s'\"`:;,()\[\]/]+(?:/[^\s'\"`:;,()\[\]/]*)+")
+#: What follows names what is caught where content of others is read; each is a kind of content, and
+#: only the code that reads it belongs in such a block. What ``json.loads`` raises: text that is not
+#: JSON, or that is nested too deeply.
+INVALID_JSON = (ValueError, RecursionError)
 #: What code that reads a file of another program raises if the file does not have the form.
 MALFORMED = (
     TypeError,
@@ -41,6 +45,13 @@ MALFORMED = (
     RecursionError,
     ValueError,
 )
+#: What data raise that are of another form than the expected one: a key is missing, or a value is of
+#: another type. A value out of range (``ValueError``) has a message of its own, which must pass.
+OF_ANOTHER_FORM = (LookupError, TypeError, AttributeError)
+#: What a compressed file raises that cannot be read, or that ends too early.
+CUT_SHORT = (OSError, EOFError)
+#: What the memory map of a file raises: an empty file cannot be mapped, which is a ``ValueError``.
+UNMAPPED = (OSError, ValueError)
 
 
 class UserError(ValueError):

@@ -27,7 +27,7 @@ from typing import Any
 import httpx
 import numpy as np
 
-from hsd_viz.errors import UserError, first_line
+from hsd_viz.errors import MALFORMED, UserError, first_line
 from hsd_viz.results.result import INTERRUPTED, Result
 from hsd_viz.results.table import Table, Value
 
@@ -143,7 +143,7 @@ class Endpoint:
             raise UserError(f"{address} does not answer: {first_line(error)}") from None
         except UserError as error:
             raise UserError(f"{address} did not answer with a completion: {error}") from None
-        except (ValueError, KeyError, IndexError, TypeError, AttributeError):
+        except MALFORMED:
             expected = "expected choices with logprobs and their tokens"
             raise UserError(f"{address} did not answer with a completion: {expected}") from None
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from hsd_viz.cli.shared import Html, Json, RuleOption
 from hsd_viz.declare import Setting
-from hsd_viz.errors import UserError, first_line
+from hsd_viz.errors import INVALID_JSON, UserError, first_line
 from hsd_viz.terminal import status
 
 #: What runs an audit and returns its result.
@@ -253,7 +253,7 @@ def _body(text: str | None) -> dict[str, Any]:
         return {}
     try:
         parameters = json.loads(text)
-    except (ValueError, RecursionError) as error:
+    except INVALID_JSON as error:
         raise UserError(f"--body is not JSON: {first_line(error)}") from None
     if not isinstance(parameters, dict):
         raise UserError(f'--body must be a JSON object, as in {{"min_p": 0.05}}, not {text[:40]}')

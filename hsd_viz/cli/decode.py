@@ -18,7 +18,7 @@ from hsd_viz.cli.arguments import Save
 from hsd_viz.declare import Setting
 from hsd_viz.disk import read_text, writing
 from hsd_viz.engine.options import EngineOptions
-from hsd_viz.errors import UserError
+from hsd_viz.errors import INVALID_JSON, UserError
 from hsd_viz.options import MAX_NEW_TOKENS, DecodingOptions
 from hsd_viz.stack import MAX_LOOKAHEAD, HFStack, parse_bench
 from hsd_viz.terminal import say, status
@@ -124,7 +124,7 @@ def _messages(file: Path, text: str) -> Any:
     """Return what a JSON file holds, a conversation that the engine checks."""
     try:
         return json.loads(text)
-    except (ValueError, RecursionError):
+    except INVALID_JSON:
         raise UserError(f"{file} is not JSON: a conversation is a list of messages") from None
 
 

@@ -27,7 +27,7 @@ from hsd_viz.disk import read_json
 from hsd_viz.drafting.costs import CostCurve, cost_curve
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.engine_choices import MEASURED, SHIPPED
-from hsd_viz.errors import UserError
+from hsd_viz.errors import MALFORMED, UserError
 from hsd_viz.latency.estimate import monotone
 from hsd_viz.models.families import CODE
 from hsd_viz.stack import split_copy
@@ -186,7 +186,7 @@ def _read(path: Path) -> dict[str, dict[str, Any]]:
         models = {name: _curves(rows) for name, rows in data["models"].items()}
         others = {device: data["others"][device] for device in ("cpu", "cuda")}
         return {"models": models, "others": _curves(others)}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except MALFORMED as error:
         raise UserError(
             f"{path} is not a table of costs: {type(error).__name__}: {error}"
         ) from None

@@ -13,7 +13,7 @@ import httpx
 from hsd_viz.decoding.engine import Engine, Options
 from hsd_viz.decoding.text import Prompt
 from hsd_viz.engine.resolve import with_defaults
-from hsd_viz.errors import UserError
+from hsd_viz.errors import INVALID_JSON, MALFORMED, UserError
 from hsd_viz.options import types
 from hsd_viz.stack import Stack
 from hsd_viz.trace import Event, Finished
@@ -61,7 +61,7 @@ class RemoteEngine(Engine):
                 facts = json.loads("".join(lines))
                 self.family = str(facts.get("family", self.family))
                 return [str(name) for name in facts["models"]]
-            except (ValueError, KeyError, TypeError, AttributeError):
+            except MALFORMED:
                 raise ServerError(f"{self.url} is not a server of hsd_viz") from None
 
     def decode(
@@ -132,13 +132,13 @@ def _records(lines: Iterable[str]) -> Iterator[Any]:
             yield json.loads(line)
         except json.JSONDecodeError:
             return
-        except (ValueError, RecursionError):
+        except INVALID_JSON:
             raise ServerError("the server sent a record that is not valid") from None
 
 
 def _message(response: httpx.Response, url: str) -> str:
     try:
         return str(json.loads(response.read())["error"])
-    except (ValueError, KeyError, TypeError):
+    except MALFORMED:
         status = f"{response.status_code} {response.reason_phrase}"
         return f"{url} answered {status}: it is not a server of hsd_viz, or is starting"

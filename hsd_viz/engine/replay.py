@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from hsd_viz.errors import MALFORMED
 from hsd_viz.trace import Trace, TraceError
 from hsd_viz.words import did_you_mean
 
@@ -65,7 +66,7 @@ def bundled(folder: Path = TRACES) -> list[Recording]:
         return []
     try:
         return msgspec.json.decode(index.read_bytes(), type=list[Recording])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, *MALFORMED) as error:
         raise TraceError(
             f"the list of recorded traces {index} is invalid: {type(error).__name__} at {error}"
         ) from None

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import plotly.express as px
 
-from hsd_viz.errors import UserError
+from hsd_viz.errors import OF_ANOTHER_FORM, UserError
 from hsd_viz.figures.bars import bars
 from hsd_viz.figures.charts import SAID, Figure, between, finish
 from hsd_viz.figures.palette import KINDS
@@ -86,7 +86,7 @@ def plan_frame(plan: Mapping[str, Any]) -> pd.DataFrame:
         }
         named = {name: plan.get(name) for name in ("picked", "best_measured", "best_single_draft")}
         plain = next((stack for stack in predicted if " > " not in stack), None)
-    except (KeyError, TypeError, AttributeError):
+    except OF_ANOTHER_FORM:
         raise UserError("not a plan: use the JSON output of 'hsd-viz plan'") from None
     return _frame(predicted, calibrated.plan_measured(plan), {**named, "plain": plain})
 

@@ -12,7 +12,7 @@ import pandas as pd
 import plotly.express as px
 
 from hsd_viz.disk import MOST_JSON, read_text
-from hsd_viz.errors import UserError
+from hsd_viz.errors import OF_ANOTHER_FORM, UserError
 from hsd_viz.figures.bars import bars
 from hsd_viz.figures.charts import INK, SAID, Figure, between, finish
 from hsd_viz.figures.palette import in_order
@@ -193,7 +193,7 @@ def ablation_of(given: Mapping[str, Any] | str | Path) -> tuple[pd.DataFrame, st
                 plain[row["temperature"]] = row["tokens_per_second"]
         rows = [_ablation_row(row, plain[row["temperature"]]) for row in data["rows"]]
         return pd.DataFrame(rows), _source(data)
-    except (KeyError, TypeError, AttributeError, ZeroDivisionError):
+    except (ZeroDivisionError, *OF_ANOTHER_FORM):
         raise UserError(
             "not an ablation: use the JSON output of 'python -m benchmarks.ablation'"
         ) from None

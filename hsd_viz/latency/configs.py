@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz.disk import read_text
-from hsd_viz.errors import BadFile, Unsupported, parsing
+from hsd_viz.errors import INVALID_JSON, BadFile, Unsupported, parsing
 from hsd_viz.latency.known import PUBLISHED_FIGURES, by_name
 from hsd_viz.latency.shapes import MODELS, WEIGHTS, Shape
 from hsd_viz.words import check_range
@@ -40,7 +40,7 @@ def shape_of(name: str) -> Shape:
         path = path / "config.json"
     try:
         config = json.loads(read_text(path, "config", MOST_CONFIG))
-    except (ValueError, RecursionError) as error:
+    except INVALID_JSON as error:
         raise BadFile(f"{path} is not a readable config.json: {error}") from None
     name = path.stem if path.name != "config.json" else path.parent.name or "model"
     if not isinstance(config, dict):

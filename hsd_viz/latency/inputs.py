@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from hsd_viz.errors import UserError
+from hsd_viz.errors import MALFORMED, UserError
 
 T = TypeVar("T")
 #: The fields of a calibration by pairs.
@@ -268,7 +268,7 @@ class Calibration:
             for pair, outcomes in tables["tiers"].items():
                 tables["tiers"][pair] = {"outcomes": outcomes}
             return msgspec.convert({**data, **tables}, cls)
-        except (ValueError, TypeError) as error:
+        except MALFORMED as error:
             raise UserError(f"not a calibration: {error}") from None
 
     @property

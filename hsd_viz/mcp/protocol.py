@@ -15,7 +15,7 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass
 from typing import Any
 
-from hsd_viz.errors import UserError, report_fault, visitor_message
+from hsd_viz.errors import INVALID_JSON, UserError, report_fault, visitor_message
 from hsd_viz.version import __version__
 
 #: The versions of the protocol in which tools are as here, the newest first.
@@ -234,7 +234,7 @@ def _parsed(line: str | bytes) -> Message:
         raise ProtocolError(NOT_A_REQUEST, f"a message has at most {MOST_LINE} bytes")
     try:
         message = json.loads(line)
-    except (ValueError, RecursionError):
+    except INVALID_JSON:
         raise ProtocolError(NOT_JSON, "the message is not JSON") from None
     if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
         raise ProtocolError(NOT_A_REQUEST, "the message is not a JSON-RPC 2.0 object")

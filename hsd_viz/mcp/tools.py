@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from hsd_viz.declare import settings_of
-from hsd_viz.errors import UserError
+from hsd_viz.errors import INVALID_JSON, UserError
 from hsd_viz.mcp.folder import Folder
 from hsd_viz.mcp.protocol import Answer, Server, Tool
 from hsd_viz.measure.doctor.case import Case, Weights
@@ -347,7 +347,7 @@ def is_log_of_texts(path: Path) -> bool:
     try:
         with path.open("rb") as file:
             entry = json.loads(file.readline(MOST_LINE))
-    except (ValueError, RecursionError):
+    except INVALID_JSON:
         return False
     if not isinstance(entry, dict):
         return False

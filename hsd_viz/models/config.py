@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.errors import BadFile, Unsupported
+from hsd_viz.errors import INVALID_JSON, BadFile, Unsupported
 from hsd_viz.models.form import LlamaForm, Rotary
 from hsd_viz.models.sizes import check_form
 
@@ -101,7 +101,7 @@ def read_config(folder: str | Path) -> dict[str, Any]:
         config = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise BadFile(f"{path} cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
+    except INVALID_JSON as error:
         if isinstance(error, BadFile):
             raise
         raise BadFile(f"{path} is not JSON: {str(error).splitlines()[0]}") from None

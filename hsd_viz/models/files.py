@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.errors import BadFile, UserError
+from hsd_viz.errors import MALFORMED, BadFile, UserError
 from hsd_viz.models.config import form_of, read_config
 from hsd_viz.models.families import FAMILIES
 from hsd_viz.models.form import LlamaForm
@@ -135,7 +135,7 @@ def folder_ends(folder: Path) -> frozenset[int]:
         try:
             written = json.loads(path.read_text(encoding="utf-8"))
             ends = written.get("eos_token_id")
-        except (OSError, ValueError, AttributeError, RecursionError):
+        except (OSError, *MALFORMED):
             raise BadFile(f"{path} is not a JSON object") from None
         if ends is not None:
             return _as_ends(path, ends)

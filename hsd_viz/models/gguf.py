@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from hsd_viz.errors import BadFile, Unsupported
+from hsd_viz.errors import UNMAPPED, BadFile, Unsupported
 from hsd_viz.models.blocks import FORMATS, BlockFormat
 from hsd_viz.models.tensors import Tensor
 
@@ -163,7 +163,7 @@ class GGUFFile:
             raise BadFile(f"{self.path} is not a valid GGUF file: {error}") from None
         except struct.error:
             raise BadFile(f"{self.path} is not a valid GGUF file: it ends too early") from None
-        except (OSError, ValueError) as error:
+        except UNMAPPED as error:
             raise BadFile(f"{self.path} cannot be read: {error}") from None
 
     def read(self, name: str) -> Tensor:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from hsd_viz.errors import BadFile
+from hsd_viz.errors import INVALID_JSON, MALFORMED, UNMAPPED, BadFile
 from hsd_viz.models.blocks import widen_bfloat16
 from hsd_viz.models.matrix import GroupedMatrix
 from hsd_viz.models.tensors import HEAD_OFFSETS, Tensor
@@ -78,7 +78,7 @@ class SafetensorsFile:
         self.tensors: dict[str, StoredTensor] = {}
         try:
             self._content = np.memmap(self.path, np.uint8, "r")
-        except (OSError, ValueError) as error:
+        except UNMAPPED as error:
             raise BadFile(f"{self.path} cannot be read: {error}") from None
         try:
             self._read()
@@ -115,7 +115,7 @@ class SafetensorsFile:
         begin = 8 + length
         try:
             header = json.loads(self._content[8:begin].tobytes())
-        except (ValueError, RecursionError):
+        except INVALID_JSON:
             raise BadFile("its header is not JSON") from None
         if not isinstance(header, dict):
             raise BadFile("its header is not a JSON object")
@@ -179,7 +179,7 @@ def _names_in(index: Path) -> list[str]:
     """Return the file names in an index, each once."""
     try:
         names = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (OSError, *MALFORMED):
         raise BadFile(f"{index} is not an index of safetensors files") from None
     for name in names:
         if not isinstance(name, str) or Path(name).name != name or "\\" in name:

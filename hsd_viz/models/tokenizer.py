@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hsd_viz.errors import BadFile, Unsupported, first_line
+from hsd_viz.errors import INVALID_JSON, BadFile, Unsupported, first_line
 from hsd_viz.models.chat import render
 from hsd_viz.models.tokenizer_file import open_tokenizer
 
@@ -161,7 +161,7 @@ def _read_json(path: Path) -> dict[str, Any]:
         return {}
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, *INVALID_JSON) as error:
         raise BadFile(f"{path} is not JSON: {first_line(error)}") from None
     if not isinstance(values, dict):
         raise BadFile(f"{path} is not a JSON object")

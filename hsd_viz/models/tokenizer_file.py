@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hsd_viz.disk import parse_json, read_text
-from hsd_viz.errors import BadFile, Unsupported, no_panics
+from hsd_viz.errors import MALFORMED, BadFile, Unsupported, no_panics
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -68,7 +68,7 @@ def read_tokenizer_file(path: Path) -> dict[str, Any]:
         return _checked(data)
     except Unsupported as error:
         raise Unsupported(f"the tokenizer {path} cannot be used: {error}") from None
-    except (TypeError, LookupError, AttributeError, RecursionError, ValueError):
+    except MALFORMED:
         reason = "its parts are not those of a tokenizer.json"
         raise BadFile(f"{path} is not a valid tokenizer: {reason}") from None
 

@@ -22,6 +22,7 @@ import msgspec
 import numpy as np
 
 from hsd_viz import disk
+from hsd_viz.errors import UNMAPPED
 from hsd_viz.models.matrix import GroupedMatrix
 from hsd_viz.native.own_files import is_out_of_reach, own_folder
 from hsd_viz.native.panels import Panels, pack
@@ -140,7 +141,7 @@ def _read(path: Path) -> list[Packed] | None:
             return None
         with path.open("rb") as file:
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    except (OSError, ValueError):
+    except UNMAPPED:
         return None
     if hashlib.sha256(mapped).hexdigest()[:_DIGEST_DIGITS] != path.stem.rpartition("-")[2]:
         return None

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz.disk import read_text
-from hsd_viz.errors import UserError, first_line
+from hsd_viz.errors import INVALID_JSON, UserError, first_line
 from hsd_viz.prompts import Prompt, Suite
 
 #: Task -> description.
@@ -46,7 +46,7 @@ def read_questions(path: Path) -> Suite:
             continue
         try:
             row = json.loads(line)
-        except (ValueError, RecursionError) as error:
+        except INVALID_JSON as error:
             raise UserError(f"{path}, line {number}: not JSON ({first_line(error)})") from None
         try:
             prompt = _question(row)

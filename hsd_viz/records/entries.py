@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from hsd_viz.disk import Unpacked
-from hsd_viz.errors import BadFile
+from hsd_viz.errors import INVALID_JSON, BadFile
 
 #: Bytes of the longest line or array element that is read; memory is about ten times that.
 MOST_BYTES = 8 * 2**20
@@ -132,7 +132,7 @@ def enumerate_array(file: BinaryIO) -> Iterator[tuple[int, Any]]:
                 return
             try:
                 value, end = decode(text, at)
-            except (ValueError, RecursionError) as error:
+            except INVALID_JSON as error:
                 text = text[at:]
                 at = 0
                 if isinstance(error, RecursionError) or ended or len(text) > MOST_BYTES:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hsd_viz.errors import CUT_SHORT, INVALID_JSON
 from hsd_viz.records.entries import BrokenEntry, EntryReader
 
 #: Bytes of a JSON object over many lines that are read.
@@ -109,7 +110,7 @@ def documents(path: str | Path) -> Iterator[Document | BrokenEntry]:
                 yield line
             else:
                 yield document_of(number, line.decode("utf-8", errors="replace"))
-    except (OSError, EOFError) as error:
+    except CUT_SHORT as error:
         yield BrokenEntry(0, f"the file cannot be read further: {error}")
     finally:
         reader.close()
@@ -145,14 +146,14 @@ def _whole_object(reader: EntryReader) -> Any:
         return None
     try:
         return json.loads(data)
-    except (ValueError, RecursionError):
+    except INVALID_JSON:
         return None
 
 
 def _is_json(line: bytes) -> bool:
     try:
         json.loads(line)
-    except (ValueError, RecursionError):
+    except INVALID_JSON:
         return False
     return True
 
@@ -168,7 +169,7 @@ def document_of(number: int, line: str) -> Document:
         return Document(number, text="" if event else text, event=event)
     try:
         value = json.loads(stripped)
-    except (ValueError, RecursionError):
+    except INVALID_JSON:
         return Document(number, text=text)
     return unwrapped(number, value, event)
 
@@ -189,6 +190,6 @@ def unwrapped(number: int, value: Mapping[str, Any], event: bool = False) -> Doc
     if inner.strip().startswith("{"):
         try:
             return Document(number, value=json.loads(inner), clock=clock)
-        except (ValueError, RecursionError):
+        except INVALID_JSON:
             pass
     return Document(number, text=inner, clock=clock)

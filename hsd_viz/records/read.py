@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.errors import BadFile, UserError
+from hsd_viz.errors import OF_ANOTHER_FORM, BadFile, UserError
 from hsd_viz.records import (
     prometheus,
     summaries,
@@ -212,7 +212,7 @@ class _Reader:
         context = self.context
         try:
             sample = pattern.read(match, context)
-        except (BadFile, ValueError) as error:
+        except ValueError as error:
             self.collected.refuse(context.line, error)
             return
         form = pattern.form
@@ -257,7 +257,7 @@ class _Reader:
             return
         try:
             summary = summaries.sample_of(rows)
-        except (BadFile, ValueError) as error:
+        except ValueError as error:
             self.collected.refuse(self.context.line, error)
             return
         if summary is not None:
@@ -276,9 +276,9 @@ class _Reader:
         try:
             if not self._iteration(value) and not self._response(value, document.event):
                 self.other += 1
-        except (BadFile, ValueError) as error:
+        except ValueError as error:
             self.collected.refuse(document.line, error)
-        except (TypeError, KeyError, AttributeError) as error:
+        except OF_ANOTHER_FORM as error:
             why = f"unexpected form ({type(error).__name__})"
             self.collected.refused.append((document.line, why))
 

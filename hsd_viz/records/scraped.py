@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hsd_viz.errors import BadFile
 from hsd_viz.records import prometheus
 from hsd_viz.records.collected import Collected
 from hsd_viz.records.engines import COUNTERS, GAUGES, ReadsMetrics, Values
@@ -73,7 +72,7 @@ class _ScrapesOfModel:
     def _read(self, reads: ReadsMetrics, values: Values, line: int) -> tuple[Sample, Form] | None:
         try:
             return reads(values)
-        except (BadFile, ValueError) as error:
+        except ValueError as error:
             self.collected.refuse(line, error)
             return None
 

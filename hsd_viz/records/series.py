@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import Any
 
-from hsd_viz.errors import BadFile
+from hsd_viz.errors import OF_ANOTHER_FORM, BadFile
 from hsd_viz.records.sample import Sample, Verification
 
 
@@ -83,7 +83,7 @@ class Series:
                 remarks=tuple(map(str, data["remarks"])),
                 samples=tuple(Sample.from_dict(one) for one in data["samples"]),
             )
-        except (KeyError, TypeError, AttributeError) as error:
+        except OF_ANOTHER_FORM as error:
             raise BadFile(f"a series of a record is not valid: {error}") from None
 
 

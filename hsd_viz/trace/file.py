@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz.disk import is_regular, most_unpacked, write_whole
-from hsd_viz.errors import BadFile, UserError
+from hsd_viz.errors import INVALID_JSON, BadFile, UserError
 from hsd_viz.trace.tables import TABLES, Columns
 
 FORMAT = "hsd_viz trace"
@@ -137,7 +137,7 @@ def from_bytes(payload: bytes, name: str = "trace", most: int = MOST_BYTES) -> C
         return from_data(json.loads(payload))
     except TraceError as error:
         raise TraceError(f"{name}: {error}") from None
-    except (ValueError, RecursionError):
+    except INVALID_JSON:
         why = "it is not JSON"
         if not payload:
             why = "the file is empty"

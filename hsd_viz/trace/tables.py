@@ -26,7 +26,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 import numpy as np
 
-from hsd_viz.errors import UserError
+from hsd_viz.errors import MALFORMED, UserError
 
 #: A table as JSON: a list of values for each column, all of one length; and as rows, which are
 #: named tuples.
@@ -199,7 +199,7 @@ class TableColumns:
                 columns[name] = (
                     column.unpack(data[name]) if name in data else [column.default] * rows
                 )
-            except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError):
+            except MALFORMED:
                 raise UserError(
                     f"column '{name}' of its table '{self.name}' has values of a wrong type"
                 ) from None

@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Self
 
-from hsd_viz.errors import UserError
+from hsd_viz.errors import MALFORMED, UserError
 from hsd_viz.trace import file, metrics
 from hsd_viz.trace.file import Content, Tables, read_tables
 from hsd_viz.trace.tables import TABLES, Columns
@@ -383,7 +383,7 @@ def read_events(records: Iterable[Any]) -> Iterator[Event]:
                     raise ValueError
         except ServerError:
             raise
-        except (KeyError, TypeError, ValueError, AttributeError):
+        except MALFORMED:
             what = (
                 "the server sent an invalid event: client and server "
                 "need the same version of hsd_viz"

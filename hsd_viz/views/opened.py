@@ -100,7 +100,7 @@ def run_of_file(content: bytes, name: str) -> Trace:
         path.write_bytes(content)
         try:
             runs = _requests_with_rounds(path, "")
-        except (BadFile, UserError):
+        except UserError:
             raise not_a_trace from None
     if not runs:
         raise Unsupported(

@@ -26,7 +26,7 @@ import numpy as np
 
 from hsd_viz.disk import write_inside
 from hsd_viz.drafting.context import Match
-from hsd_viz.errors import BadFile, UserError
+from hsd_viz.errors import MALFORMED, BadFile, UserError
 
 VERSION = "2"
 SUFFIX = ".hsdb"
@@ -287,7 +287,7 @@ class Index:
             self.header: dict[str, Any] = json.loads(metadata["facts"]) if is_whole else {}
         except OSError as error:
             raise DatabaseError(f"{name} cannot be read: {error.strerror or error}") from None
-        except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+        except MALFORMED:
             raise DatabaseError(f"'{self.path.name}' is not a database file of hsd_viz") from None
         if version != VERSION:
             raise DatabaseError(
