@@ -10,8 +10,9 @@ viewer, recorded traces and decodes of the shipped models on the CPU work withou
 
 from typing import TYPE_CHECKING, Any
 
+from hsd_viz.lazy import lazily
 from hsd_viz.version import __version__
-from hsd_viz.words import VIEWERS, lazily
+from hsd_viz.viewers import VIEWERS
 
 # ruff: noqa: F401 (the names below are for type checkers; they load on first use)
 if TYPE_CHECKING:
@@ -76,4 +77,6 @@ def _figure(result: Any) -> Any:
     return __getattr__("figures").of_result(result)
 
 
-VIEWERS |= {"show": _show, "to_html": _page, "figure": _figure}
+VIEWERS.show = _show
+VIEWERS.to_html = _page
+VIEWERS.figure = _figure

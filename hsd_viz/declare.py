@@ -28,7 +28,8 @@ from typing import (
 )
 
 from hsd_viz.errors import UserError
-from hsd_viz.words import check_range, guided
+from hsd_viz.hints import guided
+from hsd_viz.ranges import check_range
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -131,7 +132,7 @@ class DeclaredField:
 
 
 @cache
-def fields_of(declaration: type) -> tuple[DeclaredField, ...]:
+def fields_of(declaration: Any) -> tuple[DeclaredField, ...]:
     """Return the fields of a dataclass that have a :class:`Setting`."""
     hints = get_type_hints(declaration, include_extras=True)
     declared = []

@@ -17,12 +17,12 @@ from hsd_viz.cli import build_parser
 from hsd_viz.engine.load import DTYPES as ENGINE_DTYPES
 from hsd_viz.engine.replay import load_bundled
 from hsd_viz.engine_choices import DTYPES
+from hsd_viz.hints import guess, guesses
 from hsd_viz.latency.law import predict
 from hsd_viz.latency.stored import decide
 from hsd_viz.prompts.suites import load_suite
 from hsd_viz.stack import parse
 from hsd_viz.views.page_data import MACHINE
-from hsd_viz.words import guess, guesses
 from tests.figures.sample_calibration import DEAR
 from tests.measure.fake_engine import FakeEngine
 

@@ -13,10 +13,22 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "hsd_viz"
 #: Pure helpers that every other package may import.
-BASE = {"declare", "engine_choices", "errors", "version", "words"}
+BASE = {
+    "declare",
+    "engine_choices",
+    "errors",
+    "hints",
+    "lazy",
+    "ranges",
+    "version",
+    "viewers",
+    "words",
+}
 _ALLOWED_NAMES = {
-    "declare": "errors words",
-    "words": "errors",
+    "declare": "errors hints ranges",
+    "hints": "words",
+    "lazy": "hints",
+    "ranges": "errors",
     "options": "trace",
     "results": "disk stack terminal",
     "trace": "disk",

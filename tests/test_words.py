@@ -10,7 +10,9 @@ import pytest
 
 import hsd_viz as hsd
 from hsd_viz.engine.replay import load_bundled
-from hsd_viz.words import MAX_BUDGET, check_budget, counted, guesses
+from hsd_viz.hints import guesses
+from hsd_viz.ranges import MAX_BUDGET, check_budget
+from hsd_viz.words import counted
 
 
 @pytest.mark.parametrize("name", guesses()["hsd"])

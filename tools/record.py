@@ -19,11 +19,11 @@ from hsd_viz.engine.local import LocalEngine, load_engine
 from hsd_viz.engine.replay import SIDE_BY_SIDE, TEMPERATURE, TRACES
 from hsd_viz.measure.bench.report import impossible
 from hsd_viz.options import DEFAULT_RULE
+from hsd_viz.ranges import check_range
 from hsd_viz.stack import parse
 from hsd_viz.trace import Trace
 from hsd_viz.trace.metrics import check
 from hsd_viz.views.page_data import ABOUT
-from hsd_viz.words import check_range
 from tools.selection import Facts, facts, opening, speedup, supplied
 from tools.tour import write_tour
 

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from hsd_viz.audit.enumeration import MAX_RUNS, Choices, law
 from hsd_viz.errors import UserError
+from hsd_viz.ranges import check_range
 from hsd_viz.results.result import Result
 from hsd_viz.results.table import Table, Value
-from hsd_viz.words import check_range
 
 TOLERANCE = 1e-9
 #: Largest sine of the angle between two deviations that are called the same.

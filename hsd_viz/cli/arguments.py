@@ -32,7 +32,8 @@ from typing import (
 from hsd_viz.declare import Setting, choices_of, read_type
 from hsd_viz.disk import check_writable
 from hsd_viz.errors import UserError
-from hsd_viz.words import check_range, did_you_mean
+from hsd_viz.ranges import check_range
+from hsd_viz.words import did_you_mean
 
 BAD_INPUT = 2
 #: What k means after a number.

@@ -18,9 +18,9 @@ from hsd_viz.engine.options import EngineOptions
 from hsd_viz.errors import UserError, parsing
 from hsd_viz.models.families import find_family
 from hsd_viz.options import DecodingOptions
+from hsd_viz.ranges import MAX_BUDGET
 from hsd_viz.stack import MAX_LOOKAHEAD
 from hsd_viz.terminal import status
-from hsd_viz.words import MAX_BUDGET
 
 #: Defaults of lists, as they are written on the command line, which reads them.
 USUAL_BATCH: Any = "1"
@@ -107,6 +107,7 @@ def bench(
     from hsd_viz.measure.bench.report import read_report
     from hsd_viz.measure.bench.result import BenchResult, measure_stacks
     from hsd_viz.measure.bench.runner import BenchSettings
+    from hsd_viz.engine.local import LocalEngine
     from hsd_viz.prompts.suites import load_suite
     from hsd_viz.results.result import show
 
@@ -126,7 +127,7 @@ def bench(
         budget=budget,
     )
     prompts = load_suite(suite or find_family(machine.family).suite).limited(limit)
-    engine = machine.on_one_thread().load()
+    engine = LocalEngine.of(machine.on_one_thread())
     with terminal.progress_bar() as bar:
         result = measure_stacks(
             engine,
@@ -198,6 +199,7 @@ def plan(
     command_line: CommandLine,
 ) -> int:
     """Calibrate this machine, rank hierarchies by the latency law, and measure the best."""
+    from hsd_viz.engine.local import LocalEngine
     from hsd_viz.machine import describe
     from hsd_viz.measure.bench.runner import BenchSettings
     from hsd_viz.measure.plan import plan as planning
@@ -206,7 +208,7 @@ def plan(
 
     drafts = None if models is None else [name.strip() for name in models.split(",")]
     planned = planning.plan(
-        machine.on_one_thread().load(),
+        LocalEngine.of(machine.on_one_thread()),
         load_suite(suite or find_family(machine.family).suite),
         BenchSettings(decoding.max_new_tokens, decoding.sampling, repeats),
         models=drafts,

@@ -85,6 +85,7 @@ def decode(
         raise UserError("give the text to continue by one of --prompt and --prompt-file")
     from hsd_viz.decoding.engine import DecodeCall, options_of
     from hsd_viz.engine.live import PLAIN_TOKENS, decode_beside_plain
+    from hsd_viz.engine.local import LocalEngine
 
     file = Path("/dev/stdin") if str(prompt_file) == "-" else prompt_file
     text: Any = prompt if file is None else read_text(file, "prompt")
@@ -93,7 +94,7 @@ def decode(
     options = options_of(decoding.sampling, decoding.max_new_tokens)
     options["chat"] = chat
     call = DecodeCall(text, stack, options)
-    engine = machine.load()
+    engine = LocalEngine.of(machine)
     events: Any = call.events(engine)
     if save is not None:
         # A saved trace explains its own speed-up (`hsd-viz doctor`).

@@ -14,8 +14,8 @@ from hsd_viz.disk import writing
 from hsd_viz.errors import parsing
 from hsd_viz.measure.doctor.case import Case
 from hsd_viz.options import Setting
+from hsd_viz.ranges import MAX_BUDGET
 from hsd_viz.terminal import progress_bar
-from hsd_viz.words import MAX_BUDGET
 
 
 def replay(

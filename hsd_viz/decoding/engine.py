@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Protocol, Unpack, cast
 from hsd_viz.decoding.session import Model
 from hsd_viz.decoding.text import Prompt, Tokenizer
 from hsd_viz.errors import UserError
+from hsd_viz.hints import guess
 from hsd_viz.options import Sampling, SamplingOptions, defaults
 from hsd_viz.stack import Stack
 from hsd_viz.terminal import progress_bar
 from hsd_viz.trace import Event, Finished, Trace
-from hsd_viz.words import guess
 
 if TYPE_CHECKING:
     from hsd_viz.drafting import Memory

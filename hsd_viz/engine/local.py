@@ -51,7 +51,7 @@ def load_engine(options: EngineOptions) -> LocalEngine:
     Raises:
         UserError: if an option is invalid; the message has the value and what is allowed.
     """
-    return options.load()
+    return LocalEngine.of(options)
 
 
 class LocalEngine(Engine):

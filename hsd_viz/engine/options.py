@@ -8,15 +8,11 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 from typing import Annotated as A
 
 from hsd_viz.declare import Setting, check_settings
 from hsd_viz.engine_choices import MAX_THREADS, SHIPPED, Bridge, Device, DType, Runtime
 from hsd_viz.models.families import DEFAULT, Family
-
-if TYPE_CHECKING:
-    from hsd_viz.engine.local import LocalEngine
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +101,3 @@ class EngineOptions:
     def on_one_thread(self) -> EngineOptions:
         """Return the options of what measures and of servers: one thread, where none is given."""
         return replace(self, threads=1) if self.threads is None else self
-
-    def load(self) -> LocalEngine:
-        """Make the engine in this process.
-
-        Raises:
-            UserError: if an option is invalid; the message has the value and what is allowed.
-        """
-        from hsd_viz.engine.local import LocalEngine
-
-        return LocalEngine.of(self)

@@ -12,8 +12,9 @@ from hsd_viz.decoding.engine import DEFAULTS, Options
 from hsd_viz.errors import UserError
 from hsd_viz.models.families import Family
 from hsd_viz.options import Sampling, sampling_of, settings
+from hsd_viz.ranges import check_budget
 from hsd_viz.stack import DraftSource, Model, Stack, parse, split_copy
-from hsd_viz.words import check_budget, did_you_mean
+from hsd_viz.words import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)

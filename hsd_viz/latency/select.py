@@ -18,9 +18,9 @@ from typing import NamedTuple
 from hsd_viz.errors import UserError
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.law import MOST_CONSIDERED, Hierarchy, Law, Prediction
+from hsd_viz.ranges import check_range
 from hsd_viz.results.kinds import Structure, structure_of
 from hsd_viz.stack import MAX_LOOKAHEAD, Model, Stack, read_source
-from hsd_viz.words import check_range
 
 
 @dataclass(frozen=True, slots=True)

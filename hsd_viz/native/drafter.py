@@ -25,7 +25,7 @@ from hsd_viz.drafting.tree import Drafter, DraftTree
 from hsd_viz.drafting.trust import LONGEST_BUCKET, MOST_RATE, PRIOR_WEIGHT, priors
 from hsd_viz.native.build import Library
 from hsd_viz.native.model import Copying, Drafting, IndexFile, integers, owned
-from hsd_viz.words import MAX_BUDGET
+from hsd_viz.ranges import MAX_BUDGET
 
 #: The longest keys it can have: ``MOST_KEY`` of ``src/database.hpp``.
 LONGEST = 16

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hsd_viz.errors import BadFile
+from hsd_viz.ranges import check_range
 from hsd_viz.records import prometheus
 from hsd_viz.records.context import Finisher
 from hsd_viz.records.forms import declare
@@ -24,7 +25,6 @@ from hsd_viz.records.sample import (
     with_fixed_length,
 )
 from hsd_viz.records.vllm_bench import bench_json, examples
-from hsd_viz.words import check_range
 
 NAME = "vllm"
 AIPERF = "aiperf"

@@ -17,7 +17,8 @@ from hsd_viz.results.page import page
 from hsd_viz.results.table import Table
 from hsd_viz.results.text import plain
 from hsd_viz.terminal import say
-from hsd_viz.words import VIEWERS, escape
+from hsd_viz.viewers import VIEWERS
+from hsd_viz.words import escape
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,7 +93,7 @@ class Result:
         Raises:
             Unsupported: if it has no numbers.
         """
-        return VIEWERS["figure"](self)
+        return VIEWERS.figure(self)
 
     def ending(self, json: Path | None) -> str:
         """Return what is said of a result that was interrupted, and is written to ``json``."""

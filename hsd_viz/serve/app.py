@@ -91,7 +91,9 @@ def decode_with(engine: Engine) -> Decode:
 
 def load_decode(options: EngineOptions) -> Decode:
     """Load an engine that is ready for its first request, and return what decodes with it."""
-    engine = replace(options, allow_models=False).load()
+    from hsd_viz.engine.local import LocalEngine
+
+    engine = LocalEngine.of(replace(options, allow_models=False))
     engine.run("def", max_new_tokens=1)
     engine.wait_ready()
     return decode_with(engine)

@@ -14,10 +14,11 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, Self
 
 from hsd_viz.errors import MALFORMED, UserError
+from hsd_viz.hints import guess
 from hsd_viz.trace import file, metrics
 from hsd_viz.trace.file import Content, Tables, read_tables
 from hsd_viz.trace.tables import TABLES, Columns
-from hsd_viz.words import VIEWERS, guess
+from hsd_viz.viewers import VIEWERS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -183,11 +184,11 @@ class Trace(Record):
 
     def show(self) -> Any:
         """Return the text, its rounds and its timeline as views with one cursor, for a notebook."""
-        return VIEWERS["show"](self)
+        return VIEWERS.show(self)
 
     def to_html(self) -> str:
         """Return the run as one interactive page of HTML that opens offline."""
-        return VIEWERS["to_html"](self)
+        return VIEWERS.to_html(self)
 
     def frame(self, table: str) -> pd.DataFrame:
         """Return one table as a DataFrame with its declared columns."""

@@ -22,7 +22,7 @@ from hsd_viz.drafting.index.count import (
 )
 from hsd_viz.drafting.index.format import MOST_LONGEST, Index, KeyTable, marks, write_index
 from hsd_viz.drafting.tree import spell
-from hsd_viz.words import check_range
+from hsd_viz.ranges import check_range
 
 #: Longest keys of the shipped databases, in tokens.
 LONGEST = 6

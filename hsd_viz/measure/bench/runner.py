@@ -30,9 +30,9 @@ from hsd_viz.measure.bench.decodes import KeptDecodes
 from hsd_viz.measure.bench.output import Output, from_trace, median_of, pooled, waits_between
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.prompts.templates import Template, choose_template
+from hsd_viz.ranges import check_budget, check_range
 from hsd_viz.stack import TARGET, HFStack, Model, Stack, parse_bench
 from hsd_viz.terminal import Progress
-from hsd_viz.words import check_budget, check_range
 
 if TYPE_CHECKING:
     from hsd_viz.measure.bench.hf import Generated

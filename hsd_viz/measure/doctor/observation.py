@@ -8,9 +8,9 @@ from math import ceil
 
 from hsd_viz.errors import UserError
 from hsd_viz.measure.doctor.case import MOST_BATCH
+from hsd_viz.ranges import check_range
 from hsd_viz.records.sample import MOST_DRAFT
 from hsd_viz.stack import Stack
-from hsd_viz.words import check_range
 
 TIMES = ("step", "verify", "draft", "overhead", "round")
 #: Most rounds of a record: beyond them it is damaged.

@@ -21,6 +21,7 @@ from hsd_viz.measure.bench.runner import BenchSettings, run_bench
 from hsd_viz.measure.plan.calibrate import TARGET, TOKENS, Workload, calibrated
 from hsd_viz.models.families import find_family
 from hsd_viz.prompts.suites import Suite
+from hsd_viz.ranges import check_range
 from hsd_viz.results.estimate import LEAST
 from hsd_viz.results.kinds import Structure, structure_of
 from hsd_viz.results.page import lines
@@ -28,7 +29,7 @@ from hsd_viz.results.result import Result
 from hsd_viz.results.table import Table
 from hsd_viz.stack import DATABASE
 from hsd_viz.terminal import Progress
-from hsd_viz.words import check_range, counted
+from hsd_viz.words import counted
 
 #: Prompts to calibrate on, and as many to measure on; predicted rows that are shown even if they
 #: were not measured.

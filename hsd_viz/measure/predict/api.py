@@ -31,7 +31,8 @@ from hsd_viz.measure.predict.stacks_on_hardware import (
     LENGTH,
     Setting,
 )
-from hsd_viz.words import check_range, counted, did_you_mean
+from hsd_viz.ranges import check_range
+from hsd_viz.words import counted, did_you_mean
 
 
 def predict(

@@ -20,6 +20,7 @@ import numpy as np
 from hsd_viz.drafting.costs import parse_cost
 from hsd_viz.drafting.tree import Drafter
 from hsd_viz.errors import BadFile, Unsupported
+from hsd_viz.hints import guided
 from hsd_viz.measure.replay.above import above
 from hsd_viz.measure.replay.drafters import (
     DRAFTERS,
@@ -34,9 +35,9 @@ from hsd_viz.measure.replay.text import Replayed
 from hsd_viz.measure.replay.text import replay as replay_text
 from hsd_viz.native.build import default_build
 from hsd_viz.native.drafter import native_drafter
+from hsd_viz.ranges import MAX_BUDGET, check_budget, check_range
 from hsd_viz.records.entries import BrokenEntry, EntryReader
 from hsd_viz.terminal import Progress
-from hsd_viz.words import MAX_BUDGET, check_budget, check_range, guided
 
 #: Broken entries before the first request from which a file is not a log.
 MOST_BROKEN = 100_000

@@ -31,6 +31,7 @@ from hsd_viz.figures.pictures import CARTESIAN, packed
 from hsd_viz.figures.theme import Given, trace_of
 from hsd_viz.models.families import DEFAULT, find_family
 from hsd_viz.options import settings
+from hsd_viz.ranges import check_range
 from hsd_viz.trace import Event, Finished, Stage, Started, Step, Trace
 from hsd_viz.views import run_data
 from hsd_viz.views.app import answers
@@ -39,7 +40,6 @@ from hsd_viz.views.app.server import ENGINE_URL, engine_token
 from hsd_viz.views.opened import run_of_file
 from hsd_viz.views.page_data import ABOUT, MACHINE, about, family_form, recorded_runs
 from hsd_viz.views.view import Part, registered
-from hsd_viz.words import check_range
 
 #: Seconds between messages with new steps: 12 per second look continuous.
 FLUSH = 0.08
@@ -260,6 +260,8 @@ class App(Part):
         return {"head": {"run": run, "seq": seq, **run_data.head(trace.meta)}}
 
     def _events(self, request: dict[str, Any]) -> Iterator[Event]:
+        from hsd_viz.engine.local import LocalEngine
+
         folder = request.get("databases") or None
         if folder is not None:
             folder = self._access.check("databases", str(folder))
@@ -283,7 +285,7 @@ class App(Part):
             if self._own and (self._engine is None or machine != self._machine):
                 yield Stage("loading the models")
                 self._engine = None  # frees the previous models
-                self._engine = machine.load()
+                self._engine = LocalEngine.of(machine)
                 self._machine = machine
             engine = self._engine
         assert engine is not None

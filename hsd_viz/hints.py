@@ -1,0 +1,43 @@
+"""What a wrong name of Python probably means: natural guesses, and names that are close."""
+
+import json
+from collections.abc import Callable, Iterable
+from functools import cache, wraps
+from inspect import signature
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+from hsd_viz.words import did_you_mean
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@cache
+def guesses() -> dict[str, dict[str, list[str]]]:
+    """Return natural guesses, by the object they are tried on, and the calls, commands or imports
+    that are meant. A test executes each of these.
+    """
+    return json.loads(Path(__file__).with_name("guesses.json").read_text(encoding="utf-8"))
+
+
+def guess(owner: str, name: str, known: Iterable[str] = ()) -> str:
+    """Return what a wrong name probably means, to append to an error message; empty where nothing
+    is close.
+    """
+    meant = guesses().get(owner, {}).get(name)
+    return f"; did you mean {' or '.join(meant)}?" if meant else did_you_mean(name, known)
+
+
+def guided(function: Callable[P, T]) -> Callable[P, T]:
+    """Say what a wrong keyword argument of a function probably means."""
+    known = signature(function).parameters
+
+    @wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> T:
+        for name in kwargs.keys() - known.keys():
+            meant = guess(function.__name__, name, known)
+            raise TypeError(f"{function.__name__}() has no argument '{name}'{meant}")
+        return function(*args, **kwargs)
+
+    return checked
