@@ -169,7 +169,8 @@ def check_settings(value: Any) -> None:
     Raises:
         UserError: if one of them is out of range.
     """
-    for declared in fields_of(type(value)):
+    declaration: Any = type(value)
+    for declared in fields_of(declaration):
         given = getattr(value, declared.name)
         if given is None and declared.default is None:
             continue

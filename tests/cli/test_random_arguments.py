@@ -69,7 +69,7 @@ def test_random_options_end_without_a_traceback(name, tmp_path, monkeypatch, cap
     run up to the engine.
     """
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("hsd_viz.engine.local.load_engine", _no_engine)
+    monkeypatch.setattr("hsd_viz.engine.local.LocalEngine.of", _no_engine)
     for heavy in HEAVY:
         monkeypatch.setattr(heavy, _no_engine)
     chance = random.Random(" ".join(name))

@@ -604,19 +604,19 @@ def test_a_comparison_is_saved_as_a_page(page):
 def test_the_engine_is_loaded_with_the_first_run_and_again_for_another_device(monkeypatch):
     loaded = []
 
-    def load(**options):
+    def load(options):
         loaded.append(options)
         return Engine()
 
-    monkeypatch.setattr("hsd_viz.engine.local.load_engine", load)
+    monkeypatch.setattr("hsd_viz.engine.local.LocalEngine.of", load)
     page = Page(monkeypatch, loads_its_engine=True)
     assert loaded == []
     for dtype, times in ((None, 1), (None, 1), ("float32", 2)):
         assert page.ask("decode", request=REQUEST | {"dtype": dtype})[0]["kind"] == "done"
         assert len(loaded) == times
-    assert loaded[0]["target"] == "target"
-    assert loaded[0]["allow_models"] is False
-    assert loaded[1]["dtype"] == "float32"
+    assert loaded[0].target == "target"
+    assert loaded[0].allow_models is False
+    assert loaded[1].dtype == "float32"
 
 
 def test_a_real_run_with_its_plain_runs_beside_it(monkeypatch):
