@@ -12,7 +12,7 @@ from hsd_viz.declare import Setting
 from hsd_viz.decoding.engine import DEFAULTS, Options
 from hsd_viz.errors import UserError
 from hsd_viz.measure.bench.report import ReportSettings
-from hsd_viz.options import DecodingOptions, Sampling, Setting, sampling_of, settings
+from hsd_viz.options import DecodingOptions, Sampling, sampling_of, settings
 from hsd_viz.serve.app import DecodeRequest
 from hsd_viz.views.app import dashboard
 from tools.reference import typescript_settings

@@ -104,10 +104,10 @@ def bench(
 ) -> int:
     """Measure stacks side by side on a suite of prompts."""
     from hsd_viz.disk import MOST_JSON, read_text
+    from hsd_viz.engine.local import LocalEngine
     from hsd_viz.measure.bench.report import read_report
     from hsd_viz.measure.bench.result import BenchResult, measure_stacks
     from hsd_viz.measure.bench.runner import BenchSettings
-    from hsd_viz.engine.local import LocalEngine
     from hsd_viz.prompts.suites import load_suite
     from hsd_viz.results.result import show
 

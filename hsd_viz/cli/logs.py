@@ -13,7 +13,6 @@ from hsd_viz.declare import Setting
 from hsd_viz.disk import writing
 from hsd_viz.errors import parsing
 from hsd_viz.measure.doctor.case import Case
-from hsd_viz.options import Setting
 from hsd_viz.ranges import MAX_BUDGET
 from hsd_viz.terminal import progress_bar
 

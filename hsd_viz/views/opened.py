@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz.errors import BadFile, Unsupported, UserError
-from hsd_viz.measure.doctor import doctor
 from hsd_viz.measure.doctor.api import doctor
 from hsd_viz.ranges import check_range
 from hsd_viz.records.read import NoRecord, read

@@ -14,7 +14,7 @@ from hsd_viz.cli import build_parser, main
 from hsd_viz.cli.audits import audit
 from hsd_viz.declare import settings_of
 from hsd_viz.measure.doctor.case import HardwareModel, KnownFigures
-from hsd_viz.options import DEFAULT_RULE, DecodingOptions, settings_of
+from hsd_viz.options import DEFAULT_RULE, DecodingOptions
 from hsd_viz.trace import Trace
 from hsd_viz.version import __version__
 

@@ -8,13 +8,8 @@ from pathlib import Path
 from typing import Unpack
 
 from hsd_viz.decoding.engine import Engine
-from hsd_viz.engine import Engine
-from hsd_viz.machine import describe
-from hsd_viz.measure import plan as planning
-from hsd_viz.measure.bench import BenchResult, measure_stacks
 from hsd_viz.measure.bench.result import BenchResult, measure_stacks
 from hsd_viz.measure.bench.runner import BenchSettings
-from hsd_viz.measure.plan import PlanResult
 from hsd_viz.options import SamplingOptions, sampling_from
 from hsd_viz.prompts.suites import load_suite
 from hsd_viz.stack import Stack

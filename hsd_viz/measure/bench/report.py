@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hsd_viz.errors import UserError
+from hsd_viz.errors import MALFORMED, UserError
 from hsd_viz.machine import MachineFacts
 from hsd_viz.measure.bench.hierarchy_gain import HierarchyGain
 from hsd_viz.options import Sampling
@@ -307,5 +307,5 @@ def read_report(content: str | bytes, name: str) -> Report:
         return msgspec.convert(
             json.loads(content if isinstance(content, str) else content.decode()), Report
         )
-    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError):
+    except MALFORMED:
         raise UserError(f"{name} is not a report of hsd-viz bench --json") from None

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz.disk import read_json
-from hsd_viz.errors import BadFile, UserError
+from hsd_viz.errors import MALFORMED, BadFile, UserError
 from hsd_viz.latency.inputs import Edge
 from hsd_viz.latency.speedup import Z
 from hsd_viz.measure.doctor.observation import Observation, Served
@@ -148,7 +148,7 @@ def read_profile(path: Path) -> dict[str, Any]:
         histogram = {}
         for length, rounds in (data.get("acceptance_length_histogram") or {}).items():
             histogram[str(int(length))] = int(rounds)
-    except (TypeError, AttributeError, KeyError, ValueError, OverflowError) as error:
+    except MALFORMED as error:
         raise BadFile(f"{path} is not a usable profile: {error}") from None
     mean = data.get("mean_accept_length")
     implied = 1 + sum(marginal)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Unpack
 
-from hsd_viz.engine import Engine
+from hsd_viz.decoding.engine import Engine
 from hsd_viz.machine import describe
 from hsd_viz.measure.bench.api import measuring_engine
 from hsd_viz.measure.bench.runner import BenchSettings

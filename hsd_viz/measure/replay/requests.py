@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from hsd_viz.disk import MOST_JSON, read_text
-from hsd_viz.errors import UserError, no_panics
+from hsd_viz.errors import CUT_SHORT, MALFORMED, UserError, no_panics
 from hsd_viz.measure.replay.text import Text
 from hsd_viz.models.families import CODE, FAMILIES, find_family
 from hsd_viz.models.files import GGUF, open_model
@@ -220,7 +220,7 @@ def _end_token(file: Path) -> str:
             read_text(file.with_name("tokenizer_config.json"), "tokenizer", MOST_JSON)
         )
         end = config.get("eos_token")
-    except (ValueError, AttributeError, RecursionError):
+    except MALFORMED:
         return ""
     return str(end.get("content") if isinstance(end, dict) else end)
 
@@ -239,9 +239,9 @@ def requests(reader: EntryReader, tokenizer: LogTokenizer) -> Iterator[LoggedReq
                     yield tokenizer.request(prompt, answer, limit, _temperature(entry))
             except UserError as error:
                 yield BrokenEntry(number, str(error))
-            except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+            except MALFORMED as error:
                 yield BrokenEntry(number, f"unexpected form ({type(error).__name__})")
-    except (OSError, EOFError) as error:
+    except CUT_SHORT as error:
         yield BrokenEntry(number + 1, f"the file cannot be read further: {error}")
 
 

@@ -17,7 +17,6 @@ import pytest
 from hsd_viz.declare import settings_of
 from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
 from hsd_viz.errors import UserError
-from hsd_viz.measure.doctor import doctor
 from hsd_viz.measure.doctor.advice import if_extended
 from hsd_viz.measure.doctor.api import doctor
 from hsd_viz.measure.doctor.assumed_hardware import with_hardware
@@ -29,9 +28,7 @@ from hsd_viz.measure.doctor.profile import read_profile
 from hsd_viz.measure.doctor.tables import options_table
 from hsd_viz.measure.doctor.verdict import diagnose
 from hsd_viz.measure.doctor.what_if import Option
-from hsd_viz.measure.predict import predict
 from hsd_viz.measure.predict.api import predict
-from hsd_viz.options import settings_of
 from hsd_viz.records.settings import METHODS, method_of, settings
 from hsd_viz.trace import Trace
 
