@@ -13,7 +13,7 @@ from hsd_viz.figures.reports import ablation_of
 from hsd_viz.latency.basis import place, plan_measured, read_json
 from hsd_viz.measure.bench.report import read_report
 from hsd_viz.trace import SCHEMA_VERSION, Trace
-from hsd_viz.trace.metrics import check
+from hsd_viz.trace.identities import check
 from hsd_viz.views import run_data
 from hsd_viz.views.export import run_page
 

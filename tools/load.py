@@ -37,7 +37,7 @@ import psutil
 from hsd_viz.engine.remote import RemoteEngine
 from hsd_viz.machine import free_port
 from hsd_viz.trace import Finished, Stage, Step
-from hsd_viz.trace.trace import ServerError
+from hsd_viz.trace.events import ServerError
 
 TOKENS = 64
 CONTROL = "jupyter.widget.control"

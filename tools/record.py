@@ -22,7 +22,7 @@ from hsd_viz.options import DEFAULT_RULE
 from hsd_viz.ranges import check_range
 from hsd_viz.stack import parse
 from hsd_viz.trace import Trace
-from hsd_viz.trace.metrics import check
+from hsd_viz.trace.identities import check
 from hsd_viz.views.page_data import ABOUT
 from tools.selection import Facts, facts, opening, speedup, supplied
 from tools.tour import write_tour

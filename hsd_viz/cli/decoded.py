@@ -7,6 +7,7 @@ from typing import Any
 
 from hsd_viz.results.result import Result
 from hsd_viz.trace import Trace
+from hsd_viz.trace.metrics import Metrics
 from hsd_viz.words import counted
 
 
@@ -44,7 +45,7 @@ class DecodeResult(Result):
             lines.append(f"  {meta['runtime_note']}")
         return lines
 
-    def _speed(self, figures: dict[str, Any]) -> str:
+    def _speed(self, figures: Metrics) -> str:
         meta = self.trace.meta
         speed = _figure("{:.1f}", figures["tokens_per_second"])
         end = "" if meta["cancelled"] else f", stopped by {meta['stop_reason']}"
@@ -53,7 +54,7 @@ class DecodeResult(Result):
             f"({speed} tokens/s, {meta['runtime']}){end}"
         )
 
-    def _sources(self, figures: dict[str, Any]) -> str:
+    def _sources(self, figures: Metrics) -> str:
         emitted = figures["emitted_by_source"]
         names = sorted(emitted, key=lambda name: emitted[name], reverse=True)
         return ", ".join(f"{name} {emitted[name]}" for name in names) or "none"
@@ -77,14 +78,15 @@ def _figure(form: str, value: float | None) -> str:
 
 def summary(trace: Trace) -> dict[str, Any]:
     """Return the object that ``--json`` prints."""
-    figures = trace.metrics()
+    figures: dict[str, Any] = dict(trace.metrics())
     calls = figures.pop("calls_by_level")
-    facts = {name: trace.meta[name] for name in ("stop_reason", "stack", "stack_resolved")}
-    facts["target"] = trace.meta["models"][-1]["model"]
     return {
         "text": trace.text,
         "token_ids": trace.token_ids,
-        **facts,
+        "stop_reason": trace.meta["stop_reason"],
+        "stack": trace.meta["stack"],
+        "stack_resolved": trace.meta["stack_resolved"],
+        "target": trace.meta["models"][-1]["model"],
         "metrics": figures,
         "calls_by_level": calls,
     }

@@ -147,13 +147,22 @@ def note_plain(trace: Trace, plain: Trace, again: Trace | None = None) -> None:
         "plain", {"tokens": len(plain), "tokens_per_second": _speed(plain)}
     )
     noted.update(load_average=psutil.getloadavg()[0], cores=cores())
-    first = noted["tokens_per_second"]
-    if again is None or not (_speed(trace) and first and _speed(again) and _speed(plain)):
+    if again is None:
         return
-    speedups = noted.setdefault("speedups", [_speed(trace) / first])
-    speedups.append(_speed(again) / _speed(plain))
+    first_speedup = _ratio(_speed(trace), noted["tokens_per_second"])
+    speedup = _ratio(_speed(again), _speed(plain))
+    if first_speedup is None or speedup is None:
+        return
+    noted.setdefault("speedups", [first_speedup]).append(speedup)
 
 
-def _speed(trace: Trace) -> float:
-    """Return the tokens per second of a decode."""
+def _ratio(speed: float | None, plain_speed: float | None) -> float | None:
+    """Return a speed-up; ``None`` if one of the speeds is not known."""
+    if not speed or not plain_speed:
+        return None
+    return speed / plain_speed
+
+
+def _speed(trace: Trace) -> float | None:
+    """Return the tokens per second of a decode; ``None`` if it took no time."""
     return trace.metrics()["tokens_per_second"]

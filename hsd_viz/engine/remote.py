@@ -17,7 +17,7 @@ from hsd_viz.errors import INVALID_JSON, MALFORMED, UserError
 from hsd_viz.options import types
 from hsd_viz.stack import Stack
 from hsd_viz.trace import Event, Finished
-from hsd_viz.trace.trace import ServerError, read_events
+from hsd_viz.trace.events import ServerError, read_events
 
 #: Seconds to connect, and without any data from the server.
 TIMEOUT = httpx.Timeout(600.0, connect=10.0)

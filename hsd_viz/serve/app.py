@@ -35,8 +35,8 @@ from hsd_viz.options import defaults, settings, types
 from hsd_viz.serve import connections, guard
 from hsd_viz.serve.settings import Settings
 from hsd_viz.stack import StackError, parse
+from hsd_viz.trace.events import to_record
 from hsd_viz.trace.tables import RULES
-from hsd_viz.trace.trace import to_record
 
 #: The longest accepted request body, in bytes, and the seconds after which a refused client may ask
 #: again.

@@ -1,8 +1,9 @@
 """Recorded decodes: tables, the :class:`Trace`, its metrics and exports. Pure: no torch."""
 
+from hsd_viz.trace.events import Event, Finished, Stage, Started
 from hsd_viz.trace.file import SCHEMA_VERSION, TraceError
 from hsd_viz.trace.tables import CallRow, DraftRow, RoundRow, Row, TokenRow
-from hsd_viz.trace.trace import Event, Finished, Stage, Started, Step, Trace
+from hsd_viz.trace.trace import Step, Trace
 
 __all__ = ["SCHEMA_VERSION", "Event", "Finished", "Stage", "Started", "Step", "Trace", "TraceError"]
 __all__ += ["CallRow", "DraftRow", "RoundRow", "Row", "TokenRow"]

@@ -1,4 +1,4 @@
-"""The metrics of a trace, and the identities that every complete trace satisfies.
+"""The metrics of a trace.
 
 Acceptance rate = accepted / drafted. Conditional acceptance = accepted / examined. Mean acceptance
 length = emitted tokens per target forward pass, bonus included (plain decoding: 1.00). Drafting
@@ -12,21 +12,204 @@ they do not determine is *not observed*: ``None``.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypedDict
 
 from hsd_viz.errors import UserError
 from hsd_viz.trace.tables import Columns
 
+#: The length of the repetitions that :func:`repetition_share` counts, in tokens.
 NGRAM = 8
 #: More accepted tokens in a round are those of a damaged record.
 MOST_ACCEPTED = 1024
-#: The metrics of an imported trace that its meta may have, where their names there differ; those
-#: that it never has.
-_COUNTS = {"rounds": "forwards", "target_forwards": "forwards"}
-_COUNTS |= {"acceptance_rate": "rate", "mean_acceptance_length": "length_forwards"}
-_BY_SOURCE = ("drafted_by_source", "accepted_by_source", "emitted_by_source")
-_UNKNOWN = ("draft_seconds_per_round", "repetition_share", *_BY_SOURCE)
+#: What the calls do that find drafts without a forward pass.
+_FINDING = ("lookup", "update")
+
+
+class LevelMetrics(TypedDict):
+    """The rounds of one verifying level.
+
+    Attributes:
+        level: its place in the stack, 0 at the bottom.
+        rounds: how many it had.
+        drafted: tokens submitted to it.
+        examined: those up to the first rejection of each round.
+        accepted: those that it accepted.
+        acceptance_rate: accepted / drafted.
+        conditional_acceptance: accepted / examined.
+        accepted_histogram: the number of rounds with k accepted tokens, by k.
+    """
+
+    level: int
+    rounds: int
+    drafted: int
+    examined: int
+    accepted: int
+    acceptance_rate: float | None
+    conditional_acceptance: float | None
+    accepted_histogram: list[int]
+
+
+class CallMetrics(TypedDict):
+    """The calls of one kind of one member of the stack.
+
+    Attributes:
+        level: its place in the stack, 0 at the bottom.
+        name: of the model or database.
+        kind: what the calls did, such as ``verify`` or ``lookup``.
+        calls: how many there were.
+        steps: their forward passes.
+        fed: the tokens that they read.
+        seconds: their time.
+    """
+
+    level: int
+    name: str
+    kind: str
+    calls: int
+    steps: int
+    fed: int
+    seconds: float
+
+
+class Metrics(TypedDict):
+    """The metrics of one trace; ``None`` is what has no denominator, or was not observed.
+
+    Only an imported trace has figures that were not observed: their types have ``Any``, so that
+    what reads a decode of this package need not ask.
+
+    Attributes:
+        tokens: emitted.
+        rounds: of the target.
+        drafted: tokens submitted to the target.
+        accepted: those that it accepted.
+        acceptance_rate: accepted / drafted.
+        conditional_acceptance: accepted / examined.
+        mean_acceptance_length: emitted tokens per forward pass of the target.
+        seconds: of decoding, after prefill.
+        prefill_seconds: of prefill.
+        draft_seconds_per_round: look-ups and updates of databases, per target round.
+        target_forwards: forward passes of the target after prefill.
+        repetition_share: see :func:`repetition_share`.
+        drafted_by_source: tokens submitted to the target, by who proposed them.
+        accepted_by_source: emitted draft tokens, by who proposed them.
+        emitted_by_source: emitted tokens, by who proposed them.
+        levels: one entry per verifying level, bottom first.
+        calls_by_level: one entry per (level, name, kind).
+        tokens_per_second: emitted tokens per second of decoding.
+    """
+
+    tokens: int | Any
+    rounds: int | Any
+    drafted: int | Any
+    accepted: int | Any
+    acceptance_rate: float | None
+    conditional_acceptance: float | None
+    mean_acceptance_length: float | None
+    seconds: float | Any
+    prefill_seconds: float | Any
+    draft_seconds_per_round: float | None
+    target_forwards: int | Any
+    repetition_share: float | Any
+    drafted_by_source: dict[str, int] | Any
+    accepted_by_source: dict[str, int] | Any
+    emitted_by_source: dict[str, int] | Any
+    levels: list[LevelMetrics]
+    calls_by_level: list[CallMetrics]
+    tokens_per_second: float | None
+
+
+def metrics(tables: dict[str, Columns], meta: dict[str, Any]) -> Metrics:
+    """Return all metrics of one trace, from its tables and its meta. Times in seconds."""
+    tokens = tables["tokens"]
+    emitted = len(tokens["token_id"])
+    levels = level_metrics(tables["rounds"])
+    target = levels[-1] if levels else _level(0, [])
+    calls = _calls(tables["calls"])
+    forwards = _target_forwards(calls, target["level"])
+    finding_seconds = sum(row["seconds"] for row in calls if row["kind"] in _FINDING)
+    seconds = _decode_seconds(meta)
+    figures = Metrics(
+        tokens=emitted,
+        rounds=target["rounds"],
+        drafted=target["drafted"],
+        accepted=target["accepted"],
+        acceptance_rate=target["acceptance_rate"],
+        conditional_acceptance=target["conditional_acceptance"],
+        mean_acceptance_length=_ratio(emitted, forwards),
+        seconds=seconds,
+        prefill_seconds=_in_seconds(meta.get("prefill_ns", 0)),
+        draft_seconds_per_round=_ratio(finding_seconds, target["rounds"]),
+        target_forwards=forwards,
+        repetition_share=repetition_share(tokens["token_id"]),
+        drafted_by_source=_drafted_by_source(tables["drafts"], tables["rounds"], target["level"]),
+        accepted_by_source=_accepted_by_source(tokens),
+        emitted_by_source=dict(Counter(tokens["source"])),
+        levels=levels,
+        calls_by_level=calls,
+        tokens_per_second=_ratio(emitted, seconds),
+    )
+    counts = meta.get("counts")
+    if counts is not None:
+        _put_counts(figures, counts)
+    return figures
+
+
+def _put_counts(figures: Metrics, counts: dict[str, Any]) -> None:
+    """Put the sums of an imported trace, which has them in place of rows, into its metrics."""
+    figures["tokens"] = counts.get("tokens")
+    figures["rounds"] = counts.get("forwards")
+    figures["drafted"] = counts.get("drafted")
+    figures["accepted"] = counts.get("accepted")
+    figures["acceptance_rate"] = counts.get("rate")
+    figures["mean_acceptance_length"] = counts.get("length_forwards")
+    figures["target_forwards"] = counts.get("forwards")
+    figures["tokens_per_second"] = _ratio(figures["tokens"], figures["seconds"])
+    # Without rows, who proposed a token and which text it is was not observed.
+    figures["draft_seconds_per_round"] = None
+    figures["repetition_share"] = None
+    figures["drafted_by_source"] = None
+    figures["accepted_by_source"] = None
+    figures["emitted_by_source"] = None
+
+
+def _decode_seconds(meta: dict[str, Any]) -> float | None:
+    """Return the time of a decode after its prefill; ``None`` if it was not observed."""
+    if meta.get("counts") is not None:
+        return _in_seconds(meta.get("decode_ns"))
+    return _in_seconds(meta.get("wall_ns", 0) - meta.get("prefill_ns", 0))
+
+
+def _target_forwards(calls: list[CallMetrics], target: int) -> int:
+    """Return how often the target verified; ``target`` is its level."""
+    forwards = 0
+    for row in calls:
+        if row["kind"] == "verify" and row["level"] == target:
+            forwards += row["calls"]
+    return forwards
+
+
+def _drafted_by_source(drafts: Columns, rounds: Columns, target: int) -> dict[str, int]:
+    """Return the tokens that were submitted to the target, by who proposed them."""
+    rounds_of_target = set()
+    for number, level in zip(rounds["id"], rounds["level"], strict=True):
+        if level == target:
+            rounds_of_target.add(number)
+    drafted: Counter[str] = Counter()
+    for source, number in zip(drafts["source"], drafts["round"], strict=True):
+        if number in rounds_of_target:
+            drafted[source] += 1
+    return dict(drafted)
+
+
+def _accepted_by_source(tokens: Columns) -> dict[str, int]:
+    """Return the emitted draft tokens, by who proposed them."""
+    accepted: Counter[str] = Counter()
+    for source, kind in zip(tokens["source"], tokens["kind"], strict=True):
+        if kind == "accepted":
+            accepted[source] += 1
+    return dict(accepted)
 
 
 def repetition_share(token_ids: Sequence[int]) -> float:
@@ -42,130 +225,6 @@ def repetition_share(token_ids: Sequence[int]) -> float:
     return repeated / len(token_ids) if token_ids else 0.0
 
 
-def metrics(trace: Any) -> dict[str, Any]:
-    """Return all metrics of one :class:`~hsd_viz.trace.Trace`; rates are ``None`` where the
-    denominator is zero. Times in seconds. ``levels`` has one entry per verifying level, bottom
-    first, with the histogram of accepted counts (index = accepted); ``calls_by_level`` one per
-    (level, name, kind).
-    """
-    meta = trace.meta
-    counts = trace.meta.get("counts")
-    tokens = trace.columns["tokens"]
-    drafts = trace.columns["drafts"]
-    rounds = trace.columns["rounds"]
-    levels = _levels(rounds)
-    by_level = _calls(trace.columns["calls"])
-    target = levels[-1] if levels else _level(0, [])
-    rounds_of_target = set()
-    for number, level in zip(rounds["id"], rounds["level"], strict=True):
-        if level == target["level"]:
-            rounds_of_target.add(number)
-    forwards = 0
-    finding = 0.0
-    for row in by_level:
-        if row["kind"] == "verify" and row["level"] == target["level"]:
-            forwards += row["calls"]
-        if row["kind"] in ("lookup", "update"):
-            finding += row["seconds"]
-    drafted_by_source: Counter[str] = Counter()
-    for source, number in zip(drafts["source"], drafts["round"], strict=True):
-        if number in rounds_of_target:
-            drafted_by_source[source] += 1
-    accepted_by_source: Counter[str] = Counter()
-    for source, kind in zip(tokens["source"], tokens["kind"], strict=True):
-        if kind == "accepted":
-            accepted_by_source[source] += 1
-    before = meta.get("prefill_ns", 0)
-    after = meta.get("wall_ns", 0) - before if counts is None else meta.get("decode_ns")
-    seconds = None if after is None else after / 1e9
-    emitted = len(tokens["token_id"])
-    figures = {
-        "tokens": emitted,
-        "rounds": target["rounds"],
-        "drafted": target["drafted"],
-        "accepted": target["accepted"],
-        "acceptance_rate": target["acceptance_rate"],
-        "conditional_acceptance": target["conditional_acceptance"],
-        "mean_acceptance_length": _ratio(emitted, forwards),
-        "seconds": seconds,
-        "prefill_seconds": None if before is None else before / 1e9,
-        "draft_seconds_per_round": _ratio(finding, target["rounds"]),
-        "target_forwards": forwards,
-        "repetition_share": repetition_share(tokens["token_id"]),
-        "drafted_by_source": dict(drafted_by_source),
-        "accepted_by_source": dict(accepted_by_source),
-        "emitted_by_source": dict(Counter(tokens["source"])),
-        "levels": levels,
-        "calls_by_level": by_level,
-    }
-    if counts is not None:
-        # An imported trace has sums in place of rows.
-        for name in ("tokens", "drafted", "accepted"):
-            figures[name] = counts.get(name)
-        for name, key in _COUNTS.items():
-            figures[name] = counts.get(key)
-        figures |= dict.fromkeys(_UNKNOWN)
-    figures["tokens_per_second"] = _ratio(figures["tokens"], seconds)
-    return figures
-
-
-def _ratio(numerator: float | None, denominator: float | None) -> float | None:
-    return numerator / denominator if numerator is not None and denominator else None
-
-
-def _levels(rounds: Columns) -> list[dict[str, Any]]:
-    counts: dict[int, list[list[int]]] = {}
-    columns = (rounds["drafted"], rounds["examined"], rounds["accepted"])
-    for level, *row in zip(rounds["level"], *columns, strict=True):
-        counts.setdefault(level, []).append(row)
-    return [_level(level, rows) for level, rows in sorted(counts.items())]
-
-
-def _level(level: int, rows: list[list[int]]) -> dict[str, Any]:
-    """Return the figures of the rounds of a level, each with its drafted, examined and accepted
-    tokens.
-    """
-    drafted, examined, accepted = map(sum, zip(*rows, strict=True)) if rows else (0, 0, 0)
-    counts = Counter(row[2] for row in rows)
-    if (most := max(counts, default=-1)) > MOST_ACCEPTED:
-        raise UserError(f"a round accepted {most} tokens: the maximum is {MOST_ACCEPTED}")
-    about = {
-        "level": level,
-        "rounds": len(rows),
-        "drafted": drafted,
-        "examined": examined,
-        "accepted": accepted,
-    }
-    rates = {
-        "acceptance_rate": _ratio(accepted, drafted),
-        "conditional_acceptance": _ratio(accepted, examined),
-    }
-    return {**about, **rates, "accepted_histogram": [counts[k] for k in range(most + 1)]}
-
-
-def _calls(calls: Columns) -> list[dict[str, Any]]:
-    sums: dict[tuple[int, str, str], list[int]] = {}
-    names = ("level", "name", "kind", "steps", "fed", "duration_ns")
-    for level, name, kind, *values in zip(*(calls[key] for key in names), strict=True):
-        row = sums.setdefault((level, name, kind), [0, 0, 0, 0])
-        for k, value in enumerate((1, *values)):
-            row[k] += value
-    rows = []
-    for (level, name, kind), (number, steps, fed, nanoseconds) in sorted(sums.items()):
-        rows.append(
-            {
-                "level": level,
-                "name": name,
-                "kind": kind,
-                "calls": number,
-                "steps": steps,
-                "fed": fed,
-                "seconds": nanoseconds / 1e9,
-            }
-        )
-    return rows
-
-
 def target_round_of(rounds: Sequence[Any]) -> dict[int, int]:
     """Map the id of each round to the id of the target round it is part of (a target round: to
     itself).
@@ -176,69 +235,92 @@ def target_round_of(rounds: Sequence[Any]) -> dict[int, int]:
     return targets
 
 
-def check(trace: Any) -> None:
-    """Check the identities of a complete trace.
+def level_metrics(rounds: Columns) -> list[LevelMetrics]:
+    """Return the metrics of each verifying level, bottom first.
 
     Raises:
-        UserError: if one is violated; the message names the first.
+        UserError: if a round accepted more tokens than any engine drafts.
     """
-    # Columns, because tens of thousands of rows would be made for this alone.
-    tokens = trace.columns["tokens"]
-    drafts = trace.columns["drafts"]
-    calls = trace.columns["calls"]
-    rounds = {r.id: r for r in trace.round_rows}
-    target = max((r.level for r in rounds.values()), default=0)
-    _same("token indices run from 0", tokens["index"], list(range(len(tokens["index"]))))
-    drafted = Counter(drafts["round"])
-    verdicts = Counter(zip(drafts["round"], drafts["verdict"], strict=True))
-    for number in drafted:
-        _same(f"draft of round {number}: there is such a round", number in rounds, True)
-    emitted: Counter = Counter()
-    for r in rounds.values():
-        _same(
-            f"round {r.id}: drafted = accepted + rejected + unreached + cut",
-            r.drafted,
-            drafted[r.id],
-        )
-        _same(f"round {r.id}: accepted", r.accepted, verdicts[r.id, "accepted"])
-        above = (
-            r.level == target
-            if r.parent is None
-            else r.level < target and rounds[r.parent].level > r.level
-        )
-        _same(f"round {r.id}: its parent {r.parent} is of a level above", above, True)
-        if r.level == target:
-            emitted.update(
-                {(r.id, "accepted"): r.accepted, (r.id, r.outcome): r.outcome != "stopped"}
+    rows_by_level: dict[int, list[_RoundCounts]] = {}
+    columns = (rounds["level"], rounds["drafted"], rounds["examined"], rounds["accepted"])
+    for level, drafted, examined, accepted in zip(*columns, strict=True):
+        row = _RoundCounts(drafted, examined, accepted)
+        rows_by_level.setdefault(level, []).append(row)
+    return [_level(level, rows) for level, rows in sorted(rows_by_level.items())]
+
+
+class _RoundCounts(NamedTuple):
+    """The draft tokens of one round: submitted, up to the first rejection, and accepted."""
+
+    drafted: int
+    examined: int
+    accepted: int
+
+
+def _level(level: int, rows: list[_RoundCounts]) -> LevelMetrics:
+    """Return the metrics of the rounds of a level."""
+    drafted = sum(row.drafted for row in rows)
+    examined = sum(row.examined for row in rows)
+    accepted = sum(row.accepted for row in rows)
+    rounds_by_accepted = Counter(row.accepted for row in rows)
+    most = max(rounds_by_accepted, default=-1)
+    if most > MOST_ACCEPTED:
+        raise UserError(f"a round accepted {most} tokens: the maximum is {MOST_ACCEPTED}")
+    return LevelMetrics(
+        level=level,
+        rounds=len(rows),
+        drafted=drafted,
+        examined=examined,
+        accepted=accepted,
+        acceptance_rate=_ratio(accepted, drafted),
+        conditional_acceptance=_ratio(accepted, examined),
+        accepted_histogram=[rounds_by_accepted[k] for k in range(most + 1)],
+    )
+
+
+@dataclass(slots=True)
+class _CallSums:
+    """Sums over the calls of one member of the stack."""
+
+    calls: int = 0
+    steps: int = 0
+    fed: int = 0
+    nanoseconds: int = 0
+
+
+def _calls(calls: Columns) -> list[CallMetrics]:
+    """Return the sums of the calls by level, name and kind, in this order."""
+    sums: dict[tuple[int, str, str], _CallSums] = {}
+    names = ("level", "name", "kind", "steps", "fed", "duration_ns")
+    columns = [calls[name] for name in names]
+    for level, name, kind, steps, fed, nanoseconds in zip(*columns, strict=True):
+        row = sums.setdefault((level, name, kind), _CallSums())
+        row.calls += 1
+        row.steps += steps
+        row.fed += fed
+        row.nanoseconds += nanoseconds
+    rows = []
+    for (level, name, kind), of_kind in sorted(sums.items(), key=lambda item: item[0]):
+        rows.append(
+            CallMetrics(
+                level=level,
+                name=name,
+                kind=kind,
+                calls=of_kind.calls,
+                steps=of_kind.steps,
+                fed=of_kind.fed,
+                seconds=of_kind.nanoseconds / 1e9,
             )
-    kinds = Counter(zip(tokens["round"], tokens["kind"], strict=True))
-    for number, kind in emitted | kinds:
-        _same(
-            f"round {number} of the target: {kind} tokens",
-            kinds[number, kind],
-            emitted[number, kind],
         )
-    rows: Counter = Counter()
-    for place, verdict in zip(_places(drafts), drafts["verdict"], strict=True):
-        if verdict == "accepted":
-            rows[place] += 1
-    for place, kind, index in zip(_places(tokens), tokens["kind"], tokens["index"], strict=True):
-        if kind == "accepted":
-            _same(f"token {index}: one accepted draft row", rows[place], 1)
-    for level in _levels(trace.columns["rounds"]):
-        _same(
-            f"level {level['level']}: histogram", sum(level["accepted_histogram"]), level["rounds"]
-        )
-    spent = sum(calls["duration_ns"])
-    wall = trace.meta["wall_ns"]
-    _same(f"calls took {spent} ns of {wall} ns: at most all", spent <= wall, True)
+    return rows
 
 
-def _places(table: Columns) -> Iterator[tuple]:
-    """Yield the round, depth, token and source of each row."""
-    yield from zip(table["round"], table["depth"], table["token_id"], table["source"], strict=True)
+def _ratio(numerator: float | None, denominator: float | None) -> float | None:
+    """Return a quotient; ``None`` if a part is not known or the denominator is zero."""
+    if numerator is None or not denominator:
+        return None
+    return numerator / denominator
 
 
-def _same(what: str, left: Any, right: Any) -> None:
-    if left != right:
-        raise UserError(f"the trace violates an identity: {what}: {left} is not {right}")
+def _in_seconds(nanoseconds: int | None) -> float | None:
+    return None if nanoseconds is None else nanoseconds / 1e9

@@ -1,27 +1,23 @@
-"""A recorded decode: its tables as columns and rows, and the events that make it, which a server
-streams as JSON: one record per line with the key ``event``: ``queued``
-(``position``, 1 is next), ``stage``, ``started``, ``step``, ``finished`` or ``error`` (``message``,
-``retry``: whether the same request may be sent again).
-"""
+"""A recorded decode: its tables as columns and rows, with metrics and files."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Self
 
-from hsd_viz.errors import MALFORMED, UserError
 from hsd_viz.hints import guess
 from hsd_viz.trace import file, metrics
-from hsd_viz.trace.file import Content, Tables, read_tables
+from hsd_viz.trace.file import Content, Tables
 from hsd_viz.trace.tables import TABLES, Columns
 from hsd_viz.viewers import VIEWERS
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from hsd_viz.trace.metrics import Metrics
 
 #: Steps may arrive in one thread and be read in another. A process is not forked in the middle: the
 #: lock would stay.
@@ -110,10 +106,6 @@ class Record:
         self._pending.append(lambda: (tables, pieces or {}))
         return self
 
-    def _data(self) -> dict[str, Any]:
-        """Return columns and pieces as plain JSON data."""
-        return {"pieces": {str(token): text for token, text in self.pieces.items()}, **self.columns}
-
     @property
     def text_bytes(self) -> bytes:
         """The emitted text; a step may begin or end inside a character."""
@@ -160,11 +152,11 @@ class Trace(Record):
 
     def __repr__(self) -> str:
         """Return one line: the stack and the figures of the run."""
-        metrics = self.metrics()
+        values: dict[str, Any] = dict(self.metrics())
         figures = []
         for name, form in _FIGURES.items():
-            if metrics[name] is not None:
-                figures.append(form.format(metrics[name]))
+            if values[name] is not None:
+                figures.append(form.format(values[name]))
         return f"Trace({self.stack or '?'!r}: {', '.join(figures)})"
 
     @property
@@ -224,11 +216,11 @@ class Trace(Record):
         """One row per forward pass or look-up."""
         return self.frame("calls")
 
-    def metrics(self) -> dict[str, Any]:
+    def metrics(self) -> Metrics:
         """Return rounds, acceptance, speed and sources of the run: see
         :func:`hsd_viz.trace.metrics.metrics`.
         """
-        return metrics.metrics(self)
+        return metrics.metrics(self.columns, self.meta)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the trace as plain JSON data, one list per column: the content of a file with its
@@ -282,112 +274,3 @@ class Trace(Record):
         trace = cls(content.meta, content.pieces)
         trace._columns = content.columns
         return trace
-
-
-# --- events ---------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """Progress before the first token.
-
-    Attributes:
-        text: the current step, as in ``loading nano`` or ``prefill``.
-        done: the part done, if known.
-        total: all of it, if known.
-    """
-
-    text: str
-    done: int | None = None
-    total: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Started:
-    """The decode begins.
-
-    Attributes:
-        meta: the trace's meta so far.
-        pieces: the text of the prompt's tokens by id.
-    """
-
-    meta: dict
-    pieces: dict[int, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """The decode is over.
-
-    Attributes:
-        trace: the complete recording.
-    """
-
-    trace: Trace
-
-
-Event = Stage | Started | Step | Finished
-
-
-class ServerError(UserError):
-    """A server ended a decode with an error. ``retry``: the same request may be sent again."""
-
-    def __init__(self, message: str, retry: bool = False) -> None:
-        super().__init__(message)
-        self.retry = retry
-
-
-def to_record(event: Event) -> dict[str, Any]:
-    """Return an event as data for ``json.dumps``. A finished event has only the meta: its tables
-    were in the steps.
-    """
-    match event:
-        case Step():
-            return {"event": "step", **event._data()}
-        case Finished(trace):
-            return {"event": "finished", "meta": trace.meta}
-    return {"event": type(event).__name__.lower(), **asdict(event)}
-
-
-def read_events(records: Iterable[Any]) -> Iterator[Event]:
-    """Yield the events of the records of one decode; a queued request is a :class:`Stage`.
-
-    Raises:
-        ServerError: if a record reports an error or is not valid.
-    """
-    trace: Any = None
-    for record in records:
-        try:
-            match record["event"]:
-                case "queued":
-                    event: Event = Stage(
-                        f"waiting in the queue: position {int(record['position'])}"
-                    )
-                case "stage":
-                    event = Stage(str(record["text"]), record["done"], record["total"])
-                case "started":
-                    trace = Trace(
-                        dict(record["meta"]),
-                        {int(k): str(text) for k, text in record["pieces"].items()},
-                    )
-                    event = Started(trace.meta, trace.pieces)
-                case "step":
-                    trace.append(event := Step())
-                    event._columns, event._pieces = read_tables(record)
-                case "finished":
-                    # In place, as in a local decode: the meta of the start becomes the final one.
-                    trace.meta.update(record["meta"])
-                    event = Finished(trace)
-                case "error":
-                    raise ServerError(str(record["message"]), bool(record.get("retry")))
-                case _:
-                    raise ValueError
-        except ServerError:
-            raise
-        except MALFORMED:
-            what = (
-                "the server sent an invalid event: client and server "
-                "need the same version of hsd_viz"
-            )
-            raise ServerError(what) from None
-        yield event

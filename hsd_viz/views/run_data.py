@@ -16,7 +16,7 @@ from hsd_viz.records.served import served_run
 from hsd_viz.stack import DraftSource, StackError, decoded_stack
 from hsd_viz.trace import Step, Trace
 from hsd_viz.trace.file import TraceError
-from hsd_viz.trace.metrics import check
+from hsd_viz.trace.identities import check
 from hsd_viz.trace.trace import Record
 
 #: Maximum unpacked size in bytes of an opened trace: twenty times the page's longest run.

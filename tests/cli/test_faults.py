@@ -116,7 +116,7 @@ def test_other_faults_pass_the_reading_of_a_file():
         ("hsd_viz.trace", "TraceError", BadFile),
         ("hsd_viz.drafting.index.format", "DatabaseError", BadFile),
         ("hsd_viz.decoding.sampling", "PromptTooLong", PromptError),
-        ("hsd_viz.trace.trace", "ServerError", UserError),
+        ("hsd_viz.trace.events", "ServerError", UserError),
         ("hsd_viz.audit.enumeration", "TooManyOutcomes", UserError),
     ],
 )

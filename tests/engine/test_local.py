@@ -15,7 +15,7 @@ from checkpoints import save_model
 
 from hsd_viz.engine import load_engine
 from hsd_viz.trace import Finished, Stage, Started, Step, Trace
-from hsd_viz.trace.metrics import check
+from hsd_viz.trace.identities import check
 from tests.rows import column
 
 

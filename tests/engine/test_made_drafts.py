@@ -16,7 +16,7 @@ from hsd_viz.decoding.bridge import Bridge, Lexicon
 from hsd_viz.decoding.text import TokenText
 from hsd_viz.engine import load_engine
 from hsd_viz.models.families import CODE
-from hsd_viz.trace.metrics import check
+from hsd_viz.trace.identities import check
 from tests.rows import column
 
 PROMPT = "def mean(values):\n    total = 0\n    for value in values:\n"

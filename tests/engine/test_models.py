@@ -15,7 +15,7 @@ from checkpoints import BYTES, SPECIAL, TEMPLATE, TOKENS, save_model
 from transformers import AutoModelForCausalLM
 
 from hsd_viz.engine import load_engine
-from hsd_viz.trace.metrics import check
+from hsd_viz.trace.identities import check
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ from hsd_viz.models.files import folder_hash, open_model, weights_hash
 from hsd_viz.native.build import kernels
 from hsd_viz.stack import split_copy
 from hsd_viz.trace import Trace
-from hsd_viz.trace.metrics import check
+from hsd_viz.trace.identities import check
 from tests.rows import column
 from tools import answers, record
 from tools.selection import FASTER, facts, opening, speedup

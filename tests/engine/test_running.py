@@ -17,7 +17,7 @@ from hsd_viz.engine.remote import RemoteEngine
 from hsd_viz.native.build import default_build
 from hsd_viz.stack import parse
 from hsd_viz.trace import Finished, Stage, Step
-from hsd_viz.trace.metrics import check
+from hsd_viz.trace.identities import check
 
 
 @pytest.mark.parametrize("engine", [LocalEngine, RemoteEngine])

@@ -16,7 +16,7 @@ from hsd_viz.latency.inputs import Calibration, Edge, LevelCost, Tier
 from hsd_viz.latency.stored import fastest
 from hsd_viz.models.families import find_family
 from hsd_viz.stack import parse
-from hsd_viz.trace.metrics import check
+from hsd_viz.trace.identities import check
 
 NAMES = ("nano", "small", "target")
 

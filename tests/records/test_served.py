@@ -11,7 +11,7 @@ from hsd_viz.records.sample import Sample, Verification
 from hsd_viz.records.series import Series
 from hsd_viz.records.served import served_run
 from hsd_viz.records.traces import trace_of
-from hsd_viz.trace.metrics import check
+from hsd_viz.trace.identities import check
 from hsd_viz.views.run_data import head, read_trace
 
 

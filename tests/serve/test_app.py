@@ -18,7 +18,7 @@ from hsd_viz.engine.remote import RemoteEngine, connect
 from hsd_viz.serve import connections
 from hsd_viz.serve.app import Service, Settings, configure, create_app, decode_with
 from hsd_viz.trace import Stage
-from hsd_viz.trace.trace import ServerError
+from hsd_viz.trace.events import ServerError
 
 STACKS = ("target", "db > target", "nano:4 > target", "db > nano:4 > small:6 > target")
 

@@ -7,7 +7,8 @@ from samples import hierarchy_trace, sample_trace
 
 from hsd_viz.engine.replay import load_bundled
 from hsd_viz.trace import Trace
-from hsd_viz.trace.metrics import check, repetition_share, target_round_of
+from hsd_viz.trace.identities import check
+from hsd_viz.trace.metrics import repetition_share, target_round_of
 from tests.changes import change_row, replace_rows
 
 
