@@ -1,8 +1,9 @@
 """Write what follows from the source: ``docs/reference/cli.md`` from the argument parsers,
 ``python.md`` from docstrings, and from the tables of a trace (:mod:`hsd_viz.trace.tables`)
 ``trace.md`` and the page's types, ``js/lib/tables.ts``; ``views.md`` from :mod:`tools.views_page`;
-from the settings of a decode (:mod:`hsd_viz.options`) ``js/lib/options.ts``; and the facts of the
-elements for pages of others, ``js/elements/facts.json``.
+from the settings of a decode (:mod:`hsd_viz.options`) ``js/lib/options.ts``; the facts of the
+elements for pages of others, ``js/elements/facts.json``; and the headers of the native runtime of
+:mod:`tools.native_headers`.
 
 ``python -m tools.reference`` writes all. The output depends on the source only, not on terminal or
 Python version.
@@ -32,6 +33,7 @@ from hsd_viz.records.forms import FORMS, engines_with_forms
 from hsd_viz.stack import MAX_LOOKAHEAD, draft_sources
 from hsd_viz.trace.tables import TABLES, Column, TableColumns
 from hsd_viz.views.page_data import page_palette
+from tools.native_headers import ROWS, rows_header
 from tools.views_page import views_reference
 
 #: Columns of a line of TypeScript.
@@ -521,6 +523,7 @@ PAGES = {
     ROOT / "js" / "lib" / "tables.ts": typescript,
     ROOT / "js" / "lib" / "options.ts": typescript_settings,
     ROOT / "js" / "elements" / "facts.json": element_facts,
+    ROWS: rows_header,
 }
 
 

@@ -228,7 +228,9 @@ def _column(name: str, declared: dict[str, Any]) -> Column:
     )
 
 
-_declared = tomllib.loads(Path(__file__).with_name("tables.toml").read_text(encoding="utf-8"))
+#: The file that declares the tables.
+DECLARATION = Path(__file__).with_name("tables.toml")
+_declared = tomllib.loads(DECLARATION.read_text(encoding="utf-8"))
 TABLES: dict[str, TableColumns] = {}
 for _name, _table in _declared.items():
     _columns = {name: _column(name, column) for name, column in _table["columns"].items()}

@@ -4,57 +4,30 @@
 // A round's drafting takes a few microseconds in warm caches. A decode sweeps the model's weights
 // through them between two rounds, so what counts is how often memory is waited for.
 #pragma once
+#include "past_drafts.hpp"
 #include "semantic.hpp"
 
 namespace hsd {
-
-// The numbers of the Python module. The same as native/model.py's Drafting.
-struct Drafting {
-    double surest, prior_weight, most_rate;
-    int32_t longest, recent, most, longest_bucket;
-};
-
-constexpr int MOST_BUCKETS = 16;
-
-// A database of the drafter is the text's own, the semantic one, or an index file.
-enum class Origin { TEXT, STATES, FILE };
-
-// One database of the drafter, and how far it is to be trusted: Trust.
-struct Asked {
-    Origin origin;
-    IndexFile file;
-    double discount;
-    double priors[MOST_BUCKETS], rates[MOST_BUCKETS], hits[MOST_BUCKETS] = {},
-                                                      expected[MOST_BUCKETS] = {};
-
-    void observe(const Drafting& rules, int bucket, double share, bool hit) {
-        const double seen = hits[bucket] += hit, total = expected[bucket] += share;
-        const double rate =
-            (rules.prior_weight * priors[bucket] + seen) / (rules.prior_weight + total);
-        rates[bucket] = rate < rules.most_rate ? rate : rules.most_rate;
-    }
-};
 
 class Drafter {
   public:
     // A node of the tree: parents before children. `which` database proposed it; `position` is -1
     // where it was copied from nowhere.
     struct Candidate {
-        double score;
-        int64_t count;
-        int32_t token, parent, which, length, position;
-        int32_t bound;  // a key there has at most so many tokens in the text
-        int32_t depth;
-        double cosine;  // of a copy that the semantic database found, alone or after another
-                        // database; else NaN
-        int32_t copy, n_copies;  // of the token, in copies_
+        double score = 0;
+        int64_t count = 0;
+        int32_t token = 0, parent = -1, which = 0, length = 0, position = -1;
+        int32_t bound = 0;  // a key there has at most so many tokens in the text
+        int32_t depth = 0;
+        double cosine = NAN;  // of a copy that the semantic database found, alone or after another
+                              // database
+        int32_t copy = 0, n_copies = 0;  // of the token, in copies_
     };
 
     explicit Drafter(const Drafting& rules)
         : rules_(rules), context_(rules.longest, rules.recent, rules.most) {
         // The first rounds find room.
         for (auto* nodes : {&candidates_, &queue_, &nodes_}) nodes->reserve(256);
-        rounds_.reserve(16), tokens_.reserve(1024), answers_.reserve(256), places_.reserve(256);
     }
 
     // The next database to ask: an index file, or without one the text's own. `priors` has a rate
@@ -98,7 +71,7 @@ class Drafter {
 
     // The tokens that were emitted: learn from them and remember them.
     void extend(const int32_t* tokens, int n) {
-        learn(tokens, n);
+        past_.learn(tokens, n, context_.size(), rules_, databases_);
         context_.extend(tokens, n);
     }
 
@@ -106,71 +79,48 @@ class Drafter {
     // `text`: those that were not emitted, and as many as the longest key has. Without nodes,
     // matched() says whether any database knew the text.
     const std::vector<Candidate>& draft(const int32_t* text, int n, int64_t length, int budget) {
-        Round& round = open(text, n, length);
+        past_.open(text, n, length, context_.size());
         queue_.clear();
         nodes_.clear();
-        semantic_.find(context_, length, copies_);
-        const int first_copies = (int)copies_.size();
-        double expected = 1.0, best_ratio = 1.0, reach = 1.0;
-        int node = -1, best = -1, bound = rules_.longest;
         matched_ = false;
-        Tail tail;
+        semantic_.find(context_, length, copies_);
+        Spot spot{-1, 1.0, rules_.longest, 0, (int)copies_.size()};
+        double expected = 1.0, best_ratio = 1.0;
+        int best = -1;
         for (;;) {
             // Nothing at or below this score can ever pay: the ratio to beat only grows.
             double least = best_ratio * least_slope_;
             if (least < floor_) least = floor_;
-            if (reach > least && (node < 0 || !ends_text(nodes_[node].token))) {
-                spell(tail, node, text, n);
-                const int copy = node < 0 ? 0 : nodes_[node].copy,
-                          n_copies = node < 0 ? first_copies : nodes_[node].n_copies;
-                const int found = ask(node, tail, reach, least, bound, copy, n_copies) + 1;
-                if (!candidates_.empty()) matched_ = true;
-                for (Candidate& candidate : candidates_) {
-                    if (!(candidate.score > least)) continue;
-                    candidate.parent = node;
-                    candidate.bound = found;
-                    queue_.push_back(candidate);
-                    std::push_heap(queue_.begin(), queue_.end(), later);
-                }
-            }
+            if (spot.reach > least && (spot.node < 0 || !ends_text(nodes_[spot.node].token)))
+                queue_continuations(spot, least, text, n);
             const int picked = (int)nodes_.size();
             if (queue_.empty() || picked >= budget ||
                 queue_.front().score <= best_ratio * slopes_[picked])
                 break;
-            std::pop_heap(queue_.begin(), queue_.end(), later);
-            const Candidate& next = queue_.back();
-            nodes_.push_back(next);
-            nodes_.back().depth = next.parent < 0 ? 1 : nodes_[next.parent].depth + 1;
-            queue_.pop_back();
-            node = picked;
-            reach = nodes_[node].score;
-            bound = nodes_[node].bound;
-            expected += reach;
-            const double ratio = expected / at_[node + 1];
-            if (ratio > best_ratio) best_ratio = ratio, best = node;
+            const Candidate& node = pick_first();
+            spot = {picked, node.score, node.bound, node.copy, node.n_copies};
+            expected += node.score;
+            const double ratio = expected / at_[picked + 1];
+            if (ratio > best_ratio) {
+                best_ratio = ratio;
+                best = picked;
+            }
         }
-        close(round);
+        past_.close(nodes_);
         nodes_.resize(best + 1);
         return nodes_;
     }
     bool matched() const { return matched_; }
 
   private:
-    // What a database said at a node, for learning: its continuations are tokens_[first : first +
-    // n].
-    struct Answer {
-        int node, which, bucket, first, n;
-        double expected;
+    // Where continuations are asked for: after a node (-1: the text), which is reached with this
+    // estimated probability. A key there has at most `bound` tokens in the text; the copies that
+    // lead there are in a row of copies_.
+    struct Spot {
+        int node;
+        double reach;
+        int bound, copy, n_copies;
     };
-    // A tree drafted since the last tokens came. Its parts follow one another in the vectors below.
-    struct Round {
-        int64_t length;
-        int ahead, n_ahead, node, n_nodes, answer, n_answers;
-    };
-    struct Place {
-        int32_t token, parent;
-    };
-
     // The order of a heap whose front has the highest score; the token, then the parent breaks
     // ties.
     static bool later(const Candidate& a, const Candidate& b) {
@@ -198,14 +148,13 @@ class Drafter {
         return asked;
     }
 
-    // What a database knows. `own_copies` are the places of copies_ that lead here.
-    bool look_up(const Asked& database, Tail& tail, int bound, int copy, int n_copies,
-                 Match& match) const {
+    // What a database knows.
+    bool look_up(const Asked& database, Tail& tail, const Spot& spot, Match& match) const {
         switch (database.origin) {
             case Origin::TEXT:
-                return context_.lookup(tail, bound, match);
+                return context_.lookup(tail, spot.bound, match);
             case Origin::STATES:
-                return continue_copies(copy, n_copies, match);
+                return continue_copies(spot, match);
             case Origin::FILE:
                 return database.file.lookup(tail, match);
         }
@@ -213,10 +162,10 @@ class Drafter {
     }
     // What followed in the copies, the most similar first: their number is at most `most` of
     // Copying.
-    bool continue_copies(int copy, int n_copies, Match& match) const {
+    bool continue_copies(const Spot& spot, Match& match) const {
         match.n = 0;
         match.total = 0;
-        for (int i = copy; i < copy + n_copies; ++i) {
+        for (int i = spot.copy; i < spot.copy + spot.n_copies; ++i) {
             const int place = copies_[i].position;
             if (place >= context_.size()) continue;
             if (!match.total++) match.length = semantic_.band(copies_[i].cosine);
@@ -229,10 +178,10 @@ class Drafter {
         return match.total > 0;
     }
     // Give each candidate the copies that its token continues.
-    void share_copies(int copy, int n_copies) {
+    void share_copies(const Spot& spot) {
         for (Candidate& candidate : candidates_) {
             candidate.copy = (int)copies_.size();
-            for (int i = copy; i < copy + n_copies; ++i) {
+            for (int i = spot.copy; i < spot.copy + spot.n_copies; ++i) {
                 const Copy it = copies_[i];
                 if (it.position < context_.size() && context_.token(it.position) == candidate.token)
                     copies_.push_back({it.position + 1, it.cosine});
@@ -240,18 +189,58 @@ class Drafter {
             candidate.n_copies = (int)copies_.size() - candidate.copy;
         }
     }
-    double best_cosine(int copy, int n_copies, int position) const {
-        for (int i = copy; i < copy + n_copies; ++i)
+    double best_cosine(const Spot& spot, int position) const {
+        for (int i = spot.copy; i < spot.copy + spot.n_copies; ++i)
             if (copies_[i].position == position) return copies_[i].cosine;
         return NAN;
     }
 
+    // Put the continuations that score more than `least` into the queue.
+    void queue_continuations(const Spot& spot, double least, const int32_t* text, int n) {
+        Tail tail;
+        spell(tail, spot.node, text, n);
+        // A key one token longer matches at most one token more.
+        const int bound = ask(spot, tail, least) + 1;
+        if (!candidates_.empty()) matched_ = true;
+        for (Candidate& candidate : candidates_) {
+            if (!(candidate.score > least)) continue;
+            candidate.parent = spot.node;
+            candidate.bound = bound;
+            queue_.push_back(candidate);
+            std::push_heap(queue_.begin(), queue_.end(), later);
+        }
+    }
+
+    // Move the first of the queue into the tree.
+    const Candidate& pick_first() {
+        std::pop_heap(queue_.begin(), queue_.end(), later);
+        nodes_.push_back(queue_.back());
+        queue_.pop_back();
+        Candidate& node = nodes_.back();
+        node.depth = node.parent < 0 ? 1 : nodes_[node.parent].depth + 1;
+        return node;
+    }
+
     // DatabaseDrafter._ask: fills candidates_ and notes the answers. Returns the length of the
     // text's own match.
-    int ask(int node, Tail& tail, double reach, double least, int bound, int copy, int n_copies) {
+    int ask(const Spot& spot, Tail& tail, double least) {
         candidates_.clear();
-        double left = reach;
-        int found = bound;
+        fetch(tail);
+        double left = spot.reach;
+        int found = spot.bound;
+        for (int which = 0; which < (int)databases_.size() && left > least; ++which) {
+            const Asked& database = databases_[which];
+            Match match;
+            const bool any = look_up(database, tail, spot, match);
+            if (database.origin == Origin::TEXT) found = any ? match.length : 0;
+            if (any) left -= distribute_over(match, which, spot, left);
+        }
+        if (spot.n_copies) share_copies(spot);
+        return found;
+    }
+
+    // Have the memory on its way that the look-ups will wait for.
+    void fetch(Tail& tail) const {
         for (const Asked& database : databases_)
             if (database.origin == Origin::TEXT)
                 context_.fetch(tail);
@@ -259,95 +248,42 @@ class Drafter {
                 database.file.fetch_starts(tail);
         for (const Asked& database : databases_)
             if (database.origin == Origin::FILE) database.file.fetch_rows(tail);
-        for (int which = 0; which < (int)databases_.size(); ++which) {
-            Asked& database = databases_[which];
-            if (left <= least) break;
-            Match match;
-            const bool any = look_up(database, tail, bound, copy, n_copies, match);
-            if (database.origin == Origin::TEXT) found = any ? match.length : 0;
-            if (!any) continue;
-            const bool semantic = database.origin == Origin::STATES;
-            const int bucket = std::min(match.length, rules_.longest_bucket);
-            const double rate = database.rates[bucket], total = (double)match.total;
-            double seen = 0.0;
-            for (int k = 0; k < match.n; ++k)
-                seen += (double)match.continuations[k].count - database.discount;
-            const double scale = rate * seen < rules_.surest * total ? left * rate / total
-                                                                     : left * rules_.surest / seen;
-            answers_.push_back({node, which, bucket, (int)tokens_.size(), match.n, seen / total});
-            for (int k = 0; k < match.n; ++k) {
-                const Continuation& it = match.continuations[k];
-                const double score = scale * ((double)it.count - database.discount);
-                tokens_.push_back(it.token);
-                auto same = std::find_if(candidates_.begin(), candidates_.end(),
-                                         [&](const Candidate& c) { return c.token == it.token; });
-                if (same == candidates_.end()) {
-                    Candidate candidate{score,       it.count, it.token, node, which, match.length,
-                                        it.position, 0,        0,        NAN,  0,     0};
-                    if (semantic) candidate.length = -1;
-                    candidates_.push_back(candidate);
-                    same = candidates_.end() - 1;
-                } else {
-                    same->score += score;
-                }
-                if (semantic) same->cosine = best_cosine(copy, n_copies, it.position);
-            }
-            left -= scale * seen;
-        }
-        if (n_copies) share_copies(copy, n_copies);
-        return found;
     }
 
-    Round& open(const int32_t* text, int n, int64_t length) {
-        const int64_t ahead = std::max<int64_t>(0, length - context_.size());
-        Round& round = rounds_.emplace_back();
-        round.length = length;
-        round.ahead = (int)tokens_.size();
-        round.n_ahead = (int)ahead;
-        tokens_.insert(tokens_.end(), text + n - ahead, text + n);
-        round.answer = (int)answers_.size();
-        return round;
-    }
-    void close(Round& round) {
-        round.n_answers = (int)answers_.size() - round.answer;
-        round.node = (int)places_.size();
-        round.n_nodes = (int)nodes_.size();
-        for (const Candidate& node : nodes_) places_.push_back({node.token, node.parent});
+    // Share out among a database's continuations what of the probability `left` it is trusted
+    // with. Returns how much that is.
+    double distribute_over(const Match& match, int which, const Spot& spot, double left) {
+        const Asked& database = databases_[which];
+        const bool semantic = database.origin == Origin::STATES;
+        const int bucket = std::min(match.length, rules_.longest_bucket);
+        const double rate = database.rates[bucket], total = (double)match.total;
+        double seen = 0.0;
+        for (int k = 0; k < match.n; ++k)
+            seen += (double)match.continuations[k].count - database.discount;
+        const double scale = rate * seen < rules_.surest * total ? left * rate / total
+                                                                 : left * rules_.surest / seen;
+        past_.add_answer(spot.node, which, bucket, seen / total, match);
+        for (int k = 0; k < match.n; ++k) {
+            const Continuation& it = match.continuations[k];
+            Candidate& candidate = candidate_with(it, which, semantic ? -1 : match.length);
+            candidate.score += scale * ((double)it.count - database.discount);
+            if (semantic) candidate.cosine = best_cosine(spot, it.position);
+        }
+        return scale * seen;
     }
 
-    // DatabaseDrafter._learn: walks the trees along what was emitted and counts hits and misses of
-    // every answer on the way.
-    void learn(const int32_t* tokens, int n) {
-        for (const Round& round : rounds_) {
-            const int64_t ahead = round.length - context_.size();
-            // Drafted after tokens that the target then refused: what would have followed is not
-            // known.
-            if (ahead < 0 || ahead > n || ahead != round.n_ahead) continue;
-            if (!std::equal(tokens, tokens + ahead, tokens_.begin() + round.ahead)) continue;
-            int node = -1;
-            for (int place = (int)ahead; place < n; ++place) {
-                const int32_t token = tokens[place];
-                for (int a = round.answer; a < round.answer + round.n_answers; ++a) {
-                    const Answer& answer = answers_[a];
-                    if (answer.node != node) continue;
-                    const auto first = tokens_.begin() + answer.first, last = first + answer.n;
-                    const bool hit = std::find(first, last, token) != last;
-                    databases_[answer.which].observe(rules_, answer.bucket, answer.expected, hit);
-                    if (hit) break;
-                }
-                const Place* places = places_.data() + round.node;
-                int child = node + 1;
-                while (child < round.n_nodes &&
-                       !(places[child].parent == node && places[child].token == token))
-                    ++child;
-                if (child == round.n_nodes) break;
-                node = child;
-            }
-        }
-        rounds_.clear();
-        tokens_.clear();
-        answers_.clear();
-        places_.clear();
+    // The candidate of a token; a new one, of score 0, is the database's that has it first.
+    Candidate& candidate_with(const Continuation& it, int which, int length) {
+        for (Candidate& candidate : candidates_)
+            if (candidate.token == it.token) return candidate;
+        Candidate candidate;
+        candidate.token = it.token;
+        candidate.count = it.count;
+        candidate.position = it.position;
+        candidate.which = which;
+        candidate.length = length;
+        candidates_.push_back(candidate);
+        return candidates_.back();
     }
 
     const Drafting rules_;
@@ -362,11 +298,7 @@ class Drafter {
     // Of the tree being grown. The copies of a node are in a row.
     std::vector<Copy> copies_;
     std::vector<Candidate> candidates_, queue_, nodes_;
-    // Of the trees drafted since the last tokens came.
-    std::vector<Round> rounds_;
-    std::vector<int32_t> tokens_;
-    std::vector<Answer> answers_;
-    std::vector<Place> places_;
+    PastDrafts past_;
 };
 
 }  // namespace hsd

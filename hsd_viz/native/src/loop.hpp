@@ -5,10 +5,12 @@
 // accepts until it has at least its lookahead, then proposes what it holds, each token with its own
 // full row. What keeps that lossless is listed in loop.py.
 #pragma once
+#include "draft.hpp"
 #include "drafter.hpp"
 #include "draws.hpp"
 #include "model.hpp"
 #include "record.hpp"
+#include "recorder.hpp"
 #include "verifier.hpp"
 
 namespace hsd {
@@ -48,26 +50,6 @@ Decode* new_wide_decode(const DecodeSettings& settings, const LevelSettings* lev
                         Drafter* drafter, const int32_t* prompt, int n_prompt, const int32_t* ends,
                         int n_ends);
 
-// Tokens proposed to a verifier. `rows` is q of each, in order; where the draft was not `sampled`
-// it has point masses.
-template <class T> struct Draft {
-    std::vector<Node> nodes;
-    RowStore<T> rows;
-    bool sampled = false;
-    NoDraft why = OFF;         // there are no nodes
-    DraftEnd end = BY_LENGTH;  // of the draft of a model with a confidence
-
-    explicit Draft(int vocab) : rows(vocab) {}
-    const T* q() const { return sampled ? rows.row(0) : nullptr; }
-    int size() const { return (int)nodes.size(); }
-    void clear() { nodes.clear(), rows.clear(), sampled = false; }
-    bool is_chain() const {
-        for (int k = 0; k < size(); ++k)
-            if (nodes[k].parent != k - 1) return false;
-        return true;
-    }
-};
-
 template <class T> class Loop : public Decode {
   public:
     Loop(const DecodeSettings& settings, const LevelSettings* levels, int n, Drafter* drafter,
@@ -81,7 +63,8 @@ template <class T> class Loop : public Decode {
           target_rows_(s_.vocab),
           verifier_(s_.vocab, s_.sampling),
           greedy_(verifier_.greedy()),
-          verdict_(verifier_.verdict) {
+          verdict_(verifier_.verdict),
+          recorder_(record, verifier_) {
         if (drafter) levels_.emplace_back(LevelSettings{}, s_.vocab, 0);
         for (int i = 0; i < n; ++i) levels_.emplace_back(levels[i], s_.vocab, (int)levels_.size());
         stack_top_ = (int)levels_.size() - 1;
@@ -123,7 +106,7 @@ template <class T> class Loop : public Decode {
                 levels_.erase(levels_.begin() + i);
         }
         top_ = (int)levels_.size() - 1;
-        none_.why = stack_top_ ? NO_ROOM : OFF;
+        none_.why = stack_top_ ? RoundRow::NO_ROOM : RoundRow::OFF;
     }
 
     // Feed the next part of the prompt, all but its last token, to a level; whether there is more
@@ -134,12 +117,12 @@ template <class T> class Loop : public Decode {
         const int64_t start = record.now();
         if (level.is_database()) {
             drafter_->extend(text_.data(), n + 1);
-            record.call(filling_++, PREFILL, start, n + 1);
+            record.call(filling_++, CallRow::PREFILL, start, n + 1);
         } else if (here > 0) {
             fed_.assign(text_.begin() + level.length, text_.begin() + level.length + here);
             const int cached = feed(level, 1);
             if (level.place == stack_top_) observe_states(level, here, {});
-            record.call(level.place, PREFILL, start, here, cached);
+            record.call(level.place, CallRow::PREFILL, start, here, cached);
             if (level.length == n) ++filling_;
         } else {
             ++filling_;
@@ -156,14 +139,15 @@ template <class T> class Loop : public Decode {
         const Draft<T>& drafted = draft(top_ - 1, (int)room - 1);
         target_rows_.clear();
         verify(top_, drafted, target_rows_);
-        emit(drafted);
+        recorder_.tokens(drafted, made_, target_rows_, stack_top_, s_.details,
+                         [this](int start) { return path_from(start); });
         if (drafter_) {
             const int64_t start = record.now();
-            observe_states(levels_[top_], pending_, accepted_);
-            drafter_->extend(emitted_.data(), (int)emitted_.size());
-            record.call(0, UPDATE, start, (int)emitted_.size());
+            observe_states(levels_[top_], made_.pending, made_.accepted);
+            drafter_->extend(made_.emitted.data(), (int)made_.emitted.size());
+            record.call(0, CallRow::UPDATE, start, (int)made_.emitted.size());
         }
-        text_.insert(text_.end(), emitted_.begin(), emitted_.end());
+        text_.insert(text_.end(), made_.emitted.begin(), made_.emitted.end());
         close(top_, drafted);
         return !ends_text(text_.back()) && (int)text_.size() < s_.limit;
     }
@@ -187,7 +171,7 @@ template <class T> class Loop : public Decode {
         Level& level = levels_[i];
         Draft<T>& out = level.draft;
         out.clear();
-        out.why = NO_ROOM;
+        out.why = RoundRow::NO_ROOM;
         if (room <= 0) return out;
         if (level.is_database()) return look_up(out, room);
         const int wanted = std::min(level.spec.lookahead, room);
@@ -202,11 +186,11 @@ template <class T> class Loop : public Decode {
             verify(i, below, out.rows);
             propose(i, below);
             if (level.spec.confidence > 0) reach *= chance_of_emitted(out);
-            text_.insert(text_.end(), emitted_.begin(), emitted_.end());
+            text_.insert(text_.end(), made_.emitted.begin(), made_.emitted.end());
             close(i, below);
         }
         text_.resize(base);
-        out.end = end_of(level, wanted);
+        set_end(level, wanted);
         return out;
     }
 
@@ -214,74 +198,95 @@ template <class T> class Loop : public Decode {
     // rows; with greedy decoding at temperature 1.
     double chance_of_emitted(const Draft<T>& out) {
         double product = 1;
-        const int n = (int)emitted_.size();
+        const int n = (int)made_.emitted.size();
         for (int k = 0; k < n; ++k) {
             if (out.sampled) {
-                product *= (double)out.rows.row(out.size() - n + k)[emitted_[k]];
+                product *= (double)out.rows.row(out.size() - n + k)[made_.emitted[k]];
             } else {
                 double p, entropy;
                 Top top;
-                verifier_.describe_walked(k, emitted_[k], 1, p, entropy, top);
+                verifier_.describe_walked(k, made_.emitted[k], 1, p, entropy, top);
                 product *= p;
             }
         }
         return product;
     }
 
-    // Why a level's draft ended, of which so many tokens were wanted.
-    DraftEnd end_of(const Level& level, int wanted) const {
-        const Draft<T>& out = level.draft;
-        if (ends_text(out.nodes.back().token)) return BY_EOS;
-        if (out.size() < wanted) return BY_CONFIDENCE;
-        return out.size() >= level.spec.lookahead ? BY_LENGTH : BY_LIMIT;
+    // Note why the draft of a level with a confidence ended, of which so many tokens were wanted.
+    void set_end(Level& level, int wanted) const {
+        Draft<T>& out = level.draft;
+        out.has_end = level.spec.confidence > 0;
+        if (ends_text(out.nodes.back().token))
+            out.end = RoundRow::EOS;
+        else if (out.size() < wanted)
+            out.end = RoundRow::CONFIDENCE;
+        else
+            out.end = out.size() >= level.spec.lookahead ? RoundRow::LENGTH : RoundRow::LIMIT;
     }
 
-    // Feed level i its uncached tokens and the draft once: into emitted_ go the accepted tokens and
-    // one of its own. Its rows at the walked places, where drawn from, are added to `rows`.
+    // Feed level i its uncached tokens and the draft once: in made_ are then the accepted tokens
+    // and one of its own. Its rows at the walked places, where drawn from, are added to `rows`.
     void verify(int i, const Draft<T>& draft, RowStore<T>& rows) {
         Level& level = levels_[i];
-        const int base = (int)text_.size(), cached = level.length, pending = base - cached,
-                  n = draft.size();
+        const int base = (int)text_.size(), cached = level.length;
         const bool chain = draft.is_chain();
         const int64_t start = record.now();
-        fed_.assign(text_.begin() + cached, text_.end());
+        made_.pending = base - cached;
+        feed_with_draft(level, draft, chain);
+        draw_numbers(i, draft);
+        verifier_.decide(draft.nodes, draft.q(), level.spec.rule, r_.data(), u_.data(), rows);
+        record.inside += record.now() - start;
+
+        accept(draft);
+        const int kept = (int)made_.accepted.size();
+        if (!chain) {
+            places_.clear();
+            for (int node : made_.accepted) places_.push_back(base + node);
+            level.spec.session->keep(base, places_.data(), kept);
+        }
+        level.length = base + kept;
+        for (int below = 0; below < i; ++below)
+            levels_[below].length = std::min(levels_[below].length, base + kept);
+        record.call(level.place, CallRow::VERIFY, start, made_.pending + draft.size(), cached);
+        add_own_token(draft);
+    }
+
+    // Feed a level its uncached tokens and the draft, for the logits after the text and each node.
+    void feed_with_draft(Level& level, const Draft<T>& draft, bool chain) {
+        const int pending = made_.pending;
+        fed_.assign(text_.begin() + level.length, text_.end());
         parents_.clear();
         for (int k = 0; k < pending && !chain; ++k) parents_.push_back(k - 1);
         for (const Node& node : draft.nodes) {
             fed_.push_back(node.token);
             if (!chain) parents_.push_back(pending + node.parent);
         }
-        feed(level, n + 1, chain ? nullptr : parents_.data());
-        draw_numbers(i, draft);
-        verifier_.decide(draft.nodes, draft.q(), level.spec.rule, r_.data(), u_.data(), rows);
-        record.inside += record.now() - start;
+        feed(level, draft.size() + 1, chain ? nullptr : parents_.data());
+    }
 
-        pending_ = pending;
-        accepted_ = verdict_.accepted;
-        emitted_.clear();
-        for (int k = 0; k < (int)accepted_.size(); ++k) {
-            emitted_.push_back(draft.nodes[accepted_[k]].token);
-            if (ends_text(emitted_.back())) accepted_.resize(k + 1);
+    // Take from the verdict the accepted nodes up to an end token, and emit their tokens.
+    void accept(const Draft<T>& draft) {
+        made_.accepted = verdict_.accepted;
+        made_.emitted.clear();
+        for (int k = 0; k < (int)made_.accepted.size(); ++k) {
+            made_.emitted.push_back(draft.nodes[made_.accepted[k]].token);
+            if (ends_text(made_.emitted.back())) made_.accepted.resize(k + 1);
         }
-        const int count = (int)accepted_.size();
-        if (chain) {
-            level.length = base + count;
-        } else {
-            places_.clear();
-            for (int node : accepted_) places_.push_back(base + node);
-            level.spec.session->keep(base, places_.data(), count);
-            level.length = base + count;
+    }
+
+    // Emit the level's own token, unless an end token was accepted.
+    void add_own_token(const Draft<T>& draft) {
+        const int accepted = (int)made_.accepted.size();
+        if (accepted && ends_text(made_.emitted.back())) {
+            made_.outcome = RoundRow::STOPPED;
+            return;
         }
-        for (int below = 0; below < i; ++below)
-            levels_[below].length = std::min(levels_[below].length, base + count);
-        record.call(level.place, VERIFY, start, pending + n, cached);
-        if (count && ends_text(emitted_.back())) {
-            outcome_ = STOPPED;
-        } else {
-            emitted_.push_back(verdict_.token);
+        made_.emitted.push_back(verdict_.token);
+        if (verdict_.examined > accepted)
             // A place that was examined and led no further had draft tokens, all of them wrong.
-            outcome_ = verdict_.examined > count ? CORRECTION : n ? BONUS : PLAIN;
-        }
+            made_.outcome = RoundRow::CORRECTION;
+        else
+            made_.outcome = draft.size() ? RoundRow::BONUS : RoundRow::PLAIN;
     }
 
     // The numbers of a verification, always as many: u decides on the tokens of a sampled chain; r
@@ -319,9 +324,9 @@ template <class T> class Loop : public Decode {
                 reach *= greedy_ ? verifier_.chance_of(token) : (double)out.rows.row(k)[token];
             fed_.assign(1, token);
         }
-        out.end = end_of(level, wanted);
+        set_end(level, wanted);
         record.inside += record.now() - start;
-        record.call(level.place, DRAFT, start, pending + out.size() - 1, cached, out.size());
+        record.call(level.place, CallRow::DRAFT, start, pending + out.size() - 1, cached, out.size());
         return out;
     }
 
@@ -336,12 +341,20 @@ template <class T> class Loop : public Decode {
             const auto& it = tree[k];
             if (it.depth > room) continue;
             kept_[k] = out.size();
-            out.nodes.push_back({it.token, it.parent < 0 ? -1 : kept_[it.parent], it.depth,
-                                 stack_top_ + 1 + it.which, 0, it.length, it.position, it.count,
-                                 it.score, it.cosine});
+            Node node;
+            node.token = it.token;
+            node.parent = it.parent < 0 ? -1 : kept_[it.parent];
+            node.depth = it.depth;
+            node.source = stack_top_ + 1 + it.which;
+            node.key_length = it.length;
+            node.position = it.position;
+            node.count = it.count;
+            node.score = it.score;
+            node.cosine = it.cosine;
+            out.nodes.push_back(node);
         }
-        out.why = drafter_->matched() ? NOT_WORTH_IT : NO_MATCH;
-        record.call(0, LOOKUP, start, out.size());
+        out.why = drafter_->matched() ? RoundRow::NOT_WORTH_IT : RoundRow::NO_MATCH;
+        record.call(0, CallRow::LOOKUP, start, out.size());
         return out;
     }
 
@@ -349,40 +362,19 @@ template <class T> class Loop : public Decode {
     void propose(int i, const Draft<T>& from) {
         Draft<T>& out = levels_[i].draft;
         out.sampled = !greedy_;
-        for (int k = 0; k < (int)emitted_.size(); ++k) {
+        for (int k = 0; k < (int)made_.emitted.size(); ++k) {
             Node node;
-            if (k < (int)accepted_.size())
-                node = from.nodes[accepted_[k]];
-            else
-                node.token = emitted_[k], node.source = node.start = levels_[i].place;
+            if (k < (int)made_.accepted.size()) {
+                node = from.nodes[made_.accepted[k]];
+            } else {
+                node.token = made_.emitted[k];
+                node.source = node.start = levels_[i].place;
+            }
             node.parent = out.size() - 1;
             node.depth = out.size() + 1;
             out.nodes.push_back(node);
         }
         if (out.sampled) out.rows.keep(out.size());
-    }
-
-    // Record the tokens that the target emitted, with their rows described.
-    void emit(const Draft<T>& draft) {
-        const int most = std::min(TOP, (int)s_.details), count = (int)accepted_.size();
-        for (int k = 0; k < (int)emitted_.size(); ++k) {
-            const bool own = k == count;
-            double p = NONE, entropy = NONE, sum = NONE;
-            Top top, residual, q;
-            if (most) verifier_.describe_walked(k, emitted_[k], most, p, entropy, top);
-            if (most && own && outcome_ == CORRECTION && !greedy_)
-                sum = verifier_.describe_correction(draft.nodes, draft.q(), target_rows_.row(k),
-                                                    most, residual, q);
-            Node from;
-            from.source = from.start = stack_top_, from.depth = 0;
-            if (!own) from = draft.nodes[accepted_[k]];
-            const double kind = own ? CORRECTION_TOKEN + (outcome_ - CORRECTION) : ACCEPTED_TOKEN;
-            record.tokens.add({(double)record.emitted++, (double)emitted_[k], NONE, NONE,
-                               (double)record.round(), kind, (double)from.source,
-                               path_from(from.start), (double)from.depth, p, entropy});
-            for (const Top* it : {&top, &residual, &q}) record.tokens.add(*it);
-            record.tokens.add({sum});
-        }
     }
 
     // The levels that a token passed, from the one at `start` on, as the sum of 2 to the power of
@@ -394,31 +386,11 @@ template <class T> class Loop : public Decode {
         return path;
     }
 
-    // Record the draft and end the round.
+    // Record the draft of level i's verification and end the round.
     void close(int i, const Draft<T>& draft) {
-        const int count = (int)accepted_.size(), place = levels_[i].place;
-        fates_.assign(draft.size(), UNREACHED);
-        for (int node = 0; node < draft.size(); ++node)
-            if (!std::isnan(verdict_.p[node])) fates_[node] = REJECTED;
-        for (int node : verdict_.accepted) fates_[node] = CUT;
-        for (int node : accepted_) fates_[node] = ACCEPTED;
-        auto known = [](int64_t value) { return value < 0 ? NONE : (double)value; };
-        for (int k = 0; k < draft.size(); ++k) {
-            const Node& node = draft.nodes[k];
-            record.drafts.add(
-                {(double)record.round(), (double)place, (double)node.source, (double)k,
-                 (double)node.parent, (double)node.depth, (double)node.token, NONE, verdict_.p[k],
-                 verdict_.q[k], verdict_.u[k], (double)fates_[k], known(node.key_length),
-                 known(node.count), node.score, known(node.position), verdict_.h[k], node.cosine});
-        }
-        const int rule = draft.sampled ? levels_[i].spec.rule : BY_TOKEN,
-                  examined = outcome_ == STOPPED ? count : verdict_.examined;
-        const Record::Round round = record.close();
-        const bool is_confident = draft.size() && i > 0 && levels_[i - 1].spec.confidence > 0;
-        record.rounds.add({round.id, round.parent, (double)place, (double)draft.size(),
-                           (double)examined, (double)count, (double)outcome_,
-                           draft.size() ? NONE : (double)draft.why, round.start, round.spent,
-                           (double)rule, is_confident ? (double)draft.end : NONE});
+        const Level& level = levels_[i];
+        recorder_.draft(level.place, draft, made_);
+        recorder_.close_round(level.place, draft, made_, level.spec.rule);
     }
 
     // Feed fed_ to a level, for the logits of its last `rows` tokens. Returns how many tokens were
@@ -461,15 +433,12 @@ template <class T> class Loop : public Decode {
     const bool greedy_;
     // Of the verification that was made last.
     const Verdict& verdict_;
-    std::vector<int> accepted_;  // nodes up to an end token
-    int pending_ = 0;            // tokens of the text that were fed before the draft
-    std::vector<int32_t> emitted_;
-    Outcome outcome_ = PLAIN;
+    Verification made_;
+    Recorder<T> recorder_;
     // Room.
     std::vector<int32_t> fed_, parents_, places_;
     std::vector<int> kept_;
     std::vector<int8_t> states_;
-    std::vector<Fate> fates_;
     std::vector<double> u_, r_;
 };
 

@@ -1,36 +1,11 @@
-// What a decode records: the tables of hsd_viz.trace as rows of numbers. Times are nanoseconds from
-// its start.
+// What a decode records: rows of the tables of hsd_viz.trace. Times are nanoseconds from its start.
 #pragma once
 #include <chrono>
-#include <cmath>
 #include <cstdint>
-#include <initializer_list>
 #include <vector>
-#include "verifier.hpp"
+#include "rows.hpp"
 
 namespace hsd {
-
-constexpr double NONE = NAN;  // null
-
-// The order is that of hsd_viz.trace.tables.
-enum Kind { ACCEPTED_TOKEN, CORRECTION_TOKEN, BONUS_TOKEN, PLAIN_TOKEN };
-enum Fate { ACCEPTED, REJECTED, UNREACHED, CUT };
-enum Outcome { CORRECTION, BONUS, PLAIN, STOPPED };
-enum NoDraft { NO_MATCH, NOT_WORTH_IT, NO_ROOM, OFF };
-enum DraftEnd { BY_LENGTH, BY_CONFIDENCE, BY_EOS, BY_LIMIT };
-enum Call { PREFILL, DRAFT, VERIFY, LOOKUP, UPDATE };
-
-// Rows of numbers, one after the other: one for each column that hsd_viz.trace.tables declares, in
-// its order, 2 TOP for one of likeliest tokens. A number is a value, the place of a name among
-// those declared, or NaN for null and for what only Python knows (texts of tokens).
-struct Table {
-    std::vector<double> cells;
-    void add(std::initializer_list<double> row) { cells.insert(cells.end(), row); }
-    void add(const Top& top) {
-        for (int k = 0; k < TOP; ++k)
-            add({k < top.n ? (double)top.tokens[k] : NONE, k < top.n ? top.shares[k] : NONE});
-    }
-};
 
 // A round is the one of the innermost open() until close(); a call belongs to it, before the first
 // to -1.
@@ -38,7 +13,10 @@ class Record {
   public:
     // A source is a level or, above the target's, a database; a name is a level; a path is the sum
     // of 2 to the power of its levels.
-    Table tokens, drafts, rounds, calls;
+    std::vector<TokenRow> tokens;
+    std::vector<DraftRow> drafts;
+    std::vector<RoundRow> rounds;
+    std::vector<CallRow> calls;
     int64_t emitted = 0;  // tokens
 
     // Time in forward passes, and in sampling and verification by their logits.
@@ -50,27 +28,43 @@ class Record {
     int64_t now() const { return clock() - zero_; }
 
     void open() { open_.push_back({next_++, now()}); }
-    // The innermost open round, which ends, and the one around it.
-    struct Round {
-        double id, parent, start, spent;
-    };
-    Round close() {
-        const Open round = open_.back();
+    // End the innermost open round. Of its row are set: its id, the round around it, its times.
+    RoundRow close() {
+        const Open closed = open_.back();
         open_.pop_back();
-        return {(double)round.id, open_.empty() ? NONE : open_.back().id, (double)round.start,
-                (double)(now() - round.start)};
+        RoundRow row;
+        row.id = closed.id;
+        row.parent = open_.empty() ? NONE : open_.back().id;
+        row.start_ns = closed.start;
+        row.duration_ns = now() - closed.start;
+        return row;
     }
-    int round() const { return open_.empty() ? -1 : open_.back().id; }
+    int round() const { return open_.empty() ? BEFORE_ROUNDS : open_.back().id; }
 
-    void call(int level, Call kind, int64_t start, int fed, int cached = 0, int steps = 1) {
-        calls.add({(double)round(), (double)level, (double)level, (double)kind, (double)steps,
-                   (double)fed, (double)cached, (double)start, (double)(now() - start)});
+    // A call of the level or drafter at a place of the stack, from `start` to now.
+    void call(int place, CallRow::Kind kind, int64_t start, int fed, int cached = 0,
+              int steps = 1) {
+        CallRow row;
+        row.round = round();
+        row.level = place;
+        row.name = place;
+        row.kind = kind;
+        row.steps = steps;
+        row.fed = fed;
+        row.cached = cached;
+        row.start_ns = start;
+        row.duration_ns = now() - start;
+        calls.push_back(row);
     }
     void clear() {
-        for (Table* table : {&tokens, &drafts, &rounds, &calls}) table->cells.clear();
+        tokens.clear();
+        drafts.clear();
+        rounds.clear();
+        calls.clear();
     }
 
   private:
+    static constexpr int BEFORE_ROUNDS = -1;
     struct Open {
         int id;
         int64_t start;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <vector>
+#include "rows.hpp"
 #include "sample.hpp"
 
 namespace hsd {
@@ -140,18 +141,23 @@ template <class T, class Rows> struct SampledChain {
     }
 };
 
-// The rules of chains by number, in the order of hsd_viz.trace.tables.RULES.
-enum ChainRule { BY_TOKEN, BY_BLOCK, BY_BRANCH };
-
-// Apply a rule and draw the token after what is accepted with the number of its place.
+// Apply a rule (a RoundRow::Rule) and draw the token after what is accepted with the number of its place.
 template <class T, class Rows> void judge(int rule, SampledChain<T, Rows>& chain, const double* r) {
     Verdict& verdict = chain.verdict;
     const int n = chain.size();
     verdict.begin(n);
     for (int k = 0; k < n; ++k) verdict.q[k] = chain.q_row(k)[chain.nodes[k].token];
-    const int accepted = rule == BY_BLOCK    ? chain.block()
-                         : rule == BY_BRANCH ? chain.branch()
-                                             : chain.token();
+    int accepted;
+    switch (rule) {
+        case RoundRow::BLOCK:
+            accepted = chain.block();
+            break;
+        case RoundRow::BRANCH:
+            accepted = chain.branch();
+            break;
+        default:
+            accepted = chain.token();
+    }
     for (int k = 0; k < accepted; ++k) verdict.accept(k);
     verdict.examined = std::min(accepted + 1, n);
     const T* row = chain.p(accepted);

@@ -165,13 +165,25 @@ API Decode* hsd_decode_new(const DecodeSettings* settings, int wide, const Level
 API int hsd_decode_run(Decode* decode, int64_t ns, int64_t now) {
     return guarded(-1, [&] { return (int)decode->run(ns, now); });
 }
-// The rows that the last run added to a table (0 tokens, 1 drafts, 2 rounds, 3 calls): how many
-// numbers, and where they are until the next run.
-API int hsd_decode_rows(const Decode* decode, int table, const double** rows) {
-    const Table* tables[] = {&decode->record.tokens, &decode->record.drafts, &decode->record.rounds,
-                             &decode->record.calls};
-    *rows = tables[table]->cells.data();
-    return (int)tables[table]->cells.size();
+template <class Row> static int numbers_of(const std::vector<Row>& rows, const double** numbers) {
+    static_assert(std::is_standard_layout_v<Row> && sizeof(Row) % sizeof(double) == 0);
+    *numbers = reinterpret_cast<const double*>(rows.data());
+    return (int)(rows.size() * (sizeof(Row) / sizeof(double)));
+}
+// The rows that the last run added to a table: how many numbers, and where they are until the next
+// run.
+API int hsd_decode_rows(const Decode* decode, int table, const double** numbers) {
+    const Record& record = decode->record;
+    switch (table) {
+        case TOKENS_TABLE:
+            return numbers_of(record.tokens, numbers);
+        case DRAFTS_TABLE:
+            return numbers_of(record.drafts, numbers);
+        case ROUNDS_TABLE:
+            return numbers_of(record.rounds, numbers);
+        default:
+            return numbers_of(record.calls, numbers);
+    }
 }
 // The time in forward passes, and in sampling and verification by their logits, of all runs.
 API int64_t hsd_decode_inside(const Decode* decode) { return decode->record.inside; }

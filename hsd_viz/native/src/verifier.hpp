@@ -7,8 +7,6 @@
 
 namespace hsd {
 
-constexpr int TOP = 5;  // likeliest tokens that are recorded of a row, at most
-
 // Rows of probabilities that stay when more are made.
 template <class T> class RowStore {
   public:
@@ -37,8 +35,8 @@ template <class T> class RowStore {
 // A row described: see describe.hpp. `n` of the places hold tokens.
 struct Top {
     int n = 0;
-    int32_t tokens[TOP];
-    double shares[TOP];
+    int32_t tokens[LIKELIEST];
+    double shares[LIKELIEST];
 };
 
 template <class T> class Verifier {
@@ -131,7 +129,7 @@ template <class T> class Verifier {
     }
     // The likeliest tokens of weights that sum to `sum`, without those of probability 0.
     void likeliest(const T* weights, T sum, int most, Top& top) {
-        T values[TOP];
+        T values[LIKELIEST];
         most = std::min(most, vocab_);
         largest(weights, vocab_, most, top.tokens, values);
         for (top.n = 0; top.n < most && values[top.n] > 0; ++top.n)

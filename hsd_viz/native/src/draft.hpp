@@ -1,0 +1,44 @@
+// What levels pass to one another: tokens proposed to a verifier, and what came of them.
+#pragma once
+#include <vector>
+#include "rows.hpp"
+#include "verifier.hpp"
+
+namespace hsd {
+
+// Tokens proposed to a verifier: hsd_viz.decoding.verify.Draft. `rows` is q of each, in order;
+// where the draft was not `sampled` it has point masses.
+template <class T> struct Draft {
+    std::vector<Node> nodes;
+    RowStore<T> rows;
+    bool sampled = false;
+    RoundRow::WhyNoDraft why = RoundRow::OFF;   // there are no nodes
+    RoundRow::DraftEnd end = RoundRow::LENGTH;  // of the draft of a model with a confidence
+    bool has_end = false;
+
+    explicit Draft(int vocab) : rows(vocab) {}
+    const T* q() const { return sampled ? rows.row(0) : nullptr; }
+    int size() const { return (int)nodes.size(); }
+    void clear() {
+        nodes.clear();
+        rows.clear();
+        sampled = false;
+        has_end = false;
+    }
+    bool is_chain() const {
+        for (int k = 0; k < size(); ++k)
+            if (nodes[k].parent != k - 1) return false;
+        return true;
+    }
+};
+
+// What a level made of a draft: hsd_viz.decoding.levels.Verification. The verdict itself is the
+// verifier's.
+struct Verification {
+    std::vector<int> accepted;     // nodes up to an end token
+    std::vector<int32_t> emitted;  // their tokens, then one of the level's own, unless it stopped
+    RoundRow::Outcome outcome = RoundRow::PLAIN;
+    int pending = 0;  // tokens of the text that were fed before the draft
+};
+
+}  // namespace hsd

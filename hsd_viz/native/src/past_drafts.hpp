@@ -1,0 +1,144 @@
+// What is learned from drafts: DatabaseDrafter._learn and Trust of hsd_viz.drafting.
+#pragma once
+#include <algorithm>
+#include <vector>
+#include "database.hpp"
+
+namespace hsd {
+
+// The numbers of the Python module. The same as native/model.py's Drafting.
+struct Drafting {
+    double surest, prior_weight, most_rate;
+    int32_t longest, recent, most, longest_bucket;
+};
+
+constexpr int MOST_BUCKETS = 16;
+
+// A database of the drafter is the text's own, the semantic one, or an index file.
+enum class Origin { TEXT, STATES, FILE };
+
+// One database of the drafter, and how far it is to be trusted: Trust.
+struct Asked {
+    Origin origin;
+    IndexFile file;
+    double discount;
+    double priors[MOST_BUCKETS], rates[MOST_BUCKETS], hits[MOST_BUCKETS] = {},
+                                                      expected[MOST_BUCKETS] = {};
+
+    void observe(const Drafting& rules, int bucket, double share, bool hit) {
+        const double seen = hits[bucket] += hit, total = expected[bucket] += share;
+        const double rate =
+            (rules.prior_weight * priors[bucket] + seen) / (rules.prior_weight + total);
+        rates[bucket] = rate < rules.most_rate ? rate : rules.most_rate;
+    }
+};
+
+// The trees drafted since the last tokens came: they are learned from when the next ones come.
+class PastDrafts {
+  public:
+    // The first rounds find room.
+    PastDrafts() {
+        rounds_.reserve(16);
+        tokens_.reserve(1024);
+        answers_.reserve(256);
+        places_.reserve(256);
+    }
+
+    // A tree begins after a text of `length` tokens, of which `emitted` were emitted; the text ends
+    // in the n tokens `text`.
+    void open(const int32_t* text, int n, int64_t length, int64_t emitted) {
+        const int64_t ahead = std::max<int64_t>(0, length - emitted);
+        Round& round = rounds_.emplace_back();
+        round.length = length;
+        round.ahead = (int)tokens_.size();
+        round.n_ahead = (int)ahead;
+        tokens_.insert(tokens_.end(), text + n - ahead, text + n);
+        round.answer = (int)answers_.size();
+    }
+
+    // What a database said after a node of that tree (-1: the text), by a key of this bucket: one
+    // of these continuations follows with the probability `expected`.
+    void add_answer(int node, int which, int bucket, double expected, const Match& match) {
+        answers_.push_back({node, which, bucket, (int)tokens_.size(), match.n, expected});
+        for (int k = 0; k < match.n; ++k) tokens_.push_back(match.continuations[k].token);
+    }
+
+    // The tree ends; it has these nodes.
+    template <class Node> void close(const std::vector<Node>& nodes) {
+        Round& round = rounds_.back();
+        round.n_answers = (int)answers_.size() - round.answer;
+        round.node = (int)places_.size();
+        round.n_nodes = (int)nodes.size();
+        for (const Node& node : nodes) places_.push_back({node.token, node.parent});
+    }
+
+    // Walk the trees along the n `tokens` that follow the `emitted` ones, count the hits and misses
+    // of every answer on the way, and forget the trees.
+    void learn(const int32_t* tokens, int n, int64_t emitted, const Drafting& rules,
+               std::vector<Asked>& databases) {
+        for (const Round& round : rounds_) {
+            const int64_t ahead = round.length - emitted;
+            // Drafted after tokens that the target then refused: what would have followed is not
+            // known.
+            if (ahead < 0 || ahead > n || ahead != round.n_ahead) continue;
+            if (!std::equal(tokens, tokens + ahead, tokens_.begin() + round.ahead)) continue;
+            int node = -1;
+            for (int place = (int)ahead; place < n; ++place) {
+                observe(round, node, tokens[place], rules, databases);
+                const int child = child_of(round, node, tokens[place]);
+                if (child == round.n_nodes) break;
+                node = child;
+            }
+        }
+        rounds_.clear();
+        tokens_.clear();
+        answers_.clear();
+        places_.clear();
+    }
+
+  private:
+    // The continuations of an answer are tokens_[first : first + n].
+    struct Answer {
+        int node, which, bucket, first, n;
+        double expected;
+    };
+    // The parts of a tree follow one another in the vectors below.
+    struct Round {
+        int64_t length;
+        int ahead, n_ahead, node, n_nodes, answer, n_answers;
+    };
+    struct Place {
+        int32_t token, parent;
+    };
+
+    // Count for the databases, in their order, whether they knew the token after a node, up to the
+    // first that did.
+    void observe(const Round& round, int node, int32_t token, const Drafting& rules,
+                 std::vector<Asked>& databases) const {
+        for (int a = round.answer; a < round.answer + round.n_answers; ++a) {
+            const Answer& answer = answers_[a];
+            if (answer.node != node) continue;
+            const auto first = tokens_.begin() + answer.first, last = first + answer.n;
+            const bool hit = std::find(first, last, token) != last;
+            databases[answer.which].observe(rules, answer.bucket, answer.expected, hit);
+            if (hit) break;
+        }
+    }
+
+    // The node after another one that has this token; n_nodes: there is none.
+    int child_of(const Round& round, int node, int32_t token) const {
+        const Place* places = places_.data() + round.node;
+        int child = node + 1;
+        while (child < round.n_nodes &&
+               !(places[child].parent == node && places[child].token == token))
+            ++child;
+        return child;
+    }
+
+    std::vector<Round> rounds_;
+    std::vector<int32_t> tokens_;
+    std::vector<Answer> answers_;
+    std::vector<Place> places_;
+};
+
+}  // namespace hsd

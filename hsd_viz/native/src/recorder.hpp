@@ -1,0 +1,143 @@
+// From a round to its rows: hsd_viz.decoding.record.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include "draft.hpp"
+#include "record.hpp"
+
+namespace hsd {
+
+template <class T> class Recorder {
+  public:
+    Recorder(Record& record, Verifier<T>& verifier) : record_(record), verifier_(verifier) {}
+
+    // The tokens that the target emitted, with their rows described by at most `details` likeliest
+    // tokens (0: not described). `target` is its place in the stack; `path(start)` gives the path
+    // of a token from a level.
+    template <class Path>
+    void tokens(const Draft<T>& draft, const Verification& made, const RowStore<T>& rows,
+                int target, int details, Path&& path) {
+        const int most = std::min(LIKELIEST, details), count = (int)made.accepted.size();
+        for (int k = 0; k < (int)made.emitted.size(); ++k) {
+            TokenRow row;
+            row.index = record_.emitted++;
+            row.token_id = made.emitted[k];
+            row.round = record_.round();
+            if (k < count) {
+                const Node& node = draft.nodes[made.accepted[k]];
+                row.kind = TokenRow::ACCEPTED;
+                row.source = node.source;
+                row.path = path(node.start);
+                row.depth = node.depth;
+            } else {
+                row.kind = own_kind(made.outcome);
+                row.source = target;
+                row.path = path(target);
+                row.depth = 0;
+            }
+            if (most) describe(k, made, most, row);
+            if (most && k == count) describe_correction(draft, made, rows, most, row);
+            record_.tokens.push_back(row);
+        }
+    }
+
+    // The draft of the innermost open round, which a level at a place of the stack verified.
+    void draft(int place, const Draft<T>& draft, const Verification& made) {
+        const Verdict& verdict = verifier_.verdict;
+        const std::vector<DraftRow::Verdict>& fates = fates_of(draft, made);
+        for (int k = 0; k < draft.size(); ++k) {
+            const Node& node = draft.nodes[k];
+            DraftRow row;
+            row.round = record_.round();
+            row.level = place;
+            row.source = node.source;
+            row.node = k;
+            row.parent = node.parent;
+            row.depth = node.depth;
+            row.token_id = node.token;
+            row.p = verdict.p[k];
+            row.q = verdict.q[k];
+            row.u = verdict.u[k];
+            row.verdict = fates[k];
+            row.key_length = known(node.key_length);
+            row.count = known(node.count);
+            row.score = node.score;
+            row.position = known(node.position);
+            row.h = verdict.h[k];
+            row.cosine = node.cosine;
+            record_.drafts.push_back(row);
+        }
+    }
+
+    // End the innermost open round, of a level at a place of the stack that verified by `rule`.
+    void close_round(int place, const Draft<T>& draft, const Verification& made, int rule) {
+        const int accepted = (int)made.accepted.size();
+        RoundRow row = record_.close();
+        row.level = place;
+        row.drafted = draft.size();
+        row.examined =
+            made.outcome == RoundRow::STOPPED ? accepted : verifier_.verdict.examined;
+        row.accepted = accepted;
+        row.outcome = made.outcome;
+        if (!draft.size()) row.why_no_draft = draft.why;
+        row.rule = draft.sampled ? rule : RoundRow::TOKEN;
+        if (draft.size() && draft.has_end) row.draft_end = draft.end;
+        record_.rounds.push_back(row);
+    }
+
+  private:
+    static double known(int64_t value) { return value < 0 ? NONE : (double)value; }
+
+    // How a token of the target's own came into the text.
+    static TokenRow::Kind own_kind(RoundRow::Outcome outcome) {
+        if (outcome == RoundRow::CORRECTION) return TokenRow::CORRECTION;
+        return outcome == RoundRow::BONUS ? TokenRow::BONUS : TokenRow::PLAIN;
+    }
+
+    static LikelyTokens likely(const Top& top) {
+        LikelyTokens tokens;
+        for (int k = 0; k < top.n; ++k) {
+            tokens.places[k].token = top.tokens[k];
+            tokens.places[k].probability = top.shares[k];
+        }
+        return tokens;
+    }
+
+    // The row that emitted token k came from.
+    void describe(int k, const Verification& made, int most, TokenRow& row) {
+        Top top;
+        verifier_.describe_walked(k, made.emitted[k], most, row.p, row.entropy, top);
+        row.top = likely(top);
+    }
+
+    // What a sampled correction was drawn from.
+    void describe_correction(const Draft<T>& draft, const Verification& made,
+                             const RowStore<T>& rows, int most, TokenRow& row) {
+        if (made.outcome != RoundRow::CORRECTION || verifier_.greedy()) return;
+        const T* last = rows.row(made.accepted.size());
+        Top residual, q;
+        row.residual_sum =
+            verifier_.describe_correction(draft.nodes, draft.q(), last, most, residual, q);
+        row.residual_top = likely(residual);
+        row.q_top = likely(q);
+    }
+
+    // The verdict on each node.
+    const std::vector<DraftRow::Verdict>& fates_of(const Draft<T>& draft,
+                                                   const Verification& made) {
+        const Verdict& verdict = verifier_.verdict;
+        fates_.assign(draft.size(), DraftRow::UNREACHED);
+        for (int node = 0; node < draft.size(); ++node)
+            if (!std::isnan(verdict.p[node])) fates_[node] = DraftRow::REJECTED;
+        // A node that was accepted is cut where an end token came before it.
+        for (int node : verdict.accepted) fates_[node] = DraftRow::CUT;
+        for (int node : made.accepted) fates_[node] = DraftRow::ACCEPTED;
+        return fates_;
+    }
+
+    Record& record_;
+    Verifier<T>& verifier_;
+    std::vector<DraftRow::Verdict> fates_;
+};
+
+}  // namespace hsd
