@@ -1,23 +1,31 @@
-"""The header of the native runtime that follows from the declared tables of a trace:
-``hsd_viz/native/src/rows.hpp``, with a structure for the rows of each table.
+"""The headers of the native runtime that follow from declarations in Python; ``python -m
+tools.reference`` writes them.
 
-``python -m tools.reference`` writes it. The C++ sets a column by its name, so that a column that
-is added or moved in ``tables.toml`` cannot be mistaken for another one.
+- ``hsd_viz/native/src/rows.hpp`` has a structure for the rows of each table of a trace. The C++ sets
+  a column by its name, so that a column that is added or moved in ``tables.toml`` cannot be mistaken
+  for another one.
+- ``hsd_viz/native/src/interface.hpp`` has the structures and functions of
+  :mod:`hsd_viz.native.interface`. The compiler compares them with the definitions.
 """
 
 from __future__ import annotations
 
+import ctypes
+import inspect
+import re
 import textwrap
 import tomllib
 from typing import Any
 
 from hsd_viz.decoding.decode import LIKELIEST
+from hsd_viz.native import interface
 from hsd_viz.native.build import SOURCES
 from hsd_viz.trace import tables
 
 #: Columns of a line of C++.
 COLUMNS = 100
 ROWS = SOURCES / "rows.hpp"
+INTERFACE = SOURCES / "interface.hpp"
 
 _ROWS_HEAD = f"""\
 // Written by `python -m tools.reference` from hsd_viz/trace/tables.toml, which has the meanings of
@@ -61,7 +69,7 @@ def rows_header() -> str:
 def _row(name: str, table: dict[str, Any]) -> str:
     """Return the structure of a table's rows."""
     meaning, _, _ = table["meaning"].strip().partition("\n\n")
-    lines = [*comment(meaning), f"struct {tables.TABLES[name].row.__name__} {{"]
+    lines = [*_comment(meaning), f"struct {tables.TABLES[name].row.__name__} {{"]
     for column, declaration in table["columns"].items():
         if "names" in declaration:
             lines += textwrap.wrap(
@@ -78,10 +86,78 @@ def _row(name: str, table: dict[str, Any]) -> str:
     return "\n".join([*lines, "};", ""])
 
 
-def comment(text: str) -> list[str]:
-    """Return a text as lines of a C++ comment."""
+_INTERFACE_HEAD = """\
+// Written by `python -m tools.reference` from hsd_viz/native/interface.py: the structures and
+// functions of the library.
+#pragma once
+#include <cstdint>
+
+namespace hsd {
+
+struct Model;
+struct Session;
+class Drafter;
+struct Decode;
+"""
+
+
+def interface_header() -> str:
+    """Return the C++ header of the structures and functions of the library."""
+    blocks = [_INTERFACE_HEAD]
+    for structure in interface.STRUCTURES:
+        blocks.append(_structure(structure))
+    blocks.append('#pragma GCC visibility push(default)\nextern "C" {')
+    for function in interface.functions().values():
+        blocks.append(_prototype(function))
+    blocks.append('}  // extern "C"\n#pragma GCC visibility pop\n\n}  // namespace hsd\n')
+    return "\n".join(blocks)
+
+
+def _structure(structure: type[ctypes.Structure]) -> str:
+    """Return the definition of a structure."""
+    meaning, _, attributes = (inspect.getdoc(structure) or "").partition("\n\nAttributes:\n")
+    about = dict(re.findall(r"^    (\w+): (.*)$", _joined(attributes), re.M))
+    lines = [*_comment(meaning), f"struct {structure.__name__} {{"]
+    for name, kind in interface.fields_of(structure).items():
+        lines += _field(f"    {kind.spelling} {name};", about[name].removesuffix("."))
+    return "\n".join([*lines, "};", ""])
+
+
+def _field(declaration: str, meaning: str) -> list[str]:
+    """Return a field with its meaning behind it, or above where the line would be too long."""
+    (comment, *more) = _comment(meaning)
+    line = f"{declaration}  {comment}"
+    if more or len(line) > COLUMNS:
+        return [*_comment(meaning, indent="    "), declaration]
+    return [line]
+
+
+def _joined(attributes: str) -> str:
+    """Return the lines of a docstring's attributes, one for each."""
+    return re.sub(r"\n {8}", " ", attributes)
+
+
+def _prototype(function: interface.Function) -> str:
+    """Return the declaration of a function."""
+    arguments = [f"{kind.spelling} {name}" for name, kind in function.arguments.items()]
+    meaning = function.meaning
+    if function.can_fail:
+        failure = "null" if function.failure is None else function.failure
+        meaning += f" When it fails: {failure}."
+    opening = f"{function.result.spelling} {function.name}("
+    # An argument stays on its line.
+    whole = ", ".join(arguments).replace(" ", "\0").replace(",\0", ", ")
+    lines = textwrap.wrap(f"{opening}{whole});", COLUMNS, subsequent_indent=" " * len(opening))
+    declaration = [line.replace("\0", " ") for line in lines]
+    return "\n".join([*_comment(meaning), *declaration])
+
+
+def _comment(text: str, indent: str = "") -> list[str]:
+    """Return a docstring as lines of a C++ comment."""
+    plain = re.sub(r":\w+:`~?([\w.]+)`", r"\1", text).replace("``", "")
+    start = f"{indent}// "
     return textwrap.wrap(
-        " ".join(text.split()), COLUMNS, initial_indent="// ", subsequent_indent="// "
+        " ".join(plain.split()), COLUMNS, initial_indent=start, subsequent_indent=start
     )
 
 

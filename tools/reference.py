@@ -33,7 +33,7 @@ from hsd_viz.records.forms import FORMS, engines_with_forms
 from hsd_viz.stack import MAX_LOOKAHEAD, draft_sources
 from hsd_viz.trace.tables import TABLES, Column, TableColumns
 from hsd_viz.views.page_data import page_palette
-from tools.native_headers import ROWS, rows_header
+from tools.native_headers import INTERFACE, ROWS, interface_header, rows_header
 from tools.views_page import views_reference
 
 #: Columns of a line of TypeScript.
@@ -524,6 +524,7 @@ PAGES = {
     ROOT / "js" / "lib" / "options.ts": typescript_settings,
     ROOT / "js" / "elements" / "facts.json": element_facts,
     ROWS: rows_header,
+    INTERFACE: interface_header,
 }
 
 

@@ -7,13 +7,13 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 from pathlib import Path
 
 from hsd_viz.engine.tab import WASM
 from hsd_viz.native.build import SOURCES
+from hsd_viz.native.interface import functions
 
 #: The compiler that the committed file was made by: another one makes other bytes.
 COMPILER = "clang version 14"
@@ -56,14 +56,10 @@ def compiler_version() -> str | None:
 
 def build(out: Path) -> None:
     """Compile the runtime into ``out``. Raises: CalledProcessError: if the compiler fails."""
-    source = SOURCES / "runtime.cpp"
-    names = re.findall(
-        r"^API [^(]*?\b(hsd_\w+)\(", source.read_text(encoding="utf-8"), re.MULTILINE
-    )
-    exported = ",".join(f"--export={name}" for name in (*names, "malloc", "free"))
+    exported = ",".join(f"--export={name}" for name in (*functions(), "malloc", "free"))
     linked = f"-Wl,{exported},--strip-all,-z,stack-size={_STACK_BYTES},--max-memory={MAX_BYTES}"
     subprocess.run(
-        ["clang++", *_FLAGS, linked, source.name, "groups.cpp", "-o", str(out.resolve())],
+        ["clang++", *_FLAGS, linked, "runtime.cpp", "groups.cpp", "-o", str(out.resolve())],
         check=True,
         cwd=SOURCES,
     )

@@ -20,8 +20,8 @@ from hsd_viz.engine.forwards import Costs
 from hsd_viz.models.families import CODE, LADDER, Family
 from hsd_viz.models.files import folder_hash
 from hsd_viz.models.tokenizer import load_tokenizer
-from hsd_viz.native import model as library
-from hsd_viz.native.drafter import copying_of, drafting_of
+from hsd_viz.native import interface
+from hsd_viz.native.drafter import drafter_settings, semantic_settings
 from hsd_viz.native.weights import SLOTS, Weights, load, turn
 from hsd_viz.options import DEFAULT_RULE
 from hsd_viz.stack import DATABASES, DEFAULT_LOOKAHEAD, MAX_LOOKAHEAD, draft_sources
@@ -29,15 +29,7 @@ from hsd_viz.trace.tables import OWN_RULES, TABLES
 from hsd_viz.version import __version__
 
 FORMAT = "hsd_viz tab 2"
-WASM = Path(library.__file__).parent / "hsd-viz.wasm"
-_STRUCTURES = (
-    library.Shape,
-    library.LevelSettings,
-    library.DecodeSettings,
-    library.IndexFile,
-    library.Drafting,
-    library.Copying,
-)
+WASM = Path(interface.__file__).parent / "hsd-viz.wasm"
 _KINDS: Mapping[Any, str] = {
     ctypes.c_int32: "i32",
     ctypes.c_int64: "i64",
@@ -87,15 +79,15 @@ def manifest() -> dict[str, Any]:
 
 def common() -> dict[str, Any]:
     """Return what the manifests of all families have: structures, tables, the drafter's numbers."""
-    drafting = drafting_of(DatabaseDrafter(("context",), {}).longest)
-    copying = copying_of(SemanticDatabase)
+    drafting = drafter_settings(DatabaseDrafter(("context",), {}).longest)
+    semantic = semantic_settings(SemanticDatabase)
     tables = {}
     for name, table in TABLES.items():
         tables[name] = [(c.name, c.kind, c.names) for c in table.columns.values()]
     return {
         "format": FORMAT,
         "version": __version__,
-        "structures": {kind.__name__: _fields(kind) for kind in _STRUCTURES},
+        "structures": {kind.__name__: _fields(kind) for kind in interface.STRUCTURES},
         "slots": SLOTS,
         "tables": tables,
         "top": LIKELIEST,
@@ -114,8 +106,8 @@ def common() -> dict[str, Any]:
             "greedy": GREEDY,
             "sampled": SAMPLED,
             "discounts": DISCOUNTS,
-            "settings": {name: getattr(drafting, name) for name, _ in _fields(library.Drafting)},
-            "copying": {name: getattr(copying, name) for name, _ in _fields(library.Copying)},
+            "settings": _values(drafting),
+            "semantic": _values(semantic),
             "state_depth": DEPTH,
         },
     }
@@ -143,6 +135,11 @@ def model_facts(weights: Weights, family: Family) -> dict[str, Any]:
         "turn": {"cos": cos.tolist(), "sin": sin.tolist()},
         "costs": {"at": at, "slopes": slopes, "least_slope": curve.least_slope},
     }
+
+
+def _values(structure: ctypes.Structure) -> dict[str, Any]:
+    """Return the values of a structure's fields."""
+    return {name: getattr(structure, name) for name, *_ in structure._fields_}
 
 
 def _fields(structure: type[ctypes.Structure]) -> list[tuple[str, str]]:

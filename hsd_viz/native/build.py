@@ -1,4 +1,4 @@
-"""The native library and its functions: the one that the package carries, one compiled before, or a
+"""The native library: the one that the package carries, one compiled before, or a
 new one.
 
 A wheel has a library for each of :data:`KERNELS` in ``lib/``. Where there is none of these sources,
@@ -15,7 +15,6 @@ usable cache compiles its own library.
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import hashlib
 import os
@@ -30,10 +29,10 @@ import threading
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from hsd_viz import disk
 from hsd_viz.errors import UserError
+from hsd_viz.native.library import Library
 from hsd_viz.native.own_files import is_out_of_reach, own_folder
 
 SOURCES = Path(__file__).parent / "src"
@@ -69,69 +68,6 @@ KERNELS: dict[str, tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]] = {
 }
 #: Seconds after which a compiler is given up.
 _SECONDS = 300
-
-
-_C_TYPES: dict[str, Any] = {
-    "int": ctypes.c_int,
-    "int64_t": ctypes.c_int64,
-    "double": ctypes.c_double,
-    "void": None,
-}
-#: Functions of some microseconds keep Python's lock: another thread that took it meanwhile would
-#: hold it for milliseconds.
-_QUICK = re.compile(
-    "hsd_(session_keep|session_watch|session_states|drafter_|decode_rows|decode_inside)"
-)
-
-
-#: A function in ``runtime.cpp``: its result, name and arguments, and what it returns when it fails,
-#: if it may.
-_FUNCTION = re.compile(
-    r"^API (.+?) (\w+)\((.*?)\) {(?:\s+return guarded\S*?\((\S+),)?", re.M | re.S
-)
-
-
-class Library(ctypes.CDLL):
-    """The compiled runtime.
-
-    Attributes:
-        quick: the same functions, called without releasing Python's lock: those that take less
-            time than that does.
-    """
-
-    quick: ctypes.PyDLL
-
-
-def declare(library: Library) -> Library:
-    """Give the functions the types of ``runtime.cpp``, and let those that fail raise ``UserError``
-    or ``MemoryError``.
-
-    Raises:
-        AttributeError: if one is missing.
-    """
-
-    def kind(text: str) -> Any:
-        return ctypes.c_void_p if "*" in text else _C_TYPES[text.split()[0]]
-
-    def check(failure: int | None, result: Any, *_: Any) -> Any:
-        if result != failure:
-            return result
-        if (what := library.hsd_error().decode()) == "memory":
-            raise MemoryError("there is too little memory for the native runtime")
-        raise UserError(what)
-
-    library.quick = ctypes.PyDLL(library._name, handle=library._handle)
-    for result, name, arguments, failure in _FUNCTION.findall(
-        (SOURCES / "runtime.cpp").read_text()
-    ):
-        function = getattr(library.quick if _QUICK.match(name) else library, name)
-        function.restype = ctypes.c_char_p if result == "const char*" else kind(result)
-        function.argtypes = [kind(argument) for argument in arguments.split(",") if argument]
-        if failure:
-            function.errcheck = functools.partial(
-                check, None if failure == "nullptr" else int(failure)
-            )
-    return library
 
 
 class Build:
@@ -246,7 +182,7 @@ class Build:
     def _use(self, kernel: str, path: Path | None) -> bool:
         """Load a library; whether it is one (a full disk truncates: it is then compiled again)."""
         try:
-            library = None if path is None else declare(Library(str(path)))
+            library = None if path is None else Library(str(path))
         except (OSError, AttributeError):
             return False
         self.kernel = kernel

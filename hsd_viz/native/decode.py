@@ -18,15 +18,8 @@ import numpy as np
 from hsd_viz.decoding.decode import LIKELIEST, PREFILL_CHUNK, Decode
 from hsd_viz.decoding.levels import Level
 from hsd_viz.native.drafter import NativeDatabaseDrafter
-from hsd_viz.native.model import (
-    DecodeSettings,
-    LevelSettings,
-    NativeModel,
-    NativeSession,
-    Rule,
-    integers,
-    owned,
-)
+from hsd_viz.native.interface import DecodeSettings, LevelSettings, SamplingSettings
+from hsd_viz.native.model import NativeModel, NativeSession, integers, owned
 from hsd_viz.native.rows import ROW_TYPES, Names, Paths, columns_of
 from hsd_viz.trace.tables import RULES, TABLES, Columns
 
@@ -132,7 +125,7 @@ class NativeDecode(Decode):
             sources = self.drafter.sources
         return {"name": names, "source": [*names[:-1], "target", *sources], "path": Paths()}
 
-    def _level_settings(self, session: NativeSession, level: Level) -> ctypes.Structure:
+    def _level_settings(self, session: NativeSession, level: Level) -> LevelSettings:
         return session.settings(
             self.limit,
             level.lookahead or 0,
@@ -141,16 +134,21 @@ class NativeDecode(Decode):
             level.positions,
         )
 
-    def _settings(self, vocabulary: int) -> ctypes.Structure:
+    def _settings(self, vocabulary: int) -> DecodeSettings:
         sampling = self.sampling
-        drawing = Rule(
+        drawing = SamplingSettings(
             temperature=sampling.temperature,
             top_p=sampling.top_p,
             min_p=sampling.min_p,
             top_k=min(sampling.top_k, vocabulary),
         )
         return DecodeSettings(
-            drawing, sampling.seed, vocabulary, self.limit, self.budget or 0, self.details
+            sampling=drawing,
+            seed=sampling.seed,
+            vocab=vocabulary,
+            limit=self.limit,
+            budget=self.budget or 0,
+            details=self.details,
         )
 
     def _call(self, ns: int, *tables: str) -> bool:

@@ -8,7 +8,6 @@ loop of its own.
 
 from __future__ import annotations
 
-import ctypes
 import weakref
 from collections.abc import Sequence
 from ctypes import byref
@@ -23,38 +22,41 @@ from hsd_viz.drafting.make import OF_THE_TEXT
 from hsd_viz.drafting.semantic import SEMANTIC, SemanticDatabase, watched_layer
 from hsd_viz.drafting.tree import Drafter, DraftTree
 from hsd_viz.drafting.trust import LONGEST_BUCKET, MOST_RATE, PRIOR_WEIGHT, priors
-from hsd_viz.native.build import Library
-from hsd_viz.native.model import Copying, Drafting, IndexFile, integers, owned
+from hsd_viz.native.interface import (
+    DraftedNode,
+    DrafterSettings,
+    IndexArrays,
+    SemanticSettings,
+)
+from hsd_viz.native.library import Library
+from hsd_viz.native.model import integers, owned
 from hsd_viz.ranges import MAX_BUDGET
 
 #: The longest keys it can have: ``MOST_KEY`` of ``src/database.hpp``.
 LONGEST = 16
-#: Numbers of a node of a tree: token, parent, database, key length, count, position, depth, cosine,
-#: score.
-_COLUMNS = 9
 
 
-def drafting_of(longest: int) -> ctypes.Structure:
+def drafter_settings(longest: int) -> DrafterSettings:
     """Return the numbers of a drafter with keys of up to ``longest`` tokens."""
-    return Drafting(
-        MAX_SHARE,
-        PRIOR_WEIGHT,
-        MOST_RATE,
-        longest,
-        ContextDatabase.recent,
-        ContextDatabase.most,
-        LONGEST_BUCKET,
+    return DrafterSettings(
+        surest=MAX_SHARE,
+        prior_weight=PRIOR_WEIGHT,
+        most_rate=MOST_RATE,
+        longest=longest,
+        recent=ContextDatabase.recent,
+        most=ContextDatabase.most,
+        longest_bucket=LONGEST_BUCKET,
     )
 
 
-def copying_of(database: type[SemanticDatabase]) -> ctypes.Structure:
+def semantic_settings(database: type[SemanticDatabase]) -> SemanticSettings:
     """Return the numbers of a semantic database."""
-    return Copying(
-        database.least_cosine,
-        database.band_width,
-        database.most,
-        database.scanned,
-        database.bands,
+    return SemanticSettings(
+        least_cosine=database.least_cosine,
+        band_width=database.band_width,
+        most=database.most,
+        scanned=database.scanned,
+        bands=database.bands,
     )
 
 
@@ -96,7 +98,8 @@ class NativeDatabaseDrafter:
         self._reference = reference
         self.state_depth = reference.state_depth
         self._free: weakref.finalize | None = None
-        self._out = (ctypes.c_double * (_COLUMNS * MAX_BUDGET))()
+        self._nodes = np.empty(MAX_BUDGET, np.dtype(DraftedNode))
+        self._nodes_at = self._nodes.ctypes.data
 
     def start(self, prompt: Sequence[int]) -> None:
         """Begin a run with this prompt."""
@@ -105,7 +108,7 @@ class NativeDatabaseDrafter:
         native = self._native
         reference = self._reference
         #: The drafter in the library; it lives as long as this object, or until the next start.
-        self.handle = native.hsd_drafter_new(byref(drafting_of(reference.longest)))
+        self.handle = native.hsd_drafter_new(byref(drafter_settings(reference.longest)))
         self._free = owned(self, native.hsd_drafter_free, self.handle)
         for source in self.sources:
             self._add(source)
@@ -127,8 +130,8 @@ class NativeDatabaseDrafter:
         rates = np.array(priors(source, self._reference.temperature)).ctypes
         discount = DISCOUNTS[source]
         if source == SEMANTIC:
-            copying = byref(copying_of(SemanticDatabase))
-            self._native.hsd_drafter_add_semantic(self.handle, copying, rates.data, discount)
+            settings = byref(semantic_settings(SemanticDatabase))
+            self._native.hsd_drafter_add_semantic(self.handle, settings, rates.data, discount)
             return
         file = None
         if source != "context":
@@ -161,28 +164,24 @@ class NativeDatabaseDrafter:
         length = len(text)
         tail = text[-max(self._reference.longest, length - self._emitted) :]
         n = self._native.hsd_drafter_draft(
-            self.handle, integers(tail), len(tail), length, budget, self._out
+            self.handle, integers(tail), len(tail), length, budget, self._nodes_at
         )
         if n < 1:
             return DraftTree(why_empty="not worth it" if n else "no match")
+        nodes = self._nodes[:n]
+        databases = nodes["database"].tolist()
+        cosines = nodes["cosine"].tolist()
         return DraftTree(
-            tokens=self._integers(n, 0),
-            parents=self._integers(n, 1),
-            sources=[self.sources[source] for source in self._integers(n, 2)],
-            key_lengths=_without_negative(self._integers(n, 3)),
-            counts=[*self._integers(n, 4)],
-            scores=[*self._numbers(n, 8)],
-            positions=_without_negative(self._integers(n, 5)),
-            cosines=[None if isnan(cosine) else cosine for cosine in self._numbers(n, 7)],
-            _depths=self._integers(n, 6),
+            tokens=nodes["token"].tolist(),
+            parents=nodes["parent"].tolist(),
+            sources=[self.sources[database] for database in databases],
+            key_lengths=_without_negative(nodes["key_length"].tolist()),
+            counts=nodes["count"].tolist(),
+            scores=nodes["score"].tolist(),
+            positions=_without_negative(nodes["position"].tolist()),
+            cosines=[None if isnan(cosine) else cosine for cosine in cosines],
+            _depths=nodes["depth"].tolist(),
         )
-
-    def _numbers(self, nodes: int, column: int) -> list[float]:
-        """Return a column of the tree that was made last, of :data:`_COLUMNS`."""
-        return self._out[column : nodes * _COLUMNS : _COLUMNS]
-
-    def _integers(self, nodes: int, column: int) -> list[int]:
-        return list(map(int, self._numbers(nodes, column)))
 
 
 def _without_negative(numbers: Sequence[int]) -> list[int | None]:
@@ -190,19 +189,26 @@ def _without_negative(numbers: Sequence[int]) -> list[int | None]:
     return [None if number < 0 else number for number in numbers]
 
 
-def _file(index: Index) -> ctypes.Structure:
+def _file(index: Index) -> IndexArrays:
     """Return where the arrays of an index are. They stay there for the index's lifetime."""
-    arrays = (index.starts, index.marks, index.places, index.values)
-    addresses = []
-    for array in arrays:
-        addresses.append(np.frombuffer(array, np.uint8).ctypes.data if len(array) else None)
-    return IndexFile(
-        *addresses,
-        *map(len, arrays),
-        index.limit,
-        index.values.itemsize,
-        index.wide,
-        index.bits,
-        index.longest,
-        MOST_IN_BUCKET,
+    return IndexArrays(
+        starts=_address(index.starts),
+        marks=_address(index.marks),
+        places=_address(index.places),
+        values=_address(index.values),
+        n_starts=len(index.starts),
+        n_marks=len(index.marks),
+        n_places=len(index.places),
+        n_values=len(index.values),
+        limit=index.limit,
+        value_bytes=index.values.itemsize,
+        wide=index.wide,
+        shift=index.bits,
+        longest=index.longest,
+        most_in_bucket=MOST_IN_BUCKET,
     )
+
+
+def _address(array: memoryview) -> int | None:
+    """Return where an array is; ``None``: it is empty."""
+    return np.frombuffer(array, np.uint8).ctypes.data if len(array) else None

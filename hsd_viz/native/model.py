@@ -1,11 +1,11 @@
-"""The structures of the library, a model in the native runtime, and one sequence in it."""
+"""A model in the native runtime, and one sequence in it."""
 
 from __future__ import annotations
 
 import ctypes
 import weakref
 from collections.abc import Callable, Sequence
-from ctypes import Structure, byref, c_double, c_int32, c_int64, c_uint64, c_void_p
+from ctypes import byref, c_int32, c_void_p
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from hsd_viz.drafting.semantic import watched_layer
 from hsd_viz.models.matrix import GroupedMatrix
 from hsd_viz.models.tensors import Tensor
 from hsd_viz.native.build import Build, default_build
+from hsd_viz.native.interface import LevelSettings, ModelShape
 from hsd_viz.native.packed import packed_weights
 from hsd_viz.native.panels import Panels
 from hsd_viz.native.weights import SLOTS, Weights, angles
@@ -24,62 +25,6 @@ from hsd_viz.native.weights import SLOTS, Weights, angles
 #: read serves a few tokens).
 BYTES_A_THREAD = 6_000_000
 _TOKENS_A_READ = 4
-
-# --- the structures of src/, and values for its functions -----------------------------------------
-
-
-def _structure(name: str, *kinds: tuple[type, str]) -> type[Structure]:
-    """Return a structure from the names of the fields of each type."""
-    fields = []
-    for kind, names in kinds:
-        fields += [(field, kind) for field in names.split()]
-    return type(name, (Structure,), {"_fields_": fields})
-
-
-#: A model's measures: ``type`` is a number of :data:`~hsd_viz.native.weights.STORAGE`,
-#: ``head_rows`` those of a reduced head (else ``vocab``), ``scale`` multiplies the attention
-#: scores.
-Shape = _structure(
-    "Shape",
-    (c_int32, "type layers width heads kv_heads head_dim inner vocab head_rows"),
-    (c_double, "epsilon scale"),
-)
-#: How tokens are drawn; temperature 0 is greedy.
-Rule = _structure("Rule", (c_double, "temperature top_p min_p"), (c_int32, "top_k"))
-#: A level of a decode: its session, the angles of all places, the bytes of its weights, the
-#: probability below which its draft ends, the tokens that it proposes at least, the number of its
-#: rule, the most threads, and the tokens of text that it can read (0: any number).
-LevelSettings = _structure(
-    "LevelSettings",
-    (c_void_p, "session cos sin"),
-    (c_int64, "bytes"),
-    (c_double, "confidence"),
-    (c_int32, "lookahead rule threads positions"),
-)
-#: The settings of a decode.
-DecodeSettings = _structure(
-    "DecodeSettings",
-    (Rule, "sampling"),
-    (c_uint64, "seed"),
-    (c_int32, "vocab limit budget details"),
-)
-#: The arrays of an open index file and how it is read.
-IndexFile = _structure(
-    "IndexFile",
-    (c_void_p, "starts marks places values"),
-    (c_int64, "n_starts n_marks n_places n_values limit"),
-    (c_int32, "value_bytes wide shift longest most_in_bucket"),
-)
-#: The numbers of :class:`hsd_viz.drafting.semantic.SemanticDatabase`.
-Copying = _structure(
-    "Copying", (c_double, "least_cosine band_width"), (c_int32, "most scanned bands")
-)
-#: The numbers of :mod:`hsd_viz.drafting`.
-Drafting = _structure(
-    "Drafting",
-    (c_double, "surest prior_weight most_rate"),
-    (c_int32, "longest recent most longest_bucket"),
-)
 
 
 def integers(values: Sequence[int]) -> ctypes.Array:
@@ -96,9 +41,6 @@ def owned(
     finalizer = weakref.finalize(owner, lambda *_: free(handle), *used)
     finalizer.atexit = False
     return finalizer
-
-
-# --- models and sequences -------------------------------------------------------------------------
 
 
 class NativeModel:
@@ -132,7 +74,7 @@ class NativeModel:
         self.dtype = weights.dtype
         self.compute = weights.compute
         self.form = weights.form
-        self.handle = library.hsd_model_new(byref(Shape(**weights.shape)))
+        self.handle = library.hsd_model_new(byref(ModelShape(**weights.shape)))
         owned(self, library.hsd_model_free, self.handle)
         #: What the library reads where it is, instead of a copy.
         self._kept: list[Any] = []
@@ -230,22 +172,24 @@ class NativeSession(Session):
         rule: int,
         confidence: float = 0.0,
         positions: int | None = None,
-    ) -> Structure:
+    ) -> LevelSettings:
         """Return this session as a level of a compiled decode of up to ``places`` tokens, of which
         a draft model reads ``positions``; it stops drafts by ``confidence``.
         """
         # The session keeps them: a thread may still decode when the interpreter ends and has no
         # cache any more.
         self._places, self._turns = self.model.turns(places)
+        cos, sin = self._turns
         return LevelSettings(
-            self._handle,
-            *self._turns,
-            self.model.weight_bytes,
-            confidence,
-            lookahead,
-            rule,
-            machine.threads(),
-            positions or 0,
+            session=self._handle,
+            cos=cos,
+            sin=sin,
+            bytes=self.model.weight_bytes,
+            confidence=confidence,
+            lookahead=lookahead,
+            rule=rule,
+            threads=machine.threads(),
+            positions=positions or 0,
         )
 
     def watch(self, depth: float) -> None:

@@ -171,7 +171,7 @@ class Weights:
 
     @property
     def shape(self) -> dict[str, Any]:
-        """The fields of the library's ``Shape``."""
+        """The fields of the library's ``ModelShape``."""
         form = self.form
         return {
             "type": GROUPS_STORAGE if self.in_groups else STORAGE[self.dtype],

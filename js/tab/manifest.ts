@@ -68,7 +68,7 @@ export interface Manifest {
      * The numbers of the semantic database, and the layer whose states it compares, as a share of
      * the target's layers.
      */
-    copying: Record<string, number>;
+    semantic: Record<string, number>;
     state_depth: number;
   };
 }

@@ -54,7 +54,7 @@ export class Runtime {
   /** A model without weights. */
   private newModel({ shape }: ModelFacts): number {
     const { module } = this;
-    const address = module.structures("Shape", [shape]);
+    const address = module.structures("ModelShape", [shape]);
     const handle = module.make("hsd_model_new", address);
     module.free(address);
     return handle;
@@ -157,7 +157,7 @@ export class Runtime {
       if (tensor === "values") fields.value_bytes = size;
     }
     fields.wide = vocabulary_size > 2 ** 16 ? 1 : 0;
-    this.databases.set(name, this.module.structures("IndexFile", [fields]));
+    this.databases.set(name, this.module.structures("IndexArrays", [fields]));
   }
 
   /**
@@ -206,14 +206,14 @@ export class Runtime {
       lent.push(address);
       return address;
     };
-    const rules = lend(module.structures("Drafting", [drafting.settings]));
+    const rules = lend(module.structures("DrafterSettings", [drafting.settings]));
     const handle = module.make("hsd_drafter_new", rules);
     for (const name of databases) {
       const rates = lend(module.put(this.rates(name, temperature)));
       const discount = drafting.discounts[name];
       if (name === "semantic") {
-        const copying = lend(module.structures("Copying", [drafting.copying]));
-        module.make("hsd_drafter_add_semantic", handle, copying, rates, discount);
+        const settings = lend(module.structures("SemanticSettings", [drafting.semantic]));
+        module.make("hsd_drafter_add_semantic", handle, settings, rates, discount);
         module.call("hsd_drafter_watch", handle, this.watchedLayer(target));
       } else {
         const database = this.databases.get(name) ?? 0;

@@ -10,7 +10,7 @@ int decide_draw(const double* p, int n, double r) { return draw(p, n, r); }
 
 void decide_distribute(const double* logits, int n, double temperature, int top_k, double top_p,
                        double min_p, double* p, double* spare) {
-    distribute(logits, n, Rule{temperature, top_p, min_p, top_k}, p, spare);
+    distribute(logits, n, SamplingSettings{temperature, top_p, min_p, top_k}, p, spare);
 }
 
 // Whether the leader gets the failure of a helper's call.
@@ -38,7 +38,7 @@ void decide(int vocab, double temperature, int top_k, double top_p, double min_p
             const int32_t* tokens, const int32_t* parents, const double* q, int rule,
             const double* r, const double* u, const double* scores, int32_t* found, double* numbers,
             double* details) {
-    Verifier<double> verifier(vocab, Rule{temperature, top_p, min_p, top_k});
+    Verifier<double> verifier(vocab, SamplingSettings{temperature, top_p, min_p, top_k});
     std::copy_n(scores, (size_t)(n + 1) * vocab, verifier.logits(n + 1));
     std::vector<Node> draft(n);
     for (int k = 0; k < n; ++k) {

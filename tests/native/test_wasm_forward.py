@@ -15,7 +15,8 @@ from models import eager, ids, weights_of
 from hsd_viz.engine.tab import WASM
 from hsd_viz.models.matrix import GroupedMatrix
 from hsd_viz.native.build import default_build
-from hsd_viz.native.model import NativeModel, Shape
+from hsd_viz.native.interface import ModelShape
+from hsd_viz.native.model import NativeModel
 from hsd_viz.native.packed import packed_weights
 from hsd_viz.native.panels import Panels
 from hsd_viz.native.rounding import GROUP
@@ -52,7 +53,7 @@ def described(weights: Weights) -> dict:
             )
     cos, sin = angles(weights.form.rotary, weights.form.head_dim, sum(PASSES), weights.compute)
     described = {
-        "shape": base64.b64encode(bytes(Shape(**weights.shape))).decode(),
+        "shape": base64.b64encode(bytes(ModelShape(**weights.shape))).decode(),
         "vocab": weights.vocab_size,
         "tensors": tensors,
         "cos": encoded(cos),

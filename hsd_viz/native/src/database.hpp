@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <vector>
+#include "interface.hpp"
 
 namespace hsd {
 
@@ -202,19 +203,8 @@ class Context {
     static constexpr int SINGLE = 3;  // of these, the one of single tokens
 };
 
-// The arrays of an open index file, where they are mapped, and how it is to be read. The same as
-// native/model.py's IndexFile.
-struct IndexFile {
-    const uint32_t *starts, *marks, *places;
-    const void* values;
-    int64_t n_starts, n_marks, n_places, n_values;
-    int64_t limit;           // tokens from here on are not given; -1: all are
-    int32_t value_bytes;     // 2 or 4
-    int32_t wide;            // whether counts are stored as they are
-    int32_t shift;           // of a mark to its bucket
-    int32_t longest;         // key
-    int32_t most_in_bucket;  // keys looked at in one bucket; 0: all
-
+// An open index file, where it is mapped.
+struct IndexFile : IndexArrays {
     // As Index.lookup. No data outside of the arrays is read, for any contents.
     bool lookup(Tail& tail, Match& match) const {
         const int size = std::min(tail.size, longest);

@@ -4,7 +4,7 @@
 
 namespace hsd {
 
-template <> Model* new_model<double, double>(const Shape& shape) {
+template <> Model* new_model<double, double>(const ModelShape& shape) {
     return new Weights<double, double>(shape);
 }
 

@@ -1,4 +1,4 @@
-// What levels pass to one another: tokens proposed to a verifier, and what came of them.
+// What levels pass to one another: proposed tokens, and the result of their verification.
 #pragma once
 #include <vector>
 #include "rows.hpp"

@@ -24,22 +24,22 @@ class Drafter {
         int32_t copy = 0, n_copies = 0;  // of the token, in copies_
     };
 
-    explicit Drafter(const Drafting& rules)
-        : rules_(rules), context_(rules.longest, rules.recent, rules.most) {
+    explicit Drafter(const DrafterSettings& settings)
+        : settings_(settings), context_(settings.longest, settings.recent, settings.most) {
         // The first rounds find room.
         for (auto* nodes : {&candidates_, &queue_, &nodes_}) nodes->reserve(256);
     }
 
     // The next database to ask: an index file, or without one the text's own. `priors` has a rate
     // for each key length.
-    void add(const IndexFile* file, const double* priors, double discount) {
+    void add(const IndexArrays* file, const double* priors, double discount) {
         Asked& asked = add(file ? Origin::FILE : Origin::TEXT, priors, discount);
-        if (file) asked.file = *file;
+        if (file) asked.file = IndexFile{*file};
     }
     // The next database to ask is the semantic one; `priors` has a rate for each band of cosines.
-    void add_semantic(const Copying& copying, const double* priors, double discount) {
+    void add_semantic(const SemanticSettings& settings, const double* priors, double discount) {
         add(Origin::STATES, priors, discount);
-        semantic_ = Semantic(copying);
+        semantic_ = Semantic(settings);
     }
     // The layer of the target whose states it compares; -1: none.
     int layer() const { return layer_; }
@@ -58,9 +58,9 @@ class Drafter {
     void ends(const int32_t* tokens, int n) { ends_.assign(tokens, tokens + n); }
 
     // Whether it can work by these numbers.
-    static bool accepts(const Drafting& rules) {
-        return rules.longest >= 1 && rules.longest <= MOST_KEY &&
-               rules.recent <= MOST_CONTINUATIONS && rules.longest_bucket < MOST_BUCKETS;
+    static bool accepts(const DrafterSettings& settings) {
+        return settings.longest >= 1 && settings.longest <= MOST_KEY &&
+               settings.recent <= MOST_CONTINUATIONS && settings.longest_bucket < MOST_BUCKETS;
     }
     // Whether it can draft `budget` nodes after the last n tokens of a text of `length`: tokens
     // that were not emitted must be among them.
@@ -71,7 +71,7 @@ class Drafter {
 
     // The tokens that were emitted: learn from them and remember them.
     void extend(const int32_t* tokens, int n) {
-        past_.learn(tokens, n, context_.size(), rules_, databases_);
+        past_.learn(tokens, n, context_.size(), settings_, databases_);
         context_.extend(tokens, n);
     }
 
@@ -84,7 +84,7 @@ class Drafter {
         nodes_.clear();
         matched_ = false;
         semantic_.find(context_, length, copies_);
-        Spot spot{-1, 1.0, rules_.longest, 0, (int)copies_.size()};
+        Spot spot{-1, 1.0, settings_.longest, 0, (int)copies_.size()};
         double expected = 1.0, best_ratio = 1.0;
         int best = -1;
         for (;;) {
@@ -134,16 +134,16 @@ class Drafter {
     // The last tokens up to and with `node` (-1: the text's own).
     void spell(Tail& tail, int node, const int32_t* text, int n) const {
         tail.clear();
-        for (; node >= 0 && tail.size < rules_.longest; node = nodes_[node].parent)
+        for (; node >= 0 && tail.size < settings_.longest; node = nodes_[node].parent)
             tail.put_before(nodes_[node].token);
-        while (n > 0 && tail.size < rules_.longest) tail.put_before(text[--n]);
+        while (n > 0 && tail.size < settings_.longest) tail.put_before(text[--n]);
     }
 
     Asked& add(Origin origin, const double* priors, double discount) {
         Asked& asked = databases_.emplace_back();
         asked.origin = origin;
         asked.discount = discount;
-        for (int n = 0; n <= rules_.longest_bucket; ++n)
+        for (int n = 0; n <= settings_.longest_bucket; ++n)
             asked.rates[n] = asked.priors[n] = priors[n];
         return asked;
     }
@@ -161,7 +161,7 @@ class Drafter {
         return false;
     }
     // What followed in the copies, the most similar first: their number is at most `most` of
-    // Copying.
+    // SemanticSettings.
     bool continue_copies(const Spot& spot, Match& match) const {
         match.n = 0;
         match.total = 0;
@@ -255,13 +255,13 @@ class Drafter {
     double distribute_over(const Match& match, int which, const Spot& spot, double left) {
         const Asked& database = databases_[which];
         const bool semantic = database.origin == Origin::STATES;
-        const int bucket = std::min(match.length, rules_.longest_bucket);
+        const int bucket = std::min(match.length, settings_.longest_bucket);
         const double rate = database.rates[bucket], total = (double)match.total;
         double seen = 0.0;
         for (int k = 0; k < match.n; ++k)
             seen += (double)match.continuations[k].count - database.discount;
-        const double scale = rate * seen < rules_.surest * total ? left * rate / total
-                                                                 : left * rules_.surest / seen;
+        const double scale = rate * seen < settings_.surest * total ? left * rate / total
+                                                                 : left * settings_.surest / seen;
         past_.add_answer(spot.node, which, bucket, seen / total, match);
         for (int k = 0; k < match.n; ++k) {
             const Continuation& it = match.continuations[k];
@@ -286,7 +286,7 @@ class Drafter {
         return candidates_.back();
     }
 
-    const Drafting rules_;
+    const DrafterSettings settings_;
     Context context_;
     Semantic semantic_;
     int layer_ = -1;

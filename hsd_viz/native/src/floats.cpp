@@ -3,10 +3,10 @@
 
 namespace hsd {
 
-template <> Model* new_model<float, float>(const Shape& shape) {
+template <> Model* new_model<float, float>(const ModelShape& shape) {
     return new Weights<float, float>(shape);
 }
-template <> Model* new_model<float, bf16>(const Shape& shape) {
+template <> Model* new_model<float, bf16>(const ModelShape& shape) {
     return new Weights<float, bf16>(shape);
 }
 

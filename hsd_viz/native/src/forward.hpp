@@ -417,7 +417,7 @@ template <class T, class W> class Sequence : public Session {
     static constexpr int FIRST_CAPACITY = 256, SHARE = 16;
 
     const Weights<T, W>& w_;
-    const Shape s_;
+    const ModelShape s_;
     int capacity_ = 0, first_ = 0;
     size_t ldq_ = 0;
     std::vector<Memory> caches_;

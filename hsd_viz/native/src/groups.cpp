@@ -3,7 +3,7 @@
 
 namespace hsd {
 
-template <> Model* new_model<float, grouped>(const Shape& shape) {
+template <> Model* new_model<float, grouped>(const ModelShape& shape) {
     return new Weights<float, grouped>(shape);
 }
 

@@ -8,33 +8,13 @@
 #include "draft.hpp"
 #include "drafter.hpp"
 #include "draws.hpp"
+#include "interface.hpp"
 #include "model.hpp"
 #include "record.hpp"
 #include "recorder.hpp"
 #include "verifier.hpp"
 
 namespace hsd {
-
-// A level that is a model: its empty sequence, the angles of all places, the probability of its
-// tokens below which its draft ends (0: never), what it proposes at least (0 at the target), its
-// ChainRule, the most threads of a forward pass, and the tokens of text that a draft model can read
-// (0: any number). The same as native/model.py's LevelSettings.
-struct LevelSettings {
-    Session* session;
-    const void *cos, *sin;
-    int64_t bytes;  // of its weights
-    double confidence;
-    int32_t lookahead, rule, threads, positions;
-};
-
-// The same as native/model.py's DecodeSettings. `limit` bounds the tokens of the text, prompt
-// included, `budget` the nodes of a database's draft; `details` is how many likeliest tokens are
-// recorded of each emitted row (0: no row is described).
-struct DecodeSettings {
-    Rule sampling;
-    uint64_t seed;
-    int32_t vocab, limit, budget, details;
-};
 
 // A decode that is run bit by bit.
 struct Decode {

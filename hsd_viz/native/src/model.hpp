@@ -7,6 +7,7 @@
 #include "attention.hpp"
 #include "int8.hpp"
 #include "groups.hpp"
+#include "interface.hpp"
 #include "panels.hpp"
 #include "pool.hpp"
 #include "short_attention.hpp"
@@ -53,11 +54,6 @@ enum Slot {
     HEAD
 };
 
-struct Shape {
-    int32_t type, layers, width, heads, kv_heads, head_dim, inner, vocab, head_rows;
-    double epsilon, scale;
-};
-
 struct Session {
     virtual ~Session() = default;
     // Logits [rows][vocab] of the last `rows` tokens.
@@ -95,7 +91,7 @@ struct Model {
 
 // A model of this shape: each type is a specialisation in one of the files that are compiled side
 // by side.
-template <class T, class W> Model* new_model(const Shape& shape);
+template <class T, class W> Model* new_model(const ModelShape& shape);
 
 // Columns of a panel.
 template <class T, class W>
@@ -166,7 +162,7 @@ template <class T, class W> struct Layer {
 template <class T, class W> struct Weights : Model {
     using Rest = std::conditional_t<INTEGERS<W>, T, W>;  // what is not a matrix
     using Element = std::conditional_t<std::is_same_v<W, i8>, int8_t, W>;
-    Shape shape;
+    ModelShape shape;
     std::vector<Layer<T, W>> layers;
     Matrix<T, W> head;
     std::vector<T> final_norm;
@@ -175,7 +171,7 @@ template <class T, class W> struct Weights : Model {
     GroupPanel embedding_panels;
     std::vector<int32_t> head_tokens;  // of a reduced head; empty: the whole vocabulary
 
-    explicit Weights(const Shape& s) : shape(s), layers(s.layers) {
+    explicit Weights(const ModelShape& s) : shape(s), layers(s.layers) {
         if (std::is_same_v<W, grouped> && s.head_dim > ShortHead::LARGEST_DIM)
             raise(std::invalid_argument("a head has more than 512 numbers"));
         const int q = s.heads * s.head_dim, kv = s.kv_heads * s.head_dim,
@@ -191,7 +187,7 @@ template <class T, class W> struct Weights : Model {
 
     void set(int at, int slot, const void* data, const float* scales) override {
         const Rest* w = (const Rest*)data;
-        const Shape& s = shape;
+        const ModelShape& s = shape;
         const size_t q = (size_t)s.heads * s.head_dim, kv = (size_t)s.kv_heads * s.head_dim;
         Layer<T, W>* layer = at < 0 ? nullptr : &layers.at(at);
         auto fill = [&](Matrix<T, W>& m, size_t depth, size_t n, size_t column, size_t first,
@@ -263,7 +259,7 @@ template <class T, class W> struct Weights : Model {
     void set_panels(int at, int slot, const void* data, int bits) override {
         if (bits != 4 && bits != 8) raise(std::invalid_argument("weights have 4 or 8 bits"));
         if constexpr (std::is_same_v<W, grouped>) {
-            const Shape& s = shape;
+            const ModelShape& s = shape;
             const int q = s.heads * s.head_dim, kv = s.kv_heads * s.head_dim;
             auto panels = [](int n) { return (size_t)(n + GROUP_COLUMNS - 1) / GROUP_COLUMNS; };
             Layer<T, W>* layer = at < 0 ? nullptr : &layers.at(at);

@@ -6,12 +6,6 @@
 
 namespace hsd {
 
-// The numbers of the Python module. The same as native/model.py's Drafting.
-struct Drafting {
-    double surest, prior_weight, most_rate;
-    int32_t longest, recent, most, longest_bucket;
-};
-
 constexpr int MOST_BUCKETS = 16;
 
 // A database of the drafter is the text's own, the semantic one, or an index file.
@@ -25,11 +19,11 @@ struct Asked {
     double priors[MOST_BUCKETS], rates[MOST_BUCKETS], hits[MOST_BUCKETS] = {},
                                                       expected[MOST_BUCKETS] = {};
 
-    void observe(const Drafting& rules, int bucket, double share, bool hit) {
+    void observe(const DrafterSettings& settings, int bucket, double share, bool hit) {
         const double seen = hits[bucket] += hit, total = expected[bucket] += share;
         const double rate =
-            (rules.prior_weight * priors[bucket] + seen) / (rules.prior_weight + total);
-        rates[bucket] = rate < rules.most_rate ? rate : rules.most_rate;
+            (settings.prior_weight * priors[bucket] + seen) / (settings.prior_weight + total);
+        rates[bucket] = rate < settings.most_rate ? rate : settings.most_rate;
     }
 };
 
@@ -74,7 +68,7 @@ class PastDrafts {
 
     // Walk the trees along the n `tokens` that follow the `emitted` ones, count the hits and misses
     // of every answer on the way, and forget the trees.
-    void learn(const int32_t* tokens, int n, int64_t emitted, const Drafting& rules,
+    void learn(const int32_t* tokens, int n, int64_t emitted, const DrafterSettings& settings,
                std::vector<Asked>& databases) {
         for (const Round& round : rounds_) {
             const int64_t ahead = round.length - emitted;
@@ -84,7 +78,7 @@ class PastDrafts {
             if (!std::equal(tokens, tokens + ahead, tokens_.begin() + round.ahead)) continue;
             int node = -1;
             for (int place = (int)ahead; place < n; ++place) {
-                observe(round, node, tokens[place], rules, databases);
+                observe(round, node, tokens[place], settings, databases);
                 const int child = child_of(round, node, tokens[place]);
                 if (child == round.n_nodes) break;
                 node = child;
@@ -113,14 +107,14 @@ class PastDrafts {
 
     // Count for the databases, in their order, whether they knew the token after a node, up to the
     // first that did.
-    void observe(const Round& round, int node, int32_t token, const Drafting& rules,
+    void observe(const Round& round, int node, int32_t token, const DrafterSettings& settings,
                  std::vector<Asked>& databases) const {
         for (int a = round.answer; a < round.answer + round.n_answers; ++a) {
             const Answer& answer = answers_[a];
             if (answer.node != node) continue;
             const auto first = tokens_.begin() + answer.first, last = first + answer.n;
             const bool hit = std::find(first, last, token) != last;
-            databases[answer.which].observe(rules, answer.bucket, answer.expected, hit);
+            databases[answer.which].observe(settings, answer.bucket, answer.expected, hit);
             if (hit) break;
         }
     }

@@ -1,12 +1,13 @@
-// The interface: plain C functions. Those that can fail return 0 (or a null handle) and leave a
-// sentence in hsd_error().
+// The functions of interface.hpp, which says what they do. Those that can fail leave a sentence in
+// hsd_error().
 #include "drafter.hpp"
 #include "forward.hpp"
 #include "loop.hpp"
 
-using namespace hsd;
+namespace hsd {
 
-#define API extern "C" __attribute__((visibility("default")))
+// A function of other types than interface.hpp declares is an error of the compiler.
+#define API extern "C"
 
 static thread_local char error[200] = "";
 
@@ -30,7 +31,7 @@ static void failed(const char* what) { std::strncpy(error, what, sizeof error - 
 API const char* hsd_error() { return error; }
 API int hsd_vector_bytes() { return VECTOR_BYTES; }
 
-API Model* hsd_model_new(const Shape* shape) {
+API Model* hsd_model_new(const ModelShape* shape) {
     return guarded<Model*>(nullptr, [&]() -> Model* {
         switch (shape->type) {
 #ifndef __wasm__
@@ -75,8 +76,6 @@ API int hsd_session_forward(Session* session, const int32_t* tokens, int n, cons
         return session->forward(tokens, n, parents, rows, logits, cos, sin, cached, threads), 1;
     });
 }
-// The next token of each of n other sessions of the same model, all with the angles of the same
-// table.
 API int hsd_session_together(Session* session, Session* const* sessions, const int32_t* tokens,
                              int n, void* logits, const void* cos, const void* sin,
                              const int32_t* cached, int threads) {
@@ -90,31 +89,27 @@ API void hsd_session_keep(Session* session, int base, const int32_t* places, int
 API int hsd_session_watch(Session* session, int layer) {
     return guarded(0, [&] { return session->watch(layer), 1; });
 }
-// The states of the first n tokens that were fed last [n][width].
 API void hsd_session_states(const Session* session, int n, int8_t* numbers) {
     for (int i = 0; i < n; ++i) session->state(i, numbers + (size_t)i * session->width());
 }
 API void hsd_session_free(Session* session) { delete session; }
 
-API Drafter* hsd_drafter_new(const Drafting* rules) {
+API Drafter* hsd_drafter_new(const DrafterSettings* settings) {
     return guarded<Drafter*>(nullptr, [&]() -> Drafter* {
-        if (!Drafter::accepts(*rules))
+        if (!Drafter::accepts(*settings))
             return failed("keys of this length are not for the native drafter"), nullptr;
-        return new Drafter(*rules);
+        return new Drafter(*settings);
     });
 }
-API int hsd_drafter_add(Drafter* drafter, const IndexFile* file, const double* priors,
+API int hsd_drafter_add(Drafter* drafter, const IndexArrays* file, const double* priors,
                         double discount) {
     return guarded(0, [&] { return drafter->add(file, priors, discount), 1; });
 }
-// The next database is the semantic one.
-API int hsd_drafter_add_semantic(Drafter* drafter, const Copying* copying, const double* priors,
+API int hsd_drafter_add_semantic(Drafter* drafter, const SemanticSettings* settings, const double* priors,
                                  double discount) {
-    return guarded(0, [&] { return drafter->add_semantic(*copying, priors, discount), 1; });
+    return guarded(0, [&] { return drafter->add_semantic(*settings, priors, discount), 1; });
 }
-// The layer of the target whose states a decode passes to the drafter.
 API void hsd_drafter_watch(Drafter* drafter, int layer) { drafter->watch(layer); }
-// The states of the next n places of the text [n][width].
 API int hsd_drafter_states(Drafter* drafter, const int8_t* numbers, int n, int width) {
     return guarded(0, [&] { return drafter->observe_states(numbers, n, width), 1; });
 }
@@ -128,27 +123,29 @@ API int hsd_drafter_ends(Drafter* drafter, const int32_t* tokens, int n) {
 API int hsd_drafter_extend(Drafter* drafter, const int32_t* tokens, int n) {
     return guarded(0, [&] { return drafter->extend(tokens, n), 1; });
 }
-// Rows of nine numbers for each node: token, parent, database, key length, count, position, depth,
-// cosine, score. Returns how many nodes the tree has, 0 (no match) or -1 (not worth it) where there
-// is none; -2 when it failed.
 API int hsd_drafter_draft(Drafter* drafter, const int32_t* text, int n, int64_t length, int budget,
-                          double* out) {
+                          DraftedNode* nodes) {
     return guarded(-2, [&] {
         if (!drafter->ready(n, length, budget))
             return failed("emitted tokens or the costs of so many nodes are missing"), -2;
         const auto& tree = drafter->draft(text, n, length, budget);
-        for (const auto& it : tree)
-            for (double value :
-                 {(double)it.token, (double)it.parent, (double)it.which, (double)it.length,
-                  (double)it.count, (double)it.position, (double)it.depth, it.cosine, it.score})
-                *out++ = value;
+        for (const auto& it : tree) {
+            DraftedNode& node = *nodes++;
+            node.score = it.score;
+            node.cosine = it.cosine;
+            node.count = it.count;
+            node.token = it.token;
+            node.parent = it.parent;
+            node.database = it.which;
+            node.key_length = it.length;
+            node.position = it.position;
+            node.depth = it.depth;
+        }
         return tree.empty() && drafter->matched() ? -1 : (int)tree.size();
     });
 }
 API void hsd_drafter_free(Drafter* drafter) { delete drafter; }
 
-// A decode by `n` levels, the target last, over a drafter of its own, if any; sessions and drafter
-// must outlive it and are its own meanwhile.
 API Decode* hsd_decode_new(const DecodeSettings* settings, int wide, const LevelSettings* levels,
                            int n, Drafter* drafter, const int32_t* prompt, int n_prompt,
                            const int32_t* ends, int n_ends) {
@@ -160,8 +157,6 @@ API Decode* hsd_decode_new(const DecodeSettings* settings, int wide, const Level
         return new Loop<float>(*settings, levels, n, drafter, prompt, n_prompt, ends, n_ends);
     });
 }
-// Decode for `ns` or a little longer, from the time `now` of the decode on. Returns 1 where there
-// is more to do, 0 at the end, -1 when it failed.
 API int hsd_decode_run(Decode* decode, int64_t ns, int64_t now) {
     return guarded(-1, [&] { return (int)decode->run(ns, now); });
 }
@@ -170,8 +165,6 @@ template <class Row> static int numbers_of(const std::vector<Row>& rows, const d
     *numbers = reinterpret_cast<const double*>(rows.data());
     return (int)(rows.size() * (sizeof(Row) / sizeof(double)));
 }
-// The rows that the last run added to a table: how many numbers, and where they are until the next
-// run.
 API int hsd_decode_rows(const Decode* decode, int table, const double** numbers) {
     const Record& record = decode->record;
     switch (table) {
@@ -185,6 +178,7 @@ API int hsd_decode_rows(const Decode* decode, int table, const double** numbers)
             return numbers_of(record.calls, numbers);
     }
 }
-// The time in forward passes, and in sampling and verification by their logits, of all runs.
 API int64_t hsd_decode_inside(const Decode* decode) { return decode->record.inside; }
 API void hsd_decode_free(Decode* decode) { delete decode; }
+
+}  // namespace hsd

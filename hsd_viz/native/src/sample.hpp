@@ -6,14 +6,10 @@
 #include <functional>
 #include <limits>
 #include <vector>
+#include "interface.hpp"
 #include "vectors.hpp"
 
 namespace hsd {
-
-struct Rule {
-    double temperature, top_p, min_p;
-    int32_t top_k;
-};
 
 // The largest logit.
 template <class T> T max_of(const T* logits, int n) {
@@ -77,14 +73,14 @@ template <class T> void multiply_row(T* p, int n, T by) {
 
 // p [n] from logits [n]; `spare` has room for n and 64 more. As
 // hsd_viz.decoding.sampling.distribution, to the last bit.
-template <class T> void distribute(const T* logits, int n, const Rule& rule, T* p, T* spare) {
+template <class T> void distribute(const T* logits, int n, const SamplingSettings& sampling, T* p, T* spare) {
     const T top = max_of(logits, n);
-    const T temperature = (T)std::max(rule.temperature, (double)std::numeric_limits<T>::min());
+    const T temperature = (T)std::max(sampling.temperature, (double)std::numeric_limits<T>::min());
     for (int i = 0; i < n; ++i) p[i] = (logits[i] - top) / temperature;
-    if (rule.top_k > 0 && rule.top_k < n) {
+    if (sampling.top_k > 0 && sampling.top_k < n) {
         std::copy(p, p + n, spare);
-        std::nth_element(spare, spare + rule.top_k - 1, spare + n, std::greater<T>());
-        const T border = spare[rule.top_k - 1];
+        std::nth_element(spare, spare + sampling.top_k - 1, spare + n, std::greater<T>());
+        const T border = spare[sampling.top_k - 1];
         for (int i = 0; i < n; ++i)
             if (p[i] < border) p[i] = -INFINITY;
     }
@@ -107,13 +103,13 @@ template <class T> void distribute(const T* logits, int n, const Rule& rule, T* 
         std::copy(spare, spare + (n - i), p + i);
     }
     multiply_row(p, n, T(1) / sum.fold());
-    if (rule.top_p < 1) {
-        const T least = nucleus_border(p, n, rule.top_p, spare);
+    if (sampling.top_p < 1) {
+        const T least = nucleus_border(p, n, sampling.top_p, spare);
         for (int i = 0; i < n; ++i) p[i] = p[i] < least ? T(0) : p[i];
         multiply_row(p, n, T(1) / lane_sum(p, n, spare));
     }
-    if (rule.min_p > 0) {
-        const T least = max_of(p, n) * (T)rule.min_p;
+    if (sampling.min_p > 0) {
+        const T least = max_of(p, n) * (T)sampling.min_p;
         for (int i = 0; i < n; ++i) p[i] = p[i] < least ? T(0) : p[i];
         multiply_row(p, n, T(1) / lane_sum(p, n, spare));
     }

@@ -5,12 +5,6 @@
 
 namespace hsd {
 
-// The numbers of the Python module. The same as native/model.py's Copying.
-struct Copying {
-    double least_cosine, band_width;
-    int32_t most, scanned, bands;
-};
-
 // An earlier occurrence of the last token of a text whose state before it is similar: where what
 // followed it is, and the cosine.
 struct Copy {
@@ -22,7 +16,7 @@ struct Copy {
 class Semantic {
   public:
     Semantic() = default;
-    explicit Semantic(const Copying& rules) : rules_(rules) {}
+    explicit Semantic(const SemanticSettings& settings) : settings_(settings) {}
 
     int size() const { return (int)squares_.size(); }
 
@@ -39,21 +33,21 @@ class Semantic {
         if (length != context.size() || length < 2 || size() < length - 1) return;
         const int last = (int)length - 1;
         int scanned = 0;
-        for (int place = context.before(last); place > 0 && scanned < rules_.scanned;
+        for (int place = context.before(last); place > 0 && scanned < settings_.scanned;
              place = context.before(place), ++scanned) {
             const double similarity = cosine(place - 1, last - 1);
-            if (!(similarity >= rules_.least_cosine)) continue;
+            if (!(similarity >= settings_.least_cosine)) continue;
             size_t at = copies.size();
             while (at > 0 && copies[at - 1].cosine < similarity) --at;
             copies.insert(copies.begin() + at, {place + 1, similarity});
-            if ((int)copies.size() > rules_.most) copies.pop_back();
+            if ((int)copies.size() > settings_.most) copies.pop_back();
         }
     }
 
     // The band of a cosine, from 1 on: how much a copy is trusted is learned for each band.
     int band(double cosine) const {
-        return std::min(rules_.bands,
-                        1 + (int)((cosine - rules_.least_cosine) / rules_.band_width));
+        return std::min(settings_.bands,
+                        1 + (int)((cosine - settings_.least_cosine) / settings_.band_width));
     }
 
   private:
@@ -69,7 +63,7 @@ class Semantic {
         return norms > 0 ? (double)product(a, b) / norms : 0;
     }
 
-    Copying rules_{};
+    SemanticSettings settings_{};
     int width_ = 0;
     std::vector<int8_t> numbers_;
     std::vector<double> squares_;

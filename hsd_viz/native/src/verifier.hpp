@@ -43,7 +43,7 @@ template <class T> class Verifier {
   public:
     Verdict verdict;  // of the last decide()
 
-    Verifier(int vocab, const Rule& sampling) : vocab_(vocab), sampling_(sampling) {}
+    Verifier(int vocab, const SamplingSettings& sampling) : vocab_(vocab), sampling_(sampling) {}
     bool greedy() const { return sampling_.temperature == 0; }
 
     // Room for the logits of a forward pass: row 0 after the text, row 1 + i after node i.
@@ -137,7 +137,7 @@ template <class T> class Verifier {
     }
 
     const int vocab_;
-    const Rule sampling_;
+    const SamplingSettings sampling_;
     Scratch<T> logits_, spare_, left_;
 };
 
