@@ -28,7 +28,7 @@ import numpy as np
 from benchmarks.harness import arguments, command, numbers, say, write
 from hsd_viz.drafting.index.build import build_database
 from hsd_viz.drafting.index.count import Pruning
-from hsd_viz.drafting.index.format import Index
+from hsd_viz.drafting.index.read import Index
 from hsd_viz.drafting.tree import spell
 from hsd_viz.machine import describe
 

@@ -195,7 +195,7 @@ def trace_commands(folder: Path) -> Door:
 def database_files(folder: Path) -> Door:
     """Databases: the header is damaged and signed again, or any bytes are changed."""
     from hsd_viz.drafting.index.build import describe
-    from hsd_viz.drafting.index.format import Index
+    from hsd_viz.drafting.index.read import Index
     from hsd_viz.models.families import LADDER
 
     whole = (LADDER / "databases" / "model.hsdb").read_bytes()

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from hsd_viz.drafting.index.build import build_database, build_fivegrams
-from hsd_viz.drafting.index.count import Progress
+from hsd_viz.drafting.index.corpus import Progress
 from hsd_viz.drafting.index.format import SUFFIX
 from hsd_viz.drafting.make import FIVEGRAMS, STORED, vocabulary_hash
 from hsd_viz.ladder.load import load_model

@@ -16,7 +16,8 @@ from hsd_viz.stack import DATABASES, SOURCES, DraftSource, draft_sources
 
 from .context import LOGITS, Database
 from .costs import CPU_MARGINAL, CostCurve
-from .index.format import SUFFIX, DatabaseError, Index
+from .index.format import SUFFIX, DatabaseError
+from .index.read import Index
 from .semantic import SEMANTIC
 from .tree import Drafter
 

@@ -7,14 +7,8 @@ from typing import Any
 
 from hsd_viz.decoding.sampling import PromptTooLong
 from hsd_viz.drafting.index.build import LONGEST, build_database, build_fivegrams
-from hsd_viz.drafting.index.count import (
-    PART_TOKENS,
-    Encode,
-    Progress,
-    Pruning,
-    find_texts,
-    read_documents,
-)
+from hsd_viz.drafting.index.corpus import Encode, Progress, find_texts, read_documents
+from hsd_viz.drafting.index.count import PART_TOKENS, Pruning
 from hsd_viz.drafting.index.format import SUFFIX
 from hsd_viz.drafting.make import FIVEGRAMS, vocabulary_hash
 from hsd_viz.engine.load import Models

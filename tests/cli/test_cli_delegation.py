@@ -17,7 +17,7 @@ import hsd_viz.models.families
 import training.train
 from hsd_viz.cli import main
 from hsd_viz.drafting.index.build import build_database
-from hsd_viz.drafting.index.format import Index
+from hsd_viz.drafting.index.read import Index
 from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
 from hsd_viz.measure.replay.api import replay_text
 
@@ -338,7 +338,7 @@ def test_a_large_file_is_opened_unread_and_inspected_whole(tmp_path, words, cli,
     text.write_text(" ".join(f"w{i % 50 + 1}" for i in range(4000)))
     out = tmp_path / "mine"
     assert build(out, "statistics", "--text", text, "--tokenizer", words) == 0
-    monkeypatch.setattr("hsd_viz.drafting.index.format.READ_WHOLE", 0)
+    monkeypatch.setattr("hsd_viz.drafting.index.read.READ_WHOLE", 0)
     path = out / "statistics.hsdb"
     cli("databases", "inspect", path)
     bad = bytearray(path.read_bytes())

@@ -13,7 +13,8 @@ import pytest
 from hsd_viz.drafting import SharedDatabases, make_drafter
 from hsd_viz.drafting.index.build import build_database, build_fivegrams
 from hsd_viz.drafting.index.count import Pruning
-from hsd_viz.drafting.index.format import DatabaseError, Index
+from hsd_viz.drafting.index.format import DatabaseError
+from hsd_viz.drafting.index.read import Index
 from hsd_viz.drafting.make import vocabulary_hash
 from hsd_viz.drafting.tree import spell
 from hsd_viz.stack import parse

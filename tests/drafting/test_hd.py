@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hsd_viz.drafting import SharedDatabases, make_drafter
 from hsd_viz.drafting.hd import StoredDrafts
 from hsd_viz.drafting.index.build import build_fivegrams
-from hsd_viz.drafting.index.format import Index
+from hsd_viz.drafting.index.read import Index
 from hsd_viz.drafting.make import vocabulary_hash
 from hsd_viz.stack import DraftSource, parse
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from hsd_viz.drafting.index.format import DatabaseError, Index
+from hsd_viz.drafting.index.format import DatabaseError
+from hsd_viz.drafting.index.read import Index
 from hsd_viz.drafting.make import FIVEGRAMS, STORED
 from hsd_viz.models.families import LADDER
 

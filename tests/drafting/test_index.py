@@ -12,17 +12,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from hsd_viz.drafting.context import ContextDatabase
-from hsd_viz.drafting.index import count
+from hsd_viz.drafting.index import corpus
 from hsd_viz.drafting.index.build import build_database, describe
-from hsd_viz.drafting.index.count import (
-    PART_TOKENS,
-    Pruning,
-    find_texts,
-    read_documents,
-    read_pieces,
-    select_keys,
-)
-from hsd_viz.drafting.index.format import DatabaseError, Index, KeyTable, marks
+from hsd_viz.drafting.index.corpus import find_texts, read_documents, read_pieces
+from hsd_viz.drafting.index.count import PART_TOKENS, Pruning, select_keys
+from hsd_viz.drafting.index.format import DatabaseError, KeyTable, marks
+from hsd_viz.drafting.index.read import Index
 from hsd_viz.drafting.make import SharedDatabases, vocabulary_hash
 from hsd_viz.drafting.tree import spell
 from tests.rows import column
@@ -308,7 +303,7 @@ def documents_of(paths):
 
 @pytest.mark.parametrize("piece", [1, 2, 5, 1000])
 def test_pieces_make_up_the_text(tmp_path, monkeypatch, piece):
-    monkeypatch.setattr(count, "PIECE", piece)
+    monkeypatch.setattr(corpus, "PIECE", piece)
     path = tmp_path / "a.txt"
     text = "one\ntwo ü\n\n漢字 in a line without an end\nthree"
     path.write_bytes("\ufeffone\r\ntwo ü\r\n\r\n漢字 in a line without an end\rthree".encode())
@@ -340,7 +335,7 @@ def test_files_and_folders_are_found_in_order(tmp_path):
 
 
 def test_what_is_no_text_is_passed_over_unless_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(count, "PIECE", 8)
+    monkeypatch.setattr(corpus, "PIECE", 8)
     (tmp_path / "a.txt").write_text("good one\n")
     # The harm comes late: what was read before it must not be in the corpus.
     (tmp_path / "b.bin").write_bytes(b"fine so far\n" * 9 + b"\xff\xfe")

@@ -18,7 +18,7 @@ from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.drafting.db import DatabaseDrafter
-from hsd_viz.drafting.index.format import Index
+from hsd_viz.drafting.index.read import Index
 from hsd_viz.drafting.tree import Drafter
 from hsd_viz.native.build import default_build
 from hsd_viz.native.decode import NativeDecode

@@ -18,7 +18,9 @@ from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
 from hsd_viz.drafting.db import DatabaseDrafter
 from hsd_viz.drafting.index.build import build_database
 from hsd_viz.drafting.index.count import Pruning
-from hsd_viz.drafting.index.format import Index, KeyTable, marks, write_index
+from hsd_viz.drafting.index.format import KeyTable, marks
+from hsd_viz.drafting.index.read import Index
+from hsd_viz.drafting.index.write import write_index
 from hsd_viz.engine.forwards import Costs
 from hsd_viz.engine.load import Models
 from hsd_viz.engine.local import LocalEngine

@@ -15,7 +15,7 @@ import torch
 sys.path.append(str(Path(__file__).parent.parent / "models"))
 from small_models import save_form
 
-from hsd_viz.drafting.index.format import Index
+from hsd_viz.drafting.index.read import Index
 from hsd_viz.drafting.tree import spell
 from hsd_viz.models import files as files_module
 from hsd_viz.models.files import open_model

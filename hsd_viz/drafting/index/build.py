@@ -12,15 +12,11 @@ import numpy as np
 
 from hsd_viz.disk import followed
 from hsd_viz.drafting.context import Match
-from hsd_viz.drafting.index.count import (
-    PART_TOKENS,
-    Document,
-    Progress,
-    Pruning,
-    count_keys,
-    write_corpus,
-)
-from hsd_viz.drafting.index.format import MOST_LONGEST, Index, KeyTable, marks, write_index
+from hsd_viz.drafting.index.corpus import Document, Progress, write_corpus
+from hsd_viz.drafting.index.count import PART_TOKENS, Pruning, count_keys
+from hsd_viz.drafting.index.format import MOST_LONGEST, KeyTable, marks
+from hsd_viz.drafting.index.read import Index
+from hsd_viz.drafting.index.write import write_index
 from hsd_viz.drafting.tree import spell
 from hsd_viz.ranges import check_range
 
@@ -67,13 +63,13 @@ def build_database(
     followed(path.parent).mkdir(parents=True, exist_ok=True)
     # The file has no name, so that nothing is left of it however the process ends.
     with TemporaryFile(dir=path.parent) as file:
-        tokens, ends = corpus = write_corpus(documents, file, vocabulary_size)
+        corpus = write_corpus(documents, file, vocabulary_size)
         table = count_keys(
             corpus, vocabulary_size, longest, pruning, per_document, part_tokens, progress
         )
         facts = {
-            "outputs" if per_document else "documents": len(ends),
-            "tokens": len(tokens),
+            "outputs" if per_document else "documents": len(corpus.ends),
+            "tokens": len(corpus.tokens),
             **(meta or {}),
         }
         write_index(path, table, kind, vocabulary_size, vocabulary_hash, facts)
@@ -102,21 +98,20 @@ def build_fivegrams(
     taken: Counter[int] = Counter()
     rows = []  # token, rank, the other four tokens, count
     for gram, seen in sorted(counted.items(), key=lambda item: (-item[1], item[0]))[:most]:
-        if taken[gram[0]] < FIVEGRAMS_PER_TOKEN:
-            rows.append((gram[0], taken[gram[0]], *gram[1:], seen))
-            taken[gram[0]] += 1
+        first = gram[0]
+        if taken[first] < FIVEGRAMS_PER_TOKEN:
+            rows.append((first, taken[first], *gram[1:], seen))
+            taken[first] += 1
     grams = np.array(rows, dtype=np.int64).reshape(len(rows), 7)
     totals = grams[:, 6]
-    two = np.full(len(rows), 2)
-    four = np.full(len(rows), 4)
     table = KeyTable(
-        marks(grams[:, :2].T),
-        two,
-        totals,
-        four,
-        totals,
-        grams[:, 2:6].reshape(-1),
-        np.repeat(totals, 4),
+        marks=marks(grams[:, :2].T),
+        lengths=np.full(len(rows), 2),
+        totals=totals,
+        numbers=np.full(len(rows), 4),
+        gains=totals,
+        tokens=grams[:, 2:6].reshape(-1),
+        counts=np.repeat(totals, 4),
     )
     facts = {"outputs": len(sequences), "tokens": sum(map(len, sequences)), **(meta or {})}
     write_index(path, table, "fivegrams", vocabulary_size, vocabulary_hash, facts)

@@ -1,147 +1,24 @@
-"""A corpus on disk, and exact counts of what follows each key in it.
+"""Exact counts of what follows each key in a corpus.
 
-Text files of any size become the tokens of a memory-mapped file. Keys that end with the same token
-are counted together, in numpy: as their suffixes are among them, the best keys of a few tokens at a
-time are all that is kept. Limits: about 80 bytes of memory for each of :data:`PART_TOKENS` places
-(or those of the most frequent token, if more) and each key of the file; 4 bytes of disk space per
-token (2 for vocabularies up to 65 536); and 2^63 for the keys of one length times the square of the
-vocabulary size.
+Keys that end with the same token are counted together, in numpy: as their suffixes are among them,
+the best keys of a few tokens at a time are all that is kept. Limits: about 80 bytes of memory for
+each of :data:`PART_TOKENS` places (or those of the most frequent token, if more) and each key of
+the file; and 2^63 for the keys of one length times the square of the vocabulary size.
 """
 
-import os
-from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import IO
+from typing import NamedTuple, Self
 
 import numpy as np
 
+from hsd_viz.drafting.index.corpus import Corpus, Progress
 from hsd_viz.drafting.index.format import KEY_BYTES, MOST_CONTINUATIONS, KeyTable, marks
 from hsd_viz.errors import UserError
 
-#: Characters of a file read, and approximately tokenized, at a time.
-PIECE = 2**20
 #: Places searched, and places counted at a time.
 CHUNK = 2**20
 PART_TOKENS = 2**22
-#: A document in pieces of any length: what is read of a long file.
-Document = Iterable[Sequence[int] | np.ndarray]
-#: Tokens, uint16 or uint32 [tokens], memory-mapped, and where each document ends, int64
-#: [documents].
-Corpus = tuple[np.ndarray, np.ndarray]
-#: Maps a text to its token ids, without special tokens.
-Encode = Callable[[str], Sequence[int]]
-#: Called with the current activity and its completed share.
-Progress = Callable[[str, float], None]
-
-
-def _check_text(file: Path) -> None:
-    """Read a file to its end.
-
-    Raises:
-        UserError: if it is not UTF-8.
-    """
-    for _ in read_pieces(file):
-        pass
-
-
-def find_texts(paths: Sequence[str | Path]) -> tuple[list[Path], int]:
-    """Return the UTF-8 text files of ``paths``, and those below folders, sorted, and how many
-    others are there. Hidden ones and links are skipped.
-
-    Raises:
-        UserError: if a path does not exist, a named file is not text, or there are no files.
-    """
-    texts: dict[Path, bool] = {}
-    for path in map(Path, paths):
-        if path.is_file():
-            _check_text(path)
-            texts[path] = True
-        elif not path.is_dir():
-            raise UserError(f"there is no file or folder '{path}'")
-        for folder, below, names in os.walk(path):
-            below[:] = sorted(name for name in below if not name.startswith("."))
-            for file in (Path(folder, name) for name in sorted(names) if not name.startswith(".")):
-                if file.is_file() and not file.is_symlink():
-                    texts[file] = False
-                    with suppress(UserError):
-                        _check_text(file)
-                        texts[file] = True
-    if not texts:
-        raise UserError(f"there is no file to read in {', '.join(map(str, paths))}")
-    return [file for file, is_text in texts.items() if is_text], list(texts.values()).count(False)
-
-
-def read_pieces(path: Path) -> Iterator[str]:
-    """Yield the text of a UTF-8 file in pieces of about :data:`PIECE` characters that end at line
-    ends, except in lines longer than that. Line ends become ``\\n``.
-
-    Raises:
-        UserError: if it cannot be read, is not UTF-8, or contains a zero byte.
-    """
-    try:
-        with open(path, encoding="utf-8-sig") as file:
-            while text := file.read(PIECE) + file.readline(PIECE):
-                if "\0" in text:
-                    raise UnicodeError("it contains a zero byte")
-                yield text
-    except (OSError, UnicodeError) as error:
-        raise UserError(
-            f"cannot read '{path}' as UTF-8 text: {getattr(error, 'strerror', None) or error}"
-        ) from None
-
-
-def read_documents(
-    files: Sequence[Path], encode: Encode, *, eos: int | None, progress: Progress | None = None
-) -> Iterator[Document]:
-    """Yield every file as a document that begins and ends with ``eos``. Tokens do not cross pieces
-    of text.
-    """
-    around = [] if eos is None else [eos]
-    total = max(1, sum(file.stat().st_size for file in files))
-    done = 0
-
-    def pieces(file: Path) -> Document:
-        nonlocal done
-        before = around
-        for text in read_pieces(file):
-            yield [*before, *encode(text)]
-            before = []
-            done = done + len(text)
-            if progress:
-                progress("tokenizing", min(1.0, done / total))
-        yield [] if before else around
-
-    return map(pieces, files)
-
-
-def write_corpus(documents: Iterable[Document], file: IO[bytes], vocabulary_size: int) -> Corpus:
-    """Write documents to an empty file. Memory: 8 bytes per document.
-
-    Raises:
-        UserError: if a token is outside the vocabulary, or there are none.
-    """
-    dtype = np.dtype("<u4" if vocabulary_size > 2**16 else "<u2")
-    size = 0
-    ends = array("q")
-    for document in documents:
-        begin = size
-        for tokens in map(np.asarray, document):
-            if not len(tokens):
-                continue
-            for token in map(int, (tokens.min(), tokens.max())):
-                if not 0 <= token < vocabulary_size:
-                    raise UserError(f"token {token} is outside a vocabulary of {vocabulary_size}")
-            file.write(tokens.astype(dtype).tobytes())
-            size += len(tokens)
-        if size > begin:
-            ends.append(size)
-    if not size:
-        raise UserError("the corpus is empty: there are no tokens to count")
-    file.flush()
-    return np.memmap(file, dtype=dtype, mode="r"), np.array(ends, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,108 +52,223 @@ def count_keys(
     """Count what follows each key of up to ``longest`` tokens, and return the keys that ``pruning``
     keeps; with ``per_document`` a continuation counts once per document.
     """
-    tokens = corpus[0]
-    chunks = range(0, len(corpus[0]), CHUNK)
-    counts = sum(np.bincount(tokens[k : k + CHUNK], minlength=vocabulary_size) for k in chunks)
-    until = np.cumsum(counts)
+    counter = _Counter(corpus, vocabulary_size, longest, pruning, per_document)
+    until = np.cumsum(_frequencies(corpus.tokens, vocabulary_size))
     kept: list[KeyTable] = []
-    low = done = 0
+    low = 0
+    done = 0
     while low < vocabulary_size:
+        # The keys that end with the tokens from ``low`` to ``high``: about ``part_tokens`` places.
         high = max(low + 1, int(np.searchsorted(until, done + part_tokens, side="right")))
         if until[high - 1] > done:
-            pieces = ((k, tokens[k : k + CHUNK]) for k in chunks)
-            places = [k + np.flatnonzero((piece >= low) & (piece < high)) for k, piece in pieces]
-            kept += _levels(
-                corpus, np.concatenate(places), vocabulary_size, longest, pruning, per_document
-            )
+            kept += counter.tables(_places_of(corpus.tokens, low, high))
             # Fewer than these may fit into the file: the others are dropped from time to time.
             if 4 * sum(len(table.tokens) for table in kept) > pruning.max_bytes:
                 kept = [select_keys(kept, pruning.max_bytes, vocabulary_size)]
         low = high
         done = int(until[high - 1])
         if progress:
-            progress("counting", done / len(tokens))
+            progress("counting", done / len(corpus.tokens))
     return select_keys(kept, pruning.max_bytes, vocabulary_size)
 
 
-def _levels(
-    corpus: Corpus,
-    places: np.ndarray,
-    vocabulary_size: int,
-    longest: int,
-    pruning: Pruning,
-    per_document: bool,
-) -> list[KeyTable]:
-    """Return the keys of each length, the shortest first, that end at ``places`` (all those of some
-    tokens).
+def _frequencies(tokens: np.ndarray, vocabulary_size: int) -> np.ndarray:
+    """Return how often each token occurs, int [vocabulary]."""
+    counts = np.zeros(vocabulary_size, dtype=np.int64)
+    for start in range(0, len(tokens), CHUNK):
+        counts += np.bincount(tokens[start : start + CHUNK], minlength=vocabulary_size)
+    return counts
+
+
+def _places_of(tokens: np.ndarray, low: int, high: int) -> np.ndarray:
+    """Return the places of the tokens from ``low`` to ``high`` (exclusive), ascending."""
+    places = []
+    for start in range(0, len(tokens), CHUNK):
+        piece = tokens[start : start + CHUNK]
+        places.append(start + np.flatnonzero((piece >= low) & (piece < high)))
+    return np.concatenate(places)
+
+
+class _Places(NamedTuple):
+    """Places of a corpus at which a key ends and a token follows.
+
+    Attributes:
+        at: the places, int64 [places].
+        document: the document of each, int64 [places].
+        before: the tokens of the document before each, at most the longest key, int8 [places].
+        shorter: the number of the key that ends there and is one token shorter than those that are
+            being counted, int32 [places]; 0 for the empty one.
+    """
+
+    at: np.ndarray
+    document: np.ndarray
+    before: np.ndarray
+    shorter: np.ndarray
+
+    @classmethod
+    def of(cls, corpus: Corpus, at: np.ndarray, longest: int) -> Self:
+        """Return places with their documents."""
+        document = np.searchsorted(corpus.ends, at, side="right")
+        begins = np.append(0, corpus.ends)[document]
+        before = np.minimum(at - begins, longest).astype(np.int8)
+        places = cls(at, document, before, np.zeros(len(at), np.int32))
+        return places.where(at + 1 < corpus.ends[document])
+
+    def where(self, mask: np.ndarray) -> Self:
+        """Return the places of a mask, bool [places]."""
+        return self._replace(
+            at=self.at[mask],
+            document=self.document[mask],
+            before=self.before[mask],
+            shorter=self.shorter[mask],
+        )
+
+
+class _Level(NamedTuple):
+    """Counted keys of one length that occur often enough; their numbers are their rows.
+
+    Attributes:
+        codes: the number of each key's suffix without the first token, times the size of the
+            vocabulary, plus that token: int64 [keys], ascending.
+        totals: how often each occurs with a token after it, int64 [keys].
+        owners: the key of each pair of a key and a token after it, int64 [pairs], ascending.
+        followers: that token, int64 [pairs], ascending for each key.
+        counts: how often they occur, int64 [pairs].
+    """
+
+    codes: np.ndarray
+    totals: np.ndarray
+    owners: np.ndarray
+    followers: np.ndarray
+    counts: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class _Counter:
+    """Counts the keys that end at places of a corpus.
 
     A key is represented by the number of its suffix without the first token, and that token,
     without hashes.
+
+    Attributes:
+        corpus: the corpus.
+        vocabulary_size: of its tokens.
+        longest: the tokens of the longest keys.
+        pruning: which keys and continuations to keep.
+        per_document: whether a continuation counts once per document.
     """
-    (tokens, ends) = corpus
-    wide = np.int64(vocabulary_size)
-    document = np.searchsorted(ends, places, side="right")
-    before = np.minimum(places - np.append(0, ends)[document], longest).astype(np.int8)
-    alive = places + 1 < ends[document]
-    numbers = np.zeros(len(places), np.int32)  # by place, of the key that is one token shorter
-    shorter: tuple[np.ndarray, ...] = ()
-    tables: list[KeyTable] = []
-    parents: list[np.ndarray] = []
-    for length in range(1, longest + 1):
-        alive &= before >= length - 1
-        places = places[alive]
-        document = document[alive]
-        before = before[alive]
-        numbers = numbers[alive]
-        if not len(places):
-            break
-        if (int(numbers.max()) + 1) * vocabulary_size**2 >= 2**63:
+
+    corpus: Corpus
+    vocabulary_size: int
+    longest: int
+    pruning: Pruning
+    per_document: bool
+
+    def tables(self, at: np.ndarray) -> list[KeyTable]:
+        """Return the keys of each length, the shortest first, that end at some places, which are
+        all those of some tokens.
+        """
+        places = _Places.of(self.corpus, at, self.longest)
+        shorter: _Level | None = None
+        tables: list[KeyTable] = []
+        suffixes: list[np.ndarray] = []  # of each length, the row of each key's suffix
+        for length in range(1, self.longest + 1):
+            places = places.where(places.before >= length - 1)
+            if not len(places.at):
+                break
+            level, places = self._count(places, length)
+            if not len(level.codes):
+                break
+            tables.append(self._table(level, shorter, places, length))
+            suffixes.append(level.codes // self.vocabulary_size)
+            shorter = level
+        # A key gains at least what its extensions gain, because a look-up passes through it.
+        for k in range(len(tables) - 1, 0, -1):
+            np.maximum.at(tables[k - 1].gains, suffixes[k], tables[k].gains)
+        return tables
+
+    def _count(self, places: _Places, length: int) -> tuple[_Level, _Places]:
+        """Count the keys of a length that end at some places; return those that occur often enough,
+        and their places with the numbers of these keys as ``shorter``.
+
+        Raises:
+            UserError: if the numbers of pairs do not fit into 64 bits.
+        """
+        if (int(places.shorter.max()) + 1) * self.vocabulary_size**2 >= 2**63:
             raise UserError("too many keys for this vocabulary: raise the minimum count")
-        pairs = (numbers * wide + tokens[places - (length - 1)]) * wide + tokens[places + 1]
-        pairs, which = np.unique(pairs, return_inverse=True)
-        once = (
-            np.unique(which * np.int64(len(ends)) + document) // len(ends)
-            if per_document
-            else which
+        tokens = self.corpus.tokens
+        wide = np.int64(self.vocabulary_size)
+        codes_of_places = places.shorter * wide + tokens[places.at - (length - 1)]
+        pairs, pair_of_place = np.unique(
+            codes_of_places * wide + tokens[places.at + 1], return_inverse=True
         )
-        counts = np.bincount(once)
-        keys, owners = np.unique(pairs // wide, return_inverse=True)
+        counts = np.bincount(self._occurrences(pair_of_place, places.document))
+        codes, owners = np.unique(pairs // wide, return_inverse=True)
         totals = np.bincount(owners, counts).astype(np.int64)
-        enough = totals >= pruning.least
+        enough = totals >= self.pruning.least
         number = (np.cumsum(enough) - 1).astype(np.int32)
-        alive = enough[owners][which]
-        numbers = number[owners][which]
-        keys = keys[enough]
-        totals = totals[enough]
-        if not len(keys):
-            break
-        pairs, counts, owners = (column[enough[owners]] for column in (pairs, counts, owners))
-        owners = number[owners].astype(np.int64)
-        follower = pairs % wide
-        stored, best = select_continuations(owners, follower, counts, totals, pruning)
-        gains = counts[best].astype(float)
-        if shorter:
-            # Expected hits added: how much more probable the first continuation is than by the
-            # shorter key.
-            known, seen, times = shorter
-            gains -= totals * (
-                seen[np.searchsorted(known, keys // wide * wide + follower[best])]
-                / times[keys // wide]
-            )
-        shorter = owners * wide + follower, counts, totals
-        ends_at = np.zeros(len(keys), np.int64)
-        ends_at[numbers[alive]] = places[alive]
-        of_keys = marks(tokens[ends_at + k] for k in range(1 - length, 1))
-        kept = np.bincount(owners[stored], minlength=len(keys))
-        lengths = np.full(len(keys), length)
-        tables.append(
-            KeyTable(of_keys, lengths, totals, kept, gains, follower[stored], counts[stored])
+        has_key = enough[owners]
+        level = _Level(
+            codes=codes[enough],
+            totals=totals[enough],
+            owners=number[owners[has_key]].astype(np.int64),
+            followers=pairs[has_key] % wide,
+            counts=counts[has_key],
         )
-        parents.append(keys // wide)
-    # A key gains at least what its extensions gain, because a look-up passes through it.
-    for level in range(len(tables) - 1, 0, -1):
-        np.maximum.at(tables[level - 1].gains, parents[level], tables[level].gains)
-    return tables
+        numbered = places._replace(shorter=number[owners][pair_of_place])
+        return level, numbered.where(has_key[pair_of_place])
+
+    def _occurrences(self, pair_of_place: np.ndarray, document: np.ndarray) -> np.ndarray:
+        """Return the pair of each occurrence that counts, int [occurrences]."""
+        if not self.per_document:
+            return pair_of_place
+        documents = len(self.corpus.ends)
+        return np.unique(pair_of_place * np.int64(documents) + document) // documents
+
+    def _table(
+        self, level: _Level, shorter: _Level | None, places: _Places, length: int
+    ) -> KeyTable:
+        """Return the keys of a level as rows.
+
+        Args:
+            level: the keys.
+            shorter: those that are one token shorter; ``None``: there are none.
+            places: where the keys end, with their numbers.
+            length: their tokens.
+        """
+        keys = len(level.codes)
+        stored, best = select_continuations(
+            level.owners, level.followers, level.counts, level.totals, self.pruning
+        )
+        an_end = np.zeros(keys, np.int64)
+        an_end[places.shorter] = places.at
+        return KeyTable(
+            marks=marks(self.corpus.tokens[an_end + k] for k in range(1 - length, 1)),
+            lengths=np.full(keys, length),
+            totals=level.totals,
+            numbers=np.bincount(level.owners[stored], minlength=keys),
+            gains=self._gains(level, shorter, best),
+            tokens=level.followers[stored],
+            counts=level.counts[stored],
+        )
+
+    def _gains(self, level: _Level, shorter: _Level | None, best: np.ndarray) -> np.ndarray:
+        """Return the expected hits that each key adds to those of its suffix: how much more
+        probable its first continuation is than by the suffix.
+
+        Args:
+            level: the keys.
+            shorter: those that are one token shorter; ``None``: there are none.
+            best: the pair of each key with the most frequent continuation, int [keys].
+        """
+        gains = level.counts[best].astype(float)
+        if shorter is None:
+            return gains
+        wide = np.int64(self.vocabulary_size)
+        suffix = level.codes // wide
+        pairs = shorter.owners * wide + shorter.followers
+        pair_of_suffix = np.searchsorted(pairs, suffix * wide + level.followers[best])
+        return gains - level.totals * (shorter.counts[pair_of_suffix] / shorter.totals[suffix])
 
 
 def select_continuations(
@@ -291,29 +283,29 @@ def select_continuations(
     int [keys]. Among equals the lower token comes first.
     """
     order = np.lexsort((follower, -counts, owners))
-    rank = np.arange(len(order)) - np.searchsorted(owners, np.arange(len(totals)))[owners[order]]
-    enough = (counts >= pruning.least_continuation) & (
-        counts >= pruning.least_share * totals[owners]
-    )
-    return order[
-        ((rank == 0) | enough[order]) & (rank < min(pruning.most, MOST_CONTINUATIONS))
-    ], order[rank == 0]
+    first_of_key = np.searchsorted(owners, np.arange(len(totals)))
+    rank = np.arange(len(order)) - first_of_key[owners[order]]
+    often = counts >= pruning.least_continuation
+    likely = counts >= pruning.least_share * totals[owners]
+    is_best = rank == 0
+    is_stored = is_best | (often & likely)[order]
+    has_space = rank < min(pruning.most, MOST_CONTINUATIONS)
+    return order[is_stored & has_space], order[is_best]
 
 
 def select_keys(tables: Sequence[KeyTable], max_bytes: int, vocabulary_size: int) -> KeyTable:
     """Return the keys with the highest gains that fit into ``max_bytes``; those without a gain are
     left out. Among equals shorter keys come first.
     """
-    none = np.zeros(0, dtype=np.int64)
-    whole = KeyTable(
-        *map(np.concatenate, zip((none.astype(np.uint32), *[none] * 6), *tables, strict=True))
-    )
-    sizes = KEY_BYTES + (4 if vocabulary_size > 2**16 else 2) * (1 + 2 * whole.numbers)
+    if not tables:
+        tables = [KeyTable.empty()]
+    columns = [np.concatenate(parts) for parts in zip(*tables, strict=True)]
+    whole = KeyTable(*columns)
+    value_bytes = 4 if vocabulary_size > 2**16 else 2
+    # A key has its total, and a token and a count for each continuation.
+    sizes = KEY_BYTES + value_bytes * (1 + 2 * whole.numbers)
     order = np.lexsort((whole.lengths, -whole.gains))
     fits = order[np.cumsum(sizes[order]) <= max_bytes]
     keep = np.zeros(len(whole.gains), dtype=bool)
     keep[fits] = whole.gains[fits] > 0
-    stored = np.repeat(keep, whole.numbers)
-    return KeyTable(
-        *(column[keep] for column in whole[:5]), *(column[stored] for column in whole[5:])
-    )
+    return whole.where(keep)
