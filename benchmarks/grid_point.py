@@ -275,9 +275,9 @@ def _row(
     outputs = by_stack[predicted.stack]
     plainly = by_stack[TARGET]
     found = figures(outputs, plainly)
-    speed = found["tokens_per_second"]
-    interval = found["tokens_per_second_ci"]
-    ms = 1e3 / speed
+    speed = found.tokens_per_second
+    interval = speed.ends
+    ms = 1e3 / speed.value
     gain = plain.ms_per_token / predicted.ms_per_token
     same = sum(o.token_ids == p.token_ids for o, p in zip(outputs, plainly, strict=True))
     return {
@@ -287,11 +287,10 @@ def _row(
         "ms_per_token_ci": None if interval is None else [1e3 / s for s in reversed(interval)],
         "predicted_ms_per_token": predicted.ms_per_token,
         "prediction_error": predicted.ms_per_token / ms - 1,
-        "speedup_over_plain": found["speedup_over_plain"],
-        "speedup_over_plain_ci": found["speedup_over_plain_ci"],
+        **found.speedup_over_plain.named("speedup_over_plain"),
         "predicted_speedup_over_plain": gain,
-        "speedup_prediction_error": gain / found["speedup_over_plain"] - 1,
-        "acceptance_length": found["mean_acceptance_length"],
+        "speedup_prediction_error": gain / found.speedup_over_plain.value - 1,
+        "acceptance_length": found.mean_acceptance_length.value,
         "predicted_acceptance_length": predicted.acceptance_length,
         "same_as_plain": [same, len(plainly)] if greedy else None,
     }
@@ -312,7 +311,6 @@ def _compared(
     return {
         "hierarchy": hierarchy.stack,
         "over": over.stack,
-        "speedup": found["speedup_over_plain"],
-        "speedup_ci": found["speedup_over_plain_ci"],
+        **found.speedup_over_plain.named("speedup"),
         "predicted_speedup": over.ms_per_token / hierarchy.ms_per_token,
     }

@@ -49,7 +49,7 @@ def test_old_reports_open():
     folder = FIXTURES / "reports"
     for name in ("bench-first.json", "bench.json"):
         report = read_report((folder / name).read_text(encoding="utf-8"), name)
-        assert report.stacks[0]["tokens_per_second"] > 0
+        assert report.stacks[0].whole.tokens_per_second.value > 0
     assert set(ablation_of(folder / "ablation.json")[0]["temperature"]) == {0.0, 0.7, 1.0}
     plan = read_json(folder / "plan.json")
     assert place(plan["machine"]).startswith("AMD EPYC")

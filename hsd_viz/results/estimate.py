@@ -5,6 +5,7 @@ Needs numpy alone.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,6 +56,14 @@ class Estimate:
 
 
 UNKNOWN = Estimate()
+
+
+def estimate_data(data: Mapping[str, Any], name: str, units: int) -> dict[str, Any]:
+    """Return the fields of an estimate of so many units, of JSON data that has it as ``name`` and
+    ``name_ci`` (:meth:`Estimate.named`).
+    """
+    low, high = data.get(f"{name}_ci") or (None, None)
+    return {"value": data[name], "low": low, "high": high, "units": units}
 
 
 def resample(units: int, seed: int = 0, resamples: int = RESAMPLES) -> np.ndarray:

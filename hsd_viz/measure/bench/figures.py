@@ -11,12 +11,13 @@ from typing import Any
 import msgspec
 
 from hsd_viz.machine import MachineFacts
+from hsd_viz.measure.bench.block import Block, Figures, Part, Profile, StackBlock
 from hsd_viz.measure.bench.hierarchy_gain import hierarchy_gain
 from hsd_viz.measure.bench.output import FORWARD, Output
-from hsd_viz.measure.bench.report import FIGURES, LOW_REPETITION, Report, ReportSettings, SuiteInfo
+from hsd_viz.measure.bench.report import LOW_REPETITION, Report, ReportSettings, SuiteInfo
 from hsd_viz.measure.bench.runner import PLAIN, Measurement
 from hsd_viz.measure.bench.samples import Samples
-from hsd_viz.results.estimate import RESAMPLES, UNKNOWN, estimate
+from hsd_viz.results.estimate import RESAMPLES
 from hsd_viz.trace.metrics import repetition_share
 
 
@@ -38,7 +39,7 @@ def build_report(
             categories[category] = description
     stacks = []
     for name, outputs in measurement.outputs.items():
-        stacks.append(_stack_row(measurement, name, outputs, used, list(categories)))
+        stacks.append(_stack_block(measurement, name, outputs, used, list(categories)))
     is_of_questions = measurement.template is not None
     return Report(
         machine=msgspec.convert(machine, MachineFacts),
@@ -70,55 +71,54 @@ def build_report(
     )
 
 
-def _stack_row(
+def _stack_block(
     measurement: Measurement,
     name: str,
     outputs: Sequence[Output],
     used: Sequence[str],
     categories: Sequence[str],
-) -> dict[str, Any]:
-    """Return the data of a stack; ``used`` has the category of each prompt."""
-    settings = measurement.settings
+) -> StackBlock:
+    """Return the figures of a stack; ``used`` has the category of each prompt."""
     plain = measurement.outputs[PLAIN]
+    whole = _block(outputs, plain, range(len(plain)))
     by_category = {}
     for category in categories:
-        chosen = [k for k, own in enumerate(used) if own == category]
-        by_category[category] = _whole_block(outputs, plain, chosen)
+        chosen = [k for k, of_prompt in enumerate(used) if of_prompt == category]
+        by_category[category] = _block(outputs, plain, chosen)
     identical = None
-    if settings.sampling.greedy:
+    if measurement.settings.sampling.greedy:
         pairs = zip(outputs, plain, strict=True)
         same = sum(output.token_ids == other.token_ids for output, other in pairs)
-        identical = [same, len(outputs)]
-    parts: list[Mapping[str, int]] = []
-    if settings.profile:
+        identical = (same, len(outputs))
+    rounds: list[Mapping[str, int]] = []
+    if measurement.settings.profile:
         for output in outputs:
-            parts += output.parts
-    return {
-        "stack": name,
-        **_whole_block(outputs, plain, range(len(plain))),
-        "by_category": by_category,
-        "token_identical_to_plain": identical,
-        "state": measurement.states.get(name),
-        "runtime": outputs[0].runtime if outputs else None,
-        "profile": _profile(parts) if parts else None,
-    }
+            rounds += output.parts
+    return StackBlock(
+        stack=name,
+        whole=whole.whole,
+        low_repetition=whole.low_repetition,
+        by_category=by_category,
+        token_identical_to_plain=identical,
+        state=measurement.states.get(name),
+        runtime=outputs[0].runtime if outputs else None,
+        profile=_profile(rounds) if rounds else None,
+    )
 
 
-def _whole_block(
-    outputs: Sequence[Output], plain: Sequence[Output], chosen: Sequence[int]
-) -> dict[str, Any]:
-    """Return the block of the ``chosen`` prompts, and inside it that of those whose plain output
-    repeats itself little.
+def _block(outputs: Sequence[Output], plain: Sequence[Output], chosen: Sequence[int]) -> Block:
+    """Return the figures of the ``chosen`` prompts, and of those of them whose plain output repeats
+    itself little.
     """
     few = [k for k in chosen if repetition_share(plain[k].token_ids) < LOW_REPETITION]
-    block = figures([outputs[k] for k in chosen], [plain[k] for k in chosen])
-    block["low_repetition"] = None
+    low = None
     if few:
-        block["low_repetition"] = figures([outputs[k] for k in few], [plain[k] for k in few])
-    return block
+        low = figures([outputs[k] for k in few], [plain[k] for k in few])
+    whole = figures([outputs[k] for k in chosen], [plain[k] for k in chosen])
+    return Block(whole=whole, low_repetition=low)
 
 
-def _profile(rounds: Sequence[Mapping[str, int]]) -> dict[str, Any]:
+def _profile(rounds: Sequence[Mapping[str, int]]) -> Profile:
     """Return the median microseconds of each part of a target round, forward passes first, and its
     share of all.
     """
@@ -129,21 +129,14 @@ def _profile(rounds: Sequence[Mapping[str, int]]) -> dict[str, Any]:
     total = sum(map(sum, microseconds.values()))
     parts = {}
     for part, spent in microseconds.items():
-        parts[part] = {"median_us": median(spent), "share": sum(spent) / total}
+        parts[part] = Part(median_us=median(spent), share=sum(spent) / total)
     whole = [sum(times.values()) / 1e3 for times in rounds]
-    return {"rounds": len(rounds), "round_us": median(whole), "parts": parts}
+    return Profile(rounds=len(rounds), round_us=median(whole), parts=parts)
 
 
-def figures(outputs: Sequence[Output], plain: Sequence[Output], seed: int = 0) -> dict[str, Any]:
-    """Return the block of some outputs; ``plain[k]`` is the plain output of the prompt of
+def figures(outputs: Sequence[Output], plain: Sequence[Output], seed: int = 0) -> Figures:
+    """Return the figures of some outputs; ``plain[k]`` is the plain output of the prompt of
     ``outputs[k]``. Sums over prompts come before ratios, so that long outputs weigh more. A
     resample draws prompts, the same on both sides.
     """
-    samples = Samples(outputs, seed).figures(Samples(plain, seed))
-    block: dict[str, Any] = {"outputs": len(outputs)}
-    for name in FIGURES:
-        estimated = UNKNOWN
-        if name in samples:
-            estimated = estimate(samples[name], len(outputs))
-        block |= estimated.named(name)
-    return block
+    return Samples(outputs, seed).figures(Samples(plain, seed))

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from hsd_viz.measure.bench.output import Output
 from hsd_viz.measure.bench.samples import Samples
-from hsd_viz.results.estimate import Estimate, estimate, ratio
+from hsd_viz.results.estimate import Estimate, estimate, estimate_data, ratio
 from hsd_viz.results.kinds import Kind, Structure, kind_of, stack_of_row, structure_of
 from hsd_viz.stack import Stack
 
@@ -23,29 +24,24 @@ GAIN = "speedup_over_single_draft"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gain:
-    """The ratio of the speeds over some prompts, in a report that is read.
+    """The ratio of the speeds over some prompts.
 
     Attributes:
         outputs: the number of the prompts.
-        speedup_over_single_draft: tokens per second of the hierarchy over those of the single
-            draft; None where one of them emitted nothing.
-        speedup_over_single_draft_ci: its interval; None with fewer than two prompts.
+        speedup: tokens per second of the hierarchy over those of the single draft.
     """
 
     outputs: int
-    speedup_over_single_draft: float | None
-    speedup_over_single_draft_ci: tuple[float, float] | None
+    speedup: Estimate
 
-    @property
-    def estimate(self) -> Estimate:
-        """The ratio with its interval."""
-        low, high = self.speedup_over_single_draft_ci or (None, None)
-        return Estimate(self.speedup_over_single_draft, low, high, self.outputs)
+    def to_dict(self) -> dict[str, Any]:
+        """Return the ratio as JSON data."""
+        return {"outputs": self.outputs, **self.speedup.named(GAIN)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HierarchyGain(Gain):
-    """What several levels of drafts bring over one, in a report that is read.
+    """What several levels of drafts bring over one.
 
     Attributes:
         hierarchy: the fastest stack in which several levels draft.
@@ -56,6 +52,29 @@ class HierarchyGain(Gain):
     hierarchy: str
     single_draft: str
     by_category: dict[str, Gain]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the gain as JSON data."""
+        return {
+            **Gain.to_dict(self),
+            "hierarchy": self.hierarchy,
+            "single_draft": self.single_draft,
+            "by_category": {name: gain.to_dict() for name, gain in self.by_category.items()},
+        }
+
+
+def gain_data(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON data of a gain by the fields of :class:`HierarchyGain`."""
+    by_category = {}
+    for name, gain in data["by_category"].items():
+        by_category[name] = _ratio_data(gain)
+    return {**data, **_ratio_data(data), "by_category": by_category}
+
+
+def _ratio_data(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON data of a ratio by the fields of :class:`Gain`."""
+    speedup = estimate_data(data, GAIN, data["outputs"])
+    return {"outputs": data["outputs"], "speedup": speedup}
 
 
 def hierarchy_gain(
@@ -94,8 +113,7 @@ def hierarchy_gain(
         hierarchy=hierarchy,
         single_draft=single_draft,
         outputs=whole.outputs,
-        speedup_over_single_draft=whole.speedup_over_single_draft,
-        speedup_over_single_draft_ci=whole.speedup_over_single_draft_ci,
+        speedup=whole.speedup,
         by_category=by_category,
     )
 
@@ -129,9 +147,5 @@ def _gain(
     """
     above = Samples([hierarchy[k] for k in chosen], seed=0)
     below = Samples([single_draft[k] for k in chosen], seed=0)
-    gain = estimate(ratio(above.speed(), below.speed()), len(chosen))
-    return Gain(
-        outputs=len(chosen),
-        speedup_over_single_draft=gain.value,
-        speedup_over_single_draft_ci=gain.ends,
-    )
+    speedup = estimate(ratio(above.speed(), below.speed()), len(chosen))
+    return Gain(outputs=len(chosen), speedup=speedup)

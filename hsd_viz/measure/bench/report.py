@@ -1,25 +1,19 @@
-"""The report of a bench as JSON data, and its reading.
-
-A *block* has the figures of some prompts: ``outputs`` (their number), and of each of
-:data:`FIGURES` the value and ``..._ci: [low, high]``; null where it is not defined. A stack is a
-block of all prompts, with ``low_repetition`` (the block of those whose *plain* output repeats
-itself little, or null), and the same in ``by_category``.
-"""
+"""The report of a bench, its JSON data, and its reading."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from hsd_viz.errors import MALFORMED, UserError
 from hsd_viz.machine import MachineFacts
-from hsd_viz.measure.bench.hierarchy_gain import HierarchyGain
+from hsd_viz.measure.bench.block import FIGURES, Block, Figures, StackBlock, stack_data
+from hsd_viz.measure.bench.hierarchy_gain import HierarchyGain, gain_data
 from hsd_viz.options import Sampling
-from hsd_viz.results.estimate import UNKNOWN, Estimate
 from hsd_viz.results.kinds import kind_of
 
 if TYPE_CHECKING:
@@ -28,61 +22,6 @@ if TYPE_CHECKING:
 #: Outputs with a smaller share are also reported apart: see
 #: :func:`hsd_viz.trace.metrics.repetition_share`.
 LOW_REPETITION = 0.2
-#: Timings of an idle machine differ by a few percent between repeats.
-NOISE = 0.05
-#: Speeds are tokens per second, times seconds, shares 0-1. The tokens of a round appear together:
-#: for the time between tokens, they share the time of the round evenly. Old reports do not have the
-#: last three.
-FIGURES = (
-    "tokens_per_second",
-    "tokens_per_second_with_prefill",
-    "mean_acceptance_length",
-    "draft_seconds_per_round",
-    "draft_seconds_p99",
-    "speedup_over_plain",
-    "acceptance_rate",
-    "repetition_share",
-    "first_token_seconds",
-    "inter_token_seconds_median",
-    "inter_token_seconds_p99",
-)
-#: The columns of :meth:`Report.frame`.
-COLUMNS = (
-    "stack",
-    "kind",
-    "category",
-    "looping",
-    "outputs",
-    "possible",
-    "metric",
-    "value",
-    "low",
-    "high",
-)
-Block = Mapping[str, Any]
-
-
-def figure(block: Block, name: str) -> Estimate:
-    """Return a figure of a block with its interval."""
-    low, high = block.get(f"{name}_ci") or (None, None)
-    return Estimate(block.get(name), low, high, block["outputs"])
-
-
-def possible(block: Block) -> bool:
-    """Return whether the speed-up of a block over plain decoding is not :func:`impossible`."""
-    return not impossible(block["speedup_over_plain"], block["mean_acceptance_length"])
-
-
-def speedup(block: Block) -> Estimate:
-    """Return the speed-up of a block over plain decoding; unknown where it is not possible."""
-    return figure(block, "speedup_over_plain") if possible(block) else UNKNOWN
-
-
-def impossible(speedup: float | None, length: float | None) -> bool:
-    """Return whether a speed-up exceeds the acceptance length, which bounds it, by more than timing
-    noise.
-    """
-    return speedup is not None and length is not None and speedup > length * (1 + NOISE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,83 +84,38 @@ class ReportSettings(Sampling):
         pass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Part:
-    """A part of the rounds in a report that is read.
-
-    Attributes:
-        median_us: its median in a round, in microseconds.
-        share: its share of the time of all rounds, 0-1.
-    """
-
-    median_us: float
-    share: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Profile:
-    """The profile of a stack in a report that is read.
-
-    Attributes:
-        round_us: the median of a round, in microseconds.
-        parts: its parts by name.
-    """
-
-    round_us: float
-    parts: dict[str, _Part]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Block:
-    """The figures of a block in a report that is read which its tables show without an interval.
-
-    Attributes:
-        outputs: outputs of the block.
-        speedup_over_plain: a figure of :data:`FIGURES`, as all that follow.
-        mean_acceptance_length: None where it is not defined, as the others.
-        acceptance_rate: 0-1.
-        draft_seconds_per_round: in seconds.
-        repetition_share: 0-1.
-        low_repetition: the block of the outputs with little repetition.
-    """
-
-    outputs: int
-    speedup_over_plain: float | None
-    mean_acceptance_length: float | None
-    acceptance_rate: float | None
-    draft_seconds_per_round: float | None
-    repetition_share: float | None
-    low_repetition: _Block | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Stack(_Block):
-    """A stack in a report that is read; old reports lack what has a default.
+@dataclass(frozen=True, slots=True)
+class FigureRow:
+    """A row of :meth:`Report.frame`: a figure of some prompts of a stack.
 
     Attributes:
         stack: the stack as text.
-        by_category: its blocks by the category of the prompts.
-        token_identical_to_plain: outputs that equal the plain ones, and all outputs.
-        state: ``cold`` or ``warm`` for drafters that learn.
-        runtime: what ran the models.
-        profile: the parts of its rounds.
+        kind: its kind.
+        category: of the prompts; "" for all of them.
+        looping: False: only prompts whose plain output repeats itself little.
+        outputs: the number of the prompts.
+        possible: False where their speed-up is impossible.
+        metric: the name of the figure.
+        value: the figure; None where it is not defined.
+        low: the lower end of its interval; None for too few prompts.
+        high: the upper end.
     """
 
     stack: str
-    by_category: dict[str, _Block]
-    token_identical_to_plain: tuple[int, int] | None = None
-    state: str | None = None
-    runtime: str | None = None
-    profile: _Profile | None = None
+    kind: str
+    category: str
+    looping: bool
+    outputs: int
+    possible: bool
+    metric: str
+    value: float | None
+    low: float | None
+    high: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """A bench.
-
-    A stack has, beside its blocks, ``token_identical_to_plain`` ([equal outputs, outputs], null
-    above temperature 0), ``state`` (``cold`` or ``warm`` for drafters that learn), ``runtime``
-    (what ran the models) and ``profile`` (the parts of its rounds).
 
     Attributes:
         machine: where it ran.
@@ -229,7 +123,7 @@ class Report:
         settings: of all stacks.
         command: its command line.
         complete: whether it was not interrupted.
-        stacks: the stacks as JSON data.
+        stacks: the stacks.
         hierarchy_gain: what several levels of drafts bring over one; None where not both were
             measured, and in old reports.
     """
@@ -239,42 +133,54 @@ class Report:
     settings: ReportSettings
     command: str | None = None
     complete: bool = True
-    stacks: tuple[dict[str, Any], ...]
+    stacks: tuple[StackBlock, ...]
     hierarchy_gain: HierarchyGain | None = None
 
     def __post_init__(self) -> None:
         if not self.stacks:
             raise TypeError("there is no stack")
+        has_low_repetition = self.stacks[0].low_repetition is not None
         for stack in self.stacks:
-            checked = msgspec.convert(stack, _Stack)
-            if not checked.by_category.keys() >= self.suite.categories.keys():
+            if not stack.by_category.keys() >= self.suite.categories.keys():
                 raise TypeError("a stack lacks a category")
+            if (stack.low_repetition is not None) is not has_low_repetition:
+                raise TypeError("a stack lacks the prompts with little repetition")
         gain = self.hierarchy_gain
         if gain is not None and gain.by_category.keys() != self.suite.categories.keys():
             raise TypeError("the gain of a hierarchy is not of the suite's categories")
-        for *_, one in self.rows():
-            msgspec.convert((one.value, *(one.ends or ())), tuple[float | None, ...])
-
-    def rows(self) -> Iterator[tuple[str, str, str, bool, int, bool, str, Estimate]]:
-        """Yield (stack, kind, category, looping, outputs, possible, metric, figure), see
-        :meth:`frame`.
-        """
-        for stack in self.stacks:
-            name = stack["stack"]
-            for category, whole in {"": stack, **stack["by_category"]}.items():
-                for looping, block in ((True, whole), (False, whole["low_repetition"])):
-                    for metric in FIGURES if block is not None else ():
-                        about = (looping, block["outputs"], possible(block), metric)
-                        yield name, kind_of(name).value, category, *about, figure(block, metric)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON data."""
-        return asdict(self)
+        gain = self.hierarchy_gain
+        return {
+            "machine": asdict(self.machine),
+            "suite": asdict(self.suite),
+            "settings": asdict(self.settings),
+            "command": self.command,
+            "complete": self.complete,
+            "stacks": [stack.to_dict() for stack in self.stacks],
+            "hierarchy_gain": None if gain is None else gain.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Report:
+        """Return a report from its JSON data.
+
+        Raises:
+            ValueError, TypeError, LookupError, AttributeError, ArithmeticError: if it is not one.
+        """
+        gain = data.get("hierarchy_gain")
+        by_field = {
+            **data,
+            "stacks": [stack_data(stack) for stack in data["stacks"]],
+            "hierarchy_gain": None if gain is None else gain_data(gain),
+        }
+        return msgspec.convert(by_field, cls)
 
     @property
-    def ranked(self) -> list[dict[str, Any]]:
+    def ranked(self) -> list[StackBlock]:
         """The stacks by speed-up, the largest first; those without one last."""
-        return sorted(self.stacks, key=lambda stack: -(stack["speedup_over_plain"] or 0.0))
+        return sorted(self.stacks, key=lambda stack: -(stack.whole.speedup_over_plain.value or 0.0))
 
     @property
     def processor(self) -> str | None:
@@ -282,19 +188,46 @@ class Report:
         return self.machine.gpu if self.settings.device.startswith("cuda") else self.machine.cpu
 
     def frame(self) -> pd.DataFrame:
-        """Return a tidy frame of the figures: ``stack, kind, category`` ("" for all prompts),
-        ``looping`` (False: only prompts whose plain output repeats itself little), ``outputs,
-        possible, metric, value, low, high``. ``possible`` is False where the speed-up is
-        :func:`impossible`; the interval of too few prompts is NaN.
-        """
+        """Return a tidy frame of the figures: a row per :class:`FigureRow`."""
         import pandas as pd
 
-        rows = []
-        for *about, one in self.rows():
-            low, high = one.interval or (None, None)
-            rows.append([*about, one.value, low, high])
-        frame = pd.DataFrame(rows, columns=list(COLUMNS))
+        columns = [field.name for field in fields(FigureRow)]
+        frame = pd.DataFrame(list(self.rows()), columns=columns)
         return frame.astype({"value": float, "low": float, "high": float})
+
+    def rows(self) -> Iterator[FigureRow]:
+        """Yield the figures of each stack: of all prompts, and by category."""
+        for stack in self.stacks:
+            yield from _rows_of(stack.stack, "", stack)
+            for category, block in stack.by_category.items():
+                yield from _rows_of(stack.stack, category, block)
+
+
+def _rows_of(stack: str, category: str, block: Block) -> Iterator[FigureRow]:
+    """Yield the figures of a block: of all its prompts, and of those with little repetition."""
+    yield from _rows_of_figures(stack, category, True, block.whole)
+    if block.low_repetition is not None:
+        yield from _rows_of_figures(stack, category, False, block.low_repetition)
+
+
+def _rows_of_figures(
+    stack: str, category: str, looping: bool, figures: Figures
+) -> Iterator[FigureRow]:
+    for metric in FIGURES:
+        figure = figures.figure(metric)
+        low, high = figure.interval or (None, None)
+        yield FigureRow(
+            stack=stack,
+            kind=kind_of(stack).value,
+            category=category,
+            looping=looping,
+            outputs=figures.outputs,
+            possible=figures.is_possible,
+            metric=metric,
+            value=figure.value,
+            low=low,
+            high=high,
+        )
 
 
 def read_report(content: str | bytes, name: str) -> Report:
@@ -304,8 +237,8 @@ def read_report(content: str | bytes, name: str) -> Report:
         UserError: if the file ``name`` does not hold a report.
     """
     try:
-        return msgspec.convert(
-            json.loads(content if isinstance(content, str) else content.decode()), Report
+        return Report.from_dict(
+            json.loads(content if isinstance(content, str) else content.decode())
         )
     except MALFORMED:
         raise UserError(f"{name} is not a report of hsd-viz bench --json") from None

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict
-from functools import partial
+from dataclasses import asdict, dataclass
 from hashlib import sha256
-from operator import itemgetter
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,15 +16,15 @@ import msgspec
 from hsd_viz.decoding.engine import Engine
 from hsd_viz.errors import UserError
 from hsd_viz.machine import MachineFacts, cpu_model, describe, threads
+from hsd_viz.measure.bench.block import Profile, StackBlock
 from hsd_viz.measure.bench.decodes import KeptDecodes
 from hsd_viz.measure.bench.figures import build_report
 from hsd_viz.measure.bench.hierarchy_gain import HierarchyGain
 from hsd_viz.measure.bench.output import DRAFTING, FORWARD, REST
-from hsd_viz.measure.bench.report import Block, Report, ReportSettings, figure, speedup
+from hsd_viz.measure.bench.report import Report, ReportSettings
 from hsd_viz.measure.bench.runner import BenchSettings, read_stacks, run_bench
 from hsd_viz.measure.bench.words import answer, introduction, low_repetition, warnings
 from hsd_viz.prompts.suites import Suite
-from hsd_viz.results.estimate import Estimate
 from hsd_viz.results.kinds import Kind, kind_of
 from hsd_viz.results.page import page as whole_page
 from hsd_viz.results.result import Result
@@ -38,40 +37,64 @@ from hsd_viz.words import counted
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Head -> what a block shows in this column, and the format and factor of its numbers.
-Columns = Mapping[str, tuple[Callable[[Block], Value], str, float]]
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table of stacks.
+
+    Attributes:
+        value: returns what a stack has in it.
+        form: the format of numbers.
+        factor: of numbers, for their unit.
+    """
+
+    value: Callable[[StackBlock], Value]
+    form: str = "{}"
+    factor: float = 1.0
 
 
-def _at_little_repetition(block: Block) -> Value:
+#: Columns by their heads.
+Columns = Mapping[str, Column]
+
+
+def _speedup(stack: StackBlock) -> Value:
+    return stack.whole.speedup
+
+
+def _at_little_repetition(stack: StackBlock) -> Value:
     """Return the speed-up over the prompts with little repetition."""
-    low = low_repetition(block)
-    return None if low is None else speedup(low)
+    low = low_repetition(stack)
+    return None if low is None else low.speedup
 
 
-def _repetition(block: Block) -> Value:
-    return block["repetition_share"] or 0.0
+def _drafting(stack: StackBlock) -> Value:
+    return stack.whole.draft_seconds_per_round.value
+
+
+def _repetition(stack: StackBlock) -> Value:
+    return stack.whole.repetition_share.value or 0.0
+
+
+def _same_as_plain(stack: StackBlock) -> Value:
+    return "/".join(map(str, stack.token_identical_to_plain or ()))
 
 
 #: By importance.
 COLUMNS: Columns = {
-    "speed-up": (speedup, "{:.2f}", 1.0),
-    "at little repetition": (_at_little_repetition, "{:.2f}", 1.0),
-    "tokens/s": (partial(figure, name="tokens_per_second"), "{:.1f}", 1.0),
-    "acceptance length": (partial(figure, name="mean_acceptance_length"), "{:.2f}", 1.0),
-    "accepted": (itemgetter("acceptance_rate"), "{:.0%}", 1.0),
-    "drafting µs/round": (itemgetter("draft_seconds_per_round"), "{:.0f}", 1e6),
-    "repetition": (_repetition, "{:.0%}", 1.0),
-    "same as plain": (
-        lambda block: "/".join(map(str, block.get("token_identical_to_plain") or ())),
-        "{}",
-        1.0,
-    ),
-    "runtime": (lambda block: block.get("runtime"), "{}", 1.0),
+    "speed-up": Column(_speedup, "{:.2f}"),
+    "at little repetition": Column(_at_little_repetition, "{:.2f}"),
+    "tokens/s": Column(attrgetter("whole.tokens_per_second"), "{:.1f}"),
+    "acceptance length": Column(attrgetter("whole.mean_acceptance_length"), "{:.2f}"),
+    "accepted": Column(attrgetter("whole.acceptance_rate.value"), "{:.0%}"),
+    "drafting µs/round": Column(_drafting, "{:.0f}", 1e6),
+    "repetition": Column(_repetition, "{:.0%}"),
+    "same as plain": Column(_same_as_plain),
+    "runtime": Column(attrgetter("runtime")),
 }
 LATENCY: Columns = {
-    "first token ms": (partial(figure, name="first_token_seconds"), "{:.2f}", 1e3),
-    "between tokens ms": (partial(figure, name="inter_token_seconds_median"), "{:.2f}", 1e3),
-    "between tokens p99 ms": (partial(figure, name="inter_token_seconds_p99"), "{:.2f}", 1e3),
+    "first token ms": Column(attrgetter("whole.first_token_seconds"), "{:.2f}", 1e3),
+    "between tokens ms": Column(attrgetter("whole.inter_token_seconds_median"), "{:.2f}", 1e3),
+    "between tokens p99 ms": Column(attrgetter("whole.inter_token_seconds_p99"), "{:.2f}", 1e3),
 }
 #: Columns that a note replaces where all stacks have the same value.
 ONCE = ("repetition", "same as plain", "runtime")
@@ -182,62 +205,94 @@ def tables(report: Report) -> Iterator[Table]:
     measurements.
     """
     suite = report.suite
-    stacks = report.ranked
-    kinds = tuple(kind_of(s["stack"]).value for s in stacks)
-
-    def table(
-        title: str, first: str, columns: Columns, note: str = "", part: str = "", bars: Any = ()
-    ) -> Table:
-        forms = {head: (form, factor) for head, (_, form, factor) in columns.items()}
-        rows: list[list[Value]] = [[first, *columns]]
-        for stack in stacks:
-            block = stack[part] if part else stack
-            rows.append([stack["stack"], *(value(block) for value, _, _ in columns.values())])
-        return Table(title, rows, note, kinds=kinds, forms=forms, bars=bars)
-
     if not suite.prompts:
         return
-    yield table("All outputs", "stack", COLUMNS, bars=SPEEDS).dense(ONCE)
-    title = "Outputs with little repetition"
-    share = f"{report.settings.low_repetition_below:.0%}"
-    low = stacks[0]["low_repetition"]
-    if low is None:
-        yield Table(
-            title, [], f"every plain output repeats itself in {share} of its tokens or more"
-        )
-    elif low["outputs"] < suite.prompts:
-        prompts = counted(low["outputs"], "prompt")
-        note = f"the {prompts} whose plain output has less than {share} repetition"
-        yield table(title, "stack", COLUMNS, note, part="low_repetition", bars=SPEEDS).dense(ONCE)
+    stacks = report.ranked
+    yield _stacks_table("All outputs", "stack", stacks, COLUMNS, bars=SPEEDS).dense(ONCE)
+    yield from _little_repetition_tables(report)
     if len(suite.categories) > 1:
-        columns = {name: (_speedup_of(name), "{:.2f}", 1.0) for name in suite.categories}
-        plain = stacks[0]["by_category"]
-        counts = ", ".join(f"{name} {plain[name]['outputs']}" for name in suite.categories)
-        note = f"outputs of each stack: {counts}"
-        yield table("Speed-up by category", "speed-up by category", columns, note, bars=columns)
+        yield _categories_table(stacks, list(suite.categories))
     if report.hierarchy_gain is not None:
         yield _hierarchy_gain(report.hierarchy_gain)
-    if profiled := [_profile(s) for s in stacks if s.get("profile")]:
+    profiled = []
+    for stack in stacks:
+        if stack.profile is not None:
+            profiled.append(_profile_row(stack.stack, stack.profile))
+    if profiled:
         head = ["stack", "round", "forward passes", DRAFTING, REST]
         note = "where the time goes: median µs (share of all)"
         yield Table("Target round", [head, *profiled], note)
-    latency = table("Latency", "stack", LATENCY).dense()
+    latency = _stacks_table("Latency", "stack", stacks, LATENCY).dense()
     if len(latency.rows[0]) > 1:
         yield latency
 
 
-def _speedup_of(category: str) -> Callable[[Block], Estimate]:
-    """Return what takes the speed-up of a category from the data of a stack."""
-    return lambda stack: speedup(stack["by_category"][category])
+def _stacks_table(
+    title: str,
+    first: str,
+    stacks: Sequence[StackBlock],
+    columns: Columns,
+    note: str = "",
+    bars: Sequence[str] = (),
+) -> Table:
+    """Return a table with a row per stack; ``first`` is the head of their names."""
+    rows: list[list[Value]] = [[first, *columns]]
+    for stack in stacks:
+        rows.append([stack.stack, *(column.value(stack) for column in columns.values())])
+    kinds = tuple(kind_of(stack.stack).value for stack in stacks)
+    forms = {head: (column.form, column.factor) for head, column in columns.items()}
+    return Table(title, rows, note, kinds=kinds, forms=forms, bars=bars)
+
+
+def _little_repetition_tables(report: Report) -> Iterator[Table]:
+    """Yield the table of the prompts with little repetition, unless these are all prompts."""
+    title = "Outputs with little repetition"
+    share = f"{report.settings.low_repetition_below:.0%}"
+    stacks = []
+    for stack in report.ranked:
+        part = stack.at_little_repetition()
+        if part is not None:
+            stacks.append(part)
+    if not stacks:
+        note = f"every plain output repeats itself in {share} of its tokens or more"
+        yield Table(title, [], note)
+        return
+    outputs = stacks[0].whole.outputs
+    if outputs < report.suite.prompts:
+        prompts = counted(outputs, "prompt")
+        note = f"the {prompts} whose plain output has less than {share} repetition"
+        yield _stacks_table(title, "stack", stacks, COLUMNS, note, SPEEDS).dense(ONCE)
+
+
+def _categories_table(stacks: Sequence[StackBlock], categories: Sequence[str]) -> Table:
+    """Return the speed-ups by category."""
+    columns = {}
+    counts = []
+    for category in categories:
+        columns[category] = Column(_speedup_of(category), "{:.2f}")
+        outputs = stacks[0].by_category[category].whole.outputs
+        counts.append(f"{category} {outputs}")
+    note = f"outputs of each stack: {', '.join(counts)}"
+    title = "Speed-up by category"
+    return _stacks_table(title, "speed-up by category", stacks, columns, note, categories)
+
+
+def _speedup_of(category: str) -> Callable[[StackBlock], Value]:
+    """Return what takes the speed-up of a category from a stack."""
+
+    def value(stack: StackBlock) -> Value:
+        return stack.by_category[category].whole.speedup
+
+    return value
 
 
 def _hierarchy_gain(gain: HierarchyGain) -> Table:
     """Return the speed of the fastest hierarchy over that of the fastest single draft."""
     categories = gain.by_category if len(gain.by_category) > 1 else {}
     head = ["hierarchy", "over the single draft", "all", *categories]
-    row: list[Value] = [gain.hierarchy, gain.single_draft, gain.estimate]
-    for block in categories.values():
-        row.append(block.estimate)
+    row: list[Value] = [gain.hierarchy, gain.single_draft, gain.speedup]
+    for of_category in categories.values():
+        row.append(of_category.speedup)
     forms = dict.fromkeys(head[2:], ("{:.2f}", 1.0))
     kinds = (kind_of(gain.hierarchy).value,)
     note = "the fastest of each kind over all prompts; above 1: several levels of drafts pay"
@@ -251,15 +306,17 @@ def _group_of(part: str) -> str:
     return DRAFTING if part == DRAFTING else REST
 
 
-def _profile(stack: Block) -> list[Value]:
-    sums = {part: [0.0, 0.0] for part in (FORWARD, DRAFTING, REST)}
-    for part, time in stack["profile"]["parts"].items():
+def _profile_row(stack: str, profile: Profile) -> list[Value]:
+    """Return the times of a round of a stack, by groups of its parts."""
+    microseconds = dict.fromkeys((FORWARD, DRAFTING, REST), 0.0)
+    shares = dict.fromkeys((FORWARD, DRAFTING, REST), 0.0)
+    for part, time in profile.parts.items():
         # Older reports have other parts.
-        group = sums[_group_of(part)]
-        group[0] += time["median_us"]
-        group[1] += time["share"]
-    cells = [f"{us:.0f} ({share:.0%})" for us, share in sums.values()]
-    return [stack["stack"], f"{stack['profile']['round_us']:.0f}", *cells]
+        group = _group_of(part)
+        microseconds[group] += time.median_us
+        shares[group] += time.share
+    cells = [f"{microseconds[group]:.0f} ({shares[group]:.0%})" for group in shares]
+    return [stack, f"{profile.round_us:.0f}", *cells]
 
 
 def _facts(values: ReportSettings | MachineFacts) -> dict[str, str]:
@@ -275,7 +332,7 @@ def _facts(values: ReportSettings | MachineFacts) -> dict[str, str]:
 def page(report: Report) -> str:
     """Return the page of a report."""
     first_line, *more = introduction(report)
-    used = {kind_of(s["stack"]) for s in report.stacks}
+    used = {kind_of(stack.stack) for stack in report.stacks}
     return whole_page(
         f"Speculative decoding, measured: {report.suite.name}",
         [f"Suite {first_line}", *more],

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from hsd_viz.measure.bench.block import Figures
 from hsd_viz.measure.bench.output import Output
-from hsd_viz.results.estimate import ratio, resample
+from hsd_viz.results.estimate import UNKNOWN, Estimate, estimate, ratio, resample
 from hsd_viz.trace.metrics import repetition_share
 
 
@@ -42,51 +43,69 @@ class Samples:
         """Return the tokens per second without prefill."""
         return ratio(self.field("timed_tokens"), self.field("seconds"))
 
-    def figures(self, plain: Samples) -> dict[str, np.ndarray]:
-        """Return the samples of the figures that every output reports."""
+    def figures(self, plain: Samples) -> Figures:
+        """Return the figures; ``plain`` has the plain outputs of the same prompts."""
         tokens = self.tokens()
         with_prefill = self.field("seconds") + self.field("prefill_seconds")
-        samples = {
-            "tokens_per_second": self.speed(),
-            "tokens_per_second_with_prefill": ratio(tokens, with_prefill),
-            "mean_acceptance_length": ratio(tokens, self.field("target_forwards")),
-            "speedup_over_plain": ratio(self.speed(), plain.speed()),
-            "acceptance_rate": ratio(self.field("accepted"), self.field("drafted")),
-            "repetition_share": ratio(self.repeated(), tokens),
-        }
-        return samples | self.drafting() | self.waiting()
+        return Figures(
+            outputs=len(self.outputs),
+            tokens_per_second=self._estimate(self.speed()),
+            tokens_per_second_with_prefill=self._estimate(ratio(tokens, with_prefill)),
+            mean_acceptance_length=self._estimate(ratio(tokens, self.field("target_forwards"))),
+            draft_seconds_per_round=self._draft_seconds_per_round(),
+            draft_seconds_p99=self._draft_seconds_p99(),
+            speedup_over_plain=self._estimate(ratio(self.speed(), plain.speed())),
+            acceptance_rate=self._estimate(ratio(self.field("accepted"), self.field("drafted"))),
+            repetition_share=self._estimate(ratio(self.repeated(), tokens)),
+            first_token_seconds=self._first_token_seconds(),
+            inter_token_seconds_median=self._inter_token_seconds(0.5),
+            inter_token_seconds_p99=self._inter_token_seconds(0.99),
+        )
 
-    def drafting(self) -> dict[str, np.ndarray]:
-        """Return the samples of the drafting latency, where every output has it."""
-        rounds = []
-        single = []
+    def _estimate(self, samples: np.ndarray) -> Estimate:
+        return estimate(samples, len(self.outputs))
+
+    def _drafting_times(self) -> list[tuple[float, ...]] | None:
+        """Return the drafting times of each output; ``None`` where not every output has them."""
+        times = []
         for output in self.outputs:
             if output.draft_seconds is None:
-                return {}
-            rounds.append(output.draft_seconds)
-            single.append([(seconds, 1) for seconds in output.draft_seconds])
-        return {
-            "draft_seconds_per_round": ratio(
-                self.total(map(sum, rounds)), self.total(map(len, rounds))
-            ),
-            "draft_seconds_p99": _percentile(single, self.weights, 0.99),
-        }
+                return None
+            times.append(output.draft_seconds)
+        return times
 
-    def waiting(self) -> dict[str, np.ndarray]:
-        """Return the samples of the times to a first and to further tokens, where every output has
-        them. The tokens of a forward pass share its time evenly.
+    def _draft_seconds_per_round(self) -> Estimate:
+        times = self._drafting_times()
+        if times is None:
+            return UNKNOWN
+        return self._estimate(ratio(self.total(map(sum, times)), self.total(map(len, times))))
+
+    def _draft_seconds_p99(self) -> Estimate:
+        times = self._drafting_times()
+        if times is None:
+            return UNKNOWN
+        rounds = [[(seconds, 1) for seconds in of_output] for of_output in times]
+        return self._estimate(_percentile(rounds, self.weights, 0.99))
+
+    def _has_arrivals(self) -> bool:
+        """Return whether every output reports when its tokens appeared."""
+        return all(output.first_token_seconds is not None for output in self.outputs)
+
+    def _first_token_seconds(self) -> Estimate:
+        if not self._has_arrivals():
+            return UNKNOWN
+        return self._estimate(ratio(self.field("first_token_seconds"), self.weights.sum(1)))
+
+    def _inter_token_seconds(self, share: float) -> Estimate:
+        """Return a percentile of the time between tokens: those of a forward pass share its time
+        evenly.
         """
+        if not self._has_arrivals():
+            return UNKNOWN
         pace = []
         for output in self.outputs:
-            if output.first_token_seconds is None:
-                return {}
             pace.append([(wait / count, count) for wait, count in output.waits])
-        first = ratio(self.field("first_token_seconds"), self.weights.sum(1))
-        return {
-            "first_token_seconds": first,
-            "inter_token_seconds_median": _percentile(pace, self.weights, 0.5),
-            "inter_token_seconds_p99": _percentile(pace, self.weights, 0.99),
-        }
+        return self._estimate(_percentile(pace, self.weights, share))
 
 
 def _percentile(

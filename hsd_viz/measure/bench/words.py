@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hsd_viz.machine import MachineFacts
-from hsd_viz.measure.bench.report import Block, Report, ReportSettings, possible, speedup
+from hsd_viz.measure.bench.block import Block, Figures, StackBlock
+from hsd_viz.measure.bench.report import Report, ReportSettings
 from hsd_viz.prompts.templates import TEMPLATES
 from hsd_viz.results.estimate import Estimate
 from hsd_viz.results.kinds import Kind, kind_of
 from hsd_viz.words import counted
 
 
-def low_repetition(block: Block) -> Block | None:
-    """Return the block of the prompts with little repetition, unless these are all prompts or
+def low_repetition(block: Block) -> Figures | None:
+    """Return the figures of the prompts with little repetition, unless these are all prompts or
     none.
     """
-    low = block.get("low_repetition")
-    return low if low is not None and low["outputs"] < block["outputs"] else None
+    low = block.low_repetition
+    if low is None or low.outputs == block.whole.outputs:
+        return None
+    return low
 
 
 # --- conditions ---------------------------------------------------------------------------------
@@ -31,7 +34,7 @@ def introduction(report: Report) -> list[str]:
         f"{_settings_words(settings)}; {report.processor}, "
         f"{counted(settings.threads, 'thread')}, {settings.dtype}{_load_words(report.machine)}"
     ]
-    states = {stack.get("state") for stack in report.stacks}
+    states = {stack.state for stack in report.stacks}
     if "warm" in states:
         lines.append(
             "warm rows keep one memory through the suite, so the order of the prompts is part of "
@@ -42,7 +45,7 @@ def introduction(report: Report) -> list[str]:
         lines.append(
             "drafters that learn from decode to decode started each one cold, with an empty memory"
         )
-    if any(stack["stack"].startswith("auto") for stack in report.stacks):
+    if any(stack.stack.startswith("auto") for stack in report.stacks):
         lines.append(
             "auto is the fastest stack by the latency law for this machine, measured before its "
             "first decode"
@@ -94,25 +97,32 @@ def answer(report: Report) -> list[tuple[str, bool]]:
     measured = [stack for stack in report.ranked if _drafts(stack)]
     if not measured:
         return []
-    plausible = [stack for stack in measured if possible(stack)]
+    plausible = [stack for stack in measured if stack.whole.is_possible]
     if not plausible:
         words = "No speed-up: every one measured is impossible, so the timings were disturbed."
         return [(words, False)]
     best = plausible[0]
-    whole = speedup(best)
     before = "Fastest: "
-    if best["speedup_over_plain"] <= 1:
+    if _value(best) <= 1:
         before = "Nothing measured is faster than plain decoding; the fastest that drafts: "
     after = (
-        f", {_times(whole)} plain decoding{_little_repetition_words(best)}."
+        f", {_times(best.whole.speedup)} plain decoding{_little_repetition_words(best)}."
         f"{_certainty_words(best, plausible[1:])}"
     )
-    return [(before, False), (best["stack"], True), (after, False)]
+    return [(before, False), (best.stack, True), (after, False)]
 
 
-def _drafts(stack: Block) -> bool:
+def _drafts(stack: StackBlock) -> bool:
     """Return whether a stack drafts and has a speed-up."""
-    return stack["speedup_over_plain"] is not None and kind_of(stack["stack"]) is not Kind.PLAIN
+    is_measured = stack.whole.speedup_over_plain.value is not None
+    return is_measured and kind_of(stack.stack) is not Kind.PLAIN
+
+
+def _value(stack: StackBlock) -> float:
+    """Return the speed-up of a stack that has one."""
+    value = stack.whole.speedup_over_plain.value
+    assert value is not None
+    return value
 
 
 def _times(figure: Estimate) -> str:
@@ -124,33 +134,33 @@ def _times(figure: Estimate) -> str:
     return text
 
 
-def _little_repetition_words(best: Block) -> str:
+def _little_repetition_words(best: StackBlock) -> str:
     """Return the speed-up over the prompts whose plain output repeats itself little."""
     low = low_repetition(best)
     if low is None:
         return ""
-    figure = speedup(low)
+    figure = low.speedup
     if figure.value is None:
         return ""
-    prompts = counted(low["outputs"], "prompt")
+    prompts = counted(low.outputs, "prompt")
     words = f"; on the {prompts} whose plain output repeats itself little, {_times(figure)}"
     if figure.interval and figure.interval[0] <= 1 < figure.value:
         words += ", which may be no gain at all"
     return words
 
 
-def _certainty_words(best: Block, others: Sequence[Block]) -> str:
+def _certainty_words(best: StackBlock, others: Sequence[StackBlock]) -> str:
     """Return how far the answer holds: which other stacks are within its interval."""
-    whole = speedup(best)
-    prompts = counted(best["outputs"], "prompt")
-    if not whole.interval:
+    interval = best.whole.speedup.interval
+    prompts = counted(best.whole.outputs, "prompt")
+    if interval is None:
         return f" {prompts} cannot show how far the figure holds for others."
-    least, _ = whole.interval
+    least, _ = interval
     within = []
     for stack in others:
-        if stack["speedup_over_plain"] >= least:
-            within.append(f"{stack['stack']} ({stack['speedup_over_plain']:.2f}×)")
-    if least <= 1 <= best["speedup_over_plain"]:
+        if _value(stack) >= least:
+            within.append(f"{stack.stack} ({_value(stack):.2f}×)")
+    if least <= 1 <= _value(best):
         within.append("plain decoding")
     if not within:
         return ""
@@ -174,11 +184,9 @@ def warnings(report: Report) -> list[str]:
         )
     wrong = []
     for stack in report.ranked:
-        if not possible(stack):
-            wrong.append(
-                f"{stack['stack']} ({stack['speedup_over_plain']:.2f}× at "
-                f"{stack['mean_acceptance_length']:.2f})"
-            )
+        if not stack.whole.is_possible:
+            length = stack.whole.mean_acceptance_length.value
+            wrong.append(f"{stack.stack} ({_value(stack):.2f}× at {length:.2f})")
     if wrong:
         lines.append(
             f"Not plausible: {_joined(wrong)}. No draft makes decoding faster by more than its "

@@ -13,7 +13,6 @@ from hsd_viz.measure.bench.hf import HFDecoder
 from hsd_viz.measure.bench.runner import BenchSettings, run_bench
 from hsd_viz.prompts.suites import Suite, load_suite
 from hsd_viz.stack import parse_bench
-from tests.rows import column
 
 STACKS = ["db > target", "nano:3 > target", "hf-generate", "hf-lookup", "hf-assistant[nano]"]
 
@@ -38,11 +37,11 @@ def measured(engine):
 def test_every_loop_writes_the_plain_text(engine, measured):
     facts = {"device": engine.device, "dtype": engine.dtype, "threads": 1, "target": "target"}
     report = build_report(measured, describe(), facts)
-    assert column(report.stacks, "stack") == ["target", *STACKS]
+    assert [stack.stack for stack in report.stacks] == ["target", *STACKS]
     for stack in report.stacks:
-        assert stack["token_identical_to_plain"] == [2, 2], stack["stack"]
-        assert stack["tokens_per_second"] > 0
-        assert stack["speedup_over_plain"] > 0
+        assert stack.token_identical_to_plain == (2, 2), stack.stack
+        assert stack.whole.tokens_per_second.value > 0
+        assert stack.whole.speedup_over_plain.value > 0
     assert report.machine.torch == torch.__version__
     assert report.machine.cpu
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.measure.bench.block import FIGURES
 from hsd_viz.measure.bench.figures import build_report, figures
 from hsd_viz.measure.bench.output import Output, waits_between
-from hsd_viz.measure.bench.report import FIGURES, figure, read_report
+from hsd_viz.measure.bench.report import read_report
 from hsd_viz.measure.bench.result import BenchResult, page
 from hsd_viz.measure.bench.runner import BenchSettings, Measurement
 from hsd_viz.measure.bench.words import warnings
@@ -59,15 +60,16 @@ def test_figures_are_ratios_of_sums():
         "inter_token_seconds_p99": 1 / 8,
     }
     found = figures(FAST, PLAIN)
-    assert {name: found[name] for name in FIGURES} == pytest.approx(expected)
+    assert {name: found.figure(name).value for name in FIGURES} == pytest.approx(expected)
     for name in FIGURES:
-        assert found[f"{name}_ci"][0] <= found[name] <= found[f"{name}_ci"][1]
+        low, high = found.figure(name).ends
+        assert low <= found.figure(name).value <= high
     # Two prompts resampled: the extremes are each prompt alone.
-    assert found["mean_acceptance_length_ci"] == pytest.approx([2.0, 5.0])
-    assert found["speedup_over_plain_ci"] == pytest.approx([5 / 1.5, 5.0])
-    assert found["inter_token_seconds_median_ci"] == pytest.approx([3 / 28, 1 / 8])
+    assert found.mean_acceptance_length.ends == pytest.approx((2.0, 5.0))
+    assert found.speedup_over_plain.ends == pytest.approx((5 / 1.5, 5.0))
+    assert found.inter_token_seconds_median.ends == pytest.approx((3 / 28, 1 / 8))
     for name in FIGURES:
-        assert figure(found, name).interval is None, "two prompts are too few to show one"
+        assert found.figure(name).interval is None, "two prompts are too few to show one"
 
 
 def test_the_speed_up_is_paired_by_prompt():
@@ -75,14 +77,15 @@ def test_the_speed_up_is_paired_by_prompt():
     slow = [output(20, s, 20) for s in rng.uniform(1, 20, size=40)]
     fast = [output(20, o.seconds / 2, 10) for o in slow]
     found = figures(fast, slow)
-    assert figure(found, "speedup_over_plain").interval == pytest.approx((2.0, 2.0))
-    assert found["tokens_per_second_ci"][1] > 1.2 * found["tokens_per_second_ci"][0]
+    assert found.speedup_over_plain.interval == pytest.approx((2.0, 2.0))
+    low, high = found.tokens_per_second.ends
+    assert high > 1.2 * low
 
 
 def test_the_99th_percentile_is_over_rounds_not_prompts():
     drafting = tuple(map(float, range(1, 1001)))
     found = figures([output(5, 1.0, 5, drafting=drafting)], [output(5, 1.0, 5)])
-    assert found["draft_seconds_p99"] == pytest.approx(990, abs=1)
+    assert found.draft_seconds_p99.value == pytest.approx(990, abs=1)
 
 
 @pytest.mark.parametrize(
@@ -99,10 +102,10 @@ def test_the_99th_percentile_is_over_rounds_not_prompts():
 )
 def test_what_does_not_exist_is_none(outputs, plain, unknown):
     found = figures(outputs, plain)
-    assert {name for name in FIGURES if found[name] is None} == set(unknown)
+    assert {name for name in FIGURES if found.figure(name).value is None} == set(unknown)
     for name in FIGURES:
-        if found[name] is None or len(outputs) == 1:
-            assert found[f"{name}_ci"] is None
+        if found.figure(name).value is None or len(outputs) == 1:
+            assert found.figure(name).ends is None
 
 
 def measurement(greedy: bool = True, complete: bool = True) -> Measurement:
@@ -151,16 +154,15 @@ def test_the_report_keeps_its_contract():
 def test_repetitive_outputs_are_left_out_of_the_second_view():
     plain, fast = build_report(measurement(), MACHINE, ENGINE).stacks
     # 22 of the 30 tokens of the looping output end an 8-gram seen before.
-    assert plain["repetition_share"] == pytest.approx(22 / 40)
-    assert fast["low_repetition"]["outputs"] == 1
-    assert fast["low_repetition"]["speedup_over_plain"] == pytest.approx(5.0)
-    assert fast["by_category"]["prose"]["low_repetition"] is None
-    assert (
-        build_report(measurement(greedy=False), MACHINE, ENGINE).stacks[1][
-            "token_identical_to_plain"
-        ]
-        is None
-    )
+    assert plain.whole.repetition_share.value == pytest.approx(22 / 40)
+    assert fast.low_repetition.outputs == 1
+    assert fast.low_repetition.speedup_over_plain.value == pytest.approx(5.0)
+    assert fast.by_category["prose"].low_repetition is None
+
+
+def test_sampled_outputs_are_not_compared_with_plain_ones():
+    _, fast = build_report(measurement(greedy=False), MACHINE, ENGINE).stacks
+    assert fast.token_identical_to_plain is None
 
 
 def test_an_output_at_the_bound_is_repetitive():
@@ -168,7 +170,7 @@ def test_an_output_at_the_bound_is_repetitive():
     plain = output([k % 9 for k in range(20)], 20.0, 20)
     given = replace(measurement(), outputs={"target": (PLAIN[0], plain)})
     (row,) = build_report(given, MACHINE, ENGINE).stacks
-    assert row["low_repetition"]["outputs"] == 1
+    assert row.low_repetition.outputs == 1
 
 
 @pytest.mark.parametrize(
@@ -206,7 +208,7 @@ def test_a_bench_that_measured_nothing_still_has_a_report():
         Suite("none", {"all": "All."}, ()), BenchSettings(), (), {"target": ()}, False
     )
     report = read_report(json.dumps(build_report(empty, MACHINE, ENGINE).to_dict()), "x")
-    assert report.stacks[0]["tokens_per_second"] is None
+    assert report.stacks[0].whole.tokens_per_second.value is None
     assert "cut short" in BenchResult(report).text()
 
 
@@ -235,19 +237,31 @@ def test_saved_reports_open_and_are_written_as_they_were(path):
     assert "<html" in page(report)
     assert path.parent != SAVED or not any("plausible" in line for line in warnings(report))
     again = json.loads(json.dumps(report.to_dict()))
-    assert again["stacks"] == data["stacks"]
-    # Fields of earlier versions are read and not written.
-    gone = {
-        "memory",
-        "baseline_settings",
-        "rival_settings",
-        "drafters",
-        "padding",
-        "decodes_from_earlier_runs",
-        "gpus",
-    }
-    for part in ("machine", "suite", "settings"):
-        assert again[part] == {
-            **again[part],
-            **{k: v for k, v in data[part].items() if k not in gone},
-        }
+    for part in ("machine", "suite", "settings", "stacks"):
+        assert again[part] == as_written_now(data[part], again[part])
+
+
+#: Fields of earlier versions, which are read and not written.
+GONE = {
+    "memory",
+    "baseline_settings",
+    "rival_settings",
+    "drafters",
+    "padding",
+    "decodes_from_earlier_runs",
+    "gpus",
+    "by_prompt",
+}
+
+
+def as_written_now(data, again):
+    """JSON data of an earlier version without the fields that are gone, with the new ones of
+    ``again``.
+    """
+    if isinstance(data, dict) and isinstance(again, dict):
+        kept = {name: value for name, value in data.items() if name not in GONE}
+        written = {name: as_written_now(value, again.get(name)) for name, value in kept.items()}
+        return again | written
+    if isinstance(data, list) and isinstance(again, list) and len(data) == len(again):
+        return [as_written_now(*pair) for pair in zip(data, again, strict=True)]
+    return data

@@ -11,7 +11,6 @@ from hsd_viz.errors import BadFile, UserError
 from hsd_viz.measure.bench.result import measure_stacks
 from hsd_viz.measure.bench.runner import BenchSettings
 from hsd_viz.options import Sampling
-from tests.rows import find
 
 STACKS = ["db > target", "target"]
 SETTINGS = BenchSettings(max_new_tokens=4, repeats=2)
@@ -51,8 +50,8 @@ def test_its_figures_are_those_of_all_its_decodes(tmp_path):
     path = tmp_path / "decodes"
     stopped_at(path, 5)
     resumed = measure(FakeEngine(), path)
-    plain = find(resumed.stacks, stack="target")
-    assert plain["tokens_per_second"] == pytest.approx(8 / (4 + 6))
+    plain = next(stack for stack in resumed.stacks if stack.stack == "target")
+    assert plain.whole.tokens_per_second.value == pytest.approx(8 / (4 + 6))
     # What is complete is read without a decode that counts.
     again = measure(FakeEngine(stop_at=WARM_UP + 1), path)
     assert again.to_dict()["stacks"] == resumed.to_dict()["stacks"]

@@ -295,11 +295,11 @@ def test_a_profile_is_in_the_report(engine):
     facts = {"device": "cpu", "dtype": "float32", "threads": 1, "target": "target"}
     report = build_report(measured, {"cpu": "x", "gpu": None}, facts)
     base, db, hf = report.stacks
-    assert base["profile"]["rounds"] == 12
-    assert db["profile"]["parts"][DRAFTING]["median_us"] > 0
-    assert sum(column(db["profile"]["parts"].values(), "share")) == pytest.approx(1)
-    assert hf["profile"] is None
-    assert hf["runtime"] == "transformers" != base["runtime"] == db["runtime"]
+    assert base.profile.rounds == 12
+    assert db.profile.parts[DRAFTING].median_us > 0
+    assert sum(part.share for part in db.profile.parts.values()) == pytest.approx(1)
+    assert hf.profile is None
+    assert hf.runtime == "transformers" != base.runtime == db.runtime
     assert "where the time goes: median µs" in BenchResult(report).text()
 
 

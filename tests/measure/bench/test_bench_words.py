@@ -9,10 +9,10 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
-import msgspec
 import pytest
 
-from hsd_viz.measure.bench.report import Report, impossible, read_report
+from hsd_viz.measure.bench.block import impossible
+from hsd_viz.measure.bench.report import Report, read_report
 from hsd_viz.measure.bench.result import COLUMNS, ONCE, BenchResult, page, tables
 from hsd_viz.measure.bench.words import answer, warnings
 from hsd_viz.results.kinds import Kind, kind_of
@@ -38,23 +38,22 @@ def words(report) -> str:
 
 def test_the_answer_names_the_fastest_and_who_may_be_as_fast(report):
     best, second, third = report.ranked[:3]
-    least = best["speedup_over_plain_ci"][0]
-    name = "speedup_over_plain"
-    assert third[name] < least < second[name]
+    speeds = [stack.whole.speedup_over_plain.value for stack in (best, second, third)]
+    assert speeds[2] < best.whole.speedup_over_plain.low < speeds[1]
     said = words(report)
-    low = best["low_repetition"]
-    assert said.startswith(f"Fastest: {best['stack']}, {best[name]:.2f}×")
-    assert f"on the {low['outputs']} prompts" in said
-    assert f"{low[name]:.2f}×" in said
-    assert second["stack"] in said
-    assert third["stack"] not in said
-    assert [text for text, strong in answer(report) if strong] == [best["stack"]]
+    low = best.low_repetition
+    assert said.startswith(f"Fastest: {best.stack}, {speeds[0]:.2f}×")
+    assert f"on the {low.outputs} prompts" in said
+    assert f"{low.speedup_over_plain.value:.2f}×" in said
+    assert second.stack in said
+    assert third.stack not in said
+    assert [text for text, strong in answer(report) if strong] == [best.stack]
 
 
 def test_the_answer_says_when_nothing_is_faster(report):
     report = replace(
         report,
-        stacks=tuple(s for s in report.stacks if kind_of(s["stack"]) in (Kind.PLAIN, Kind.HF)),
+        stacks=tuple(s for s in report.stacks if kind_of(s.stack) in (Kind.PLAIN, Kind.HF)),
     )
     assert words(report).startswith(
         "Nothing measured is faster than plain decoding; the fastest that drafts: hf-"
@@ -69,7 +68,7 @@ def test_a_busy_machine_and_impossible_speed_ups_are_warned_of_everywhere(report
     data["machine"]["load_average"] = data["machine"]["cores"] + 1.5
     slow = find(data["stacks"], stack="lookup > target")
     slow["speedup_over_plain"] = slow["mean_acceptance_length"] * 1.2
-    report = msgspec.convert(data, Report)
+    report = Report.from_dict(data)
     busy, wrong = warnings(report)
     rows = {row[0]: row[1] for row in next(iter(tables(report))).cells()}
     assert rows["lookup > target"] == "-" != rows["db > target"]
@@ -127,7 +126,7 @@ def test_an_impossible_speed_up_is_neither_the_answer_nor_a_bar(report):
     data = report.to_dict()
     best = max(data["stacks"], key=lambda s: s["speedup_over_plain"] or 0)
     best["speedup_over_plain"] = best["mean_acceptance_length"] * 2
-    disturbed = msgspec.convert(data, Report)
+    disturbed = Report.from_dict(data)
     assert best["stack"] in words(report)
     assert best["stack"] not in words(disturbed)
     first = next(tables(disturbed))
@@ -137,14 +136,14 @@ def test_an_impossible_speed_up_is_neither_the_answer_nor_a_bar(report):
     assert min(bars.values()) > 0
     for stack in data["stacks"]:
         stack["speedup_over_plain"] = stack["mean_acceptance_length"] * 2
-    assert "every one measured is impossible" in words(msgspec.convert(data, Report))
+    assert "every one measured is impossible" in words(Report.from_dict(data))
 
 
 def test_no_interval_is_shown_for_few_prompts(report):
     data = report.to_dict()
     for stack in data["stacks"]:
         stack["outputs"] = 4
-    few = msgspec.convert(data, Report)
+    few = Report.from_dict(data)
     assert "[" in words(report)
     assert "[" not in words(few)
     assert "cannot show how far" in words(few)
@@ -190,17 +189,18 @@ def test_the_page_stands_alone(saved):
 def test_it_shows_every_stack_and_figure(saved):
     text = page(saved)
     for stack in saved.stacks:
-        name = stack["stack"].replace(">", "&gt;")
+        name = stack.stack.replace(">", "&gt;")
         # In the tables of all outputs, of those with little repetition, and of categories; profile
         # where measured.
-        measured = stack.get("profile") is not None
+        measured = stack.profile is not None
         assert text.count(f'<th scope="row">{name}<') >= 3 + measured
-        assert f"{stack['speedup_over_plain']:.2f}" in text
-    low, high = saved.stacks[1]["speedup_over_plain_ci"]
+        assert f"{stack.whole.speedup_over_plain.value:.2f}" in text
+    low, high = saved.stacks[1].whole.speedup_over_plain.ends
     assert f"[{low:.2f}, {high:.2f}]" in text
     best = saved.ranked[0]
-    stack = best["stack"].replace(">", "&gt;")
-    assert f"Fastest: <strong>{stack}</strong>, {best['speedup_over_plain']:.2f}×" in text
+    stack = best.stack.replace(">", "&gt;")
+    speed = best.whole.speedup_over_plain.value
+    assert f"Fastest: <strong>{stack}</strong>, {speed:.2f}×" in text
     for word in ("Speed-up by category", "What the figures mean", saved.machine.cpu):
         assert word in text
 
@@ -213,7 +213,7 @@ def test_what_a_report_says_is_never_markup(saved):
     data = json.loads(text)
     data["command"] = data["suite"]["name"] = data["settings"]["padding"] = evil
     # Names of stacks are parsed to find their kinds; other text has a colour, too.
-    shown = page(msgspec.convert(data, Report))
+    shown = page(Report.from_dict(data))
     assert "<script" not in shown
     assert "&lt;script&gt;" in shown
     Tags(shown)

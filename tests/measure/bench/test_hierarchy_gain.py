@@ -35,15 +35,13 @@ def test_the_gain_is_the_ratio_of_the_fastest_of_each_kind():
     assert gain.hierarchy == "db > small:2 > target"
     assert gain.single_draft == "db > target"
     assert gain.outputs == 2
-    assert gain.speedup_over_single_draft == pytest.approx(5 / 4)
-    low, high = gain.speedup_over_single_draft_ci
+    assert gain.speedup.value == pytest.approx(5 / 4)
+    low, high = gain.speedup.ends
     # The resamples of two prompts: one of them twice, or both.
     assert (low, high) == (pytest.approx(1.0), pytest.approx(2.0))
-    by_category = {
-        name: block.speedup_over_single_draft for name, block in gain.by_category.items()
-    }
+    by_category = {name: part.speedup.value for name, part in gain.by_category.items()}
     assert by_category == {"tables": pytest.approx(2.0), "prose": pytest.approx(1.0)}
-    assert gain.by_category["tables"].speedup_over_single_draft_ci is None
+    assert gain.by_category["tables"].speedup.ends is None
 
 
 def test_a_warm_baseline_is_a_single_draft():

@@ -12,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "trace"))
 
 from samples import hierarchy_trace, sample_trace
 
+from hsd_viz.measure.bench.block import Part, Profile
 from hsd_viz.measure.bench.figures import _profile
 from hsd_viz.measure.bench.output import Output, from_trace, median_of, round_parts
 from hsd_viz.measure.bench.runner import ask
@@ -109,12 +110,12 @@ def test_a_profile_by_hand():
         {"forward target": 5_000, "rest": 1_000},
     ]
     # 20 us in all: 15 of passes, 2 of drafting (in one round of three), 3 of the rest.
-    assert _profile(rounds) == {
-        "rounds": 3,
-        "round_us": 6.0,
-        "parts": {
-            "forward target": {"median_us": 5.0, "share": 15 / 20},
-            "drafting": {"median_us": 0.0, "share": 2 / 20},
-            "rest": {"median_us": 1.0, "share": 3 / 20},
+    assert _profile(rounds) == Profile(
+        rounds=3,
+        round_us=6.0,
+        parts={
+            "forward target": Part(median_us=5.0, share=15 / 20),
+            "drafting": Part(median_us=0.0, share=2 / 20),
+            "rest": Part(median_us=1.0, share=3 / 20),
         },
-    }
+    )
