@@ -14,7 +14,7 @@ from hsd_viz.errors import Unsupported
 from hsd_viz.latency.basis import own_plan
 from hsd_viz.measure.bench.report import read_report
 from hsd_viz.measure.bench.result import BenchResult
-from hsd_viz.measure.plan.plan import PlanResult
+from hsd_viz.measure.plan.result import PlanResult
 from hsd_viz.results import Result
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -27,7 +27,7 @@ def bench():
 
 
 def plan():
-    return PlanResult(own_plan(0.7))
+    return PlanResult.from_dict(own_plan(0.7))
 
 
 def predict():

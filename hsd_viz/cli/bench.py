@@ -203,6 +203,7 @@ def plan(
     from hsd_viz.machine import describe
     from hsd_viz.measure.bench.runner import BenchSettings
     from hsd_viz.measure.plan import plan as planning
+    from hsd_viz.measure.plan.result import PlanResult
     from hsd_viz.prompts.suites import load_suite
     from hsd_viz.results.result import show
 
@@ -219,8 +220,7 @@ def plan(
         progress=_show_progress,
     )
     status()
-    data = {"machine": describe(), **planned, "command": command_line}
-    return show(planning.PlanResult(data), json=json_)
+    return show(PlanResult(planned, describe(), command_line), json=json_)
 
 
 def _show_progress(done: int, total: int, text: str) -> None:

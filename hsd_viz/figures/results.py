@@ -11,7 +11,7 @@ from hsd_viz.figures.law import prediction, ranking
 from hsd_viz.figures.palette import KINDS
 from hsd_viz.figures.reports import speedup
 from hsd_viz.measure.bench.result import BenchResult
-from hsd_viz.measure.plan.plan import PlanResult
+from hsd_viz.measure.plan.result import PlanResult
 from hsd_viz.measure.predict.hardware_plan import HardwarePlan
 from hsd_viz.results.estimate import Estimate
 from hsd_viz.results.result import Result

@@ -11,7 +11,7 @@ from hsd_viz.machine import describe
 from hsd_viz.measure.bench.api import measuring_engine
 from hsd_viz.measure.bench.runner import BenchSettings
 from hsd_viz.measure.plan import plan as planning
-from hsd_viz.measure.plan.plan import PlanResult
+from hsd_viz.measure.plan.result import PlanResult
 from hsd_viz.options import SamplingOptions, sampling_from
 from hsd_viz.prompts.suites import load_suite
 from hsd_viz.terminal import progress_bar
@@ -51,7 +51,7 @@ def plan(
         raise TypeError("plan() measures the costs: use hsd.choose(costs=..., acceptance=...)")
     settings = BenchSettings(max_new_tokens, sampling_from(sampling), repeats)
     with progress_bar() as update:
-        data = planning.plan(
+        planned = planning.plan(
             engine or measuring_engine(),
             load_suite(str(suite)),
             settings,
@@ -62,4 +62,4 @@ def plan(
             limit=limit,
             progress=update,
         )
-    return planning.PlanResult({"machine": describe(), **data, "command": None})
+    return PlanResult(planned, describe())

@@ -6,37 +6,37 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from statistics import median
-from typing import Any
 
 from hsd_viz.decoding.engine import Engine
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.errors import UserError
 from hsd_viz.latency.basis import rate
 from hsd_viz.latency.law import Prediction
-from hsd_viz.latency.select import select
+from hsd_viz.latency.select import Choice, select
 from hsd_viz.latency.stored import StoredCalibration
 from hsd_viz.measure.bench.figures import figures
 from hsd_viz.measure.bench.output import Output
 from hsd_viz.measure.bench.runner import BenchSettings, run_bench
 from hsd_viz.measure.plan.calibrate import TARGET, TOKENS, Workload, calibrated
+from hsd_viz.measure.plan.report import (
+    CalibrationFacts,
+    Compared,
+    PairAcceptance,
+    Plan,
+    PlannedStack,
+    PredictionErrors,
+    ShortestPath,
+    Spread,
+)
 from hsd_viz.models.families import find_family
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.ranges import check_range
-from hsd_viz.results.estimate import LEAST
 from hsd_viz.results.kinds import Structure, structure_of
-from hsd_viz.results.page import lines
-from hsd_viz.results.result import Result
-from hsd_viz.results.table import Table
 from hsd_viz.stack import DATABASE
-from hsd_viz.terminal import Progress
-from hsd_viz.words import counted
+from hsd_viz.terminal import Progress, ignore_progress
 
-#: Prompts to calibrate on, and as many to measure on; predicted rows that are shown even if they
-#: were not measured.
+#: Prompts to calibrate on, and as many to measure on.
 PROMPTS = 24
-SHOWN = 12
-#: JSON data of a stack, or of a plan.
-Data = dict[str, Any]
 
 
 def split(suite: Suite, limit: int) -> tuple[Suite, Suite]:
@@ -60,26 +60,26 @@ def plan(
     measured: int = 0,
     fresh: bool = False,
     limit: int = PROMPTS,
-    progress: Progress = lambda *_: None,
-) -> Data:
-    """Calibrate, rank and measure; return the plan as JSON data, a partial one after Ctrl-C during
-    the measurement.
+    progress: Progress = ignore_progress,
+) -> Plan:
+    """Calibrate, rank and measure; return a partial plan after Ctrl-C during the measurement.
 
-    ``settings`` are of the measured decodes, ``models`` the draft models (``None``: those of the
-    ladder below the target), ``measured`` counts the ranked stacks to measure; ``fresh`` calibrates
-    again where a stored calibration fits.
+    Args:
+        engine: what decodes.
+        suite: prompts to calibrate on, and other ones of it to measure on.
+        settings: of the measured decodes.
+        models: the draft models; by default those of the ladder below the target.
+        max_levels: the most parts of a stack.
+        measured: so many of the ranked stacks are measured, too.
+        fresh: whether to calibrate again where a stored calibration fits.
+        limit: the most prompts of each.
+        progress: called before each decode.
 
     Raises:
         UserError: for bad input.
     """
     settings = settings or BenchSettings()
-    if max_levels is not None:
-        check_range("the number of levels", max_levels, 1)
-    check_range("the number of stacks to measure", measured, 0)
-    if models is not None and (not all(models) or len(set(models)) < len(models)):
-        raise UserError(
-            f"the models '{','.join(models)}' are not readable: name each once, separated by commas"
-        )
+    _check(models, max_levels, measured)
     texts, others = split(suite, limit)
     if measured and not others.prompts:
         raise UserError(
@@ -88,48 +88,78 @@ def plan(
         )
     drafts = _drafts(engine, texts, models, settings.sampling)
     work = Workload(
-        texts, drafts, (DATABASE,), settings.sampling, min(TOKENS, settings.max_new_tokens)
+        suite=texts,
+        drafts=drafts,
+        databases=(DATABASE,),
+        sampling=settings.sampling,
+        max_new_tokens=min(TOKENS, settings.max_new_tokens),
     )
     stored, was_stored = calibrated(engine, work, progress, fresh=fresh)
     choice = select(stored.calibration, max_levels=max_levels)
-    picked = choice.picked.stack
-    single = choice.best_single_draft
-    shortest = choice.shortest
-    ranked = {}
-    for prediction in (*choice.ranked, choice.plain, shortest):
-        ranked[prediction.stack] = prediction
     outputs: Mapping[str, Sequence[Output]] = {}
     complete = True
     if measured:
-        # The best single draft, the best database alone and plain decoding are always measured.
-        alone = [p for p in choice.ranked if structure_of(p.levels) is Structure.DATABASE]
-        wanted = [*choice.ranked[:measured], single, *alone[:1], choice.plain]
-        chosen = tuple(dict.fromkeys(p.stack for p in wanted if p is not None))
+        chosen = _stacks_to_measure(choice, measured)
         measurement = run_bench(engine, chosen, others, settings, progress=progress)
         complete = measurement.complete
         outputs = measurement.outputs
-    rows = []
+    stacks = _planned_stacks(choice, outputs)
     done = {}
-    for prediction in sorted(ranked.values(), key=lambda p: p.ms_per_token):
-        row = _row(prediction, outputs.get(prediction.stack, ()))
-        rows.append(row)
-        if row["measured_ms_per_token"] is not None:
-            done[row["stack"]] = row["measured_ms_per_token"]
+    for stack in stacks:
+        if stack.measured_ms_per_token is not None:
+            done[stack.stack] = stack.measured_ms_per_token
+    picked = choice.picked.stack
     best, over_best = _against_best(picked, done)
-    return {
-        "models": [*drafts, TARGET],
-        "hierarchies": rows,
-        "picked": picked,
-        "best_single_draft": None if single is None else single.stack,
-        "kind": choice.kind,
-        "shortest_path": {"stack": shortest.stack, "predicted_ms_per_token": shortest.ms_per_token},
-        "best_measured": best,
-        "picked_over_best_measured": over_best,
-        "measured_on": counted(len(others.prompts), "other prompt") if done else None,
-        "errors": _errors(rows),
-        "calibration": _calibration(stored, was_stored),
-        "complete": complete,
-    }
+    single = choice.best_single_draft
+    shortest = choice.shortest
+    return Plan(
+        models=(*drafts, TARGET),
+        hierarchies=tuple(stacks),
+        picked=picked,
+        best_single_draft=None if single is None else single.stack,
+        kind=choice.kind,
+        shortest_path=ShortestPath(
+            stack=shortest.stack, predicted_ms_per_token=shortest.ms_per_token
+        ),
+        best_measured=best,
+        picked_over_best_measured=over_best,
+        measured_prompts=len(others.prompts) if done else None,
+        errors=_errors(stacks),
+        calibration=_calibration(stored, was_stored),
+        complete=complete,
+    )
+
+
+def _check(models: Sequence[str] | None, max_levels: int | None, measured: int) -> None:
+    """Raise a UserError for models and numbers that are not usable."""
+    if max_levels is not None:
+        check_range("the number of levels", max_levels, 1)
+    check_range("the number of stacks to measure", measured, 0)
+    if models is not None and (not all(models) or len(set(models)) < len(models)):
+        raise UserError(
+            f"the models '{','.join(models)}' are not readable: name each once, separated by commas"
+        )
+
+
+def _stacks_to_measure(choice: Choice, number: int) -> tuple[str, ...]:
+    """Return the first stacks of a ranking; the best single draft, the best database alone and
+    plain decoding are always measured.
+    """
+    alone = [p for p in choice.ranked if structure_of(p.levels) is Structure.DATABASE]
+    wanted = [*choice.ranked[:number], choice.best_single_draft, *alone[:1], choice.plain]
+    stacks = [prediction.stack for prediction in wanted if prediction is not None]
+    return tuple(dict.fromkeys(stacks))
+
+
+def _planned_stacks(choice: Choice, outputs: Mapping[str, Sequence[Output]]) -> list[PlannedStack]:
+    """Return the ranked stacks, plain decoding and the shortest path, by predicted time."""
+    predictions = {}
+    for prediction in (*choice.ranked, choice.plain, choice.shortest):
+        predictions[prediction.stack] = prediction
+    stacks = []
+    for prediction in sorted(predictions.values(), key=lambda p: p.ms_per_token):
+        stacks.append(_planned_stack(prediction, outputs.get(prediction.stack, ())))
+    return stacks
 
 
 def _against_best(picked: str, ms: Mapping[str, float]) -> tuple[str | None, float | None]:
@@ -156,157 +186,98 @@ def _drafts(
     return tuple(sorted(drafts, key=lambda name: sizes.get(name, 0)))
 
 
-def _row(prediction: Prediction, outputs: Sequence[Output]) -> Data:
-    """Return a stack as predicted and as measured: ms per token, prefill excluded, and calls per
-    token by level.
-    """
+def _planned_stack(prediction: Prediction, outputs: Sequence[Output]) -> PlannedStack:
+    """Return a stack as predicted and as measured."""
     ms = None
-    ends = None
-    calls = {}
-    tokens = sum(o.timed_tokens for o in outputs)
+    interval = None
+    length = None
+    calls: dict[str, float] = {}
+    tokens = sum(output.timed_tokens for output in outputs)
     if tokens:
-        block = figures(outputs, outputs)
+        speed = figures(outputs, outputs).tokens_per_second
+        assert speed.value is not None
+        low, high = speed.ends or (speed.value, speed.value)
+        ms = 1e3 / speed.value
+        interval = (1e3 / high, 1e3 / low)
         counts: Counter[str] = Counter()
         for output in outputs:
             counts.update(output.calls)
-        speed = block["tokens_per_second"]
         calls = {name: counts[name] / tokens for name in outputs[0].calls}
-        ms = 1e3 / speed
-        ends = [1e3 / end for end in reversed(block["tokens_per_second_ci"] or [speed, speed])]
-    database = prediction.levels.source
+        length = 1 / calls[TARGET]
     forwards = {}
     levels = zip(prediction.names, prediction.forwards_per_token, strict=True)
     for name, predicted in levels:
-        if name != database:
-            forwards[name] = {"predicted": predicted, "measured": calls.get(name)}
-    length = {
-        "predicted": prediction.acceptance_length,
-        "measured": None if ms is None else 1 / calls[TARGET],
-    }
-    return {
-        "stack": prediction.stack,
-        "predicted_ms_per_token": prediction.ms_per_token,
-        "measured_ms_per_token": ms,
-        "measured_ms_per_token_ci": ends,
-        "error": None if ms is None else prediction.ms_per_token / ms - 1,
-        "forwards_per_token": forwards,
-        "acceptance_length": length,
-    }
+        if name != prediction.levels.source:
+            forwards[name] = Compared(predicted, calls.get(name))
+    return PlannedStack(
+        stack=prediction.stack,
+        predicted_ms_per_token=prediction.ms_per_token,
+        measured_ms_per_token=ms,
+        measured_ms_per_token_ci=interval,
+        forwards_per_token=forwards,
+        acceptance_length=Compared(prediction.acceptance_length, length),
+    )
 
 
-def _errors(rows: Sequence[Data]) -> Data | None:
+def _errors(stacks: Sequence[PlannedStack]) -> PredictionErrors | None:
     """Return relative errors of the predictions, also without the drift of plain decoding since the
     calibration.
     """
-    done = {row["stack"]: row for row in rows if row["measured_ms_per_token"] is not None}
-    if not done:
-        return None
-    base = done.pop(TARGET, None)
-    drift = None if base is None else base["measured_ms_per_token"] / base["predicted_ms_per_token"]
+    drift = None
+    times = []
+    times_of_drafting = []
     forwards = []
-    for row in done.values():
-        for passes in row["forwards_per_token"].values():
-            if passes["measured"]:
-                forwards.append(passes["predicted"] / passes["measured"] - 1)
-    errors = [row["error"] for row in done.values()]
+    for stack in stacks:
+        ms = stack.measured_ms_per_token
+        if ms is None or stack.error is None:
+            continue
+        times.append(stack.error)
+        if stack.stack == TARGET:
+            drift = ms / stack.predicted_ms_per_token
+            continue
+        times_of_drafting.append(stack.error)
+        for passes in stack.forwards_per_token.values():
+            if passes.measured:
+                forwards.append(passes.predicted / passes.measured - 1)
+    if not times:
+        return None
     without_drift = []
     if drift:
-        without_drift = [(1 + error) * drift - 1 for error in errors]
-    return {
-        "drift": drift,
-        "ms_per_token": _spread(errors if base is None else [base["error"], *errors]),
-        "ms_per_token_without_drift": _spread(without_drift),
-        "forwards_per_token": _spread(forwards),
-    }
+        without_drift = [(1 + error) * drift - 1 for error in times_of_drafting]
+    return PredictionErrors(
+        drift=drift,
+        ms_per_token=_spread(times),
+        ms_per_token_without_drift=_spread(without_drift),
+        forwards_per_token=_spread(forwards),
+    )
 
 
-def _spread(values: Sequence[float]) -> Data | None:
+def _spread(errors: Sequence[float]) -> Spread | None:
     """Return the median and the largest size of relative errors."""
-    if not values:
+    if not errors:
         return None
-    return {"median": median(map(abs, values)), "worst": max(map(abs, values))}
+    sizes = [abs(error) for error in errors]
+    return Spread(median=median(sizes), worst=max(sizes))
 
 
-def _calibration(stored: StoredCalibration, was_stored: bool) -> Data:
+def _calibration(stored: StoredCalibration, was_stored: bool) -> CalibrationFacts:
+    """Return the facts of a calibration."""
     acceptance = []
     for (draft, verifier), edge in stored.calibration.edges.items():
         acceptance.append(
-            {
-                "draft": draft,
-                "verifier": verifier,
-                "rate": rate(edge),
-                "rounds": stored.rounds[f"{draft} > {verifier}"],
-            }
+            PairAcceptance(
+                draft=draft,
+                verifier=verifier,
+                rate=rate(edge),
+                rounds=stored.rounds[f"{draft} > {verifier}"],
+            )
         )
-    return {
-        "kept": was_stored,
-        "age_seconds": max(0.0, time.time() - stored.created),
-        "seconds": stored.seconds,
-        "identity": dict(stored.identity),
-        "texts": dict(stored.texts),
-        "acceptance": acceptance,
-        **stored.calibration.to_dict(),
-    }
-
-
-class PlanResult(Result):
-    """The ranking of stacks on this machine, and what was measured of it.
-
-    Attributes:
-        data: the plan as JSON data.
-    """
-
-    title = "The fastest stack on this machine"
-    noun = "plan"
-
-    def __init__(self, data: Mapping[str, Any]) -> None:
-        self.data = dict(data)
-        self.complete = bool(data["complete"])
-
-    @property
-    def picked(self) -> str:
-        """The stack that the latency law selects."""
-        return self.data["picked"]
-
-    def lines(self) -> list[str]:
-        """Return the facts of the calibration."""
-        return lines("calibration.jinja", about=self.data["calibration"])
-
-    def tables(self) -> list[Table]:
-        """Return the stacks, fastest first: predicted, and measured where they were."""
-        return [_stacks(self.data)]
-
-    def parts(self) -> list[str | Table]:
-        """Return calibration, stacks and the selected stack."""
-        return [*self.lines(), *self.tables(), "", *lines("plan.jinja", data=self.data)]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the plan as JSON data."""
-        return self.data
-
-
-def _stacks(data: Mapping[str, Any]) -> Table:
-    models = data["models"]
-    measured_on = data["measured_on"]
-    is_sure = measured_on is not None and int(measured_on.split(" ")[0]) >= LEAST
-    head = ["stack", "ms/token", "error", "acceptance length"]
-    head += [f"{name} forwards/token" for name in models]
-    rows: list[list[Any]] = [head]
-    for place, row in enumerate(data["hierarchies"]):
-        error = row["error"]
-        if place >= SHOWN and error is None:
-            continue
-        ms = _pair(row, "{:.3f}", "_ms_per_token")
-        if is_sure and error is not None:
-            ms += " [{:.3f}, {:.3f}]".format(*row["measured_ms_per_token_ci"])
-        length = _pair(row["acceptance_length"], "{:.2f}")
-        passes = [_pair(row["forwards_per_token"].get(name, {}), "{:.3f}") for name in models]
-        rows.append([row["stack"], ms, "" if error is None else error, length, *passes])
-    note = f"predicted / measured on {measured_on}" if measured_on else "predicted"
-    return Table("Stacks", rows, note, forms={"error": ("{:+.1%}", 1.0)})
-
-
-def _pair(values: Mapping[str, Any], form: str, name: str = "") -> str:
-    """Return ``predicted / measured``; the second is left out where it was not measured."""
-    numbers = [values.get(kind + name) for kind in ("predicted", "measured")]
-    return " / ".join(form.format(number) for number in numbers if number is not None)
+    return CalibrationFacts(
+        kept=was_stored,
+        age_seconds=max(0.0, time.time() - stored.created),
+        seconds=stored.seconds,
+        identity=dict(stored.identity),
+        texts=dict(stored.texts),
+        acceptance=tuple(acceptance),
+        inputs=stored.calibration,
+    )

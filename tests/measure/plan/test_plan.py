@@ -12,7 +12,8 @@ import pytest
 
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.measure.bench.runner import BenchSettings
-from hsd_viz.measure.plan.plan import PlanResult, plan, split
+from hsd_viz.measure.plan.plan import plan, split
+from hsd_viz.measure.plan.result import PlanResult
 from hsd_viz.prompts.suites import Prompt, Suite, load_suite
 from hsd_viz.stack import parse
 from tests.measure.fake_engine import WORLD, FakeEngine
@@ -32,9 +33,7 @@ def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("HSD_VIZ_CACHE", str(tmp_path))
 
 
-def planned(
-    engine, suite=SUITE, *, limit=12, max_levels=None, measured=0, fresh=False
-) -> dict | None:
+def planned(engine, suite=SUITE, *, limit=12, max_levels=None, measured=0, fresh=False) -> dict:
     found = plan(
         engine,
         suite,
@@ -45,7 +44,7 @@ def planned(
         measured=measured,
         fresh=fresh,
     )
-    return found and json.loads(json.dumps(found))
+    return json.loads(json.dumps(found.to_dict()))
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +130,7 @@ def test_a_machine_that_slowed_down_is_not_taken_for_an_error_of_the_law():
 
 def test_the_table_shows_pick_and_errors(measured):
     data = measured[1]
-    text = PlanResult(data).text()
+    text = PlanResult.from_dict(data).text()
     assert text.startswith("calibration: 12 prompts of some, 128 tokens each, measured in ")
     assert f"ms/token: {data['picked']}" in text
     assert "error of the law, forwards/token: median" in text

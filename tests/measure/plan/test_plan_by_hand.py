@@ -8,7 +8,8 @@ from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.law import Prediction
 from hsd_viz.latency.stored import StoredCalibration
 from hsd_viz.measure.bench.output import Output
-from hsd_viz.measure.plan.plan import _against_best, _calibration, _errors, _row
+from hsd_viz.measure.plan.plan import _against_best, _calibration, _errors, _planned_stack
+from hsd_viz.measure.plan.report import Compared, PairAcceptance, PlannedStack, Spread
 from hsd_viz.stack import parse
 
 
@@ -33,35 +34,36 @@ PREDICTION = Prediction(
 
 def test_a_measured_row_by_hand():
     # 60 ms for 20 tokens, without prefill; 30 passes of d and 8 of the target.
-    row = _row(
+    row = _planned_stack(
         PREDICTION, [output(0.02, 10, db=2, d=10, target=3), output(0.04, 10, db=3, d=20, target=5)]
     )
-    assert row["predicted_ms_per_token"] == 4.0
-    assert row["measured_ms_per_token"] == pytest.approx(3.0)
-    assert row["error"] == pytest.approx(4.0 / 3.0 - 1)
+    assert row.predicted_ms_per_token == 4.0
+    assert row.measured_ms_per_token == pytest.approx(3.0)
+    assert row.error == pytest.approx(4.0 / 3.0 - 1)
     # Two prompts, of 2 and of 4 ms per token.
-    assert row["measured_ms_per_token_ci"] == pytest.approx([2.0, 4.0])
-    assert row["forwards_per_token"] == {
-        "d": {"predicted": 1.0, "measured": 1.5},
-        "target": {"predicted": 0.5, "measured": 0.4},
-    }
-    assert row["acceptance_length"] == {"predicted": 2.0, "measured": pytest.approx(2.5)}
+    assert row.measured_ms_per_token_ci == pytest.approx((2.0, 4.0))
+    assert row.forwards_per_token == {"d": Compared(1.0, 1.5), "target": Compared(0.5, 0.4)}
+    assert row.acceptance_length == Compared(2.0, pytest.approx(2.5))
 
 
 def test_a_row_that_was_not_measured_has_predictions_alone():
-    row = _row(PREDICTION, ())
-    assert (row["measured_ms_per_token"], row["error"]) == (None, None)
-    assert row["acceptance_length"] == {"predicted": 2.0, "measured": None}
+    row = _planned_stack(PREDICTION, ())
+    assert (row.measured_ms_per_token, row.error) == (None, None)
+    assert row.acceptance_length == Compared(2.0, None)
 
 
-def measured(stack: str, predicted: float, ms: float, passes: tuple[float, float]) -> dict:
-    return {
-        "stack": stack,
-        "predicted_ms_per_token": predicted,
-        "measured_ms_per_token": ms,
-        "error": predicted / ms - 1,
-        "forwards_per_token": {"target": {"predicted": passes[0], "measured": passes[1]}},
-    }
+def measured(stack: str, predicted: float, ms: float, passes: tuple[float, float]) -> PlannedStack:
+    return PlannedStack(
+        stack=stack,
+        predicted_ms_per_token=predicted,
+        measured_ms_per_token=ms,
+        forwards_per_token={"target": Compared(*passes)},
+        acceptance_length=Compared(1.0),
+    )
+
+
+def spread(errors: Spread) -> tuple[float, float]:
+    return errors.median, errors.worst
 
 
 def test_errors_by_hand():
@@ -73,12 +75,12 @@ def test_errors_by_hand():
         measured("b:1 > target", 6.0, 5.0, (0.5, 0.625)),
     ]
     found = _errors(rows)
-    assert found["drift"] == pytest.approx(1.25)
+    assert found.drift == pytest.approx(1.25)
     # -20 %, -20 % and +20 %; without the drift 0 and +50 %.
-    assert found["ms_per_token"] == pytest.approx({"median": 0.2, "worst": 0.2})
-    assert found["ms_per_token_without_drift"] == pytest.approx({"median": 0.25, "worst": 0.5})
+    assert spread(found.ms_per_token) == pytest.approx((0.2, 0.2))
+    assert spread(found.ms_per_token_without_drift) == pytest.approx((0.25, 0.5))
     # Of the stacks that draft: +25 % and -20 %.
-    assert found["forwards_per_token"] == pytest.approx({"median": 0.225, "worst": 0.25})
+    assert spread(found.forwards_per_token) == pytest.approx((0.225, 0.25))
 
 
 def test_acceptance_of_a_stored_calibration_is_of_drafts_of_four():
@@ -97,12 +99,11 @@ def test_acceptance_of_a_stored_calibration_is_of_drafts_of_four():
         ),
         rounds={"d > target": 7, "m > target": 9},
     )
-    found = _calibration(stored, was_stored=True)["acceptance"]
+    found = _calibration(stored, was_stored=True).acceptance
     # The second: 0.8 accepted, 1 + 0.8 examined.
-    assert found == [
-        {"draft": "d", "verifier": "target", "rate": pytest.approx(0.5), "rounds": 7},
-        {"draft": "m", "verifier": "target", "rate": pytest.approx(0.8 / 1.8), "rounds": 9},
-    ]
+    first = PairAcceptance(draft="d", verifier="target", rate=pytest.approx(0.5), rounds=7)
+    second = PairAcceptance(draft="m", verifier="target", rate=pytest.approx(0.8 / 1.8), rounds=9)
+    assert found == (first, second)
 
 
 @pytest.mark.parametrize(
@@ -123,4 +124,4 @@ def test_an_error_below_zero_can_be_the_worst():
         measured("a:1 > target", 4.0, 8.0, (1.0, 1.0)),
         measured("b:1 > target", 5.0, 4.0, (1.0, 1.0)),
     ]
-    assert _errors(rows)["ms_per_token"]["worst"] == pytest.approx(0.5)
+    assert _errors(rows).ms_per_token.worst == pytest.approx(0.5)

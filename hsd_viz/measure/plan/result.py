@@ -1,0 +1,107 @@
+"""The result of a plan: lines and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hsd_viz.measure.plan.report import Compared, Plan, PlannedStack
+from hsd_viz.results.estimate import LEAST
+from hsd_viz.results.page import lines
+from hsd_viz.results.result import Result
+from hsd_viz.results.table import Table, Value
+
+#: Predicted rows that are shown even if they were not measured.
+SHOWN = 12
+
+
+class PlanResult(Result):
+    """The ranking of stacks on this machine, and what was measured of it.
+
+    Attributes:
+        plan: the plan.
+        machine: the facts of the machine.
+        command: the command line.
+    """
+
+    title = "The fastest stack on this machine"
+    noun = "plan"
+
+    def __init__(self, plan: Plan, machine: Mapping[str, Any], command: str | None = None) -> None:
+        self.plan = plan
+        self.machine = dict(machine)
+        self.command = command
+        self.complete = plan.complete
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> PlanResult:
+        """Return a result from the JSON data of :meth:`to_dict`.
+
+        Raises:
+            UserError: if it is not a plan.
+        """
+        return cls(Plan.from_dict(data), data.get("machine") or {}, data.get("command"))
+
+    @property
+    def picked(self) -> str:
+        """The stack that the latency law selects."""
+        return self.plan.picked
+
+    def lines(self) -> list[str]:
+        """Return the facts of the calibration."""
+        return lines("calibration.jinja", about=self.plan.calibration)
+
+    def tables(self) -> list[Table]:
+        """Return the stacks, fastest first: predicted, and measured where they were."""
+        return [_stacks_table(self.plan)]
+
+    def parts(self) -> list[str | Table]:
+        """Return calibration, stacks and the selected stack."""
+        return [*self.lines(), *self.tables(), "", *lines("plan.jinja", data=self.plan)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as JSON data."""
+        return {"machine": self.machine, **self.plan.to_dict(), "command": self.command}
+
+
+def _stacks_table(plan: Plan) -> Table:
+    """Return the first stacks and those that were measured."""
+    head = ["stack", "ms/token", "error", "acceptance length"]
+    head += [f"{name} forwards/token" for name in plan.models]
+    rows: list[list[Value]] = [list(head)]
+    has_intervals = plan.measured_prompts is not None and plan.measured_prompts >= LEAST
+    for place, stack in enumerate(plan.hierarchies):
+        if place < SHOWN or stack.error is not None:
+            rows.append(_cells(stack, plan.models, has_intervals))
+    note = "predicted"
+    if plan.measured_on is not None:
+        note = f"predicted / measured on {plan.measured_on}"
+    return Table("Stacks", rows, note, forms={"error": ("{:+.1%}", 1.0)})
+
+
+def _cells(stack: PlannedStack, models: tuple[str, ...], has_intervals: bool) -> list[Value]:
+    """Return the row of a stack."""
+    ms = _pair(stack.ms_per_token, "{:.3f}")
+    interval = stack.measured_ms_per_token_ci
+    if has_intervals and interval is not None:
+        low, high = interval
+        ms += f" [{low:.3f}, {high:.3f}]"
+    cells: list[Value] = [
+        stack.stack,
+        ms,
+        "" if stack.error is None else stack.error,
+        _pair(stack.acceptance_length, "{:.2f}"),
+    ]
+    for model in models:
+        cells.append(_pair(stack.forwards_per_token.get(model), "{:.3f}"))
+    return cells
+
+
+def _pair(figure: Compared | None, form: str) -> str:
+    """Return ``predicted / measured``; the second is left out where it was not measured."""
+    if figure is None:
+        return ""
+    text = form.format(figure.predicted)
+    if figure.measured is not None:
+        text += f" / {form.format(figure.measured)}"
+    return text
