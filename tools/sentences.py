@@ -248,7 +248,7 @@ def _needed() -> float:
     for percent in range(70, 0, -1):
         acceptance = {"llama-1b > llama-70b": percent / 100}
         found = predict("H100 SXM", LLAMAS, tp=4, weights="fp8", acceptance=acceptance)
-        if found.second_draft_gain[0]["gain"] > 0:
+        if found.second_draft_gain[0].gain > 0:
             return percent / 100
     return 0.0
 

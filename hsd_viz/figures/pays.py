@@ -147,11 +147,11 @@ def predicted_point(gpu: str, tp: int, models: Sequence[str]) -> pd.DataFrame:
     plan = predict(gpu, models, tp=tp)
     (second,) = plan.second_draft_gain
     target = models[0]
-    levels = next(row.levels for row in plan.rows if row.stack == second["stack"])
+    levels = next(row.levels for row in plan.rows if row.stack == second.stack)
     bottom, *_, upper = (draft.name for draft in levels.drafts)
     machine = Machine(gpu_of(gpu), tp)
     assumed = {assumption.name: assumption.value for assumption in plan.assumptions}
-    gained = 1 + second["gain"]
+    gained = 1 + second.gain
     card = f"{tp} × {gpu}"
     row = {
         "cost": _step(machine, upper) / _step(machine, target),
@@ -161,7 +161,7 @@ def predicted_point(gpu: str, tp: int, models: Sequence[str]) -> pd.DataFrame:
         "low": np.nan,
         "high": np.nan,
         "law": gained,
-        "said": f"{second['stack']} over {second['over']}<br>{card}, predicted: {gained:.2f} ×",
+        "said": f"{second.stack} over {second.over}<br>{card}, predicted: {gained:.2f} ×",
         "kind": f"predicted, {card}",
     }
     return pd.DataFrame([row], columns=_POINT)

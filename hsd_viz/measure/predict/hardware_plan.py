@@ -52,6 +52,70 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
+class SecondDraft:
+    """The best hierarchy of two draft models at a batch and a context.
+
+    Attributes:
+        batch: sequences decoded together.
+        context: tokens cached for each.
+        stack: the hierarchy as text.
+        over: the faster of the best single draft and plain decoding.
+        gain: by what share the hierarchy is faster; negative where it is slower.
+    """
+
+    batch: int
+    context: int
+    stack: str
+    over: str
+    gain: float
+
+
+@dataclass(frozen=True, slots=True)
+class PresentLength:
+    """The draft length that is set at present.
+
+    Attributes:
+        tokens: the length.
+        loses: the share of the best speed that it loses.
+    """
+
+    tokens: int
+    loses: float
+
+
+@dataclass(frozen=True, slots=True)
+class SingleDraft:
+    """The best stack of at most one draft model at a batch and a context.
+
+    Attributes:
+        batch: sequences decoded together.
+        context: tokens cached for each.
+        stack: the stack as text.
+        lookahead: its draft tokens per round; 0 without a draft.
+        present: the length that is set at present; None where it is not known.
+    """
+
+    batch: int
+    context: int
+    stack: str
+    lookahead: int
+    present: PresentLength | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON data; what is not known of the present length is left out."""
+        data: dict[str, Any] = {
+            "batch": self.batch,
+            "context": self.context,
+            "stack": self.stack,
+            "lookahead": self.lookahead,
+        }
+        if self.present is not None:
+            data["present"] = self.present.tokens
+            data["loses"] = self.present.loses
+        return data
+
+
+@dataclass(frozen=True, slots=True)
 class HardwarePlan(Result):
     """The answer.
 
@@ -81,8 +145,8 @@ class HardwarePlan(Result):
     break_even_batch: dict[str, int | None]
     break_even_context: dict[str, int | None]
     most_batch: dict[str, int]
-    second_draft_gain: tuple[dict[str, Any], ...]
-    lookaheads: tuple[dict[str, Any], ...]
+    second_draft_gain: tuple[SecondDraft, ...]
+    lookaheads: tuple[SingleDraft, ...]
     settings: Mapping[str, str]
     assumptions: tuple[Assumption, ...]
 
@@ -104,6 +168,7 @@ class HardwarePlan(Result):
         data = asdict(self)
         for row in (*data["rows"], *data["best"]):
             del row["levels"]
+        data["lookaheads"] = [single.to_dict() for single in self.lookaheads]
         return data
 
     # --- words
@@ -133,17 +198,17 @@ class HardwarePlan(Result):
     def answers(self) -> list[str]:
         """Return where draft models pay as lines: single ones, and two over one."""
         lines = [self._answer_of(name) for name in self.break_even_batch]
-        paying = [cell for cell in self.second_draft_gain if cell["gain"] > 0]
-        for cell in paying:
+        paying = [second for second in self.second_draft_gain if second.gain > 0]
+        for second in paying:
             lines.append(
-                f"{cell['stack']} is {cell['gain']:+.1%} over {cell['over']} at batch "
-                f"{cell['batch']}, context {cell['context']:,}"
+                f"{second.stack} is {second.gain:+.1%} over {second.over} at batch "
+                f"{second.batch}, context {second.context:,}"
             )
         if self.second_draft_gain and not paying:
-            nearest = max(self.second_draft_gain, key=lambda cell: cell["gain"])
+            nearest = max(self.second_draft_gain, key=lambda second: second.gain)
             lines.append(
-                f"two drafts never beat one here; nearest: {nearest['gain']:+.1%} at batch "
-                f"{nearest['batch']}"
+                f"two drafts never beat one here; nearest: {nearest.gain:+.1%} at batch "
+                f"{nearest.batch}"
             )
         return lines
 
@@ -170,7 +235,7 @@ class HardwarePlan(Result):
     def parts(self) -> list[str | Table]:
         """Return speeds, where draft models pay, settings and assumptions, in this order."""
         first = self.lookaheads[0]
-        batch_and_context = f"batch {first['batch']}, context {first['context']:,}"
+        batch_and_context = f"batch {first.batch}, context {first.context:,}"
         return [
             *self.conditions(),
             *self._stacks_tables(),
@@ -218,13 +283,13 @@ class HardwarePlan(Result):
         """Return the best single draft by batch and context."""
         head: list[Any] = ["batch"]
         rows: dict[int, list[Any]] = {}
-        for cell in self.lookaheads:
-            if cell["batch"] == self.lookaheads[0]["batch"]:
-                head.append(f"context {cell['context']:,}")
-            best_draft = cell["stack"].rpartition(" > ")[0] or "off"
-            if "present" in cell:
-                best_draft += f" ({cell['present']} loses {cell['loses']:.0%})"
-            rows.setdefault(cell["batch"], [cell["batch"]]).append(best_draft)
+        for single in self.lookaheads:
+            if single.batch == self.lookaheads[0].batch:
+                head.append(f"context {single.context:,}")
+            best_draft = single.stack.rpartition(" > ")[0] or "off"
+            if single.present is not None:
+                best_draft += f" ({single.present.tokens} loses {single.present.loses:.0%})"
+            rows.setdefault(single.batch, [single.batch]).append(best_draft)
         return Table("best single draft", [head, *rows.values()])
 
     def _assumptions_table(self) -> Table:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
 
 from hsd_viz.latency.hardware import Machine
 from hsd_viz.latency.inputs import Calibration, Edge, LookupCost, Tier
@@ -18,7 +17,14 @@ from hsd_viz.latency.select import Choice, select
 from hsd_viz.latency.shapes import Shape
 from hsd_viz.latency.speedup import bounded
 from hsd_viz.measure.predict.assumed_acceptance import Acceptance, Assumption
-from hsd_viz.measure.predict.hardware_plan import BATCHES, HardwarePlan, Row
+from hsd_viz.measure.predict.hardware_plan import (
+    BATCHES,
+    HardwarePlan,
+    PresentLength,
+    Row,
+    SecondDraft,
+    SingleDraft,
+)
 from hsd_viz.records.settings import settings as engine_settings
 from hsd_viz.results.estimate import Estimate
 from hsd_viz.results.kinds import Structure, structure_of
@@ -136,23 +142,19 @@ class Setting:
             fits=self.fits(at.names, batch, context),
         )
 
-    def single_draft(self, pick: Prediction, batch: int, context: int) -> dict[str, Any]:
-        """Return the row of the fastest stack of at most one draft model; lookahead 0: no draft."""
-        drafts = pick.levels.drafts
-        cell = {
-            "batch": batch,
-            "context": context,
-            "stack": pick.stack,
-            "lookahead": drafts[0].lookahead if drafts else 0,
-        }
-        present = self._present_length()
-        if present is not None:
+    def single_draft(self, pick: Prediction, batch: int, context: int) -> SingleDraft:
+        """Return the fastest stack of at most one draft model, beside the present draft length."""
+        lookahead = 0
+        if pick.levels.drafts:
+            lookahead = fixed_lookahead(pick.levels.drafts[0])
+        present = None
+        length = self._present_length()
+        if length is not None:
             law = Law(self.calibration(batch, context))
             draft, target = self.order
-            now = law.predict(Stack(None, (Model(draft, present), Model(target))))
-            cell["present"] = present
-            cell["loses"] = max(0.0, 1 - pick.ms_per_token / now.ms_per_token)
-        return cell
+            now = law.predict(Stack(None, (Model(draft, length), Model(target))))
+            present = PresentLength(length, max(0.0, 1 - pick.ms_per_token / now.ms_per_token))
+        return SingleDraft(batch, context, pick.stack, lookahead, present)
 
     def _present_length(self) -> int | None:
         """Return the present draft length: the positions of a profile, or what a head states."""
@@ -191,17 +193,17 @@ class Setting:
         """Return the plan over all batches and contexts."""
         rows: list[Row] = []
         best: list[Row] = []
-        gains: list[dict[str, Any]] = []
-        lookaheads: list[dict[str, Any]] = []
+        gains: list[SecondDraft] = []
+        lookaheads: list[SingleDraft] = []
         single_drafts: list[Stack] = []
         for sequences, tokens in product(batch, context):
             choice = select(self.calibration(sequences, tokens))
             ranked = self._rows(choice, sequences, tokens)
             rows += ranked
             best.append(_first_that_fits(ranked))
-            gain = _second_draft(choice)
+            gain = _second_draft(choice, sequences, tokens)
             if gain is not None:
-                gains.append({"batch": sequences, "context": tokens, **gain})
+                gains.append(gain)
             pick = _best_of_one_draft(choice)
             lookaheads.append(self.single_draft(pick, sequences, tokens))
             if pick.levels.drafts:
@@ -264,7 +266,7 @@ def _first(tried: Iterable[int], holds: Callable[[int], bool]) -> int | None:
     return None
 
 
-def _second_draft(choice: Choice) -> dict[str, Any] | None:
+def _second_draft(choice: Choice, batch: int, context: int) -> SecondDraft | None:
     """Return the gain of the best hierarchy of two draft models over the best single draft;
     ``None`` without one.
     """
@@ -274,13 +276,18 @@ def _second_draft(choice: Choice) -> dict[str, Any] | None:
     for two in choice.ranked:
         if structure_of(two.levels) is Structure.DRAFTS:
             best = min([single, choice.plain], key=lambda prediction: prediction.ms_per_token)
-            return {"stack": two.stack, "over": best.stack, "gain": two.gain_over(best)}
+            return SecondDraft(batch, context, two.stack, best.stack, two.gain_over(best))
     return None
+
+
+def fixed_lookahead(draft: Model) -> int:
+    """Return the draft tokens per round of a draft model; 1 where they are left out."""
+    return draft.lookahead if isinstance(draft.lookahead, int) else 1
 
 
 def settings(
     stack: Stack,
-    lookaheads: Sequence[Mapping[str, Any]] = (),
+    lookaheads: Sequence[SingleDraft] = (),
     models: Mapping[str, Shape] | None = None,
 ) -> dict[str, str]:
     """Return the settings of serving engines for a stack with one draft model.
@@ -293,11 +300,11 @@ def settings(
     if not stack.drafts:
         return engine_settings("plain", 0)
     by_batch = []
-    for cell in lookaheads:
-        if cell["context"] == lookaheads[0]["context"]:
-            by_batch.append((cell["batch"], cell["lookahead"]))
+    for single in lookaheads:
+        if single.context == lookaheads[0].context:
+            by_batch.append((single.batch, single.lookahead))
     draft = stack.drafts[-1]
-    count = draft.lookahead if isinstance(draft.lookahead, int) else 1
+    count = fixed_lookahead(draft)
     method = ""
     if models is not None and draft.name in models:
         method = models[draft.name].method

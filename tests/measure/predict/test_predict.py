@@ -19,6 +19,7 @@ from hsd_viz.latency.hardware import Machine
 from hsd_viz.latency.inputs import Edge
 from hsd_viz.latency.shapes import MODELS
 from hsd_viz.measure.predict.assumed_acceptance import HEAD_ACCEPTANCE
+from hsd_viz.measure.predict.hardware_plan import SingleDraft
 from hsd_viz.measure.predict.stacks_on_hardware import settings
 from hsd_viz.stack import parse
 
@@ -76,7 +77,7 @@ def test_hierarchies_pay_where_the_small_model_is_rejected_by_the_target():
     predict = partial(hsd.predict, "H100", LLAMAS, tp=4, weights="fp8", databases=False)
     close = predict(acceptance=near | {"llama-1b > llama-70b": 0.75})
     far = predict(acceptance=near | {"llama-1b > llama-70b": 0.5})
-    assert close.second_draft_gain[0]["gain"] < 0 < far.second_draft_gain[0]["gain"]
+    assert close.second_draft_gain[0].gain < 0 < far.second_draft_gain[0].gain
     assert far.best[0].stack.startswith("llama-1b:")
 
 
@@ -135,12 +136,11 @@ def test_settings_read_as_the_engines_read_them():
 
 
 def test_a_schedule_by_batch_is_what_the_engines_read():
-    cells = []
-    for b, k in ((1, 5), (8, 3), (16, 3), (64, 0)):
-        cells.append({"batch": b, "context": 2048, "lookahead": k})
-    said = settings(
-        parse("eagle3:5 > llama-8b"), [*cells, {"batch": 1, "context": 8192, "lookahead": 9}]
-    )
+    drafts = []
+    for batch, lookahead in ((1, 5), (8, 3), (16, 3), (64, 0)):
+        drafts.append(SingleDraft(batch, 2048, "eagle3 > llama-8b", lookahead))
+    drafts.append(SingleDraft(1, 8192, "eagle3 > llama-8b", 9))
+    said = settings(parse("eagle3:5 > llama-8b"), drafts)
     given = json.loads(said["vllm 0.32.0"].split("'")[1])
     assert given["num_speculative_tokens"] == 5
     assert given["num_speculative_tokens_per_batch_size"] == [[1, 7, 5], [8, 63, 3], [64, 512, 0]]
@@ -153,13 +153,13 @@ def test_the_present_length_of_a_profile_is_compared_with_the_best():
     profile = Edge((0.8, 0.2, 0.05, 0.01, 0.0))
     found = hsd.predict("H100", ("llama-8b", "llama-1b"), acceptance=profile, databases=False)
     (cell,) = found.lookaheads
-    assert cell["present"] == 5 > cell["lookahead"]
-    assert 0 < cell["loses"] < 1
+    assert cell.present.tokens == 5 > cell.lookahead
+    assert 0 < cell.present.loses < 1
     again = hsd.predict(
         "H100", ("llama-8b", "llama-1b"), acceptance=Edge((0.8,)), databases=False
     ).lookaheads[0]
-    assert cell["lookahead"] == 1 == again["present"]
-    assert again["loses"] == 0
+    assert cell.lookahead == 1 == again.present.tokens
+    assert again.present.loses == 0
 
 
 def test_a_draft_breaks_even_at_a_batch_and_a_context():
@@ -208,7 +208,7 @@ def test_a_draft_head_is_taken_from_its_config(tmp_path):
     found = hsd.predict("H100", ("llama-8b", str(folder)), databases=False)
     (about,) = [one for one in found.assumptions if one.name == "speculator"]
     assert about.value == "draft head of 1 layer, 16,000 rows in its output, 4 draft tokens"
-    assert found.lookaheads[0]["present"] == 4
+    assert found.lookaheads[0].present.tokens == 4
     small = shape_of(str(folder))
     full = MODELS["llama-8b"].head()
     assert full.touched(1) - small.touched(1) == (128_256 - 16_000) * 4096
