@@ -7,13 +7,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeVar
 
 from hsd_viz.records.forms import Form
 from hsd_viz.records.sample import Sample
 
 #: A number in a line of a log.
 NUMBER = r"([\d.]+|nan)"
+Notes = TypeVar("Notes")
 
 
 @dataclass(slots=True)
@@ -31,7 +32,7 @@ class Context:
         draft_length: the configured number of draft tokens.
         speed: tokens per second of all requests, of the line before.
         running: running requests, of the line before.
-        memory: what an engine's reader keeps, by name.
+        notes: what each reader keeps, by the class of its notes.
     """
 
     line: int = 0
@@ -44,14 +45,23 @@ class Context:
     draft_length: int | None = None
     speed: float | None = None
     running: float | None = None
-    memory: dict[str, Any] = field(default_factory=dict)
+    notes: dict[type, object] = field(default_factory=dict)
 
     def take_speed(self) -> tuple[float | None, float | None]:
         """Return speed and running requests of the line before, and forget them."""
-        known = self.speed, self.running
+        speed = self.speed
+        running = self.running
         self.speed = None
         self.running = None
-        return known
+        return speed, running
+
+    def notes_of(self, kind: type[Notes]) -> Notes:
+        """Return the notes of a reader: a value of its class, empty at the start of a file."""
+        notes = self.notes.get(kind)
+        if not isinstance(notes, kind):
+            notes = kind()
+            self.notes[kind] = notes
+        return notes
 
 
 @dataclass(frozen=True, slots=True)

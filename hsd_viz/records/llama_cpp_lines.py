@@ -29,85 +29,6 @@ from hsd_viz.records.sample import (
 from hsd_viz.words import counted
 
 
-def _task(text: str) -> str:
-    """Return the task that the prefix of a line names: lines of several slots are interleaved."""
-    match = re.search(r"id +(\d+) +\| +task +(-?\d+)", text)
-    return f"{match[1]}:{match[2]}" if match else ""
-
-
-def _timings(context: Context, text: str) -> dict[str, float]:
-    """Return what was read of the task of a line; a line without a prefix is of the last one."""
-    task = _task(text) or str(context.memory.get("llama task", ""))
-    context.memory["llama task"] = task
-    return context.memory.setdefault("llama timings", {}).setdefault(task, {})
-
-
-def _header(match: re.Match[str], context: Context) -> None:
-    _timings(context, match.string)
-
-
-def _prompt_time(match: re.Match[str], context: Context) -> None:
-    timings = _timings(context, match.string)
-    timings.clear()
-    timings["prefill_ms"] = float(match[1])
-    timings["prompt"] = float(match[2])
-
-
-def _eval_time(match: re.Match[str], context: Context) -> None:
-    timings = _timings(context, match.string)
-    timings["decode_ms"] = float(match[1])
-    timings["tokens"] = float(match[2])
-
-
-def _acceptance(match: re.Match[str], context: Context) -> Sample | None:
-    timings = _timings(context, match.string)
-    accepted = float(match[2])
-    drafted = float(match[3])
-    if not drafted:
-        return None
-    rates = numbers(match[5]) if match[5] else ()
-    drafts = _drafts(accepted, drafted, number(match[4]), rates)
-    tokens = timings.pop("tokens", None)
-    prefill = timings.pop("prefill_ms", None)
-    decode = timings.pop("decode_ms", None)
-    prompt = timings.pop("prompt", None)
-    rounds: tuple[Verification, ...] = tuple(
-        context.memory.get("llama rounds", {}).pop(_task(match.string), ())
-    )
-    complete = sum(row.drafted for row in rounds) == drafted
-    sample = Sample(
-        drafts=len(rounds) if complete else drafts,
-        drafted=drafted,
-        accepted=accepted,
-        by_position=tuple(rate * drafts for rate in rates) if rates and drafts else None,
-        verifications=rounds if complete else (),
-        tokens=tokens,
-        passes=None if tokens is None else tokens - accepted,
-        prefill_seconds=None if prefill is None else prefill / 1e3,
-        seconds=None if decode is None else decode / 1e3,
-        request=Request(context=prompt),
-        derived=frozenset(("drafts", "by_position", "passes")),
-    )
-    return with_fixed_length(sample)
-
-
-def _drafts(
-    accepted: float, drafted: float, length: float | None, rates: tuple[float, ...]
-) -> float | None:
-    """Return the number of verifications that rounded figures imply, ``None`` without them.
-
-    Versions before 24536 print none: it is unknown how many forward passes had a draft.
-    """
-    if length is None or length <= 1:
-        return None
-    whole = drafted / len(rates) if rates else 0.0
-    if rates and whole == round(whole) and abs(1 + accepted / whole - length) <= 0.006:
-        return whole
-    if rates and sum(rates):
-        return float(round(accepted / sum(rates)))
-    return float(round(accepted / (length - 1)))
-
-
 @dataclass(frozen=True, slots=True)
 class _Counts:
     """What a drafter of a server has counted, since the start or in between.
@@ -194,6 +115,119 @@ class _Statistics:
         self.samples.append(with_fixed_length(sample))
 
 
+@dataclass(frozen=True, slots=True)
+class _Drafting:
+    """The drafting of a drafter since the start of the server.
+
+    Attributes:
+        drafts: the drafts.
+        ms: the milliseconds that they took.
+    """
+
+    drafts: float = 0.0
+    ms: float = 0.0
+
+
+@dataclass(slots=True)
+class _Notes:
+    """What was read of the lines before. A task is a request of a slot.
+
+    Attributes:
+        task: the last task that a line named.
+        timings: the figures of each task, by name.
+        rounds: the verifications of each task.
+        statistics: what the drafters counted.
+        drafting: the drafting of each drafter.
+        draft_ms: milliseconds per draft, of each line that shows them.
+        simple: the figures of the summary of ``llama-speculative``, by name.
+    """
+
+    task: str = ""
+    timings: dict[str, dict[str, float]] = field(default_factory=dict)
+    rounds: dict[str, list[Verification]] = field(default_factory=dict)
+    statistics: _Statistics = field(default_factory=_Statistics)
+    drafting: dict[str, _Drafting] = field(default_factory=dict)
+    draft_ms: list[float] = field(default_factory=list)
+    simple: dict[str, float] = field(default_factory=dict)
+
+
+def _task(text: str) -> str:
+    """Return the task that the prefix of a line names: lines of several slots are interleaved."""
+    match = re.search(r"id +(\d+) +\| +task +(-?\d+)", text)
+    return f"{match[1]}:{match[2]}" if match else ""
+
+
+def _timings(context: Context, text: str) -> dict[str, float]:
+    """Return what was read of the task of a line; a line without a prefix is of the last one."""
+    notes = context.notes_of(_Notes)
+    notes.task = _task(text) or notes.task
+    return notes.timings.setdefault(notes.task, {})
+
+
+def _header(match: re.Match[str], context: Context) -> None:
+    _timings(context, match.string)
+
+
+def _prompt_time(match: re.Match[str], context: Context) -> None:
+    timings = _timings(context, match.string)
+    timings.clear()
+    timings["prefill_ms"] = float(match[1])
+    timings["prompt"] = float(match[2])
+
+
+def _eval_time(match: re.Match[str], context: Context) -> None:
+    timings = _timings(context, match.string)
+    timings["decode_ms"] = float(match[1])
+    timings["tokens"] = float(match[2])
+
+
+def _acceptance(match: re.Match[str], context: Context) -> Sample | None:
+    timings = _timings(context, match.string)
+    accepted = float(match[2])
+    drafted = float(match[3])
+    if not drafted:
+        return None
+    rates = numbers(match[5]) if match[5] else ()
+    drafts = _drafts(accepted, drafted, number(match[4]), rates)
+    tokens = timings.pop("tokens", None)
+    prefill = timings.pop("prefill_ms", None)
+    decode = timings.pop("decode_ms", None)
+    prompt = timings.pop("prompt", None)
+    rounds = tuple(context.notes_of(_Notes).rounds.pop(_task(match.string), ()))
+    complete = sum(row.drafted for row in rounds) == drafted
+    sample = Sample(
+        drafts=len(rounds) if complete else drafts,
+        drafted=drafted,
+        accepted=accepted,
+        by_position=tuple(rate * drafts for rate in rates) if rates and drafts else None,
+        verifications=rounds if complete else (),
+        tokens=tokens,
+        passes=None if tokens is None else tokens - accepted,
+        prefill_seconds=None if prefill is None else prefill / 1e3,
+        seconds=None if decode is None else decode / 1e3,
+        request=Request(context=prompt),
+        derived=frozenset(("drafts", "by_position", "passes")),
+    )
+    return with_fixed_length(sample)
+
+
+def _drafts(
+    accepted: float, drafted: float, length: float | None, rates: tuple[float, ...]
+) -> float | None:
+    """Return the number of verifications that rounded figures imply, ``None`` without them.
+
+    Versions before 24536 print none: it is unknown how many forward passes had a draft.
+    """
+    if length is None or length <= 1:
+        return None
+    whole = drafted / len(rates) if rates else 0.0
+    if rates and whole == round(whole) and abs(1 + accepted / whole - length) <= 0.006:
+        return whole
+    if rates and sum(rates):
+        return float(round(accepted / sum(rates)))
+    return float(round(accepted / (length - 1)))
+
+
 _COUNTS = re.compile(
     r"#calls(?:\(b,g,a\))? = *(?P<calls>[\d ]+), #gen drafts = *(?P<drafts>\d+)"
     r", #acc drafts = *\d+, #gen tokens = *(?P<drafted>\d+), #acc tokens = *(?P<accepted>\d+)"
@@ -217,25 +251,23 @@ def _count(name: str, text: str, context: Context) -> None:
         accepted=float(match["accepted"]),
         by_position=tuple(rate * drafts for rate in numbers(rates[1])) if rates else (),
     )
-    context.memory.setdefault("llama statistics", _Statistics()).add(name, counts, context)
+    context.notes_of(_Notes).statistics.add(name, counts, context)
 
 
 def by_statistics(context: Context) -> list[Sample]:
     """Return the samples of the statistics of a log."""
-    known = context.memory.get("llama statistics")
-    if known is None:
-        return []
-    known.end_block()
-    return known.samples
+    statistics = context.notes_of(_Notes).statistics
+    statistics.end_block()
+    return statistics.samples
 
 
 def several_drafters(context: Context) -> list[str]:
     """Return what each of several drafters did by the statistics of a log, as a remark."""
-    known = context.memory.get("llama statistics")
-    if known is None or not known.samples or len(known.whole) < 2:
+    statistics = context.notes_of(_Notes).statistics
+    if not statistics.samples or len(statistics.whole) < 2:
         return []
     parts = []
-    for name, rows in known.whole.items():
+    for name, rows in statistics.whole.items():
         drafted = sum(row.drafted for row in rows)
         rate = f"{sum(row.accepted for row in rows) / drafted:.1%}" if drafted else "none"
         drafts = counted(round(sum(row.drafts for row in rows)), "draft")
@@ -254,19 +286,18 @@ def _statistics(match: re.Match[str], context: Context) -> None:
     if times is None:
         return
     spent = float(times[1])
-    last = context.memory.setdefault("llama drafting", {})
-    before = last.get(name, (0.0, 0.0))
-    if drafts < before[0]:
-        before = (0.0, 0.0)
-    if drafts > before[0]:
-        per_draft = (spent - before[1]) / (drafts - before[0])
-        context.memory.setdefault("llama draft ms", []).append(per_draft)
-    last[name] = (drafts, spent)
+    notes = context.notes_of(_Notes)
+    before = notes.drafting.get(name, _Drafting())
+    if drafts < before.drafts:
+        before = _Drafting()
+    if drafts > before.drafts:
+        notes.draft_ms.append((spent - before.ms) / (drafts - before.drafts))
+    notes.drafting[name] = _Drafting(drafts, spent)
 
 
 def with_drafting(samples: Sequence[Sample], context: Context) -> list[Sample]:
     """Return the requests of a log with the mean time of drafting that its statistics state."""
-    times = context.memory.get("llama draft ms")
+    times = context.notes_of(_Notes).draft_ms
     if not times:
         return list(samples)
     return [replace(one, draft_ms=fmean(times)) for one in samples]
@@ -277,15 +308,16 @@ COMPLETIONS = (Completion(NAME, with_drafting),)
 
 def _round(match: re.Match[str], context: Context) -> None:
     """Keep a verification until the end of its request; before 18211 the draft length is 0."""
-    row = (int(match[2]), int(match[1]))
-    if row[0] >= row[1]:
-        rounds = context.memory.setdefault("llama rounds", {})
-        rounds.setdefault(_task(match.string), []).append(Verification(*row))
+    accepted = int(match[1])
+    drafted = int(match[2])
+    if drafted >= accepted:
+        rounds = context.notes_of(_Notes).rounds
+        rounds.setdefault(_task(match.string), []).append(Verification(drafted, accepted))
 
 
 def unfinished(context: Context) -> list[Sample]:
     """Return the requests of a verbose log whose end is missing, by their verifications."""
-    rounds = context.memory.get("llama rounds", {})
+    rounds = context.notes_of(_Notes).rounds
     return [of_verifications(tuple(rows)) for rows in rounds.values() if rows]
 
 
@@ -306,17 +338,19 @@ def of_verifications(rows: tuple[Verification, ...]) -> Sample:
 
 
 def _simple(match: re.Match[str], context: Context) -> None:
-    context.memory.setdefault("llama simple", {})[match[1]] = float(match[2])
+    context.notes_of(_Notes).simple[match[1]] = float(match[2])
 
 
 def _simple_end(match: re.Match[str], context: Context) -> Sample | None:
-    known = context.memory.pop("llama simple", {})
-    if "n_drafted" not in known:
+    notes = context.notes_of(_Notes)
+    figures = notes.simple
+    notes.simple = {}
+    if "n_drafted" not in figures:
         return None
     accepted = float(match[1])
-    tokens = known.get("n_predict")
+    tokens = figures.get("n_predict")
     return Sample(
-        drafted=known["n_drafted"],
+        drafted=figures["n_drafted"],
         accepted=accepted,
         tokens=tokens,
         passes=None if tokens is None else tokens - accepted,

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from hsd_viz.errors import BadFile
@@ -70,9 +71,20 @@ BENCH_ROWS = {
 }
 
 
+@dataclass(slots=True)
+class _BenchNotes:
+    """What trtllm-bench printed.
+
+    Attributes:
+        summaries: the figures of each summary by name.
+    """
+
+    summaries: list[dict[str, float]] = field(default_factory=lambda: [{}])
+
+
 def _bench_row(match: re.Match[str], context: Context) -> None:
     """Keep a figure of a summary; one that comes again starts the next summary."""
-    blocks = context.memory.setdefault("trtllm-bench", [{}])
+    blocks = context.notes_of(_BenchNotes).summaries
     name = BENCH_ROWS[match[1]]
     if name in blocks[-1]:
         blocks.append({})
@@ -91,7 +103,7 @@ LINES = (
 def benches(context: Context) -> list[Sample]:
     """Return the summaries that a file has; averages are over requests."""
     samples = []
-    for block in context.memory.get("trtllm-bench", []):
+    for block in context.notes_of(_BenchNotes).summaries:
         if not block.get("length") or not block.get("drafted"):
             continue
         requests = block.get("requests", 1.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from hsd_viz.records.context import Context, LinePattern, number
@@ -106,22 +107,48 @@ EXAMPLE_ROWS = {
 }
 
 
+@dataclass(slots=True)
+class _Example:
+    """What the example printed of one output.
+
+    Attributes:
+        figures: by name.
+        rates: acceptance by position.
+    """
+
+    figures: dict[str, float] = field(default_factory=dict)
+    rates: list[float] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _ExampleNotes:
+    """What the example printed.
+
+    Attributes:
+        outputs: its outputs.
+    """
+
+    outputs: list[_Example] = field(default_factory=list)
+
+
 def _example_row(match: re.Match[str], context: Context) -> None:
     """Keep a figure of the example; one that comes again starts the next output."""
-    blocks = context.memory.setdefault("vllm examples", [])
+    outputs = context.notes_of(_ExampleNotes).outputs
     if match[1] == "total_num_output_tokens":
-        blocks.append({})
+        outputs.append(_Example())
     name = EXAMPLE_ROWS.get(match[1])
     if name is None:
         return
-    if not blocks or name in blocks[-1]:
-        blocks.append({})
-    blocks[-1][name] = float(match[2])
+    if not outputs or name in outputs[-1].figures:
+        outputs.append(_Example())
+    outputs[-1].figures[name] = float(match[2])
 
 
 def _example_rate(match: re.Match[str], context: Context) -> None:
-    blocks = context.memory.setdefault("vllm examples", [{}])
-    rates = blocks[-1].setdefault("rates", [])
+    outputs = context.notes_of(_ExampleNotes).outputs
+    if not outputs:
+        outputs.append(_Example())
+    rates = outputs[-1].rates
     if int(match[1]) == len(rates):
         rates.append(float(match[2]))
 
@@ -129,8 +156,9 @@ def _example_rate(match: re.Match[str], context: Context) -> None:
 def examples(context: Context) -> list[Sample]:
     """Return the outputs of the example that a file has."""
     samples = []
-    for block in context.memory.get("vllm examples", []):
-        rates = tuple(block.get("rates", ()))
+    for output in context.notes_of(_ExampleNotes).outputs:
+        block = output.figures
+        rates = tuple(output.rates)
         drafts = block.get("drafts")
         if not drafts:
             if rates and block.get("length"):

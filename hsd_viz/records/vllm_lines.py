@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 
 from hsd_viz.records.context import (
     NUMBER,
@@ -25,6 +26,19 @@ from hsd_viz.records.vllm import (
 from hsd_viz.records.vllm_bench import EXAMPLE_LINES
 
 
+@dataclass(slots=True)
+class _Notes:
+    """What was read of the lines before.
+
+    Attributes:
+        v0_counts: the cumulative counts of the last line of V0, by name.
+        clock: the time of the last line with a speed.
+    """
+
+    v0_counts: dict[str, float] = field(default_factory=dict)
+    clock: str | None = None
+
+
 def _v0(match: re.Match[str], context: Context) -> Sample:
     """Return what was counted since the line before; the counts of V0 are cumulative.
 
@@ -34,11 +48,12 @@ def _v0(match: re.Match[str], context: Context) -> Sample:
     """
     rate, tokens, accepted, drafted, emitted = (float(text) for text in match.groups())
     counts = {"accepted": accepted, "drafted": drafted, "emitted": emitted}
-    earlier = context.memory.get("vllm v0", {})
+    notes = context.notes_of(_Notes)
+    earlier = notes.v0_counts
     restarted = any(counts[name] < earlier.get(name, 0.0) for name in counts)
     if restarted:
         earlier = {}
-    context.memory["vllm v0"] = counts
+    notes.v0_counts = counts
     drafted -= earlier.get("drafted", 0.0)
     emitted -= earlier.get("emitted", 0.0)
     counted = accepted - earlier.get("accepted", 0.0)
@@ -125,10 +140,11 @@ def _speed(match: re.Match[str], context: Context) -> None:
     """Add the speed and the running requests of an engine; several engines report in turn."""
     speed = float(match[1])
     running = float(match[2])
-    same_moment = context.memory.get("vllm clock") == context.clock and context.speed is not None
+    notes = context.notes_of(_Notes)
+    same_moment = notes.clock == context.clock and context.speed is not None
     context.speed = speed + (context.speed or 0.0 if same_moment else 0.0)
     context.running = running + (context.running or 0.0 if same_moment else 0.0)
-    context.memory["vllm clock"] = context.clock
+    notes.clock = context.clock
 
 
 def _version(match: re.Match[str], context: Context) -> None:
