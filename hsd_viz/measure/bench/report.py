@@ -164,11 +164,7 @@ class Report:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Report:
-        """Return a report from its JSON data.
-
-        Raises:
-            ValueError, TypeError, LookupError, AttributeError, ArithmeticError: if it is not one.
-        """
+        """Return a report from its JSON data; see :func:`read_report`."""
         gain = data.get("hierarchy_gain")
         by_field = {
             **data,
