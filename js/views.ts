@@ -14,11 +14,13 @@ import scene from "./scene";
 import staircase from "./staircase";
 import stream from "./stream";
 import timeline from "./timeline";
+import diagnosis from "./traffic/diagnosis";
+import drafters from "./traffic/drafters";
 import versus from "./versus";
 
 type Made = Partial<Widget<never>>;
 const LINKED = { drafter, locality_map, panels, scene, staircase, stream, timeline, versus };
-const OTHERS = { doctor, hierarchy, one_draft, plot, rule_lab };
+const OTHERS = { diagnosis, doctor, drafters, hierarchy, one_draft, plot, rule_lab };
 export const VIEWS = { ...LINKED, ...OTHERS } as unknown as Record<string, Made | (() => Made)>;
 
 /** A widget for the view of this name, with state of its own. */

@@ -66,16 +66,10 @@ export function dropZone(page: HTMLElement, drop: (file: globalThis.File) => voi
 }
 
 /** A field that takes a dropped or chosen file. */
-export const dropField = (
-  label: string,
-  hint: string,
-  accept: string,
-  take: (file: globalThis.File) => void,
-) =>
+export const dropField = (label: string, accept: string, take: (file: globalThis.File) => void) =>
   html`<label class="hsd-field hsd-drop-field"
     >${label}<input
       type="file"
       accept=${accept}
       @change=${(e: { target: HTMLInputElement }) => e.target.files?.[0] && take(e.target.files[0])}
-    /><span>${hint}</span></label
-  >`;
+  /></label>`;

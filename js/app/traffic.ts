@@ -17,6 +17,8 @@ const RECORDS =
 const LOGS =
   `JSON lines or one array, also .gz, up to ${MEGABYTES} MB (the command takes any size): ` +
   "prompt and output as text or token ids, OpenAI chat logs, ShareGPT.";
+/** From this width on a form is beside its answer, and all of it is open. */
+const BESIDE = "(min-width: 1000px)";
 const TOKENIZERS = [
   ["target", "the ladder's, with its databases"],
   ["", "none: token ids"],
@@ -38,6 +40,13 @@ function partOf(title: string, lede: string) {
   return { root, form };
 }
 
+/** What of a form is closed where it is a row above its answer. */
+const more = (title: string, content: unknown) =>
+  html`<details class="hsd-settings hsd-traffic-more" ?open=${matchMedia(BESIDE).matches}>
+    <summary>${title}</summary>
+    <div>${content}</div>
+  </details>`;
+
 /** A record of a serving engine, diagnosed: of an example until the visitor has a file. */
 export function record({ host, state }: Context): Section {
   const { root, form } = partOf("What limits a server", LEDES.record);
@@ -57,7 +66,8 @@ export function record({ host, state }: Context): Section {
     isExample = false;
     void read(file).then((one) => made.ask([one]), made.fail);
   };
-  render(dropField("Record: choose a file, or drop it here", RECORDS, "", take), form);
+  const formats = more("Formats", html`<p class="hsd-note">${RECORDS}</p>`);
+  render(html`${dropField("Record: choose a file, or drop it here", "", take)}${formats}`, form);
   return { root, refresh: made.refresh };
 }
 
@@ -139,35 +149,23 @@ class Replay {
     const takeTokenizer = (file: globalThis.File) => void (this.tokenizer = file);
     const tokenizers = menu(TOKENIZERS, values.tokenizer, (tokenizer) => this.set({ tokenizer }));
     const costs = menu(COSTS, values.costs, (costs) => this.set({ costs }));
-    const own = dropField(
-      "Tokenizer: choose a file, or drop it here",
-      "The tokenizer.json of the log's model.",
-      ".json",
-      takeTokenizer,
-    );
+    const own = dropField("The tokenizer.json of the log's model", ".json", takeTokenizer);
+    const settings = html`<p class="hsd-note">${LOGS}</p>
+      <div class="hsd-fields">
+        ${field("Tokenizer of the log", tokenizers)}${field("Cost of verifying a draft", costs)}
+      </div>
+      ${values.tokenizer === "own" ? own : nothing}
+      ${area("Drafters, one per line", 6, values.drafters, (drafters) => this.set({ drafters }))}`;
     render(
-      html`${dropField("Log: choose a file, or drop it here", LOGS, ".jsonl,.json,.gz", takeLog)}
-        <div class="hsd-fields">
-          ${field("Tokenizer of the log", tokenizers)}${field("Cost of verifying a draft", costs)}
-        </div>
-        ${values.tokenizer === "own" ? own : nothing}
-        ${area("Drafters, one per line", 6, values.drafters, (drafters) => this.set({ drafters }))}
-        ${this.buttons()}`,
+      html`${dropField("Log: choose a file, or drop it here", ".jsonl,.json,.gz", takeLog)}
+      ${more("Formats, tokenizer, drafters", settings)}${this.buttons()}`,
       this.form,
     );
   }
+  /** What starts a replay, once there is a log, and ends it. */
   private buttons() {
     const { log, busy } = this;
-    const example = this.isExample
-      ? nothing
-      : html`<button
-          type="button"
-          class="hsd-quiet"
-          ?disabled=${busy}
-          @click=${() => this.start(true)}
-        >
-          Show the example
-        </button>`;
+    if (!log && !busy) return nothing;
     return html`<div class="hsd-buttons">
         <button
           type="button"
@@ -180,7 +178,17 @@ class Replay {
         </button>
         <button type="button" ?disabled=${!busy} @click=${() => this.made.cancel()}>Cancel</button>
       </div>
-      <p class="hsd-note hsd-traffic-try">${log ? nothing : "Replay needs a log."}${example}</p>`;
+      ${this.isExample ? nothing : this.exampleButton()}`;
+  }
+  private exampleButton() {
+    return html`<button
+      type="button"
+      class="hsd-quiet"
+      ?disabled=${this.busy}
+      @click=${() => this.start(true)}
+    >
+      Show the example
+    </button>`;
   }
 }
 

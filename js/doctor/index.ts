@@ -17,8 +17,6 @@ interface Spec {
   lines?: string[];
   tables?: Table[];
   settings?: [engine: string, text: string][];
-  /** Shown with its verdict at first. */
-  open?: boolean;
 }
 /** Shades of the ink: colours are those of sources. */
 const shade = (k: number, n: number) =>
@@ -27,20 +25,8 @@ const shade = (k: number, n: number) =>
 export default templated<{ spec: Spec }>(
   { tag: "details", class: "hsd-doctor" },
   (get, _, root) => {
-    const {
-      title,
-      causes = [],
-      lines = [],
-      tables = [],
-      settings = [],
-      open = false,
-    } = get("spec");
+    const { title, causes = [], lines = [], tables = [], settings = [] } = get("spec");
     root.hidden = !causes.length && !lines.length;
-    // Once: the visitor may have closed it since.
-    if (open && !root.dataset.opened) {
-      root.dataset.opened = "yes";
-      root.setAttribute("open", "");
-    }
     const rows = settings.map(([engine, text]) => [engine, html`<code>${text}</code>`]);
     const pasted: Table = { title: "Settings to paste", head: ["engine", "settings"], rows };
     const shown = rows.length ? [...tables, pasted] : tables;

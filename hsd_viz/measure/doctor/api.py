@@ -48,6 +48,7 @@ def explain(case: Case) -> Diagnosis:
         diagnosis,
         remarks=observed.notes,
         model=observed.model,
+        engine=observed.engine,
         batches=(*diagnosis.batches, *predicted),
     )
 

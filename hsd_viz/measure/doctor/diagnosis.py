@@ -50,6 +50,7 @@ class Diagnosis(Result):
         changes: where figures changed in the middle of the record.
         remarks: what was read, skipped and refused.
         model: the served model, "" where it is not named.
+        engine: the engine of the record, "" where there is none.
     """
 
     observation: Observation
@@ -73,6 +74,7 @@ class Diagnosis(Result):
     changes: tuple[Change, ...] = ()
     remarks: tuple[str, ...] = ()
     model: str = ""
+    engine: str = ""
 
     @property
     def title(self) -> str:

@@ -27,12 +27,14 @@ class Observed:
         changes: where a figure changed in the middle of the record.
         notes: what was read, skipped and refused.
         model: the served model, "" where it is not named.
+        engine: the engine that wrote it, "" of what no engine wrote.
     """
 
     seen: Observation
     changes: tuple[Change, ...] = ()
     notes: tuple[str, ...] = ()
     model: str = ""
+    engine: str = ""
 
 
 def observed_in(case: Case) -> Observed:
@@ -87,6 +89,7 @@ def observe(path: Path, model: str | None = None, engine: str | None = None) -> 
         changes=tuple(changes(series)),
         notes=tuple(dict.fromkeys(notes)),
         model=series.model,
+        engine=series.engine,
     )
 
 

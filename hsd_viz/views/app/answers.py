@@ -126,6 +126,7 @@ def record(asked: Request) -> Answer:
     example.
     """
     from hsd_viz.measure.doctor.api import doctor as diagnosis_of
+    from hsd_viz.views.app.traffic import diagnosis_part
 
     files = asked.files or _example(asked, EXAMPLE_RECORD)
     if not files:
@@ -153,13 +154,13 @@ def record(asked: Request) -> Answer:
             message = str(error).replace(str(path), shown_name).replace(path.name, shown_name)
             raise UserError(message) from None
     diagnosis = replace(diagnosis, observation=replace(diagnosis.observation, source=shown_name))
-    card = _diagnosis_part(diagnosis, is_open=True)
+    card = diagnosis_part(diagnosis, diagnosis.engine)
     if not asked.files:
         times_words = (
-            f"{EXAMPLE_SPEED:g} tokens/s without drafts; a plain step takes {EXAMPLE_STEP:g} ms, "
+            f"{EXAMPLE_SPEED:g} tokens/s without drafts; a step {EXAMPLE_STEP:g} ms, "
             f"a draft {EXAMPLE_DRAFT:g} ms, its verification {EXAMPLE_VERIFY:g} ms"
         )
-        words = _example_part(f"server log in vLLM's format, with its times ({times_words})")
+        words = _example_part(f"vLLM log ({times_words})")
         return {"parts": [words, card]}
     return {"parts": [card], "files": files_of("diagnosis", diagnosis)}
 
@@ -180,8 +181,8 @@ def _example_part(what: str) -> Part:
     return {"kind": "text", "text": words, "caution": True}
 
 
-def _diagnosis_part(diagnosis: Any, is_open: bool = False) -> Part:
-    """Return the view of a diagnosis; ``is_open``: with its verdict, not its summary alone."""
+def _diagnosis_part(diagnosis: Any) -> Part:
+    """Return the summary of the diagnosis of a run, with its verdict on demand."""
     from hsd_viz.measure.doctor.loss import name_of
 
     causes = sorted(diagnosis.shares.items(), key=lambda item: -item[1])
@@ -200,7 +201,6 @@ def _diagnosis_part(diagnosis: Any, is_open: bool = False) -> Part:
         "lines": diagnosis.lines(),
         "tables": tables,
         "settings": [list(item) for item in diagnosis.flags.items()],
-        "open": is_open,
     }
     return {"kind": "view", "view": "doctor", "state": {"spec": spec}}
 
@@ -371,6 +371,7 @@ def report(asked: Request) -> Answer:
 def replay(asked: Request) -> Answer:
     """Return what drafters would have brought on an opened log."""
     from hsd_viz.measure.replay.api import replay
+    from hsd_viz.views.app.traffic import replay_part
 
     options = asked.options
     files = asked.files or _example(asked, EXAMPLE_LOG)
@@ -415,10 +416,9 @@ def replay(asked: Request) -> Answer:
     replayed.log["name"] = files[0][0][:80]
     if isinstance(own, Path):
         replayed.settings["tokenizer"] = files[1][0][:80]
-    html = replayed.to_html()
     reply: Answer = {
-        "parts": [{"kind": "page", "title": "The replay", "html": html}],
-        "files": files_of("replay", replayed, html),
+        "parts": [replay_part(replayed)],
+        "files": files_of("replay", replayed),
     }
     if not asked.files:
         reply["parts"].insert(0, _example_part("log of edits of code"))

@@ -1,0 +1,292 @@
+"""What the views of the visitor's traffic show: a diagnosed record, and a replayed log.
+
+The shapes are those of ``js/traffic/spec.ts``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from hsd_viz.measure.doctor.diagnosis import Diagnosis
+from hsd_viz.measure.doctor.loss import name_of
+from hsd_viz.measure.replay.report import ReplayReport
+from hsd_viz.measure.doctor.what_if import Option
+from hsd_viz.results.estimate import Estimate
+from hsd_viz.results.table import Table
+from hsd_viz.words import counted
+
+#: What costs most, by cause.
+COSTS = {
+    "acceptance": "Rejected drafts cost most",
+    "few drafts": "Passes without a draft cost most",
+    "drafting": "Drafting costs most",
+    "verification": "Verification costs most",
+    "overhead": "Time outside passes and drafting costs most",
+    "round": "The time of a round costs most",
+}
+#: Draft lengths of a chart, besides the present one.
+MOST_COLUMNS = 12
+#: A share of what is lost that is not shown.
+LEAST_SHARE = 0.005
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A value with its 95 % interval.
+
+    Attributes:
+        value: the value.
+        low: the lower end, if known.
+        high: the upper end.
+    """
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A number of draft tokens, and what it brings.
+
+    Attributes:
+        tokens: draft tokens.
+        value: what it brings.
+        low: the lower end of the 95 % interval, if known.
+        high: the upper end.
+        present: whether it is the setting of the record.
+        best: whether it is the one to use.
+        assumed: whether it is beyond the drafts that were seen.
+    """
+
+    tokens: int
+    value: float
+    low: float | None = None
+    high: float | None = None
+    present: bool = False
+    best: bool = False
+    assumed: bool = False
+
+
+def diagnosis_part(diagnosis: Diagnosis, engine: str) -> dict[str, Any]:
+    """Return the view of a diagnosis.
+
+    Args:
+        diagnosis: the diagnosis.
+        engine: the engine of the record, "" if unknown.
+    """
+    figure, words = _verdict(diagnosis)
+    verdict, to_do, *others = diagnosis.lines()
+    told = len(others) - len(diagnosis.remarks)
+    lines = others[:told]
+    if not _is_said(diagnosis, to_do):
+        lines.insert(0, to_do)
+    measure, unit, settings = _settings(diagnosis)
+    spec = {
+        "figure": figure,
+        "words": words,
+        "lines": lines,
+        "sources": others[told:],
+        "verdict": verdict,
+        "tables": _tables(diagnosis.tables()),
+        "pasted": _pasted(diagnosis.flags, engine),
+        "measure": measure,
+        "unit": unit,
+        "settings": [asdict(setting) for setting in settings],
+        "acceptance": _acceptance(diagnosis),
+        "losses": _losses(diagnosis),
+        "ideal": _ideal(diagnosis),
+    }
+    return {"kind": "view", "view": "diagnosis", "state": {"spec": spec}}
+
+
+def replay_part(report: ReplayReport) -> dict[str, Any]:
+    """Return the view of a replayed log."""
+    best = report.drafters[0]
+    if best["pays"] == "yes":
+        pays = "predicted"
+    else:
+        pays = "predicted, which does not certainly pay"
+    headline = report.headline()
+    sources = [line for line in report.lines() if line != headline]
+    spec = {
+        "figure": f"{best['mean_acceptance_length']:.2f}",
+        "words": (
+            f"tokens per pass with {best['name']}: {best['speedup']:.2f} × plain decoding {pays}."
+        ),
+        "lines": [],
+        "sources": sources,
+        "verdict": f"{headline[0].upper()}{headline[1:]}.",
+        "tables": _tables(report.tables()),
+        "pasted": _pasted(report.flags, ""),
+        "drafters": [
+            {
+                "name": row["name"],
+                "tokens": _measured(row, "mean_acceptance_length"),
+                "speedup": _measured(row, "speedup"),
+                "pays": row["pays"],
+            }
+            for row in report.drafters
+        ],
+    }
+    return {"kind": "view", "view": "drafters", "state": {"spec": spec}}
+
+
+def _measured(row: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return a figure of a drafter with its interval."""
+    low, high = row[f"{name}_ci"] or (None, None)
+    return asdict(Measured(row[name], low, high))
+
+
+def _tables(tables: Sequence[Table]) -> list[dict[str, Any]]:
+    """Return the tables that have rows, their cells as text."""
+    shown = []
+    for table in tables:
+        if table.rows:
+            head, *rows = table.cells()
+            shown.append({"title": table.title, "note": table.note, "head": head, "rows": rows})
+    return shown
+
+
+def _pasted(flags: Mapping[str, str], engine: str) -> list[dict[str, Any]]:
+    """Return the settings of engines, marked where they are of the engine of the record."""
+    pasted = []
+    for name, text in flags.items():
+        pasted.append({"engine": name, "text": text, "own": name.split(" ")[0] == engine})
+    return pasted
+
+
+# --- the verdict ----------------------------------------------------------------------------------
+
+
+def _verdict(diagnosis: Diagnosis) -> tuple[str, str]:
+    """Return the headline: its figure, and what follows it."""
+    value = diagnosis.speedup.value
+    if value is None or diagnosis.cause is None:
+        return _bound(diagnosis)
+    figure = f"{value:.2f} ×"
+    if diagnosis.decided:
+        side = "plain decoding."
+    else:
+        low, high = diagnosis.speedup.ends or (value, value)
+        side = f"plain decoding, undecided: {low:.2f} to {high:.2f} ×."
+    return figure, f"{side} {COSTS[diagnosis.cause]}: {_advice(diagnosis)}"
+
+
+def _bound(diagnosis: Diagnosis) -> tuple[str, str]:
+    """Return the headline where the speed-up is only bounded."""
+    most = diagnosis.at_most or 1.0
+    figure = f"{most:.2f} ×"
+    if diagnosis.note:
+        return figure, "plain decoding at most: the times given are impossible."
+    missing = ", ".join(diagnosis.unknown())
+    loses = " Speculation loses." if most < 1 else ""
+    return figure, f"plain decoding at most.{loses} Not observed: {missing}."
+
+
+def _advice(diagnosis: Diagnosis) -> str:
+    """Return which setting to use, in a few words."""
+    now = diagnosis.observed
+    best = diagnosis.advised
+    if now is None or best is None:
+        return "see below."
+    if best == now:
+        return f"keep {now.stack}."
+    if not best.tokens:
+        return "turn speculation off."
+    verb = "try" if best.tokens > now.tokens else "use"
+    return f"{verb} {best.stack}, not {_brief(now)} → {best.speedup:.2f} ×"
+
+
+def _brief(option: Option) -> str:
+    """Return a setting beside another one: the number alone where it is all that differs."""
+    if option.stack == counted(option.tokens, "draft token"):
+        return str(option.tokens)
+    return option.stack
+
+
+def _is_said(diagnosis: Diagnosis, to_do: str) -> bool:
+    """Return whether the headline says all of what to do: a shorter draft, and no condition."""
+    now = diagnosis.observed
+    best = diagnosis.advised
+    if now is None or best is None or best == now:
+        return False
+    says = f"What to do: use {best.stack} instead of {now.stack}: "
+    return to_do.startswith(says) and to_do.endswith(" now.") and ";" not in to_do
+
+
+# --- the chart ------------------------------------------------------------------------------------
+
+
+def _settings(diagnosis: Diagnosis) -> tuple[str, str, list[Setting]]:
+    """Return what draft lengths are compared by, its unit, and the lengths: by speed-up, where no
+    time is known by tokens per pass.
+    """
+    deepest = diagnosis.observation.deepest
+    drafting = [option for option in diagnosis.options if option.tokens]
+    if len(drafting) > 1 and len({option.method for option in drafting}) == 1:
+        return "speed-up", "×", _by_speed(diagnosis, drafting)
+    settings = []
+    for length in diagnosis.lengths[:MOST_COLUMNS]:
+        per_pass = length.tokens_per_pass
+        settings.append(_setting(length.tokens, per_pass, present=length.tokens == deepest))
+    return "tokens per pass", "", settings
+
+
+def _by_speed(diagnosis: Diagnosis, drafting: Sequence[Option]) -> list[Setting]:
+    """Return the draft lengths by their speed-up."""
+    settings = []
+    for option in sorted(drafting, key=lambda option: option.tokens):
+        is_present = option == diagnosis.observed
+        is_best = option == diagnosis.advised
+        if option.tokens > MOST_COLUMNS and not (is_present or is_best):
+            continue
+        value = diagnosis.speedup if is_present else Estimate(option.speedup)
+        settings.append(
+            _setting(
+                option.tokens,
+                value,
+                present=is_present,
+                best=is_best,
+                assumed=option.tokens > diagnosis.observation.deepest,
+            )
+        )
+    return settings
+
+
+def _setting(
+    tokens: int, value: Estimate, *, present: bool, best: bool = False, assumed: bool = False
+) -> Setting:
+    low, high = value.interval or (None, None)
+    return Setting(tokens, value.value or 0.0, low, high, present, best, assumed)
+
+
+def _acceptance(diagnosis: Diagnosis) -> list[float]:
+    """Return acceptance by position in the draft."""
+    seen = diagnosis.observation
+    rates = seen.rates if seen.varied else seen.rates_by_position()
+    return [float(rate) for rate in list(rates)[:MOST_COLUMNS]]
+
+
+def _losses(diagnosis: Diagnosis) -> list[dict[str, Any]]:
+    """Return the share of each cause in what is lost, with its time per round."""
+    seen = diagnosis.observation
+    steps_by_cause = seen.parts()
+    losses = []
+    for cause, share in diagnosis.shares.items():
+        if share < LEAST_SHARE:
+            continue
+        steps = steps_by_cause.get(cause)
+        ms = None if steps is None or seen.step is None else steps * seen.step
+        losses.append({"name": name_of(cause), "share": share, "ms": ms})
+    return losses
+
+
+def _ideal(diagnosis: Diagnosis) -> float | None:
+    """Return the speed-up of drafts that are all accepted and cost nothing, if drafts are known."""
+    seen = diagnosis.observation
+    if not diagnosis.shares or not seen.drafted_known or "few drafts" in diagnosis.shares:
+        return None
+    return 1 + seen.drafted

@@ -1,0 +1,107 @@
+// Where the columns of a diagnosis are: what each number of draft tokens brings, and below, on the
+// same axis, how often the draft is accepted at that position. Pure.
+import type { Setting } from "./spec";
+
+/** A column, in pixels. */
+export interface Column {
+  x: number;
+  y: number;
+  wide: number;
+  high: number;
+}
+/** The interval of a column, in pixels from the top. */
+export interface Whisker {
+  x: number;
+  low: number;
+  high: number;
+}
+interface Upper extends Column {
+  setting: Setting;
+  whisker: Whisker | null;
+}
+interface Lower extends Column {
+  position: number;
+  rate: number;
+  /** Whether the best setting drafts this position. */
+  kept: boolean;
+}
+export interface Columns {
+  width: number;
+  height: number;
+  /** The room for the names of the rows. */
+  gutter: number;
+  isNarrow: boolean;
+  /** The numbers of the axis, at the middles of their columns, and the line of their feet. */
+  axis: { tokens: number; x: number }[];
+  axisY: number;
+  upper: Upper[];
+  lower: Lower[];
+  /** The feet of both rows. */
+  feet: { upper: number; lower: number };
+  /** The height of plain decoding; null: the row is not of speed-ups. */
+  plainY: number | null;
+}
+
+/** From this width on names and values are written in full. */
+const ROOMY = 560;
+const GUTTER = { wide: 132, narrow: 74 };
+const ROW = { upper: 150, lower: 64 };
+/** Pixels above a row for the values of its columns, below it, and of the axis. */
+const ABOVE = { upper: 40, lower: 22 };
+const AXIS = 30;
+/** A column's share of its place, and its most pixels. */
+const SHARE = 0.66;
+const MOST = 64;
+
+/** The draft lengths of both rows, each once. */
+function lengthsOf(settings: readonly Setting[], positions: number): number[] {
+  const all = new Set(settings.map(({ tokens }) => tokens));
+  for (let k = 1; k <= positions; k++) all.add(k);
+  return [...all].sort((a, b) => a - b);
+}
+
+/** Lay out both rows on `width` pixels; `isSpeed`: the upper row is of speed-ups. */
+export function columnsOf(
+  settings: readonly Setting[],
+  acceptance: readonly number[],
+  isSpeed: boolean,
+  width: number,
+): Columns {
+  const isNarrow = width < ROOMY;
+  const gutter = isNarrow ? GUTTER.narrow : GUTTER.wide;
+  const lengths = lengthsOf(settings, acceptance.length);
+  const place = Math.max(1, width - gutter) / Math.max(1, lengths.length);
+  const wide = Math.min(MOST, SHARE * place);
+  const middle = (tokens: number) => gutter + (lengths.indexOf(tokens) + 0.5) * place;
+  const most = Math.max(1, ...settings.map(({ value, high }) => Math.max(value, high ?? 0)));
+  const upperFoot = settings.length ? ABOVE.upper + ROW.upper : 0;
+  const heightOf = (value: number) => (ROW.upper * value) / most;
+  const yOf = (value: number) => upperFoot - heightOf(value);
+  const upper = settings.map((setting): Upper => {
+    const { tokens, value, low, high } = setting;
+    const x = middle(tokens);
+    const ends = low === null || high === null ? null : { x, low: yOf(low), high: yOf(high) };
+    return { setting, x: x - wide / 2, y: yOf(value), wide, high: heightOf(value), whisker: ends };
+  });
+  const axisY = upperFoot + AXIS / 2 + 5;
+  const lowerFoot = upperFoot + AXIS + (acceptance.length ? ABOVE.lower + ROW.lower : 0);
+  const best = settings.find((setting) => setting.best)?.tokens ?? Infinity;
+  const lower = acceptance.map((rate, k): Lower => {
+    const high = ROW.lower * rate;
+    const kept = k + 1 <= best;
+    const x = middle(k + 1) - wide / 2;
+    return { position: k + 1, rate, x, y: lowerFoot - high, wide, high, kept };
+  });
+  return {
+    width,
+    height: lowerFoot + 2,
+    gutter,
+    isNarrow,
+    axis: lengths.map((tokens) => ({ tokens, x: middle(tokens) })),
+    axisY,
+    upper,
+    lower,
+    feet: { upper: upperFoot, lower: lowerFoot },
+    plainY: isSpeed && settings.length ? yOf(1) : null,
+  };
+}

@@ -1,0 +1,64 @@
+// What drafters would have brought on a log: tokens per pass and the predicted speed-up, on both
+// sides of the line at which drafts pay.
+import { html, nothing } from "lit-html";
+import { templated } from "../lib/widget";
+import { figuresTemplate, headTemplate, settingsTemplate } from "./parts";
+import { type Bar, type Row, scaled } from "./scales";
+import type { Drafter, Replayed } from "./spec";
+
+const at = (percent: number) => `${percent.toFixed(2)}%`;
+
+function barTemplate({ end, low, high }: Bar, words: string, cls: string) {
+  const whisker =
+    low === null || high === null
+      ? nothing
+      : html`<i class="hsd-tr-range" .style=${`left: ${at(low)}; width: ${at(high - low)}`}></i>`;
+  const after = Math.max(end, high ?? 0);
+  return html`<span class="hsd-tr-bar"
+    ><i class=${cls} .style=${`width: ${at(end)}`}></i>${whisker}<span
+      .style=${`left: ${at(after)}`}
+      >${words}</span
+    ></span
+  >`;
+}
+
+/** A speed-up, and whether it pays where it does not certainly. */
+function speedWords({ speedup, pays }: Drafter): string {
+  const times = `${speedup.value.toFixed(2)} ×`;
+  if (pays === "yes") return times;
+  return pays === "no" ? `${times} does not pay` : `${times} not certain`;
+}
+
+function rowTemplate({ drafter, tokens, speedup, pays }: Row) {
+  const perPass = drafter.tokens.value.toFixed(2);
+  const cls = pays ? "hsd-tr-best" : "hsd-tr-assumed";
+  return html`<tr>
+    <th scope="row"><code>${drafter.name}</code></th>
+    <td>${barTemplate(tokens, perPass, "hsd-tr-tokens")}</td>
+    <td>${barTemplate(speedup, speedWords(drafter), cls)}</td>
+  </tr>`;
+}
+
+export default templated<{ spec: Replayed }>(
+  { class: "hsd-latency hsd-tr", label: "What drafters would bring" },
+  (get) => {
+    const spec = get("spec");
+    const { rows, even } = scaled(spec.drafters);
+    return html`${headTemplate(spec)}
+      <table class="hsd-tr-drafters" .style=${`--even: ${at(even)}`}>
+        <thead>
+          <tr>
+            <th scope="col">drafter</th>
+            <th scope="col">tokens per pass</th>
+            <th scope="col">
+              predicted speed-up <span class="hsd-tr-even">pays from 1 ×</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          ${rows.map(rowTemplate)}
+        </tbody>
+      </table>
+      ${settingsTemplate(spec.pasted)} ${figuresTemplate(spec)}`;
+  },
+);

@@ -1,0 +1,95 @@
+"""What the page shows of a server's record and of a replayed log: headline, chart, settings."""
+
+from __future__ import annotations
+
+import pytest
+
+import hsd_viz as hsd
+from hsd_viz.disk import data_folder
+from hsd_viz.measure.replay.report import ReplayReport
+from hsd_viz.views.app.traffic import diagnosis_part, replay_part
+from tests.rows import column
+
+LAB = data_folder("exercises/master", "notebooks/course/master") / "lab"
+
+
+def spec_of(diagnosis, engine=""):
+    return diagnosis_part(diagnosis, engine)["state"]["spec"]
+
+
+@pytest.fixture(scope="module")
+def served():
+    """Return the diagnosis of the course's server, which drafts 7 tokens."""
+    return hsd.doctor(LAB / "chat.log", plain_speed=40.0, step=25.0, draft=21.0, verify=28.0)
+
+
+def test_the_headline_is_the_speed_up_its_largest_loss_and_the_better_setting(served):
+    spec = spec_of(served)
+    assert spec["figure"] == "1.27 ×"
+    assert spec["words"] == (
+        "plain decoding. Rejected drafts cost most: use 3 draft tokens, not 7 → 1.53 ×"
+    )
+
+
+def test_what_the_headline_says_is_not_said_again(served):
+    spec = spec_of(served)
+    assert spec["lines"] == []
+    assert spec["verdict"] == served.headline()
+    assert spec["sources"] == [f"Record: {remark}." for remark in served.remarks]
+
+
+def test_the_chart_has_the_present_and_the_best_draft_length(served):
+    settings = spec_of(served)["settings"]
+    assert column(settings, "tokens") == [1, 2, 3, 4, 5, 6, 7]
+    (present,) = [one for one in settings if one["present"]]
+    (best,) = [one for one in settings if one["best"]]
+    assert (present["tokens"], best["tokens"]) == (7, 3)
+    assert present["value"] == served.speedup.value
+    assert present["low"] < present["value"] < present["high"]
+    assert best["value"] == max(column(settings, "value"))
+
+
+def test_what_is_lost_sums_to_all_of_it_and_starts_at_the_ideal(served):
+    spec = spec_of(served)
+    assert sum(column(spec["losses"], "share")) == pytest.approx(1.0)
+    assert spec["ideal"] == 8.0
+    assert len(spec["acceptance"]) == 7
+
+
+def test_settings_are_of_the_engine_of_the_record_first(served):
+    assert served.engine == "vllm"
+    own = [one["engine"] for one in spec_of(served, served.engine)["pasted"] if one["own"]]
+    assert len(own) == 1
+    assert own[0].startswith("vllm ")
+    assert not any(one["own"] for one in spec_of(served)["pasted"])
+
+
+def test_without_times_draft_lengths_are_compared_by_tokens_per_pass():
+    spec = spec_of(hsd.doctor(LAB / "chat.log"))
+    assert spec["words"].startswith("plain decoding at most. Not observed: ")
+    assert (spec["measure"], spec["unit"]) == ("tokens per pass", "")
+    assert column(spec["settings"], "tokens") == [1, 2, 3, 4, 5, 6, 7]
+    assert spec["losses"] == []
+    assert spec["ideal"] is None
+    assert spec["lines"][0].startswith("What to do: ")
+
+
+def test_a_setting_that_is_kept_is_named(served):
+    spec = spec_of(hsd.doctor(acceptance=(0.9, 0.8), step=25.0, draft=2.0, verify=26.0))
+    assert "keep 2 draft tokens." in spec["words"] or "try " in spec["words"]
+    assert spec["lines"][0].startswith("What to do: ")
+
+
+def test_a_drafter_that_does_not_pay_is_not_recommended():
+    row = {"mean_acceptance_length_ci": None, "speedup_ci": [0.9, 1.1], "pays": "not certain"}
+    row |= {"acceptance_rate": 0.1, "acceptance_rate_ci": None, "drafted": 4, "rounds": 2}
+    row |= {"name": "lookup", "mean_acceptance_length": 1.2, "speedup": 1.01}
+    row |= {"accepted_by_position": [1], "drafted_by_position": [2]}
+    log = {"name": "x", "requests": 9, "prompt_tokens": 1, "output_tokens": 2, "encoded": 0}
+    log |= {"parts": {}, "sampled": 0, "broken": 0, "cut": 0}
+    settings = {"tokenizer": "", "temperature": None, "verify_cost": "cpu"}
+    spec = replay_part(ReplayReport(log, settings, [row], {}, True))["state"]["spec"]
+    assert spec["figure"] == "1.20"
+    assert spec["words"].endswith("1.01 × plain decoding predicted, which does not certainly pay.")
+    assert spec["drafters"][0]["speedup"] == {"value": 1.01, "low": 0.9, "high": 1.1}
+    assert spec["drafters"][0]["tokens"]["low"] is None
